@@ -30,6 +30,8 @@ class Removal(NamedTuple):
         kept: the number of documents that are missing from the corpus but stay, because skipped
             rows with unknown ids may be theirs.
         unidentified: the number of these skipped rows.
+        settled: the number of documents before an earlier sync that did not finish; documents
+            added since then do not raise the limit. None if the last sync finished.
     """
 
     documents: int
@@ -37,6 +39,7 @@ class Removal(NamedTuple):
     examples: tuple[str, ...] = ()
     kept: int = 0
     unidentified: int = 0
+    settled: int | None = None
 
     def needs_allowance(self, *, corpus_is_empty: bool = False) -> bool:
         """Whether these are more than ten documents and a tenth of the index.
@@ -44,7 +47,8 @@ class Removal(NamedTuple):
         Args:
             corpus_is_empty: the corpus has no documents; then any removal needs allowance.
         """
-        limit = 0 if corpus_is_empty else max(LARGE_COUNT, LARGE_SHARE * self.total)
+        share = LARGE_SHARE * (self.total - self._unsettled)
+        limit = 0 if corpus_is_empty else max(LARGE_COUNT, share)
         return self.documents > limit
 
     def __str__(self) -> str:
@@ -52,7 +56,14 @@ class Removal(NamedTuple):
         ids = ", ".join(f"'{name}'" for name in self.examples)
         more = self.documents - len(self.examples)
         shown = f" ({ids}{f' and {more:,} more' if more else ''})" if ids else ""
-        return f"{self.documents:,} of {quantity(self.total, 'document')}{shown}"
+        of = quantity(self.total, "document")
+        if self._unsettled:
+            of += f", {self._unsettled:,} of which an unfinished sync added"
+        return f"{self.documents:,} of {of}{shown}"
+
+    @property
+    def _unsettled(self) -> int:
+        return 0 if self.settled is None else max(0, self.total - self.settled)
 
     def why_kept(self) -> str:
         """A message about the documents that stay."""
@@ -132,6 +143,7 @@ def unseen_documents(state: StoreState, skipped: SkippedRows, added: int = 0) ->
     listed = [*skipped.ids, *(one for name in skipped.files for one in ids_of_file(state, name))]
     state.mark_seen({name: Seen("", 0) for name in listed} | state.seen(listed))
     removal = planned_removal(state, Selection(unseen=True), added)
+    removal = removal._replace(settled=state.unfinished_sync)
     if skipped.unidentified:
         return Removal(0, removal.total, kept=removal.documents, unidentified=skipped.unidentified)
     return removal

@@ -206,8 +206,9 @@ class IndexWriter:
             corpus: all documents that the index should contain.
             skipped: the bad rows that were skipped; not needed for a `Corpus`, which records them.
             allow_removals: allow the removal of more than ten documents and a tenth of the index,
-                or of any if the corpus is empty. A function is called with the `Removal` and
-                returns whether to continue.
+                or of any if the corpus is empty. Documents added by this sync, or by an earlier one
+                that did not finish, do not count as the index. A function is called with the
+                `Removal` and returns whether to continue.
 
         Raises:
             RemovalError: more would be removed than is allowed; additions and changes remain.
@@ -219,6 +220,7 @@ class IndexWriter:
         if skipped is None:
             reader = documents_read if isinstance(documents_read, DocumentReader) else None
             skipped = reader.skipped if reader else SkippedRows()
+        self._begin_sync()
         summary, files = self._upsert(documents_read)
         with self._store.state() as state:
             removal = unseen_documents(state, skipped, summary.added)
@@ -230,10 +232,19 @@ class IndexWriter:
             self._store.optimise()
             raise
         removed = self._store.remove(Selection(unseen=True)) if removal.documents else 0
+        if not removal.kept:
+            self._store.note_sync(None)
         self._memory.remember(files)
         self._store.optimise()
         seconds = time.perf_counter() - started
         return replace(summary, removed=removed, kept=removal.kept, seconds=seconds)
+
+    def _begin_sync(self) -> None:
+        """Record the size of the index, of which a tenth may be removed, until a sync finishes."""
+        with self._store.state() as state:
+            count, unfinished = state.count(), state.unfinished_sync
+        before = count if unfinished is None else min(count, unfinished)
+        self._store.note_sync(before or None)
 
     def delete(
         self,

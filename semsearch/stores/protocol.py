@@ -312,6 +312,10 @@ class StoreState(Protocol):
     def index_type(self) -> IndexType:
         """The requested type of vector index."""
 
+    @property
+    def unfinished_sync(self) -> int | None:
+        """The number that `StoreWriter.note_sync` recorded."""
+
     def spaces(self) -> list[Space]:
         """The embedding spaces, oldest first."""
 
@@ -470,6 +474,9 @@ class StoreWriter(Protocol):
 
     def remove(self, selection: Selection) -> int:
         """Remove documents; returns their number."""
+
+    def note_sync(self, documents: int | None) -> None:
+        """Record the number of documents before a sync; None when it has finished."""
 
     def add_space(self, encoder: Encoder, dtype: str | None) -> Space:
         """Add a space, which is incomplete."""

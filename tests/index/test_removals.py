@@ -166,6 +166,46 @@ class TestManyRemovals:
             sync(index, others)
         assert [one.vectors for one in index.info().snapshots.values()] == [1100]
 
+    def test_nor_when_an_unfinished_sync_is_repeated(self, index, tmp_path):
+        others = [f"e{number},Other {number}." for number in range(1000)]
+        corpus = Corpus(csv(tmp_path, [*others, *numbered(11, 100)]), on_bad_row=ignore)
+
+        def broken():
+            yield from corpus
+            raise OSError("the disk is gone")
+
+        with pytest.raises(OSError, match="the disk is gone"):
+            sync(index, broken())
+        for _ in range(2):
+            with pytest.raises(RemovalError, match=r"remove 11 of [\d,]+ documents,") as error:
+                sync(index, corpus)
+        assert str(error.value).startswith(
+            "this would remove 11 of 1,100 documents, 1,000 of which an unfinished sync added ('d0'"
+        )
+        preview = preview_index(index.path, iter(corpus), sync=True, on_bad_row=ignore)
+        assert preview.removal.needs_allowance()
+        index.delete(["d0"])
+        assert sync(index, corpus).removed == 10
+        assert sync(index, Corpus(csv(tmp_path, others), on_bad_row=ignore)).removed == 89
+
+    def test_nor_after_a_sync_that_kept_documents(self, index, tmp_path):
+        rows = [*numbered(11, 100), *(f"e{number},Other {number}." for number in range(1000))]
+        corpus = Corpus(csv(tmp_path, [*rows, ",No id."]), on_bad_row=ignore)
+        assert sync(index, corpus).kept == 11
+        with pytest.raises(RemovalError, match="remove 11 of"):
+            sync(index, Corpus(csv(tmp_path, rows), on_bad_row=ignore))
+
+    def test_the_first_sync_may_be_interrupted(self, tmp_path):
+        def broken():
+            yield from [*HUNDRED, *more]
+            raise OSError("the disk is gone")
+
+        more = [Document(f"e{number}", f"Other {number}.") for number in range(300)]
+        with Index.create(tmp_path / "new", "hashing:16") as index:
+            with pytest.raises(OSError, match="the disk is gone"):
+                sync(index, broken())
+            assert sync(index, [*HUNDRED[:85], *more]).removed == 15
+
     def test_documents_are_removed_before_a_snapshot_is_written(self, index, monkeypatch):
         def fail(*arguments):
             raise OSError(errno.ENOSPC, "No space left on device")

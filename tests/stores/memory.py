@@ -59,6 +59,7 @@ class Content:
     hashes: Mapping[int, str] = field(default_factory=dict)  # by chunk
     vectors: Mapping[tuple[int, int], Matrix] = field(default_factory=dict)  # by space and chunk
     last_chunk: int = 0
+    unfinished_sync: int | None = None
 
 
 class MemoryState:
@@ -71,6 +72,10 @@ class MemoryState:
         return self._content.max_tokens
 
     index_type = IndexType()
+
+    @property
+    def unfinished_sync(self) -> int | None:
+        return self._content.unfinished_sync
 
     def spaces(self) -> list[Space]:
         return list(self._content.spaces)
@@ -404,6 +409,9 @@ class MemoryWriter:
             vectors={key: row for key, row in content.vectors.items() if key[1] in chunks},
         )
         return len(removed)
+
+    def note_sync(self, documents: int | None) -> None:
+        self._store.content = replace(self._store.content, unfinished_sync=documents)
 
     def add_space(self, encoder: Encoder, dtype: str | None) -> Space:
         self._check_open()

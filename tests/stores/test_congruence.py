@@ -133,6 +133,16 @@ class TestDocuments:
             writer.sync([Document(str(number), f"text {number}") for number in range(20)])
         assert len(index) == 40
 
+    def test_a_refused_removal_is_refused_again(self, index):
+        index.add(Document(str(number), "old") for number in range(20))
+        with index.writer() as writer:
+            for total in ("20 of 20", "20 of 320 documents, 300 of which an unfinished sync added"):
+                with pytest.raises(RemovalError, match=total):
+                    writer.sync(Document(f"n{number}", "new") for number in range(300))
+            corpus = [Document(f"n{number}", "new") for number in range(300)]
+            assert writer.sync(corpus, allow_removals=True).removed == 20
+            assert writer.sync(corpus[:270]).removed == 30
+
     def test_they_are_returned_as_they_were_added(self, index):
         long = "\t" + "Amber, birch.  Cedar?\n\n\n" * 100 + "\u2003 "
         documents = [*FILMS, Document("long", long), Document("blank", " \n x\t")]

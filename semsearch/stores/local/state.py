@@ -181,6 +181,12 @@ class LocalState:
         """The requested type of vector index."""
         return get_index_type(self.connection)
 
+    @property
+    def unfinished_sync(self) -> int | None:
+        """The number of documents before a sync that has not finished."""
+        documents = get_setting(self.connection, "unfinished_sync", -1)
+        return None if documents < 0 else documents
+
     def spaces(self) -> list[Space]:
         """The embedding spaces, oldest first."""
         return all_spaces(self.connection)

@@ -104,6 +104,11 @@ class LocalWriter:
                 next_revision(self._connection)
             return removed
 
+    def note_sync(self, documents: int | None) -> None:
+        """Record the number of documents before a sync; None when it has finished."""
+        with self._connection.begin():
+            put_setting(self._connection, "unfinished_sync", -1 if documents is None else documents)
+
     def add_space(self, encoder: Encoder, dtype: str | None) -> Space:
         """Add a space, which is incomplete."""
         with self._connection.begin():

@@ -23,8 +23,8 @@ from semsearch.stores.protocol import Space
 
 FORMAT_VERSION = 1
 
-_FORMAT, _MAX_TOKENS, _SPACES, _STATE, _WRITER = (
-    f"semsearch.{name}" for name in ("format", "max_tokens", "spaces", "state", "writer")
+_FORMAT, _MAX_TOKENS, _SPACES, _STATE, _WRITER, _SYNC = (
+    f"semsearch.{name}" for name in ("format", "max_tokens", "spaces", "state", "writer", "sync")
 )
 
 
@@ -74,6 +74,7 @@ class Catalogue(NamedTuple):
     spaces: list[Space]
     content: Content
     writer: Mapping[str, Any]  #: who is writing; empty for nobody
+    sync: Mapping[str, int]  #: the documents before a sync; empty once it has finished
 
 
 def read_catalogue(connection: Connection) -> Catalogue:
@@ -103,6 +104,7 @@ def read_catalogue(connection: Connection) -> Catalogue:
             [Space(**space) for space in json.loads(properties[_SPACES])],
             Content(**json.loads(properties[_STATE])),
             json.loads(properties.get(_WRITER, "{}")),
+            json.loads(properties.get(_SYNC, "{}")),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise DamagedIndexError(f"{address}: its properties are damaged ({error})") from error
@@ -130,9 +132,10 @@ def write_catalogue(
     spaces: list[Space] | None = None,
     content: Content | None = None,
     writer: Mapping[str, Any] | None = None,
+    sync: Mapping[str, int] | None = None,
 ) -> None:
     """Replace those properties that are given."""
-    changed = _written(spaces=spaces, content=content, writer=writer)
+    changed = _written(spaces=spaces, content=content, writer=writer, sync=sync)
     # Twice: when a server of version 2.3.5 starts again, it has the properties that were last but
     # one, however long ago the last ones were written.
     for _ in range(1 if connection.target.is_file else 2):
@@ -143,10 +146,12 @@ def _written(
     spaces: list[Space] | None = None,
     content: Content | None = None,
     writer: Mapping[str, Any] | None = None,
+    sync: Mapping[str, int] | None = None,
 ) -> dict[str, str]:
     values = {
         _SPACES: None if spaces is None else [space._asdict() for space in spaces],
         _STATE: None if content is None else content._asdict(),
         _WRITER: writer,
+        _SYNC: sync,
     }
     return {name: json.dumps(value) for name, value in values.items() if value is not None}

@@ -87,6 +87,11 @@ class MilvusState:
         """How vectors are to be searched."""
         return IndexType(self._catalogue.content.index_type)
 
+    @property
+    def unfinished_sync(self) -> int | None:
+        """The number of documents before a sync that has not finished."""
+        return self._catalogue.sync.get("documents")
+
     def spaces(self) -> list[Space]:
         """The embedding spaces, oldest first."""
         return list(self._catalogue.spaces)

@@ -159,6 +159,12 @@ class MilvusWriter:
         self._commit(content._replace(fields=fields))
         return removed
 
+    def note_sync(self, documents: int | None) -> None:
+        """Record the number of documents before a sync; None when it has finished."""
+        self._begin()
+        sync = {} if documents is None else {"documents": documents}
+        write_catalogue(self._connection, sync=sync)
+
     def add_space(self, encoder: Encoder, dtype: str | None) -> Space:
         """A new space, which is incomplete."""
         state, _ = self._begin()
