@@ -22,6 +22,7 @@ from semsearch.addresses import place, resolved
 from semsearch.cli.options import existing_index
 from semsearch.cli.query_command import QueryArguments, command
 from semsearch.cli.render import Screen, visible
+from semsearch.cli.service_client import index_now
 from semsearch.encoders import current_fingerprint
 from semsearch.errors import ArgumentError, SemsearchError
 from semsearch.index import Index
@@ -84,7 +85,7 @@ class LocalRequests:
         directory = resolved(existing_index(place(str(named)) if named else None, here), here)
         for worker in self._workers.values():
             if resolved(worker.path) == directory:
-                return await worker.call(partial(_printed, worker, arguments, request))
+                return await worker.call(partial(_printed, arguments, request))
         raise ArgumentError(f"{directory} is not served here")
 
 
@@ -100,14 +101,11 @@ class _ClientFile(io.StringIO):
         return self._is_terminal
 
 
-def _printed(
-    worker: Worker,
-    arguments: QueryArguments,
-    request: Mapping[str, Any],
-    index: Index,
-) -> dict[str, Any]:
+def _printed(arguments: QueryArguments, request: Mapping[str, Any], index: Index) -> dict[str, Any]:
     """The output of the command, its messages, and the identity of the index."""
     path = str(resolved(index.path))
+    # Before the search, so that a later replacement is noticed.
+    identity = index_now(path) or {"address": path}
     file = _ClientFile(is_terminal=request["is_terminal"])
     screen = Screen(file, request["environment"], request["columns"])
     with warnings_of(index) as messages:
@@ -121,5 +119,5 @@ def _printed(
     return {
         "output": file.getvalue(),
         "messages": "".join(f"{visible(message)}\n" for message in messages),
-        "index": {"path": path, **worker.file._asdict()} if worker.file else {"address": path},
+        "index": identity,
     }

@@ -13,9 +13,8 @@ from functools import partial
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Thread, get_ident
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, TypeVar
 
-from semsearch.addresses import Address
 from semsearch.errors import SemsearchError
 from semsearch.index import Index
 from semsearch.records import Hits
@@ -28,24 +27,6 @@ BATCH = 32
 LONGEST_WAIT = 0.005
 
 Result = TypeVar("Result")
-
-
-class IndexFile(NamedTuple):
-    """Identifies an index file, to detect that it was replaced."""
-
-    device: int
-    inode: int
-
-    @classmethod
-    def now(cls, directory: Path) -> IndexFile | None:
-        """The file of the index in a directory; None if it does not exist."""
-        if isinstance(directory, Address):
-            return None
-        try:
-            found = (directory / "index.sqlite").stat()
-        except OSError:
-            return None
-        return cls(found.st_dev, found.st_ino)
 
 
 @dataclass(eq=False)
@@ -75,7 +56,6 @@ class Worker:
     """Searches an index in a thread of its own.
 
     A request waits for the previous batch and, if that had several requests, up to `LONGEST_WAIT`.
-    An index that was deleted and created again is reopened.
 
     Args:
         path: the index.
@@ -89,8 +69,6 @@ class Worker:
         self.path = path
         self._on_batch = on_batch
         self._queue: SimpleQueue[Search | Call | None] = SimpleQueue()
-        # Before opening, so that a replacement during opening is detected.
-        self.file = IndexFile.now(path)
         self._index = Index.open(path)
         self._thread = Thread(target=self._work, name=f"semsearch {path}", daemon=True)
         self._thread.start()
@@ -133,12 +111,6 @@ class Worker:
                 for request in batch
                 if request and request.future.set_running_or_notify_cancel()
             ]
-            try:
-                self._reopen_if_replaced()
-            except BaseException as error:  # passed on to the requests
-                for request in requests:
-                    _fail(request.future, error)
-                continue
             searches: dict[str, list[Search]] = {}
             for request in requests:
                 if isinstance(request, Search):
@@ -149,18 +121,6 @@ class Worker:
                 if isinstance(request, Call):
                     _settle(request.future, partial(request.function, self._index))
         self._index.close()
-
-    def _reopen_if_replaced(self) -> None:
-        """Open the index again if its file was replaced.
-
-        Raises:
-            IndexStoreError: it was deleted, or cannot be opened.
-        """
-        file = IndexFile.now(self.path)
-        if file != self.file:
-            index = Index.open(self.path)
-            self._index.close()
-            self.file, self._index = file, index
 
     def _batch(self, expected: int) -> list[Search | Call | None]:
         """Pending requests, after a short wait for the expected number."""
