@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from semsearch.cli.options import together
-from semsearch.corpus import CorpusFormat
+from semsearch.cli.progress import IndexingProgress
+from semsearch.cli.render import visible
+from semsearch.corpus import Corpus, CorpusFormat
+from semsearch.errors import BadRowError, refuse
 
 _FORMATS = ", ".join(item.value for item in CorpusFormat)
 
@@ -53,3 +58,25 @@ corpus_options = together(
     ),
     click.option("--skip-bad-rows", is_flag=True, help="Report and skip rows that cannot be used."),
 )
+
+
+def opened_corpus(
+    paths: tuple[str, ...],
+    progress: IndexingProgress,
+    *,
+    input_format: str | None,
+    skip_bad_rows: bool,
+    **columns: Any,
+) -> Corpus:
+    """The corpus of these files; its messages go to `progress`."""
+
+    def skip(error: BadRowError) -> None:
+        progress.note(visible(f"skipped {error}"))
+
+    return Corpus(
+        list(paths),
+        format=input_format,
+        notify=lambda message: progress.note(visible(message)),
+        on_bad_row=skip if skip_bad_rows else refuse,
+        **columns,
+    )

@@ -30,7 +30,7 @@ from semsearch.cli.options import (
 from semsearch.cli.progress import IndexingProgress
 from semsearch.cli.removals import allowance, dry_run_option, removals_option
 from semsearch.cli.render import visible
-from semsearch.corpus import Corpus, CorpusFormat
+from semsearch.corpus import Corpus
 from semsearch.encoders import DEFAULT_ENCODER
 from semsearch.encoders.specs import with_dimension
 from semsearch.errors import BadRowError, CombinationError, UnsupportedByStoreError, refuse
@@ -264,7 +264,7 @@ def _index_corpus(
         on_bad_row = skip if skip_bad_rows else refuse
         corpus = Corpus(
             paths,
-            format=CorpusFormat(input_format) if input_format else None,
+            format=input_format,
             notify=lambda message: progress.note(visible(message)),
             on_bad_row=on_bad_row,
             **columns,

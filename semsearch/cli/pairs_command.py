@@ -12,7 +12,7 @@ import numpy
 from click.core import ParameterSource
 
 from semsearch.cli.command import Command
-from semsearch.cli.corpus_options import corpus_options
+from semsearch.cli.corpus_options import corpus_options, opened_corpus
 from semsearch.cli.options import (
     complete_file,
     directory_option,
@@ -22,9 +22,8 @@ from semsearch.cli.options import (
 )
 from semsearch.cli.progress import IndexingProgress
 from semsearch.cli.render import console, csv_line, json_text, shortened, visible, write_line
-from semsearch.corpus import Corpus, CorpusFormat
 from semsearch.encoders import DEFAULT_ENCODER
-from semsearch.errors import BadRowError, CombinationError, refuse
+from semsearch.errors import CombinationError
 from semsearch.mining import Rows, check_limits, similar_pairs
 from semsearch.preload import preload_for_documents
 from semsearch.protocols import Encoder, Matrix
@@ -125,29 +124,12 @@ class _Items(NamedTuple):
 
 
 def _encoded_corpus(
-    corpora: tuple[str, ...],
-    spec: str,
-    *,
-    precision: str | None,
-    input_format: str | None,
-    skip_bad_rows: bool,
-    **columns: Any,
+    corpora: tuple[str, ...], spec: str, *, precision: str | None, **reading: Any
 ) -> _Items:
     encoder = preload_for_documents(spec, precision or "auto")
     with IndexingProgress("texts") as progress:
-
-        def skip(error: BadRowError) -> None:
-            progress.note(visible(f"skipped {error}"))
-
-        corpus = Corpus(
-            list(corpora),
-            format=CorpusFormat(input_format) if input_format else None,
-            notify=lambda message: progress.note(visible(message)),
-            on_bad_row=skip if skip_bad_rows else refuse,
-            **columns,
-        )
         ids, texts = [], []
-        for document in corpus:
+        for document in opened_corpus(corpora, progress, **reading):
             ids.append(document.source if document.id is None else document.id)
             texts.append(document.text)
         started = time.perf_counter()

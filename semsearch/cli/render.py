@@ -10,7 +10,6 @@ import re
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TextIO
 
 from semsearch.cli.service_client import terminal_columns
@@ -150,12 +149,7 @@ class HitsOutput(ABC):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(  # noqa: B027 - most have nothing left to print
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:  # noqa: B027 - most have nothing left to print
         """Print what can only be printed when all hits are known."""
 
     @abstractmethod
@@ -322,15 +316,10 @@ class HitsAsParquet(HitsOutput):
             row |= {column_name(name, HIT_COLUMNS): hit.metadata[name] for name in hit.metadata}
             self._lines.write(json.dumps(row) + "\n")
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         """Write all hits: only now are the types of all columns known."""
         with self._lines:
-            if kind is not None:
+            if error[0] is not None:
                 return
             from semsearch.exporting import write_parquet
 

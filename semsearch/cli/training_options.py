@@ -9,15 +9,15 @@ from typing import Any, TypeVar
 
 import click
 
-from semsearch.cli.corpus_options import corpus_options
+from semsearch.cli.corpus_options import corpus_options, opened_corpus
 from semsearch.cli.interruption import interruptible, run_options
 from semsearch.cli.options import complete_file, together
 from semsearch.cli.progress import IndexingProgress
 from semsearch.cli.render import visible
-from semsearch.corpus import Corpus, CorpusFormat
+from semsearch.corpus import Corpus
 from semsearch.encoders import DEFAULT_ENCODER
 from semsearch.encoders.specs import Precision
-from semsearch.errors import BadRowError, CombinationError, refuse
+from semsearch.errors import CombinationError
 from semsearch.texts import quantity
 from semsearch.training import Recipe, Settings, Task, Trained, train
 from semsearch.training.processes import is_main
@@ -212,7 +212,7 @@ def train_on_corpus(
     given = {name: value for name, value in _taken(choices, Recipe).items() if value is not None}
     settings = _taken(choices, Settings)
     with IndexingProgress("examples", "reading the corpus", quiet=not is_main()) as progress:
-        corpus = _opened_corpus(corpora, progress, **choices) if corpora else None
+        corpus = opened_corpus(corpora, progress, **choices) if corpora else None
         name = "no corpus" if corpus is None else corpus.name
         task = make(corpus, name)
         recipe = task.recipe_for(settings["base"])
@@ -299,25 +299,3 @@ def _trained(task: Task, settings: Settings, progress: IndexingProgress) -> Trai
         if is_main():
             return trained
     raise SystemExit(0)  # the main process prints the results
-
-
-def _opened_corpus(
-    paths: tuple[str, ...],
-    progress: IndexingProgress,
-    *,
-    input_format: str | None,
-    skip_bad_rows: bool,
-    **columns: Any,
-) -> Corpus:
-    """The corpus of these files; its messages go to `progress`."""
-
-    def skip(error: BadRowError) -> None:
-        progress.note(visible(f"skipped {error}"))
-
-    return Corpus(
-        list(paths),
-        format=CorpusFormat(input_format) if input_format else None,
-        notify=lambda message: progress.note(visible(message)),
-        on_bad_row=skip if skip_bad_rows else refuse,
-        **columns,
-    )
