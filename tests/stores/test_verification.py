@@ -83,6 +83,8 @@ REPAIRABLE = {
     "INSERT INTO vectors VALUES (5, 9, x'00')": "1 orphaned row (in vectors)",
     "UPDATE snapshots SET vectors = 59": "does not match the vectors of the database",
     "UPDATE snapshots SET file = 'other.faiss'": "other.faiss cannot be read",
+    "UPDATE vectors SET vector = (SELECT vector FROM vectors WHERE chunk_id = 1) WHERE chunk_id = 4"
+    "": "does not match the vectors of the database",
 }
 
 
@@ -179,6 +181,15 @@ def test_repair_loads_encoders_only_to_encode(path, monkeypatch):
     damage(path, "DELETE FROM vectors WHERE chunk_id = 7")
     with pytest.raises(EncoderError, match="no such model"):
         repair(path)
+
+
+def test_a_damaged_record_of_a_snapshot_is_replaced_by_repair(path):
+    before = answers(path)
+    damage(path, "UPDATE snapshots SET bytes = 'x'")
+    assert "'x' found where a whole number is expected" in faults(path)[0].what
+    repair(path)
+    assert faults(path) == []
+    assert answers(path) == before
 
 
 def test_only_a_space_that_lacks_vectors_cannot_be_searched_during_a_repair(tmp_path):

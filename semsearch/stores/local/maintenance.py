@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import numpy
@@ -27,7 +28,12 @@ from semsearch.stores.local.schema import (
     values,
     vectors,
 )
-from semsearch.stores.local.snapshot import SnapshotRecord, open_snapshot, snapshot_fault
+from semsearch.stores.local.snapshot import (
+    Snapshot,
+    SnapshotRecord,
+    open_snapshot,
+    snapshot_fault,
+)
 from semsearch.stores.local.spaces import all_spaces, damaged, snapshot_record, vector_blocks
 from semsearch.stores.local.texts import wrong_texts
 from semsearch.stores.local.words import rebuild_words, wrongly_analysed
@@ -128,31 +134,32 @@ def _vector_faults(connection: Connection, directory: Path, space: Space) -> Ite
         return
     if fault := snapshot_fault(directory, record, thoroughly=True):
         yield Fault(f"{record.file} {fault}")
-    elif not bad and not _same_vectors(connection, directory, space, record):
-        yield Fault(f"{record.file} does not match the vectors of the database")
+    elif not bad:
+        snapshot = open_snapshot(directory, record)  # its file was just checked
+        if snapshot is None or any(_compared(connection, space, record, snapshot)):
+            yield Fault(f"{record.file} does not match the vectors of the database")
 
 
-def _same_vectors(
-    connection: Connection, directory: Path, space: Space, record: SnapshotRecord
-) -> bool:
-    """Whether a snapshot holds the vectors of the database that it should cover."""
-    snapshot = open_snapshot(directory, record)  # its file was just checked
-    if snapshot is None or len(snapshot.index) != record.vectors:
-        return False
+def _compared(
+    connection: Connection, space: Space, record: SnapshotRecord, snapshot: Snapshot
+) -> tuple[list[int], list[int]]:
+    """The chunks that a snapshot lacks, and those whose vector differs from the database's."""
+    lacking: list[int] = []
+    differing: list[int] = []
     for ids, matrix in vector_blocks(connection, space):
-        covered = ids[ids <= record.last_chunk_id]
-        if not numpy.isin(covered, snapshot.index.ids, assume_unique=True).all():
-            return False
-        if (snapshot.index.vectors(covered) != matrix[: len(covered)]).any():
-            return False
-    return True
+        covered = ids <= record.last_chunk_id
+        known = covered & numpy.isin(ids, snapshot.index.ids, assume_unique=True)
+        differs = (snapshot.index.vectors(ids[known]) != matrix[known]).any(axis=1)
+        lacking += ids[covered & ~known].tolist()
+        differing += ids[known][differs].tolist()
+    return lacking, differing
 
 
 def rebuild(connection: Connection) -> None:
     """Rebuild SQLite's indexes, the words for BM25 and the records of fields.
 
-    Orphaned rows and the records of snapshots are deleted, and so are wrong characters between
-    passages, which the next run over the corpus restores.
+    Orphaned rows are deleted, and so are wrong characters between passages, which the next run over
+    the corpus restores.
     """
     with connection.begin():
         connection.exec_driver_sql("REINDEX")
@@ -171,25 +178,38 @@ def rebuild(connection: Connection) -> None:
         rebuild_kinds(connection)
         rebuild_values(connection)
         rebuild_words(connection)
-        connection.execute(delete(snapshots))
+        connection.execute(delete(snapshots).where(snapshots.c.space_id.not_in(space_ids)))
         next_revision(connection)
 
 
-def discard_bad_vectors(connection: Connection, space: Space) -> None:
-    """Delete the damaged vectors of a space.
+def discard_bad_vectors(connection: Connection, directory: Path, space: Space) -> None:
+    """Delete the damaged vectors of a space, and the record of its snapshot.
+
+    Of a snapshot and a database that differ, the database is damaged if the hash of the snapshot
+    is right.
 
     If some passages lack a vector then, the space is incomplete until these are encoded: searching
     it raises instead of missing passages.
     """
     with connection.begin():
-        bad = values(bad_vectors(connection, space))
-        connection.execute(
-            delete(vectors).where(vectors.c.space_id == space.id, vectors.c.chunk_id.in_(bad))
-        )
+        _delete_vectors(connection, space, bad_vectors(connection, space))
+        with suppress(DamageError):  # in the record, which is deleted
+            record = snapshot_record(connection, space)
+            if record and not snapshot_fault(directory, record, thoroughly=True):
+                snapshot = open_snapshot(directory, record)
+                if snapshot:
+                    _, differing = _compared(connection, space, record, snapshot)
+                    _delete_vectors(connection, space, differing)
+        connection.execute(delete(snapshots).where(snapshots.c.space_id == space.id))
         if _lacking(connection, space):
             incomplete = update(spaces).where(spaces.c.space_id == space.id).values(complete=0)
             connection.execute(incomplete)
         next_revision(connection)
+
+
+def _delete_vectors(connection: Connection, space: Space, chunk_ids: Iterable[int]) -> None:
+    of_space = vectors.c.space_id == space.id
+    connection.execute(delete(vectors).where(of_space, vectors.c.chunk_id.in_(values(chunk_ids))))
 
 
 def _lacking(connection: Connection, space: Space) -> int:

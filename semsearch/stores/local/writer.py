@@ -187,7 +187,7 @@ class LocalWriter:
         """Rebuild derived data, and remove damaged vectors."""
         rebuild(self._connection)
         for space in self._spaces():
-            discard_bad_vectors(self._connection, space)
+            discard_bad_vectors(self._connection, self._directory, space)
 
     @property
     def _connection(self) -> Connection:
