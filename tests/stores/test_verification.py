@@ -74,6 +74,8 @@ REPAIRABLE = {
     "UPDATE vectors SET vector = zeroblob(128) WHERE chunk_id = 3": "has 1 damaged vector",
     "DELETE FROM chunks_fts_data WHERE id > 10": "words for BM25 do not match",
     "INSERT INTO chunks_fts(rowid, words) VALUES (999, 'stray')": "words for BM25 do not match",
+    "UPDATE chunks_fts_config SET v = 5": "words for BM25 do not match",
+    "DROP TABLE chunks_fts_docsize": "words for BM25 do not match",
     "UPDATE chunks SET analysed = 'x' WHERE chunk_id < 3": "2 passages with outdated words",
     "UPDATE chunks SET analysed = NULL": "1 passage with outdated words for BM25",
     "DELETE FROM fields": "the kinds of the metadata fields do not match",
@@ -140,6 +142,26 @@ def test_a_damaged_page_of_the_database_is_reported(path):
     file.write_bytes(content)
     with pytest.raises(IndexFormatError, match="is damaged"):
         faults(path)
+
+
+@pytest.mark.parametrize("table", ["chunks_fts_idx", "chunks_fts_config"])
+def test_a_damaged_page_of_derived_data_is_repaired(path, table):
+    before = answers(path)
+    connection = sqlite3.connect(path / "index.sqlite")
+    (size,) = connection.execute("PRAGMA page_size").fetchone()
+    pages = connection.execute("SELECT rootpage FROM sqlite_schema WHERE name = ?", [table])
+    end = size * pages.fetchone()[0]
+    connection.close()
+    file = path / "index.sqlite"
+    content = bytearray(file.read_bytes())
+    content[end - size // 2 : end] = bytes(size // 2)
+    file.write_bytes(content)
+    (fault,) = faults(path)
+    assert "the database is damaged" in fault.what
+    assert fault.remedy == "semsearch verify --repair"
+    repair(path)
+    assert faults(path) == []
+    assert answers(path) == before
 
 
 def test_a_snapshot_of_other_vectors_is_never_used(path, tmp_path, caplog):

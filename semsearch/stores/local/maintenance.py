@@ -53,7 +53,7 @@ def find_faults(connection: Connection, directory: Path) -> list[Fault]:
         connection: its transactions begin with the write lock, which checking BM25 needs.
         directory: the directory of the snapshots.
     """
-    with connection.begin():
+    with connection.begin() as transaction:
         try:
             found = list(_database_faults(connection))
             if all(fault.repairable for fault in found):
@@ -62,7 +62,10 @@ def find_faults(connection: Connection, directory: Path) -> list[Fault]:
                     found += _vector_faults(connection, directory, space)
         except (DatabaseError, DamageError) as error:
             reason = getattr(error, "orig", error)
-            return [Fault(f"the database is damaged ({reason})", repairable=False)]
+            derived = not isinstance(reason, DamageError)  # perhaps; if not, the repair raises
+            return [Fault(f"the database is damaged ({reason})", repairable=derived)]
+        finally:
+            transaction.rollback()  # FTS5 cannot commit the check of damaged tables
     unnamed = leftovers(connection, directory)
     return found + [Fault(f"{file.name} remains from an interrupted run") for file in unnamed]
 

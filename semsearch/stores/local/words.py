@@ -16,6 +16,7 @@ from sqlalchemy import (
     select,
     update,
 )
+from sqlalchemy.exc import DatabaseError
 
 from semsearch.analysis import Analyser, Language
 from semsearch.stores.local.schema import (
@@ -28,6 +29,8 @@ from semsearch.stores.local.schema import (
 )
 
 CHUNKS_AT_ONCE = 4096
+
+_REBUILD = "INSERT INTO chunks_fts(chunks_fts) VALUES ('rebuild')"
 
 _SET_ANALYSED = (
     update(chunks).where(chunks.c.chunk_id == bindparam("id")).values(analysed=bindparam("right"))
@@ -73,7 +76,21 @@ def rebuild_words(connection: Connection) -> None:
     """Rebuild the BM25 index from the passages."""
     for chunk_id, words in _wrongly_analysed(connection):
         connection.execute(_SET_ANALYSED, {"id": chunk_id, "right": words})
-    connection.exec_driver_sql("INSERT INTO chunks_fts(chunks_fts) VALUES ('rebuild')")
+    try:
+        connection.exec_driver_sql(_REBUILD)
+    except DatabaseError:  # FTS5 cannot open its tables, nor drop them
+        _drop_tables(connection)
+        create_words(connection, get_language(connection))
+        connection.exec_driver_sql(_REBUILD)
+
+
+def _drop_tables(connection: Connection) -> None:
+    """Drop the tables of the BM25 index one by one, without FTS5."""
+    connection.exec_driver_sql("PRAGMA writable_schema = ON")
+    connection.exec_driver_sql("DELETE FROM sqlite_schema WHERE name = 'chunks_fts'")
+    connection.exec_driver_sql("PRAGMA writable_schema = RESET")
+    for name in ("data", "idx", "docsize", "config"):
+        connection.exec_driver_sql(f"DROP TABLE IF EXISTS chunks_fts_{name}")
 
 
 def wrongly_analysed(connection: Connection) -> int:
