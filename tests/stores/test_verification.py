@@ -108,6 +108,12 @@ UNREPAIRABLE = {
     "UPDATE documents SET metadata = '{' WHERE document_id = 1": "1 document with broken",
     "UPDATE documents SET metadata = '[]' WHERE document_id = 1": "1 document with broken",
     "DELETE FROM chunks WHERE chunk_id = 1": "1 document without a passage",
+    'UPDATE chunks SET start = start + 1, "end" = "end" + 1 WHERE chunk_id = 1': (
+        "1 document with misplaced passages"
+    ),
+    "UPDATE settings SET value = 'x' WHERE name = 'revision'": "the setting 'revision' cannot be",
+    "DELETE FROM settings WHERE name = 'chunk_max_tokens'": "'chunk_max_tokens' is missing",
+    "INSERT INTO settings VALUES ('index_type', '[]')": "the setting 'index_type' cannot be read",
 }
 
 
@@ -117,6 +123,20 @@ def test_unrepairable_damage_is_reported(path, statement):
     reported = {fault.what: fault for fault in faults(path)}
     (what,) = [what for what in reported if UNREPAIRABLE[statement] in what]
     assert reported[what].remedy == "semsearch index CORPUS --index NEW-DIRECTORY"
+
+
+def test_passages_get_new_ids_even_if_their_sequence_is_damaged(path):
+    damage(path, "UPDATE sqlite_sequence SET seq = 7 WHERE name = 'chunks'")
+    with Index.open(path) as index:
+        assert index.add([Document("new", "word1 new")]).added == 1
+    assert faults(path) == []
+
+
+def test_a_finding_of_sqlite_is_one_line(path):
+    forget = "DELETE FROM sqlite_schema WHERE tbl_name = 'field_values'"  # but not its pages
+    damage(path, "PRAGMA writable_schema = ON", forget)
+    (fault, *_) = faults(path)
+    assert fault.what.startswith("SQLite finds: *** in database main *** Page ")
 
 
 def test_every_damaged_byte_of_a_snapshot_is_found_and_repaired(path):

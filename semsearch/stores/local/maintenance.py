@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -23,6 +24,7 @@ from semsearch.stores.local.schema import (
     chunks,
     documents,
     next_revision,
+    settings_faults,
     snapshots,
     spaces,
     values,
@@ -81,7 +83,9 @@ def _database_faults(connection: Connection) -> Iterator[Fault]:
     for line in connection.exec_driver_sql("PRAGMA integrity_check(20)").scalars():
         if line != "ok":
             derived = any(mark in line for mark in _DERIVED)
-            yield Fault(f"SQLite finds: {line}", repairable=derived)
+            yield Fault(f"SQLite finds: {' '.join(line.split())}", repairable=derived)
+    for fault in settings_faults(connection):
+        yield Fault(fault, repairable=False)
     orphans = connection.exec_driver_sql("PRAGMA foreign_key_check").all()
     if orphans:
         tables = ", ".join(sorted({row[0] for row in orphans}))
@@ -122,8 +126,12 @@ def _content_faults(connection: Connection) -> Iterator[Fault]:
         )
     if changed:
         yield Fault(f"{quantity(changed, 'passage')} not as written", repairable=False)
-    elif count := sum(1 for _ in wrong_texts(connection)):
+        return
+    misplaced = Counter(is_misplaced for _, is_misplaced in wrong_texts(connection))
+    if count := misplaced[False]:
         yield Fault(f"{quantity(count, 'document')} not as written between passages")
+    if count := misplaced[True]:
+        yield Fault(f"{quantity(count, 'document')} with misplaced passages", repairable=False)
 
 
 def _vector_faults(connection: Connection, directory: Path, space: Space) -> Iterator[Fault]:
@@ -174,7 +182,7 @@ def rebuild(connection: Connection) -> None:
                 vectors.c.chunk_id.not_in(chunk_ids) | vectors.c.space_id.not_in(space_ids)
             )
         )
-        wrong = values(list(wrong_texts(connection)))
+        wrong = values([number for number, misplaced in wrong_texts(connection) if not misplaced])
         connection.execute(
             update(documents).where(documents.c.document_id.in_(wrong)).values(rest=None)
         )

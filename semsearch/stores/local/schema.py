@@ -403,6 +403,17 @@ def get_setting(connection: Connection, name: str, default: int | None = None) -
     return default
 
 
+def settings_faults(connection: Connection) -> Iterator[str]:
+    """What is wrong with the settings of the index, one description each."""
+    names = set(connection.scalars(select(settings.c.name)))
+    special = {"index_type": get_index_type, "language": get_language}
+    for name in sorted(names | {"chunk_max_tokens"}):
+        try:
+            special[name](connection) if name in special else get_setting(connection, name)
+        except DamageError as error:
+            yield f"the setting '{name}' cannot be read ({error})"
+
+
 def put_setting(connection: Connection, name: str, value: int) -> None:
     """Store an integer setting of the index."""
     _put(connection, name, value)

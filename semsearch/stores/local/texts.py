@@ -69,11 +69,18 @@ def whole_documents(connection: Connection, condition: ColumnElement[bool]) -> d
     return found
 
 
-def wrong_texts(connection: Connection) -> Iterator[int]:
-    """The numbers of the documents whose text does not have the stored hash."""
+def wrong_texts(connection: Connection) -> Iterator[tuple[int, bool]]:
+    """The documents whose text does not have the stored hash or whose passages are misplaced in it.
+
+    Yields:
+        The number of a document, and whether its text is right, but not the ranges of passages.
+    """
     for rows in _by_document(connection, _PASSAGES.where(documents.c.rest.is_not(None))):
-        if text_hash(_text(rows, rows[0].rest)) != rows[0].text_hash:
-            yield rows[0].document_id
+        text = _text(rows, rows[0].rest)
+        if text_hash(text) != rows[0].text_hash:
+            yield rows[0].document_id, False
+        elif any(text[row.start : row.end] != row.text for row in rows):
+            yield rows[0].document_id, True
 
 
 def guess_rests(connection: Connection) -> None:

@@ -44,10 +44,16 @@ from semsearch.vector_indexes import IndexType
 #: them from the database; then after twice as many, and so on.
 LOADED_PASSAGES = 20_000
 
-#: The highest chunk id ever used, deleted chunks included.
-LAST_CHUNK_ID = text("SELECT seq FROM sqlite_sequence WHERE name = 'chunks'").columns(
-    seq=StoredInteger
-)
+#: The highest chunk id ever used, deleted chunks included; the sequence may be damaged.
+LAST_CHUNK_ID = text(
+    """
+    SELECT max(
+        coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'chunks'), 0),
+        coalesce((SELECT max(chunk_id) FROM chunks), 0),
+        coalesce((SELECT max(last_chunk_id) FROM snapshots), 0)
+    ) AS seq
+    """
+).columns(seq=StoredInteger)
 
 
 class LocalWriter:
@@ -226,7 +232,7 @@ class LocalWriter:
         remove_words(self._connection, documents.c.document_id.in_(owned))
         old = delete(chunks).where(chunks.c.document_id.in_(owned))
         count_deleted(self._connection, self._connection.execute(old).rowcount)
-        first = 1 + (self._connection.scalar(LAST_CHUNK_ID) or 0)
+        first = 1 + self._connection.execute(LAST_CHUNK_ID).scalar_one()
         passages = [(owners[one.id], passage) for one in new for passage in one.passages or ()]
         chunk_ids = range(first, first + len(passages))
         analyser = Analyser(get_language(self._connection))
