@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from semsearch import Document, Index, Retriever
-from semsearch.errors import IndexFormatError, SpaceError
+from semsearch.errors import DamagedIndexError, IndexFormatError, SpaceError
 from semsearch.stores.local.migrations import STEPS
 from semsearch.stores.local.schema import FORMAT_VERSION
 from semsearch.stores.lock import writer_lock
@@ -221,6 +221,15 @@ def test_a_format_that_never_existed(path):
     connection.close()
     with pytest.raises(IndexFormatError, match="no semsearch ever wrote index format 0"):
         Index.open(path)
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_a_damaged_version_is_named_as_damage(tmp_path, version):
+    Index.create(tmp_path / "x", ["hashing:16"]).close()
+    with closing(sqlite3.connect(tmp_path / "x" / "index.sqlite")) as connection:
+        connection.execute(f"PRAGMA user_version = {version}")
+    with pytest.raises(DamagedIndexError, match=r"is damaged \((table|duplicate column)"):
+        Index.open(tmp_path / "x")
 
 
 @pytest.mark.skipif(not OPEN_FILES.is_dir(), reason="open files are counted in /proc")

@@ -83,7 +83,10 @@ def test_many_deletions_are_folded_in_at_the_next_run(index):
     assert record(index).vectors == 50
 
 
-@pytest.mark.parametrize("damage", ["byte", "cut", "gone", "foreign"])
+PIPE = pytest.param("pipe", marks=pytest.mark.skipif(os.name != "posix", reason="needs mkfifo"))
+
+
+@pytest.mark.parametrize("damage", ["byte", "cut", "gone", "foreign", PIPE])
 def test_a_damaged_snapshot_is_reported_and_replaced(index, damage, caplog):
     expected = Retriever(index).search("word3 thing5", k=10)
     file = index.path / record(index).file
@@ -95,6 +98,9 @@ def test_a_damaged_snapshot_is_reported_and_replaced(index, damage, caplog):
         file.write_bytes(content[:-1])
     elif damage == "gone":
         file.unlink()
+    elif damage == "pipe":
+        file.unlink()
+        os.mkfifo(file)
     else:
         file.write_bytes(b"x" * len(content))
     assert Retriever(index).search("word3 thing5", k=10) == expected

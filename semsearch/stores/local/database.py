@@ -46,7 +46,14 @@ WRITER_CACHE_KIB = 64 * 1024
 
 #: SQLite's errors for damaged databases: by code or, where a code is ambiguous, by message.
 _DAMAGE_CODES = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_MISMATCH, sqlite3.SQLITE_NOTADB)
-_DAMAGE_WORDS = ("malformed", "no such table", "no such column", "has no column")
+_DAMAGE_WORDS = (
+    "malformed",
+    "no such table",
+    "no such column",
+    "has no column",
+    "already exists",  # to a migration of a database with a damaged version
+    "duplicate column",
+)
 
 _PRAGMAS = (
     f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}",

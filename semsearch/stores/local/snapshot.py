@@ -11,6 +11,7 @@ import hashlib
 import logging
 import os
 import re
+import stat
 from collections.abc import Callable
 from io import BufferedReader
 from pathlib import Path
@@ -181,7 +182,10 @@ def _open(directory: Path, record: SnapshotRecord) -> BufferedReader:
     """Open the file of a record, which must be in the directory even if the record is damaged."""
     if not _FILE_NAME.fullmatch(record.file):
         raise OSError(errno.EINVAL, "not a snapshot's file name")
-    return (directory / record.file).open("rb")
+    file = directory / record.file
+    if not stat.S_ISREG(file.stat().st_mode):  # opening a pipe would wait for its writer
+        raise OSError(errno.EINVAL, "not a regular file")
+    return file.open("rb")
 
 
 def _class(record: SnapshotRecord) -> type[VectorIndex]:
