@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import logging
 import os
@@ -23,7 +24,7 @@ from semsearch.stores.protocol import Space, text_hash
 
 logger = logging.getLogger(__name__)
 
-FORMAT = 1
+FORMAT = 2
 #: The number of words in the name of a group.
 WORDS = 3
 #: The metadata key of a map file.
@@ -66,6 +67,7 @@ class Map:
             "space": self.space,
             "fingerprint": self.fingerprint,
             "names": self.names,
+            "sha256": self._sha256(),
         }
         table = pyarrow.table(
             {
@@ -82,6 +84,14 @@ class Map:
             draft.replace(map_file(index, self.space))
         finally:
             draft.unlink(missing_ok=True)
+
+    def _sha256(self) -> str:
+        about = json.dumps([self.space, self.fingerprint, self.names])
+        digest = hashlib.sha256(about.encode())
+        for column in (self.chunk_ids, self.points, self.groups):
+            digest.update(column.tobytes())
+        digest.update("".join(self.hashes).encode())
+        return digest.hexdigest()
 
 
 def map_file(index: Path, space: str) -> Path:
@@ -171,7 +181,7 @@ def _read(file: Path, space: Space) -> Map | None:
         if about["format"] != FORMAT or about["fingerprint"] != space.fingerprint:
             return None
         columns = {name: table[name].to_numpy() for name in table.column_names}
-        return Map(
+        found = Map(
             about["space"],
             about["fingerprint"],
             columns["chunk"],
@@ -180,6 +190,9 @@ def _read(file: Path, space: Space) -> Map | None:
             columns["group"],
             about["names"],
         )
+        if about["sha256"] != found._sha256():
+            raise ValueError("its SHA-256 is not the recorded one")
+        return found
     except (OSError, pyarrow.ArrowException, KeyError, TypeError, ValueError) as error:
         logger.warning("%s is damaged (%s); create it again with: semsearch map", file, error)
         return None

@@ -5,7 +5,9 @@ from __future__ import annotations
 import os
 
 import numpy
+import pyarrow
 import pytest
+from pyarrow import compute, parquet
 
 from semsearch import Document, Index
 from semsearch.errors import ArgumentError, SpaceError
@@ -125,6 +127,17 @@ class TestMap:
         map_file(index.path, "hashing").write_bytes(content)
         assert open_map(index) is None
         assert "semsearch map" in caplog.text
+
+    @pytest.mark.parametrize("name", ["chunk", "x", "group"])
+    def test_changed_column_is_damage(self, index, caplog, name):
+        make_map(index).save(index.path)
+        file = map_file(index.path, "hashing")
+        table = parquet.read_table(file)
+        changed = compute.add(table[name], pyarrow.scalar(100, table[name].type))
+        place = table.column_names.index(name)
+        parquet.write_table(table.set_column(place, name, changed), file)
+        assert open_map(index) is None
+        assert "its SHA-256 is not the recorded one" in caplog.text
 
     def test_map_of_another_encoder_is_ignored(self, index, tmp_path):
         make_map(index).save(index.path)
