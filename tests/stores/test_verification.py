@@ -197,10 +197,22 @@ def test_a_snapshot_of_other_vectors_is_never_used(path, tmp_path, caplog):
 
 
 def test_leftovers_of_a_killed_run_are_removed_by_the_next_writer(path):
-    for name in ("hashing-32-2.faiss.tmp", "hashing-32-7.faiss"):
-        (path / name).write_bytes(b"half of a snapshot")
+    before = {file.name for file in path.iterdir()}
+    for name in ("hashing-32-2.faiss.tmp", "hashing-32-7.faiss", "hashing-32.9.map.tmp"):
+        (path / name).write_bytes(b"half of a file")
     assert faults(path) == []
-    assert [file.name for file in path.glob("*.faiss*")] == ["hashing-32-1.faiss"]
+    assert {file.name for file in path.iterdir()} == before
+
+
+def test_the_map_of_a_space_is_removed_with_it(path):
+    for name in ("hashing-32.map", "hashing-64.map"):
+        (path / name).write_bytes(b"a map")
+    with Index.open(path) as index, index.writer() as writer:
+        assert writer.verify() == []
+        writer.add_space(load_encoder("hashing:64"))
+        (path / "hashing-64.map").write_bytes(b"a map")
+        writer.drop_space("hashing-64")
+    assert [file.name for file in path.glob("*.map")] == ["hashing-32.map"]
 
 
 def test_repair_recomputes_lost_vectors(path):

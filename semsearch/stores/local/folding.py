@@ -118,7 +118,7 @@ def _warn_of_flat(kind: str, error: RuntimeError) -> None:
 
 
 def leftovers(connection: Connection, directory: Path, *, keep_previous: bool = True) -> list[Path]:
-    """Unneeded snapshot files: older ones, and those of killed runs.
+    """Unneeded files: older snapshots, maps of dropped spaces, and drafts of killed runs.
 
     Args:
         connection: its transactions begin with the write lock.
@@ -129,15 +129,17 @@ def leftovers(connection: Connection, directory: Path, *, keep_previous: bool = 
         records = connection.execute(
             select(spaces.c.name, snapshots.c.generation).join_from(spaces, snapshots)
         ).all()
+        maps = {f"{name}.map" for name in connection.scalars(select(spaces.c.name))}
     kept = {snapshot_name(name, generation) for name, generation in records}
     if keep_previous:
         kept |= {snapshot_name(name, generation - 1) for name, generation in records}
-    found = [*directory.glob("*.faiss"), *directory.glob("*.faiss.tmp")]
-    return sorted(file for file in found if file.name not in kept)
+    patterns = ("*.faiss", "*.faiss.tmp", "*.map", "*.map.tmp")
+    found = [file for pattern in patterns for file in directory.glob(pattern)]
+    return sorted(file for file in found if file.name not in kept | maps)
 
 
 def remove_leftovers(connection: Connection, directory: Path, *, keep_previous: bool) -> None:
-    """Delete unneeded snapshot files; see `leftovers`."""
+    """Delete unneeded files; see `leftovers`."""
     for file in leftovers(connection, directory, keep_previous=keep_previous):
         with suppress(PermissionError):  # on Windows, while a reader maps it: the next writer's
             file.unlink(missing_ok=True)
