@@ -87,7 +87,10 @@ def _engine(location: Path | str) -> Engine:
         file_size(location)  # raises if the file does not exist
         uri = location.absolute().as_uri()
         return create_engine("sqlite://", creator=lambda: _read_only(uri))
-    url = make_url(location)
+    try:
+        url = make_url(location)
+    except ValueError as error:  # its port is no number
+        raise CorpusDatabaseError(f"{shown_url(location)}: {first_line(error)}") from None
     if url.drivername in ("postgres", "postgresql"):
         url = url.set(drivername="postgresql+psycopg")
     try:

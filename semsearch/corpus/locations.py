@@ -21,7 +21,8 @@ Location = Path | str | None
 _URL = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)
 _WEB = re.compile(r"https?://", re.IGNORECASE)
 _SECRET = re.compile(r"(?<=://)[^/?#@]*@")
-_PASSWORD = re.compile(r"(?<=://)([^/?#@:]*):[^/?#]*@")
+# As SQLAlchemy parses the URLs of databases: a password may contain / and ?.
+_PASSWORD = re.compile(r"(?<=://)([^/@:]*):[^@]*@")
 
 
 def is_url(location: str) -> bool:

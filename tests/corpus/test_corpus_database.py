@@ -247,6 +247,18 @@ class TestUrls:
         assert "secret" not in error
         assert "secret" not in message(self.SECRET)
 
+    @pytest.mark.parametrize("password", ["se/cret", "se#cret", "s?e:cret"])
+    def test_passwords_with_the_marks_of_urls(self, password):
+        """The driver takes them, so they are no mistake."""
+        url = f"postgresql://me:{password}@127.0.0.1:1/db?connect_timeout=2"
+        error = message(url, sql=FILMS)
+        assert error.startswith("postgresql://me:***@127.0.0.1:1/db: connection failed")
+        assert "cret" not in error
+
+    def test_a_port_that_is_no_number(self):
+        error = message("postgresql://me:secret@h:port/db", sql=FILMS)
+        assert error.startswith("postgresql://me:***@h:port/db: invalid literal for int()")
+
     def test_unsupported_urls(self):
         assert message("nosuch://x/y", sql=FILMS).startswith("nosuch://x/y: Can't load plugin")
         assert message("mysql://me:secret@h/db", sql=FILMS) == (

@@ -63,9 +63,10 @@ def answers(index):
                 hit.metadata,
                 hit.text,
             ]
-            for hit in Retriever(index).search(query, 10, mode=mode, fusion="rrf")
+            for hit in Retriever(index).search(query, 10, mode=mode, **fusion)
         ]
         for mode, query in QUERIES.items()
+        for fusion in [{"fusion": "rrf"} if mode == "hybrid" else {}]
     }
 
 

@@ -85,6 +85,8 @@ class TestAddresses:
             ("milvus://localhost:19530/1st", "not starting with a digit"),
             ("milvus://user:pass@host:1/news", "HOST:PORT/NAME"),
             ("milvus://host:port/news", "HOST:PORT/NAME"),
+            ("milvus://host:99999/news", "HOST:PORT/NAME"),
+            ("milvus://host:0/news", "HOST:PORT/NAME"),
             ("milvus-lite:///x/news", "FILE.db/NAME"),
         ],
     )
@@ -96,6 +98,8 @@ class TestAddresses:
         monkeypatch.setenv("SEMSEARCH_MILVUS_TLS", "1")
         assert target(place("milvus://h:1/n")).uri == "https://h:1"
         monkeypatch.setenv("SEMSEARCH_MILVUS_TLS", "0")
+        assert target(place("milvus://h:1/n")).uri == "http://h:1"
+        monkeypatch.setenv("SEMSEARCH_MILVUS_CA", "")
         assert target(place("milvus://h:1/n")).uri == "http://h:1"
         monkeypatch.setenv("SEMSEARCH_MILVUS_CA", "ca.pem")
         assert target(place("milvus://h:1/n")).uri == "https://h:1"

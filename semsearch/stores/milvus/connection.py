@@ -97,10 +97,10 @@ def target(path: Path) -> Target:
         if not where.endswith(".db"):
             raise ArgumentError(f"{address}: write milvus-lite:///FOLDER/FILE.db/NAME")
         return Target(address, os.path.realpath(where), name, is_file=True)
-    host = re.fullmatch(r"/((?:[\w.-]+|\[[0-9a-fA-F:.]+\])(?::\d{1,5})?)", where)
-    if not host:
+    host = re.fullmatch(r"/((?:[\w.-]+|\[[0-9a-fA-F:.]+\])(?::(\d{1,5}))?)", where)
+    if not host or int(host[2] or 1) not in range(1, 1 << 16):
         raise ArgumentError(f"{address}: write milvus://HOST:PORT/NAME")
-    secure = os.environ.get(TLS, "") not in ("", "0") or AUTHORITY in os.environ
+    secure = os.environ.get(TLS, "") not in ("", "0") or bool(os.environ.get(AUTHORITY))
     return Target(address, f"{'https' if secure else 'http'}://{host[1]}", name, is_file=False)
 
 
@@ -307,7 +307,7 @@ def _authority() -> dict[str, str]:
         ArgumentError: its file holds no certificate.
     """
     path = os.environ.get(AUTHORITY)
-    if path is None:
+    if not path:
         return {}
     try:
         ssl.create_default_context(cafile=path)
