@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from semsearch.corpus import open_table
 from semsearch.corpus.table import Row
+from semsearch.datasets.pairtable import LABEL_COLUMNS, SCORE_COLUMNS
 from semsearch.encodings import ESCAPED_BYTE, undecodable
 from semsearch.errors import BadRowError, ColumnNotFoundError, ExamplesError
 from semsearch.training.examples import POSITIVE_LABELS, Examples, Kind, Notify, ordered_labels
@@ -24,8 +25,8 @@ RIGHT = (
     *("answer", "passage", "paraphrase"),
 )
 NEGATIVE = ("negative",)
-SCORE = ("score", "gold", "goldscore", "similarity", "relatednessscore")
-LABEL = ("label", "goldlabel", "isduplicate", "entailmentlabel", "entailmentjudgment")
+SCORE = tuple(name for name in SCORE_COLUMNS if name != "label")
+LABEL = tuple(name for name in LABEL_COLUMNS if name not in SCORE)
 
 #: SNLI's label of pairs on which its annotators did not agree.
 NO_LABEL = "-"
@@ -117,7 +118,9 @@ def _columns(names: Sequence[str]) -> _Columns | None:
     left, right = first(LEFT), first(RIGHT)
     if left is None or right is None:
         return None
-    return _Columns(left, right, first(NEGATIVE), first(SCORE), first(LABEL))
+    # 'paraphrase' is a text or, beside two texts, a label.
+    label = first([name for name in LABEL if spelled.get(name) != right])
+    return _Columns(left, right, first(NEGATIVE), first(SCORE), label)
 
 
 def _needed(kind: Kind) -> str:

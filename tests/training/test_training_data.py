@@ -72,6 +72,23 @@ class TestColumns:
         assert found.texts == (["a", "e"], ["b", "f"])
         assert "2 of 3 pairs are positive" in load.messages[0]
 
+    @pytest.mark.parametrize("name", ["rating", "similarity_score", "relatedness"])
+    def test_scores_of_eval_sts_are_scores_here(self, load, name):
+        found = load(f"sentence1,sentence2,{name}\na,b,5\nc,d,0\n")
+        assert (found.kind, found.targets) == (Kind.SCORED, [1.0, 0.0])
+
+    @pytest.mark.parametrize(
+        "name", ["duplicate", "is_paraphrase", "paraphrase", "quality", "relation"]
+    )
+    def test_pairs_with_a_negative_label_are_not_positive(self, load, name):
+        content = f"sentence1,sentence2,{name}\na,b,1\nc,d,0\n"
+        assert load(content, (Kind.POSITIVE,)).texts == (["a"], ["b"])
+        assert load(content).kind is Kind.LABELLED
+
+    def test_a_paraphrase_is_a_text_if_there_is_no_other(self, load):
+        found = load("anchor,paraphrase\na,b\n")
+        assert (found.kind, found.texts) == (Kind.POSITIVE, (["a"], ["b"]))
+
     def test_unknown_column_is_reported(self, load):
         """It may be a label, and half of the pairs not positive."""
         load("left,right,same\na,b,yes\nc,d,no\n", (Kind.LABELLED, Kind.POSITIVE))
