@@ -10,6 +10,7 @@ from typing import Any
 
 from semsearch.datasets.judging import Qrels, judge, relevance, retrieval_set
 from semsearch.datasets.records import RetrievalSet
+from semsearch.datasets.table import plain_name
 from semsearch.datasets.textlines import DataFile, cells_of, numbered_lines, reading
 from semsearch.errors import DatasetError
 from semsearch.limits import MAX_ROW_VALUES, json_values
@@ -75,21 +76,22 @@ def _splits(folder: DataFile) -> str:
 
 
 def read_texts(file: DataFile) -> dict[str, str]:
-    """The texts of JSON lines by ``_id``, preceded by their titles, if any.
+    """The texts of JSON lines by ``_id`` (stripped), preceded by their titles, if any.
 
     Raises:
         DatasetError: the file cannot be read, or a line is invalid.
     """
     texts: dict[str, str] = {}
     for place, record in _records(file):
-        name, text, title = record.get("_id"), record.get("text"), record.get("title")
-        if not isinstance(name, (str, int)) or not isinstance(text, str):
+        found, text, title = record.get("_id"), record.get("text"), record.get("title")
+        if not isinstance(found, (str, int)) or not isinstance(text, str):
             raise DatasetError(
                 f"{place}: no '_id' and 'text' (fields: {', '.join(map(str, record))})"
             )
-        if str(name) in texts:
-            raise DatasetError(f"{place}: duplicate id {str(name)!r}")
-        texts[str(name)] = joined_text([str(title), text]) if title else text
+        name = str(found).strip()
+        if name in texts:
+            raise DatasetError(f"{place}: duplicate id {name!r}")
+        texts[name] = joined_text([str(title), text]) if title else text
     return texts
 
 
@@ -109,11 +111,12 @@ def _records(file: DataFile) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _qrels(file: DataFile) -> Qrels:
-    """Tab-separated ``query-id``, ``corpus-id`` and ``score``, with a header."""
+    """Tab-separated ``query-id``, ``corpus-id`` and ``score``, with or without this header."""
     qrels: Qrels = {}
-    for number, line in enumerate(numbered_lines(file)):
-        cells = cells_of(line, "\t")
-        if not line.text.strip() or (number == 0 and cells[0] == "query-id"):
+    lines = (line._replace(text=line.text.strip()) for line in numbered_lines(file))
+    for number, line in enumerate(line for line in lines if line.text):
+        cells = [cell.strip() for cell in cells_of(line, "\t")]
+        if number == 0 and plain_name(cells[0]) == "queryid":
             continue
         if len(cells) != 3:
             raise DatasetError(f"{line.place}: {len(cells)} tab-separated columns, not 3")

@@ -61,27 +61,30 @@ def retrieval_set(
 ) -> RetrievalSet:
     """A set of the queries that have judgements.
 
-    Judgements of unknown documents or queries are dropped; a warning with their number is logged.
+    Judgements of unknown documents or queries are dropped; a warning with their number and the
+    first one is logged.
 
     Raises:
         DatasetError: no judgement refers to a known query and document, or a judged query is empty.
     """
     kept: Qrels = {}
-    unknown = 0
+    unknown: list[tuple[str, str]] = []
     for query, grades in qrels.items():
         known = {document: grade for document, grade in grades.items() if document in documents}
         if query not in queries:
             known = {}
         if known:
             kept[query] = known
-        unknown += len(grades) - len(known)
+        unknown += [(query, document) for document in grades if document not in known]
     if not kept:
         raise DatasetError(f"{name}: no judgement refers to its queries and documents")
     if unknown:
         logger.warning(
-            "%s: %d judgements of unknown documents or queries are left out",
+            "%s: %d judgements of unknown documents or queries are left out, such as query '%s', "
+            "document '%s'",
             name,
-            unknown,
+            len(unknown),
+            *unknown[0],
         )
     judged = {query: text for query, text in queries.items() if query in kept}
     check_queries(judged, name)

@@ -166,6 +166,28 @@ class TestBeir:
         with caplog.at_level(logging.WARNING):
             assert load_retrieval_set(str(folder)) == self.EXPECTED
         assert "tea: 2 judgements of unknown documents or queries" in caplog.text
+        assert "such as query 'q1', document 'gone'" in caplog.text
+
+    @pytest.mark.parametrize(
+        "qrels",
+        [
+            "\n" + QRELS,
+            QRELS.replace("query-id", "Query-ID"),
+            QRELS.replace("query-id\tcorpus-id", "query_id\tcorpus_id"),
+            QRELS.partition("\n")[2],
+            QRELS.replace("\n", "\t\n"),
+            QRELS.replace("\t", " \t "),
+        ],
+        ids=["blank line", "upper case", "underscores", "no header", "trailing tabs", "spaces"],
+    )
+    def test_judgements(self, put, folder, qrels):
+        put("tea/qrels/test.tsv", qrels)
+        assert load_retrieval_set(str(folder)) == self.EXPECTED
+
+    def test_ids_are_stripped(self, put, folder):
+        put("tea/queries.jsonl", QUERIES.replace("q1", "q1 "))
+        put("tea/corpus.jsonl", CORPUS.replace("d1", " d1"))
+        assert load_retrieval_set(str(folder)) == self.EXPECTED
 
     @pytest.mark.parametrize(
         ("name", "content", "reason"),
