@@ -89,10 +89,23 @@ def read_texts(file: DataFile) -> dict[str, str]:
                 f"{place}: no '_id' and 'text' (fields: {', '.join(map(str, record))})"
             )
         name = str(found).strip()
+        if not name:
+            raise DatasetError(f"{place}: empty id")
         if name in texts:
             raise DatasetError(f"{place}: duplicate id {name!r}")
         texts[name] = joined_text([str(title), text]) if title else text
+        _check_characters(place, name, texts[name])
     return texts
+
+
+def _check_characters(place: str, name: str, text: str) -> None:
+    """Refuse what an index refuses, but with its place."""
+    if "\0" in name:
+        raise DatasetError(f"{place}: id contains a NUL character")
+    try:
+        f"{name}{text}".encode()
+    except UnicodeEncodeError:
+        raise DatasetError(f"{place}: id or text holds an unpaired surrogate") from None
 
 
 def _records(file: DataFile) -> Iterator[tuple[str, dict[str, Any]]]:
