@@ -77,6 +77,9 @@ def command(
     scored in both usual ways: all pairs together (as in the SBERT paper), and the mean over
     subsets.
 
+    If a model has a prompt for documents, both sentences are encoded with it, as in an index. Other
+    tools may use no prompt, as `semsearch train siamese` does for its own scores.
+
     \b
     semsearch eval sts --data stsbenchmark
     semsearch eval sts --data sts12 --data sick --system minilm --system bert-base-uncased@mean

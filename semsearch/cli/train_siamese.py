@@ -72,6 +72,9 @@ def command(losses: tuple[str, ...], data: tuple[str, ...], **choices: Any) -> N
     DIR is written when the model is finished; until then checkpoints are in DIR.training, and
     --resume continues from them after Ctrl-C or a kill.
 
+    If MODEL has prompts for queries and documents, they are used neither in training nor for its
+    scores; `semsearch eval` and indexes use them.
+
     \b
     semsearch train siamese --data pairs.csv --output my-encoder
     semsearch train siamese --data stsbenchmark:train --loss cosine --test stsbenchmark \\

@@ -34,7 +34,8 @@ class CosineScorer:
     """Scores a pair by the cosine of the two sentence vectors of a bi-encoder.
 
     Args:
-        encoder: encodes each distinct sentence once, as a document.
+        encoder: encodes each distinct sentence once, as a document: with the model's prompt for
+            documents, if it has one.
     """
 
     def __init__(self, encoder: Encoder) -> None:

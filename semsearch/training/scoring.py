@@ -52,6 +52,8 @@ def score_siamese(
 ) -> float:
     """The score of a bi-encoder, from 0 to 100 (Spearman's from -100).
 
+    Texts are encoded without the model's prompts for queries and documents.
+
     Args:
         model: the bi-encoder.
         examples: of any kind; labelled ones only with `classify`.
