@@ -115,7 +115,8 @@ def command(
     The documents are added to a temporary index, which is searched as by `semsearch query`; or an
     existing index is evaluated with your own questions. Values are multiplied by 100, with 95 %
     bootstrap intervals over the queries; two or more systems are compared with paired randomisation
-    tests. Rankings have 1,000 documents, hybrid and reranked ones 100.
+    tests, whose p values are not adjusted for several comparisons. Rankings have 1,000 documents,
+    hybrid and reranked ones 100.
 
     \b
     semsearch eval ir --data scifact --system bm25 --system minilm --system hybrid:minilm

@@ -72,10 +72,11 @@ def command(
 ) -> None:
     """Measure how well similarity scores of sentence pairs correlate with human scores.
 
-    Reports Spearman's and Pearson's correlation of the cosine with the gold scores, times 100, with
-    95 % bootstrap intervals; for two or more systems, also paired differences. The yearly sets are
-    scored in both usual ways: all pairs together (as in the SBERT paper), and the mean over
-    subsets.
+    Reports Spearman's correlation of the cosine with the gold scores, times 100, with 95 %
+    bootstrap intervals; for two or more systems, also paired differences, whose p values are not
+    adjusted for several comparisons. Pearson's correlation is reported without these. The yearly
+    sets are scored in both usual ways: all pairs together (as in the SBERT paper), and the mean
+    over subsets.
 
     If a model has a prompt for documents, both sentences are encoded with it, as in an index. Other
     tools may use no prompt, as `semsearch train siamese` does for its own scores.
