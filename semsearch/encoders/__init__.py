@@ -111,7 +111,7 @@ def load_encoder(
         EncoderError: the processor or the model does not support that precision.
     """
     spec, precision = _checked_spec(spec), check_choice("precision", Precision, precision)
-    if spec.partition(":")[0] == "hashing":
+    if spec.partition(":")[0].partition("@")[0] == "hashing":
         from semsearch.encoders.hashing import HashingEncoder
 
         return HashingEncoder(spec)

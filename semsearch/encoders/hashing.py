@@ -28,11 +28,14 @@ class HashingEncoder(EncodesSentences):
     """
 
     def __init__(self, spec: str = "hashing") -> None:
-        _, _, dimension = spec.partition(":")
-        if dimension and not (dimension.isdecimal() and 2 <= int(dimension) <= 65_536):
-            raise EncoderError(f"'{spec}': the dimension must be a number from 2 to 65536")
+        name, _, number = spec.partition(":")
+        number = number or "256"
+        if name != "hashing" or not (number.isdecimal() and 2 <= int(number) <= 65_536):
+            raise EncoderError(
+                f"'{spec}': the dimension must be a number from 2 to 65536, as in hashing:96"
+            )
         self.spec = spec
-        self.dimension = int(dimension or 256)
+        self.dimension = int(number)
         self.fingerprint = f"hashing-1-{self.dimension}"
         self.max_document_tokens = 256
         self.max_query_tokens = None  # no limit

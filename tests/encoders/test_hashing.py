@@ -23,7 +23,7 @@ def test_dimension_is_part_of_the_spec_and_the_fingerprint():
     assert small.fingerprint != large.fingerprint
 
 
-@pytest.mark.parametrize("spec", ["hashing:1", "hashing:x", "hashing:99999999"])
+@pytest.mark.parametrize("spec", ["hashing:1", "hashing:x", "hashing:99999999", "hashing@96d"])
 def test_impossible_dimensions(spec):
     with pytest.raises(EncoderError, match="2 to 65536"):
         load_encoder(spec)
