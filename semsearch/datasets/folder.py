@@ -79,6 +79,12 @@ def stem(path: Path) -> str:
     return name.split(".")[0] or name
 
 
+def name_of(given: str, path: Path, known: Iterable[str]) -> str:
+    """The name of a set read from a path: its stem, or the path as given if a known set has it."""
+    name = stem(path)
+    return given if name in known else name
+
+
 def _is_file(path: Path) -> bool:
     with suppress(OSError, ValueError):  # permission denied, invalid name
         return path.is_file()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from semsearch.datasets.folder import data_file, data_folder, existing_path, stem
+from semsearch.datasets.folder import data_file, data_folder, existing_path, name_of
 from semsearch.datasets.paircolumns import PairColumns
 from semsearch.datasets.pairtable import ScoredTable, read_labelled_table, read_scored_table
 from semsearch.datasets.records import LabelledPair, StsSet
@@ -78,14 +78,14 @@ def load_sts_set(
                 data_file(file.path)
         return StsSet(name, split, *read_semeval(data_folder() / known.place))
     path = existing_path(name, sts_names(), "STS set")
+    name = name_of(name, path, sts_names())
     if path.is_dir():
         if not has_semeval_files(path):
             raise DatasetError(f"{path} has no file STS.input.NAME.txt; name a file of pairs")
-        return StsSet(stem(path), "test", *read_semeval(path))
+        return StsSet(name, "test", *read_semeval(path))
     table = read_scored_table(path, columns)
     if notify is not None:
         notify(table.columns)
-    name = stem(path) if stem(path) not in sts_names() else str(path)  # it is another set
     return _from_tables(name, "test", [table])
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from semsearch.datasets.beir import has_beir_files, read_beir
 from semsearch.datasets.classical import has_classical_files, read_classical
-from semsearch.datasets.folder import data_file, existing_path, stem
+from semsearch.datasets.folder import data_file, existing_path, name_of
 from semsearch.datasets.lisa import has_lisa_files, read_lisa
 from semsearch.datasets.questions import read_judged_table
 from semsearch.datasets.records import RetrievalSet
@@ -46,16 +46,17 @@ def load_retrieval_set(
         files = [data_file(f"ir/cran/{name}") for name in ("cran.all.1400", "cran.qry", "cranqrel")]
         return read_classical(name_or_path, files[0].parent)
     path = existing_path(name_or_path, retrieval_names(), "retrieval set")
+    name = name_of(name_or_path, path, retrieval_names())
     if path.is_file():
         if path.suffix.casefold() == ".zip":
-            return read_beir(stem(path), path, split)
-        return read_judged_table(stem(path), path, notify)
+            return read_beir(name, path, split)
+        return read_judged_table(name, path, notify)
     if has_beir_files(path):
-        return read_beir(stem(path), path, split)
+        return read_beir(name, path, split)
     if has_lisa_files(path):
-        return read_lisa(stem(path), path)
+        return read_lisa(name, path)
     if has_classical_files(path):
-        return read_classical(stem(path), path)
+        return read_classical(name, path)
     raise DatasetError(
         f"{path} has neither corpus.jsonl (BEIR) nor documents, queries and judgements named "
         "like NAME.ALL, NAME.QRY and NAME.REL, or LISA0.001, LISA.QUE and LISARJ.NUM"

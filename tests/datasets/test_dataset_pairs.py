@@ -354,6 +354,12 @@ class TestSemEval:
         }
         assert found.unscored == 1
 
+    def test_a_folder_named_like_a_published_set_is_another_set(self, put, tmp_path, monkeypatch):
+        put("sick/STS.input.web.txt", "a\tb\n")
+        put("sick/STS.gs.web.txt", "1\n")
+        monkeypatch.chdir(tmp_path)
+        assert load_sts_set("./sick").name == "./sick"
+
     def test_an_unscored_pair_at_the_end(self, put, tmp_path):
         put("y/STS.input.web.txt", "a\tb\nc\td\n")
         put("y/STS.gs.web.txt", "1\n\n")

@@ -470,6 +470,13 @@ class TestJudgedTables:
             "test",
         )
 
+    @pytest.mark.parametrize("name", retrieval_names())
+    def test_a_file_named_like_a_published_set_is_another_set(self, put, monkeypatch, name):
+        """Otherwise, published figures would be shown for it."""
+        file = put(name, "query,passage,relevance\nhot,Tea,1\n")
+        monkeypatch.chdir(file.parent)
+        assert load_retrieval_set(f"./{name}").name == f"./{name}"
+
     def test_tsv(self, put):
         text = "label\tquestion\tdocument\n-1\thot?\tice\n"
         assert load_retrieval_set(str(put("hot.tsv", text))).qrels == {"q1": {"d1": 0}}
