@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TypeAlias
 
+import numpy
+
 from semsearch.arguments import check_path
 from semsearch.datasets.textlines import Line, cells_of, numbered_lines
 from semsearch.errors import ArgumentError, DatasetError
@@ -38,9 +40,12 @@ def read_run(file: str | Path) -> Run:
 def write_run(file: str | Path, run: Mapping[str, Mapping[str, float]], tag: str) -> None:
     """Write a run, with ranks from 1.
 
+    Tied scores are lowered by the least that keeps their order in single precision, in which
+    trec_eval reads them; it orders ties by id.
+
     Args:
         file: overwritten if it exists.
-        run: documents best first.
+        run: documents best first, ties included.
         tag: the name of the run; white space becomes ``_``.
 
     Raises:
@@ -57,8 +62,25 @@ def write_run(file: str | Path, run: Mapping[str, Mapping[str, float]], tag: str
             )
     with check_path("file", file).open("w", encoding="utf-8", newline="\n") as lines:
         for query, found in run.items():
-            for rank, (document, score) in enumerate(found.items(), start=1):
+            for rank, (document, score) in enumerate(_without_ties(found).items(), start=1):
                 lines.write(f"{query} Q0 {document} {rank} {score!r} {tag}\n")
+
+
+def _without_ties(found: Mapping[str, float]) -> dict[str, float]:
+    """Documents by score, with scores that decrease in single precision."""
+    scores: dict[str, float] = {}
+    last = math.inf
+    for document in sorted(found, key=found.__getitem__, reverse=True):
+        score = found[document]
+        if scores and not _single(score) < _single(last):
+            score = float(numpy.nextafter(_single(last), numpy.float32(-math.inf)))
+        scores[document] = last = score
+    return scores
+
+
+def _single(score: float) -> numpy.float32:
+    with numpy.errstate(over="ignore"):
+        return numpy.float32(score)
 
 
 def _fields(line: Line) -> tuple[str, str, float]:

@@ -327,6 +327,19 @@ def test_runs_are_read_and_written(tmp_path):
     assert read_run(tmp_path / "a.run") == run
 
 
+def test_written_ties_keep_their_order(tmp_path):
+    """trec_eval orders ties by id, and reads scores in single precision."""
+    scores = [1e300, 3.0, 3.0, 3.0, 3 - 1e-12, 0.5, 0.0, 0.0, -1.0]
+    run = {"q": {f"d{number}": score for number, score in enumerate(scores)}}
+    write_run(tmp_path / "a.run", run, "x")
+    found = read_run(tmp_path / "a.run")["q"]
+    assert list(found) == list(run["q"])
+    with numpy.errstate(over="ignore"):
+        assert (numpy.diff(numpy.float32(list(found.values()))) < 0).all()
+    assert list(found.values()) == pytest.approx(scores)
+    assert [found[name] for name in ("d0", "d1", "d5", "d6", "d8")] == [1e300, 3.0, 0.5, 0.0, -1.0]
+
+
 def test_a_run_is_ordered_as_in_trec_eval(tmp_path):
     """By score, whatever the ranks are, and ties by the greater id."""
     (tmp_path / "a.run").write_text("q Q0 a 1 1 x\nq Q0 b 2 1 x\nq Q0 c 3 2 x\n\n")
