@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections import defaultdict
 from collections.abc import Sequence
 from itertools import combinations
@@ -9,7 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy
 
-from semsearch.arguments import check_items, check_texts, shown
+from semsearch.analysis import parse_query
+from semsearch.arguments import check_items, check_readable, check_texts, shown
 from semsearch.correlations import Values
 from semsearch.datasets import RetrievalSet
 from semsearch.datasets.judging import MAX_RELEVANCE
@@ -21,12 +23,14 @@ from semsearch.evaluation.intervals import (
     randomised_difference,
 )
 from semsearch.evaluation.published import published_ndcg
-from semsearch.evaluation.rankers import Collection, Ranker
+from semsearch.evaluation.rankers import Collection, IndexRanker, Ranker
 from semsearch.evaluation.trec import Run
 from semsearch.index import Index
 
 if TYPE_CHECKING:
     from ir_measures import Measure
+
+logger = logging.getLogger(__name__)
 
 #: Names as in ir-measures: RR is the reciprocal rank (its mean is MRR), AP's mean is MAP.
 MEASURES = ("nDCG@10", "RR@10", "R@10", "R@100", "AP")
@@ -116,8 +120,9 @@ def evaluate_retrieval(
     """Evaluate the rankings of systems on a retrieval set.
 
     Indexes are created as by `semsearch index`, searched as by `semsearch query`, and removed at
-    the end. Intervals are from a bootstrap over the queries; differences are tested with a
-    randomisation test.
+    the end. As there, BM25 and hybrid search read quoted phrases and words with a minus sign in
+    queries as operators; a warning says how many queries have any. Intervals are from a bootstrap
+    over the queries; differences are tested with a randomisation test.
 
     Args:
         retrieval: documents, queries and judgements.
@@ -130,7 +135,8 @@ def evaluate_retrieval(
     Raises:
         ArgumentError: a measure is unknown, two systems have the same name, or an argument has the
             wrong type.
-        DatasetError: a judgement is higher than a measure allows.
+        DatasetError: a judgement is higher than a measure allows, or a query has no words that
+            BM25 could search for.
     """
     if not isinstance(retrieval, RetrievalSet):
         raise ArgumentError(f"retrieval must be a RetrievalSet, not {shown(retrieval)}")
@@ -145,6 +151,8 @@ def evaluate_retrieval(
         raise ArgumentError(f"two systems are named '{twice[0]}'")
     wanted = measures(names)
     _check_relevance(retrieval, wanted)
+    if any(isinstance(ranker, IndexRanker) and ranker.reads_operators for ranker in rankers):
+        _check_operators(retrieval)
     evaluation = IrEvaluation(retrieval, {}, {}, [], [], whole_documents)
     with Collection(retrieval, index, whole_documents=whole_documents) as collection:
         for ranker in rankers:
@@ -169,6 +177,29 @@ def _check_relevance(retrieval: RetrievalSet, wanted: Sequence[Measure]) -> None
             raise DatasetError(
                 f"{retrieval.name} has a relevance of {highest:,}; {measure} allows up to {limit:,}"
             )
+
+
+def _check_operators(retrieval: RetrievalSet) -> None:
+    """Refuse queries that only exclude words, before anything is ranked; warn of operators."""
+    count = 0
+    for name, query in retrieval.queries.items():
+        try:
+            parsed = parse_query(check_readable("the query", query))
+        except ArgumentError as error:
+            raise DatasetError(f"{retrieval.name}, query {name}: {error}") from None
+        if not parsed.plain:
+            raise DatasetError(
+                f"{retrieval.name}, query {name}: {shown(query)} only excludes words; bm25 and "
+                "hybrid need a word or a phrase to search for"
+            )
+        count += bool(parsed.required or parsed.excluded)
+    if count:
+        logger.warning(
+            "%s: bm25 and hybrid read quotes or minus signs as operators in %s of %s queries",
+            retrieval.name,
+            f"{count:,}",
+            f"{len(retrieval.queries):,}",
+        )
 
 
 def _add(

@@ -116,6 +116,35 @@ def test_too_high_a_relevance_is_refused_before_anything_is_ranked(measure, rele
         evaluate_retrieval(retrieval, [Ranked("never ranks", None)], [measure])
 
 
+@pytest.mark.parametrize("spec", ["bm25", "hybrid:hashing"])
+@pytest.mark.parametrize(
+    ("query", "message"),
+    [
+        ("-LRB-", "pets, query q2: '-LRB-' only excludes words; bm25 and hybrid need"),
+        ("a" + " -b" * 101, "pets, query q2: the query has 101 phrases and excluded words"),
+        (" ", "pets, query q2: the query is empty"),
+    ],
+)
+def test_queries_that_bm25_cannot_search_for_are_named(hashing, spec, query, message):
+    retrieval = PETS._replace(queries=PETS.queries | {"q2": query})
+    rankers = [Ranked("known", None), *load_rankers([spec], {"hashing": hashing})]
+    with pytest.raises(DatasetError, match=message):  # before anything is ranked
+        evaluate_retrieval(retrieval, rankers, ["AP"])
+
+
+def test_queries_with_operators_are_counted(hashing, caplog):
+    queries = {"q1": 'the "cat"', "q2": "dog -sleeps", "q3": "aquarium"}
+    retrieval = PETS._replace(queries=queries)
+    encoders = {"hashing": hashing}
+    evaluate_retrieval(PETS, load_rankers(["bm25"]), ["AP"])
+    evaluate_retrieval(retrieval, load_rankers(["hashing"], encoders), ["AP"])
+    assert not caplog.messages
+    evaluate_retrieval(retrieval, load_rankers(["hybrid:hashing"], encoders), ["AP"])
+    assert caplog.messages == [
+        "pets: bm25 and hybrid read quotes or minus signs as operators in 2 of 3 queries"
+    ]
+
+
 def test_a_query_without_judgements_has_a_value_of_0():
     retrieval = PETS._replace(qrels={"q1": {"d1": 1}, "q2": {}})
     evaluation = evaluate_retrieval(retrieval, [Ranked("known", {"q1": {"d1": 1.0}})], ["AP"])
