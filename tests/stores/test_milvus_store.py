@@ -32,6 +32,7 @@ from semsearch.stores.milvus import reader
 from semsearch.stores.milvus.catalogue import read_catalogue, write_catalogue
 from semsearch.stores.milvus.collections import passages_of, vectors_of
 from semsearch.stores.milvus.connection import Connection, target
+from semsearch.stores.milvus.reader import Reader
 from semsearch.stores.protocol import EVERYTHING
 
 DOCUMENTS = [
@@ -270,6 +271,38 @@ class TestReading:
             with index.writer() as writer:
                 assert writer.verify() == []
             assert 0 < largest <= reader.MIN_STEP
+
+    @pytest.mark.parametrize(
+        "read",
+        [
+            lambda state, space: state.passages(space),
+            lambda state, space: state.passages_of(["b"]),
+            lambda state, space: state.document_vectors(space, ["b"]),
+        ],
+    )
+    def test_documents_written_meanwhile_are_not_left_out(self, index, monkeypatch, read):
+        original = Reader.live_passages
+
+        def live_passages(self, owners, fields):
+            monkeypatch.undo()
+            index.add([Document("b", "a green bird", "Carp")])
+            return original(self, owners, fields)
+
+        monkeypatch.setattr(Reader, "live_passages", live_passages)
+        with index.read() as state, pytest.raises(IndexChangedError, match="while it was read"):
+            read(state, index.space())
+
+    def test_vectors_written_meanwhile_are_not_left_out(self, index, monkeypatch):
+        original = Reader.live_vectors
+
+        def live_vectors(self, space, owners, fields):
+            monkeypatch.undo()
+            index.add([Document("b", "a blue fish swims", "Another title")])
+            return original(self, space, owners, fields)
+
+        monkeypatch.setattr(Reader, "live_vectors", live_vectors)
+        with index.read() as state, pytest.raises(IndexChangedError, match="while it was read"):
+            state.document_vectors(index.space(), ["a", "b"])
 
 
 class TestLoading:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy
@@ -166,7 +167,7 @@ class MilvusState:
         owners = [row for rows in self.selected(Selection(ids), ["id"]) for row in rows]
         found: dict[str, list[NewPassage]] = {row["id"]: [] for row in owners}
         names = {row["document"]: row["id"] for row in owners}
-        for row in self.reader.live_passages(owners, ["start", "end", "text", "text_hash"]):
+        for row in self._passages_of(owners, ["start", "end", "text", "text_hash"]):
             passage = NewPassage(row["start"], row["end"], row["text"], row["text_hash"])
             found[names[row["document"]]].append(passage)
         return found
@@ -199,7 +200,7 @@ class MilvusState:
         for owners in self.selected(Selection(condition=condition), ["id"]):
             names = {row["document"]: row["id"] for row in owners}
             vectors = self._vectors_of_documents(space, owners)
-            for row in self.reader.live_passages(owners, ["text"]):
+            for row in self._passages_of(owners, ["text"]):
                 if row["chunk"] not in vectors:
                     raise self._changed()
                 number = row["document"]
@@ -223,9 +224,10 @@ class MilvusState:
         vectors = self._vectors_of_documents(space, owners)
         names = {row["document"]: row["id"] for row in owners}
         found: dict[str, list[Matrix]] = {}
-        for row in self.reader.live_passages(owners, []):
-            if row["chunk"] in vectors:
-                found.setdefault(names[row["document"]], []).append(vectors[row["chunk"]])
+        for row in self._passages_of(owners, []):
+            if row["chunk"] not in vectors:
+                raise self._changed()
+            found.setdefault(names[row["document"]], []).append(vectors[row["chunk"]])
         return {name: numpy.array(rows) for name, rows in found.items()}
 
     def lacking(self, space: Space, after: int, limit: int) -> list[tuple[int, str, str]]:
@@ -425,19 +427,36 @@ class MilvusState:
         rows = self.reader.live_vectors(space, owners, ["vector"])
         return {row["chunk"]: vector for row, vector in zip(rows, _unit(space, rows), strict=True)}
 
+    def _passages_of(self, owners: Sequence[Row], fields: Sequence[str]) -> list[Row]:
+        """All passages of documents, whose rows are given, in their order.
+
+        Raises:
+            IndexChangedError: a document was written meanwhile.
+            DamagedIndexError: a document lacks passages.
+        """
+        passages = self.reader.live_passages(owners, fields)
+        counts = Counter(row["document"] for row in passages)
+        for owner in owners:
+            number = owner["document"]
+            if counts[number] == owner["passages"]:
+                continue
+            present = self._connection.query(
+                documents_of(self._connection), f"document == {number}", ["version"], 0
+            )
+            if [row["version"] for row in present] != [owner["version"]]:
+                raise self._changed()
+            raise DamagedIndexError(
+                f"document '{owner['id']}' lacks passages; see: semsearch verify"
+            )
+        return passages
+
     def _whole(self, rows: Sequence[Row]) -> dict[int, Document]:
         passages: dict[int, list[tuple[int, int, str]]] = {row["document"]: [] for row in rows}
-        for row in self.reader.live_passages(rows, ["start", "end", "text"]):
+        for row in self._passages_of(rows, ["start", "end", "text"]):
             passages[row["document"]].append((row["start"], row["end"], row["text"]))
         found = {}
         for row in rows:
             number = row["document"]
-            if len(passages[number]) != row["passages"]:
-                if self.reader.owners([number]).get(number, {}).get("version") != row["version"]:
-                    raise self._changed()
-                raise DamagedIndexError(
-                    f"document '{row['id']}' lacks passages; see: semsearch verify"
-                )
             text, title = joined(passages[number], row["rest"]), json.loads(row["title"])
             found[number] = Document(row["id"], text, title, json.loads(row["metadata"]))
         return found
