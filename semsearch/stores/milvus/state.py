@@ -314,9 +314,10 @@ class MilvusState:
         self, chunk_ids: Sequence[int], *, missing_ok: bool = False
     ) -> dict[int, FoundPassage]:
         """Chunks by their ids."""
-        rows = self.reader.chunks(chunk_ids, ["document", "start", "end", "text"])
+        rows = self.reader.chunks(chunk_ids, ["document", "version", "start", "end", "text"])
         owners = self.reader.owners((row["document"] for row in rows), ["id", "title", "metadata"])
-        rows = [row for row in rows if row["document"] in owners]
+        versions = {number: owner["text_version"] for number, owner in owners.items()}
+        rows = [row for row in rows if versions.get(row["document"]) == row["version"]]
         if len(rows) < len(set(chunk_ids)) and not missing_ok:
             raise self._changed()
         found = {}
