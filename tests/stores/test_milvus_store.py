@@ -305,6 +305,32 @@ class TestReading:
             state.document_vectors(index.space(), ["a", "b"])
 
 
+class TestGraph:
+    @pytest.mark.parametrize("found", [0, 1])
+    def test_a_filter_finds_what_the_graph_does_not_lead_to(self, index, monkeypatch, found):
+        documents = [Document(f"d{n}", f"red fish {n}", None, {"year": n}) for n in range(20)]
+        index.add([*documents, Document("long", "red fish " * 400, None, {"year": 5})])
+        where = "year > 3 and year < 12"
+        exact = [index.search("red fish 7", k, where=where) for k in (5, 50)]
+        with index.writer() as writer:
+            writer.set_index_type("hnsw")
+            writer.optimise()
+        original = Connection.search
+
+        def search(self, *arguments):
+            nonlocal left
+            [hits] = original(self, *arguments)
+            left, some = 0, hits[:left]
+            return [some]
+
+        monkeypatch.setattr(Connection, "search", search)
+        for k, hits in zip((5, 50), exact, strict=True):
+            left = found
+            again = index.search("red fish 7", k, where=where)
+            assert [hit.document_id for hit in again] == [hit.document_id for hit in hits]
+            assert [hit.score for hit in again] == pytest.approx([hit.score for hit in hits])
+
+
 class TestLoading:
     """A file that is opened again has its collections loaded by the first request."""
 

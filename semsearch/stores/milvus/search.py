@@ -23,6 +23,8 @@ QUERIES_AT_ONCE, ROWS_AT_ONCE = 256, 8192
 #: How many candidates HNSW keeps, at least.
 MIN_CANDIDATES = 128
 
+_FIELDS = ("row", "chunk", "document", "version")
+
 
 class _Found(NamedTuple):
     """A row that Milvus has found."""
@@ -105,11 +107,26 @@ class VectorSearch:
             least = min((one.score for one in returned), default=-math.inf)
             least += _rounding(query, live)
             is_last = not returned or (self._is_exact and len(returned) < limit)
+            if is_last and len(chosen) < k and self._condition and not self._is_exact:
+                rest = self._without(seen, live, least, per_document)
+                live = self._settled(query, live + self._missed(query, rest))
+                chosen = _best(live, per_document)
             if is_last or (len(chosen) >= k and chosen[k - 1].score > least):
                 return [Candidate(one.document, one.chunk, one.score) for one in chosen[:k]]
             limit = min(4 * limit, MAX_FOUND)
             rest = self._without(seen, live, least, per_document)
             [answer] = self._live(self._search([query], limit, rest))
+
+    def _missed(self, query: Any, rest: str) -> list[_Found]:
+        """Rows that meet the condition but that the graph's links among such rows do not reach."""
+        rows = self._connection.query(
+            self._collection, both(self._condition, rest), _FIELDS, self._since
+        )
+        self._versions = {row["row"]: row["version"] for row in rows}
+        found = [_Found(0.0, row["chunk"], row["document"], row["row"]) for row in rows]
+        [(_, alive)] = self._live([found])
+        scores = self._scores(query, [one.row for one in alive])
+        return [one._replace(score=scores[one.row]) for one in alive if one.row in scores]
 
     def _search(self, queries: Any, limit: int, rest: str) -> list[list[_Found]]:
         parameters = {} if self._is_exact else {"ef": max(MIN_CANDIDATES, 2 * limit)}
@@ -118,7 +135,7 @@ class VectorSearch:
             queries,
             limit,
             both(self._condition, rest),
-            ["row", "chunk", "document", "version"],
+            _FIELDS,
             self._since,
             self._metric,
             parameters,
@@ -149,16 +166,18 @@ class VectorSearch:
         places = numpy.union1d(close, close + 1).tolist()
         if not places:
             return found
-        rows = [found[place].row for place in places]
-        settled = {
+        settled = self._scores(query, [found[place].row for place in places])
+        renewed = [one._replace(score=settled.get(one.row, one.score)) for one in found]
+        return sorted(renewed, key=lambda one: (-one.score, one.chunk))
+
+    def _scores(self, query: Any, rows: Sequence[int]) -> dict[int, float]:
+        return {
             int(row["row"]): self._score(query, row["vector"])
             for one_of in listed("row", rows)
             for row in self._connection.query(
                 self._collection, one_of, ["row", "vector"], self._since
             )
         }
-        renewed = [one._replace(score=settled.get(one.row, one.score)) for one in found]
-        return sorted(renewed, key=lambda one: (-one.score, one.chunk))
 
     def _score(self, query: Any, vector: Any) -> float:
         if isinstance(query, Mapping):
