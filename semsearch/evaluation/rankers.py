@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
@@ -28,6 +29,8 @@ from semsearch.search import HYBRID_DEPTH
 from semsearch.search.queries import RERANK_DEPTH, Fusion
 from semsearch.search.reranking import reranked
 
+logger = logging.getLogger(__name__)
+
 #: The length of a ranking, as usual in TREC.
 DEPTH = 1000
 #: The length of hybrid and reranked rankings: up to this depth, they do not depend on `k`.
@@ -37,7 +40,7 @@ BM25 = "bm25"
 HYBRID_PREFIX = "hybrid:"
 RUN_PREFIX = "run:"
 
-#: Splits documents into passages for BM25 if no encoder is evaluated.
+#: The vectors of BM25's index, and its passages if no encoder is evaluated.
 LEXICAL_ENCODER = "hashing"
 
 #: More tokens than any document has; fits into SQLite's integers.
@@ -98,6 +101,11 @@ class Collection:
 
     def _new_index(self, encoder: Encoder) -> Index:
         folder = self._closing.enter_context(TemporaryDirectory(prefix="semsearch-eval-"))
+        if isinstance(encoder, WithPassagesOf) and not self.whole_documents:
+            logger.warning(
+                "bm25 searches the passages of %s; its values depend on the first encoder named",
+                encoder.other.spec,
+            )
         used = Uncut(encoder) if self.whole_documents else encoder
         index = self._closing.enter_context(Index.create(Path(folder) / "index", used))
         # In descending order of ids: an index orders equal scores by insertion, trec_eval by
@@ -252,10 +260,8 @@ class RecordedRanker:
         return Ranking(run, time.perf_counter() - started)
 
 
-class Uncut(EncodesSentences):
-    """An encoder whose index stores each document as one passage."""
-
-    max_document_tokens = NO_LIMIT
+class Wrapped(EncodesSentences):
+    """An encoder with the properties and vectors of another."""
 
     def __init__(self, encoder: Encoder) -> None:
         self._encoder = encoder
@@ -263,6 +269,7 @@ class Uncut(EncodesSentences):
         self.fingerprint = encoder.fingerprint
         self.dimension = encoder.dimension
         self.max_query_tokens = encoder.max_query_tokens
+        self.max_document_tokens = encoder.max_document_tokens
 
     def description(self) -> Mapping[str, Any]:
         """The description of the wrapped encoder."""
@@ -281,6 +288,33 @@ class Uncut(EncodesSentences):
         return self._encoder.encode_documents(texts)
 
 
+class Uncut(Wrapped):
+    """An encoder whose index stores each document as one passage."""
+
+    def __init__(self, encoder: Encoder) -> None:
+        super().__init__(encoder)
+        self.max_document_tokens = NO_LIMIT
+
+
+class WithPassagesOf(Wrapped):
+    """An encoder whose index has the passages of another's, for BM25, which needs no vectors of it.
+
+    Args:
+        other: splits documents into passages.
+        encoder: computes the vectors.
+    """
+
+    def __init__(self, other: Encoder, encoder: Encoder) -> None:
+        super().__init__(encoder)
+        self.other = other
+        self.fingerprint = f"{encoder.fingerprint}+{other.fingerprint}"
+        self.max_document_tokens = other.max_document_tokens
+
+    def token_spans(self, text: str) -> TokenSpans:
+        """The token spans of the other encoder."""
+        return self.other.token_spans(text)
+
+
 def load_rankers(
     specs: Sequence[str],
     encoders: dict[str, Encoder] | None = None,
@@ -288,7 +322,7 @@ def load_rankers(
 ) -> list[Ranker]:
     """Load systems by name; their indexes are created during the evaluation.
 
-    BM25 searches the passages of the first encoder's index.
+    BM25 searches the passages of the first encoder, in an index of its own.
 
     Args:
         specs: any encoder; ``bm25``; ``hybrid:ENCODER`` (fused with BM25);
@@ -307,11 +341,12 @@ def load_rankers(
         if system.name is not None and system.name not in loaded:
             loaded[system.name] = load_encoder(system.name, precision=precision)
     named = [loaded[system.name] for system in searching if system.name is not None]
-    if searching and not named:
-        named = [load_encoder(LEXICAL_ENCODER)]
+    lexical = load_encoder(LEXICAL_ENCODER)
+    if named and named[0].fingerprint != lexical.fingerprint:
+        lexical = WithPassagesOf(named[0], lexical)
 
     def searched(spec: str, system: System, reranker: Reranker | None) -> Ranker:
-        encoder = named[0] if system.name is None else loaded[system.name]
+        encoder = lexical if system.name is None else loaded[system.name]
         return IndexRanker(spec, system.mode, encoder, reranker=reranker)
 
     return _rankers(systems, precision, searched)

@@ -280,6 +280,23 @@ def test_an_index_is_made_once_and_removed(hashing, monkeypatch, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+def test_bm25_is_not_charged_with_the_encoding_of_another_system(minilm, monkeypatch, caplog):
+    """It searches the same passages, in an index of its own."""
+    encoders = {"minilm": minilm}
+    bm25 = load_rankers(["minilm", "bm25"], encoders)[1]
+    shared = IndexRanker("bm25", SearchMode.BM25, minilm)
+    run = ranked(shared, LONG)
+    assert run != ranked(load_rankers(["bm25"])[0], LONG)
+    monkeypatch.setattr(type(minilm), "encode_documents", None)
+    assert ranked(bm25, LONG) == run
+    assert caplog.messages == [
+        "bm25 searches the passages of minilm; its values depend on the first encoder named"
+    ]
+    caplog.clear()
+    ranked(bm25, LONG, whole_documents=True)
+    assert not caplog.messages
+
+
 def test_an_existing_index_is_evaluated(tmp_path, hashing):
     texts = {name: text for name, text in PETS.documents.items() if text}
     questions = PETS._replace(documents={})
