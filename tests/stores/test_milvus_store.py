@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import subprocess
 import sys
 
@@ -29,6 +30,7 @@ from semsearch.errors import (
 )
 from semsearch.stores.milvus import connection as connection_module
 from semsearch.stores.milvus import reader
+from semsearch.stores.milvus import store as store_module
 from semsearch.stores.milvus.catalogue import read_catalogue, write_catalogue
 from semsearch.stores.milvus.collections import passages_of, vectors_of
 from semsearch.stores.milvus.connection import Connection, target
@@ -191,6 +193,41 @@ class TestGuards:
             with again.writer() as writer:
                 assert writer.verify() == []
 
+    @pytest.mark.parametrize("elsewhere", [False, True])
+    def test_two_that_create_the_same_index(self, lite, tmp_path, monkeypatch, elsewhere):
+        original = store_module.make
+
+        def make(*arguments):
+            monkeypatch.setattr(store_module, "make", original)
+            original(*arguments)
+            if elsewhere:
+                monkeypatch.setenv("SEMSEARCH_CACHE", str(tmp_path / "cache"))
+                with Index.create(lite, "hashing:64") as other:
+                    other.add(DOCUMENTS)
+            else:
+                with pytest.raises(IndexBusyError, match="is being written by process"):
+                    Index.create(lite, "hashing:64")
+
+        monkeypatch.setattr(store_module, "make", make)
+        with Index.create(lite, "hashing:64") as index:
+            index.add(DOCUMENTS[:1])
+            assert len(index) == (3 if elsewhere else 1)
+            with index.writer() as writer:
+                assert writer.verify() == []
+
+    def test_an_index_created_before_it_is_locked_is_opened(self, lite, monkeypatch):
+        original = store_module.writer_lock
+
+        def writer_lock(*arguments, **options):
+            monkeypatch.undo()
+            with Index.create(lite, "hashing:64") as other:
+                other.add(DOCUMENTS)
+            return original(*arguments, **options)
+
+        monkeypatch.setattr(store_module, "writer_lock", writer_lock)
+        with Index.create(lite, "hashing:64") as index:
+            assert len(index) == 3
+
     def test_a_missing_index_is_reported(self, lite, tmp_path):
         with pytest.raises(IndexNotFoundError, match="make one with: semsearch index CORPUS"):
             Index.open(lite)
@@ -239,6 +276,23 @@ class TestGuards:
             with pytest.raises(IndexBusyError, match="on elsewhere since noon, too"):
                 writer.delete(["b"])
         assert len(index) == 2
+
+    def test_a_writer_of_another_user_is_reported(self, index):
+        connection = index._store._connection
+        other = {"token": "t", "host": platform.node(), "lock": "/other", "since": "noon"}
+        write_catalogue(connection, writer=other | {"process": os.getpid(), "seen": 2**40})
+        with pytest.raises(IndexBusyError, match=rf"by process {os.getpid()} on .* since noon$"):
+            index.delete(["a"])
+        with subprocess.Popen([sys.executable, "-c", ""]) as ended:
+            pass
+        write_catalogue(connection, writer=other | {"process": ended.pid, "seen": 2**40})
+        assert index.delete(["a"]) == 1
+
+    def test_a_writer_that_has_ended_meanwhile_is_reported(self, index):
+        with index.writer() as writer:
+            write_catalogue(index._store._connection, writer={})
+            with pytest.raises(IndexBusyError, match="was written by another process meanwhile; w"):
+                writer.delete(["b"])
 
 
 class TestReading:

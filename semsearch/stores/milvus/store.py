@@ -6,12 +6,12 @@ import logging
 import os
 import platform
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from hashlib import blake2b
 from pathlib import Path
-from typing import cast
+from typing import Any, cast
 from uuid import uuid4
 
 from semsearch.encoders.cache import cache_folder
@@ -69,7 +69,7 @@ class MilvusStore:
         Milvus has no locks: processes of one machine are kept apart by a file, those of several by
         a note in the index, which two that begin in the same moment can miss.
         """
-        with writer_lock(self._lock_folder(), wait=wait, index=self.path):
+        with writer_lock(_lock_folder(self._connection), wait=wait, index=self.path):
             token = self._take_lease(wait=wait)
             writer = MilvusWriter(self._connection, self._state, token)
             try:
@@ -86,27 +86,16 @@ class MilvusStore:
     def _state(self) -> MilvusState:
         return MilvusState(self._connection, read_catalogue(self._connection), self._run)
 
-    def _lock_folder(self) -> Path:
-        target = self._connection.target
-        name = blake2b(f"{target.uri}/{target.name}".encode(), digest_size=16).hexdigest()
-        folder = cache_folder() / "milvus" / name
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise IndexStoreError(f"cannot write in {folder}: {error.strerror}") from error
-        return folder
-
     def _take_lease(self, *, wait: bool) -> dict[str, str | float]:
         """Record in the index who is writing.
 
         Raises:
-            IndexBusyError: a process on another machine is writing it.
+            IndexBusyError: a process on another machine is writing it, or one of another user.
         """
         warned = False
         while True:
             held = read_catalogue(self._connection).writer
-            is_other = held.get("host", platform.node()) != platform.node()
-            if not is_other or time.time() - held.get("seen", 0) > LEASE_SECONDS:
+            if not self._is_elsewhere(held) or time.time() - held.get("seen", 0) > LEASE_SECONDS:
                 break
             busy = (
                 f"{self.path} is being written by process {held.get('process')} on "
@@ -121,12 +110,42 @@ class MilvusStore:
         token: dict[str, str | float] = {
             "token": uuid4().hex,
             "host": platform.node(),
+            "lock": str(_lock_folder(self._connection)),
             "process": os.getpid(),
             "since": datetime.now().astimezone().isoformat(" ", "seconds"),
             "seen": time.time(),
         }
         write_catalogue(self._connection, writer=token)
         return token
+
+    def _is_elsewhere(self, held: Mapping[str, Any]) -> bool:
+        """Whether a note names a writer that the lock here does not keep out."""
+        if held.get("host", platform.node()) != platform.node():
+            return True
+        lock = str(_lock_folder(self._connection))
+        return held.get("lock", lock) != lock and _is_running(held["process"])
+
+
+def _lock_folder(connection: Connection) -> Path:
+    target = connection.target
+    name = blake2b(f"{target.uri}/{target.name}".encode(), digest_size=16).hexdigest()
+    folder = cache_folder() / "milvus" / name
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise IndexStoreError(f"cannot write in {folder}: {error.strerror}") from error
+    return folder
+
+
+def _is_running(process: int) -> bool:
+    if os.name == "posix":  # Windows would send it a signal
+        try:
+            os.kill(process, 0)
+        except ProcessLookupError:
+            return False
+        except PermissionError:  # another user's
+            pass
+    return True
 
 
 def open_store(path: Path, *, accept_copy: bool = False, may_migrate: bool = True) -> Store:
@@ -149,7 +168,10 @@ def create_store(
         return open_store(path)
     except IndexNotFoundError:
         connection = Connection(target(path))
-    with closed_on_error(connection):
+    with closed_on_error(connection), writer_lock(_lock_folder(connection), index=path):
+        if connection.has(connection.name):  # it was created meanwhile
+            read_catalogue(connection)
+            return MilvusStore(connection)
         spaces: list[Space] = []
         for encoder in encoders:
             spaces.append(described_space(encoder, dtype, spaces, complete=True))
@@ -159,7 +181,8 @@ def create_store(
         if bm25 is Bm25.READY:
             parts += words_collections(connection)
         make(connection, parts)
-        # With the documents, there is an index.
-        properties = first_properties(max_tokens, spaces, bm25)
-        make(connection, [documents_collection(connection)], properties)
+        # With the documents, there is an index; another machine may have created it meanwhile.
+        if not connection.has(connection.name):
+            properties = first_properties(max_tokens, spaces, bm25)
+            make(connection, [documents_collection(connection)], properties)
         return MilvusStore(connection)

@@ -308,15 +308,19 @@ class MilvusWriter:
         """The present state, if nobody else has begun to write since.
 
         Raises:
-            IndexBusyError: somebody has, on another machine.
+            IndexBusyError: somebody has, on another machine or as another user.
         """
         catalogue = read_catalogue(self._connection)
         held = catalogue.writer
         if held.get("token") != self._lease["token"]:
+            by = (
+                f"is being written by process {held['process']} on {held['host']} since "
+                f"{held['since']}, too"
+                if held
+                else "was written by another process meanwhile"
+            )
             raise IndexBusyError(
-                f"{self._connection.target.address} is being written by process "
-                f"{held.get('process')} on {held.get('host')} since {held.get('since')}, too; "
-                "what was committed stays"
+                f"{self._connection.target.address} {by}; what was committed stays"
             )
         return self._read(), catalogue.content
 
