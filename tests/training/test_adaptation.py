@@ -167,7 +167,11 @@ def test_adaptation_improves_retrieval(tiny_encoder, documents, tmp_path):
     )
 
 
-def test_model_without_gain_is_not_written(tiny_encoder, documents, tmp_path, capfd):
+def test_model_without_gain_is_not_written(
+    tiny_encoder, documents, tmp_path, tmp_path_factory, monkeypatch, capfd
+):
+    cache = tmp_path_factory.mktemp("cache")
+    monkeypatch.setenv("SEMSEARCH_CACHE", str(cache))
     gentle = settings(tiny_encoder, tmp_path / "m", 1, 1e-9)
     task = Adaptation(documents, "topics")
     messages = []
@@ -175,6 +179,8 @@ def test_model_without_gain_is_not_written(tiny_encoder, documents, tmp_path, ca
     assert any("evaluated on 12 keyword queries" in line for line in messages)
     assert "the gain is not significant" in task.verdict.objections
     assert list(tmp_path.iterdir()) == []
+    converted = [one for one in cache.glob("encoder-*") if one.is_dir()]
+    assert len(converted) == 1  # the base model's
     assert train(Adaptation(documents, "topics", keep_anyway=True), gentle).is_kept
     assert (tmp_path / "m" / "modules.json").is_file()
     card = (tmp_path / "m" / "README.md").read_text("utf-8")
@@ -199,13 +205,6 @@ def test_the_smallest_share_with_a_significant_gain_is_taken(gains, expected):
     old = numpy.full(80, 0.5)
     found = {share: [old + numpy.resize(one, 80)] * 2 for share, one in gains.items()}
     assert chosen_share({0.0: [old, old]} | found) == expected
-
-
-def test_only_the_base_model_stays_in_the_cache(tiny_encoder, documents, tmp_path, monkeypatch):
-    monkeypatch.setenv("SEMSEARCH_CACHE", str(tmp_path / "cache"))
-    train(Adaptation(documents, "topics"), settings(tiny_encoder, tmp_path / "m", 1))
-    converted = [one for one in (tmp_path / "cache").glob("encoder-*") if one.is_dir()]
-    assert len(converted) == 1  # the base model's
 
 
 def test_prompts_are_added_in_training(tiny_encoder, documents, tmp_path):
