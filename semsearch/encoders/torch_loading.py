@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from threading import RLock
+from threading import RLock, get_ident
 from typing import TYPE_CHECKING, Any
 
 from semsearch.errors import DamagedModelError, EncoderError, first_line
@@ -60,9 +60,12 @@ def complete(
     from transformers import PreTrainedModel
 
     missing: set[str] = set()
+    thread = get_ident()
 
     def from_pretrained(cls: Any, *args: Any, **options: Any) -> Any:
         """Load a model, whose missing weights only this method can return."""
+        if get_ident() != thread:  # another model, of the program that imports us
+            return load.__func__(cls, *args, **options)
         model, info = load.__func__(cls, *args, **options, output_loading_info=True)
         lacking = {*info["missing_keys"], *(name for name, *_ in info["mismatched_keys"])}
         missing.update(name for name in lacking if not is_spare(model, name))

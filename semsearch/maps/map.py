@@ -58,7 +58,11 @@ class Map:
         return len(self.chunk_ids)
 
     def save(self, index: Path) -> None:
-        """Write the map beside an index, atomically."""
+        """Write the map beside an index, atomically.
+
+        Raises:
+            IndexStoreError: it cannot be written.
+        """
         import pyarrow
         from pyarrow import parquet
 
@@ -82,6 +86,8 @@ class Map:
         try:
             parquet.write_table(table, draft)
             draft.replace(map_file(index, self.space))
+        except OSError as error:
+            raise IndexStoreError(f"cannot write in {index}: {error.strerror}") from error
         finally:
             draft.unlink(missing_ok=True)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy
 import pytest
@@ -17,6 +18,7 @@ from transformers import BertModel, BertTokenizerFast, RobertaConfig, RobertaMod
 from semsearch.encoders import load_encoder, load_reranker
 from semsearch.encoders import torch_models as torch_runtime
 from semsearch.encoders.text_model import Batching
+from semsearch.encoders.torch_loading import complete
 from semsearch.errors import DamagedModelError
 
 pytestmark = pytest.mark.slow
@@ -98,6 +100,17 @@ def test_missing_weights_are_refused_in_a_terminal(copied, monkeypatch):
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     with pytest.raises(DamagedModelError, match=r"lacks weights: encoder\.\S+\.dense\.weight$"):
         load_encoder(str(copied), device="cpu").encode_documents(["a"])
+
+
+def test_models_that_other_threads_load_are_not_checked(copied):
+    """They are of the program that imports us, which may also ask for the loading info."""
+    weights = load_file(copied / "model.safetensors")
+    del weights["encoder.layer.1.output.dense.weight"]
+    save_file(weights, copied / "model.safetensors", {"format": "pt"})
+    with complete("mine"), ThreadPoolExecutor(1) as pool:
+        other = pool.submit(BertModel.from_pretrained, str(copied), output_loading_info=True)
+        _, info = other.result()
+    assert info["missing_keys"] == {"encoder.layer.1.output.dense.weight"}
 
 
 def test_a_missing_pooler_is_not_used(copied):

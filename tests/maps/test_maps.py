@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 
 import numpy
@@ -10,7 +11,7 @@ import pytest
 from pyarrow import compute, parquet
 
 from semsearch import Document, Index
-from semsearch.errors import ArgumentError, SpaceError
+from semsearch.errors import ArgumentError, IndexStoreError, SpaceError
 from semsearch.maps import make_map, map_table, open_map, projection
 from semsearch.maps.map import map_file
 
@@ -250,3 +251,14 @@ class TestTable:
         assert len(set(columns)) == len(columns)
         (row,) = table.to_pylist()
         assert {name: row[column] for name, column in fields.items()} == metadata
+
+
+def test_a_map_that_cannot_be_written(index, monkeypatch):
+    def full(*arguments):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    made = make_map(index)
+    monkeypatch.setattr(parquet, "write_table", full)
+    with pytest.raises(IndexStoreError, match="^cannot write in .*: No space left on device$"):
+        made.save(index.path)
+    assert list(index.path.glob("*.tmp")) == []
