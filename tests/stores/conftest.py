@@ -5,7 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from milvus_documents import DOCUMENTS
 from milvus_server import Server
+
+from semsearch import Index
 
 
 @pytest.fixture(scope="session")
@@ -39,3 +42,11 @@ def lite(package, tmp_path) -> str:
     package("pymilvus")
     package("milvus_lite")
     return f"milvus-lite:{tmp_path}/file.db/one"
+
+
+@pytest.fixture
+def index(lite):
+    """An index of three documents in a milvus-lite file."""
+    with Index.create(lite, "hashing:64") as index:
+        index.add(DOCUMENTS)
+        yield index
