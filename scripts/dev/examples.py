@@ -66,6 +66,8 @@ _VOLATILE = re.compile(
     r"|\d{4}-\d\d-\d\d[T ]\d\d:\d\d[\d:.+Z]*|\b(?:bf16|fp32)\b"
     r"|(?<=\[Errno )\d+"
 )
+#: The folder in which pages show that examples are run, where output has an absolute path.
+FOLDER = "/srv"
 _DECIMAL = re.compile(r"(-?\d+\.\d+)")
 #: How far scores may differ between processors that compute in bf16 and those that do not.
 TOLERANCE = 0.011
@@ -131,7 +133,7 @@ def run(text: str) -> list[Example]:
             if block.language == "text" and previous is not None:
                 code, printed = previous
                 if not text[code.end : block.span[0]].strip().removeprefix("```text"):
-                    examples.append(Example(block, block.body, printed))
+                    examples.append(Example(block, block.body, _as_if_in(FOLDER, printed)))
             previous = None
             if block.not_run is not None:
                 continue
@@ -145,10 +147,15 @@ def run(text: str) -> list[Example]:
                         raise CommandError(f"$ {command}\n{printed}")
             elif block.language == "console":
                 printed = "\n".join(_console(block.body))
-                examples.append(Example(block, block.body, printed))
+                examples.append(Example(block, block.body, _as_if_in(FOLDER, printed)))
             elif block.language == "python":
                 previous = block, _python(block.body, names)
     return examples
+
+
+def _as_if_in(folder: str, printed: str) -> str:
+    """Output in which the current folder is another one."""
+    return printed.replace(str(Path.cwd()), folder)
 
 
 def same(shown: str, printed: str) -> bool:
