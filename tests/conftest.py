@@ -6,6 +6,7 @@ import os
 import random
 import shutil
 import signal
+import sys
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,6 +20,9 @@ os.environ["HF_HUB_OFFLINE"] = "1"  # tests run without a network; the hub's cli
 # Waiting threads of torch and FAISS sleep: tests run in parallel, and spinning threads would take
 # the cores from those that they wait for. Read when either library is imported.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+# Some tests import openvino themselves. Its telemetry would start several processes for each
+# conversion, forks of a process of 2 GB. (semsearch disables it when it imports openvino first.)
+sys.modules["openvino_telemetry"] = None
 
 # No test asserts a duration. The first draws in a checkout take seconds: Hypothesis then collects
 # characters and our modules' constants, and caches them in .hypothesis.
