@@ -299,7 +299,7 @@ def _reading_of(reading_files: Reading, columns: Roles | None) -> str:
 
 
 #: Incremented when the same file yields different documents than before.
-READERS_VERSION = 3
+READERS_VERSION = 4
 
 
 def _spec(folder: Path, exclude: Sequence[str]) -> GitIgnoreSpec:

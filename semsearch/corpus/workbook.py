@@ -32,7 +32,8 @@ MAX_ROWS = 1 << 20
 #: Excel's values for failed formulas.
 _ERRORS = {"#N/A", "#NULL!", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#GETTING_DATA"}
 
-_ESCAPED = re.compile("_x([0-9A-Fa-f]{4})_")
+#: Control characters, and underscores before what looks like one.
+_ESCAPED = re.compile("_x(00[01][0-9A-Fa-f]|005F(?=_x[0-9A-Fa-f]{4}_))_")
 
 SHEETS_SHOWN = 20
 
@@ -180,7 +181,7 @@ def _value(cell: Any) -> Any:
 def _unescaped(found: re.Match[str]) -> str:
     """A character that Excel writes as ``_x000D_``; ``_x005F_`` is an underscore before these."""
     letter = chr(int(found[1], 16))
-    return letter if letter in "\t\n\r" or letter.isprintable() else ""
+    return letter if letter in "\t\n\r_" else ""
 
 
 def _as_text(cell: Any) -> str:

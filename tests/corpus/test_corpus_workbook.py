@@ -221,3 +221,17 @@ def test_other_characters_as_excel_escapes_them(write_book):
     write_book({"S": [["text"], ["a_x0009_b_x000A_c_x0007_d"], ["_x005F_x000D_ is a return"]]})
     found = [document.text for document in Corpus("films.xlsx")]
     assert found == ["a\tb\ncd", "_x000D_ is a return"]
+
+
+@pytest.mark.parametrize("inline", [False, True])
+def test_texts_that_look_like_excels_escapes(write, inline):
+    """SharePoint's columns are named so; openpyxl decodes ``_x005F_`` of shared strings itself."""
+    file = io.BytesIO()
+    with xlsxwriter.Workbook(file, {"constant_memory": inline}) as book:
+        sheet = book.add_worksheet()
+        sheet.write_row(0, 0, ["text", "Due_x0020_Date"])
+        sheet.write_row(1, 0, ["Scan img_x1080_final", "tab\there"])
+    write("films.xlsx", file.getvalue())
+    (found,) = Corpus("films.xlsx")
+    assert found.text == "Scan img_x1080_final"
+    assert found.metadata == {"Due_x0020_Date": "tab\there"}
