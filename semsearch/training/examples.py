@@ -97,15 +97,23 @@ class Examples:
 def ordered_labels(labels: Iterable[str]) -> tuple[str, ...]:
     """The distinct labels in alphabetical order; of two, the positive one is second.
 
-    A single output scores the second one high. The positive one is in `POSITIVE_LABELS`, or the
-    other one is its negation.
+    A single output scores the second one high.
     """
     names = tuple(sorted(set(labels)))
-    if len(names) == 2:
-        first, second = (name.lower() for name in names)
-        if first in POSITIVE_LABELS or _negates(second, first):
-            names = names[::-1]
+    if len(names) == 2 and names[0] in positive_labels(names):
+        names = names[::-1]
     return names
+
+
+def positive_labels(labels: Iterable[str]) -> set[str]:
+    """The labels of positive pairs: of two, one is positive if the other is its negation."""
+    names = set(labels)
+    return {
+        name
+        for name in names
+        if name.lower() in POSITIVE_LABELS
+        or (len(names) == 2 and any(_negates(other.lower(), name.lower()) for other in names))
+    }
 
 
 def _negates(label: str, other: str) -> bool:

@@ -10,9 +10,18 @@ from typing import Any, NamedTuple
 from semsearch.corpus import open_table
 from semsearch.corpus.table import Row
 from semsearch.datasets.pairtable import LABEL_COLUMNS, SCORE_COLUMNS
+from semsearch.datasets.questions import PASSAGE_COLUMNS
+from semsearch.datasets.table import plain_name
 from semsearch.encodings import ESCAPED_BYTE, undecodable
 from semsearch.errors import BadRowError, ColumnNotFoundError, ExamplesError
-from semsearch.training.examples import POSITIVE_LABELS, Examples, Kind, Notify, ordered_labels
+from semsearch.training.examples import (
+    POSITIVE_LABELS,
+    Examples,
+    Kind,
+    Notify,
+    ordered_labels,
+    positive_labels,
+)
 from semsearch.training.scales import scaled
 
 # Column names without case, spaces, dashes and underscores, the preferred one first.
@@ -26,7 +35,10 @@ RIGHT = (
 )
 NEGATIVE = ("negative",)
 SCORE = tuple(name for name in SCORE_COLUMNS if name != "label")
-LABEL = tuple(name for name in LABEL_COLUMNS if name not in SCORE)
+RELEVANCE = tuple(
+    name for name in PASSAGE_COLUMNS["relevance"] if name not in (*SCORE_COLUMNS, *LABEL_COLUMNS)
+)
+LABEL = (*(name for name in LABEL_COLUMNS if name not in SCORE), *RELEVANCE)
 
 #: SNLI's label of pairs on which its annotators did not agree.
 NO_LABEL = "-"
@@ -110,7 +122,7 @@ def labelled(
 
 
 def _columns(names: Sequence[str]) -> _Columns | None:
-    spelled = {"".join(filter(str.isalnum, name.lower())): name for name in reversed(names)}
+    spelled = {plain_name(name): name for name in reversed(names)}
 
     def first(known: Sequence[str]) -> str | None:
         return next((spelled[name] for name in known if name in spelled), None)
@@ -193,7 +205,11 @@ def _decided(rows: list[Row], column: str, name: str, notify: Notify) -> list[Ro
 
 
 def _positive(rows: list[Row], column: str, name: str, notify: Notify) -> list[Row]:
-    kept = [row for row in rows if _label(row, column).lower() in POSITIVE_LABELS]
+    labels = {_label(row, column) for row in rows} - {NO_LABEL}
+    positive = positive_labels(labels)
+    if plain_name(column) in RELEVANCE:
+        positive |= {label for label in labels if label.isdecimal() and label.strip("0")}
+    kept = [row for row in rows if _label(row, column) in positive]
     if not kept:
         known = ", ".join(sorted(POSITIVE_LABELS))
         raise ExamplesError(

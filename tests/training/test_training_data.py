@@ -78,12 +78,22 @@ class TestColumns:
         assert (found.kind, found.targets) == (Kind.SCORED, [1.0, 0.0])
 
     @pytest.mark.parametrize(
-        "name", ["duplicate", "is_paraphrase", "paraphrase", "quality", "relation"]
+        "name",
+        ["duplicate", "is_paraphrase", "paraphrase", "quality", "relation", "relevance", "Rel"],
     )
     def test_pairs_with_a_negative_label_are_not_positive(self, load, name):
         content = f"sentence1,sentence2,{name}\na,b,1\nc,d,0\n"
         assert load(content, (Kind.POSITIVE,)).texts == (["a"], ["b"])
         assert load(content).kind is Kind.LABELLED
+
+    def test_all_relevant_passages_are_positive(self, load):
+        """As in `eval ir`, whose judgements may be grades."""
+        found = load("query,passage,grade\na,b,2\nc,d,0\ne,f,1\ng,h,-1\n", (Kind.POSITIVE,))
+        assert found.texts == (["a", "e"], ["b", "f"])
+
+    def test_of_two_labels_the_one_that_is_negated_is_positive(self, load):
+        content = "left,right,label\na,b,equivalent\nc,d,not_equivalent\ne,f,-\n"
+        assert load(content, (Kind.POSITIVE,)).texts == (["a"], ["b"])
 
     def test_a_paraphrase_is_a_text_if_there_is_no_other(self, load):
         found = load("anchor,paraphrase\na,b\n")
