@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
 # Two digits of exponent keep it finite.
 _NUMBER = re.compile(r"-?(?:(?:0|[1-9][0-9]{0,14})(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,2})?")
-_DECIMAL = re.compile(r"-?(?:0|[1-9][0-9]{0,14})\.[0-9]+")
+# Codes lack these: 1E5.
+_SIGNS_OF_NUMBERS = re.compile(r"\.[0-9]|[eE][+-]")
 # Not enough to make a column numeric: they are words, too.
 _NOT_FINITE = re.compile(r"[+-]?inf(?:inity)?", re.IGNORECASE)
 #: How pandas, R, databases and spreadsheets write that a value is missing.
@@ -46,7 +47,9 @@ def _plain_number(cell: str) -> Any:
     text = cell.strip()
     if _INTEGER.fullmatch(text):
         return int(text)
-    return float(text) if _DECIMAL.fullmatch(text) else cell
+    if _NUMBER.fullmatch(text) and _SIGNS_OF_NUMBERS.search(text):
+        return float(text)
+    return cell
 
 
 def _integer(cell: str) -> Any:

@@ -46,6 +46,8 @@ _KINDS = {
     "address": re.compile(r"[^@\s]+@[^@\s]+\.[a-z]+", re.IGNORECASE),
     "hash": re.compile(r"(?=.*\d)[0-9a-f-]{16,}", re.IGNORECASE),
 }
+#: Signs of missing values; ``#`` and ``%`` name columns.
+_MISSING_SIGN = re.compile(r"[-–—.?*]+")
 _CODE_MAX_CHARACTERS = 40
 _DIGITS = re.compile(r"\d+")
 
@@ -97,8 +99,9 @@ def _kind_vote(name: str, most: str) -> int:
     kind = _kind(name)
     if kind == most:
         return 1
-    is_open = (most == "number" and kind == "year") or is_missing(name)
-    return 0 if is_open or not any(map(str.isalnum, name)) else -1
+    if is_missing(name) or _MISSING_SIGN.fullmatch(name):
+        return 0
+    return 0 if most == "number" and kind == "year" else -1
 
 
 def _vote(name: str, cells: Sequence[str]) -> int:

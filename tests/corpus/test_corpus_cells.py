@@ -101,12 +101,12 @@ def test_numbers_after_the_first_thousand_rows(write):
 
 
 def test_codes_after_a_thousand_empty_cells_stay_text(write):
-    late = ["01234", "12345", "NA", "1E5", "None", "7.50", "1."]
+    late = ["01234", "12345", "NA", "1E5", "None", "7.50", "1.", "3.2e-08", ".5", "1e-3"]
     write(
         "corpus.csv", "\n".join(["text,code", *["a text,"] * 1000, *(f"a text,{c}" for c in late)])
     )
     found = [document.metadata["code"] for document in list(Corpus("corpus.csv"))[1000:]]
-    assert found == ["01234", 12345, "NA", "1E5", "None", 7.5, "1."]
+    assert found == ["01234", 12345, "NA", "1E5", "None", 7.5, "1.", 3.2e-08, 0.5, 0.001]
 
 
 def test_id_title_and_text_are_never_typed(write):

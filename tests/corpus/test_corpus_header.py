@@ -103,7 +103,7 @@ class TestDetection:
         assert has_header([["Timestamp", *questions], *rows])
         assert not has_header([["2024-02-28", *answers], *rows])
 
-    @pytest.mark.parametrize("missing", ["NA", "n/a", "-", "?"])
+    @pytest.mark.parametrize("missing", ["NA", "n/a", "-", "—", "..", "?"])
     def test_a_missing_value_in_the_first_row(self, missing):
         rows = [
             [kind, f"{n}.5", f"This is sentence number {n}."]
@@ -112,6 +112,15 @@ class TestDetection:
         first = ["ham", missing, "This is the first of all sentences."]
         assert not has_header([first, *rows])
         assert has_header([["kind", "NA", "what"], *rows])
+
+    @pytest.mark.parametrize("sign", ["#", "%", "€"])
+    def test_signs_that_name_columns_of_numbers(self, sign):
+        questions = ["What did you like about the course?", "What could be improved next time?"]
+        rows = [
+            [str(n), f"I liked exercise {n} very much.", f"More time for exercise {n}, please."]
+            for n in range(1, 6)
+        ]
+        assert has_header([[sign, *questions], *rows])
 
     def test_single_year_as_a_column_name(self):
         assert has_header([["country", "2020"], ["Peru", "32"], ["Chad", "1650"], ["Fiji", "9000"]])
