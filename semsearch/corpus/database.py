@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from itertools import chain, islice
@@ -43,7 +44,8 @@ def open_query(location: Path | str, query: str) -> Iterator[Table]:
     name = shown_url(location) if isinstance(location, str) else str(location)
     with ExitStack() as stack:
         with _translated_errors(name):
-            engine = _engine(location)
+            with warnings.catch_warnings(action="ignore"):  # about parameters, such as mode=ro
+                engine = _engine(location)
             stack.callback(engine.dispose)
             options = {"stream_results": True, "yield_per": _ROWS_AT_ONCE, "no_parameters": True}
             if engine.dialect.name == "postgresql":
@@ -89,8 +91,11 @@ def _engine(location: Path | str) -> Engine:
         return create_engine("sqlite://", creator=lambda: _read_only(uri))
     try:
         url = make_url(location)
-    except ValueError as error:  # its port is no number
-        raise CorpusDatabaseError(f"{shown_url(location)}: {first_line(error)}") from None
+    except ValueError:
+        raise CorpusDatabaseError(f"{shown_url(location)}: the port is not a number") from None
+    if "@" in (url.host or ""):  # a driver's message would show it
+        reason = "write @ in a user name or password as %40"
+        raise CorpusDatabaseError(f"{shown_url(location)}: {reason}")
     if url.drivername in ("postgres", "postgresql"):
         url = url.set(drivername="postgresql+psycopg")
     try:
@@ -187,5 +192,5 @@ def _translated_errors(name: str) -> Iterator[None]:
         raise CorpusDatabaseError(
             f"{name}: {first_line(error)}"
         ) from None  # it may quote the password
-    except UnicodeError as error:
+    except ValueError as error:  # of a parameter that is not a number, or of text
         raise CorpusDatabaseError(f"{name}: {error}") from error

@@ -20,9 +20,10 @@ Location = Path | str | None
 
 _URL = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)
 _WEB = re.compile(r"https?://", re.IGNORECASE)
-_SECRET = re.compile(r"(?<=://)[^/?#@]*@")
-# As SQLAlchemy parses the URLs of databases: a password may contain / and ?.
-_PASSWORD = re.compile(r"(?<=://)([^/@:]*):[^@]*@")
+_SECRET = re.compile(r"(?<=://)[^/?#]*@")
+# As SQLAlchemy parses the URLs of databases, a password may contain / and ?, and a user name @. If
+# there are several @, all before the last is hidden: the password may contain one by mistake.
+_PASSWORD = re.compile(r"(?<=://)([^/:]*):.*@")
 
 
 def is_url(location: str) -> bool:

@@ -59,6 +59,7 @@ class TestSqlite:
         "url",
         [
             "sqlite:///films.db?timeout=5",
+            "sqlite:///films.db?mode=ro",
             "sqlite:///films.db?uri=true",
             "sqlite:///file:films.db?uri=true",
             "sqlite:///file:films.db?mode=rwc&cache=private&uri=true",
@@ -257,7 +258,29 @@ class TestUrls:
 
     def test_a_port_that_is_no_number(self):
         error = message("postgresql://me:secret@h:port/db", sql=FILMS)
-        assert error.startswith("postgresql://me:***@h:port/db: invalid literal for int()")
+        assert error == "postgresql://me:***@h:port/db: the port is not a number"
+
+    def test_a_user_name_with_an_at_sign(self):
+        """As Azure's are."""
+        error = message("postgresql://me@corp:secret@127.0.0.1:1/db", sql=FILMS)
+        assert error.startswith("postgresql://me@corp:***@127.0.0.1:1/db: connection failed")
+
+    @pytest.mark.parametrize("password", ["se@cret", "s@e@cret"])
+    def test_a_password_with_an_at_sign(self, password):
+        """The driver takes what follows the first as the host."""
+        error = message(f"postgresql://me:{password}@127.0.0.1:1/db", sql=FILMS)
+        assert error == (
+            "postgresql://me:***@127.0.0.1:1/db: write @ in a user name or password as %40"
+        )
+
+    def test_a_password_with_an_at_sign_and_a_colon(self):
+        error = message("postgresql://me:s@e:cret@127.0.0.1:1/db", sql=FILMS)
+        assert error == "postgresql://me:***@127.0.0.1:1/db: the port is not a number"
+
+    def test_invalid_parameters(self, films):
+        assert message("sqlite:///films.db?timeout=abc", sql=FILMS) == (
+            "sqlite:///films.db: could not convert string to float: 'abc'"
+        )
 
     def test_unsupported_urls(self):
         assert message("nosuch://x/y", sql=FILMS).startswith("nosuch://x/y: Can't load plugin")

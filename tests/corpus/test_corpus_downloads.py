@@ -126,6 +126,8 @@ def test_credentials_are_sent_but_not_shown(site):
     documents = list(Corpus(f"{url}/secret.csv"))
     assert documents[0].source == f"{site}/secret.csv:2"
     assert message(f"{url}/gone") == f"{site}/gone: HTTP 404 Not Found"
+    url = site.replace("//", "//me:se@cret@")
+    assert "cret" not in message(f"{url}/gone")
 
 
 def test_failed_downloads(site):
