@@ -160,7 +160,9 @@ def _binary_columns(table: Table) -> list[str]:
 def _has_bytes(value: Any) -> bool:
     if isinstance(value, Mapping):
         return any(map(_has_bytes, value.values()))
-    return any(map(_has_bytes, value)) if isinstance(value, list) else isinstance(value, _BYTES)
+    if isinstance(value, (list, tuple)):  # maps of Parquet are lists of tuples
+        return any(map(_has_bytes, value))
+    return isinstance(value, _BYTES)
 
 
 def _document(row: Row, roles: Roles, table: Table) -> Document:
@@ -269,7 +271,7 @@ def _metadata(
 
 def _without_bytes(value: Any) -> Any:
     """A value without binary data, as image files have it in a Parquet file."""
-    if isinstance(value, list):
+    if isinstance(value, (list, tuple)):
         return [_without_bytes(item) for item in value if not isinstance(item, _BYTES)]
     if not isinstance(value, Mapping):
         return value

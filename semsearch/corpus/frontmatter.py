@@ -17,6 +17,9 @@ _YAML = re.compile(
 _TOML = re.compile(r"\ufeff?\+\+\+[ \t]*\n(.*?)^\+\+\+[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
 _LIKE_FIELDS = re.compile(r"\s*(?:#.*\n\s*)*[\w\"'-][^\n:]{0,100}:(?:\s|\Z)")
 
+# Times and codes are text: 12:30 is no number to the base of 60, 01234 not octal.
+_NO_NUMBER = re.compile(r"[-+]?0[0-9_]|.*:")
+
 
 class FrontMatter(NamedTuple):
     """The fields of a text, and the text after them."""
@@ -61,12 +64,15 @@ def _yaml(text: str) -> Any:
                 raise yaml.YAMLError("it has aliases")
             return super().compose_node(parent, index)
 
-        # As in YAML 1.2, 12:30 is text, not a number to the base of 60.
         def construct_yaml_int(self, node: yaml.ScalarNode) -> Any:
-            return node.value if ":" in node.value else super().construct_yaml_int(node)
+            if _NO_NUMBER.match(node.value):
+                return node.value
+            return super().construct_yaml_int(node)
 
         def construct_yaml_float(self, node: yaml.ScalarNode) -> Any:
-            return node.value if ":" in node.value else super().construct_yaml_float(node)
+            if _NO_NUMBER.match(node.value):
+                return node.value
+            return super().construct_yaml_float(node)
 
     for kind in ("int", "float"):
         Loader.add_constructor(

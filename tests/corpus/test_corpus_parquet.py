@@ -73,6 +73,15 @@ def test_binary_data_in_lists_is_left_out(write_table):
     assert notices[1] == "corpus.parquet: binary data is left out: images, raw"
 
 
+def test_binary_data_in_maps_is_left_out(write_table):
+    images = pyarrow.array([[("a.png", b"a")]], pyarrow.map_(pyarrow.string(), pyarrow.binary()))
+    notices = []
+    table = write_table(pyarrow.table({"id": ["1"], "text": ["one"], "images": images}))
+    (document,) = Corpus(table, notify=notices.append)
+    assert document.metadata == {"images": [["a.png"]]}
+    assert notices[1] == "corpus.parquet: binary data is left out: images"
+
+
 @pytest.mark.parametrize("packed", [False, True])
 def test_standard_input(write_table, monkeypatch, packed):
     content = Path(write_table(COLUMNS)).read_bytes()

@@ -87,6 +87,7 @@ def test_markdown_titles(write, markdown, title):
         ("1.5", "1.5", {}),
         ("12:30", "12:30", {}),
         ("1:02.5", "1:02.5", {}),
+        ("01234", "01234", {}),
         ("yes", "One", {"front_matter.title": True}),
         ("[a, b]", "One", {"front_matter.title": ["a", "b"]}),
         ("", "One", {"front_matter.title": None}),
