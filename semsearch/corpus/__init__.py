@@ -2,7 +2,7 @@
 
 from semsearch.corpus.corpus import Corpus, open_table
 from semsearch.corpus.formats import CorpusFormat
-from semsearch.corpus.frames import frame_documents
+from semsearch.corpus.frames import frame_documents, frame_text_columns
 from semsearch.corpus.plaintext import text_lines
 from semsearch.corpus.sources import Source
 from semsearch.corpus.table import Row, Table
@@ -14,6 +14,7 @@ __all__ = [
     "Source",
     "Table",
     "frame_documents",
+    "frame_text_columns",
     "open_table",
     "text_lines",
 ]

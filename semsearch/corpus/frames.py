@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 from semsearch.arguments import check_items
-from semsearch.corpus.columns import Roles
+from semsearch.corpus.columns import Roles, resolve
 from semsearch.corpus.documents import (
     DocumentReader,
     Notify,
@@ -43,6 +43,16 @@ def frame_documents(
     wanted = Roles.wanted(texts, _name(title_column), _name(id_column))
     table = _table(frame)
     return DocumentReader(lambda skip: table_documents(table, wanted, skip, notify), on_bad_row)
+
+
+def frame_text_columns(frame: pandas.DataFrame, wanted: Sequence[str] = ()) -> tuple[str, ...]:
+    """The names of a DataFrame's text columns: those wanted, or a guess.
+
+    Raises:
+        CorpusError: the frame has no rows, a column does not exist, two columns have the same name,
+            or the text column cannot be guessed.
+    """
+    return resolve(_table(frame), Roles.wanted(wanted, None, None)).text
 
 
 def _name(label: Any) -> Any:

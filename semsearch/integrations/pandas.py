@@ -21,7 +21,7 @@ from weakref import finalize
 import numpy
 import pandas
 
-from semsearch.corpus import frame_documents
+from semsearch.corpus import frame_documents, frame_text_columns
 from semsearch.encoders import DEFAULT_ENCODER
 from semsearch.errors import BadRowError
 from semsearch.filters import And, Condition, Not, Or, parse
@@ -130,15 +130,16 @@ class SemsearchAccessor:
 def _fill(index: Index, frame: pandas.DataFrame, columns: list[str]) -> None:
     """Add the rows of a frame, with their positions as ids."""
     skipped: list[BadRowError] = []
+    texts = frame_text_columns(frame, columns)  # errors do not list the temporary columns
     numbered = frame.assign(**{_ROW: range(len(frame)), _TITLE: None})
-    for name in frame.columns if frame.columns.is_unique else ():
+    for name in frame.columns:
         numbered[name] = _storable(frame[name])
     index.add(
         frame_documents(
             numbered,
             id_column=_ROW,
             title_column=_TITLE,
-            text_columns=columns,
+            text_columns=texts,
             on_bad_row=skipped.append,
         )
     )

@@ -145,7 +145,7 @@ def test_encodes_once_until_something_changes(counted):
 
 def test_mistakes_leave_nothing_behind(temporary):
     for frame, error in [
-        (pandas.DataFrame({"a": [1]}), CorpusError),
+        (pandas.DataFrame({"a": [1], "b": [2]}), CorpusError),
         (pandas.DataFrame({"text": []}), CorpusError),
     ]:
         with pytest.raises(error):
@@ -157,6 +157,18 @@ def test_mistakes_leave_nothing_behind(temporary):
     del frame
     gc.collect()
     assert list(Path(temporary).iterdir()) == []
+
+
+@pytest.mark.parametrize("options", [{}, {"text_columns": "c"}])
+def test_errors_list_the_columns_of_the_frame(options):
+    frame = pandas.DataFrame({"a": ["cat"], "b": ["dog"]})
+    with pytest.raises(CorpusError, match=r"columns: a, b\)"):
+        frame.semsearch.search("cat", encoder="hashing", **options)
+
+
+def test_a_single_column_is_the_text():
+    frame = pandas.DataFrame({"pet": ["a cat", "a dog"]})
+    assert frame.semsearch.search("dog", k=1, encoder="hashing")["pet"].item() == "a dog"
 
 
 def test_columns_of_one_name_are_refused():
