@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from stat import S_ISDIR
 from typing import TYPE_CHECKING
 
 import click
@@ -64,7 +65,7 @@ def keep_in_step(
 def _changes(corpora: Sequence[str], directory: Path) -> Iterator[None]:
     """Yield immediately, and after each change of the corpora."""
     try:
-        from watchfiles import watch
+        from watchfiles import Change, watch
     except ImportError:
         raise MissingExtraError("watchfiles", "files", "--watch") from None
     if any(corpus == "-" or is_url(corpus) for corpus in corpora):
@@ -74,11 +75,16 @@ def _changes(corpora: Sequence[str], directory: Path) -> Iterator[None]:
         if not place.exists():
             raise CorpusNotFoundError(f"no such file: {place}")
     while True:
-        targets = [place.resolve() for place in places]
+        states = [_state(place) for place in places]
         folders = {place for place in places if place.is_dir()}
-        files = {*places, *targets} - folders
+        files = {
+            file
+            for place in places
+            if place.exists() and place not in folders
+            for file in (place, place.resolve())
+        }
         # Programs replace files by new ones with the same name, so folders are watched.
-        watched = folders | {file.parent for file in files if file.parent.exists()}
+        watched = folders | {file.parent for file in files}
         is_first = True
         for changed in watch(
             *watched,
@@ -88,11 +94,24 @@ def _changes(corpora: Sequence[str], directory: Path) -> Iterator[None]:
             yield_on_timeout=True,
             recursive=bool(folders),
         ):
-            if [place.resolve() for place in places] != targets:
-                break  # a link has another target, which is watched from now on
+            # A new folder can have the inode of the one that was deleted.
+            is_deleted = any(
+                change is Change.deleted and Path(name) in folders for change, name in changed
+            )
+            if is_deleted or [_state(place) for place in places] != states:
+                break  # what is there now is watched from now on
             if changed or is_first:
                 is_first = False
                 yield
+
+
+def _state(place: Path) -> tuple[Path, int | None]:
+    """The target of a file or folder, and the inode of a folder, 0 of a file; None if missing."""
+    try:
+        state = place.stat()
+    except OSError:
+        return place.resolve(), None
+    return place.resolve(), state.st_ino if S_ISDIR(state.st_mode) else 0
 
 
 def _filter(files: set[Path], folders: set[Path], index: Path) -> Callable[[Change, str], bool]:

@@ -61,6 +61,13 @@ def wait_for(condition):
     raise AssertionError(Path("log").read_text())
 
 
+def next_in_time(changes):
+    waiting = threading.Thread(target=next, args=[changes], daemon=True)
+    waiting.start()
+    waiting.join(20)
+    return not waiting.is_alive()
+
+
 @pytest.mark.slow
 def test_index_follows_the_folder(watching):
     wait_for(lambda: "watching for changes" in Path("log").read_text())
@@ -91,10 +98,7 @@ def test_a_link_to_a_file():
     changes = _changes(["link.csv"], Path("indexes/notes"))
     next(changes)
     Path("real/c.csv").write_text("id,text\n1,one\n2,two\n")
-    waiting = threading.Thread(target=next, args=[changes], daemon=True)
-    waiting.start()
-    waiting.join(20)
-    assert not waiting.is_alive()
+    assert next_in_time(changes)
 
 
 def test_a_link_that_gets_another_target():
@@ -105,18 +109,38 @@ def test_a_link_that_gets_another_target():
     Path("step.csv").symlink_to("real/1.csv")
     changes = _changes(["link.csv"], Path("indexes/notes"))
     next(changes)
-
-    def next_in_time():
-        waiting = threading.Thread(target=next, args=[changes], daemon=True)
-        waiting.start()
-        waiting.join(20)
-        return not waiting.is_alive()
-
     Path("step.csv").unlink()
     Path("step.csv").symlink_to("real/2.csv")
-    assert next_in_time()
+    assert next_in_time(changes)
     Path("real/2.csv").write_text("id,text\n1,one\n2,two\n")
-    assert next_in_time()
+    assert next_in_time(changes)
+
+
+def test_only_the_folder_is_watched_not_its_parent(monkeypatch):
+    Path("beside/docs").mkdir(parents=True)
+    Path("here").mkdir()
+    Path("link").symlink_to("beside/docs")
+    watched = []
+    monkeypatch.setattr("watchfiles.watch", lambda *places, **_: watched.append(places) or [set()])
+    for name in ("here/../beside/docs", "link"):
+        next(_changes([name], Path("indexes/notes")))
+    assert watched == [(Path(name).absolute(),) for name in ("here/../beside/docs", "link")]
+
+
+def test_a_folder_that_is_removed_and_made_again():
+    Path("notes").mkdir()
+    changes = _changes(["notes"], Path("indexes/notes"))
+    next(changes)
+    for at_once in (True, False):
+        Path("notes").rmdir()
+        if not at_once:
+            assert next_in_time(changes)  # it is missing
+        Path("notes").mkdir()
+        assert next_in_time(changes)
+        Path("notes/a.txt").write_text("One.")
+        assert next_in_time(changes)
+        Path("notes/a.txt").unlink()
+        assert next_in_time(changes)
 
 
 @pytest.mark.parametrize(
