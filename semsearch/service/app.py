@@ -217,12 +217,20 @@ class Service:
         """The hits for a text; for several texts, a list of results."""
         worker = self._worker(name)
         self._check_size(request)
-        found, warnings = await worker.search(request.queries(), request.options())
-        answers = [with_warnings(hits.to_dict(), warnings) for hits in found]
+        queries, options = request.queries(), request.options()
+        found, warnings = await worker.search(queries, options)
+        if warnings and len(queries) > 1:  # of one of them, perhaps
+            each = [await worker.search([query], options) for query in queries]
+        else:
+            each = [([hits], warnings) for hits in found]
+        answers = [with_warnings(hits.to_dict(), warned) for (hits,), warned in each]
         return answers[0] if isinstance(request.query, str) else answers
 
     async def compare(self, name: Name, request: SearchRequest) -> dict[str, Any]:
-        """The hits for a text by each system; `mode` and `space` are ignored."""
+        """The hits for a text by each system.
+
+        `mode`, `space`, `fusion` and `dense_weight` are ignored.
+        """
         worker, queries = self._worker(name), request.queries()
         self._check_size(request)
         if len(queries) != 1:
@@ -234,8 +242,10 @@ class Service:
         systems["bm25"] = {"mode": "bm25", "space": None}
         found: dict[str, list[dict[str, Any]]] = {}
         warnings: dict[str, None] = {}  # a set that keeps the order
+        common = request.options()
+        del common["fusion"], common["dense_weight"]
         for system, options in systems.items():
-            (hits,), warned = await worker.search(queries, request.options() | options)
+            (hits,), warned = await worker.search(queries, common | options)
             found[system] = [hit.to_dict() for hit in hits]
             warnings |= dict.fromkeys(warned)
         return with_warnings({"query": queries[0], "systems": found}, list(warnings))

@@ -49,7 +49,7 @@ class EncodedPathRoute(APIRoute):
 
         Raises:
             HTTPException: no route of this path has the method, or a parameter is not UTF-8, is
-                given twice or is beside a body.
+                given twice, or is given to a route that takes none.
         """
         if self.methods and _method(scope) not in self.methods:
             allowed: set[str] = set()
@@ -60,7 +60,8 @@ class EncodedPathRoute(APIRoute):
                 allowed.add("HEAD")
             headers = {"Allow": ", ".join(sorted(allowed))}
             raise HTTPException(HTTPStatus.METHOD_NOT_ALLOWED, headers=headers)
-        _check_parameters(scope)
+        if self.path.startswith("/v1/"):  # the page reads its parameters itself
+            _check_parameters(scope, takes_some=bool(self.dependant.query_params))
         await super().handle({**scope, "method": _method(scope)}, receive, send)
 
 
@@ -70,7 +71,7 @@ def _method(scope: Scope) -> str:
     return "GET" if method == "HEAD" else method
 
 
-def _check_parameters(scope: Scope) -> None:
+def _check_parameters(scope: Scope, *, takes_some: bool) -> None:
     """Refuse parameters that would be ignored, or read as others."""
     try:
         text = scope["query_string"].decode("ascii")
@@ -78,8 +79,10 @@ def _check_parameters(scope: Scope) -> None:
     except UnicodeDecodeError:
         detail = "parameters must be percent-encoded UTF-8"
         raise HTTPException(HTTPStatus.BAD_REQUEST, detail) from None
-    if names and scope["method"] == "POST":
-        detail = "POST takes its parameters in the body, not in the URL"
+    if names and not takes_some:
+        detail = f"{', '.join(names)}: not a parameter of this route"
+        if scope["method"] in ("POST", "PUT"):
+            detail = f"{scope['method']} takes its parameters in the body, not in the URL"
         raise HTTPException(HTTPStatus.UNPROCESSABLE_ENTITY, detail)
     for name, count in names.items():
         if count > 1 and name != "query":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import re
 import shutil
 from urllib.parse import quote
@@ -68,6 +69,19 @@ class TestSearch:
         same = client.get(f"{BIRDS}/search", params={"query": ["bird", "fish"], "k": 1}).json()
         assert same == answers
 
+    def test_each_query_has_its_own_warnings(self, client, monkeypatch):
+        search_many = Index.search_many
+
+        def warned(index, queries, **options):
+            if "fish" in queries:
+                logging.getLogger("semsearch.index").warning("about fish")
+            return search_many(index, queries, **options)
+
+        monkeypatch.setattr(Index, "search_many", warned)
+        answers = client.post(f"{BIRDS}/search", json={"query": ["bird", "fish", "red"]}).json()
+        assert [answer["query"] for answer in answers] == ["bird", "fish", "red"]
+        assert [answer.get("warnings") for answer in answers] == [None, ["about fish"], None]
+
     def test_options(self, client):
         request = {"query": "red -bird", "mode": "hybrid", "explain": True, "offset": 1, "k": 5}
         answer = client.post(f"{BIRDS}/search", json=request).json()
@@ -113,6 +127,20 @@ class TestSearch:
         assert is_problem(repeated, 422, "where is given 2 times")
         beside = client.post(f"{place}?k=1", json={"query": "x"})
         assert is_problem(beside, 422, "in the body, not in the URL")
+        for place in (f"{BIRDS}/documents/a", f"{BIRDS}/fields", "/v1/indexes"):
+            assert is_problem(client.get(f"{place}?k=3"), 422, "k: not a parameter of this route")
+
+    def test_parameters_that_writing_would_ignore(self, serve):
+        client, place = serve(writable=True), f"{BIRDS}/documents/a"
+        put = client.put(f"{place}?title=hi", json={"text": "x"})
+        assert is_problem(put, 422, "PUT takes its parameters in the body, not in the URL")
+        deleted = client.delete(f"{place}?where=x")
+        assert is_problem(deleted, 422, "where: not a parameter of this route")
+        assert client.get(place).json()["text"] != "x"
+
+    @pytest.mark.parametrize("place", ["/?k=1&k=2", "/?query=%FF", "/health?t=1", "/metrics?t=1"])
+    def test_parameters_that_nothing_reads(self, client, place):
+        assert client.get(place).status_code == 200
 
     def test_parameters_that_are_not_utf_8(self, client):
         assert is_problem(client.get(f"{BIRDS}/search?query=caf%e9"), 400, "UTF-8")
@@ -244,8 +272,14 @@ class TestDocuments:
         assert set(answer["systems"]) == {"hashing", "bm25"}
         assert [hits[0]["id"] for hits in answer["systems"].values()] == ["a", "a"]
         assert is_problem(client.post(f"{BIRDS}/compare", json={"query": ["a", "b"]}), 422)
-        refused = client.post(f"{BIRDS}/compare", json={"query": "a", "fusion": "rrf"})
-        assert is_problem(refused, 422, "fusion")
+
+    def test_compare_ignores_what_makes_a_system(self, client):
+        ignored = {"mode": "hybrid", "space": "x", "fusion": "rrf", "dense_weight": 0.3}
+        plain, same = (
+            client.post(f"{BIRDS}/compare", json={"query": "red bird"} | options).json()
+            for options in ({}, ignored)
+        )
+        assert same == plain
 
     def test_read_only_by_default(self, client):
         assert is_problem(client.put(f"{BIRDS}/documents/z", json={"text": "x"}), 405)
