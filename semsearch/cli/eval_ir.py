@@ -237,7 +237,7 @@ def _write_runs(folder: Path, evaluation: IrEvaluation, written: set[Path]) -> I
         Why a ranking cannot be written.
     """
     for system, run in evaluation.runs.items():
-        name = re.sub(r"[^\w.@-]+", "_", f"{evaluation.dataset.name}.{system}")
+        name = re.sub(r"[^\w.@-]+", "_", f"{evaluation.dataset.name}.{system}").lstrip("._")
         names = chain([name], (f"{name}-{number}" for number in count(2)))
         file = next(file for one in names if (file := folder / f"{one}.run") not in written)
         written.add(file)

@@ -242,6 +242,11 @@ class TestIr:
         names = sorted(file.name for file in (tmp_path / "runs").iterdir())
         assert names == ["pets.bm25-2.run", "pets.bm25.run"]
 
+    def test_runs_are_not_hidden(self, run, beir, tmp_path):
+        (tmp_path / beir).rename(tmp_path / "scifact")  # also a name, so its own is ./scifact
+        run("ir", "--data", "./scifact", "--system", "bm25", "--measure", "AP", "--runs", "runs")
+        assert [file.name for file in (tmp_path / "runs").iterdir()] == ["scifact.bm25.run"]
+
     def test_ids_that_the_format_does_not_allow(self, run, beir, tmp_path):
         """The results are printed, and the run is not written."""
         with Index.create(tmp_path / "notes", "hashing") as index:
