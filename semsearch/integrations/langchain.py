@@ -7,14 +7,14 @@ from dataclasses import replace
 from typing import Any, Self
 from uuid import uuid4
 
-from semsearch.arguments import check_texts, shown
+from semsearch.arguments import check_choice, check_texts, shown
 from semsearch.encoders import load_encoder
 from semsearch.errors import ArgumentError, BadRowError, CombinationError, MissingExtraError
 from semsearch.filters import Comparison, Condition, IsNull, Operator, conjunction
 from semsearch.index import Index
 from semsearch.integrations.passages import hit_metadata
 from semsearch.protocols import Encoder
-from semsearch.records import Document, Hits, metadata_field
+from semsearch.records import Document, Hits, SearchMode, metadata_field
 from semsearch.retriever import Retriever
 from semsearch.search.queries import Query
 
@@ -235,7 +235,8 @@ class SemsearchVectorStore(VectorStore):
         Raises:
             CombinationError: scores are not cosines in another mode, or with a reranker.
         """
-        if kwargs.get("mode", "semantic") != "semantic" or kwargs.get("rerank") is not None:
+        mode = check_choice("mode", SearchMode, kwargs.get("mode", SearchMode.SEMANTIC))
+        if mode is not SearchMode.SEMANTIC or kwargs.get("rerank") is not None:
             raise CombinationError(
                 "relevance scores are cosines: mode must be 'semantic', and rerank None"
             )

@@ -20,6 +20,7 @@ from semsearch.errors import (
     FilterError,
     SpaceError,
 )
+from semsearch.records import SearchMode
 
 needs("langchain_tests")
 
@@ -164,10 +165,13 @@ class TestVectorStore:
         with pytest.raises(ArgumentError, match="a vector for space 'hashing' has "):
             SemsearchVectorStore(pets).similarity_search_by_vector(vector)
 
-    @pytest.mark.parametrize("mode", ["bm25", "hybrid"])
+    @pytest.mark.parametrize("mode", ["bm25", "hybrid", SearchMode.BM25])
     def test_relevance_is_of_cosines_only(self, pets, mode):
+        store = SemsearchVectorStore(pets)
         with pytest.raises(CombinationError, match="relevance scores are cosines"):
-            SemsearchVectorStore(pets).similarity_search_with_relevance_scores("owl", mode=mode)
+            store.similarity_search_with_relevance_scores("owl", mode=mode)
+        for semantic in ("semantic", SearchMode.SEMANTIC):
+            assert store.similarity_search_with_relevance_scores("owl", 1, mode=semantic)
 
     def test_filters_by_values_as_they_were_given(self, index):
         values = {
