@@ -28,7 +28,7 @@ from semsearch.cli.render import STANDARD_OUTPUT, HitsOutput, Screen, hits_outpu
 from semsearch.errors import CombinationError, FieldNotFoundError, SemsearchError, with_code
 from semsearch.preload import preload_for_queries
 from semsearch.records import BUILT_IN_FIELDS, SearchMode, metadata_field, qualified
-from semsearch.search.queries import RERANK_DEPTH, Fusion
+from semsearch.search.queries import DENSE_WEIGHT, RERANK_DEPTH, Fusion
 
 if TYPE_CHECKING:
     from semsearch.index import Index
@@ -59,7 +59,7 @@ ranking_options = together(
     click.option(
         "--dense-weight",
         type=float,
-        default=0.5,
+        default=DENSE_WEIGHT,
         show_default=True,
         metavar="W",
         help="Weight of the semantic ranking in hybrid mode, from 0 to 1.",
@@ -232,8 +232,16 @@ class QueryArguments(NamedTuple):
             raise CombinationError("give a TEXT or --queries, not both")
         if arguments.encoding is not None and arguments.queries is None:
             raise CombinationError("--encoding needs --queries FILE")
-        if options["rerank_budget"] is not None and arguments.reranker is None:
-            raise CombinationError("--rerank-budget needs --rerank MODEL")
+        is_hybrid = options["mode"] == SearchMode.HYBRID.value
+        reranks = arguments.reranker is not None
+        for name, default, has_effect, other in (
+            ("fusion", Fusion.ZSCORES.value, is_hybrid, "--mode hybrid"),
+            ("dense_weight", DENSE_WEIGHT, is_hybrid, "--mode hybrid"),
+            ("rerank_depth", RERANK_DEPTH, reranks, "--rerank MODEL"),
+            ("rerank_budget", None, reranks, "--rerank MODEL"),
+        ):
+            if options[name] != default and not has_effect:
+                raise CombinationError(f"--{name.replace('_', '-')} needs {other}")
         if options["explain"] and arguments.format_name in ("csv", "parquet"):
             raise CombinationError("--explain needs --format table or jsonl")
         if arguments.show and arguments.format_name != "table":

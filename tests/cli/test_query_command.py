@@ -247,9 +247,15 @@ class TestRanking:
             (["--explain", "--format", "csv"], "--explain needs --format table or jsonl"),
             (["--show", "year", "--format", "jsonl"], "--show needs --format table"),
             (["--mmr", "2"], "mmr must be a number from 0 to 1, not 2.0"),
-            (["--dense-weight", "-1"], "dense_weight must be a number from 0 to 1"),
+            (
+                ["--mode", "hybrid", "--dense-weight", "-1"],
+                "dense_weight must be a number from 0 to 1",
+            ),
             (["--per-document", "0"], "per_document must be at least 1"),
-            (["--rerank-depth", "0"], "rerank_depth must be at least 1"),
+            (["--fusion", "rrf"], "--fusion needs --mode hybrid"),
+            (["--dense-weight", "0.3", "--mode", "bm25"], "--dense-weight needs --mode hybrid"),
+            (["--rerank-depth", "10"], "--rerank-depth needs --rerank MODEL"),
+            (["--rerank-budget", "2s"], "--rerank-budget needs --rerank MODEL"),
             (["--like", "a", "--mode", "bm25"], "like and unlike compare vectors"),
         ],
     )
