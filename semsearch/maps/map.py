@@ -87,7 +87,9 @@ class Map:
             parquet.write_table(table, draft)
             draft.replace(map_file(index, self.space))
         except OSError as error:
-            raise IndexStoreError(f"cannot write in {index}: {error.strerror}") from error
+            # Pyarrow's own message is longer, and repeats the number.
+            reason = os.strerror(error.errno) if error.errno else error
+            raise IndexStoreError(f"cannot write in {index}: {reason}") from error
         finally:
             draft.unlink(missing_ok=True)
 

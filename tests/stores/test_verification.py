@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 
 import pytest
@@ -200,8 +201,15 @@ def test_leftovers_of_a_killed_run_are_removed_by_the_next_writer(path):
     before = {file.name for file in path.iterdir()}
     for name in ("hashing-32-2.faiss.tmp", "hashing-32-7.faiss", "hashing-32.9.map.tmp"):
         (path / name).write_bytes(b"half of a file")
+    os.utime(path / name, (1_600_000_000,) * 2)
     assert faults(path) == []
     assert {file.name for file in path.iterdir()} == before
+
+
+def test_the_draft_of_a_map_that_is_being_written_is_kept(path):
+    (path / "hashing-32.9.map.tmp").write_bytes(b"half of a file")
+    assert faults(path) == []
+    assert (path / "hashing-32.9.map.tmp").exists()
 
 
 def test_the_map_of_a_space_is_removed_with_it(path):

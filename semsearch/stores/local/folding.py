@@ -6,6 +6,7 @@ The tail of a space are its vectors newer than the snapshot; they are searched e
 from __future__ import annotations
 
 import logging
+import time
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -40,6 +41,8 @@ logger = logging.getLogger(__name__)
 
 #: A snapshot is rewritten when deleted vectors and the tail exceed this share of it.
 STALE_SHARE = 0.1
+#: The age from which the draft of a map is regarded as that of a killed process.
+DRAFT_SECONDS = 3600
 
 
 def fold(
@@ -120,6 +123,8 @@ def _warn_of_flat(kind: str, error: RuntimeError) -> None:
 def leftovers(connection: Connection, directory: Path, *, keep_previous: bool = True) -> list[Path]:
     """Unneeded files: older snapshots, maps of dropped spaces, and drafts of killed runs.
 
+    Maps are written without the lock, so their drafts are kept for an hour.
+
     Args:
         connection: its transactions begin with the write lock.
         directory: the directory of the files.
@@ -135,7 +140,17 @@ def leftovers(connection: Connection, directory: Path, *, keep_previous: bool = 
         kept |= {snapshot_name(name, generation - 1) for name, generation in records}
     patterns = ("*.faiss", "*.faiss.tmp", "*.map", "*.map.tmp")
     found = [file for pattern in patterns for file in directory.glob(pattern)]
-    return sorted(file for file in found if file.name not in kept | maps)
+    return sorted(file for file in found if file.name not in kept | maps and not _is_new(file))
+
+
+def _is_new(file: Path) -> bool:
+    """Whether a file is the draft of a map that a process may still be writing."""
+    if not file.name.endswith(".map.tmp"):
+        return False
+    try:
+        return time.time() - file.stat().st_mtime < DRAFT_SECONDS
+    except FileNotFoundError:  # it is complete, and has its name
+        return True
 
 
 def remove_leftovers(connection: Connection, directory: Path, *, keep_previous: bool) -> None:
