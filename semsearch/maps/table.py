@@ -104,7 +104,8 @@ def _column(values: Sequence[Any], kinds: Mapping[str, int]) -> pyarrow.Array:
         pyarrow.string(),
     )
     if found == {"date"}:
-        with suppress(pyarrow.ArrowException):
-            # Embedding Atlas does not know DuckDB's timestamps in seconds.
-            return texts.cast(pyarrow.timestamp("us"))
+        for zone in (None, "UTC"):  # times without a UTC offset, or with one
+            with suppress(pyarrow.ArrowException):
+                # Embedding Atlas does not know DuckDB's timestamps in seconds.
+                return texts.cast(pyarrow.timestamp("us", zone)).cast(pyarrow.timestamp("us"))
     return texts

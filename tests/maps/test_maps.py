@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+from datetime import datetime, timedelta
 
 import numpy
 import pyarrow
@@ -240,6 +241,16 @@ class TestTable:
             found = map_table(index, make_map(index)).table["n"].to_pylist()
         assert [(value, type(value)) for value in found] == [(one, type(one)) for one in expected]
 
+    def test_times_with_offsets_are_in_utc(self, tmp_path):
+        times = ("2020-05-01T10:00:00Z", "2020-05-01T10:00:00+02:00", "2020-05-01T10:00:00.5-0130")
+        with Index.create(tmp_path / "dated", "hashing") as index:
+            index.add(
+                Document(str(n), "red bird", metadata={"at": time}) for n, time in enumerate(times)
+            )
+            found = map_table(index, make_map(index)).table["at"].to_pylist()
+        at = datetime(2020, 5, 1, 10)
+        assert found == [at, at - timedelta(hours=2), at + timedelta(hours=1.5, seconds=0.5)]
+
     def test_columns_of_fields_differ_by_more_than_case(self, tmp_path):
         """DuckDB ignores the case of names."""
         names = ["Group", "ID", "year", "Year", "__x", "_x", "x", "metadata.x", "_", ""]
@@ -255,7 +266,7 @@ class TestTable:
 
 def test_a_map_that_cannot_be_written(index, monkeypatch):
     def full(*arguments):
-        raise OSError(errno.ENOSPC, "No space left on device")
+        raise OSError(errno.ENOSPC, "Error writing bytes to file. Detail: [errno 28] No space …")
 
     made = make_map(index)
     monkeypatch.setattr(parquet, "write_table", full)
