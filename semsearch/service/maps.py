@@ -7,9 +7,10 @@ from http import HTTPStatus
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from uuid import uuid4
 
 from fastapi import HTTPException
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
 from semsearch.addresses import Address
@@ -42,6 +43,7 @@ class MapQuery(BaseModel):
 
     type: Literal["arrow", "json", "exec"]
     sql: str
+    version: str | None = Field(default=None, description="Of the map that is asked.")
 
 
 class Version(NamedTuple):
@@ -109,13 +111,16 @@ class Maps:
         """The result of a query: an Arrow IPC stream, JSON, or nothing.
 
         Raises:
-            HTTPException: the query is invalid (422), there is no map (404), or it is too large
-                (503).
+            HTTPException: the query is invalid (422) or of another version of the map (409), there
+                is no map (404), or it is too large (503).
             MissingExtraError: Embedding Atlas is not installed.
         """
         if name not in self._open:  # the page was loaded before this service was started
             await self.describe(name)
-        task = asyncio.create_task(_query(self._open[name], query))
+        opened = self._open[name]
+        if query.version not in (None, opened.about["version"]):
+            raise HTTPException(HTTPStatus.CONFLICT, "the map has changed; open it again")
+        task = asyncio.create_task(_query(opened, query))
         try:
             return await asyncio.shield(task)
         except asyncio.CancelledError:  # the client is gone, or it took too long
@@ -185,6 +190,7 @@ def _opened(index: Index, version: Version) -> OpenMap | None:
     database.execute("SET enable_external_access = false")
     database.execute("SET lock_configuration = true")
     about = {
+        "version": uuid4().hex,  # a page that continues would lack the columns that it has added
         "space": found.space,
         "passages": table.num_rows,
         "of": index.info().chunks,

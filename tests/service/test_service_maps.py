@@ -162,6 +162,23 @@ def test_a_page_of_the_service_before_a_restart_can_go_on(client):
     assert ask(client, "SELECT count(*) AS n FROM passages").json() == [{"n": 3}]
 
 
+def test_queries_of_another_version_are_refused(client, path):
+    """Its columns are added by the page, and are lost when the map is read again."""
+    about = client.get(MAP).json()
+    query = {"type": "exec", "sql": "ALTER TABLE passages ADD COLUMN colour INTEGER"}
+    query["version"] = about["version"]
+    assert client.post(f"{MAP}/query", json=query).status_code == 200
+    query["sql"] = "SELECT colour FROM passages"
+    assert client.get(MAP).json() == about
+    assert client.post(f"{MAP}/query", json=query).status_code == 200
+    with Index.open(path) as index:
+        index.delete(["c"])
+    assert client.get(MAP).json()["version"] != about["version"]
+    answer = client.post(f"{MAP}/query", json=query)
+    assert answer.status_code == 409
+    assert answer.json()["detail"] == "the map has changed; open it again"
+
+
 def test_large_results_are_refused(client, monkeypatch, tmp_path):
     """Neither memory nor a disk is filled; the limits are lower here."""
     monkeypatch.chdir(tmp_path)

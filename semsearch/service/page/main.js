@@ -151,7 +151,8 @@ async function showMap() {
   section.replaceChildren(element("p", {}, "loading the map"));
   const opening = (shown = { index: state.index, map: null });
   try {
-    const map = await AtlasMap.open(section, opening.index, () => shown === opening, select, showError);
+    const on = { select, error: showError, change: reopenMap };
+    const map = await AtlasMap.open(section, opening.index, () => shown === opening, on);
     if (!map) return;
     opening.map = map;
     map.highlight(hits);
@@ -166,6 +167,13 @@ function closeMap() {
   shown?.map?.close();
   shown = null;
   select(null, false);
+}
+
+function reopenMap() {
+  const isSelected = selection !== null;
+  closeMap();
+  showMap();
+  if (isSelected) search();
 }
 
 /** Search among the documents selected on the map; null for all. */

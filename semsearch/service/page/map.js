@@ -12,22 +12,21 @@ export const MAX_FILTER = 90_000;
 export class AtlasMap {
   /**
    * Load and show the map of an index; null if `isWanted()` no longer holds once it is loaded.
-   * `onSelect` is called with the ids of the selected documents; null for all. `onError` is called
-   * with errors of later queries.
+   * `on.select` is called with the ids of the selected documents; null for all. `on.error` is called
+   * with errors of later queries, and `on.change` if the service has another version of the map.
    */
-  static async open(section, index, isWanted, onSelect, onError) {
+  static async open(section, index, isWanted, on) {
     const about = await getJson(indexPath(index, "map"));
     const { default: widget } = await import("../atlas/index.js");
-    return isWanted() ? new AtlasMap(section, index, about, widget, onSelect, onError) : null;
+    return isWanted() ? new AtlasMap(section, index, about, widget, on) : null;
   }
 
-  constructor(section, index, about, widget, onSelect, onError) {
+  constructor(section, index, about, widget, on) {
     this.section = section;
     this.index = index;
     this.about = about;
     this.widget = widget;
-    this.onSelect = onSelect;
-    this.onError = onError;
+    this.on = on;
     this.closed = false; // responses can arrive later
     this.marks = new Marks(section);
     this.first = firstViewport(section, about.shown);
@@ -66,7 +65,11 @@ export class AtlasMap {
   }
 
   async ask({ type, sql }) {
-    const answer = await request(indexPath(this.index, "map/query"), { body: { type, sql } });
+    const body = { type, sql, version: this.about.version };
+    const answer = await request(indexPath(this.index, "map/query"), { body }).catch((error) => {
+      if (error.status === 409 && !this.closed) this.on.change();
+      throw error;
+    });
     return type === "arrow" ? answer.arrayBuffer() : answer.json();
   }
 
@@ -75,7 +78,7 @@ export class AtlasMap {
     try {
       return await this.ask({ type: "json", sql });
     } catch (error) {
-      if (!this.closed) this.onError(error);
+      if (!this.closed) this.on.error(error);
       return null;
     }
   }
@@ -115,11 +118,11 @@ export class AtlasMap {
 
   async select(predicate) {
     this.predicate = predicate;
-    if (!predicate) return this.onSelect(null);
+    if (!predicate) return this.on.select(null);
     const { table } = this.about.data;
     const sql = `SELECT DISTINCT id FROM ${table} WHERE ${predicate} LIMIT ${MAX_SELECTED + 1}`;
     const found = await this.rows(sql);
-    if (found && this.predicate === predicate) this.onSelect(found.map(({ id }) => id));
+    if (found && this.predicate === predicate) this.on.select(found.map(({ id }) => id));
   }
 }
 

@@ -78,6 +78,23 @@ class TestMap:
         until(page, f"!({LIT})()")
         page.wrong.clear()  # the browser logs the status 404
 
+    def test_another_version_is_opened(self, page):
+        """After a restart of the service, for example; a selection ends."""
+        show(page, "bird sings", view="map")
+        until(page, LIT)
+        select_on_map(page)
+        page.locator("#selection:not([hidden])").wait_for()
+        problem = {"detail": "the map has changed; open it again"}
+        refuse = lambda route: route.fulfill(status=409, json=problem)  # noqa: E731
+        page.route("**/map/query", refuse, times=1)
+        with page.expect_response("**/map"):
+            page.fill("#query", "fish")
+        page.locator("#selection").wait_for(state="hidden")
+        until(page, LIT)
+        assert page.locator("#error").is_hidden()
+        assert page.locator(".embedding-atlas-widget-container").count() == 1
+        page.wrong.clear()  # the browser logs the status 409
+
     def test_similar_documents_among_many_selected(self, page):
         """Their ids do not fit in a URL, and longer ones not in a filter."""
         ids = ["robin", "gull", *(f"{number:040}" for number in range(1998))]
