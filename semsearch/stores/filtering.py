@@ -221,7 +221,19 @@ def fit_literals(
 
 
 def _at(test: Comparison, time: Reading) -> Condition:
-    """A comparison with a time, as the values of its field are written."""
+    """A comparison for order with a time, as the values of its field are written."""
+    found = _by_text(test, time)
+    if test.value in time.texts:
+        return found
+    # The sample of the field's values may lack the notation of the literal.
+    same = Comparison(test.field, Operator.EQUAL, test.value)
+    if test.operator in (Operator.LESS, Operator.GREATER):
+        return And((found, Not(same)))
+    return Or((found, same))
+
+
+def _by_text(test: Comparison, time: Reading) -> Condition:
+    """A comparison for order with the texts of a time."""
     name, operator = test.field, test.operator
     first, last = min(time.texts), max(time.texts)
     if not time.is_exact:  # the texts are of earlier times
@@ -230,10 +242,6 @@ def _at(test: Comparison, time: Reading) -> Condition:
         return replace(test, value=first)
     equal = In(name, tuple(time.texts))
     match operator:
-        case Operator.EQUAL:
-            return equal
-        case Operator.NOT_EQUAL:
-            return Not(equal)
         case Operator.LESS_OR_EQUAL:
             return Or((Comparison(name, Operator.LESS, first), equal))
         case Operator.GREATER:  # the second test is for lists that hold this time and later ones
@@ -285,16 +293,23 @@ class _Fitting:
             raise self._refused(test, test.value, held)
         self._note(test.field, held, [(test.value, value)])
         test = replace(test, value=value)
-        time = self._time(test.field, value, held, ordered=test.operator not in _EQUALITY)
+        if test.operator in _EQUALITY:
+            texts = tuple(self._in_notations(test.field, [value], held))
+            if len(texts) == 1:
+                return test
+            equal = In(test.field, texts)
+            return equal if test.operator is Operator.EQUAL else Not(equal)
+        time = self._time(test.field, value, held, ordered=True)
         return test if time is None else _at(test, time)
 
     def _in_notations(
         self, field: str, values: Iterable[Value], held: set[Kind]
     ) -> Iterator[Value]:
-        """The values, with times in all notations of a field."""
+        """The values, with times in all notations of a field, and in their own."""
         for value in values:
             time = self._time(field, value, held, ordered=False)
-            yield from (value,) if time is None else time.texts
+            texts = [] if time is None else time.texts
+            yield from dict.fromkeys([*texts, value])
 
     def _fit_value(self, test: Comparison | In, value: Value, held: set[Kind]) -> Value | None:
         """A literal as a value that its field can hold; None if there is none."""
@@ -336,7 +351,7 @@ class _Fitting:
         if Kind.DATE not in held or not isinstance(value, str) or Time.of(value) is None:
             return None
         if field not in self._notations:
-            found = [str(self._example(field, [Kind.DATE])), *self._dates(field)]
+            found = [str(self._example(field, [Kind.DATE]) or value), *self._dates(field)]
             self._notations[field] = Notations(found)
         notations = self._notations[field]
         time = notations.reading(value)

@@ -1,7 +1,8 @@
 """Dates and times as the values of a field are written, so that equal instants are equal texts.
 
-A time without a UTC offset has that of the field's values; if these have none, it is UTC. A date
-without a time is its midnight.
+A value without a UTC offset has that of the field's other values if it is the same in all of them;
+otherwise it is UTC. A text compared with the values has that of each of them if it has none itself.
+A date without a time is its midnight.
 """
 
 from __future__ import annotations
@@ -77,8 +78,9 @@ class Notations:
         self._notations = list(found)
         #: A value in each notation; any value if none has a time.
         self.examples = list(found.values()) or [values[0]]
+        zones = [notation.zone for notation in found if notation.zone]
         #: That of values without one.
-        self._zone = next((notation.zone for notation in found if notation.zone), "")
+        self._zone = zones[0] if len(set(map(_offset, zones))) == 1 else ""
 
     def reading(self, text: str) -> Reading | None:
         """A text in these notations; None if it is no time, or none that they can hold."""

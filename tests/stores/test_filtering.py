@@ -379,6 +379,39 @@ def test_the_notation_is_that_of_the_times_wherever_they_are(tmp_path):
             assert len(index.search("text", 1000, where=where)) == 201
 
 
+@pytest.mark.parametrize("written", ["T11:00:00", " 11:00:00", "T11:00:00+00:00"])
+def test_a_time_in_a_notation_outside_the_sample_is_found_as_it_is(tmp_path, monkeypatch, written):
+    """Python writes no fraction of a second that is 0."""
+    monkeypatch.setattr("semsearch.stores.local.fields.SPREAD_DATES", 1)
+    time = f"2020-05-01{written}"
+    times = [f"2020-05-01T1{hour}:00:00.5" for hour in range(3)]
+    with Index.create(tmp_path / "x", "hashing:8") as index:
+        index.add(Document(str(n), "text", metadata={"at": at}) for n, at in enumerate(times))
+        index.add([Document("rare", "text", metadata={"at": time})])
+        for where, names in [
+            (f"at = '{time}'", ["rare"]),
+            (f"at != '{time}'", ["0", "1", "2"]),
+            (f"at in ('{time}', '2020-05-01T10:00:00.5')", ["0", "rare"]),
+            (f"at >= '{time}'", ["1", "2", "rare"]),
+            (f"at <= '{time}'", ["0", "rare"]),
+            (f"at > '{time}'", ["1", "2"]),
+            (f"at < '{time}'", ["0"]),
+            (f"at between '{time}' and '{time}'", ["rare"]),
+        ]:
+            assert found(index, where) == names, where
+
+
+def test_notations_of_a_field_that_few_documents_have(tmp_path):
+    with Index.create(tmp_path / "x", "hashing:8") as index:
+        index.add(
+            Document(str(n), "text", metadata={"due": time} if n % 20 == 1 else {})
+            for n in range(2000)
+            for time in ["2024-06-12T00:00:00Z" if n > 1 else "2024-06-12"]
+        )
+        assert index.count("due = '2024-06-12'") == 100
+        assert index.count("due = '2024-06-12T02:00+02:00'") == 100
+
+
 def test_the_hint_of_a_day_names_what_was_written(retriever, caplog):
     for where, hint in [
         ("on > '2099-01-01'", "on > '2099-01-01': nearest: '2009-05-01'"),

@@ -51,11 +51,22 @@ def test_a_time_that_a_notation_cannot_hold_becomes_the_one_before_it():
 
 
 def test_values_without_an_offset_have_that_of_the_others():
-    notations = Notations(["2020-05-01T10:00", "2020-05-01T10:00+02:00"])
+    notations = Notations(["2020-05-01T10:00", "2020-05-01T10:00+02:00", "2020-05-01T10:00+0200"])
     assert notations.reading("2020-05-01T10:00Z").texts == [
         "2020-05-01T12:00",
         "2020-05-01T12:00+02:00",
+        "2020-05-01T12:00+0200",
     ]
+
+
+def test_values_without_an_offset_are_in_utc_if_the_others_have_several():
+    held = ["2020-05-01T10:00+02:00", "2020-05-01T10:00", "2020-05-01T10:00Z"]
+    for values in (held, held[::-1]):
+        assert sorted(Notations(values).reading("2020-05-01T10:00Z").texts) == [
+            "2020-05-01T10:00",
+            "2020-05-01T10:00Z",
+            "2020-05-01T12:00+02:00",
+        ]
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ included. It is derived. (SQLite refuses indexes over expressions under ``truste
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
@@ -56,8 +57,10 @@ BUILT_IN_COLUMNS: Mapping[str, ColumnElement[str]] = dict(
 EXAMPLES = 50
 #: Documents searched for examples and similar values.
 SAMPLE_DOCUMENTS = 20_000
-#: Documents, spread over the index, whose dates show the notations of a field.
-SPREAD_DOCUMENTS = 500
+#: Dates that show the notations of a field, and documents, spread over the index, read for them.
+SPREAD_DATES, SPREAD_DOCUMENTS = 500, 5_000
+#: Multiples of it, modulo 1, are spread evenly without a period.
+_GOLDEN_RATIO = (1 + math.sqrt(5)) / 2
 #: Texts compared with a value that a filter does not find.
 TEXTS = 5_000
 
@@ -144,14 +147,23 @@ def example(connection: Connection, field: str, kinds: Iterable[Kind]) -> Value 
 
 
 def dates(connection: Connection, field: str) -> list[str]:
-    """The dates of a field in documents spread over the index."""
+    """Dates of a field in documents spread over the index, more if few have any."""
     first, last = connection.execute(
         select(func.min(documents.c.document_id), func.max(documents.c.document_id))
     ).one()
-    if first is None:
+    with_dates = connection.scalar(
+        select(func.sum(fields.c.documents)).where(
+            fields.c.name == metadata_name(field), fields.c.kind == Kind.DATE.value
+        )
+    )
+    if first is None or not with_dates:
         return []
-    step = -(-(last - first + 1) // SPREAD_DOCUMENTS)
-    places = func.json_each(json.dumps(list(range(first, last + 1, step)))).table_valued("value")
+    span = last - first + 1
+    wanted = min(span * SPREAD_DATES // with_dates, SPREAD_DOCUMENTS)
+    numbers = [first + int(place * _GOLDEN_RATIO % 1 * span) for place in range(wanted)]
+    if wanted >= span:
+        numbers = list(range(first, last + 1))
+    places = func.json_each(json.dumps(numbers)).table_valued("value")
     other = documents.alias()
     next_number = (
         select(func.min(other.c.document_id))
