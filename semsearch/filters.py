@@ -249,7 +249,7 @@ def literal_text(value: Value) -> str:
         return "true" if value else "false"
     if isinstance(value, str):
         return "'{}'".format(value.replace("'", "''"))
-    return repr(value)
+    return value.spelling if isinstance(value, SpelledNumber) else repr(value)
 
 
 def conjunction(first: str | None, second: str | None) -> str | None:

@@ -288,5 +288,6 @@ def test_a_conjunction_requires_both():
     assert conjunction(None, None) is None
     assert conjunction("a = 1", None) == conjunction(None, "a = 1") == "a = 1"
     assert conjunction("a = 1 or b = 2", "c = 3") == "(a = 1 or b = 2) and c = 3"
+    assert conjunction("code = 007", "n in (+7, 7)") == "code = 007 and n in (+7, 7)"
     with pytest.raises(FilterError):
         conjunction("a = 1) or (a = 2", "c = 3")

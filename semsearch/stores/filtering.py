@@ -27,7 +27,6 @@ from semsearch.filters import (
     Not,
     Operator,
     Or,
-    SpelledNumber,
     Value,
     field_text,
     fields,
@@ -321,7 +320,7 @@ class _Fitting:
         if Kind.NUMBER in held:
             return int(value) if isinstance(value, int) else value
         as_text = isinstance(value, int) and Kind.TEXT in held and not ordered
-        return _spelled(value) if as_text else None
+        return literal_text(value) if as_text else None
 
     def _fit_text(
         self, test: Comparison | In, text: str, held: set[Kind], *, ordered: bool
@@ -397,7 +396,7 @@ class _Fitting:
         self, field: str, held: set[Kind], pairs: Sequence[tuple[Value, Value | None]]
     ) -> None:
         converted = [
-            f"{_spelled(old)} as {_shown(new)}"
+            f"{_shown(old)} as {_shown(new)}"
             for old, new in pairs
             if new is not None and isinstance(old, str) is not isinstance(new, str)
         ]
@@ -407,11 +406,6 @@ class _Fitting:
             self.notes.append(filter_message(f"{words}; reading {_listed(converted)}"))
         if unfit:
             self.notes.append(filter_message(f"{words}, not {_listed(unfit)}"))
-
-
-def _spelled(value: Value) -> str:
-    """A literal as it was written: 007 is no other number than 7, but another text."""
-    return value.spelling if isinstance(value, SpelledNumber) else _shown(value)
 
 
 def _words(held: set[Kind]) -> str:
