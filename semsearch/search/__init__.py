@@ -8,7 +8,7 @@ from __future__ import annotations
 import gc
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -239,17 +239,22 @@ def _rankings(
                     words[place] = state.search_words(
                         queries[place].words, depth, restriction, options.per_document
                     )
-    return [_fused(*sides, options) for sides in zip(dense, words, strict=True)]
+    known = state.known(list(options.examples)) if options.examples and options.explain else {}
+    examples = {one.document_id for one in known.values()}
+    return [_fused(*sides, options, examples) for sides in zip(dense, words, strict=True)]
 
 
 def _fused(
-    dense: Sequence[Candidate], words: Sequence[Candidate], options: Options
+    dense: Sequence[Candidate],
+    words: Sequence[Candidate],
+    options: Options,
+    examples: Collection[int],
 ) -> list[Ranked]:
-    """The ranking by vectors or by words, or both fused."""
+    """The ranking by vectors or by words, or both fused; ranks do not count the examples."""
     if options.mode is SearchMode.SEMANTIC:
+        by_meaning = _ranks(dense, options, examples)
         return [
-            Ranked(document_id, chunk_id, score, HitScores(score), place)
-            for place, (document_id, chunk_id, score) in enumerate(dense, start=1)
+            Ranked(*one, HitScores(one.score), by_meaning.get(_item(one, options))) for one in dense
         ]
     if options.mode is SearchMode.BM25:
         return [
@@ -259,12 +264,12 @@ def _fused(
     from semsearch.search.fusion import fused_scores  # only for hybrid search
 
     sides = [{_item(one, options): one for one in side} for side in (dense, words)]
-    ranks = [{item: rank for rank, item in enumerate(side, start=1)} for side in sides]
+    ranks = [_ranks(side.values(), options, examples) for side in sides]
     found = []
     for item, score, deciding in fused_scores(sides, options, HYBRID_DEPTH):
         # The others depend on how many hits are requested.
         scores = {number: sides[number][item].score for number in deciding}
-        places = {number: ranks[number][item] for number in deciding}
+        places = {number: ranks[number].get(item) for number in deciding}
         best = sides[deciding[0]][item]._replace(score=score)
         parts = HitScores(scores.get(0), scores.get(1))
         found.append(Ranked(*best, parts, places.get(0), places.get(1)))
@@ -275,6 +280,14 @@ def _fused(
         if taken[ranked.document_id] <= options.per_document:
             kept.append(ranked)
     return kept
+
+
+def _ranks(
+    side: Iterable[Candidate], options: Options, examples: Collection[int]
+) -> dict[int, int]:
+    """The ranks of all items but the examples."""
+    others = (one for one in side if one.document_id not in examples)
+    return {_item(one, options): rank for rank, one in enumerate(others, start=1)}
 
 
 def _item(candidate: Candidate, options: Options) -> int:
@@ -325,12 +338,6 @@ def _hits(
 ) -> Hits:
     """The passages found, without those of the examples, as hits."""
     hits = Hits(query)
-    examples = [
-        one
-        for one in (ranked if options.examples else ())
-        if passages[one.chunk_id].chunk.document_id in options.examples
-    ]
-    ranks = [one.dense_rank for one in examples], [one.bm25_rank for one in examples]
     for one in ranked:
         chunk, metadata, title = passages[one.chunk_id]
         if chunk.document_id in options.examples:
@@ -338,9 +345,7 @@ def _hits(
         rank = len(hits) + 1
         explanation = None
         if options.explain:
-            dense_rank = _rank_without(one.dense_rank, ranks[0])
-            bm25_rank = _rank_without(one.bm25_rank, ranks[1])
-            explanation = Explanation(rank, one.score, dense_rank, bm25_rank)
+            explanation = Explanation(rank, one.score, one.dense_rank, one.bm25_rank)
         hits.append(
             Hit(
                 rank,
@@ -355,11 +360,6 @@ def _hits(
             )
         )
     return hits
-
-
-def _rank_without(rank: int | None, others: Iterable[int | None]) -> int | None:
-    """A rank, without counting those of others."""
-    return rank and rank - sum(other < rank for other in others if other)
 
 
 def _reranked(hits: Hits, query: Wanted, options: Options, before: Hits | None) -> Hits:

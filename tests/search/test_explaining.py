@@ -124,6 +124,20 @@ def test_ranks_do_not_count_the_examples(index, mode):
     assert hits[0].explanation.bm25_rank == (1 if mode == "hybrid" else None)
 
 
+@pytest.mark.parametrize("per_document", [1, 2])
+def test_ranks_do_not_count_the_examples_of_later_results(tmp_path, per_document):
+    """The examples are first by meaning, but not by words, which decide."""
+    options = {"like": ["x", "y"], "mode": "hybrid", "dense_weight": 0.1, "explain": True}
+    options["per_document"] = per_document
+    with Index.create(tmp_path / "y", "hashing") as index:
+        index.add(Document(name, "zebra lion tiger") for name in "xy")
+        index.add(Document(name, f"red bird {name * 3}") for name in "abcdef")
+        every = index.search("red bird", 8, **options)
+        assert sorted(hit.explanation.dense_rank for hit in every) == [1, 2, 3, 4, 5, 6]
+        assert sorted(hit.explanation.bm25_rank for hit in every) == [1, 2, 3, 4, 5, 6]
+        assert index.search("red bird", 1, **options) == every[:1]
+
+
 def test_control_characters_do_not_change_the_words(index):
     index.add([Document("x", "The \x02 otter \x02 sleeps\x03 on the mat\x1fotter")])
     (hit,) = index.search("otter", 1, mode="bm25", explain=True)
