@@ -10,6 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
+from itertools import count
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy
@@ -252,9 +253,14 @@ def _fused(
 ) -> list[Ranked]:
     """The ranking by vectors or by words, or both fused; ranks do not count the examples."""
     if options.mode is SearchMode.SEMANTIC:
-        by_meaning = _ranks(dense, options, examples)
+        places = count(1)
         return [
-            Ranked(*one, HitScores(one.score), by_meaning.get(_item(one, options))) for one in dense
+            Ranked(
+                *one,
+                HitScores(one.score),
+                None if one.document_id in examples else next(places),
+            )
+            for one in dense
         ]
     if options.mode is SearchMode.BM25:
         return [
