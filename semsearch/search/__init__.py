@@ -253,12 +253,12 @@ def _fused(
 ) -> list[Ranked]:
     """The ranking by vectors or by words, or both fused; ranks do not count the examples."""
     if options.mode is SearchMode.SEMANTIC:
-        places = count(1)
+        following = count(1)
         return [
             Ranked(
                 *one,
                 HitScores(one.score),
-                None if one.document_id in examples else next(places),
+                None if one.document_id in examples else next(following),
             )
             for one in dense
         ]

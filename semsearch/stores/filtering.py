@@ -350,8 +350,8 @@ class _Fitting:
         if Kind.DATE not in held or not isinstance(value, str) or Time.of(value) is None:
             return None
         if field not in self._notations:
-            found = [str(self._example(field, [Kind.DATE]) or value), *self._dates(field)]
-            self._notations[field] = Notations(found)
+            found = list(self._dates(field))
+            self._notations[field] = Notations(found or [value])
         notations = self._notations[field]
         time = notations.reading(value)
         if time is None or not (ordered or time.is_exact):

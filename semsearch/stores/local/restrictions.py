@@ -33,9 +33,10 @@ if TYPE_CHECKING:
 
 #: Documents sampled to estimate the share that matches a restriction.
 SAMPLE_DOCUMENTS = 500
-#: Restrictions whose shares and lists are cached.
+#: Restrictions whose shares and lists are cached, and fields whose dates are.
 RESTRICTIONS_KEPT = 16
 
+_Key = TypeVar("_Key")
 _Value = TypeVar("_Value")
 
 _NOTHING: Mapping[str, int] = MappingProxyType({})
@@ -44,10 +45,11 @@ _WORDS = table("chunks_fts")
 
 
 class RestrictionMemory(NamedTuple):
-    """A cache about the last restrictions, by the revision of the state."""
+    """A cache about the last restrictions and fields, by the revision of the state."""
 
     shares: dict[tuple[int, Restriction], float]  #: estimated shares of documents
     lists: dict[tuple[int, Restriction], Ids]  #: sorted ids of the allowed chunks
+    dates: dict[tuple[int, str], list[str]]  #: dates of fields
 
 
 class Restrictions:
@@ -138,6 +140,14 @@ class Restrictions:
             return _kept(self._memory.lists, key, found)
         return listed
 
+    def dates(self, field: str) -> list[str]:
+        """Dates and times of a field, from documents spread over the index."""
+        key = (self.revision, field)
+        found = self._memory.dates.get(key)
+        if found is None:
+            found = _kept(self._memory.dates, key, kinds.dates(self._connection, field))
+        return found
+
     @cached_property
     def _scalars(self) -> set[str]:
         """The fields that hold no list in any document, named as in conditions."""
@@ -187,9 +197,7 @@ class Restrictions:
         return float(sum_met / count) if count else 0
 
 
-def _kept(
-    known: dict[tuple[int, Restriction], _Value], key: tuple[int, Restriction], value: _Value
-) -> _Value:
+def _kept(known: dict[_Key, _Value], key: _Key, value: _Value) -> _Value:
     """Cache a value instead of the oldest ones, and return it."""
     for old in list(known)[: 1 - RESTRICTIONS_KEPT]:
         known.pop(old, None)

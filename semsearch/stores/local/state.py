@@ -521,7 +521,7 @@ class LocalState:
 
     def dates(self, field: str) -> list[str]:
         """Dates and times of a field, from documents spread over the index."""
-        return kinds.dates(self.connection, field)
+        return self._restrictions.dates(field)
 
     def matches(self, condition: Condition) -> bool:
         """Whether any document matches a condition."""
