@@ -39,6 +39,9 @@ _FACTORY = re.compile(
     re.ASCII,
 )
 
+#: The types that older versions accepted: indexes may still request them, and have their files.
+_FORMER = re.compile(r"(HNSW|IVF)\d+(_HNSW\d+)?(\([^()]*\))?,[A-Za-z0-9]+", re.ASCII)
+
 _LISTS = re.compile(r"^IVF\d+")
 
 #: Links per node of the graph.
@@ -84,6 +87,11 @@ class IndexType(NamedTuple):
             check_whole_number("memory", self.memory, 0)
         return self
 
+    def supported(self) -> IndexType:
+        """This type; with the kind ``auto`` if only older versions accepted its kind."""
+        is_former = _FORMER.fullmatch(self.kind) and not _FACTORY.fullmatch(self.kind)
+        return self._replace(kind=AUTO) if is_former else self
+
 
 def chosen_kind(wanted: IndexType, count: int, dimension: int) -> str:
     """``flat``, or the FAISS factory string for this number of vectors.
@@ -118,7 +126,7 @@ def index_class(kind: str) -> type[VectorIndex] | None:
         from semsearch.vector_indexes.flat import FlatIndex
 
         return FlatIndex
-    if _FACTORY.fullmatch(kind):
+    if _FORMER.fullmatch(kind):
         from semsearch.vector_indexes.refined import RefinedIndex
 
         return RefinedIndex

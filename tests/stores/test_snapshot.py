@@ -12,6 +12,7 @@ import faiss
 import numpy
 import pytest
 
+import semsearch.vector_indexes
 from semsearch import Document, Index, Retriever
 from semsearch.errors import IndexFormatError
 from semsearch.stores.local.spaces import SpaceView, snapshot_record
@@ -313,6 +314,28 @@ class TestIndexTypes:
         with pytest.raises(IndexFormatError, match="index_type"), index.writer() as writer:
             writer.upsert([Document("a", "a text")])
             writer.optimise()
+
+    @pytest.mark.parametrize("wanted", [{"recall": 0.9}, {"kind": "ivf"}, {}])
+    def test_a_type_that_is_no_longer_supported(self, index, wanted, monkeypatch, caplog):
+        """It is searched until the index is written; then it is auto, with one warning."""
+        former = "IVF4(Flat),SQ8"
+        with index.writer() as writer, monkeypatch.context() as older:
+            older.setattr(semsearch.vector_indexes, "_FACTORY", semsearch.vector_indexes._FORMER)
+            writer.set_index_type(former)
+            writer.optimise()
+        with Index.open(index.path) as again:
+            assert again.search("word3 thing4", k=20) == index.search("word3 thing4", k=20)
+        assert kinds(index)["hashing-32"][0] == former
+        assert not caplog.messages
+        with index.writer() as writer:
+            assert writer.verify() == []
+            if wanted:
+                writer.set_index_type(**wanted)
+            writer.upsert([Document("a", "a text")])
+            writer.optimise()
+        assert kinds(index)["hashing-32"] == ("flat", 1)
+        warning = f"the index type '{former}' is no longer supported; using auto"
+        assert [text[: len(warning)] for text in caplog.messages] == ([] if wanted else [warning])
 
     def test_verify_finds_no_faults(self, index):
         with index.writer() as writer:

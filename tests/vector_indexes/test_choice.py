@@ -72,6 +72,17 @@ def test_types_that_cannot_be_built_are_refused(wanted):
         wanted.checked()
 
 
+@pytest.mark.parametrize("kind", ["HNSW1024,Flat", "IVF16(Flat),SQ8", "IVF4,PQ8np", "IVF4,RaBitQ4"])
+def test_a_type_of_older_versions_can_be_opened_and_becomes_auto(kind):
+    assert IndexType(kind, 0.9).supported() == IndexType("auto", 0.9)
+    assert index_class(kind) is index_class("IVF16,SQ8")
+
+
+@pytest.mark.parametrize("kind", ["auto", "hnsw", "IVF16,SQ8", "unknown"])
+def test_other_types_stay(kind):
+    assert IndexType(kind).supported() == IndexType(kind)
+
+
 def test_too_little_memory_is_reported(caplog):
     assert chosen_kind(IndexType(memory=1), 1_000_000, 384) == "IVF1000,PQ1x4fs"
     assert caplog.messages == [

@@ -17,6 +17,7 @@ from sqlalchemy.dialects.sqlite import insert
 from semsearch.stores.local.schema import (
     get_index_type,
     get_setting,
+    put_index_type,
     put_setting,
     snapshots,
     spaces,
@@ -35,7 +36,7 @@ from semsearch.stores.local.spaces import (
     vector_blocks,
 )
 from semsearch.stores.protocol import Space
-from semsearch.vector_indexes import FLAT, chosen_kind, is_kind_of
+from semsearch.vector_indexes import FLAT, IndexType, chosen_kind, is_kind_of
 
 logger = logging.getLogger(__name__)
 
@@ -73,7 +74,7 @@ def fold(
     """
     with connection.begin():
         record = snapshot_record(connection, space)
-        wanted = get_index_type(connection)
+        wanted = _supported_type(connection)
         is_current = False
         if record and not rewrite and not snapshot_fault(directory, record):
             tail, gone = _stale_rows(connection, space, record)
@@ -107,6 +108,20 @@ def fold(
         put_setting(connection, deleted_before(space), deleted)
     remove_leftovers(connection, directory, keep_previous=True)
     return True
+
+
+def _supported_type(connection: Connection) -> IndexType:
+    """The requested type of vector index; one that is no longer supported is changed to auto."""
+    requested = get_index_type(connection)
+    wanted = requested.supported()
+    if wanted != requested:
+        logger.warning(
+            "the index type '%s' is no longer supported; using auto (to choose another type: "
+            "semsearch index --index-type TYPE)",
+            requested.kind,
+        )
+        put_index_type(connection, wanted)
+    return wanted
 
 
 def _warn_of_flat(kind: str, error: RuntimeError) -> None:

@@ -427,12 +427,14 @@ def _put(connection: Connection, name: str, value: object) -> None:
 
 
 def get_index_type(connection: Connection) -> IndexType:
-    """The requested type of vector index."""
+    """The requested type of vector index, which may be one that is no longer supported."""
     value = connection.scalar(_SETTING, {"name": "index_type"})
     if value is None:
         return IndexType()
     try:
-        return IndexType(**stored_json(value, dict)).checked()
+        found = IndexType(**stored_json(value, dict))
+        found.supported().checked()
+        return found
     except (TypeError, ArgumentError) as error:
         raise DamageError(f"the setting 'index_type' is damaged ({error})") from error
 

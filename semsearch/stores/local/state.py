@@ -179,7 +179,7 @@ class LocalState:
     @property
     def index_type(self) -> IndexType:
         """The requested type of vector index."""
-        return get_index_type(self.connection)
+        return get_index_type(self.connection).supported()
 
     @property
     def unfinished_sync(self) -> int | None:
