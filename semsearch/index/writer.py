@@ -21,6 +21,7 @@ from semsearch.errors import (
     BadRowError,
     FieldNotFoundError,
     RemovalError,
+    SemsearchError,
     SpaceError,
     refuse,
 )
@@ -416,22 +417,30 @@ class IndexWriter:
         """Rebuild everything derived: words, snapshots, SQLite's indexes, missing vectors.
 
         Raises:
-            EncoderError: vectors are missing or damaged, and their encoder cannot be loaded.
+            EncoderError: vectors are missing or damaged, and their encoder cannot be loaded; all
+                else is repaired.
+            SpaceError: the same, where the spec of the space now names another model.
         """
         self._store.repair()
-        lacking = []
+        lacking: list[tuple[Space, Encoder]] = []
+        failures: list[SemsearchError] = []
         for space in self._spaces():
             with self._store.state() as state:
                 is_lacking = bool(state.lacking(space, 0, 1))
-            if is_lacking:
-                lacking.append((space, self._encoder_of(space)))
-            else:
+            if not is_lacking:
                 self._store.mark_complete(space)
+                continue
+            try:
+                lacking.append((space, self._encoder_of(space)))
+            except SemsearchError as error:
+                failures.append(error)
         if lacking:
             with self._workers_for(lacking) as workers:
                 for space, _ in lacking:
                     complete_space(self._store, space, workers)
         self._store.optimise(thoroughly=True)
+        if failures:
+            raise failures[0]
 
     def _spaces(self) -> list[Space]:
         with self._store.state() as state:

@@ -245,6 +245,25 @@ def test_repair_loads_encoders_only_to_encode(path, monkeypatch):
         repair(path)
 
 
+@pytest.mark.parametrize("missing", [1, 2])
+def test_a_space_whose_encoder_is_missing_does_not_prevent_the_repair_of_others(tmp_path, missing):
+    with Index.create(tmp_path / "two", ["hashing:32", "hashing:64"]) as index:
+        index.add(DOCUMENTS)
+    damage(
+        index.path,
+        "UPDATE vectors SET vector = x'00' WHERE chunk_id = 7",
+        f"UPDATE spaces SET spec = 'no/model' WHERE space_id = {missing}",
+    )
+    with pytest.raises(EncoderError, match="no/model"):
+        repair(index.path)
+    name = "hashing-64" if missing == 1 else "hashing-32"
+    with Index.open(index.path) as again:
+        assert len(again.search("word3", 60, space=name)) == 60
+        assert list(again.info().snapshots) == [name]
+    (fault,) = faults(index.path)
+    assert "lacks the vectors of 1 passage" in fault.what
+
+
 def test_a_damaged_record_of_a_snapshot_is_replaced_by_repair(path):
     before = answers(path)
     damage(path, "UPDATE snapshots SET bytes = 'x'")
