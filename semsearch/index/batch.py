@@ -106,6 +106,7 @@ class BatchWriter:
         workers: cut documents and encode passages for these spaces.
         max_tokens: the maximum length of a passage.
         on_bad_row: called with the error of each document that cannot be indexed.
+        before_adding: called before the first new document is written.
     """
 
     def __init__(
@@ -115,6 +116,7 @@ class BatchWriter:
         workers: Workers,
         max_tokens: int,
         on_bad_row: Callable[[BadRowError], None],
+        before_adding: Callable[[], None] = lambda: None,
     ) -> None:
         self._writer = writer
         self._spaces = spaces
@@ -122,6 +124,7 @@ class BatchWriter:
         self._tokenizer = spaces[0][1]
         self._max_tokens = max_tokens  # as the index has it
         self._on_bad_row = on_bad_row
+        self._before_adding: Callable[[], None] | None = before_adding
         self._documents, self._characters = FIRST_BATCH_DOCUMENTS, FIRST_BATCH_CHARACTERS
         self._in_time = 2 * FIRST_BATCH_DOCUMENTS
         self._encoding: dict[str, Batch] = {}  # by hash: where a text is being encoded
@@ -141,6 +144,9 @@ class BatchWriter:
         compared = (self._compared(plans, spans) for plans, spans in cut)
         encoded = begun_ahead(compared, self._begin_encoding, lambda: workers.encoding_ahead)
         for batch, found in encoded:
+            if self._before_adding and any(plan.change is Change.ADDED for plan in batch.plans):
+                self._before_adding()
+                self._before_adding = None
             yield self._apply(batch, found)
 
     def _planned(self, documents: Iterator[Document | Prepared]) -> Iterator[list[Planned]]:

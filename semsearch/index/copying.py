@@ -12,7 +12,13 @@ import numpy
 
 from semsearch.encoders import EncodesSentences
 from semsearch.errors import DamagedIndexError, IndexStoreError, SpaceError
-from semsearch.index.removal_plan import Allowance, check_removal, planned_removal
+from semsearch.index.removal_plan import (
+    Allowance,
+    check_removal,
+    forget_size,
+    note_size,
+    planned_removal,
+)
 from semsearch.protocols import Matrix, TokenSpans
 from semsearch.stores import create_store, open_store
 from semsearch.stores.protocol import (
@@ -86,6 +92,7 @@ def copy_index(
             _carry_language(state, writer)
             count = _copy(state, writer, on_batch)
             removed = writer.remove(others) if others else 0
+            forget_size(writer)
             writer.optimise()
             with writer.state() as copy:
                 passages = _check_equal(state, copy, source, target)
@@ -155,7 +162,8 @@ def _check_removal(
 ) -> Selection | None:
     """The documents that the source lacks, if there are any and they may be removed.
 
-    It is checked before documents are written, because these would count in the total.
+    It is checked before documents are written, because these would count in the total; those that
+    an interrupted copy has written do not.
 
     Raises:
         RemovalError: they may not be removed.
@@ -166,7 +174,7 @@ def _check_removal(
         copy.begin_run()
         for start in range(0, len(ids), DOCUMENTS_AT_ONCE):
             copy.mark_seen(dict.fromkeys(ids[start : start + DOCUMENTS_AT_ONCE], Seen("", 0)))
-        removal = planned_removal(copy, others)
+        removal = planned_removal(copy, others)._replace(settled=copy.unfinished_sync)
     check_removal(removal, allow_removals)
     return others if removal.documents else None
 
@@ -230,6 +238,8 @@ def _copy(state: StoreState, writer: StoreWriter, on_batch: Callable[[int, int],
                 raise DamagedIndexError(
                     "a passage has no vector, or a damaged one; see: semsearch verify --repair"
                 )
+            if not count:
+                note_size(writer)
             writer.put(new, _renumbered(found_vectors, spaces))
             count += len(new)
         done += len(ids)

@@ -10,7 +10,7 @@ from semsearch.corpus.documents import SkippedRows
 from semsearch.errors import CombinationError, DocumentNotFoundError, RemovalError
 from semsearch.index.files import ids_of_file
 from semsearch.stores.filtering import no_match, read_filter
-from semsearch.stores.protocol import Seen, Selection, StoreState
+from semsearch.stores.protocol import Seen, Selection, StoreState, StoreWriter
 from semsearch.texts import quantity
 
 logger = logging.getLogger(__name__)
@@ -30,8 +30,8 @@ class Removal(NamedTuple):
         kept: the number of documents that are missing from the corpus but stay, because skipped
             rows with unknown ids may be theirs.
         unidentified: the number of these skipped rows.
-        settled: the number of documents before an earlier sync that did not finish; documents
-            added since then do not raise the limit. None if the last sync finished.
+        settled: the number of documents before an earlier sync or copy that did not finish;
+            documents added since then do not raise the limit. None if the last one finished.
     """
 
     documents: int
@@ -57,8 +57,8 @@ class Removal(NamedTuple):
         more = self.documents - len(self.examples)
         shown = f" ({ids}{f' and {more:,} more' if more else ''})" if ids else ""
         of = quantity(self.total, "document")
-        if self._unsettled:
-            of += f", {self._unsettled:,} of which an unfinished sync added"
+        if new := self._unsettled:
+            of += f", {new:,} of which were added since an unfinished sync or copy began"
         return f"{self.documents:,} of {of}{shown}"
 
     @property
@@ -145,8 +145,27 @@ def unseen_documents(state: StoreState, skipped: SkippedRows, added: int = 0) ->
     removal = planned_removal(state, Selection(unseen=True), added)
     removal = removal._replace(settled=state.unfinished_sync)
     if skipped.unidentified:
-        return Removal(0, removal.total, kept=removal.documents, unidentified=skipped.unidentified)
+        return removal._replace(
+            documents=0, examples=(), kept=removal.documents, unidentified=skipped.unidentified
+        )
     return removal
+
+
+def note_size(store: StoreWriter) -> None:
+    """Record the size of the index, of which a tenth may be removed, until a sync finishes."""
+    with store.state() as state:
+        count, noted = state.count(), state.unfinished_sync
+    before = (count if noted is None else min(count, noted)) or None
+    if before != noted:
+        store.note_sync(before)
+
+
+def forget_size(store: StoreWriter) -> None:
+    """Delete the record of `note_size`, as the sync has finished."""
+    with store.state() as state:
+        noted = state.unfinished_sync
+    if noted is not None:
+        store.note_sync(None)
 
 
 def _check_present(state: StoreState, ids: Sequence[str]) -> None:

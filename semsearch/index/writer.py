@@ -31,7 +31,9 @@ from semsearch.index.plan import Change, Prepared
 from semsearch.index.removal_plan import (
     Allowance,
     check_removal,
+    forget_size,
     named_documents,
+    note_size,
     planned_removal,
     unseen_documents,
 )
@@ -141,7 +143,9 @@ class IndexWriter:
         self._memory.remember(files)
         return replace(summary, seconds=time.perf_counter() - started)
 
-    def _upsert(self, documents: Iterator[Document]) -> tuple[Summary, _Files]:
+    def _upsert(
+        self, documents: Iterator[Document], before_adding: Callable[[], None] = lambda: None
+    ) -> tuple[Summary, _Files]:
         """`upsert` without `optimise`; also returns the files of folders to remember."""
         started = time.perf_counter()
         summary = Summary()
@@ -165,7 +169,7 @@ class IndexWriter:
         with self._workers_for(encoders) as workers:
             if isinstance(documents, DocumentReader) and workers.nodes:
                 documents.elsewhere.read = partial(_read_by, workers, workers.nodes)
-            writer = self._batch_writer(encoders, workers, max_tokens, on_bad_row)
+            writer = self._batch_writer(encoders, workers, max_tokens, on_bad_row, before_adding)
             with closing(writer.write_all(_checked(documents))) as batches:
                 for batch in batches:
                     summary = summary.plus(batch, time.perf_counter() - started)
@@ -207,9 +211,9 @@ class IndexWriter:
             corpus: all documents that the index should contain.
             skipped: the bad rows that were skipped; not needed for a `Corpus`, which records them.
             allow_removals: allow the removal of more than ten documents and a tenth of the index,
-                or of any if the corpus is empty. Documents added by this sync, or by an earlier one
-                that did not finish, do not count as the index. A function is called with the
-                `Removal` and returns whether to continue.
+                or of any if the corpus is empty. Documents added since this sync began, or an
+                earlier one that did not finish, do not count as the index. A function is called
+                with the `Removal` and returns whether to continue.
 
         Raises:
             RemovalError: more would be removed than is allowed; additions and changes remain.
@@ -221,8 +225,7 @@ class IndexWriter:
         if skipped is None:
             reader = documents_read if isinstance(documents_read, DocumentReader) else None
             skipped = reader.skipped if reader else SkippedRows()
-        self._begin_sync()
-        summary, files = self._upsert(documents_read)
+        summary, files = self._upsert(documents_read, partial(note_size, self._store))
         with self._store.state() as state:
             removal = unseen_documents(state, skipped, summary.added)
         if removal.kept:
@@ -233,19 +236,12 @@ class IndexWriter:
             self._store.optimise()
             raise
         removed = self._store.remove(Selection(unseen=True)) if removal.documents else 0
-        if not removal.kept:
-            self._store.note_sync(None)
+        if not removal._replace(documents=removal.kept).needs_allowance():
+            forget_size(self._store)
         self._memory.remember(files)
         self._store.optimise()
         seconds = time.perf_counter() - started
         return replace(summary, removed=removed, kept=removal.kept, seconds=seconds)
-
-    def _begin_sync(self) -> None:
-        """Record the size of the index, of which a tenth may be removed, until a sync finishes."""
-        with self._store.state() as state:
-            count, unfinished = state.count(), state.unfinished_sync
-        before = count if unfinished is None else min(count, unfinished)
-        self._store.note_sync(before or None)
 
     def delete(
         self,

@@ -476,7 +476,7 @@ class StoreWriter(Protocol):
         """Remove documents; returns their number."""
 
     def note_sync(self, documents: int | None) -> None:
-        """Record the number of documents before a sync; None when it has finished."""
+        """Record the number of documents before a sync or copy; None when it has finished."""
 
     def add_space(self, encoder: Encoder, dtype: str | None) -> Space:
         """Add a space, which is incomplete."""

@@ -180,7 +180,8 @@ class TestManyRemovals:
             with pytest.raises(RemovalError, match=r"remove 11 of [\d,]+ documents,") as error:
                 sync(index, corpus)
         assert str(error.value).startswith(
-            "this would remove 11 of 1,100 documents, 1,000 of which an unfinished sync added ('d0'"
+            "this would remove 11 of 1,100 documents, "
+            "1,000 of which were added since an unfinished sync or copy began ('d0'"
         )
         preview = preview_index(index.path, iter(corpus), sync=True, on_bad_row=ignore)
         assert preview.removal.needs_allowance()
@@ -188,12 +189,26 @@ class TestManyRemovals:
         assert sync(index, corpus).removed == 10
         assert sync(index, Corpus(csv(tmp_path, others), on_bad_row=ignore)).removed == 89
 
-    def test_nor_after_a_sync_that_kept_documents(self, index, tmp_path):
-        rows = [*numbered(11, 100), *(f"e{number},Other {number}." for number in range(1000))]
-        corpus = Corpus(csv(tmp_path, [*rows, ",No id."]), on_bad_row=ignore)
-        assert sync(index, corpus).kept == 11
-        with pytest.raises(RemovalError, match="remove 11 of"):
-            sync(index, Corpus(csv(tmp_path, rows), on_bad_row=ignore))
+    @pytest.mark.parametrize("kept", [10, 11])
+    def test_nor_after_a_sync_that_kept_more_than_may_be_removed(self, index, tmp_path, kept):
+        rows = [f"e{number},Other {number}." for number in range(1000)]
+        corpus = [*numbered(kept, 100), *rows, ",No id."]
+        assert sync(index, Corpus(csv(tmp_path, corpus), on_bad_row=ignore)).kept == kept
+        corpus = Corpus(csv(tmp_path, [*numbered(11, 100), *rows]), on_bad_row=ignore)
+        if kept == 11:
+            with pytest.raises(RemovalError, match="remove 11 of"):
+                sync(index, corpus)
+        else:
+            assert sync(index, corpus).removed == 11
+
+    def test_a_sync_without_changes_does_not_write_the_database(self, tmp_path):
+        with Index.create(tmp_path / "new", "hashing:16") as index:
+            index.add(HUNDRED)
+        file = tmp_path / "new" / "index.sqlite"
+        before = file.read_bytes(), file.stat().st_mtime_ns
+        with Index.open(tmp_path / "new") as index:
+            assert sync(index, HUNDRED).unchanged == 100
+        assert (file.read_bytes(), file.stat().st_mtime_ns) == before
 
     def test_the_first_sync_may_be_interrupted(self, tmp_path):
         def broken():

@@ -136,7 +136,7 @@ class TestDocuments:
     def test_a_refused_removal_is_refused_again(self, index):
         index.add(Document(str(number), "old") for number in range(20))
         with index.writer() as writer:
-            for total in ("20 of 20", "20 of 320 documents, 300 of which an unfinished sync added"):
+            for total in ("20 of 20", "20 of 320 documents, 300 of which were added since"):
                 with pytest.raises(RemovalError, match=total):
                     writer.sync(Document(f"n{number}", "new") for number in range(300))
             corpus = [Document(f"n{number}", "new") for number in range(300)]

@@ -113,6 +113,30 @@ def test_new_documents_do_not_raise_the_limit_of_removals(local, tmp_path):
     assert copy_index(local, target, allow_removals=True)[:3] == (131, 131, 12)
 
 
+def test_nor_do_those_of_an_interrupted_copy(tmp_path):
+    def interrupt(done, total):
+        if done == 248:
+            raise KeyboardInterrupt
+
+    with Index.create(tmp_path / "source", "hashing:16") as index:
+        index.add(Document(f"new {number}", "amber") for number in range(300))
+    with Index.create(tmp_path / "copy", "hashing:16") as index:
+        index.add(Document(f"old {number}", "birch") for number in range(20))
+    with pytest.raises(KeyboardInterrupt):
+        copy_index(tmp_path / "source", tmp_path / "copy", allow_removals=True, on_batch=interrupt)
+    for _ in range(2):
+        with pytest.raises(RemovalError) as error:
+            copy_index(tmp_path / "source", tmp_path / "copy")
+    assert str(error.value).startswith(
+        "this would remove 20 of 268 documents, "
+        "248 of which were added since an unfinished sync or copy began ('old 0'"
+    )
+    copied = copy_index(tmp_path / "source", tmp_path / "copy", allow_removals=True)
+    assert (copied.written, copied.removed) == (52, 20)
+    with Index.open(tmp_path / "copy") as index, index.writer() as writer:
+        assert writer.sync(list(index)[30:]).removed == 30
+
+
 def test_spaces_in_another_order_are_refused(local, tmp_path):
     """The first one is the default of searches."""
     with Index.create(tmp_path / "other", ["hashing:32", "hashing:64"]):
