@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import click
@@ -10,6 +11,7 @@ from semsearch.cli.command import Command
 from semsearch.cli.options import existing_index, index_option, wait_option
 from semsearch.cli.render import visible
 from semsearch.index import Index
+from semsearch.stores.protocol import Fault
 from semsearch.texts import quantity
 
 
@@ -30,12 +32,17 @@ def command(directory: Path | None, repair: bool, wait: bool) -> None:
     opened = Index.open(directory, accept_copy=True)
     with opened as index, index.writer(wait=wait) as writer:
         faults = writer.verify()
-        for fault in faults:
-            click.echo(visible(f"{fault.what}; to fix it: {fault.remedy}"))
-        if repair and any(fault.repairable for fault in faults):
+        _report(faults)
+        if repair and any(fault.repairable is not False for fault in faults):
             writer.repair()
-            faults = writer.verify()
+            faults = [fault._replace(repairable=False) for fault in writer.verify()]
             click.echo(f"repaired; {quantity(len(faults), 'fault')} left")
+            _report(faults)
     if faults:
         click.get_current_context().exit(1)
     click.echo(visible(f"{directory}: no faults"))
+
+
+def _report(faults: Iterable[Fault]) -> None:
+    for fault in faults:
+        click.echo(visible(f"{fault.what}; to fix it: {fault.remedy}"))

@@ -291,14 +291,15 @@ class Fault(NamedTuple):
     """A fault found by verification."""
 
     what: str
-    repairable: bool = True  #: from the other data of the store
+    repairable: bool | None = True  #: from the other data of the store; None if that is unknown
 
     @property
     def remedy(self) -> str:
         """The command that repairs it."""
-        if self.repairable:
-            return "semsearch verify --repair"
-        return "semsearch index CORPUS --index NEW-DIRECTORY"
+        commands = ["semsearch verify --repair", "semsearch index CORPUS --index NEW-DIRECTORY"]
+        if self.repairable is None:
+            return "; if that fails: ".join(commands)
+        return commands[0] if self.repairable else commands[1]
 
 
 class StoreState(Protocol):

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 
 import pytest
 
@@ -78,6 +80,16 @@ class TestMaintenance:
         assert indexed("verify", "--repair").stdout.endswith(
             "repaired; 0 faults left\nindexes/corpus: no faults\n"
         )
+
+    def test_faults_left_after_a_repair_are_reported(self, indexed, tmp_path):
+        folder = tmp_path / "indexes" / "corpus"
+        (folder / "hashing-1.faiss").write_bytes(b"")
+        with closing(sqlite3.connect(folder / "index.sqlite")) as connection, connection:
+            connection.execute('UPDATE chunks SET "end" = 1 WHERE chunk_id = 1')
+        left = "1 passage not as written; to fix it: semsearch index CORPUS --index NEW-DIRECTORY\n"
+        output = indexed("verify", "--repair", code=1).stdout
+        assert output.endswith("repaired; 1 fault left\n" + left)
+        assert indexed("verify", code=1).stdout == left
 
     def test_missing_snapshot_is_reported_and_bypassed(self, indexed, tmp_path):
         (tmp_path / "indexes" / "corpus" / "hashing-1.faiss").unlink()

@@ -165,21 +165,23 @@ def test_a_damaged_page_of_the_database_is_reported(path):
         faults(path)
 
 
-@pytest.mark.parametrize("table", ["chunks_fts_idx", "chunks_fts_config"])
-def test_a_damaged_page_of_derived_data_is_repaired(path, table):
+@pytest.mark.parametrize("name", ["data", "idx", "docsize", "config"])
+def test_a_damaged_page_of_words_is_repaired(path, name):
     before = answers(path)
     connection = sqlite3.connect(path / "index.sqlite")
     (size,) = connection.execute("PRAGMA page_size").fetchone()
-    pages = connection.execute("SELECT rootpage FROM sqlite_schema WHERE name = ?", [table])
-    end = size * pages.fetchone()[0]
+    query = f"SELECT rootpage FROM sqlite_schema WHERE name = 'chunks_fts_{name}'"
+    end = size * connection.execute(query).fetchone()[0]
     connection.close()
     file = path / "index.sqlite"
     content = bytearray(file.read_bytes())
-    content[end - size // 2 : end] = bytes(size // 2)
+    content[end - size : end] = bytes(size)
     file.write_bytes(content)
     (fault,) = faults(path)
     assert "the database is damaged" in fault.what
-    assert fault.remedy == "semsearch verify --repair"
+    assert fault.remedy == (
+        "semsearch verify --repair; if that fails: semsearch index CORPUS --index NEW-DIRECTORY"
+    )
     repair(path)
     assert faults(path) == []
     assert answers(path) == before

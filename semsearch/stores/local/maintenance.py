@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import numpy
 from sqlalchemy import Connection, delete, func, or_, select, update
@@ -27,6 +28,7 @@ from semsearch.stores.local.schema import (
     settings_faults,
     snapshots,
     spaces,
+    tables,
     values,
     vectors,
 )
@@ -38,7 +40,7 @@ from semsearch.stores.local.snapshot import (
 )
 from semsearch.stores.local.spaces import all_spaces, damaged, snapshot_record, vector_blocks
 from semsearch.stores.local.texts import wrong_texts
-from semsearch.stores.local.words import rebuild_words, wrongly_analysed
+from semsearch.stores.local.words import rebuild_words, renew_words, wrongly_analysed
 from semsearch.stores.protocol import Fault, Space, text_hash
 from semsearch.texts import quantity
 
@@ -64,8 +66,8 @@ def find_faults(connection: Connection, directory: Path) -> list[Fault]:
                     found += _vector_faults(connection, directory, space)
         except (DatabaseError, DamageError) as error:
             reason = getattr(error, "orig", error)
-            derived = not isinstance(reason, DamageError)  # perhaps; if not, the repair raises
-            return [Fault(f"the database is damaged ({reason})", repairable=derived)]
+            repairable = False if isinstance(reason, DamageError) else None
+            return [Fault(f"the database is damaged ({reason})", repairable)]
         finally:
             transaction.rollback()  # FTS5 cannot commit the check of damaged tables
     unnamed = leftovers(connection, directory)
@@ -88,8 +90,8 @@ def _database_faults(connection: Connection) -> Iterator[Fault]:
         yield Fault(fault, repairable=False)
     orphans = connection.exec_driver_sql("PRAGMA foreign_key_check").all()
     if orphans:
-        tables = ", ".join(sorted({row[0] for row in orphans}))
-        yield Fault(f"{quantity(len(orphans), 'orphaned row')} (in {tables})")
+        owners = ", ".join(sorted({row[0] for row in orphans}))
+        yield Fault(f"{quantity(len(orphans), 'orphaned row')} (in {owners})")
     try:
         # Rank 1 also compares with the chunks.
         connection.exec_driver_sql(
@@ -173,7 +175,8 @@ def rebuild(connection: Connection) -> None:
     the corpus restores.
     """
     with connection.begin():
-        connection.exec_driver_sql("REINDEX")
+        for name in tables.tables:  # not FTS5's
+            connection.exec_driver_sql(f'REINDEX "{name}"')
         owners = select(documents.c.document_id)
         connection.execute(delete(chunks).where(chunks.c.document_id.not_in(owners)))
         chunk_ids, space_ids = select(chunks.c.chunk_id), select(spaces.c.space_id)
@@ -188,9 +191,20 @@ def rebuild(connection: Connection) -> None:
         )
         rebuild_kinds(connection)
         rebuild_values(connection)
-        rebuild_words(connection)
         connection.execute(delete(snapshots).where(snapshots.c.space_id.not_in(space_ids)))
         next_revision(connection)
+    _rebuild_words(connection)
+
+
+def _rebuild_words(connection: Connection) -> None:
+    """Rebuild the words for BM25; if FTS5 cannot open its tables, nor drop them, make new ones."""
+    try:
+        with connection.begin():
+            rebuild_words(connection)
+    except DatabaseError:
+        with connection.begin():
+            renew_words(connection)
+        _driver(connection).execute("VACUUM")
 
 
 def discard_bad_vectors(connection: Connection, directory: Path, space: Space) -> None:
@@ -245,16 +259,14 @@ def compact(connection: Connection, directory: Path, spaces: Iterable[Space]) ->
         fold(connection, directory, space, thoroughly=True)
     with connection.begin():
         rebuild_kinds(connection)
-        rebuild_words(connection)
+    _rebuild_words(connection)
     remove_leftovers(connection, directory, keep_previous=False)
     if leftovers(connection, directory, keep_previous=False):  # on Windows, while they are mapped
         raise IndexBusyError(
             f"{directory} is being read by another process, so an old snapshot still holds deleted "
             "data; run semsearch compact again without readers"
         )
-    raw = connection.connection.driver_connection
-    if raw is None:
-        raise AssertionError("the connection is open")
+    raw = _driver(connection)
     raw.execute("VACUUM")
     busy = raw.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
     if busy:
@@ -262,3 +274,11 @@ def compact(connection: Connection, directory: Path, spaces: Iterable[Space]) ->
             f"{directory} is being read by another process, so the log still holds deleted data; "
             "run semsearch compact again without readers"
         )
+
+
+def _driver(connection: Connection) -> Any:
+    """The connection of sqlite3, for statements that cannot run in a transaction."""
+    raw = connection.connection.driver_connection
+    if raw is None:
+        raise AssertionError("the connection is open")
+    return raw

@@ -16,7 +16,6 @@ from sqlalchemy import (
     select,
     update,
 )
-from sqlalchemy.exc import DatabaseError
 
 from semsearch.analysis import Analyser, Language
 from semsearch.stores.local.schema import (
@@ -76,21 +75,22 @@ def rebuild_words(connection: Connection) -> None:
     """Rebuild the BM25 index from the passages."""
     for chunk_id, words in _wrongly_analysed(connection):
         connection.execute(_SET_ANALYSED, {"id": chunk_id, "right": words})
-    try:
-        connection.exec_driver_sql(_REBUILD)
-    except DatabaseError:  # FTS5 cannot open its tables, nor drop them
-        _drop_tables(connection)
-        create_words(connection, get_language(connection))
-        connection.exec_driver_sql(_REBUILD)
+    connection.exec_driver_sql(_REBUILD)
 
 
-def _drop_tables(connection: Connection) -> None:
-    """Drop the tables of the BM25 index one by one, without FTS5."""
+def renew_words(connection: Connection) -> None:
+    """Make the tables of the BM25 index anew, without opening the old ones, which are damaged.
+
+    The old pages remain in the file until VACUUM.
+
+    Args:
+        connection: in a transaction that FTS5 has not taken part in: it would refuse the rest.
+    """
     connection.exec_driver_sql("PRAGMA writable_schema = ON")
-    connection.exec_driver_sql("DELETE FROM sqlite_schema WHERE name = 'chunks_fts'")
+    connection.exec_driver_sql("DELETE FROM sqlite_schema WHERE tbl_name GLOB 'chunks_fts*'")
     connection.exec_driver_sql("PRAGMA writable_schema = RESET")
-    for name in ("data", "idx", "docsize", "config"):
-        connection.exec_driver_sql(f"DROP TABLE IF EXISTS chunks_fts_{name}")
+    create_words(connection, get_language(connection))
+    rebuild_words(connection)
 
 
 def wrongly_analysed(connection: Connection) -> int:
