@@ -14,6 +14,7 @@ from semsearch.encoders import EncodesSentences
 from semsearch.errors import DamagedIndexError, IndexStoreError, SpaceError
 from semsearch.index.removal_plan import (
     Allowance,
+    check_allowance,
     check_removal,
     forget_size,
     note_size,
@@ -73,11 +74,13 @@ def copy_index(
         on_batch: called after each batch with the number of documents done, and of all documents.
 
     Raises:
+        ArgumentError: `allow_removals` has the wrong type.
         SpaceError: the target has spaces of other encoders or in another order, or stores their
             vectors in another type, or a space of the source lacks vectors.
         RemovalError: more would be removed than is allowed; the target stays as it is.
         IndexStoreError: the copy is not equal to the source.
     """
+    check_allowance(allow_removals)
     with closing(open_store(source)) as read, read.read() as state:
         spaces = state.spaces()
         for space in spaces:

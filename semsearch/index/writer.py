@@ -30,6 +30,7 @@ from semsearch.index.files import FileMemory, ids_of_file
 from semsearch.index.plan import Change, Prepared
 from semsearch.index.removal_plan import (
     Allowance,
+    check_allowance,
     check_removal,
     forget_size,
     named_documents,
@@ -216,10 +217,13 @@ class IndexWriter:
                 with the `Removal` and returns whether to continue.
 
         Raises:
+            ArgumentError: the corpus contains other items than documents, or `allow_removals` is
+                neither a boolean nor a function that returns one.
             RemovalError: more would be removed than is allowed; additions and changes remain.
             BadRowError: a document cannot be indexed, and `on_bad_row` raised it.
             SpaceError: the spec of a space now names another model.
         """
+        check_allowance(allow_removals)
         started = time.perf_counter()
         documents_read = _iterated(corpus)
         if skipped is None:
@@ -265,11 +269,12 @@ class IndexWriter:
             The number of documents removed.
 
         Raises:
-            ArgumentError: neither is given, or the index has no document with such an id; nothing
-                is removed.
+            ArgumentError: neither is given, the index has no document with such an id, or
+                `allow_removals` has the wrong type; nothing is removed.
             FilterError: the filter is invalid.
             RemovalError: more would be removed than is allowed.
         """
+        check_allowance(allow_removals)
         if ids is not None:
             ids = check_texts("ids", ids)
         with self._store.state() as state:

@@ -12,7 +12,13 @@ import pytest
 from semsearch import Corpus, Document, Index
 from semsearch.corpus import documents as reading
 from semsearch.corpus import frame_documents
-from semsearch.errors import CorpusError, IndexFormatError, IndexStoreError, RemovalError
+from semsearch.errors import (
+    ArgumentError,
+    CorpusError,
+    IndexFormatError,
+    IndexStoreError,
+    RemovalError,
+)
 from semsearch.index.preview import preview_delete, preview_index
 
 HUNDRED = [Document(f"d{number}", f"Text {number}.") for number in range(100)]
@@ -249,6 +255,18 @@ class TestManyRemovals:
                 sync(index, HUNDRED[:1], allow_removals=ask)
             assert len(index) == 100
         assert asked == [(99, 100)]
+
+    @pytest.mark.parametrize("allowed", ["no", 20, None])
+    def test_other_values_are_no_permission(self, index, allowed):
+        message = "allow_removals must be True, False or a function, not "
+        with pytest.raises(ArgumentError, match=message):
+            sync(index, [Document("new", "New.")], allow_removals=allowed)
+        with pytest.raises(ArgumentError, match=message):
+            index.delete(where="id like 'd%'", allow_removals=allowed)
+        assert (len(index), "new" in index) == (100, False)
+        with pytest.raises(ArgumentError, match="must return True or False, not "):
+            sync(index, HUNDRED[:1], allow_removals=lambda removal: allowed)
+        assert len(index) == 100
 
     def test_deleting(self, index):
         with pytest.raises(RemovalError, match="would remove 100 of 100"):
