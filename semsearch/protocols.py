@@ -192,7 +192,8 @@ def encode_usable(encoder: Encoder, texts: Sequence[str]) -> tuple[Matrix, list[
     while places:
         try:
             matrix = encoder.encode_documents([texts[place] for place in places])
-            return checked_vectors(matrix, encoder, len(places)), places
+            vectors = checked_vectors(matrix, encoder, len(places))
+            return vectors.copy(), places  # the encoder may reuse its array for the next texts
         except NoVectorError as error:
             if not error.rows:
                 raise

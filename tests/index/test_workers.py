@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 
+import numpy
 import pytest
 
 from semsearch.encoders import load_encoder
@@ -41,6 +42,21 @@ def slow():
 @pytest.fixture
 def space(slow):
     return Space(1, "hashing", "hashing:32", slow.fingerprint, 32, "float32", True, {})
+
+
+def test_an_encoder_may_reuse_its_array(slow, space):
+    class Reusing(Slow):
+        array = numpy.zeros((1, 32), numpy.float32)
+
+        def encode_documents(self, texts):
+            self.array[:] = self._encoder.encode_documents(texts)
+            return self.array
+
+    texts = ["one", "two"]
+    with LocalWorkers([(space, Reusing())]) as workers:
+        results = [workers.encode(space, [text]) for text in texts]
+        found = numpy.concatenate([result().vectors for result in results])
+    assert numpy.array_equal(found, slow.encode_queries(texts))
 
 
 def test_ctrl_c_does_not_wait_for_work_that_nobody_takes(slow, space):
