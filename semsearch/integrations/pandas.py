@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from pathlib import Path
+from threading import RLock
 from typing import Any, Unpack
 from weakref import finalize
 
@@ -55,6 +56,8 @@ class _Indexed:
 
 #: By the `id` of a live frame; an accessor is created for each use.
 _INDEXED: dict[int, _Indexed] = {}
+#: Held by each search: another one may replace the temporary index.
+_SEARCHING = RLock()
 
 
 @pandas.api.extensions.register_dataframe_accessor("semsearch")
@@ -102,7 +105,8 @@ class SemsearchAccessor:
         where = options.get("where")
         if isinstance(where, str):
             options["where"] = str(_of_columns(parse(where)))
-        hits = self._index(columns, encoder).search(query, k, **options)
+        with _SEARCHING:
+            hits = self._index(columns, encoder).search(query, k, **options)
         rows = self._frame.iloc[[int(hit.document_id) for hit in hits]]
         rows = rows.rename(
             columns=lambda name: column_name(name, ("score",)) if isinstance(name, str) else name

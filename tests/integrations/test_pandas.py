@@ -5,6 +5,8 @@ from __future__ import annotations
 import gc
 import math
 import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pandas
@@ -141,6 +143,24 @@ def test_encodes_once_until_something_changes(counted):
     assert counted.texts == 7
     frame.semsearch.search("cat", encoder=counted, text_columns=["text", "5"])
     assert counted.texts == 11
+
+
+def test_several_threads_share_an_index(counted):
+    class Slow:
+        def __getattr__(self, name):
+            return getattr(counted, name)
+
+        def encode_documents(self, texts):
+            time.sleep(0.05)  # so that other threads come in
+            return counted.encode_documents(texts)
+
+    frame, encoder = FRAME.copy(), Slow()
+    with ThreadPoolExecutor(4) as threads:
+        searches = [
+            threads.submit(frame.semsearch.search, "cat", k=1, encoder=encoder) for _ in range(4)
+        ]
+        assert [one.result().index.tolist() for one in searches] == [["w"]] * 4
+    assert counted.texts == 3
 
 
 def test_mistakes_leave_nothing_behind(temporary):
