@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Self, Unpack, cast
 
 from semsearch.arguments import (
@@ -106,6 +107,7 @@ class Index:
         self._store = store
         self._device = device
         self._encoders = {encoder.fingerprint: encoder for encoder in encoders}
+        self._loading = Lock()
         self._closed = False
         self._warned: set[str] = set()
 
@@ -596,11 +598,16 @@ class Index:
             SpaceError: its spec now names another model.
         """
         self._check_open()
-        if space.fingerprint not in self._encoders:
-            encoder = load_encoder(space.spec, self._device, space.precision, local_files_only=True)
-            space.check(encoder, self.path)
-            self._encoders[space.fingerprint] = encoder
+        if not self.has_loaded(space):
+            with self._loading:
+                if not self.has_loaded(space):  # by another thread
+                    self._encoders[space.fingerprint] = self._loaded(space)
         return self._encoders[space.fingerprint]
+
+    def _loaded(self, space: Space) -> Encoder:
+        encoder = load_encoder(space.spec, self._device, space.precision, local_files_only=True)
+        space.check(encoder, self.path)
+        return encoder
 
     def info(self) -> IndexInfo:
         """The contents of the index."""

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy
 import pytest
@@ -201,6 +203,21 @@ def test_a_hit_as_json(index):
         "end": 8,
         "metadata": {"n": 0},
     }
+
+
+def test_threads_load_an_encoder_once(index, monkeypatch):
+    loaded = []
+
+    def load(*arguments, **options):
+        time.sleep(0.05)  # so that other threads come in
+        loaded.append(load_encoder(*arguments, **options))
+        return loaded[-1]
+
+    monkeypatch.setattr("semsearch.index.load_encoder", load)
+    with Index.open(index.path) as opened, ThreadPoolExecutor(4) as threads:
+        found = list(threads.map(opened.search, ["red bird"] * 4))
+    assert [hits[0].document_id for hits in found] == ["a"] * 4
+    assert len(loaded) == 1
 
 
 class TestDevice:
