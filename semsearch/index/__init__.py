@@ -705,7 +705,8 @@ def _check_encoders(encoders: Sequence[Encoder]) -> None:
 def _documents(
     corpus: Iterable[Document] | pandas.DataFrame, columns: dict[str, Any]
 ) -> Iterable[Document]:
-    if type(corpus).__module__.partition(".")[0] == "pandas" and hasattr(corpus, "columns"):
+    packages = {kind.__module__.partition(".")[0] for kind in type(corpus).__mro__}
+    if "pandas" in packages and hasattr(corpus, "columns"):
         from semsearch.corpus import frame_documents
 
         return frame_documents(cast("pandas.DataFrame", corpus), **columns)

@@ -85,6 +85,12 @@ class TestAdding:
         ]
         assert index.fields() == ["legs", "sounds"]
 
+    def test_a_subclass_of_a_data_frame_is_one(self, index):
+        class Table(pandas.DataFrame):
+            """As GeoDataFrame is."""
+
+        assert index.add(Table({"id": ["owl"], "text": ["The owl hoots."]})).added == 1
+
     def test_adding_the_same_again_changes_and_encodes_nothing(self, index, encoder):
         before = contents(index)
         summary = index.add(PETS)
