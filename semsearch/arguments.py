@@ -136,6 +136,16 @@ def check_texts(name: str, values: Any) -> list[str]:
     return listed
 
 
+def check_unordered(name: str, values: Any) -> list[str]:
+    """`check_texts` where the order has no meaning: a set is taken, too.
+
+    Raises:
+        ArgumentError: it is neither a set nor a list of strings.
+    """
+    is_set = isinstance(values, (set, frozenset))
+    return check_texts(name, sorted(values, key=repr) if is_set else values)
+
+
 def check_pairs(name: str, values: Any) -> list[tuple[str, str]]:
     """Check that a value is a list of pairs of strings.
 

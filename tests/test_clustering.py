@@ -308,6 +308,7 @@ class TestWords:
         texts = ["Maße und Gewichte", "Gewichte, Maße", "Meer", "Meer"]
         found = cluster(vectors, texts, 2, stop_words=["MASSE"])
         assert [group.words for group in found.clusters] == [("gewichte",), ("meer",)]
+        assert cluster(vectors, texts, 2, stop_words=frozenset({"MASSE", "und"})) == found
         with pytest.raises(ArgumentError, match="stop_words must be"):
             cluster(vectors, texts, 2, stop_words="und")
 

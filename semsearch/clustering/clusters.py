@@ -13,6 +13,7 @@ from semsearch.arguments import (
     check_callable,
     check_number,
     check_texts,
+    check_unordered,
     check_whole_number,
 )
 from semsearch.clustering.communities import communities
@@ -120,7 +121,7 @@ def cluster(
         raise ArgumentError(
             f"{quantity(len(texts), 'text')}, but {quantity(len(vectors), 'vector')}"
         )
-    left_out = set(map(folded, check_texts("stop_words", stop_words)))
+    left_out = set(map(folded, check_unordered("stop_words", stop_words)))
     groups: list[Rows] = []
     if min_score is not None:
         method = ClusterMethod.COMMUNITIES

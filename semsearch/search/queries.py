@@ -18,7 +18,7 @@ from semsearch.arguments import (
     check_number,
     check_readable,
     check_text,
-    check_texts,
+    check_unordered,
     check_whole_number,
     shown,
 )
@@ -181,7 +181,7 @@ def _weights(examples: Examples) -> dict[str, float]:
     if isinstance(examples, Mapping):
         weights: dict[str, Any] = dict(examples)
     else:
-        ids = [examples] if isinstance(examples, str) else check_texts("examples", examples)
+        ids = [examples] if isinstance(examples, str) else check_unordered("examples", examples)
         weights = dict.fromkeys(ids, 1.0)
     for name, weight in weights.items():
         check_text("the id of an example", name)

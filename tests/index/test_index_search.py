@@ -169,6 +169,12 @@ class TestMoreLike:
             hit.document_id for hit in index.more_like("a") if hit.document_id in "de"
         ]
 
+    def test_a_set(self, index):
+        assert index.more_like({"a", "b"}) == index.more_like(["a", "b"])
+        assert index.search("fish", like=frozenset({"a"})) == index.search("fish", like="a")
+        with pytest.raises(ArgumentError, match=r"examples\[1\] must be a string, not 1"):
+            index.more_like({1, "a"})
+
     @pytest.mark.parametrize(
         ("examples", "message"),
         [
