@@ -104,7 +104,7 @@ def unit_rows(vectors: Any) -> Matrix:
     """
     try:
         matrix: Matrix = numpy.asarray(vectors)
-    except ValueError as error:  # rows of different lengths
+    except (ValueError, TypeError, RuntimeError) as error:  # ragged rows, or torch's bfloat16
         raise ArgumentError(f"vectors must be the rows of a matrix: {error}") from None
     if matrix.ndim != 2 or matrix.dtype.kind not in "fiu" or not matrix.shape[1]:
         raise ArgumentError(

@@ -163,15 +163,14 @@ def checked_vectors(vectors: Any, encoder: Encoder, count: int) -> Matrix:
         EncoderError: it returned something else.
         NoVectorError: some rows are not unit vectors.
     """
+    shape = (count, encoder.dimension)
+    wanted = f"encoder '{encoder.spec}' must return numbers of shape {shape} for {count} texts"
     try:
         found = numpy.asarray(vectors)
-    except ValueError:  # rows of different lengths
-        found = numpy.empty(0, object)
-    if found.shape != (count, encoder.dimension) or found.dtype.kind not in "fiu":
-        raise EncoderError(
-            f"encoder '{encoder.spec}' must return numbers of shape ({count}, {encoder.dimension}) "
-            f"for {count} texts, not an array of {found.dtype} of shape {found.shape}"
-        )
+    except (ValueError, TypeError, RuntimeError) as error:  # ragged rows, or torch's bfloat16
+        raise EncoderError(f"{wanted}: {error}") from error
+    if found.shape != shape or found.dtype.kind not in "fiu":
+        raise EncoderError(f"{wanted}, not an array of {found.dtype} of shape {found.shape}")
     return check_unit(found.astype(numpy.float32, copy=False), encoder.spec)
 
 

@@ -384,11 +384,13 @@ def _plain_value(value: Any, name: str, source: str) -> Any:
         if kind.endswith(("[ns]", "[ps]", "[fs]", "[as]")):
             # NumPy makes dates of microseconds, but whole numbers of shorter units.
             value = value.astype(f"{kind.partition('[')[0]}[us]")
+        elif kind.startswith(("float", "longdouble")) and value.ndim == 0:
+            return float(value)  # `tolist` keeps a longdouble
         return value.tolist()
     if hasattr(value, "isoformat"):  # dates and times
         return value.isoformat()
     if hasattr(value, "as_tuple"):  # decimal.Decimal
-        return float(value)
+        return None if value.is_nan() else float(value)  # no float is a signalling NaN
     package = type(value).__module__.partition(".")[0]
     if isinstance(value, (UUID, timedelta)) or type(value).__name__ in _AS_TEXT.get(package, ()):
         return str(value)

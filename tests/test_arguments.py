@@ -6,6 +6,7 @@ import copy
 import inspect
 import pickle
 import re
+from decimal import Decimal
 from pathlib import Path
 
 import numpy
@@ -200,6 +201,7 @@ class TestSearching:
         retriever = Retriever(index)
         needed = {"dense_weight": {"mode": "hybrid"}, "rerank_budget": {"rerank": Constant()}}
         assert retriever.search("red", **{option: numpy.float32(0)}, **needed.get(option, {}))
+        assert retriever.search("red", **{option: Decimal("0.25")}, **needed.get(option, {}))
         for value in (float("nan"), 10**400, "0", True):
             refused(lambda value=value: retriever.search("red", **{option: value}), "a number")
 
@@ -210,7 +212,8 @@ class TestSearching:
             refused(lambda value=value: index.search("red", **{option: value}), "True or False")
 
     @pytest.mark.parametrize(
-        "scores", [[1.0], [1.0, float("nan"), 2.0], [[1.0]] * 3, None, ["a", "b", "c"]]
+        "scores",
+        [[1.0], [1.0, float("nan"), 2.0], [[1.0]] * 3, None, ["a", "b", "c"], [[1.0], [], []]],
     )
     def test_invalid_scores_of_a_reranker_are_refused(self, index, scores):
         class Broken:

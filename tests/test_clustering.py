@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tracemalloc
+from decimal import Decimal
 
 import numpy
 import pytest
@@ -116,7 +117,7 @@ class TestCommunities:
     @pytest.mark.parametrize("seed", range(3))
     def test_planted_groups_are_recovered(self, seed):
         vectors, labels = planted(spread=0.3, seed=seed)
-        found = grouped(vectors, min_score=0.8, min_size=1)
+        found = grouped(vectors, min_score=Decimal("0.8"), min_size=1)
         assert adjusted_rand_score(labels, found.labels()) == 1
 
     @pytest.mark.parametrize("min_score", [0.3, 0.5])

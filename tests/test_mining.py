@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from decimal import Decimal
 from itertools import islice
 
 import numpy
@@ -93,7 +94,7 @@ class TestExact:
         assert pairs == every_pair(vectors)
         assert len(pairs) == 50 * 49 // 2
 
-    @pytest.mark.parametrize("min_score", [-1, 0.0, 0.3, 0.99, 1])
+    @pytest.mark.parametrize("min_score", [-1, 0.0, 0.3, Decimal("0.99"), 1])
     def test_min_score(self, min_score):
         vectors = unit_rows(150, 24)
         vectors[100] = vectors[3]
@@ -237,6 +238,13 @@ def test_fewer_than_two_vectors_have_no_pairs(n):
     assert list(similar_pairs(unit_rows(n, 8), None, 0.5)) == []
 
 
+class Tensor:
+    """One that NumPy cannot read, as of torch."""
+
+    def __array__(self, *arguments, **options):
+        raise RuntimeError("it requires grad")
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -256,6 +264,7 @@ def test_fewer_than_two_vectors_have_no_pairs(n):
         ({"vectors": numpy.zeros((3, 2))}, "the length of row 0 is 0;"),
         ({"vectors": [[1.0, 0.0], [0.0, 3.0]]}, "the length of row 1 is 3;"),
         ({"vectors": None}, "rows of a matrix"),
+        ({"vectors": Tensor()}, "rows of a matrix: it requires grad"),
     ],
 )
 def test_mistakes_are_reported_before_iterating(arguments, message):

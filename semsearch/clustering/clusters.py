@@ -126,7 +126,7 @@ def cluster(
     if min_score is not None:
         method = ClusterMethod.COMMUNITIES
         size = DEFAULT_MIN_SIZE if min_size is None else min_size
-        groups = communities(vectors, min_score, size, on_progress)
+        groups = communities(vectors, float(min_score), size, on_progress)
     else:
         method = ClusterMethod.KMEANS
         wanted = default_groups(len(texts)) if n is None else n

@@ -66,7 +66,7 @@ def similar_pairs(
                 f"groups must be integers, one for each of {len(vectors)} vectors, not "
                 f"{groups.dtype} of shape {groups.shape}"
             )
-    floor = -1.0 if min_score is None else min_score
+    floor = -1.0 if min_score is None else float(min_score)
 
     def found() -> Iterator[Found]:
         comparison = Comparison(vectors, groups)

@@ -83,10 +83,13 @@ def _standard(scores: Sequence[float]) -> NDArray[numpy.float64]:
 
 
 def _scores(query: str, hits: Hits, reranker: Reranker) -> list[float]:
-    found = numpy.asarray(reranker.score(query, [hit.text for hit in hits]))
+    returned = reranker.score(query, [hit.text for hit in hits])
+    wanted = f"the reranker must return {len(hits)} numbers, one per passage"
+    try:
+        found = numpy.asarray(returned)
+    except (ValueError, TypeError, RuntimeError) as error:  # ragged rows, or torch's bfloat16
+        raise ArgumentError(f"{wanted}: {error}") from error
     if found.shape != (len(hits),) or found.dtype.kind not in "fiu" or numpy.isnan(found).any():
-        raise ArgumentError(
-            f"the reranker must return {len(hits)} numbers, one per passage, not {shown(found)}"
-        )
+        raise ArgumentError(f"{wanted}, not {shown(found)}")
     scores: list[float] = found.tolist()
     return scores

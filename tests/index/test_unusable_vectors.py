@@ -34,6 +34,13 @@ class Failing:
     encode_queries = encode_documents
 
 
+class Tensor:
+    """One that NumPy cannot read, as torch's of bfloat16."""
+
+    def __array__(self, *arguments, **options):
+        raise TypeError("Got unsupported ScalarType BFloat16")
+
+
 def corpus(bad=(3, 777)):
     return [
         Document(str(n), f"{'broken' if n in bad else 'sound'} text {n}", source=f"c.csv:{n + 2}")
@@ -141,6 +148,7 @@ def test_no_endless_retry_if_the_encoder_names_no_text(tmp_path):
         lambda matrix: matrix.astype(complex),
         lambda matrix: [[1.0], [1.0, 2.0]],
         lambda matrix: None,
+        lambda matrix: Tensor(),
     ],
 )
 def test_an_array_of_another_shape_is_the_encoders_fault(tmp_path, change):
