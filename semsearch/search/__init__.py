@@ -359,7 +359,7 @@ def _hits(
                 chunk.document_id,
                 chunk,
                 chunk.text,
-                metadata,
+                dict(metadata),  # other queries may find the document, too
                 title,
                 one.scores,
                 explanation=explanation,

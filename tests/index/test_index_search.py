@@ -134,6 +134,11 @@ class TestSearch:
         with pytest.raises(IndexClosedError):
             index.search("red")
 
+    def test_the_metadata_of_a_hit_are_its_own(self, index):
+        first, second = index.search_many(["red bird", "red"], k=5)
+        first[0].metadata["seen"] = True
+        assert all("seen" not in hit.metadata for hit in second)
+
 
 class TestMoreLike:
     def test_one_document(self, index):
