@@ -405,7 +405,8 @@ class IndexWriter:
         The record of files read from folders is deleted, too: they are read again, not encoded.
 
         Raises:
-            IndexBusyError: another process reads an older state, which the log must keep.
+            IndexBusyError: a reader, in this process or another, uses an older state, which the
+                log must keep.
         """
         self._memory.forget()
         self._store.compact()

@@ -263,16 +263,16 @@ def compact(connection: Connection, directory: Path, spaces: Iterable[Space]) ->
     remove_leftovers(connection, directory, keep_previous=False)
     if leftovers(connection, directory, keep_previous=False):  # on Windows, while they are mapped
         raise IndexBusyError(
-            f"{directory} is being read by another process, so an old snapshot still holds deleted "
-            "data; run semsearch compact again without readers"
+            f"{directory} is being read, by this process or another, so an old snapshot "
+            "still holds deleted data; run semsearch compact again without readers"
         )
     raw = _driver(connection)
     raw.execute("VACUUM")
     busy = raw.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
     if busy:
         raise IndexBusyError(
-            f"{directory} is being read by another process, so the log still holds deleted data; "
-            "run semsearch compact again without readers"
+            f"{directory} is being read, by this process or another, so the log still holds "
+            "deleted data; run semsearch compact again without readers"
         )
 
 
