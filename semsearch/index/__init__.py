@@ -297,7 +297,7 @@ class Index:
         wait: bool = False,
         on: str | None = None,
     ) -> Iterator[IndexWriter]:
-        """A writer of the index; one process at a time can have one.
+        """A writer of the index, for one process and one thread at a time.
 
         Args:
             wait: wait for another process that is writing.

@@ -97,7 +97,8 @@ class Summary:
 class IndexWriter:
     """Adds and removes documents, and maintains an index. `Index.writer` returns one.
 
-    Encoders are loaded to add documents, and to encode stored passages that lack vectors.
+    One thread at a time can use it. Encoders are loaded to add documents, and to encode stored
+    passages that lack vectors.
 
     Args:
         store: the writer of the store.
