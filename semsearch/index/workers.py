@@ -166,4 +166,7 @@ def begun_ahead(
             item, result = begun.popleft()
             yield item, result()
     if error is not None:
-        raise error
+        try:
+            raise error
+        finally:
+            del error  # it refers to this frame

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import gc
 import threading
+import weakref
 
 import numpy
 import pytest
 
 from semsearch.encoders import load_encoder
-from semsearch.index.workers import LocalWorkers
+from semsearch.index.workers import LocalWorkers, begun_ahead
 from semsearch.stores.protocol import Space
 
 
@@ -76,3 +78,24 @@ def test_after_an_error_work_that_has_not_begun_is_dropped(slow, space):
         threading.Timer(0.2, slow.released.set).start()
         raise ValueError("broken")
     assert slow.calls == 1
+
+
+def test_an_error_is_freed_without_garbage_collection():
+    class BrokenError(Exception):
+        pass
+
+    def broken():
+        raise BrokenError
+        yield
+
+    def freed():
+        try:
+            list(begun_ahead(broken(), lambda item: lambda: item, lambda: 1))
+        except BrokenError as error:
+            return weakref.ref(error)
+
+    gc.disable()
+    try:
+        assert freed()() is None
+    finally:
+        gc.enable()

@@ -12,6 +12,7 @@ from functools import partial
 from threading import Barrier
 
 import pytest
+from sqlalchemy import event
 
 from semsearch import Document, Index, Retriever
 from semsearch.errors import IndexStoreError, SemsearchError, SpaceError
@@ -178,6 +179,21 @@ def test_running_out_of_file_descriptors_raises_our_error(tmp_path):
                 reading.__exit__(None, None, None)
         assert isinstance(raised, SemsearchError), repr(raised)
         assert len(index) == 1
+
+
+@pytest.mark.parametrize("interruption", [KeyboardInterrupt, TimeoutError])
+def test_an_interrupted_transaction_releases_the_write_lock(tmp_path, interruption):
+    def interrupt(*_):
+        raise interruption
+
+    Index.create(tmp_path / "x", ["hashing:32"]).close()
+    with closing(Database(tmp_path / "x")) as database:
+        # The exception, with its traceback, is kept.
+        with pytest.raises(interruption) as _kept, database.write() as connection:
+            event.listen(connection, "after_cursor_execute", interrupt)
+            connection.exec_driver_sql("SELECT name FROM settings")
+        with closing(sqlite3.connect(database.file, timeout=0)) as other:
+            other.execute("BEGIN IMMEDIATE")
 
 
 class TestReadersOfChangedSpaces:

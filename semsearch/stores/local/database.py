@@ -410,6 +410,10 @@ class Database:
 
 
 def _check_error(context: ExceptionContext) -> None:
+    # SQLAlchemy closes the connection at Ctrl-C or a TimeoutError, but SQLite keeps the transaction
+    # and its lock until the cursor is freed; an open connection is rolled back.
+    if not isinstance(context.original_exception, sqlite3.Error):
+        context.is_disconnect = False
     if isinstance(context.original_exception, UnicodeDecodeError):
         raise _undecodable(context.original_exception)
 
