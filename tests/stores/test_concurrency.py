@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 import subprocess
 import sys
@@ -194,6 +195,81 @@ def test_an_interrupted_transaction_releases_the_write_lock(tmp_path, interrupti
             connection.exec_driver_sql("SELECT name FROM settings")
         with closing(sqlite3.connect(database.file, timeout=0)) as other:
             other.execute("BEGIN IMMEDIATE")
+
+
+FORKED = """
+import os, sys
+from semsearch import Document, Index
+from semsearch.errors import IndexStoreError
+def in_child(work):
+    child = os.fork()
+    if not child:
+        work()
+        sys.stdout.flush()
+        os._exit(0)
+    return child
+"""
+
+OPEN_AT_FORK = """
+def delete():
+    sys.stdin.readline()
+    index.delete(["a"])
+    index.close()
+index = Index.open(sys.argv[1])
+len(index)
+child = in_child(delete)
+index.close()
+print("closed", flush=True)
+os.waitpid(child, 0)
+"""
+
+IN_USE_AT_FORK = """
+def refused(use):
+    try:
+        use()
+    except IndexStoreError as error:
+        print(error)
+def use_all():
+    refused(lambda: state.count())
+    refused(lambda: index.delete(["a"]))
+    refused(lambda: Index.open(sys.argv[1]))
+index = Index.open(sys.argv[1])
+with index.read() as state:
+    os.waitpid(in_child(use_all), 0)
+    index.delete(["a"])
+os.waitpid(in_child(lambda: print(len(index))), 0)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="Windows has no fork")
+class TestFork:
+    @pytest.fixture
+    def path(self, tmp_path):
+        with Index.create(tmp_path / "x", ["hashing:32"]) as index:
+            index.add([Document(str(n), f"text {n}") for n in range(300)])
+            index.add([Document("a", "one")])
+        return tmp_path / "x"
+
+    def test_the_child_sees_later_commits_and_keeps_them(self, path):
+        command = [sys.executable, "-c", FORKED + OPEN_AT_FORK, path]
+        with subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        ) as process:
+            assert process.stdout.readline() == "closed\n"
+            with Index.open(path) as index:
+                index.add([Document(f"other {n}", f"other text {n}") for n in range(5)])
+            process.communicate("\n")
+        assert process.returncode == 0
+        with Index.open(path) as index, index.writer() as writer:
+            assert (len(index), "a" in index, "other 0" in index) == (305, False, True)
+            assert writer.verify() == []
+
+    def test_the_child_of_a_reader_is_refused(self, path):
+        command = [sys.executable, "-c", FORKED + IN_USE_AT_FORK, path]
+        *refused, count = subprocess.check_output(command, text=True).splitlines()
+        assert len(refused) == 3
+        assert all("read or written when this process was forked" in line for line in refused)
+        assert count == "300"
 
 
 class TestReadersOfChangedSpaces:

@@ -10,7 +10,8 @@ from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from enum import Enum
 from pathlib import Path
-from typing import Self, TypeAlias
+from typing import NoReturn, Self, TypeAlias
+from weakref import WeakValueDictionary
 
 from sqlalchemy import Connection, ExceptionContext, create_engine, event
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
@@ -140,6 +141,8 @@ class Database:
         )
         event.listen(self._engine, "begin", self._begin)
         event.listen(self._engine, "handle_error", _check_error)
+        self._uses: set[object] = set()  # reads and writes in progress
+        _open[id(self)] = self
 
     @classmethod
     def create(cls, directory: Path, fill: Callable[[Connection], None]) -> Self:
@@ -193,7 +196,7 @@ class Database:
             self._engine.dispose()  # without locks, a connection never sees later commits
             self._access, self._state = access, before
         try:
-            with self._translated(), self._engine.connect() as connection, connection.begin():
+            with self._connected() as connection, connection.begin():
                 yield connection
         except (IndexStoreError, FileNotFoundError):
             self._check_unchanged(before)
@@ -216,7 +219,7 @@ class Database:
         """
         if not self._is_writable():
             raise IndexStoreError(f"cannot write in {self.directory}: Permission denied")
-        with self._translated(), self._engine.connect() as connection:
+        with self._connected() as connection:
             self._prepare_for_writing(connection)
             writing = connection.execution_options(semsearch_begin="IMMEDIATE")
             self._claim(writing)
@@ -225,6 +228,33 @@ class Database:
     def close(self) -> None:
         """Close the database; the last process to do so moves the log into it."""
         self._engine.dispose()
+
+    def close_idle(self) -> None:
+        """Close connections that are not in use; those in use return to the same pool."""
+        self._engine.pool.dispose()
+
+    def leave_to_parent(self) -> None:
+        """In a forked process, leave what was in use to the parent; the file is refused."""
+        self._engine.dispose(close=False)  # a thread of the parent may hold the pool's locks
+        if self._uses:
+            _left_to_parent.add(self._opened)
+            event.listen(self._engine, "before_cursor_execute", self._refuse)
+
+    @contextmanager
+    def _connected(self) -> Iterator[Connection]:
+        use = object()
+        self._uses.add(use)
+        try:
+            with self._translated(), self._engine.connect() as connection:
+                yield connection
+        finally:
+            self._uses.discard(use)
+
+    def _refuse(self, *_: object) -> NoReturn:
+        raise IndexStoreError(
+            f"{self.directory} was being read or written when this process was forked; fork "
+            "earlier, or start the process with 'spawn' or 'forkserver'"
+        )
 
     def _is_writable(self) -> bool:
         return all(os.access(place, os.W_OK) for place in (self.directory, self.file))
@@ -262,6 +292,8 @@ class Database:
         connection.exec_driver_sql(f"BEGIN {mode}")
 
     def _connect(self) -> sqlite3.Connection:
+        if self._opened in _left_to_parent:
+            self._refuse()
         connection = self._connect_with(self._access)
         if self.is_replaced():
             connection.close()
@@ -407,6 +439,31 @@ class Database:
             raise _our_error(self.file, error) from error
         except SQLAlchemyError as error:
             raise IndexStoreError(f"{self.file}: {error}") from error
+
+
+#: Databases, by their ids.
+_open: WeakValueDictionary[int, Database] = WeakValueDictionary()
+#: Files with inherited connections: SQLite takes them for locked, but the locks are the parent's.
+_left_to_parent: set[tuple[int, int] | None] = set()
+
+
+def _all_open() -> list[Database]:
+    # A list of references first, because other threads may open databases.
+    return [database for reference in _open.valuerefs() if (database := reference())]
+
+
+def _before_fork() -> None:
+    for database in _all_open():
+        database.close_idle()
+
+
+def _after_fork_in_child() -> None:
+    for database in _all_open():
+        database.leave_to_parent()
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(before=_before_fork, after_in_child=_after_fork_in_child)
 
 
 def _check_error(context: ExceptionContext) -> None:
