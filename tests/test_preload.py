@@ -55,7 +55,7 @@ def wait_for_threads():
 def test_runtime_for_documents_is_loaded(write_bert):
     encoder = preload_for_documents(str(write_bert([*"abc"])), "auto")
     wait_for_threads()
-    assert "_side_by_side" in vars(encoder.documents._runtime)
+    assert encoder.documents._runtime._parallel
 
 
 def test_broken_index_loads_nothing(index, tmp_path):

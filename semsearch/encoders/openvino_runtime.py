@@ -6,11 +6,12 @@ and reading a compiled model a third of that. The weights are not stored twice.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections import deque
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from functools import cache, cached_property
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -136,6 +137,10 @@ class OpenVINORuntime:
     def __init__(self, folder: Path, precision: Precision) -> None:
         self._folder = folder
         self._number_type = NUMBER_TYPES[precision]
+        # By process: a forked one inherits requests, but not the threads that run them. Its
+        # parent's stay here, because freeing them could wait for these threads.
+        self._alone: dict[int, Any] = {}
+        self._parallel: dict[int, list[Any]] = {}
 
     @property
     def at_once(self) -> int:
@@ -167,17 +172,23 @@ class OpenVINORuntime:
         for options in (ONE_BY_ONE, SIDE_BY_SIDE):
             keep_compiled(self._folder, self._with_number_type(options))
 
-    @cached_property
+    @property
     def _one_by_one(self) -> Any:
         """A request that uses all cores."""
-        return self._compiled(ONE_BY_ONE).create_infer_request()
+        process = os.getpid()
+        if process not in self._alone:
+            self._alone[process] = self._compiled(ONE_BY_ONE).create_infer_request()
+        return self._alone[process]
 
-    @cached_property
+    @property
     def _side_by_side(self) -> list[Any]:
         """Requests that run in parallel on parts of the cores, and as many to queue."""
-        model = self._compiled(SIDE_BY_SIDE)
-        streams = int(model.get_property("OPTIMAL_NUMBER_OF_INFER_REQUESTS"))
-        return [model.create_infer_request() for _ in range(2 * streams)]
+        process = os.getpid()
+        if process not in self._parallel:
+            model = self._compiled(SIDE_BY_SIDE)
+            streams = int(model.get_property("OPTIMAL_NUMBER_OF_INFER_REQUESTS"))
+            self._parallel[process] = [model.create_infer_request() for _ in range(2 * streams)]
+        return self._parallel[process]
 
     def _compiled(self, options: dict[str, str]) -> Any:
         return compiled_model(self._folder, self._with_number_type(options))
