@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from click.core import ParameterSource
 
 from semsearch.addresses import Address
 from semsearch.cli.command import INTERRUPTED_STATUS, Command
 from semsearch.cli.corpus_options import corpus_options
 from semsearch.cli.language_fit import sampled_texts, warn_of_poor_fit, warn_of_unknown_words
 from semsearch.cli.options import (
+    INDEX_VARIABLE,
     INDEXES,
     complete_file,
     directory_option,
-    existing_index,
     filter_column_option,
+    index_to_change,
     index_type_options,
     language_option,
     precision_option,
+    refuse_others,
     title_column_option,
     wait_option,
 )
@@ -68,7 +69,10 @@ FIRST_DOCUMENTS = 256
     },
 )
 @click.argument("corpora", metavar="CORPUS...", shell_complete=complete_file, nargs=-1)
-@directory_option("The index to create or update.  [default: indexes/NAME-OF-THE-CORPUS]")
+@directory_option(
+    "The index to create or update.  [default: indexes/NAME-OF-THE-CORPUS; without a corpus, "
+    f"{INDEX_VARIABLE} or the only index under indexes/]"
+)
 @click.option(
     "--sample",
     type=click.Choice(list(SAMPLES)),
@@ -173,8 +177,8 @@ def command(
     _check_early(language, on, dimension, encodes=encodes)
     add_space, options["encoders"] = _shortened(dimension, add_space, options["encoders"])
     if add_space or drop_space:
-        _refuse_others(SPACE_OPTIONS, "does not go with --add-space or --drop-space")
-        directory = existing_index(directory)
+        refuse_others(SPACE_OPTIONS, "does not go with --add-space or --drop-space")
+        directory = index_to_change(directory)
         if add_space:
             _add_space(directory, add_space, stored_type, precision, wait, on)
         if drop_space:
@@ -184,8 +188,8 @@ def command(
                 writer.drop_space(drop_space)
             click.echo(visible(f"{directory}: space '{drop_space}' dropped"))
     elif (wanted or language or filter_columns) and not (corpora or sample):
-        _refuse_others(SETTINGS, "needs a corpus")
-        _change(existing_index(directory), wanted, language, filter_columns, wait)
+        refuse_others(SETTINGS, "needs a corpus")
+        _change(index_to_change(directory), wanted, language, filter_columns, wait)
     elif bool(sample) == bool(corpora):
         raise CombinationError("name a corpus (a file, a folder or -), or use --sample")
     else:
@@ -216,21 +220,6 @@ def command(
             raise CombinationError("--watch is for files and folders, without --dry-run")
         index_directory = directory or INDEXES / Corpus(corpora).name
         keep_in_step(corpora, index_directory, index_corpus, encoders)
-
-
-def _refuse_others(names: Collection[str], reason: str) -> None:
-    """Refuse what the command line gives besides these parameters.
-
-    Raises:
-        CombinationError: it gives others.
-    """
-    context = click.get_current_context()
-    for parameter in context.command.params:
-        name = str(parameter.name)
-        is_given = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
-        if is_given and context.params.get(name) and name not in names:
-            shown = parameter.opts[0] if isinstance(parameter, click.Option) else "a corpus"
-            raise CombinationError(f"{shown} {reason}")
 
 
 def _index_corpus(

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import click
+from click.core import ParameterSource
 
 from semsearch.addresses import place
 from semsearch.errors import ArgumentError, CombinationError, IndexNotFoundError, SemsearchError
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
 
 #: The default folder of indexes.
 INDEXES = Path("indexes")
+#: The variable that names an index, for most commands.
+INDEX_VARIABLE = "SEMSEARCH_INDEX"
 
 
 def indexes_here(here: Path = Path()) -> list[Path]:
@@ -46,6 +50,27 @@ def existing_index(directory: Path | None, here: Path = Path()) -> Path:
         raise _no_index()
     names = ", ".join(str(path) for path in found)
     raise IndexNotFoundError(f"several indexes here ({names}); name one with --index")
+
+
+def index_to_change(directory: Path | None) -> Path:
+    """As `existing_index`, for commands whose `--index` has no variable: it comes second."""
+    named = os.environ.get(INDEX_VARIABLE)
+    return existing_index(place(named) if directory is None and named else directory)
+
+
+def refuse_others(names: Collection[str], reason: str) -> None:
+    """Refuse what the command line gives besides these parameters.
+
+    Raises:
+        CombinationError: it gives others.
+    """
+    context = click.get_current_context()
+    for parameter in context.command.params:
+        name = str(parameter.name)
+        is_given = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
+        if is_given and context.params.get(name) not in (None, ()) and name not in names:
+            shown = parameter.opts[0] if isinstance(parameter, click.Option) else "a corpus"
+            raise CombinationError(f"{shown} {reason}")
 
 
 def all_indexes(directories: Sequence[Path]) -> dict[str, Path]:
@@ -237,8 +262,8 @@ def systems_option(
 
 index_option = directory_option(
     "The index directory; optional if there is only one index under indexes/. "
-    "[env: SEMSEARCH_INDEX]",
-    envvar="SEMSEARCH_INDEX",
+    f"[env: {INDEX_VARIABLE}]",
+    envvar=INDEX_VARIABLE,
 )
 
 space_option = click.option(

@@ -267,6 +267,18 @@ class TestSpaces:
         assert indexed("index", "--drop-space", "hashing").stdout.endswith("'hashing' dropped\n")
         assert "space hashing-16" in indexed("info").stdout
 
+    def test_in_the_index_of_the_environment(self, indexed, monkeypatch):
+        """It names the index that `info` shows; of several, the wrong one lost its space."""
+        spaces = ["--encoder", "hashing", "--encoder", "hashing:16"]
+        indexed("index", "corpus.csv", "--index", "other", *spaces)
+        monkeypatch.setenv("SEMSEARCH_INDEX", "other")
+        dropped = indexed("index", "--drop-space", "hashing")
+        assert dropped.stdout == "other: space 'hashing' dropped\n"
+        assert indexed("index", "--language", "german").stdout.startswith("other: BM25")
+        named = indexed("index", "--language", "german", "--index", "indexes/corpus")
+        assert named.stdout.startswith("indexes/corpus: BM25")
+        assert indexed("index", "corpus.csv").stdout.startswith("indexes/corpus: 3 documents")
+
     def test_mistakes(self, indexed):
         assert "the only space" in error_of(indexed("index", "--drop-space", "hashing", code=1))
         assert "no space 'x'" in error_of(indexed("index", "--drop-space", "x", code=1))
@@ -327,6 +339,7 @@ def test_ctrl_c_keeps_what_was_committed(tmp_path, interruptible):
         (["--filter-column", "year", "--sync"], "--sync needs a corpus"),
         (["--filter-column", "year", "--encoder", "minilm"], "--encoder needs a corpus"),
         (["--index-type", "flat", "--text-column", "x"], "--text-column needs a corpus"),
+        (["--language", "german", "--no-header"], "--header needs a corpus"),
         (["--add-space", "hashing:64", "--language", "none"], "--language does not go with"),
         (["--add-space", "hashing:64", "--index-type", "hnsw"], "--index-type does not go with"),
         (["--drop-space", "hashing", "--filter-column", "year"], "--filter-column does not go"),
