@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 
 from semsearch.cli.command import Command
 from semsearch.cli.options import (
@@ -86,7 +87,9 @@ def command(
         --system minilm --system minilm@cls
     """
     if sentences:
-        if text is not None or (directory, k, where, judge) != (None, None, None, None):
+        source = click.get_current_context().get_parameter_source("directory")
+        is_named = source is ParameterSource.COMMANDLINE
+        if is_named or (text, k, where, judge) != (None, None, None, None):
             raise CombinationError("--sentence can only be used with --system and --format")
         compared = compare_sentences(sentences, systems or (DEFAULT_ENCODER,))
         (_print_matrices if format_name == "table" else _write_matrices)(sentences, compared)

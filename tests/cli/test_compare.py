@@ -53,7 +53,8 @@ def test_jsonl(run):
     assert (agreement["shared"], agreement["rank_correlation"]) == (2, None)
 
 
-def test_sentences(run):
+def test_sentences(run, monkeypatch):
+    monkeypatch.setenv("SEMSEARCH_INDEX", "indexes/one")  # unlike --index, not refused
     arguments = ["--sentence", "a red fox", "--sentence", "a red hen", "--system", "hashing"]
     assert "0.667" in run(*arguments).stdout  # two of three words
     line = json.loads(run(*arguments, "--format", "jsonl").stdout)
@@ -70,6 +71,7 @@ def test_sentences(run):
         (["--sentence", "x"], "two or more sentences"),
         (["x", "--sentence", "y", "--sentence", "z"], "--sentence can only be used with"),
         (["--sentence", "y", "--sentence", "z", "-k", "3"], "--sentence can only be used with"),
+        (["--sentence", "y", "--index", "."], "--sentence can only be used with"),
         (["x", "--judge", "./none"], "no model folder"),
         (["x", "--index", "none"], "none"),
         (["x", "-k", "0"], "k must be at least 1"),
