@@ -17,7 +17,7 @@ import click
 
 from semsearch.addresses import resolved
 from semsearch.cli.command import Command, quoted
-from semsearch.cli.options import Duration, all_indexes, indexes_option
+from semsearch.cli.options import Duration, all_indexes, indexes_option, refuse_others
 from semsearch.cli.render import visible
 from semsearch.cli.service_client import ask, program, runtime_folder, sockets
 from semsearch.errors import MissingExtraError, ServeError
@@ -108,6 +108,7 @@ def command(
     semsearch serve --stop
     """
     if stop:
+        refuse_others({"directories", "stop"}, "does not go with --stop, which takes only --index")
         _stop(directories or list(all_indexes(()).values()))
         return
     for package in ("fastapi", "fastapi_offline", "uvicorn", "prometheus_client"):

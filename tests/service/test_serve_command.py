@@ -354,6 +354,15 @@ def test_the_background_needs_unix(path, monkeypatch):
     assert "--stop needs a Unix system" in result.output
 
 
+@pytest.mark.parametrize("option", [["--port", "0"], ["--background"], ["--allow-host", "x"]])
+def test_stop_takes_only_indexes(path, runtime, option):
+    """It stops the services of an index at all ports."""
+    result = run("--index", path, "--stop", *option)
+    assert result.exit_code == 1
+    message = f"{option[0]} does not go with --stop, which takes only --index"
+    assert result.output == f"Error: {message} [argument-combination]\n"
+
+
 @needs_unix
 def test_logs_of_processes_that_have_ended_are_removed(tmp_path):
     others = {f"serve-{os.getpid()}.log", "serve-mine.log", "other.txt"}
