@@ -44,7 +44,7 @@ def run() -> NoReturn:
     except KeyboardInterrupt:  # while waiting for a service, or importing
         os.write(2, b"\nAborted!\n")
         status = 130
-    except OSError as error:  # of the output; other files raise a SemsearchError
+    except OSError as error:  # of the output; errors of other files are reported by the command
         _report(error)
         status = 1
     try:

@@ -9,12 +9,12 @@ import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 import click
 
 from semsearch.errors import (
+    ArgumentError,
     BadRowError,
     IndexBusyError,
     SemsearchError,
@@ -139,7 +139,7 @@ class Group(Documented, click.Group):
             return f" Did you mean {' or '.join(map(repr, nearest))}?"
         if "query" in known and " " in name.strip():
             return f" To search: semsearch query {quoted(name)}"
-        if "index" in known and Path(name).exists():
+        if "index" in known and os.path.exists(name):  # noqa: PTH110 - for any name
             return f" To index a file: semsearch index {quoted(name)}"
         return f" (commands: {', '.join(known)})"
 
@@ -288,6 +288,13 @@ class MainGroup(LazyGroup):
             from semsearch.cli.render import visible
 
             raise click.ClickException(visible(with_code(error))) from error
+        except OSError as error:
+            if error.filename is None:  # of the output
+                raise
+            from semsearch.cli.render import visible
+
+            refusal = ArgumentError(f"{error.filename}: {error.strerror}")
+            raise click.ClickException(visible(with_code(refusal))) from error
         except (KeyboardInterrupt, click.Abort):  # the latter while it asks a question
             click.echo("\nAborted!", err=True)
             context.exit(INTERRUPTED_STATUS)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import errno
+import os
+
 import click
 import pytest
 from click.testing import CliRunner
 
 from scripts.dev.examples import ROOT
+from semsearch import Index
 from semsearch.cli import COMMANDS, main
 from semsearch.cli.command import Command, quoted
 
@@ -86,6 +90,31 @@ def test_environment_variable_does_not_count_as_a_repetition(monkeypatch, tmp_pa
     monkeypatch.setenv("SEMSEARCH_INDEX", str(tmp_path))
     result = CliRunner().invoke(main, ["info", "--index", str(tmp_path / "other")])
     assert "no index at" in result.stderr
+
+
+LONG_NAME = "x" * 300
+
+
+@pytest.mark.parametrize(
+    ("arguments", "name"),
+    [
+        (["train", "siamese", "--data", LONG_NAME, "--output", "o"], LONG_NAME),
+        (["export", f"{LONG_NAME}.csv", "--index", "birds"], f"{LONG_NAME}.csv"),
+        (["index", "t.csv", "--index", LONG_NAME, "--encoder", "hashing"], LONG_NAME),
+    ],
+)
+def test_a_path_that_the_system_refuses(arguments, name, tmp_path, monkeypatch):
+    """A name that is too long stands for a folder that cannot be read: root reads them all."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "t.csv").write_text("id,text\n1,a red bird\n")
+    Index.create("birds", "hashing").close()
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 1
+    assert result.stderr == f"Error: {name}: {os.strerror(errno.ENAMETOOLONG)} [invalid-argument]\n"
+
+
+def test_an_unknown_command_with_a_long_name():
+    assert error_of(LONG_NAME).startswith(f"No such command '{LONG_NAME}'. (commands: index")
 
 
 def test_help_takes_precedence_over_errors():
