@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -36,7 +39,21 @@ def command(directories: tuple[Path, ...]) -> None:
     try:
         for name, directory in all_indexes(directories).items():
             workers[name] = Worker(directory)
-        create_server(workers).run()
+        server = create_server(workers)
+        with _ended_by_ctrl_c():
+            server.run()
     finally:
         for worker in workers.values():
             worker.close()
+
+
+@contextmanager
+def _ended_by_ctrl_c() -> Iterator[None]:
+    """Ctrl-C ends the process: Python would wait for the thread that reads standard input."""
+    before = signal.getsignal(signal.SIGINT)
+    if before is signal.default_int_handler:  # not if it is ignored, as in background jobs
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import logging
+import os
+import signal
+import subprocess
 import sys
 
 import pytest
@@ -154,6 +158,30 @@ def test_the_command_over_standard_input_and_output(path):
     )
     found = answer_of(command, "search", {"query": "red bird", "k": 1})
     assert found["hits"][0]["id"] == "a"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name != "posix", reason="needs a Unix system")
+def test_ctrl_c_ends_the_command(path, interruptible):
+    """Also while it waits for standard input."""
+    client = {"protocolVersion": "2025-06-18", "capabilities": {}}
+    client["clientInfo"] = {"name": "test", "version": "1"}
+    request = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": client}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "semsearch", "mcp", "--index", str(path)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        process.stdin.write(json.dumps(request) + "\n")
+        process.stdin.flush()
+        assert json.loads(process.stdout.readline())["id"] == 1
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=20) == -signal.SIGINT
+    finally:
+        process.kill()
+        process.communicate()
 
 
 def test_over_http(path):
