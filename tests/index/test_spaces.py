@@ -9,6 +9,7 @@ from semsearch import Document, Index, Retriever
 from semsearch.encoders import load_encoder
 from semsearch.encoders.specs import Precision
 from semsearch.errors import ArgumentError, SpaceError
+from semsearch.stores.local.folding import fold
 from semsearch.stores.local.spaces import vector_blocks
 
 DOCUMENTS = [Document(str(number), f"text number {number}") for number in range(600)]
@@ -85,6 +86,26 @@ def test_interrupted_space_is_finished(index, how):
         index.add([Document("new", "a new text")])
     assert len(matrix(index, "hashing-16")) == len(index)
     assert Retriever(index, "hashing-16").search("text number 5", k=1)[0].score > 0.99
+
+
+@pytest.mark.parametrize("how", ["compact", "fold", "both"])
+def test_a_space_that_had_a_snapshot_while_it_was_incomplete(index, how, monkeypatch):
+    """Its newest passages have vectors, earlier ones not yet; older versions folded it, too."""
+    with pytest.raises(Interrupted):
+        add(index, InterruptedEncoder())
+    with monkeypatch.context() as patch:
+        patch.setattr("semsearch.index.writer.IndexWriter._complete", lambda *arguments: None)
+        index.add([Document("new", "a new text")])
+    with index.writer() as writer:
+        if how != "compact":
+            fold(writer._store._connection, index.path, index.space("hashing-16"))
+        if how != "fold":
+            writer.compact()
+            assert "hashing-16" not in index.info().snapshots
+    add(index, load_encoder("hashing:16"))
+    assert len(Retriever(index, "hashing-16").search("text", k=700)) == 601
+    with index.writer() as writer:
+        assert writer.verify() == []
 
 
 def test_a_space_is_dropped(index):
