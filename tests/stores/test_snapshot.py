@@ -366,6 +366,17 @@ class TestOpenReaders:
             reader.search("word3")
             assert loaded == [1]  # a new snapshot
 
+    def test_a_new_index_type_is_used(self, index):
+        """Though no document changes, and the previous file is still there."""
+        with Index.open(index.path) as reader:
+            for kind, plan in (("hnsw", "hnsw"), ("flat", "exact")):
+                reader.search("word3")
+                with index.writer() as writer:
+                    writer.set_index_type(kind)
+                    writer.optimise()
+                stages = reader.search("word3", explain=True).stages
+                assert any(str(stage.plan).startswith(plan) for stage in stages)
+
     def test_filled_in_vectors_are_found(self, tmp_path):
         """Completing a space adds vectors of older passages, which a longer tail would miss."""
         with Index.create(tmp_path / "y", ["hashing:32"]) as index:

@@ -17,6 +17,7 @@ from sqlalchemy.dialects.sqlite import insert
 from semsearch.stores.local.schema import (
     get_index_type,
     get_setting,
+    next_revision,
     put_index_type,
     put_setting,
     snapshots,
@@ -106,6 +107,7 @@ def fold(
             .on_conflict_do_update(index_elements=["space_id"], set_=row)
         )
         put_setting(connection, deleted_before(space), deleted)
+        next_revision(connection)
     remove_leftovers(connection, directory, keep_previous=True)
     return True
 
