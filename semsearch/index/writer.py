@@ -282,7 +282,9 @@ class IndexWriter:
             named = named_documents(state, ids, where)
             removal = planned_removal(state, named)
         check_removal(removal, allow_removals)
-        return self._store.remove(named)
+        removed = self._store.remove(named)
+        self._store.optimise()
+        return removed
 
     def add_space(self, encoder: Encoder, dtype: str | None = None) -> Space:
         """Encode the stored passages into another space; no corpus is needed.
