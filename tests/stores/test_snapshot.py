@@ -290,6 +290,20 @@ class TestIndexTypes:
         index.add([Document(f"still more {n}", text) for n, text in enumerate(TEXTS)])
         assert kinds(index)["hashing-32"][0] == "IVF17,PQ8x4fs"
 
+    def test_small_updates_just_above_the_threshold(self, index, monkeypatch):
+        """Their deleted vectors in the tail do not count as deleted from the snapshot."""
+        monkeypatch.setattr("semsearch.vector_indexes.FLAT_NUMBERS", 98 * 32)
+        monkeypatch.setattr("semsearch.vector_indexes.MIN_IVF_VECTORS", 90)
+        with index.writer() as writer:
+            writer.set_index_type("auto", recall=0.9)
+            writer.optimise()
+        generation = record(index).generation
+        for run in range(2):
+            index.add([Document(str(number), f"text {run} {number}") for number in range(3)])
+            assert (record(index).kind, record(index).generation) == ("IVF1,PQ8x4fs", generation)
+        index.delete(["0", "1"])
+        assert record(index).kind == "flat"
+
     @pytest.mark.parametrize("kind", ["IVF101,SQ8", "IVF2,PQ5"])
     def test_a_type_that_faiss_cannot_build(self, index, kind, caplog):
         """There are too few vectors, or the dimension is no multiple of 5: a flat one is built."""

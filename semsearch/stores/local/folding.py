@@ -88,6 +88,8 @@ def fold(
         if record is None and not total:
             return False
         kind = FLAT if loading else chosen_kind(wanted, total, space.dimension)
+        if record and is_current and is_kind_of(record.kind, kind):
+            return False  # `gone` includes vectors of the tail, so the estimate was too low
         generation = record.generation + 1 if record else 1
         deleted = get_setting(connection, DELETED, 0)
         blocks = partial(vector_blocks, connection, space)
