@@ -33,6 +33,7 @@ from semsearch.stores.protocol import (
     TextVectors,
     misfits,
 )
+from semsearch.vector_indexes import IndexType
 
 logger = logging.getLogger(__name__)
 
@@ -187,6 +188,7 @@ def _carry_language(state: StoreState, writer: StoreWriter) -> None:
     source = state.info()
     with writer.state() as copy:
         target = copy.info()
+        index_type = copy.index_type
     if source.language is not None and source.language != target.language:
         if target.has_words:
             writer.set_language(source.language)
@@ -202,6 +204,17 @@ def _carry_language(state: StoreState, writer: StoreWriter) -> None:
             writer.index_field(name)
         except IndexStoreError:
             logger.warning("the index of field '%s' is not copied; filters work without it", name)
+    if state.index_type != index_type:
+        logger.warning(
+            "the index type is not copied: the source has %s; the copy %s",
+            _settings(state.index_type),
+            _settings(index_type),
+        )
+
+
+def _settings(index_type: IndexType) -> str:
+    memory = "" if index_type.memory is None else f", memory {index_type.memory:,}"
+    return f"{index_type.kind}, recall {index_type.recall:g}{memory}"
 
 
 def _copy(state: StoreState, writer: StoreWriter, on_batch: Callable[[int, int], None]) -> int:

@@ -183,6 +183,16 @@ def test_a_language_that_the_copy_keeps_is_reported(local, tmp_path, caplog):
     assert "the copy keeps BM25's language 'german'" in caplog.text
 
 
+def test_an_index_type_that_is_not_copied_is_reported(local, tmp_path, caplog):
+    with Index.open(local) as index, index.writer() as writer:
+        writer.set_index_type("hnsw", recall=0.9, memory=10**6)
+    copy_index(local, tmp_path / "copy")
+    assert caplog.messages == [
+        "the index type is not copied: the source has hnsw, recall 0.9, memory 1,000,000; "
+        "the copy auto, recall 0.98"
+    ]
+
+
 def test_float16_comes_back_bit_for_bit(lite, tmp_path):
     """Its rounded vectors are not of unit length, and copying does not normalise them."""
     path, back = tmp_path / "one", tmp_path / "back"
