@@ -26,17 +26,21 @@ def without_duplicates(hits: list[Hit], vectors: Matrix) -> tuple[list[Hit], Mat
         The remaining hits and their vectors.
     """
     kept: list[Hit] = []
+    names: list[dict[str, None]] = []  # the ids of each kept hit and its duplicates, in order
     kept_vectors = numpy.empty_like(vectors)
     for hit, vector in zip(hits, vectors, strict=True):
         alike = numpy.flatnonzero(kept_vectors[: len(kept)] @ vector >= DUPLICATE_COSINE)
         if len(alike):
-            better = kept[alike[0]]
-            if hit.document_id not in (better.document_id, *better.duplicates):
-                kept[alike[0]] = better._replace(duplicates=(*better.duplicates, hit.document_id))
+            names[alike[0]][hit.document_id] = None
         else:
             kept_vectors[len(kept)] = vector
             kept.append(hit)
-    return kept, kept_vectors[: len(kept)]
+            names.append({hit.document_id: None})
+    found = [
+        hit._replace(duplicates=tuple(ids)[1:]) if len(ids) > 1 else hit
+        for hit, ids in zip(kept, names, strict=True)
+    ]
+    return found, kept_vectors[: len(kept)]
 
 
 def maximal_marginal_relevance(

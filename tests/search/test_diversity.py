@@ -111,6 +111,22 @@ def test_each_duplicate_is_listed_once_and_never_the_hit_itself():
     assert (kept.document_id, kept.duplicates) == ("a", ("b",))
 
 
+def test_the_comparisons_of_ids_do_not_grow_with_the_square():
+    compared = []
+
+    class Name(str):
+        __hash__ = str.__hash__
+
+        def __eq__(self, other):
+            compared.append(other)
+            return str.__eq__(self, other)
+
+    hits = [hit._replace(document_id=Name(hit.document_id)) for hit in hits_of([1.0] * 300)]
+    (kept,), _ = without_duplicates(hits, unit([[1, 0]] * 300))
+    assert len(compared) <= 300
+    assert len(kept.duplicates) == 299
+
+
 class TestOnAnIndex:
     @pytest.fixture
     def index(self, tmp_path):
