@@ -172,6 +172,9 @@ class RefinedIndex(FaissIndex):
         if not base.is_trained:
             lists = getattr(base, "nlist", 0)
             wanted = max(TRAINING_VECTORS, TRAINING_VECTORS_PER_LIST * lists)
+            for part in (base, getattr(base, "pq", base)):
+                if hasattr(part, "cp"):
+                    part.cp.min_points_per_centroid = 1  # no warnings: the recall is measured
             places = numpy.linspace(0, count - 1, min(wanted, count)).astype(numpy.int64)
             base.train(exact.matrix[places])
         base.add(exact.matrix)
