@@ -134,11 +134,14 @@ def index_class(kind: str) -> type[VectorIndex] | None:
 
 
 def _sub_quantisers(count: int, dimension: int, memory: int | None) -> int:
-    """The number of sub-quantisers: a divisor of the dimension, at most a quarter of it.
+    """The number of sub-quantisers: the least divisor of the dimension from a quarter of it.
 
-    A code takes half a byte for each of them and 8 bytes for its id, and must fit the memory.
+    A code takes half a byte for each of them and 8 bytes for its id, and must fit the memory, so a
+    lower divisor may be returned.
     """
-    possible = [m for m in range(1, max(1, dimension // 4) + 1) if dimension % m == 0]
+    divisors = [m for m in range(1, dimension + 1) if dimension % m == 0]
+    most = next(m for m in divisors if 4 * m >= dimension)
+    possible = [m for m in divisors if m <= most]
     if memory is None:
         return possible[-1]
     fitting = [m for m in possible if count * (m / 2 + 8) <= memory]

@@ -16,6 +16,7 @@ import semsearch.vector_indexes
 from semsearch import Document, Index, Retriever
 from semsearch.errors import IndexFormatError
 from semsearch.stores.local.spaces import SpaceView, snapshot_record
+from semsearch.vector_indexes.refined import RefinedIndex
 
 TEXTS = [f"word{number % 7} thing{number % 11} {number}" for number in range(100)]
 
@@ -322,6 +323,19 @@ class TestIndexTypes:
             assert record(index).vectors == 60
             writer.upsert(Document(f"more {n}", text) for n, text in enumerate(TEXTS))
         assert kinds(index)["hashing-32"][0] == (kind if kind == "IVF101,SQ8" else "flat")
+
+    @pytest.mark.parametrize(("measured", "warned"), [(0.9443, True), (0.946, False)])
+    def test_a_recall_below_the_wanted_one(self, index, monkeypatch, caplog, measured, warned):
+        """With a little tolerance, as other queries were used for tuning."""
+        monkeypatch.setattr(RefinedIndex, "measured_recall", lambda index: measured)
+        with index.writer() as writer:
+            writer.set_index_type("hnsw", recall=0.95)
+            writer.optimise()
+        message = (
+            "the vector index of space 'hashing-32' (HNSW32,SQ8) has a measured recall of 0.944, "
+            "below the 0.95 of --recall (for exact search: semsearch index --index-type flat)"
+        )
+        assert caplog.messages == ([message] if warned else [])
 
     def test_a_damaged_setting(self, index):
         with closing(sqlite3.connect(index.path / "index.sqlite")) as connection, connection:

@@ -34,6 +34,14 @@ def test_the_chosen_kind(wanted, count, kind):
     assert index_class(kind) is not None
 
 
+@pytest.mark.parametrize(
+    ("dimension", "codes"),
+    [(1024, 256), (384, 96), (64, 16), (383, 383), (105, 35), (74, 37), (50, 25), (1, 1)],
+)
+def test_a_code_stands_for_at_most_four_dimensions(dimension, codes):
+    assert chosen_kind(IndexType("ivf"), 10_000, dimension) == f"IVF100,PQ{codes}x4fs"
+
+
 def test_the_number_of_lists_does_not_change_the_kind():
     assert is_kind_of("IVF400,SQ8", "IVF500,SQ8")
     assert not is_kind_of("IVF400,SQ8", "IVF400,PQ96x4fs")

@@ -27,6 +27,9 @@ logger = logging.getLogger(__name__)
 
 HEADER_BYTES = 64
 
+#: A recall is measured with other queries than those used for tuning, so it varies by this much.
+RECALL_TOLERANCE = 0.005
+
 _FILE_NAME = re.compile(r"[a-z0-9_-]+\.faiss")
 
 
@@ -78,6 +81,8 @@ def write_snapshot(
 ) -> SnapshotRecord:
     """Write a snapshot beside the database, atomically.
 
+    A measured recall below the wanted one is logged as a warning.
+
     Args:
         directory: the directory of the index.
         space: the space.
@@ -112,6 +117,16 @@ def write_snapshot(
             f"cannot write the snapshot {file} ({error.strerror}); the documents are stored in "
             "SQLite, which is searched until a snapshot can be written"
         ) from error
+    measured = index.measured_recall()
+    if measured + RECALL_TOLERANCE < recall:
+        logger.warning(
+            "the vector index of space '%s' (%s) has a measured recall of %.3f, below the %s of "
+            "--recall (for exact search: semsearch index --index-type flat)",
+            space.name,
+            kind,
+            measured,
+            recall,
+        )
     return SnapshotRecord(
         space_id=space.id,
         generation=generation,
@@ -121,7 +136,7 @@ def write_snapshot(
         vectors=len(index),
         last_chunk_id=int(index.ids[-1]) if len(index) else 0,
         kind=kind,
-        recall=index.measured_recall(),
+        recall=measured,
     )
 
 
