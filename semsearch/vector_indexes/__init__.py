@@ -111,7 +111,8 @@ def chosen_kind(wanted: IndexType, count: int, dimension: int) -> str:
             return FLAT
         is_one = wanted.kind == AUTO and count <= ONE_LIST
         lists = 1 if is_one else round(math.sqrt(count))
-        return f"IVF{lists},PQ{_sub_quantisers(count, dimension, wanted.memory)}x4fs"
+        codes = _sub_quantisers(count, lists, dimension, wanted.memory)
+        return f"IVF{lists},PQ{codes}x4fs"
     return wanted.kind
 
 
@@ -133,24 +134,25 @@ def index_class(kind: str) -> type[VectorIndex] | None:
     return None
 
 
-def _sub_quantisers(count: int, dimension: int, memory: int | None) -> int:
+def _sub_quantisers(count: int, lists: int, dimension: int, memory: int | None) -> int:
     """The number of sub-quantisers: the least divisor of the dimension from a quarter of it.
 
-    A code takes half a byte for each of them and 8 bytes for its id, and must fit the memory, so a
-    lower divisor may be returned.
+    A code takes half a byte for each of them, in lists filled up to blocks of 32 codes, and 8 bytes
+    for its id. A lower divisor is returned if these codes do not fit the memory.
     """
     divisors = [m for m in range(1, dimension + 1) if dimension % m == 0]
     most = next(m for m in divisors if 4 * m >= dimension)
     possible = [m for m in divisors if m <= most]
     if memory is None:
         return possible[-1]
-    fitting = [m for m in possible if count * (m / 2 + 8) <= memory]
+    most_codes = count + 31 * lists
+    sizes = {m: most_codes * ((m + 1) // 2) + 8 * count for m in possible}
+    fitting = [m for m, size in sizes.items() if size <= memory]
     if not fitting:
-        least = count * (possible[0] / 2 + 8)
         logger.warning(
-            "the codes of %s vectors need at least %.0f bytes, more than the %s of --memory",
+            "the codes of %s vectors need at least %s bytes, more than the %s of --memory",
             f"{count:,}",
-            least,
+            f"{sizes[1]:,}",
             f"{memory:,}",
         )
-    return max(fitting, default=possible[0])
+    return max(fitting, default=1)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import faiss
+import numpy
 import pytest
 
 from semsearch.errors import ArgumentError
@@ -17,8 +19,8 @@ from semsearch.vector_indexes import IndexType, chosen_kind, index_class, is_kin
         (IndexType(), 250_000, "IVF1,PQ96x4fs"),
         (IndexType(), 250_001, "IVF500,PQ96x4fs"),
         (IndexType(), 1_000_000, "IVF1000,PQ96x4fs"),
-        (IndexType(memory=56_000_000), 1_000_000, "IVF1000,PQ96x4fs"),
-        (IndexType(memory=55_999_999), 1_000_000, "IVF1000,PQ64x4fs"),
+        (IndexType(memory=57_488_000), 1_000_000, "IVF1000,PQ96x4fs"),
+        (IndexType(memory=57_487_999), 1_000_000, "IVF1000,PQ64x4fs"),
         (IndexType(memory=1), 1_000_000, "IVF1000,PQ1x4fs"),
         (IndexType("flat"), 1_000_000, "flat"),
         (IndexType("hnsw"), 10, "HNSW32,SQ8"),
@@ -91,11 +93,26 @@ def test_other_types_stay(kind):
     assert IndexType(kind).supported() == IndexType(kind)
 
 
+@pytest.mark.parametrize(("dimension", "codes"), [(36, 9), (63, 21)])
+def test_codes_fit_the_memory(dimension, codes):
+    """Lists are filled up to blocks, and an odd number of codes to whole bytes."""
+    vectors = numpy.random.default_rng(0).normal(size=(2000, dimension)).astype(numpy.float32)
+    limit = (2000 + 45 * 31) * (codes // 2 + 1) + 2000 * 8
+    assert chosen_kind(IndexType("ivf", memory=limit), 2000, dimension) == f"IVF45,PQ{codes}x4fs"
+    assert codes > int(chosen_kind(IndexType("ivf", memory=limit - 1), 2000, dimension)[8:-4])
+    index = faiss.index_factory(dimension, f"IVF45,PQ{codes}x4fs")
+    index.train(vectors)
+    index.add(vectors)
+    lists = faiss.downcast_InvertedLists(index.invlists)
+    blocks = sum(-(-lists.list_size(place) // lists.n_per_block) for place in range(45))
+    assert 0.8 * limit < blocks * lists.block_size + 2000 * 8 <= limit
+
+
 def test_too_little_memory_is_reported(caplog):
     assert chosen_kind(IndexType(memory=1), 1_000_000, 384) == "IVF1000,PQ1x4fs"
     assert caplog.messages == [
-        "the codes of 1,000,000 vectors need at least 8500000 bytes, more than the 1 of --memory"
+        "the codes of 1,000,000 vectors need at least 9,031,000 bytes, more than the 1 of --memory"
     ]
     caplog.clear()
-    assert chosen_kind(IndexType(memory=8_500_000), 1_000_000, 384) == "IVF1000,PQ1x4fs"
+    assert chosen_kind(IndexType(memory=9_031_000), 1_000_000, 384) == "IVF1000,PQ2x4fs"
     assert not caplog.messages
