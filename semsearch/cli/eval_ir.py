@@ -172,9 +172,11 @@ def _check_index_options(
         raise CombinationError("use either --data or --index, not both")
     if whole_documents:
         raise CombinationError("--whole-documents needs --data: the passages of an index are fixed")
-    source = click.get_current_context().get_parameter_source("precision")
+    source = click.get_current_context().get_parameter_source
+    if source("split") is ParameterSource.COMMANDLINE:
+        raise CombinationError("--split needs --data: the judgements of --qrels are not split")
     reranks = any(CROSS_ENCODER_PREFIX in system for system in systems)
-    if source is ParameterSource.COMMANDLINE and not reranks:
+    if source("precision") is ParameterSource.COMMANDLINE and not reranks:
         raise CombinationError(
             "--precision needs --data, or a cross-encoder: the index has vectors of one precision"
         )

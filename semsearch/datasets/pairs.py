@@ -44,8 +44,8 @@ def load_sts_set(
             a CSV or TSV file, optionally gzipped (columns: `read_scored_table`); or a folder
             in the SemEval layout. ``./sick`` is a path, not the name.
         split: ``train``, ``dev`` or ``test`` of STS Benchmark and its translations, ``train``,
-            ``trial``, ``test`` or ``all`` of SICK. The yearly sets are test sets; a file or
-            folder counts as one.
+            ``trial``, ``test`` or ``all`` of SICK. The yearly sets, files and folders have
+            only ``test``.
         columns: the columns of a file.
         notify: called with one line about the columns of a file.
 
@@ -79,14 +79,15 @@ def load_sts_set(
         return StsSet(name, split, *read_semeval(data_folder() / known.place))
     path = existing_path(name, sts_names(), "STS set")
     name = name_of(name, path, sts_names())
+    if path.is_dir() and not has_semeval_files(path):
+        raise DatasetError(f"{path} has no file STS.input.NAME.txt; name a file of pairs")
+    check_split(name, split, ("test",))
     if path.is_dir():
-        if not has_semeval_files(path):
-            raise DatasetError(f"{path} has no file STS.input.NAME.txt; name a file of pairs")
-        return StsSet(name, "test", *read_semeval(path))
+        return StsSet(name, split, *read_semeval(path))
     table = read_scored_table(path, columns)
     if notify is not None:
         notify(table.columns)
-    return _from_tables(name, "test", [table])
+    return _from_tables(name, split, [table])
 
 
 def _from_tables(name: str, split: str, tables: Sequence[ScoredTable]) -> StsSet:

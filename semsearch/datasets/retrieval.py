@@ -30,7 +30,7 @@ def load_retrieval_set(
             BEIR (`read_beir`; also as a ZIP archive), of the classical collections
             (`read_classical`) or of LISA (`read_lisa`); or a CSV or TSV file of judged passages
             (`read_judged_table`). ``./scifact`` is a path, not the name.
-        split: the split of SciFact or of a BEIR folder; other sets have only one.
+        split: the split of SciFact or of a BEIR folder; other sets have only ``test``.
         notify: called with one line about the columns of a file.
 
     Raises:
@@ -47,17 +47,15 @@ def load_retrieval_set(
         return read_classical(name_or_path, files[0].parent)
     path = existing_path(name_or_path, retrieval_names(), "retrieval set")
     name = name_of(name_or_path, path, retrieval_names())
-    if path.is_file():
-        if path.suffix.casefold() == ".zip":
-            return read_beir(name, path, split)
-        return read_judged_table(name, path, notify)
-    if has_beir_files(path):
+    is_file = path.is_file()
+    if path.suffix.casefold() == ".zip" if is_file else has_beir_files(path):
         return read_beir(name, path, split)
-    if has_lisa_files(path):
-        return read_lisa(name, path)
-    if has_classical_files(path):
-        return read_classical(name, path)
-    raise DatasetError(
-        f"{path} has neither corpus.jsonl (BEIR) nor documents, queries and judgements named "
-        "like NAME.ALL, NAME.QRY and NAME.REL, or LISA0.001, LISA.QUE and LISARJ.NUM"
-    )
+    if not (is_file or has_lisa_files(path) or has_classical_files(path)):
+        raise DatasetError(
+            f"{path} has neither corpus.jsonl (BEIR) nor documents, queries and judgements named "
+            "like NAME.ALL, NAME.QRY and NAME.REL, or LISA0.001, LISA.QUE and LISARJ.NUM"
+        )
+    check_split(name, split, ("test",))
+    if is_file:
+        return read_judged_table(name, path, notify)
+    return (read_lisa if has_lisa_files(path) else read_classical)(name, path)

@@ -187,6 +187,7 @@ class TestSts:
             (["--data", "nowhere.csv"], "nowhere.csv"),
             (["--data", "sts12"], "semsearch datasets fetch sts12"),
             ([], "none of the known sets is downloaded"),
+            (["--data", "pairs.csv", "--split", "dev"], "pairs has no split 'dev' (splits: test)"),
             (["--data", "pairs.csv", "--system", "bm25"], "'bm25' ranks documents"),
             (["--data", "pairs.csv", "--system", "./none"], "no model folder"),
         ],
@@ -304,6 +305,7 @@ class TestIr:
             (["--index", "pets"], "--index needs --queries FILE and --qrels FILE"),
             (["--index", "pets", "--data", "pets"], "use either --data or --index, not both"),
             (["--index", "pets", "--whole-documents"], "--whole-documents needs --data"),
+            (["--index", "pets", "--split", "test"], "--split needs --data"),
             (["--index", "pets", "--precision", "fp32"], "--precision needs --data, or a cross-"),
         ],
     )

@@ -353,6 +353,8 @@ class TestSemEval:
             "web": [("g", "h", 0.25)],
         }
         assert found.unscored == 1
+        with pytest.raises(DatasetError, match=r"y has no split 'dev' \(splits: test\)"):
+            load_sts_set(str(tmp_path / "y"), "dev")
 
     def test_a_folder_named_like_a_published_set_is_another_set(self, put, tmp_path, monkeypatch):
         put("sick/STS.input.web.txt", "a\tb\n")

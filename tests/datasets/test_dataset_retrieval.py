@@ -421,6 +421,8 @@ ANOTHER ONE OF THAT NUMBER.
             "test",
         )
         assert "lisa: 1 documents with duplicate numbers are left out" in caplog.text
+        with pytest.raises(DatasetError, match=r"lisa has no split 'dev' \(splits: test\)"):
+            load_retrieval_set(str(folder), "dev")
 
     def test_carriage_returns(self, folder, put):
         for name, content in self.FILES.items():
