@@ -170,7 +170,7 @@ def hits_output(
         case "csv":
             return HitsAsCsv(fields, screen)
         case "parquet":
-            return HitsAsParquet()
+            return HitsAsParquet(fields)
     return HitsAsTable(show, screen)
 
 
@@ -296,15 +296,16 @@ class HitsAsCsv(HitsOutput):
 
 
 class HitsAsParquet(HitsOutput):
-    """Writes one row per hit; metadata fields are the last columns, with their types."""
+    """Writes one row per hit; the metadata fields of the index are the last columns, with types."""
 
-    def __init__(self) -> None:
+    def __init__(self, fields: Sequence[str]) -> None:
         if sys.stdout.isatty():
             raise CombinationError(
                 "write Parquet to a file: semsearch query … --format parquet > FILE"
             )
         import tempfile  # seldom needed
 
+        self._fields = [column_name(name, HIT_COLUMNS) for name in fields]
         self._lines = tempfile.TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115 - see __exit__
 
     def add(self, hits: Hits, *, heading: bool) -> None:
@@ -323,7 +324,7 @@ class HitsAsParquet(HitsOutput):
                 return
             from semsearch.exporting import write_parquet
 
-            as_json = write_parquet(sys.stdout.buffer, self._rows, HIT_COLUMNS)
+            as_json = write_parquet(sys.stdout.buffer, self._rows, HIT_COLUMNS, self._fields)
         note_json_columns(as_json)
 
     def _rows(self) -> Iterator[dict[str, Any]]:

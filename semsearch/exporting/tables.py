@@ -47,7 +47,10 @@ def _cell(value: Any) -> str:
 
 
 def write_parquet(
-    file: IO[bytes], rows: Callable[[], Iterable[Row]], columns: Mapping[str, str]
+    file: IO[bytes],
+    rows: Callable[[], Iterable[Row]],
+    columns: Mapping[str, str],
+    further: Iterable[str] = (),
 ) -> list[str]:
     """Write rows as Parquet; further columns and their types are collected from the rows.
 
@@ -58,6 +61,7 @@ def write_parquet(
         file: open for writing; it need not be seekable.
         rows: returns the rows, the same each time.
         columns: the first columns, with the Arrow names of their types.
+        further: those of the further columns that are written even if no row has them.
 
     Returns:
         The names of the columns written as JSON text.
@@ -68,7 +72,7 @@ def write_parquet(
     import pyarrow
     import pyarrow.parquet
 
-    types, mixed = _types(rows(), columns)
+    types, mixed = _types(rows(), columns, further)
     schema = pyarrow.schema(list(types.items()))
     with pyarrow.parquet.ParquetWriter(file, schema) as writer:
         for block in _blocks(rows()):
@@ -81,12 +85,13 @@ def write_parquet(
 
 
 def _types(
-    rows: Iterable[Row], columns: Mapping[str, str]
+    rows: Iterable[Row], columns: Mapping[str, str], further: Iterable[str]
 ) -> tuple[dict[str, pyarrow.DataType], set[str]]:
     """The type of each column, and the columns to be written as JSON text."""
     import pyarrow
 
     types = {name: pyarrow.type_for_alias(kind) for name, kind in columns.items()}
+    types |= dict.fromkeys(further, pyarrow.null())
     mixed: set[str] = set()
     for block in _blocks(rows):
         values: dict[str, list[Any]] = {}

@@ -87,6 +87,12 @@ class TestHitsAsParquet:
         frame = self.read(run("query", "red", "--min-score", "1", "--format", "parquet"))
         assert (len(frame), frame["rank"].dtype) == (0, "int64")
 
+    @pytest.mark.parametrize("text", ["red bird", "red fish", "nothing"])
+    def test_columns_do_not_depend_on_the_hits(self, run, text):
+        arguments = ("query", text, "--mode", "bm25", "-k", "1", "--format")
+        frame = self.read(run(*arguments, "parquet"))
+        assert [*frame] == run(*arguments, "csv").stdout.splitlines()[0].split(",")
+
     def test_error_writes_nothing_to_stdout(self, run):
         result = run("query", "red", "--where", "wings = 1", "--format", "parquet", code=1)
         assert result.stdout_bytes == b""
