@@ -25,9 +25,16 @@ from semsearch.cli.options import (
     where_option,
 )
 from semsearch.cli.render import STANDARD_OUTPUT, HitsOutput, Screen, hits_output, visible
-from semsearch.errors import CombinationError, FieldNotFoundError, SemsearchError, with_code
+from semsearch.errors import (
+    CombinationError,
+    FieldNotFoundError,
+    NoVectorError,
+    QueryError,
+    SemsearchError,
+    with_code,
+)
 from semsearch.preload import preload_for_queries
-from semsearch.records import BUILT_IN_FIELDS, SearchMode, metadata_field, qualified
+from semsearch.records import BUILT_IN_FIELDS, Hits, SearchMode, metadata_field, qualified
 from semsearch.search.queries import DENSE_WEIGHT, RERANK_DEPTH, Fusion
 
 if TYPE_CHECKING:
@@ -190,10 +197,8 @@ def command(**parameters: Any) -> None:
 
                 _note(f"the cross-encoder read {quantity(found.reranked or 0, 'document')}")
         elif arguments.queries is not None:
-            lines = _lines(arguments.queries, arguments.encoding)
-            while block := list(islice(lines, QUERIES_AT_ONCE)):
-                for hits in index.search_many(map(arguments.query, block), **options):
-                    output.add(hits, heading=True)
+            for hits in _answered(index, arguments, options):
+                output.add(hits, heading=True)
         elif sys.stdin.isatty():
             for line in _typed():
                 try:
@@ -299,8 +304,30 @@ def _reranker(spec: str | None) -> Reranker | None:
     return load_reranker(spec)
 
 
-def _lines(name: str, encoding: str | None) -> Iterator[str]:
-    """The queries of a file; blank lines are skipped, and reported at the end."""
+def _answered(index: Index, arguments: QueryArguments, options: dict[str, Any]) -> Iterator[Hits]:
+    """The hits of each query of a file.
+
+    Raises:
+        QueryError: a query cannot be used; those before it are answered.
+        NoVectorError: its vector cannot be used.
+    """
+    name = arguments.queries or ""
+    lines = _lines(name, arguments.encoding)
+    while block := list(islice(lines, QUERIES_AT_ONCE)):
+        queries = [arguments.query(text) for _, text in block]
+        with suppress(QueryError, NoVectorError):
+            yield from index.search_many(queries, **options)
+            continue
+        for (number, _), query in zip(block, queries, strict=True):
+            try:
+                yield index.search(query, **options)
+            except (QueryError, NoVectorError) as error:
+                error.args = (f"{'stdin' if name == '-' else name}:{number}: {error}",)
+                raise
+
+
+def _lines(name: str, encoding: str | None) -> Iterator[tuple[int, str]]:
+    """The queries of a file by line number; blank lines are skipped, and reported at the end."""
     from semsearch.corpus import text_lines
     from semsearch.texts import quantity
 
@@ -309,7 +336,7 @@ def _lines(name: str, encoding: str | None) -> Iterator[str]:
     path = None if name == "-" else Path(name)
     for read, line in text_lines(path, encoding, QUERY_MAX_CHARACTERS):
         if query := line.removeprefix("\ufeff").strip():
-            yield query
+            yield read, query
         else:
             blank += 1
             first_blank += [read] * (blank <= LINES_SHOWN)

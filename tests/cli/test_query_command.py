@@ -148,6 +148,16 @@ class TestQuery:
         assert [json.loads(line)["query"] for line in result.stdout.splitlines()] == queries
         assert result.stderr == messages
 
+    def test_queries_before_an_unusable_one_are_answered(self, indexed, tmp_path):
+        (tmp_path / "q.txt").write_text("train\n\nbread\n-train\nnight\n")
+        arguments = ["--mode", "bm25", "--format", "jsonl", "--queries"]
+        result = indexed("query", *arguments, "q.txt", code=1)
+        answered = [json.loads(line)["query"] for line in result.stdout.splitlines()]
+        assert answered == ["train", "bread"]
+        assert "Error: q.txt:4: the query '-train' only excludes words" in result.stderr
+        result = indexed("query", *arguments, "-", typed="-train\n", code=1)
+        assert error_of(result).startswith("stdin:1: the query '-train' only excludes words")
+
     @pytest.mark.parametrize("how", ["file", "stdin"])
     def test_queries_in_another_encoding(self, indexed, tmp_path, how):
         content = "plain\nLe café est situé près de la forêt\n".encode("cp1252")
