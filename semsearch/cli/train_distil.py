@@ -29,7 +29,7 @@ from semsearch.training import Distillation
     "--dimension",
     type=int,
     metavar="D",
-    help="Dimension of a static student.  [default: 256; with a CORPUS, the teacher's]",
+    help="Dimension of a static student.  [default: the teacher's; without a CORPUS, at most 256]",
 )
 @corpus_training_options("models/MODEL-static or models/MODEL-N-layers", "1", 64)
 def command(

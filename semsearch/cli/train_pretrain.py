@@ -65,7 +65,7 @@ def command(
     semsearch train pretrain films.json --text-column extract --steps 20000 --output models/films
     semsearch train pretrain notes/ --from ./bert-base-uncased --steps 2000
     """
-    if base and (size or vocabulary or cased or choices["steps"] == 0):
+    if base and (size or vocabulary is not None or cased or choices["steps"] == 0):
         raise CombinationError(
             "--size, --vocabulary, --cased, --steps 0 are for a BERT from scratch"
         )

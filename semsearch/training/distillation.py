@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from semsearch.training.stage_trainer import StageTrainer
 
-#: Dimension of a static student without a corpus, as in model2vec.
+#: Maximum dimension of a static student without a corpus by default, as in model2vec.
 STATIC_DIMENSION = 256
 STATIC_LEARNING_RATE = 3e-3
 SHALLOW_LEARNING_RATE = 1e-4
@@ -50,7 +50,7 @@ class Distillation(BiEncoderTask):
         documents: the corpus; None makes a static student without training.
         data_name: name of the corpus in messages.
         layers: number of the teacher's layers to keep; None makes a static student.
-        dimension: of a static student; None is 256 without a corpus, else the teacher's.
+        dimension: of a static student; None is the teacher's, without a corpus at most 256.
     """
 
     documents: Iterable[Document] | None
@@ -124,7 +124,10 @@ class Distillation(BiEncoderTask):
         teacher = TorchEncoder(ModelFolder(str(folder), folder))
         (texts,), (asked,) = training.texts, development.texts if development else ([],)
         if self.documents is None:
-            student = static_student(teacher, self.dimension or STATIC_DIMENSION)
+            dimension = self.dimension
+            if dimension is None:
+                dimension = min(STATIC_DIMENSION, teacher.dimension)
+            student = static_student(teacher, dimension)
             nothing = numpy.empty((0, 0), numpy.float32)
             return text_trainer(student, TeacherLoss(student, nothing), training, recipe, None)
         # The teacher is not trained, so it may use its fastest runtime.

@@ -86,7 +86,7 @@ class Pretraining(Task):
             return {}
         return {
             "size": (self.size or SIZE).name.lower(),
-            "vocabulary": self.vocabulary or VOCABULARY,
+            "vocabulary": self._max_pieces,
             "cased": self.cased,
         }
 
@@ -188,6 +188,10 @@ class Pretraining(Task):
         name = last.development.name
         return [Measured(name, measure, value) for measure, value in values.items()]
 
+    @property
+    def _max_pieces(self) -> int:
+        return VOCABULARY if self.vocabulary is None else self.vocabulary
+
     def _examples(self, documents: Sequence[Document], part: str) -> Examples:
         texts = (
             [document.text for document in documents],
@@ -207,7 +211,7 @@ class Pretraining(Task):
             texts = [text for one in sets for column in one.texts for text in column]
             tokenizer = learn_word_pieces(
                 lambda: chain.from_iterable(map(sentences, texts)),
-                self.vocabulary or VOCABULARY,
+                self._max_pieces,
                 most,
                 cased=self.cased,
             )

@@ -110,7 +110,8 @@ def test_from_random_weights_to_an_encoder(run, tmp_path):
         (["pretrain", "c.jsonl", "--from", "x", "--size", "tiny"], "for a BERT from scratch"),
         (["pretrain", "c.jsonl", "--from", "./x"], "no model folder ./x"),
         (["pretrain", "c.jsonl", "--learning-rate", 0], "learning_rate must be above 0"),
-        (["pretrain", "c.jsonl", "--vocabulary", 3], "a vocabulary of 3 pieces is too small"),
+        (["pretrain", "c.jsonl", "--vocabulary", 0], "a vocabulary of 0 pieces is too small"),
+        (["pretrain", "c.jsonl", "--from", "x", "--vocabulary", 0], "for a BERT from scratch"),
         (
             ["pretrain", "c.jsonl", "--resume"],
             "to resume in models/c-small.training",
@@ -121,6 +122,7 @@ def test_from_random_weights_to_an_encoder(run, tmp_path):
         (["distil", "minilm"], "choose a student: --static or --layers N"),
         (["distil", "minilm", "--static", "--layers", 2], "choose a student"),
         (["distil", "minilm", "--layers", 2], "layers, epochs, steps and minutes need a corpus"),
+        (["distil", "minilm", "--static", "--dimension", 0], "from 1 to 384, not 0"),
         (["distil", "minilm", "--static", "--epochs", 2], "steps and minutes need a corpus"),
         (["distil", "minilm", "c.jsonl", "--layers", 6, "--steps", 1], "from 1 to 5, not 6"),
     ],

@@ -89,6 +89,11 @@ def test_a_static_student_without_a_corpus(distil, tiny_teacher, tmp_path):
     numpy.testing.assert_allclose(one, other, atol=1e-6)  # word order does not matter
 
 
+def test_a_static_student_has_at_most_the_dimension_of_its_teacher(distil, tmp_path):
+    distil(None)
+    assert load_encoder(str(tmp_path / "m"), device="cpu").dimension == 32
+
+
 @pytest.mark.parametrize("student", [{"layers": 1}, {}])
 def test_a_static_student_cannot_be_distilled_again(distil, documents, tmp_path, student):
     distil(None, dimension=16)
