@@ -181,8 +181,11 @@ def _refuse_empty(
     """Refuse empty values: often unset shell variables, which as paths would mean this folder."""
     for parameter in given:
         value = values.get(parameter.name or "")
-        if isinstance(parameter, click.Option) and (value == "" or value == [""]):
-            raise click.UsageError(f"{max(parameter.opts, key=len)} is given an empty value", ctx)
+        is_empty = "" in value if isinstance(value, list | tuple) else value == ""
+        if is_empty and parameter.name != "text":  # whose own errors say more
+            is_option = isinstance(parameter, click.Option)
+            name = max(parameter.opts, key=len) if is_option else parameter.human_readable_name
+            raise click.UsageError(f"{name.strip('[].')} is given an empty value", ctx)
 
 
 def _takes_one_value(parameter: click.Parameter) -> bool:
