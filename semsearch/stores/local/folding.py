@@ -158,7 +158,7 @@ def leftovers(connection: Connection, directory: Path, *, keep_previous: bool = 
     if keep_previous:
         kept |= {snapshot_name(name, generation - 1) for name, generation in records}
     patterns = ("*.faiss", "*.faiss.tmp", "*.map", "*.map.tmp")
-    found = [file for pattern in patterns for file in directory.glob(pattern)]
+    found = [file for one in patterns for file in directory.glob(one) if not file.is_dir()]
     return sorted(file for file in found if file.name not in kept | maps and not _is_new(file))
 
 
