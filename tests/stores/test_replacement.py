@@ -101,6 +101,15 @@ def test_a_reader_of_the_old_index_keeps_it(path):
         assert index.search("cat")[0].document_id == "new1"
 
 
+def test_the_old_database_is_closed_after_its_last_reader(path):
+    with Index.open(path) as index:
+        with index.read():
+            pool = index._store.database._engine.pool
+            make_anew(path)
+            assert "new1" in index
+        assert pool.checkedin() == 0
+
+
 def test_no_connection_to_the_new_file_reads_as_the_old_index(path):
     with Index.open(path) as index:
         database = index._store.database

@@ -239,16 +239,20 @@ class Database:
         if self._uses:
             _left_to_parent.add(self._opened)
             event.listen(self._engine, "before_cursor_execute", self._refuse)
+            self._uses.clear()
 
     @contextmanager
     def _connected(self) -> Iterator[Connection]:
-        use = object()
+        use, pool = object(), self._engine.pool
         self._uses.add(use)
         try:
             with self._translated(), self._engine.connect() as connection:
                 yield connection
         finally:
-            self._uses.discard(use)
+            if use in self._uses:  # not in a process forked meanwhile, which closes nothing
+                self._uses.remove(use)
+                if self._engine.pool is not pool:  # closed meanwhile
+                    pool.dispose()
 
     def _refuse(self, *_: object) -> NoReturn:
         raise IndexStoreError(
