@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import random
 import shutil
 import signal
 import sys
+import warnings
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -65,6 +67,15 @@ def seed(pytestconfig) -> int:
     """The seed of a random test, printed with its failure; `--seed` sets it."""
     print(f"--seed {pytestconfig.option.seed}")  # noqa: T201 - shown when the test fails
     return pytestconfig.option.seed
+
+
+@pytest.fixture
+def forgetful():
+    """For examples that leave indexes open, of which Python 3.13 would warn in a later test."""
+    yield
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()
 
 
 @pytest.fixture

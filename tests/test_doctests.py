@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import doctest
-import gc
-import warnings
 from importlib import import_module
 
 import pytest
@@ -24,12 +22,10 @@ MODULES = [
 ]
 
 
+@pytest.mark.usefixtures("forgetful")
 @pytest.mark.parametrize("module", MODULES)
 def test_examples(module, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     failed, tried = doctest.testmod(import_module(module))
     assert tried
     assert not failed
-    with warnings.catch_warnings():  # examples leave indexes open, of which Python 3.13 warns
-        warnings.simplefilter("ignore", ResourceWarning)
-        gc.collect()

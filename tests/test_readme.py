@@ -102,6 +102,7 @@ EXAMPLES = {
         if name not in ELSEWHERE
     ],
 )
+@pytest.mark.usefixtures("forgetful")
 def test_the_examples_of_a_page_print_what_it_shows(name, package, request, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("SEMSEARCH_INDEX", raising=False)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+
 import pytest
 from birds import BASE, DOCUMENTS
 
@@ -39,3 +41,16 @@ def serve(path):
 @pytest.fixture
 def client(serve):
     return serve()
+
+
+@pytest.fixture
+def warning_about_fish(monkeypatch):
+    """Searches for "fish", and those together with it, log a warning."""
+    search_many = Index.search_many
+
+    def warned(index, queries, **options):
+        if "fish" in queries:
+            logging.getLogger("semsearch.index").warning("about fish")
+        return search_many(index, queries, **options)
+
+    monkeypatch.setattr(Index, "search_many", warned)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
 import re
 import shutil
 from urllib.parse import quote
@@ -69,15 +68,8 @@ class TestSearch:
         same = client.get(f"{BIRDS}/search", params={"query": ["bird", "fish"], "k": 1}).json()
         assert same == answers
 
-    def test_each_query_has_its_own_warnings(self, client, monkeypatch):
-        search_many = Index.search_many
-
-        def warned(index, queries, **options):
-            if "fish" in queries:
-                logging.getLogger("semsearch.index").warning("about fish")
-            return search_many(index, queries, **options)
-
-        monkeypatch.setattr(Index, "search_many", warned)
+    @pytest.mark.usefixtures("warning_about_fish")
+    def test_each_query_has_its_own_warnings(self, client):
         answers = client.post(f"{BIRDS}/search", json={"query": ["bird", "fish", "red"]}).json()
         assert [answer["query"] for answer in answers] == ["bird", "fish", "red"]
         assert [answer.get("warnings") for answer in answers] == [None, ["about fish"], None]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import threading
 import time
 
@@ -68,15 +67,8 @@ def test_waiting_queries_are_encoded_together(path):
     assert sizes == [3, 3]
 
 
-def test_warnings_of_others_in_the_batch_are_not_returned(path, monkeypatch):
-    search_many = Index.search_many
-
-    def warned(index, queries, **options):
-        if "fish" in queries:
-            logging.getLogger("semsearch.index").warning("about fish")
-        return search_many(index, queries, **options)
-
-    monkeypatch.setattr(Index, "search_many", warned)
+@pytest.mark.usefixtures("warning_about_fish")
+def test_warnings_of_others_in_the_batch_are_not_returned(path):
     worker = Worker(path)
 
     async def asked():
