@@ -140,9 +140,10 @@ class Options:
             self._set(name, check_whole_number(name, getattr(self, name), least))
         self._set("mode", check_choice("mode", SearchMode, self.mode))
         self._set("fusion", check_choice("fusion", Fusion, self.fusion))
-        for name, most in (("dense_weight", 1), ("mmr", 1), ("rerank_budget", math.inf)):
+        self._set("dense_weight", check_number("dense_weight", self.dense_weight, 0, 1))
+        for name, most in (("mmr", 1), ("rerank_budget", math.inf)):
             value = getattr(self, name)
-            if value is not None or name == "dense_weight":
+            if value is not None:
                 self._set(name, check_number(name, value, 0, most))
         for name in ("fold_duplicates", "explain"):
             value = getattr(self, name)
