@@ -7,7 +7,7 @@ engines, whose addresses start with ``ENGINE://``.
 from __future__ import annotations
 
 import re
-from pathlib import Path, PurePosixPath
+from pathlib import Path, PurePath, PurePosixPath
 from typing import cast
 
 #: The packages of stores, by the engine of an address.
@@ -66,6 +66,14 @@ def resolved(path: Path, here: Path = Path()) -> Path:
     if path.engine == "milvus-lite":
         return cast("Path", Address(f"{path.engine}:{(here / path.rest).resolve()}"))
     return path
+
+
+def sqlite_uri(file: PurePath) -> str:
+    """The URI of a database for SQLite, which takes a path, but no host: ``//server/folder/file``.
+
+    `Path.as_uri` writes the host of such a path on Windows, and SQLite refuses it.
+    """
+    return re.sub("^file://(?!/)", "file:////", file.as_uri())
 
 
 def store_of(path: Path) -> str | None:

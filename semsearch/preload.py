@@ -15,7 +15,7 @@ from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from semsearch.addresses import Address
+from semsearch.addresses import Address, sqlite_uri
 
 if TYPE_CHECKING:
     from semsearch.protocols import Encoder
@@ -93,7 +93,7 @@ def _named(index: Path, space: str | None) -> _Named | None:
     query = (
         "SELECT spec, description FROM spaces WHERE :name IS NULL OR name = :name ORDER BY space_id"
     )
-    uri = f"{(index / 'index.sqlite').absolute().as_uri()}?mode=ro"
+    uri = f"{sqlite_uri((index / 'index.sqlite').absolute())}?mode=ro"
     with suppress(sqlite3.Error, ValueError, TypeError):
         with closing(sqlite3.connect(uri, uri=True)) as connection:
             connection.execute("PRAGMA trusted_schema = OFF")

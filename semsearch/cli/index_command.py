@@ -179,6 +179,11 @@ def command(
     if add_space or drop_space:
         refuse_others(SPACE_OPTIONS, "does not go with --add-space or --drop-space")
         directory = index_to_change(directory)
+        if add_space and drop_space:  # report a wrong name before a long run
+            from semsearch.index import Index
+
+            with Index.open(directory) as index:
+                index.space(drop_space)
         if add_space:
             _add_space(directory, add_space, stored_type, precision, wait, on)
         if drop_space:

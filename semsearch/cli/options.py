@@ -300,7 +300,8 @@ precision_option = click.option(
     "--precision",
     type=click.Choice(["auto", "fp32", "bf16", "int8"]),
     help="The precision of the encoder: auto is bf16 if the processor supports it; int8 is refused "
-    "if it loses too much, and needs the extra 'int8'.  [default: auto, or the index's own]",
+    "if it loses too much on STS Benchmark and SciFact, and needs both and the extra 'int8'.  "
+    "[default: auto, or the index's own]",
 )
 
 eval_precision_option = click.option(

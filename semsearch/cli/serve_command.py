@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -114,7 +113,7 @@ def command(
     for package in ("fastapi", "fastapi_offline", "uvicorn", "prometheus_client"):
         if find_spec(package) is None:
             raise MissingExtraError(package, "serve", "serving")
-    notify = _in_background(directories) if background else partial(click.echo, err=True)
+    notify = _in_background(directories) if background else _notify
     version = program()  # before further imports
     from semsearch.cli.local_requests import LocalRequests
     from semsearch.cli.server import Server
@@ -151,7 +150,7 @@ def command(
             lambda workers: LocalRequests(version, address, workers).routes(),
         )
         with suppress(KeyboardInterrupt):  # it has stopped already
-            Server(app, local, idle_seconds, lambda: notify(message)).run([listener])
+            Server(app, local, idle_seconds, lambda: notify(message, local)).run([listener])
 
 
 @contextmanager
@@ -175,14 +174,24 @@ def _local_socket() -> Iterator[LocalSocket | None]:
         local.remove()
 
 
-def _in_background(directories: Sequence[Path]) -> Callable[[str], None]:
+def _notify(message: str, local: LocalSocket | None) -> None:
+    del local
+    click.echo(message, err=True)
+
+
+def _in_background(directories: Sequence[Path]) -> Callable[[str, LocalSocket | None], None]:
     """Continue in the background; returns a function to report that the service is ready."""
     from semsearch.cli.background import run_in_background
 
     ready, log = run_in_background()
     named = "".join(f" --index {quoted(str(directory))}" for directory in directories)
-    stop = f"to stop it: semsearch serve --stop{named}"
-    return lambda message: ready(f"{message} in process {os.getpid()}\nlog: {log}\n{stop}")
+
+    def notify(message: str, local: LocalSocket | None) -> None:
+        process = os.getpid()
+        stop = f"semsearch serve --stop{named}" if local else f"kill {process}"
+        ready(f"{message} in process {process}\nlog: {log}\nto stop it: {stop}")
+
+    return notify
 
 
 def _stop(directories: Sequence[Path]) -> None:

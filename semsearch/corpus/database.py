@@ -10,6 +10,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from semsearch.addresses import sqlite_uri
 from semsearch.corpus.locations import shown_url
 from semsearch.corpus.sources import file_size
 from semsearch.corpus.table import LOOK_AHEAD_ROWS, Row, Table
@@ -75,7 +76,7 @@ def sqlite_tables(path: Path) -> list[str]:
     """The tables and views of an SQLite file; empty if they cannot be read."""
     query = "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY rowid"
     try:
-        with closing(_read_only(path.absolute().as_uri())) as connection:
+        with closing(_read_only(sqlite_uri(path.absolute()))) as connection:
             names = [str(name) for (name,) in connection.execute(query)]
     except sqlite3.Error:
         return []
@@ -87,7 +88,7 @@ def _engine(location: Path | str) -> Engine:
 
     if isinstance(location, Path):
         file_size(location)  # raises if the file does not exist
-        uri = location.absolute().as_uri()
+        uri = sqlite_uri(location.absolute())
         return create_engine("sqlite://", creator=lambda: _read_only(uri))
     try:
         url = make_url(location)
@@ -115,7 +116,7 @@ def _engine(location: Path | str) -> Engine:
     is_uri = options.pop("uri", False) and database.startswith("file:")
     if not is_uri and database != ":memory:":
         file_size(Path(url.database or ""))
-        database = Path(database).absolute().as_uri()
+        database = sqlite_uri(Path(database).absolute())
     return create_engine("sqlite://", creator=lambda: _read_only(database, **options))
 
 

@@ -104,7 +104,10 @@ def fetch_file(file: KnownFile, target: Path, on_bytes: Callable[[int], None]) -
                 _download(file.url, part, file.size, on_bytes)
             _finish(part, target, file)
     except OSError as error:
-        raise DatasetError(f"cannot write {target}: {error.strerror or error}") from error
+        raise DatasetError(
+            f"cannot write {target}: {error.strerror or error}; to use another folder, set "
+            "SEMSEARCH_DATA"
+        ) from error
 
 
 def _is_present(target: Path, file: KnownFile) -> bool:
@@ -156,13 +159,10 @@ def _receive(url: str, part: Path, size: int, on_bytes: Callable[[int], None]) -
             raise DownloadError(
                 f"{url} has {start + int(length):,} bytes, not the expected {size:,}"
             )
-        try:
-            if not start:
-                part.unlink(missing_ok=True)  # it belongs to a file with another tag
-                tag_file.write_text(_tag(response), "utf-8")
-            _append(response, part, url, start, size, on_bytes)
-        except OSError as error:
-            raise DatasetError(f"cannot write {part}: {error.strerror}") from error
+        if not start:
+            part.unlink(missing_ok=True)  # it belongs to a file with another tag
+            tag_file.write_text(_tag(response), "utf-8")
+        _append(response, part, url, start, size, on_bytes)
 
 
 def _resumable(part: Path, tag_file: Path, size: int) -> tuple[int, str]:

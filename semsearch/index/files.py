@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, suppress
 from pathlib import Path
 
-from semsearch.addresses import Address
+from semsearch.addresses import Address, sqlite_uri
 from semsearch.corpus.files import FileState
 from semsearch.filters import And, Comparison, Operator
 from semsearch.stores.protocol import Selection, StoreState
@@ -101,7 +101,7 @@ class FileMemory:
         if self._file is None or not self._file.is_file():
             yield None
             return
-        place = f"{self._file.absolute().as_uri()}?mode=ro"
+        place = f"{sqlite_uri(self._file.absolute())}?mode=ro"
         with closing(sqlite3.connect(place, uri=True)) as database:
             yield database
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
@@ -17,6 +18,10 @@ Ids = NDArray[numpy.int64]
 
 #: Ids, ascending over all blocks, with their unit vectors, shape (n, dimension).
 Blocks: TypeAlias = Iterable[tuple[Ids, Matrix]]
+
+
+#: FAISS passes names in UTF-8, which Windows takes as of its own code page.
+_OPENS_ONLY_ASCII = os.name == "nt"
 
 
 class VectorIndex(Protocol):
@@ -289,7 +294,11 @@ class FaissIndex:
         """Open the index in a file, memory-mapped; see `VectorIndex`."""
         import faiss
 
-        index = faiss.read_index(file, faiss.IO_FLAG_MMAP_IFC)
+        if _OPENS_ONLY_ASCII and not file.isascii():
+            with Path(file).open("rb") as stream:
+                index = faiss.read_index(faiss.PyCallbackIOReader(stream.read))
+        else:
+            index = faiss.read_index(file, faiss.IO_FLAG_MMAP_IFC)
         if type(index) is not faiss.IndexIDMap:
             raise ValueError("is not an index with ids")
         return cls(index)  # type: ignore[call-arg]

@@ -281,7 +281,9 @@ class TestSpaces:
 
     def test_mistakes(self, indexed):
         assert "the only space" in error_of(indexed("index", "--drop-space", "hashing", code=1))
-        assert "no space 'x'" in error_of(indexed("index", "--drop-space", "x", code=1))
+        for others in [], ["--add-space", "hashing"]:
+            result = indexed("index", "--drop-space", "x", *others, code=1)
+            assert "no space 'x'" in error_of(result)
         both = indexed("index", "corpus.csv", "--add-space", "hashing:16", code=1)
         assert "a corpus does not go with --add-space" in error_of(both)
 

@@ -167,7 +167,8 @@ class TestFailures:
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
         monkeypatch.setattr(fetching.os, "fsync", full)
-        with pytest.raises(DatasetError, match=r"cannot write .*a\.bin\.part: No space left"):
+        message = r"cannot write .*a\.bin: No space left.*SEMSEARCH_DATA"
+        with pytest.raises(DatasetError, match=message):
             fetched(served, target)
         assert not target.exists()
 

@@ -292,6 +292,18 @@ def test_without_a_socket(path, tmp_path, runtime, serve):
     assert lines[1:] == [f"serving birds at {address}"]
 
 
+@needs_unix
+@pytest.mark.slow
+def test_in_the_background_without_a_socket(path, runtime):
+    (runtime.parent / "semsearch").mkdir(mode=0o755)
+    status, output, messages = command(path, "serve", "--background", "--port", "0")
+    assert (status, messages) == (0, "")
+    found = re.search(r" in process (\d+)\n.*\nto stop it: (kill \d+)\n", output)
+    assert found[2] == f"kill {found[1]}"
+    subprocess.run(found[2].split(), check=True)
+    until(lambda: not Path(f"/proc/{found[1]}").exists())
+
+
 def run(*arguments, **options):
     return CliRunner().invoke(main, ["serve", *map(str, arguments)], **options)
 

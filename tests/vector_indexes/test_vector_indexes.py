@@ -6,7 +6,7 @@ import faiss
 import numpy
 import pytest
 
-from semsearch.vector_indexes import index_class
+from semsearch.vector_indexes import flat, index_class
 from semsearch.vector_indexes.flat import FlatIndex
 from semsearch.vector_indexes.refined import QUERIES, RecallTest
 
@@ -23,6 +23,15 @@ def matrix():
 @pytest.fixture(scope="module")
 def queries(matrix):
     return matrix[::50] * 0.6 + matrix[1::50] * 0.8
+
+
+def test_a_file_that_faiss_cannot_open_by_its_name(index, queries, tmp_path, monkeypatch):
+    file = tmp_path / "Vögel"
+    index.save(file)
+    monkeypatch.setattr(flat, "_OPENS_ONLY_ASCII", True)
+    monkeypatch.setattr(faiss, "IO_FLAG_MMAP_IFC", None)
+    read = type(index).open(str(file))
+    numpy.testing.assert_array_equal(read.search(queries, 5)[1], index.search(queries, 5)[1])
 
 
 def blocks(matrix):

@@ -17,6 +17,7 @@ from sqlalchemy import Connection, ExceptionContext, create_engine, event
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.pool import QueuePool
 
+from semsearch.addresses import sqlite_uri
 from semsearch.errors import (
     DamagedIndexError,
     IndexBusyError,
@@ -306,7 +307,7 @@ class Database:
 
     def _connect_with(self, access: _Access) -> sqlite3.Connection:
         connection = sqlite3.connect(
-            f"{self.file.as_uri()}?{access.value}", uri=True, check_same_thread=False
+            f"{sqlite_uri(self.file)}?{access.value}", uri=True, check_same_thread=False
         )
         connection.isolation_level = None  # `_begin` executes BEGIN
         with closed_on_error(connection):
