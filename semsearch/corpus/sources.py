@@ -66,6 +66,7 @@ class _Stream(io.RawIOBase):
         self._name = name
         self._progress = progress
         self._head = b""
+        self._is_at_end = False
 
     def readable(self) -> bool:
         return True
@@ -84,10 +85,13 @@ class _Stream(io.RawIOBase):
         return len(data)
 
     def _read(self, size: int) -> bytes:
+        if self._is_at_end:  # a terminal would wait for another end
+            return b""
         with reading(self._name):
             data: bytes | None = self._inner.read(size)
         if data is None:  # an empty non-blocking pipe: this is not its end
             raise CorpusError(f"cannot read {self._name}: it is a non-blocking pipe")
+        self._is_at_end = not data
         self._progress.position += len(data)
         return data
 

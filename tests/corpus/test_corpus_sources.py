@@ -93,6 +93,26 @@ def test_standard_input(stdin, content, packed):
     assert not sys.stdin.buffer.closed
 
 
+class Terminal(io.BytesIO):
+    """Its end (Ctrl-D) is read once: a terminal waits for another."""
+
+    def __init__(self, typed):
+        super().__init__(typed)
+        self.has_ended = False
+
+    def read(self, size=-1):
+        assert not self.has_ended
+        data = super().read(size)
+        self.has_ended = not data
+        return data
+
+
+@pytest.mark.parametrize("content", ["id,text\n1,one\n", '{"id": "1", "text": "one"}\n'])
+def test_the_end_of_standard_input_is_read_once(monkeypatch, content):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(Terminal(content.encode())))
+    assert [(document.id, document.text) for document in Corpus("-")] == [("1", "one")]
+
+
 def test_standard_input_in_messages(stdin):
     stdin("id,text\n1\n")
     assert message("-") == "stdin:2: 1 cell where the header has 2"
