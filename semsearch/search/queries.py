@@ -61,7 +61,8 @@ class SearchOptions(TypedDict, total=False):
     """Options of `search` and `search_many`, of an index or a retriever. All are optional.
 
     Attributes:
-        offset: the number of best hits to skip, for pages after the first.
+        offset: the number of best hits to skip, for pages after the first. An approximate index
+            may find hits for a later page that an earlier one lacked, so that pages overlap.
         min_score: drop hits with a lower score; with `rerank`, also those that it did not read.
         where: a filter over metadata, such as ``year >= 1990 and genres = 'Drama'``.
         mode: ``semantic`` (the default), ``bm25`` or ``hybrid``: by meaning, by words, or both.

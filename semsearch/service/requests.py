@@ -26,7 +26,9 @@ class SearchRequest(BaseModel):
     query: str | list[str] = Field(description="A text, or several; each has its own result.")
     k: Annotated[int, NUMBER] = Field(default=10, ge=1, description="The number of hits.")
     offset: Annotated[int, NUMBER] = Field(
-        default=0, ge=0, description="The number of best hits to skip."
+        default=0,
+        ge=0,
+        description="The number of best hits to skip. Pages of an approximate index may overlap.",
     )
     where: str | None = Field(default=None, description="A filter, such as: year >= 1990.")
     mode: Mode = Field(default="semantic", description="Semantic, by words, or both.")
