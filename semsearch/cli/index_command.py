@@ -178,17 +178,15 @@ def command(
     add_space, options["encoders"] = _shortened(dimension, add_space, options["encoders"])
     if add_space or drop_space:
         refuse_others(SPACE_OPTIONS, "does not go with --add-space or --drop-space")
-        directory = index_to_change(directory)
-        if add_space and drop_space:  # report a wrong name before a long run
-            from semsearch.index import Index
+        from semsearch.index import Index
 
-            with Index.open(directory) as index:
-                index.space(drop_space)
+        directory = index_to_change(directory)
         if add_space:
+            if drop_space:  # report a wrong name before a long run
+                with Index.open(directory) as index:
+                    index.space(drop_space)
             _add_space(directory, add_space, stored_type, precision, wait, on)
         if drop_space:
-            from semsearch.index import Index
-
             with Index.open(directory) as index, index.writer(wait=wait) as writer:
                 writer.drop_space(drop_space)
             click.echo(visible(f"{directory}: space '{drop_space}' dropped"))
