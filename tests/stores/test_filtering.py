@@ -412,6 +412,15 @@ def test_notations_of_a_field_that_few_documents_have(tmp_path):
         assert index.count("due = '2024-06-12T02:00+02:00'") == 100
 
 
+def test_the_notation_of_a_field_that_the_sample_lacks(tmp_path, monkeypatch):
+    monkeypatch.setattr("semsearch.stores.local.fields.SPREAD_DOCUMENTS", 1)
+    with Index.create(tmp_path / "x", "hashing:8") as index:
+        index.add(Document(str(n), "text") for n in range(3))
+        index.add([Document("due", "text", metadata={"due": "2020-05-01T10:00+02:00"})])
+        assert index.count("due = '2020-05-01T08:00Z'") == 1
+        assert index.count("due < '2020-05-01T08:30Z'") == 1
+
+
 def test_the_hint_of_a_day_names_what_was_written(retriever, caplog):
     for where, hint in [
         ("on > '2099-01-01'", "on > '2099-01-01': nearest: '2009-05-01'"),

@@ -147,7 +147,7 @@ def example(connection: Connection, field: str, kinds: Iterable[Kind]) -> Value 
 
 
 def dates(connection: Connection, field: str) -> list[str]:
-    """Dates of a field in documents spread over the index, more if few have any."""
+    """Dates of a field in documents spread over the index, more if few have any; or an example."""
     first, last = connection.execute(
         select(func.min(documents.c.document_id), func.max(documents.c.document_id))
     ).one()
@@ -171,10 +171,14 @@ def dates(connection: Connection, field: str) -> list[str]:
         .scalar_subquery()
     )
     spread = documents.c.document_id.in_(select(next_number).select_from(places))
-    found = values_of(field, spread).subquery()
-    return list(
-        connection.scalars(select(found.c.value).where(found.c.kind == Kind.DATE.value).distinct())
+    values = values_of(field, spread).subquery()
+    found = list(
+        connection.scalars(
+            select(values.c.value).where(values.c.kind == Kind.DATE.value).distinct()
+        )
     )
+    first = None if found else example(connection, field, [Kind.DATE])
+    return found if first is None else [str(first)]
 
 
 def neighbours(connection: Connection, field: str, value: Value) -> list[Value]:
