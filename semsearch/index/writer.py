@@ -20,6 +20,7 @@ from semsearch.errors import (
     ArgumentError,
     BadRowError,
     FieldNotFoundError,
+    NoVectorError,
     RemovalError,
     SemsearchError,
     SpaceError,
@@ -422,8 +423,8 @@ class IndexWriter:
         """Rebuild everything derived: words, snapshots, SQLite's indexes, missing vectors.
 
         Raises:
-            EncoderError: vectors are missing or damaged, and their encoder cannot be loaded; all
-                else is repaired.
+            EncoderError: vectors are missing or damaged, and their encoder cannot be loaded or
+                returns none; all else is repaired.
             SpaceError: the same, where the spec of the space now names another model.
         """
         self._store.repair()
@@ -442,7 +443,10 @@ class IndexWriter:
         if lacking:
             with self._workers_for(lacking) as workers:
                 for space, _ in lacking:
-                    complete_space(self._store, space, workers)
+                    try:
+                        complete_space(self._store, space, workers)
+                    except NoVectorError as error:
+                        failures.append(error)
         self._store.optimise(thoroughly=True)
         if failures:
             raise failures[0]

@@ -126,6 +126,19 @@ def test_repair_names_documents_that_still_lack_a_vector(tmp_path):
         assert len(Retriever(index).search("sound text", 2000)) == 999
 
 
+def test_a_passage_without_a_vector_does_not_prevent_the_repair_of_other_spaces(tmp_path):
+    encoder = Failing(None)
+    with Index.create(tmp_path / "x", [encoder, "hashing:16"]) as index:
+        index.add(corpus())
+        with closing(sqlite3.connect(tmp_path / "x" / "index.sqlite")) as connection, connection:
+            connection.execute("UPDATE vectors SET vector = x'00' WHERE chunk_id < 10")
+        encoder.value = numpy.nan
+        with index.writer() as writer, pytest.raises(NoVectorError, match="1 passage, of 3"):
+            writer.repair()
+        assert list(index.info().snapshots) == ["hashing-16"]
+        assert len(Retriever(index, "hashing-16").search("text", 2000)) == 1000
+
+
 def test_no_endless_retry_if_the_encoder_names_no_text(tmp_path):
     class Vague(Failing):
         def encode_documents(self, texts):
