@@ -223,6 +223,15 @@ print("closed", flush=True)
 os.waitpid(child, 0)
 """
 
+IDLE_AT_FORK = """
+log = os.path.join(sys.argv[1], "index.sqlite-wal")
+index = Index.open(sys.argv[1])
+len(index)
+print(os.path.exists(log))
+os.waitpid(in_child(lambda: None), 0)
+print(os.path.exists(log))
+"""
+
 IN_USE_AT_FORK = """
 def refused(use):
     try:
@@ -263,6 +272,11 @@ class TestFork:
         with Index.open(path) as index, index.writer() as writer:
             assert (len(index), "a" in index, "other 0" in index) == (305, False, True)
             assert writer.verify() == []
+
+    def test_the_child_inherits_no_connection(self, path):
+        """The last connection that is closed removes the log."""
+        command = [sys.executable, "-c", FORKED + IDLE_AT_FORK, path]
+        assert subprocess.check_output(command, text=True).split() == ["True", "False"]
 
     def test_the_child_of_a_reader_is_refused(self, path):
         command = [sys.executable, "-c", FORKED + IN_USE_AT_FORK, path]
