@@ -96,7 +96,8 @@ class Command(Documented):
             values, _, given = self.make_parser(ctx).parse_args(args=list(args))
         except click.NoSuchOption as error:
             raise _with_other_dashes(error, ctx, args) from None
-        if not any(parameter.is_eager for parameter in given):  # such as --help
+        is_eager = any(parameter.is_eager for parameter in given)  # such as --help
+        if not is_eager and not ctx.resilient_parsing:  # which completes a command line
             _refuse_repetition(ctx, given)
             _refuse_empty(ctx, given, values)
         rest = super().parse_args(ctx, args)
@@ -170,7 +171,7 @@ def _with_other_dashes(
 
 def _refuse_repetition(ctx: click.Context, given: Sequence[click.Parameter]) -> None:
     for parameter, count in Counter(given).items():
-        if count > 1 and _takes_one_value(parameter) and not ctx.resilient_parsing:
+        if count > 1 and _takes_one_value(parameter):
             name = max(parameter.opts, key=len)
             raise click.UsageError(f"{name} is given {count} times; it takes one value", ctx)
 
