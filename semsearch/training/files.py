@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -40,6 +41,8 @@ RELEVANCE = tuple(
 )
 LABEL = (*(name for name in LABEL_COLUMNS if name not in SCORE), *RELEVANCE)
 
+#: A whole number as pandas writes it beside missing values.
+_WHOLE = re.compile(r"^(-?[0-9]+)\.0+$")
 #: SNLI's label of pairs on which its annotators did not agree.
 NO_LABEL = "-"
 
@@ -192,9 +195,7 @@ def _written(fields: Mapping[str, Any], column: str) -> str:
     value = fields.get(column)
     if isinstance(value, bool):
         return str(value).lower()
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    return "" if value is None else str(value).strip()
+    return "" if value is None else _WHOLE.sub(r"\1", str(value).strip())
 
 
 def _decided(rows: list[Row], column: str, name: str, notify: Notify) -> list[Row]:

@@ -91,6 +91,12 @@ class TestColumns:
         found = load("query,passage,grade\na,b,2\nc,d,0\ne,f,1\ng,h,-1\n", (Kind.POSITIVE,))
         assert found.texts == (["a", "e"], ["b", "f"])
 
+    @pytest.mark.parametrize("name", ["relevance", "is_duplicate"])
+    def test_whole_numbers_as_pandas_writes_them_beside_missing_values(self, load, name):
+        content = f"query,passage,{name}\na,b,1.0\nc,d,0.0\ne,f,\n"
+        assert load(content, (Kind.POSITIVE,)).texts == (["a"], ["b"])
+        assert load(content, (Kind.LABELLED,)).labels == ("0", "1")
+
     def test_of_two_labels_the_one_that_is_negated_is_positive(self, load):
         content = "left,right,label\na,b,equivalent\nc,d,not_equivalent\ne,f,-\n"
         assert load(content, (Kind.POSITIVE,)).texts == (["a"], ["b"])
