@@ -37,22 +37,27 @@ def frame_documents(
     The index of the frame is not read; `frame.reset_index()` turns it into columns. Columns may be
     labelled by integers.
     """
-    if isinstance(text_columns, (str, int)):
-        text_columns = [text_columns]
-    texts = [_name(label) for label in check_items("text_columns", text_columns, "columns")]
-    wanted = Roles.wanted(texts, _name(title_column), _name(id_column))
+    wanted = Roles.wanted(_names(text_columns), _name(title_column), _name(id_column))
     table = _table(frame)
     return DocumentReader(lambda skip: table_documents(table, wanted, skip, notify), on_bad_row)
 
 
-def frame_text_columns(frame: pandas.DataFrame, wanted: Sequence[str] = ()) -> tuple[str, ...]:
+def frame_text_columns(
+    frame: pandas.DataFrame, wanted: str | int | Sequence[str | int] = ()
+) -> tuple[str, ...]:
     """The names of a DataFrame's text columns: those wanted, or a guess.
 
     Raises:
         CorpusError: the frame has no rows, a column does not exist, two columns have the same name,
             or the text column cannot be guessed.
     """
-    return resolve(_table(frame), Roles.wanted(wanted, None, None)).text
+    return resolve(_table(frame), Roles.wanted(_names(wanted), None, None)).text
+
+
+def _names(labels: str | int | Sequence[str | int]) -> list[Any]:
+    """The names of one column or several; see `_name`."""
+    listed = [labels] if isinstance(labels, (str, int)) else labels
+    return [_name(label) for label in check_items("text_columns", listed, "columns")]
 
 
 def _name(label: Any) -> Any:

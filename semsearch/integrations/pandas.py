@@ -44,12 +44,14 @@ class _Indexed:
     """A copy of an encoded frame, its options, and the temporary index."""
 
     frame: pandas.DataFrame
-    columns: list[str]
+    columns: list[str | int]
     encoder: str | Encoder
     index: Index
     opened: ExitStack
 
-    def is_of(self, frame: pandas.DataFrame, columns: list[str], encoder: str | Encoder) -> bool:
+    def is_of(
+        self, frame: pandas.DataFrame, columns: list[str | int], encoder: str | Encoder
+    ) -> bool:
         """Whether the frame, its columns and the encoder are unchanged."""
         return (self.columns, self.encoder) == (columns, encoder) and self.frame.equals(frame)
 
@@ -76,7 +78,7 @@ class SemsearchAccessor:
         query: Query,
         k: int = 10,
         *,
-        text_columns: str | Sequence[str] = (),
+        text_columns: str | int | Sequence[str | int] = (),
         encoder: str | Encoder = DEFAULT_ENCODER,
         **options: Unpack[SearchOptions],
     ) -> pandas.DataFrame:
@@ -101,7 +103,7 @@ class SemsearchAccessor:
             ArgumentError: the query is empty, or `k` is below 1.
             FilterError: the filter is invalid.
         """
-        columns = [text_columns] if isinstance(text_columns, str) else list(text_columns)
+        columns = [text_columns] if isinstance(text_columns, (str, int)) else list(text_columns)
         where = options.get("where")
         if isinstance(where, str):
             options["where"] = str(_of_columns(parse(where)))
@@ -114,7 +116,7 @@ class SemsearchAccessor:
         rows.insert(0, "score", [hit.score for hit in hits])
         return rows
 
-    def _index(self, columns: list[str], encoder: str | Encoder) -> Index:
+    def _index(self, columns: list[str | int], encoder: str | Encoder) -> Index:
         frame = self._frame
         known = _INDEXED.get(id(frame))
         if known and known.is_of(frame, columns, encoder):
@@ -131,7 +133,7 @@ class SemsearchAccessor:
         return index
 
 
-def _fill(index: Index, frame: pandas.DataFrame, columns: list[str]) -> None:
+def _fill(index: Index, frame: pandas.DataFrame, columns: list[str | int]) -> None:
     """Add the rows of a frame, with their positions as ids."""
     skipped: list[BadRowError] = []
     texts = frame_text_columns(frame, columns)  # errors do not list the temporary columns

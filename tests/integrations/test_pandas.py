@@ -73,8 +73,9 @@ def test_filters_and_options():
     found = frame.semsearch.search("hen", encoder="hashing", mode="bm25", where="legs = 2")
     assert found.index.tolist() == ["z"]
     assert len(frame.semsearch.search("hen", encoder="hashing", min_score=2)) == 0
-    other = frame.semsearch.search("b", encoder="hashing", text_columns="5", k=1)
-    assert other.index.tolist() == ["x"]
+    for columns in ("5", 5, [5]):
+        other = frame.semsearch.search("b", encoder="hashing", text_columns=columns, k=1)
+        assert other.index.tolist() == ["x"]
 
 
 def test_filters_apply_to_the_frames_own_id():
