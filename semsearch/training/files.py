@@ -43,6 +43,7 @@ LABEL = (*(name for name in LABEL_COLUMNS if name not in SCORE), *RELEVANCE)
 
 #: A whole number as pandas writes it beside missing values.
 _WHOLE = re.compile(r"^(-?[0-9]+)\.0+$")
+_FRACTION = re.compile(r"-?[0-9]*\.[0-9]+")
 #: SNLI's label of pairs on which its annotators did not agree.
 NO_LABEL = "-"
 
@@ -81,7 +82,8 @@ def read_examples(
         CorpusError: the file cannot be read.
         ColumnNotFoundError: the file has no columns of a wanted kind.
         ExamplesError: no label means a positive pair.
-        BadRowError: a row has no text, or its score is not a number on the scale.
+        BadRowError: a row has no text, its score is not a number on the scale, or its label is a
+            fraction.
     """
     with open_table(path) as table:
         columns = _columns(table.columns)
@@ -202,6 +204,10 @@ def _decided(rows: list[Row], column: str, name: str, notify: Notify) -> list[Ro
     kept = [row for row in rows if _label(row, column) != NO_LABEL]
     if len(kept) < len(rows):
         notify(f"{name}: {len(rows) - len(kept):,} pairs without a label are left out")
+    for row in kept:
+        if _FRACTION.fullmatch(label := _label(row, column)):
+            reason = f"{label} in column '{column}' is a score, not a label; rename it to 'score'"
+            raise BadRowError(row.source, reason)
     return kept
 
 

@@ -121,6 +121,8 @@ class TestColumns:
             ("left,right,score\na,b,1\nc,d,x\n", ALL, "d.csv:3: no number in column 'score'"),
             ("left,right,score\na,b,1\nc,d,nan\n", ALL, "d.csv:3: no number in column 'score'"),
             ("left,right,score\na,b,1\nc,d\n", ALL, "d.csv:3: 2 cells"),
+            ("query,passage,relevance\na,b,1\nc,d,0.87\n", ALL, "d.csv:3: 0.87 in column 'rel"),
+            ("left,right,label\na,b,3.8\n", ALL, "is a score, not a label; rename it to 'score'"),
             ("", ALL, "d.csv is empty"),
             ("left,right,score\n", ALL, "header but no rows"),
         ],
