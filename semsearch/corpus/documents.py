@@ -44,7 +44,7 @@ class SkippedRows:
 
     Args:
         ids: the ids of skipped documents.
-        files: skipped files that hold several documents.
+        files: skipped and left-out files, which may hold several documents.
         unidentified: the number of other skipped rows.
     """
 
@@ -93,8 +93,8 @@ class DocumentReader(Iterator[Document]):
     ) -> None:
         self.elsewhere = elsewhere or Elsewhere()
         self.taken = 0  #: the number of documents iterated over
-        self.skipped = skipped = SkippedRows()
         self.files = found = files or FolderFiles()
+        self.skipped = skipped = SkippedRows(files=found.left_out)
 
         def skip(error: BadRowError) -> None:
             on_bad_row(error)

@@ -63,12 +63,15 @@ class FolderFiles:
         read: the files that were read completely.
         unchanged: the files that were skipped as unchanged, with their current states.
         met: the first file with each name; another folder may contain the same name.
+        left_out: the files that could be read with other options or packages; their documents stay
+            in an index.
     """
 
     known: Known | None = None
     read: dict[str, FileState] = field(default_factory=dict)
     unchanged: dict[str, FileState] = field(default_factory=dict)
     met: dict[str, Path] = field(default_factory=dict)
+    left_out: set[str] = field(default_factory=set)
     _found: dict[str, FileState | None] = field(default_factory=dict)
     _is_complete: bool = True
 

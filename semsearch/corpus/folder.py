@@ -75,6 +75,10 @@ class Folder:
         """The files that are read."""
         return (path for path, reason in self._entries() if not reason)
 
+    def without_extra(self) -> Iterator[Path]:
+        """The files that are left out because the extra ``files`` is not installed."""
+        return (path for path, reason in self._entries() if reason == _EXTRA)
+
     def remark(self, files: FolderFiles) -> str:
         """What is read, what is unchanged, and what is left out and why."""
         formats: Counter[str] = Counter()
@@ -171,6 +175,7 @@ def folder_tables(
             f"{folder.path} has no tables; documents only have the columns {listed}"
         )
     notify(f"{folder.path}: {remark}")
+    files.left_out.update(map(folder.name_of, folder.without_extra()))
     left_out: list[tuple[str, str]] = []
     for path in folder.files():
         name = folder.name_of(path)
@@ -183,6 +188,7 @@ def folder_tables(
             yield from _file_tables(path, name, reading_files, wanted, progress, files)
         except _UnclearError as error:
             left_out.append((name, str(error)))
+            files.left_out.add(name)
         except CorpusError as error:
             yield _document(str(path), BadFileError("", str(error), name))
     _report(left_out, notify)

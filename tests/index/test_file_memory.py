@@ -193,6 +193,22 @@ class TestIndexTakesPrecedence:
             "b/page.html#section=2",
         ]
 
+    def test_documents_of_a_table_with_an_unclear_text_column_stay(self, index):
+        write("d.csv", "name,age\nx,7\ny,8\n")
+        assert counts(sync(index, text_columns="name")[0]) == (6, 0, 0, 0)
+        assert counts(sync(index)[0]) == (0, 0, 4, 0)
+        write("d.csv", "name,age\nx,7\n")
+        assert counts(sync(index, text_columns="name")[0]) == (0, 0, 5, 1)
+        Path("docs/d.csv").unlink()
+        assert counts(sync(index)[0]) == (0, 0, 4, 1)
+
+    def test_documents_of_a_file_that_needs_an_extra_stay(self, index, monkeypatch):
+        sync(index)
+        with monkeypatch.context() as patch:
+            patch.setattr("semsearch.corpus.converters.find_spec", lambda name: None)
+            assert counts(sync(index)[0]) == (0, 0, 2, 0)
+        assert counts(sync(index, exclude=["*.html"])[0]) == (0, 0, 2, 2)
+
 
 class TestFileMemory:
     FILE = Path("index/files.sqlite")
