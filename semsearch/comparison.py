@@ -16,7 +16,7 @@ import numpy
 from semsearch.arguments import check_texts, check_whole_number, shown
 from semsearch.encoders import CROSS_ENCODER_PREFIX
 from semsearch.encoders.specs import Precision
-from semsearch.errors import ArgumentError, CombinationError
+from semsearch.errors import ArgumentError, CombinationError, quoted
 from semsearch.evaluation import CosineScorer, load_pair_scorer
 from semsearch.evaluation.rankers import System
 from semsearch.index import Index
@@ -119,7 +119,7 @@ def compare_neighbours(
         if len(known) < 2:
             raise CombinationError(
                 f"{index.path} has only one system, its space '{known[0]}'; add another: "
-                f"semsearch index --add-space ENCODER --index {index.path}"
+                f"semsearch index --add-space ENCODER --index {quoted(str(index.path))}"
             )
         if len(set(systems)) < max(2, len(systems)):
             raise CombinationError("a comparison needs two or more different systems; name them")

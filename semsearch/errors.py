@@ -458,3 +458,9 @@ def with_code(error: SemsearchError) -> str:
 def first_line(error: BaseException) -> str:
     """The first line of a library's message or, if it is empty, the name of the error's class."""
     return str(error).strip().partition("\n")[0].rstrip(".") or type(error).__name__
+
+
+def quoted(text: str) -> str:
+    """An argument of a command in a message: in double quotes if necessary, for any shell."""
+    plain = text and not set(text) & set(" \t\n\"'$`\\&|;<>()*?[]#~!")
+    return text if plain else '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'

@@ -11,7 +11,7 @@ import pytest
 
 from scripts.dev.examples import ERRORS, blocks
 from semsearch import errors
-from semsearch.errors import BadRowError, DuplicateIdError, SemsearchError, with_code
+from semsearch.errors import BadRowError, DuplicateIdError, SemsearchError, quoted, with_code
 from semsearch.explanations import codes, page, summary
 
 PACKAGE = Path(errors.__file__).parent
@@ -103,3 +103,11 @@ def test_add_remedy():
 def test_errors_reach_other_processes(error):
     copy = pickle.loads(pickle.dumps(error))  # noqa: S301 - our own
     assert (type(copy), str(copy), vars(copy)) == (type(error), str(error), vars(error))
+
+
+@pytest.mark.parametrize(
+    ("text", "typed"),
+    [("word", "word"), ("two words", '"two words"'), ('a "b"', '"a \\"b\\""'), ("", '""')],
+)
+def test_quoting(text, typed):
+    assert quoted(text) == typed

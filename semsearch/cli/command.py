@@ -18,6 +18,7 @@ from semsearch.errors import (
     BadRowError,
     IndexBusyError,
     SemsearchError,
+    quoted,
     with_code,
 )
 from semsearch.version import __version__
@@ -148,12 +149,6 @@ class Group(Documented, click.Group):
 def documentation(page: str) -> str:
     """The address of a page of the documentation, such as ``how-to/csv.md``."""
     return f"docs/{page}"
-
-
-def quoted(text: str) -> str:
-    """An argument in double quotes if necessary, for any shell."""
-    plain = text and not set(text) & set(" \t\n\"'$`\\&|;<>()*?[]#~!")
-    return text if plain else '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
 
 
 def _with_other_dashes(

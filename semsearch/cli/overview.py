@@ -9,7 +9,7 @@ import click
 
 from semsearch.cli.options import INDEXES, indexes_here
 from semsearch.cli.render import visible
-from semsearch.errors import SemsearchError
+from semsearch.errors import SemsearchError, quoted
 from semsearch.texts import quantity
 
 
@@ -26,7 +26,7 @@ def show_overview() -> None:
         return
     _show_columns(*((name, _documents(place)) for name, place in places.items()), indent="")
     is_known = len(places) == 1 or "SEMSEARCH_INDEX" in os.environ
-    named = "" if is_known else f" --index {next(iter(places))}"
+    named = "" if is_known else f" --index {quoted(next(iter(places)))}"
     click.echo()
     _show_columns(
         (f'semsearch query "…"{named}', "search"),

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING
 import click
 
 from semsearch.addresses import resolved
-from semsearch.cli.command import Command, quoted
+from semsearch.cli.command import Command
 from semsearch.cli.options import Duration, all_indexes, indexes_option, refuse_others
 from semsearch.cli.render import visible
 from semsearch.cli.service_client import ask, program, runtime_folder, sockets
-from semsearch.errors import MissingExtraError, ServeError
+from semsearch.errors import MissingExtraError, ServeError, quoted
 
 if TYPE_CHECKING:
     from semsearch.cli.local_socket import LocalSocket

@@ -25,6 +25,7 @@ from semsearch.errors import (
     CorpusError,
     EmptyCorpusError,
     UnknownFormatError,
+    quoted,
 )
 from semsearch.texts import quantity
 
@@ -254,7 +255,7 @@ def _rows_of_table(source: Source, name: str, reading_files: Reading, wanted: Ro
         BadRowError: the file is damaged.
         _UnclearError: the file is left out.
     """
-    command = f"semsearch index {source.name} --text-column COLUMN"
+    command = f"semsearch index {quoted(source.name)} --text-column COLUMN"
     try:
         table = read(source, reading_files._replace(format=None))
     except BadRowError:

@@ -28,6 +28,7 @@ from semsearch.errors import (
     IndexNotFoundError,
     SpaceError,
     SpaceNotFoundError,
+    quoted,
     refuse,
 )
 from semsearch.protocols import Encoder
@@ -431,7 +432,7 @@ class Index:
         if not space.complete:
             raise SpaceError(
                 f"space '{space.name}' still lacks vectors; finish it with: "
-                f"semsearch index --add-space {space.spec} --index {self.path}"
+                f"semsearch index --add-space {quoted(space.spec)} --index {quoted(str(self.path))}"
             )
         return space
 
@@ -632,7 +633,8 @@ class Index:
                 names = ", ".join(space.name for space in spaces)
                 raise SpaceNotFoundError(
                     f"{self.path} has no space of encoder '{encoder.spec}' (spaces: {names}); add "
-                    f"one with: semsearch index --add-space {encoder.spec} --index {self.path}"
+                    f"one with: semsearch index --add-space {quoted(encoder.spec)} "
+                    f"--index {quoted(str(self.path))}"
                 )
 
     def _check_precision(self, encoders: Iterable[Encoder], precision: str | None) -> None:

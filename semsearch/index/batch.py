@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy
 
 from semsearch.corpus.chunking import chunk_spans
-from semsearch.errors import BadRowError, NoVectorError
+from semsearch.errors import BadRowError, NoVectorError, quoted
 from semsearch.index.plan import (
     BATCH_CHARACTERS,
     BATCH_DOCUMENTS,
@@ -370,5 +370,6 @@ def _no_vectors(space: Space, count: int, documents: list[str]) -> str:
         f"encoder '{space.spec}' returns no unit vector (NaN, zero or not normalised) for "
         f"{quantity(count, 'passage')}, of "
         f"{', '.join(documents[:SHOWN])}{' …' if len(documents) > SHOWN else ''}; delete them "
-        f"with: semsearch delete {documents[0]}, then run: semsearch index --add-space {space.spec}"
+        f"with: semsearch delete {quoted(documents[0])}, then run: "
+        f"semsearch index --add-space {quoted(space.spec)}"
     )

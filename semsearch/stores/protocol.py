@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from semsearch.arguments import shown
 from semsearch.encoders.specs import Precision, described_precision, unpinned
-from semsearch.errors import ArgumentError, SpaceError, SpaceNotFoundError
+from semsearch.errors import ArgumentError, SpaceError, SpaceNotFoundError, quoted
 from semsearch.protocols import Encoder, Matrix
 from semsearch.records import STORED_TYPES, Chunk, Document, Metadata
 
@@ -91,7 +91,8 @@ class Space(NamedTuple):
                 "or by a version of semsearch that checked fewer of its files (fingerprint "
                 f"{self.fingerprint[:12]} then, {encoder.fingerprint[:12]} now); restore the "
                 "original model, or encode the passages again: semsearch index --add-space "
-                f"{encoder.spec} --index {index}, then --drop-space {self.name}"
+                f"{quoted(encoder.spec)} --index {quoted(str(index))}, "
+                f"then --drop-space {self.name}"
             )
 
     def check_dtype(self, dtype: str | None) -> None:
@@ -169,7 +170,7 @@ def check_searchable(space: Space, spaces: Sequence[Space]) -> None:
             if not found.complete:
                 raise SpaceError(
                     f"space '{space.name}' lacks vectors of some passages; complete it with: "
-                    f"semsearch index --add-space {space.spec}"
+                    f"semsearch index --add-space {quoted(space.spec)}"
                 )
             return
     raise SpaceNotFoundError(f"space '{space.name}' was dropped from the index; open another one")

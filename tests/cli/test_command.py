@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from scripts.dev.examples import ROOT
 from semsearch import Index
 from semsearch.cli import COMMANDS, main
-from semsearch.cli.command import Command, quoted
+from semsearch.cli.command import Command
 
 
 def error_of(*arguments):
@@ -167,14 +167,6 @@ def test_a_file_without_its_command(tmp_path, monkeypatch):
     (tmp_path / "my corpus.csv").write_text("text\na\n")
     (tmp_path / "corpus.csv").write_text("text\na\n")
     assert error_of("corpus.csv").endswith("To index a file: semsearch index corpus.csv")
-
-
-@pytest.mark.parametrize(
-    ("text", "typed"),
-    [("word", "word"), ("two words", '"two words"'), ('a "b"', '"a \\"b\\""'), ("", '""')],
-)
-def test_quoting(text, typed):
-    assert quoted(text) == typed
 
 
 @pytest.mark.parametrize("command", ["index", "pairs", "train adapt"])

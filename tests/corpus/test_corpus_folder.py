@@ -10,7 +10,7 @@ import pandas
 import pytest
 
 from semsearch.corpus import Corpus
-from semsearch.errors import ArgumentError, BadRowError, CorpusError
+from semsearch.errors import ArgumentError, BadRowError, CorpusError, quoted
 from semsearch.records import Document
 
 
@@ -207,6 +207,12 @@ class TestTables:
             *(f"b.csv#row={n}" for n in range(2, 7)),
             "z.txt",
         ]
+
+    def test_the_command_for_an_ambiguous_table_is_quoted(self, write):
+        write("my docs/a.csv", "name,age\nx,7\n")
+        write("my docs/z.txt", "Read.")
+        command = f"semsearch index {quoted(str(Path('my docs/a.csv')))} --text-column COLUMN"
+        assert command in read("my docs")[1][1]
 
     def test_several_records_of_one_field_are_no_settings(self, write):
         write("docs/quotes.json", '[{"quote": "Know thyself."}, {"quote": "Nothing in excess."}]')

@@ -15,7 +15,7 @@ from safetensors.numpy import load_file, save_file
 from semsearch import Document, Index, Retriever
 from semsearch.encoders import load_encoder
 from semsearch.encoders.model_folder import find_model
-from semsearch.errors import EncoderError, ModelNotFoundError, SpaceError
+from semsearch.errors import EncoderError, ModelNotFoundError, SpaceError, quoted
 
 pytestmark = pytest.mark.slow
 
@@ -157,7 +157,7 @@ def test_an_index_whose_model_moved_says_what_to_do(plain_bert, tmp_path):
 
 def test_an_index_with_an_outdated_fingerprint_says_what_to_do(plain_bert, tmp_path):
     folder = write_model("numbered transformer", plain_bert, tmp_path / "model")
-    path = tmp_path / "index"
+    path = tmp_path / "my index"
     with Index.create(path, [str(folder)]) as index:
         index.add([Document("1", "a b c"), Document("2", "d e f")])
         with index._store.database.write() as connection:
@@ -166,7 +166,8 @@ def test_an_index_with_an_outdated_fingerprint_says_what_to_do(plain_bert, tmp_p
         retriever.search("a b")
     message = str(raised.value)
     assert "\n" not in message
-    assert f"semsearch index --add-space {folder} --index {path}" in message
+    named = f"--add-space {quoted(str(folder))} --index {quoted(str(path))}"
+    assert f"semsearch index {named}" in message
     with Index.open(path) as index, index.writer() as writer:
         space = writer.add_space(load_encoder(str(folder)))
         writer.drop_space("model")

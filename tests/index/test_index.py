@@ -20,6 +20,7 @@ from semsearch.errors import (
     IndexFormatError,
     IndexNotFoundError,
     SpaceError,
+    quoted,
 )
 
 PETS = [
@@ -257,8 +258,12 @@ class TestDeleting:
 
 class TestOpening:
     def test_no_index(self, tmp_path):
-        with pytest.raises(IndexNotFoundError, match="no index at"):
-            Index.open(tmp_path / "nothing")
+        path = tmp_path / "no index"
+        with pytest.raises(IndexNotFoundError) as raised:
+            Index.open(path)
+        assert str(raised.value) == (
+            f"no index at {path}; make one with: semsearch index CORPUS --index {quoted(str(path))}"
+        )
 
     def test_an_empty_directory(self, tmp_path):
         with pytest.raises(IndexNotFoundError):

@@ -26,6 +26,7 @@ from semsearch.errors import (
     IndexNotFoundError,
     IndexStoreError,
     IndexVersionError,
+    quoted,
 )
 from semsearch.stores.local.schema import (
     APPLICATION_ID,
@@ -378,7 +379,7 @@ class Database:
                 raise DamagedIndexError(
                     f"{self.directory} was copied while the index was open, and the copy may be "
                     f"inconsistent; copy it again after closing the index, or check this copy "
-                    f"with: semsearch verify --index {self.directory}"
+                    f"with: semsearch verify --index {quoted(str(self.directory))}"
                 )
             time.sleep(0.02)
 
@@ -414,7 +415,8 @@ class Database:
         if version < FORMAT_VERSION and not may_migrate:
             raise IndexVersionError(
                 f"{self.directory} has index format {version}, which a dry run does not migrate; "
-                f"migrate it to {FORMAT_VERSION} first: semsearch info --index {self.directory}"
+                f"migrate it to {FORMAT_VERSION} first: "
+                f"semsearch info --index {quoted(str(self.directory))}"
             )
         if version < FORMAT_VERSION:
             self._migrate(version)
@@ -509,7 +511,8 @@ def _not_found(directory: Path) -> IndexStoreError:
             "tables; choose another directory"
         )
     return IndexNotFoundError(
-        f"no index at {directory}; make one with: semsearch index CORPUS --index {directory}"
+        f"no index at {directory}; make one with: "
+        f"semsearch index CORPUS --index {quoted(str(directory))}"
     )
 
 
@@ -538,7 +541,7 @@ def _our_error(file: Path, error: BaseException | None) -> IndexStoreError:
     if code == sqlite3.SQLITE_READONLY_ROLLBACK:
         return IndexStoreError(
             f"a write to {file.parent} was interrupted, and undoing it needs write permission; "
-            f"with that, run: semsearch info --index {file.parent}"
+            f"with that, run: semsearch info --index {quoted(str(file.parent))}"
         )
     if "locked" in message:
         return IndexBusyError(f"{file} is locked by another process")
