@@ -22,7 +22,7 @@ corpus_options = together(
         "text_columns",
         metavar="C",
         multiple=True,
-        help="The column to search, by name or (CSV, TSV) position; several are joined.",
+        help="The column to search, by name or (CSV, TSV, XLSX) position; several are joined.",
     ),
     click.option(
         "--header/--no-header",

@@ -74,15 +74,17 @@ def read_workbook(
         raise UnknownFormatError(f"{source.name}: no sheet {sheet!r} (sheets: {_listed(sheets)})")
     title = next(iter(sheets)) if sheet is None else sheet
     others = [other for other in sheets if other != title]
-    remark = f"sheet '{shortened(title)}'"
-    if others:
-        remark += f" (others: {_listed(others)})"
-    return _table(source, sheets[title], remark, header, wanted)
+    return _table(source, sheets[title], others, header, wanted)
 
 
 def _table(
-    source: Source, sheet: Any, remark: str, header: bool | None, wanted: Collection[str]
+    source: Source, sheet: Any, others: list[str], header: bool | None, wanted: Collection[str]
 ) -> Table:
+    remark = f"sheet '{shortened(sheet.title)}'"
+    advice = ""
+    if others:
+        remark += f" (others: {_listed(others)})"
+        advice = "; read another one with --sheet"
     name = f"{source.name}, sheet '{shortened(sheet.title)}'"
     records = _filled(sheet, name)
     head: list[_NumberedCells] = []
@@ -94,7 +96,7 @@ def _table(
             break
         head.append(record)
     if not head:
-        raise EmptyCorpusError(f"{source.name} has no rows: {remark}")
+        raise EmptyCorpusError(f"{source.name} has no rows: {remark}{advice}")
     width = max(len(cells) for _, cells in head)
     above = 0  # rows above the table, such as a heading
     while width > 1 and len(head) > 1 and sum(cell is not None for cell in head[0][1]) == 1:
@@ -115,9 +117,9 @@ def _table(
     rows = _rows(chain(head, records), columns, name)
     sample = list(islice(rows, LOOK_AHEAD_ROWS))
     if not sample:
-        name = f"{source.name}, {remark}"  # it may be the wrong sheet
-        is_header = any(column.lower() in USUAL_NAMES for column in columns)
-        advice = "" if is_header else "; if its first row is data, add --no-header"
+        name = f"{source.name}, {remark}"
+        if not any(column.lower() in USUAL_NAMES for column in columns):
+            advice += "; if its first row is data, add --no-header"
         raise EmptyCorpusError(f"{name} has a header but no rows{advice}")
     return Table(
         source.name,

@@ -68,10 +68,16 @@ def test_a_workbook(write_book, name):
 def test_a_sheet_by_name(write_book):
     write_book({"Empty": [], "Films": ROWS})
     assert list(Corpus("films.xlsx", sheet="Films")) == DOCUMENTS
-    with pytest.raises(CorpusError, match=r"^films\.xlsx has no rows: sheet 'Empty' \(others: 'F"):
+    other = r"\(others: 'Films'\)"
+    advice = "; read another one with --sheet"
+    with pytest.raises(
+        CorpusError, match=rf"^films\.xlsx has no rows: sheet 'Empty' {other}{advice}$"
+    ):
         list(Corpus("films.xlsx"))
     write_book({"Cover": [["Export"]], "Films": ROWS})
-    with pytest.raises(CorpusError, match=r"sheet 'Cover' \(others: 'Films'\) has a header but no"):
+    with pytest.raises(
+        CorpusError, match=f"sheet 'Cover' {other} has a header but no rows{advice}; if"
+    ):
         list(Corpus("films.xlsx"))
     with pytest.raises(CorpusError, match=r"no sheet 'films' \(sheets: 'Cover', 'Films'\)$"):
         list(Corpus("films.xlsx", sheet="films"))
