@@ -164,7 +164,7 @@ def _records(reader: RecordReader, name: str, first_line: int = 1) -> Iterator[R
             reason = f"its quotes do not match ({error}, line {line})"
             yield BadRowError(source, reason)
             continue
-        if cells:  # a blank line has none
+        if any(cells):  # unlike blank lines, and the empty rows of spreadsheets
             yield source, cells
 
 

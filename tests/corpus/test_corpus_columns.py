@@ -84,7 +84,7 @@ def test_explicit_columns(one_row):
 
 
 def test_several_text_columns_are_joined(write):
-    write("corpus.csv", "title,body,notes\nT,B,N\n,B,\n,,\n")
+    write("corpus.csv", "title,body,notes,n\nT,B,N,\n,B,,\n,,,1\n")
     bad: list[BadRowError] = []
     corpus = Corpus("corpus.csv", text_columns=["title", "body", "notes"], on_bad_row=bad.append)
     first, second = corpus

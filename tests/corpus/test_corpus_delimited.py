@@ -25,6 +25,11 @@ def test_csv(write):
     assert second.source == "films.csv:4"
 
 
+def test_rows_without_a_value_are_skipped_as_in_workbooks(write):
+    write("export.csv", "id;text;year\na;One.;1\n;;\n\nb;Two.;2\n;;\n;;\n")
+    assert [document.id for document in Corpus("export.csv")] == ["a", "b"]
+
+
 @pytest.mark.parametrize("delimiter", [",", ";", "\t", "|"])
 def test_delimiter_is_detected(write, delimiter):
     rows = [["id", "text"], ["a", "one, two; three | four\tfive"], ["b", "plain"]]
