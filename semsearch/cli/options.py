@@ -12,7 +12,13 @@ import click
 from click.core import ParameterSource
 
 from semsearch.addresses import place
-from semsearch.errors import ArgumentError, CombinationError, IndexNotFoundError, SemsearchError
+from semsearch.errors import (
+    ArgumentError,
+    CombinationError,
+    IndexNotFoundError,
+    SemsearchError,
+    quoted,
+)
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
@@ -39,11 +45,17 @@ def existing_index(directory: Path | None, here: Path = Path()) -> Path:
         here: the working directory.
 
     Raises:
-        IndexNotFoundError: none is given, and there is none or more than one.
+        IndexNotFoundError: none is given, and there is none or more than one; or the one given
+            does not exist, but another under indexes/ has its name.
     """
-    if directory is not None:
-        return directory
     found = indexes_here(here)
+    if directory is not None:
+        if here / INDEXES / directory in found and not (here / directory).exists():
+            raise IndexNotFoundError(
+                f"no index at {directory}; for the one under {INDEXES}/: "
+                f"--index {quoted(str(INDEXES / directory))}"
+            )
+        return directory
     if len(found) == 1:
         return found[0]
     if not found:

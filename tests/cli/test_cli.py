@@ -29,6 +29,11 @@ class TestDefaultIndex:
         monkeypatch.setenv("SEMSEARCH_INDEX", "elsewhere")
         assert "no index at elsewhere" in error_of(indexed("query", "x", code=1))
 
+    def test_the_name_alone(self, indexed):
+        message = error_of(indexed("query", "x", "--index", "corpus", code=1))
+        expected = "no index at corpus; for the one under indexes/: --index indexes/corpus"
+        assert expected in message
+
 
 class TestInfo:
     def test_json(self, indexed):
