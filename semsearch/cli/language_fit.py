@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import shlex
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -14,6 +13,7 @@ from semsearch.cli.render import visible
 from semsearch.encoders import DEFAULT_ENCODER
 from semsearch.encoders.specs import parse_spec
 from semsearch.encoders.vocabulary_fit import SAMPLE_TEXTS, Fit, tokenizer_of, vocabulary_fit
+from semsearch.errors import quoted
 from semsearch.protocols import CountsWords, Encoder
 
 if TYPE_CHECKING:
@@ -46,7 +46,7 @@ def poor_fit(space: Space, fit: Fit | None) -> str | None:
     if math.isnan(fit.pieces_per_word) or fit.pieces_per_word < 1.5:
         why = "unknown characters"
     spec = str(parse_spec(space.spec)._replace(dimension=None))  # a teacher has all its dimensions
-    teacher = "" if spec == DEFAULT_ENCODER else f" --teacher {shlex.quote(spec)}"
+    teacher = "" if spec == DEFAULT_ENCODER else f" --teacher {quoted(spec)}"
     return (
         f"{space.name} does not read the language of {fit.poor} of {fit.texts} sampled passages "
         f"well ({why}); teach it: semsearch train translate{teacher} --parallel FILE --output DIR"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import time
 from importlib.util import find_spec
 from pathlib import Path
@@ -12,7 +11,7 @@ import click
 from semsearch.cli.command import Command
 from semsearch.cli.options import existing_index, index_option, space_option
 from semsearch.cli.render import visible
-from semsearch.errors import MissingExtraError
+from semsearch.errors import MissingExtraError, quoted
 from semsearch.texts import quantity
 
 
@@ -50,4 +49,4 @@ def command(directory: Path | None, space: str | None, seed: int) -> None:
     passages = quantity(len(found), "passage")
     seconds = time.perf_counter() - started
     click.echo(f"{passages} in {quantity(len(found.names), 'group')}, in {seconds:.0f} s")
-    click.echo(visible(f"view it with: semsearch serve --index {shlex.quote(str(path))}"))
+    click.echo(visible(f"view it with: semsearch serve --index {quoted(str(path))}"))

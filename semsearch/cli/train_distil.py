@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ from semsearch.cli.training_options import (
     corpus_training_options,
     train_on_corpus,
 )
-from semsearch.errors import CombinationError
+from semsearch.errors import CombinationError, quoted
 from semsearch.training import Distillation
 
 
@@ -64,6 +63,6 @@ def command(
         base=spec,
         **choices,
     )
-    systems = f"--system {shlex.quote(spec)} --system {shlex.quote(str(trained.folder))}"
+    systems = f"--system {quoted(spec)} --system {quoted(str(trained.folder))}"
     comparison = f"semsearch eval sts --data stsbenchmark {systems} --report DIR"
     click.echo(visible(f"to compare speed and quality: {comparison}"), err=True)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-import shlex
 from collections.abc import Collection
 from typing import NamedTuple
+
+from semsearch.errors import quoted
 
 # A single quote opens a truncated string.
 _MARK = re.compile(r'"(?:[^"\\\n]|\\.)*+"|[{}\[\]:,"]')
@@ -70,7 +71,7 @@ class Outline(NamedTuple):
 
 
 def _jq(path: str, name: str) -> str:
-    file = shlex.quote(name)
+    file = quoted(name)
     if name.lower().endswith(".gz"):
         return f"gzip -dc {file} | jq -c '{path}'"
     return f"jq -c '{path}' {file}"

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from shlex import quote
 from typing import Any
 
 from semsearch.encoders.model_folder import BUNDLED_HUB_NAME
 from semsearch.encoders.specs import BUNDLED_SPEC, parse_spec
+from semsearch.errors import quoted
 
 #: The loss of cross-encoders with a single output.
 BINARY = "binary cross-entropy"
@@ -49,7 +49,7 @@ def model_card(name: str, description: str, record: Mapping[str, Any]) -> str:
     """
     library, task, command, code = _OTHERS.get(record["trained"], _BI_ENCODER)
     labels = record["stages"][-1]["data"]["labels"]
-    command = command.format(path=quote(f"./{name}"))
+    command = command.format(path=quoted(f"./{name}"))
     code = code.format(path=json.dumps(f"./{name}", ensure_ascii=False))
     if task == "text-ranking" and len(labels) > 2:
         task = "text-classification"

@@ -19,5 +19,5 @@ def test_a_space_is_mapped_and_the_next_command_named(tmp_path, monkeypatch):
         index.add([Document("a", "a red bird sings"), Document("b", "a blue fish swims")])
         result = CliRunner().invoke(main, ["map", "--index", "two words", "--space", "hashing-16"])
         assert result.exit_code == 0, result.output
-        assert "semsearch serve --index 'two words'\n" in result.stdout
+        assert 'semsearch serve --index "two words"\n' in result.stdout
         assert open_map(index).space == "hashing-16"
