@@ -55,6 +55,8 @@ and ``semsearch explain CODE`` prints a page about it.
 
 from __future__ import annotations
 
+import os
+
 TYPE_CHECKING = False  # read as typing.TYPE_CHECKING by type checkers; typing imports slowly
 if TYPE_CHECKING:
     from typing import ClassVar
@@ -461,6 +463,13 @@ def first_line(error: BaseException) -> str:
 
 
 def quoted(text: str) -> str:
-    """An argument of a command in a message: in double quotes if necessary, for any shell."""
-    plain = text and not set(text) & set(" \t\n\"'$`\\&|;<>()*?[]#~!")
-    return text if plain else '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    """An argument of a command in a message, in quotes if a shell needs them."""
+    if text and not set(text) & set(" \t\n\"'$`\\&|;<>()*?[]#~!"):
+        return text
+    # Double quotes work in any shell, but those of Unix expand some characters inside them.
+    is_safe = os.name == "nt" or not set(text) & set('"$`\\!')
+    if is_safe:
+        return f'"{text}"'
+    import shlex
+
+    return shlex.quote(text)

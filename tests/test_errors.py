@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import inspect
+import os
 import pickle
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -107,7 +109,16 @@ def test_errors_reach_other_processes(error):
 
 @pytest.mark.parametrize(
     ("text", "typed"),
-    [("word", "word"), ("two words", '"two words"'), ('a "b"', '"a \\"b\\""'), ("", '""')],
+    [("word", "word"), ("two words", '"two words"'), ("it's", '"it\'s"'), ("", '""')],
 )
 def test_quoting(text, typed):
     assert quoted(text) == typed
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs a shell of Unix")
+@pytest.mark.parametrize("text", ['a "b"', "$(echo x)", "`echo x`", "a\\ b", "it's $5", "a!b", ""])
+def test_a_shell_reads_a_quoted_argument_as_it_was(text):
+    shell = subprocess.run(
+        ["sh", "-c", f"printf %s {quoted(text)}"], capture_output=True, text=True, check=True
+    )
+    assert shell.stdout == text

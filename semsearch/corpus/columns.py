@@ -155,6 +155,23 @@ def doubts(table: Table, roles: Roles) -> list[str]:
     return lines
 
 
+def distinct(names: Iterable[str]) -> list[str]:
+    """The names of columns, with a number where one is repeated: ``Comment``, ``Comment_2``."""
+    listed = list(names)
+    taken = set(listed)
+    counts: Counter[str] = Counter()
+    found = []
+    for name in listed:
+        counts[name] += 1
+        if counts[name] > 1:
+            name = f"{name}_{counts[name]}"
+            while name in taken:
+                name += "_"
+            taken.add(name)
+        found.append(name)
+    return found
+
+
 def shortened(text: str, characters: int = _NAME_MAX_CHARACTERS) -> str:
     """A text in printable characters, truncated."""
     shown = text if len(text) <= characters else f"{text[:characters]}…"

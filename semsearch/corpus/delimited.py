@@ -11,7 +11,7 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING
 
 from semsearch.corpus.celltypes import cell_type
-from semsearch.corpus.columns import shortened
+from semsearch.corpus.columns import distinct, shortened
 from semsearch.corpus.header import USUAL_NAMES, has_header
 from semsearch.corpus.table import LOOK_AHEAD_ROWS, Row, Table, look_ahead
 from semsearch.csvrecords import Dialect, RecordReader, RecordTooLargeError
@@ -175,7 +175,7 @@ def _header(records: Iterator[Record], name: str) -> Sequence[str]:
     if isinstance(record, BadRowError):
         raise record
     # R and pandas write the row names under an empty header.
-    return [cell.strip() or f"column_{number}" for number, cell in enumerate(record[1], 1)]
+    return distinct(cell.strip() or f"column_{number}" for number, cell in enumerate(record[1], 1))
 
 
 def _beginning(dialect: Dialect, head: Sequence[str]) -> Iterator[list[str]]:

@@ -9,7 +9,7 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 from semsearch.corpus.archives import check_archive
-from semsearch.corpus.columns import shortened
+from semsearch.corpus.columns import distinct, shortened
 from semsearch.corpus.header import MAX_RECORDS, USUAL_NAMES, has_header
 from semsearch.corpus.table import LOOK_AHEAD_ROWS, Row, Table
 from semsearch.errors import (
@@ -110,7 +110,9 @@ def _table(
     if header:
         _, names = head.pop(0)
         names += [None] * (width - len(names))
-        columns = [_as_text(cell) or f"column_{number}" for number, cell in enumerate(names, 1)]
+        columns = distinct(
+            _as_text(cell) or f"column_{number}" for number, cell in enumerate(names, 1)
+        )
     else:
         columns = [f"column {number}" for number in range(1, width + 1)]
         remark += "; no header"

@@ -348,7 +348,7 @@ class TestNestedJson:
         write("a b;c.json", json.dumps({"x'; rm -r $(pwd) '": [{"a": 1}]}, indent=1))
         assert "--records" not in message("a b;c.json")
         write("a b;c.json", json.dumps({"id": 1, "text": "A film."}, indent=1))
-        assert "jq -c '.' 'a b;c.json' >" in message("a b;c.json")
+        assert "jq -c '.' \"a b;c.json\" >" in message("a b;c.json")
 
     @pytest.mark.parametrize(
         "content",

@@ -52,6 +52,12 @@ def rewritten(content, part, change):
     return after.getvalue()
 
 
+def test_repeated_names_of_columns_are_numbered(write_book):
+    write_book({"Issues": [["id", "text", "Label", "Label"], ["a", "One.", "x", "y"]]})
+    (document,) = Corpus("films.xlsx")
+    assert document.metadata == {"Label": "x", "Label_2": "y"}
+
+
 @pytest.mark.parametrize("name", ["films.xlsx", "films.XLSM", "films", "films.xlsx.gz"])
 def test_a_workbook(write_book, name):
     write_book({"Films": ROWS, "Notes": [["x"]]}, name, packed=name.endswith(".gz"))
