@@ -16,9 +16,8 @@ from semsearch.datasets.paircolumns import (
     finite_number,
 )
 from semsearch.datasets.records import LabelledPair, ScoredPair
-from semsearch.datasets.table import Row, plain_name, read_rows
+from semsearch.datasets.table import Row, cells_in, plain_name, read_rows
 from semsearch.errors import DatasetError
-from semsearch.texts import quantity
 
 SCORE_COLUMNS = (
     "score",
@@ -158,17 +157,18 @@ def _pair_rows(
     rows = read_rows(file)
     first = next(rows)
     layout = find_layout(first, names, what, wanted or PairColumns())
+    width: int | None = len(first.cells)
     if layout.header is None:
         rows = chain([first], rows)
-    return layout, _cells(rows, layout)
+        if layout.choice is not Choice.GUESS:
+            width = None  # some lines of STS Benchmark have more columns
+    return layout, _cells(rows, layout, width)
 
 
-def _cells(rows: Iterator[Row], layout: Layout) -> Iterator[tuple[Row, tuple[str, str, str]]]:
+def _cells(
+    rows: Iterator[Row], layout: Layout, width: int | None
+) -> Iterator[tuple[Row, tuple[str, str, str]]]:
     columns = layout.left, layout.right, layout.value
     for row in rows:
-        if len(row.cells) <= max(columns):
-            raise DatasetError(
-                f"{row.place}: {quantity(len(row.cells), 'column')}; expected {max(columns) + 1}"
-            )
-        left, right, value = (row.cells[column] for column in columns)
+        left, right, value = cells_in(row, columns, width)
         yield row, (left, right, value)

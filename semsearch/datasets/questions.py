@@ -11,10 +11,9 @@ from semsearch.datasets.beir import read_texts
 from semsearch.datasets.folder import stem
 from semsearch.datasets.judging import Qrels, check_queries, judge, relevance, retrieval_set
 from semsearch.datasets.records import RetrievalSet
-from semsearch.datasets.table import Row, find_column, read_rows
+from semsearch.datasets.table import Row, cells_in, find_column, read_rows
 from semsearch.datasets.textlines import cells_of, numbered_lines
 from semsearch.errors import ColumnNotFoundError, DatasetError
-from semsearch.texts import quantity
 
 #: A relevance in a file without a header.
 _NUMBER = re.compile(r"-?\d+(\.0*)?")
@@ -105,7 +104,7 @@ def read_judged_table(
     document_ids: dict[str, str] = {}
     qrels: Qrels = {}
     for row in rows:
-        query, passage, grade = _cells(row, columns)
+        query, passage, grade = cells_in(row, columns, len(header.cells))
         if not query.strip():
             raise DatasetError(f"{row.place}: the query is empty")
         query_id = query_ids.setdefault(query, f"q{len(query_ids) + 1}")
@@ -128,7 +127,7 @@ def _queries(file: Path) -> dict[str, str]:
     else:
         columns = _columns(first, QUERY_COLUMNS)
     for row in rows:
-        name, text = (cell.strip() for cell in _cells(row, columns))
+        name, text = (cell.strip() for cell in cells_in(row, columns, len(first.cells)))
         if name in texts:
             raise DatasetError(f"{row.place}: duplicate query {name!r}")
         texts[name] = text
@@ -147,9 +146,11 @@ def _qrels(file: Path) -> Qrels:
                 judge(qrels, cells[0], cells[2], relevance(cells[3], line.place))
         return qrels
     rows = read_rows(file)
-    columns = _columns(next(rows), QREL_COLUMNS)
+    header = next(rows)
+    columns = _columns(header, QREL_COLUMNS)
     for row in rows:
-        query, document, grade = (cell.strip() for cell in _cells(row, columns))
+        cells = cells_in(row, columns, len(header.cells))
+        query, document, grade = (cell.strip() for cell in cells)
         judge(qrels, query, document, relevance(grade, row.place))
     return qrels
 
@@ -177,11 +178,3 @@ def _columns(header: Row, names: Columns) -> list[int]:
     raise ColumnNotFoundError(
         f"{header.place}: missing columns (columns: {present}; expected: {missing})"
     )
-
-
-def _cells(row: Row, columns: Sequence[int]) -> list[str]:
-    if len(row.cells) <= max(columns):
-        raise DatasetError(
-            f"{row.place}: {quantity(len(row.cells), 'column')}; expected {max(columns) + 1}"
-        )
-    return [row.cells[column] for column in columns]

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from semsearch.csvrecords import Dialect, RecordTooLargeError
 from semsearch.datasets.textlines import Line, cells_of, numbered_lines
 from semsearch.errors import DatasetError
+from semsearch.texts import quantity
 
 #: The part of the first line from which the separator is guessed.
 HEAD_CHARACTERS = 100_000
@@ -96,6 +97,26 @@ def csv_rows(lines: Iterable[Line], separator: str) -> Iterator[Row]:
     except csv.Error as error:
         reason = error if isinstance(error, RecordTooLargeError) else f"not a row of CSV: {error}"
         raise DatasetError(f"{start[0]}: {reason}") from None
+
+
+def cells_in(row: Row, columns: Sequence[int], width: int | None) -> list[str]:
+    """The cells of a row in some columns.
+
+    Args:
+        row: the row.
+        columns: their positions.
+        width: the number of columns of the table; None if rows may have more.
+
+    Raises:
+        DatasetError: the row ends before the last of the columns, or has more cells than the table
+            has columns, such as after a comma in a text without quotes.
+    """
+    if len(row.cells) <= max(columns) or (width is not None and len(row.cells) > width):
+        expected = max(columns) + 1 if width is None else width
+        raise DatasetError(
+            f"{row.place}: {quantity(len(row.cells), 'column')}; expected {expected}"
+        )
+    return [row.cells[column] for column in columns]
 
 
 def plain_name(name: str) -> str:

@@ -234,6 +234,8 @@ class TestTables:
             ("first,second,score\na,b,1\n", r"t\.csv:1: no columns .*\(columns: first, second, sc"),
             ("just a line\n", "no columns for two texts and a score"),
             ("a,b,score\nx,y\n", r"t\.csv:2: 2 columns; expected 3"),
+            ("score,a,b\n1,x,y\n2,x,y, z\n", r"t\.csv:3: 4 columns; expected 3"),
+            ("1,x,y\n2,x,y, z\n", r"t\.csv:2: 4 columns; expected 3"),
             ("a,b,score\nx,y,nan\n", r"t\.csv:2: the gold score is not a number"),
             ("a,b,score\nx,y,inf\n", "not a number"),
             ('a,b,score\nx,"y,1\nz,w,2\n', r"t\.csv:2: not a row of CSV"),

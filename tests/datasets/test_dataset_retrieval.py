@@ -493,6 +493,7 @@ class TestJudgedTables:
             ),
             ("query,passage,relevance\n", "no judgement"),
             ("query,passage,relevance\nx,y\n", r"h\.csv:2: 2 columns; expected 3"),
+            ("query,relevance,passage\nx,1,y, z\n", r"h\.csv:2: 4 columns; expected 3"),
             ("query,passage,relevance\nx,y,1\n ,y,1\n", r"h\.csv:3: the query is empty"),
             ("query,passage,relevance\nx,y,good\n", r"h\.csv:2: the relevance is not an integer"),
         ],
