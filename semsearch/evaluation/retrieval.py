@@ -239,13 +239,14 @@ def _measured(retrieval: RetrievalSet, run: Run, wanted: Sequence[Measure]) -> d
     rows = {query: str(row) for row, query in enumerate(retrieval.queries)}
     ids: defaultdict[str, str] = defaultdict(lambda: str(len(ids)))
     # Packages of measures break ties in different ways; here ties keep the order of the run.
+    # Compat gives documents that were not found a score of 0, and Judged needs one that was.
     ranked = {
         rows[query]: {
-            ids[name]: -float(rank)
-            for rank, name in enumerate(sorted(found, key=found.__getitem__, reverse=True))
+            ids[name]: float(len(found) - before)
+            for before, name in enumerate(sorted(found, key=found.__getitem__, reverse=True))
         }
         for query, found in run.items()
-        if query in rows
+        if found and query in rows
     }
     # pytrec_eval crashes at grades below -1, which no measure distinguishes from -1.
     qrels = {
@@ -254,8 +255,10 @@ def _measured(retrieval: RetrievalSet, run: Run, wanted: Sequence[Measure]) -> d
     }
     try:
         for metric in iter_calc(wanted, qrels, ranked):
-            values[str(metric.measure)][int(metric.query_id)] = 100 * metric.value
-    except ValueError as error:
+            # IPrec is NaN for queries without relevant documents, for which other measures are 0.
+            value = 100 * numpy.nan_to_num(metric.value)
+            values[str(metric.measure)][int(metric.query_id)] = value
+    except (ValueError, ZeroDivisionError) as error:
         shown = ", ".join(values)
         raise DatasetError(f"{retrieval.name} cannot be measured by {shown}: {error}") from error
     return values

@@ -151,6 +151,32 @@ def test_a_query_without_judgements_has_a_value_of_0():
     assert evaluation.per_query["known"]["AP"].tolist() == [100, 0, 0]
 
 
+def test_a_query_without_results_has_a_value_of_0():
+    names = ["Judged@10", "Compat(p=0.8)", "IPrec@0.5", "nDCG@10"]
+    retrieval = PETS._replace(qrels=PETS.qrels | {"q3": {"d1": 0}})
+    run = {"q2": {"d2": 1.0}, "q3": {"d3": 1.0}}  # none for q1, none relevant for q3
+    found = evaluate_retrieval(retrieval, [Ranked("known", run)], names).per_query["known"]
+    for values in found.values():
+        assert values.tolist() == [0, 100, 0]
+
+
+def test_compatibility_by_hand():
+    """Clarke, Vtyurina & Smucker 2020: among equal grades, the ideal ranking has those found first.
+
+    So a run that begins with a relevant document agrees with it to the depth of 1.
+    """
+    retrieval = PETS._replace(queries={"q": "cat"}, qrels={"q": {"d1": 1, "d2": 1}})
+    found = evaluate_retrieval(retrieval, [Ranked("known", {"q": {"d2": 5.0}})], ["Compat(p=0.5)"])
+    expected = (1 + 0.5 * 1 / 2) / (1 + 0.5)
+    assert found.per_query["known"]["Compat(p=0.5)"].tolist() == pytest.approx([100 * expected])
+
+
+def test_measures_that_are_undefined_are_named():
+    """ir-measures computes Accuracy only if a document that is not relevant was found."""
+    with pytest.raises(DatasetError, match="pets cannot be measured by Accuracy: float division"):
+        evaluate_retrieval(PETS, [Ranked("known", {"q1": {"d1": 1.0}})], ["Accuracy"])
+
+
 def test_systems_with_the_same_name_are_refused():
     rankers = [Ranked("mine", {}), Ranked("other", {}), Ranked("mine", {"q1": {"d1": 1.0}})]
     with pytest.raises(ArgumentError, match="two systems are named 'mine'"):
