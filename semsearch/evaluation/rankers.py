@@ -246,6 +246,14 @@ class RecordedRanker:
         if not recorded.keys() & retrieval.queries.keys():
             raise DatasetError(f"{self._file} has no query of {retrieval.name}")
         run = {name: recorded.get(name, {}) for name in retrieval.queries}
+        if missing := sum(not found for found in run.values()):
+            logger.warning(
+                "%s has no results for %s of the %s queries of %s; their values are 0",
+                self._file,
+                f"{missing:,}",
+                f"{len(run):,}",
+                retrieval.name,
+            )
         if self._reranker is None:
             return Ranking(run, float("nan"))
         if not retrieval.documents:

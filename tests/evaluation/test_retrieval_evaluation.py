@@ -428,6 +428,20 @@ def test_a_recorded_run_is_a_system(tmp_path):
     assert math.isnan(again.results[0].seconds)
 
 
+def test_queries_missing_from_a_run_are_counted(tmp_path, caplog):
+    """trec_eval leaves them out of its means, unless called with -c."""
+    file = tmp_path / "a.run"
+    file.write_text("".join(f"{query} Q0 d1 1 1.0 x\n" for query in PETS.queries))
+    ranked(RecordedRanker("a", file))
+    assert not caplog.messages
+    file.write_text("q1 Q0 d1 1 1.0 x\n")
+    run = ranked(RecordedRanker("a", file))
+    assert run == {"q1": {"d1": 1.0}, "q2": {}, "q3": {}}
+    assert caplog.messages == [
+        f"{file} has no results for 2 of the 3 queries of pets; their values are 0"
+    ]
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
