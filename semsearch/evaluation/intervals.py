@@ -122,12 +122,15 @@ def _resampled_mean(values: Values) -> Values:
     return distribution
 
 
-def resampled_spearman(scores: Sequence[Values], gold: Values) -> NDArray[numpy.float64]:
+def resampled_spearman(
+    scores: Sequence[Values], gold: Values, rng: numpy.random.Generator | int = SEED
+) -> NDArray[numpy.float64]:
     """Spearman's correlation of each system on the same bootstrap samples of the pairs.
 
     Args:
         scores: the scores of each system, shape (pairs,).
         gold: shape (pairs,).
+        rng: draws the samples.
 
     Returns:
         Shape (systems, RESAMPLES); NaN where the correlation is undefined.
@@ -149,6 +152,6 @@ def resampled_spearman(scores: Sequence[Values], gold: Values) -> NDArray[numpy.
             vectorized=True,
             method="percentile",
             batch=100,
-            rng=SEED,
+            rng=rng,
         )
     return numpy.asarray(found.bootstrap_distribution)

@@ -20,6 +20,7 @@ from semsearch.correlations import Values, pearson, spearman
 from semsearch.datasets import ScoredPair, StsSet
 from semsearch.errors import ArgumentError, ExamplesError
 from semsearch.evaluation.intervals import (
+    SEED,
     Difference,
     Interval,
     bootstrap_difference,
@@ -125,9 +126,10 @@ def _aggregate(
     gold = [numpy.array([pair.gold for pair in part.pairs]) for part in parts]
     found: dict[str, float] = {}
     distributions = []
+    rng = numpy.random.default_rng(SEED)  # one for all parts, whose samples must be independent
     for part, wanted in zip(parts, gold, strict=True):
         rated = [evaluation.scores[system][part.start : part.end] for system in systems]
-        distributions.append(100 * resampled_spearman(rated, wanted))
+        distributions.append(100 * resampled_spearman(rated, wanted, rng))
     resampled = dict(zip(systems, numpy.mean(distributions, axis=0), strict=True))
     for system, scores in evaluation.scores.items():
         rated = [scores[part.start : part.end] for part in parts]

@@ -64,6 +64,25 @@ def test_both_aggregations_equal_scipys():
         assert result.published is None
 
 
+def test_subsets_are_resampled_independently():
+    """The mean of n independent values has a standard deviation smaller by sqrt(n).
+
+    In subsets with the same pairs, samples of the same rows would have the same correlation.
+    """
+    [pairs] = made_set([60]).subsets.values()
+    one, several = (
+        evaluate_sts(
+            StsSet("same", "test", {str(number): pairs for number in range(count)}, 0),
+            [Lengths("lengths")],
+        ).results[-1]
+        for count in (1, 4)
+    )
+    assert several.aggregation is Aggregation.MEAN
+    assert several.spearman.value == pytest.approx(one.spearman.value)
+    widths = [found.spearman.high - found.spearman.low for found in (one, several)]
+    assert widths[1] == pytest.approx(widths[0] / 2, rel=0.15)
+
+
 def test_one_subset_has_one_aggregation():
     evaluation = evaluate_sts(made_set([20]), [Lengths("lengths")])
     assert [result.aggregation for result in evaluation.results] == [Aggregation.ALL]
