@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from semsearch.encoders.torch_loading import positions_of
-from semsearch.errors import ArgumentError, ExamplesError
+from semsearch.errors import ArgumentError, CombinationError, ExamplesError
 from semsearch.texts import quantity
 from semsearch.training.examples import Examples, Kind, Notify
 
@@ -76,10 +76,14 @@ def limit_tokens(model: Any, config: Any, max_tokens: int | None) -> None:
     """Let a model read at most this many tokens per text; None leaves its own limit.
 
     Raises:
-        ArgumentError: it has fewer positions.
+        ArgumentError: it has fewer positions, or is no transformer.
     """
     if max_tokens is None:
         return
+    if config is None:
+        raise CombinationError(
+            "--max-tokens does not support this model, which is no transformer; leave it out"
+        )
     positions = positions_of(config)
     if positions is not None and max_tokens > positions:
         raise ArgumentError(

@@ -363,3 +363,9 @@ def test_relative_positions_have_no_end():
     model = SimpleNamespace(max_seq_length=128)
     limit_tokens(model, config, 1000)
     assert model.max_seq_length == 1000
+
+
+def test_only_transformers_have_a_maximum_length():
+    limit_tokens(SimpleNamespace(), None, None)
+    with pytest.raises(ArgumentError, match="--max-tokens does not support this model"):
+        limit_tokens(SimpleNamespace(), None, 16)
