@@ -28,7 +28,7 @@ from semsearch.encoders import load_encoder
 from semsearch.encoders.model_folder import ModelFolder
 from semsearch.encoders.specs import Precision
 from semsearch.encoders.torch_models import TorchEncoder, whole_text_tokenizer
-from semsearch.errors import DatasetNotFoundError
+from semsearch.errors import DatasetNotFoundError, EncoderError
 from semsearch.protocols import Encoder, Matrix
 from semsearch.training.checks import check_trainable, limit_tokens, text_key, without_leaks
 from semsearch.training.data import found_sts, held_out, load_examples
@@ -114,8 +114,9 @@ class Translation(Task):
         training, development, recipe = stage
         set_seed(recipe.seed)
         model = TorchEncoder(ModelFolder(str(folder), folder), precision=Precision.FP32).model
-        config = model.transformers_model and model.transformers_model.config
-        limit_tokens(model, config, recipe.max_tokens)
+        if model.transformers_model is None:
+            raise EncoderError("the teacher is no transformer; words can be added only to one")
+        limit_tokens(model, model.transformers_model.config, recipe.max_tokens)
         drop_nothing(model)
         sources, translations = training.texts
         known = len(model.tokenizer)

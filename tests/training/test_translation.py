@@ -12,6 +12,7 @@ import numpy
 import pytest
 import torch
 from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.modules import StaticEmbedding
 from tokenizers import Tokenizer
 from tokenizers.models import BPE
 
@@ -303,6 +304,15 @@ def embedded(model, words):
     """The rows of the embedding table for words."""
     table = model.transformers_model.get_input_embeddings().weight.detach().numpy()
     return table[model.tokenizer.convert_tokens_to_ids(words)]
+
+
+def test_a_teacher_without_a_transformer_is_refused(tiny, tmp_path):
+    tokenizer = Tokenizer.from_file(str(tiny / "tokenizer.json"))
+    vectors = numpy.ones((tokenizer.get_vocab_size(), 8), numpy.float32)
+    SentenceTransformer(modules=[StaticEmbedding(tokenizer, vectors)]).save(str(tmp_path))
+    texts = Examples("pairs", Kind.TRANSLATIONS, (["the cat"], ["o gato"]), [""], [0], ("pt",))
+    with pytest.raises(EncoderError, match="the teacher is no transformer"):
+        Translation([None]).trainer(tmp_path, 0, Stage(texts, None, Recipe(steps=1)))
 
 
 def test_drop_nothing_disables_dropout(tiny):
