@@ -59,6 +59,7 @@ class TeacherLoss(torch.nn.Module):
         (texts,) = features
         vectors = self.model(texts)["sentence_embedding"].float()
         goal = self.wanted[labels.view(-1)]
+        vectors = vectors[:, : goal.shape[1]]  # the model may truncate them only in `encode`
         return 1 - torch.nn.functional.cosine_similarity(vectors, goal).mean()
 
 
@@ -67,17 +68,24 @@ def embedding_loss(
 ) -> torch.nn.Module:
     """The loss of a recipe, with a randomly initialised head if it has one.
 
+    Of a model that truncates its vectors, only the dimensions that it keeps are trained.
+
     Raises:
-        ArgumentError: the recipe's dimensions exceed the model's, or are combined with the softmax
-            loss, whose head takes vectors of one width.
+        ArgumentError: the recipe's dimensions exceed the model's, or the vectors are truncated for
+            the softmax loss, whose head takes vectors of one width.
     """
     full = model.get_embedding_dimension()
     if recipe.dimensions and max(recipe.dimensions) > full:
         raise ArgumentError(f"the model has {full} dimensions, not {max(recipe.dimensions)}")
-    if recipe.dimensions and loss is Loss.SOFTMAX:
+    if loss is Loss.SOFTMAX and recipe.dimensions:
         raise CombinationError("the softmax loss does not support --dimensions; use another --loss")
+    if loss is Loss.SOFTMAX and model.truncate_dim:
+        raise CombinationError(
+            f"the softmax loss does not support a model with truncate_dim ({model.truncate_dim}); "
+            "use another --loss"
+        )
     chosen: torch.nn.Module = _full_width_loss(model, loss, examples, recipe)
-    if recipe.dimensions:
+    if recipe.dimensions or model.truncate_dim:
         chosen = losses.MatryoshkaLoss(model, chosen, sorted({full, *recipe.dimensions}))
     return chosen
 

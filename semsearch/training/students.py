@@ -159,5 +159,6 @@ def _piece_vectors(teacher: TorchEncoder) -> tuple[Matrix, NDArray[numpy.bool_]]
             for module in model:
                 if type(module).__name__ != "Normalize":  # the length holds a word's weight
                     features = module(features)
-            vectors[some] = features["sentence_embedding"].float().cpu().numpy()
+            found = features["sentence_embedding"][:, : teacher.dimension]
+            vectors[some] = found.float().cpu().numpy()
     return vectors, is_word

@@ -118,6 +118,14 @@ def test_static_vectors_are_the_teachers_weighted_by_rarity(tiny_teacher):
     numpy.testing.assert_allclose(vector, expected, rtol=1e-3, atol=1e-8)
 
 
+def test_static_vectors_are_cut_like_the_teachers(tiny_teacher):
+    teacher = TorchEncoder(find_model(str(tiny_teacher)))
+    whole = static_student(teacher, None)[0].embedding.weight
+    cut = TorchEncoder(find_model(str(tiny_teacher)))
+    cut.model.truncate_dim = 5
+    assert static_student(cut, None)[0].embedding.weight.equal(whole[:, :5])
+
+
 def test_kept_layers_are_evenly_spaced(tiny_teacher):
     teacher = TorchEncoder(find_model(str(tiny_teacher))).model
     student = shallow_student(teacher, 2)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 import torch
 from sentence_transformers import SentenceTransformer
-from sentence_transformers.sentence_transformer.modules import StaticEmbedding
+from sentence_transformers.sentence_transformer.modules import Dense, StaticEmbedding
 
+from semsearch.errors import ArgumentError
 from semsearch.training import Loss, Recipe
 from semsearch.training.examples import Examples, Kind
-from semsearch.training.losses import embed_together, embedding_loss
+from semsearch.training.losses import TeacherLoss, embed_together, embedding_loss
 from semsearch.training.stage_trainer import text_trainer
 from semsearch.training.translation import drop_nothing
 
@@ -40,6 +41,27 @@ def passes(model, loss, features, labels):
     value = loss(features, labels)
     handle.remove()
     return count, value
+
+
+@pytest.mark.parametrize("kind", [Loss.COSINE, Loss.RANKING, "teacher"])
+def test_dimensions_that_a_model_cuts_off_are_not_trained(model, kind):
+    """A Dense layer's rows are the dimensions; the model's `encode` keeps the first 4 of 8."""
+    dense = Dense(model.get_embedding_dimension(), 8, activation_function=torch.nn.Identity())
+    cut = SentenceTransformer(modules=[*model, dense], truncate_dim=4)
+    if kind == "teacher":
+        loss, labels = TeacherLoss(cut, cut.encode(RIGHT)), torch.tensor([0, 1, 2])
+        features = [cut.preprocess(LEFT)]
+    else:
+        loss, labels = embedding_loss(cut, kind, scored(LEFT, RIGHT), Recipe()), torch.rand(3)
+        features = [cut.preprocess(texts) for texts in (LEFT, RIGHT)]
+    loss(features, labels).backward()
+    assert dense.linear.weight.grad.abs().sum(axis=1).gt(0).tolist() == [True] * 4 + [False] * 4
+
+
+def test_softmax_of_a_model_that_cuts_its_vectors_is_refused(model):
+    model.truncate_dim = 4
+    with pytest.raises(ArgumentError, match=r"with truncate_dim \(4\); use another --loss"):
+        embedding_loss(model, Loss.SOFTMAX, scored(LEFT, RIGHT), Recipe())
 
 
 @pytest.mark.parametrize("kind", [Loss.COSINE, Loss.COSENT, Loss.RANKING])
