@@ -1,5 +1,7 @@
 // Requests to the service of this page.
 
+import { parse } from "./json.js";
+
 const TOKEN = "semsearch-token";
 
 /** An error reported by the service. */
@@ -30,7 +32,7 @@ export async function request(path, { body, signal } = {}) {
 }
 
 export async function getJson(path, options) {
-  return (await request(path, options)).json();
+  return parse(await (await request(path, options)).text());
 }
 
 /** The path of a resource of an index. */

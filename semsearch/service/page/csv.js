@@ -1,5 +1,7 @@
 // Export of hits.
 
+import { stringify } from "./json.js";
+
 /** Download hits as CSV: rank, score, id, title, text, then a column for each field. */
 export function download(hits, name) {
   const taken = ["rank", "score", "id", "title", "text"];
@@ -23,6 +25,6 @@ export function download(hits, name) {
 
 function cell(value) {
   if (value == null) return "";
-  const text = typeof value === "object" ? JSON.stringify(value) : String(value);
+  const text = typeof value === "object" ? stringify(value) : String(value);
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }

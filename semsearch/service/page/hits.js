@@ -1,6 +1,7 @@
 // The list of hits.
 
 import { element } from "./dom.js";
+import { stringify } from "./json.js";
 
 /** A hit; `actions` are its buttons: [name, key, function]. */
 export function hitElement(hit, actions) {
@@ -60,7 +61,7 @@ function metadata(hit) {
 /** A metadata value for display. */
 export function shown(value) {
   if (Array.isArray(value)) return value.map(shown).join(", ");
-  if (typeof value === "object" && value !== null) return JSON.stringify(value);
+  if (typeof value === "object" && value !== null) return stringify(value);
   return String(value).replace(/^(\d{4}-\d\d-\d\d)T00:00:00$/, "$1"); // days, as workbooks keep them
 }
 

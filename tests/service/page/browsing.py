@@ -18,7 +18,13 @@ DOCUMENTS = [
         {"kind": HOSTILE, "wild": True, "constructor": "Ferrari", "__proto__": "of an object"},
     ),
     Document("arabic", "طائر bird يغني", "طائر", {"year": 2015, "day": "2020-05-01"}),
-    Document("many", 'A fish, "quoted", says 🐟🐟. A bird answers the fish.', "Two, of them"),
+    Document(
+        "many",
+        'A fish, "quoted", says 🐟🐟. A bird answers the fish.',
+        "Two, of them",
+        # 2 ** 53 + 1 is the smallest integer that a Number of JavaScript rounds.
+        {"post": 2**53 + 1, "replies": [-(2**53) - 1]},
+    ),
     *(
         Document(f"fish {n}", f"Fish number {n} swims.", None, {"year": 1900 + n})
         for n in range(30)

@@ -296,6 +296,11 @@ class TestHits:
         marked = page.locator(".hit", has_text="quoted").locator("mark")
         assert marked.inner_text().strip() == "A bird answers the fish."
 
+    def test_large_integers_are_not_rounded(self, page):
+        show(page, "quoted", mode="bm25")
+        shown = page.locator(".hit > dl dd").all_inner_texts()
+        assert shown == ["9007199254740993", "-9007199254740993"]
+
     def test_keyboard_shortcuts(self, page):
         show(page, "bird sings")
         page.keyboard.press("ArrowDown")
