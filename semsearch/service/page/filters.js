@@ -30,8 +30,9 @@ export function expression(fields, values, where) {
   const parts = fields
     .filter((field) => values.get(field.name))
     .map((field) => condition(field, values.get(field.name)));
-  if (where.trim()) parts.push(`(${where})`);
-  return parts.length ? parts.join(" and ") : null;
+  if (!where.trim()) return parts.join(" and ") || null;
+  // Alone or first, since errors name columns.
+  return parts.length ? [`(${where})`, ...parts].join(" and ") : where;
 }
 
 /** The expression for documents with these ids. */

@@ -24,7 +24,7 @@ let running = null; // aborts the current search
 
 function searchRequest() {
   let where = expression(fields, state.filters, state.where);
-  if (selection) where = [selection, where && `(${where})`].filter(Boolean).join(" and ");
+  if (selection) where = [where && `(${where})`, selection].filter(Boolean).join(" and ");
   return {
     query: state.query,
     k: state.k,

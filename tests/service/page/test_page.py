@@ -180,6 +180,9 @@ class TestSearch:
         assert "yeer" in page.inner_text("#error")
         assert (titles(page), page.inner_text("#status")) == ([], "")
         assert page.is_disabled("#export")
+        page.fill("#where", "year >")
+        page.keyboard.press("Enter")
+        page.get_by_text("where: expected a value at column 7, found the end").wait_for()
         page.click("#clear-filters")
         page.locator("#error").wait_for(state="hidden")
         assert len(titles(page)) == 10
