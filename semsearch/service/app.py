@@ -56,6 +56,9 @@ SIMILAR = INDEX + "/documents/{id:path}/similar"
 
 WRITING = ["PUT", "DELETE"]
 
+#: Request headers of the Model Context Protocol.
+AGENT_HEADERS = ["Mcp-Protocol-Version", "Mcp-Method", "Mcp-Name"]
+
 
 def create_app(
     indexes: Mapping[str, str | PathLike[str]],
@@ -101,7 +104,7 @@ def create_app(
             CORSMiddleware,
             allow_origins=list(service.settings.origins),
             allow_methods=["GET", "HEAD", "POST", *WRITING],
-            allow_headers=["Authorization", "Content-Type"],
+            allow_headers=["Authorization", "Content-Type", *AGENT_HEADERS],
         )
     app.add_middleware(Measured, metrics=service.metrics)
     return app

@@ -63,6 +63,14 @@ class TestGuard:
             assert answer.status_code == status
             assert ("access-control-allow-origin" in answer.headers) == (status == 200)
 
+    def test_agents_in_pages_of_allowed_origins(self, serve):
+        """Browsers send these headers of the Model Context Protocol only if the service agrees."""
+        client = serve(origins=["https://good.example"])
+        sent = "content-type, mcp-method, mcp-name, mcp-protocol-version"
+        asked = {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": sent}
+        asked["Origin"] = "https://good.example"
+        assert client.options("/mcp", headers=asked).status_code == 200
+
     def test_refusals_are_readable_by_allowed_origins(self, serve):
         client = serve(token="secret", origins=["https://good.example"])
         response = client.get("/v1/indexes", headers={"Origin": "https://good.example"})
