@@ -75,6 +75,11 @@ class Guard:
                     "this service requires a token (Authorization: Bearer …)",
                     {"WWW-Authenticate": "Bearer"},
                 )
+        coding = headers.get("content-encoding", "identity")
+        if coding != "identity":
+            detail = f"Content-Encoding {coding[:100]!r} is not supported: send bodies uncompressed"
+            accepted = {"Accept-Encoding": "identity"}
+            return problem(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, detail, accepted)
         length = headers.get("content-length", "0")
         if length.isdecimal() and int(length) > settings.max_body:
             return self._too_large()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import threading
 import time
 
@@ -100,6 +101,13 @@ class TestGuard:
         assert is_problem(client.post(f"{BIRDS}/search", json=request), 413, "1,000 bytes")
         chunks = (b"x" * 100 for _ in range(11))  # without a length
         assert is_problem(client.post(f"{BIRDS}/search", content=chunks), 413)
+
+    def test_a_compressed_body(self, client):
+        headers = {"Content-Type": "application/json", "Content-Encoding": "gzip"}
+        body = gzip.compress(b'{"query": "bird"}')
+        response = client.post(f"{BIRDS}/search", content=body, headers=headers)
+        assert is_problem(response, 415, "'gzip' is not supported")
+        assert response.headers["accept-encoding"] == "identity"  # RFC 9110, section 12.5.3
 
     def test_too_many_requests_at_once(self, serve, monkeypatch):
         client = serve(concurrency=1)
