@@ -140,7 +140,8 @@ def command(
             "name the hosts under which other machines reach the service: --allow-host",
             err=True,
         )
-    shown = f"[{host}]" if ":" in host else host
+    named = "localhost" if is_every_address(host) else host
+    shown = f"[{named}]" if ":" in named else named
     with _listening(host, port) as listener, _local_socket() as local:
         address = f"http://{shown}:{listener.getsockname()[1]}"
         message = visible(f"serving {', '.join(indexes)} at {address}")

@@ -33,6 +33,8 @@ SOURCE_COLUMNS = ("source", "src", "english", SOURCE_LANGUAGE, "anchor", "senten
 TRANSLATION_COLUMNS = ("translation", "target", "tgt", "trg", "positive", "sentence2")
 
 _XML_LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
+#: The elements of TMX 1.4b that hold codes of another format, such as ``<b>``, not text.
+_CODES = {"bpt", "ept", "it", "ph", "ut"}
 
 
 class _Pair(NamedTuple):
@@ -189,6 +191,15 @@ def _translation_memory(path: Path, language: str | None) -> _Read:
     return _Read(wanted, found[wanted])
 
 
+def _text(segment: ElementTree.Element) -> str:
+    """The text of a segment, without the codes of the format that it was translated in."""
+    for code in [one for one in segment.iter() if one.tag in _CODES]:
+        tail = code.tail
+        code.clear()
+        code.tail = tail
+    return "".join(segment.itertext())
+
+
 def _units(path: Path) -> Iterator[dict[str, str]]:
     """The texts of each translation unit by language."""
     opened: Callable[[], Any] = partial(path.open, "rb")
@@ -200,7 +211,7 @@ def _units(path: Path) -> Iterator[dict[str, str]]:
                 if element.tag == "tu":
                     yield {
                         (one.get(_XML_LANGUAGE) or one.get("lang") or "").split("-")[0].lower(): (
-                            "".join(segment.itertext())
+                            _text(segment)
                         )
                         for one in element.iter("tuv")
                         for segment in one.iter("seg")

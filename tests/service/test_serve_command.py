@@ -126,6 +126,17 @@ def test_a_token_from_the_environment(serve):
     assert get(f"{address}/v1/indexes", Authorization="Bearer secret")[0]["name"] == "birds"
 
 
+@pytest.mark.slow
+def test_all_addresses(serve):
+    """The address that it prints is one that it answers at: requests to 0.0.0.0 are refused."""
+    process, address = serve("--host", "0.0.0.0", SEMSEARCH_TOKEN="secret")
+    printed = f"http://localhost:{address.rpartition(':')[2]}"
+    assert get(f"{printed}/v1/indexes", Authorization="Bearer secret")[0]["name"] == "birds"
+    process.send_signal(signal.SIGINT)
+    process.wait(timeout=20)
+    assert process.stderr.read().splitlines()[-1] == f"serving birds at {printed}"
+
+
 def command(path, *arguments, before=()):
     """Run semsearch in the folder above the indexes: status, output, messages."""
     done = subprocess.run(

@@ -120,7 +120,8 @@ class TestWords:
 
 TMX = """<?xml version="1.0"?><tmx version="1.4"><body>
 <tu><tuv xml:lang="en-GB"><seg>a cat</seg></tuv>
-<tuv xml:lang="pt-BR"><seg>um <b>gato</b></seg></tuv>
+<tuv xml:lang="pt-BR">
+<seg>um <bpt i="1">&lt;b&gt;<sub>x</sub></bpt><hi>gato</hi><ept i="1"/></seg></tuv>
 <tuv xml:lang="fr"><seg>un chat</seg></tuv></tu>
 <tu><tuv xml:lang="de"><seg>nichts</seg></tuv></tu></body></tmx>"""
 
