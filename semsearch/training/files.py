@@ -216,6 +216,14 @@ def _positive(rows: list[Row], column: str, name: str, notify: Notify) -> list[R
     positive = positive_labels(labels)
     if plain_name(column) in RELEVANCE:
         positive |= {label for label in labels if label.isdecimal() and label.strip("0")}
+    elif "1" in labels and (
+        classes := {label for label in labels if label.isdecimal()} - {"0", "1"}
+    ):
+        raise ExamplesError(
+            f"{name}: which labels in column '{column}' mean a positive pair? There is "
+            f"{min(classes)} beside 1: name the classes (entailment, …), or call the column "
+            "'relevance' if it holds grades"
+        )
     kept = [row for row in rows if _label(row, column) in positive]
     if not kept:
         known = ", ".join(sorted(POSITIVE_LABELS))

@@ -97,6 +97,13 @@ class TestColumns:
         assert load(content, (Kind.POSITIVE,)).texts == (["a"], ["b"])
         assert load(content, (Kind.LABELLED,)).labels == ("0", "1")
 
+    def test_numbered_classes_are_no_positive_pairs(self, load):
+        """On the hub, the labels of SNLI and MultiNLI are numbers, of which 1 means neutral."""
+        content = "premise,hypothesis,label\na,b,0\nc,d,1\ne,f,2\n"
+        assert load(content, (Kind.LABELLED,)).labels == ("0", "1", "2")
+        with pytest.raises(ExamplesError, match="There is 2 beside 1: name the classes"):
+            load(content, (Kind.POSITIVE,))
+
     def test_of_two_labels_the_one_that_is_negated_is_positive(self, load):
         content = "left,right,label\na,b,equivalent\nc,d,not_equivalent\ne,f,-\n"
         assert load(content, (Kind.POSITIVE,)).texts == (["a"], ["b"])
