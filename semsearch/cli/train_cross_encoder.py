@@ -65,7 +65,14 @@ def command(
         return
     if queries is None or qrels is None:
         raise CombinationError("--index needs --queries FILE and --qrels FILE")
-    unused = {"--data": data, "--dev": choices["development"], "--test": choices["tests"]}
+    unused = {
+        "--data": data,
+        "--dev": choices["development"],
+        "--test": choices["tests"],
+        "--scale": choices["scale"],
+        "--keep-leaks": choices["keep_leaks"],
+        "--mix": choices["mix"],
+    }
     if given := [name for name, value in unused.items() if value]:
         raise CombinationError(f"use either --index or {given[0]}, not both")
     with Index.open(directory) as index:

@@ -132,6 +132,9 @@ def test_recipes_by_stage(run, base):
             "use either --index or --data, not both",
         ),
         ([*JUDGED, "--dev", "p.csv"], "use either --index or --dev, not both"),
+        ([*JUDGED, "--scale", "0", "5"], "use either --index or --scale, not both"),
+        ([*JUDGED, "--keep-leaks"], "use either --index or --keep-leaks, not both"),
+        ([*JUDGED, "--mix"], "use either --index or --mix, not both"),
     ],
 )
 def test_mistakes_are_one_line(run, base, monkeypatch, tmp_path, arguments, message):
