@@ -236,6 +236,7 @@ class TestTables:
         with pytest.raises(BadRowError, match=r"a\.jsonl:2: "):
             ids("docs")
 
+    @pytest.mark.slow
     def test_damage_found_late(self, write):
         rows = b"".join(b"%d,some text %d\n" % (n, n * 7919 % 1000) for n in range(100_000))
         write("docs/a.csv.gz", gzip.compress(b"id,text\n" + rows)[:-1000])

@@ -221,6 +221,7 @@ VALUES = st.recursive(
     indent=st.sampled_from([None, 1]),
     ascii_only=st.booleans(),
 )
+@pytest.mark.slow
 def test_arrays_round_trip_with_any_block_size(objects, block, indent, ascii_only):
     text = _Blocks(json.dumps(objects, indent=indent, ensure_ascii=ascii_only), block)
     assert [row.fields for row in read_json_array(text).rows] == objects

@@ -377,6 +377,7 @@ class TestNestedJson:
 
     @given(st.dictionaries(st.text(), JSON), st.sampled_from([None, 2]), st.booleans())
     @settings(deadline=None)
+    @pytest.mark.slow
     def test_outline_matches_the_object(self, value, indent, ascii_only):
         text = json.dumps(value, indent=indent, ensure_ascii=ascii_only)
         found = outline(text)

@@ -70,6 +70,7 @@ def test_damaged_gzip(write):
 
 
 @pytest.mark.parametrize("rows", [10, 200_000])
+@pytest.mark.slow
 def test_damaged_gzip_is_one_bad_row(write, rows):
     """In the rows that are looked at first, or after them."""
     packed = gzip.compress(b"id,text\n" + b"".join(b"%d,text\n" % n for n in range(rows)))

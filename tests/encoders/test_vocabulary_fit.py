@@ -133,6 +133,7 @@ def published(data):
     yield "papers", [*read_scifact().documents.values()]
 
 
+@pytest.mark.slow
 def test_published_english_suits(english, data):
     for name, texts in published(data):
         fit = vocabulary_fit(english, texts[:: len(texts) // SAMPLE_TEXTS])

@@ -236,6 +236,7 @@ def test_progress_is_reported(index, tmp_path):
     assert calls == [(2, 4), (4, 4)]
 
 
+@pytest.mark.slow
 def test_memory_is_bounded(tmp_path, monkeypatch):
     """Sixteen times as many documents take no more memory, by tracemalloc."""
     monkeypatch.setattr(contents, "DOCUMENTS_AT_ONCE", 16)

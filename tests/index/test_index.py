@@ -403,6 +403,7 @@ LINES = [
     st.lists(st.tuples(st.integers(0, 2), st.lists(st.sampled_from(LINES), max_size=3)), max_size=8)
 )
 @settings(max_examples=30, deadline=None)
+@pytest.mark.slow
 def test_bm25_equals_a_fresh_index_after_any_writes(tmp_path_factory, writes):
     """BM25 holds the same as if only the current texts had been written."""
     texts = {}

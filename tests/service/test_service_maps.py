@@ -179,6 +179,7 @@ def test_queries_of_another_version_are_refused(client, path):
     assert answer.json()["detail"] == "the map has changed; open it again"
 
 
+@pytest.mark.slow
 def test_large_results_are_refused(client, monkeypatch, tmp_path):
     """Neither memory nor a disk is filled; the limits are lower here."""
     monkeypatch.chdir(tmp_path)

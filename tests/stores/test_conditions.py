@@ -122,6 +122,7 @@ conditions = st.recursive(
 
 @settings(max_examples=300, deadline=None)
 @given(condition=conditions, rows=st.lists(rows, max_size=6), escaped=st.booleans())
+@pytest.mark.slow
 def test_sqlite_and_python_find_the_same(connection, condition, rows, escaped):
     expected = [number for number, row in enumerate(rows) if holds(condition, row)]
     assert matching(connection, condition, rows, escaped=escaped) == expected

@@ -336,6 +336,7 @@ class TestFilters:
         ),
         st.sampled_from(MODES),
     )
+    @pytest.mark.slow
     def test_all_matching_documents_are_found(self, films, where, mode):
         rows = [
             {
@@ -425,6 +426,7 @@ letters = st.sampled_from([*"ab.?\n\t ", "\u2003", "\u200b", "Ã©", "e\u0301", "æ
     max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(st.lists(letters, max_size=60).map("".join).filter(str.strip), st.integers(1, 40))
+@pytest.mark.slow
 def test_any_text_is_returned_unchanged(tmp_path_factory, encoder, text, times):
     store = create_store(tmp_path_factory.mktemp("texts") / "index", 8, [encoder])
     with Index(store, [encoder]) as index:

@@ -116,6 +116,7 @@ writes = st.lists(
     max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(writes)
+@pytest.mark.slow
 def test_counts_are_those_of_the_corpus(tmp_path_factory, steps):
     corpus = {}
     with Index.create(tmp_path_factory.mktemp("kinds") / "x", ["hashing:8"]) as index:

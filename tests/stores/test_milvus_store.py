@@ -188,6 +188,7 @@ class TestRefusals:
 
 
 class TestCommands:
+    @pytest.mark.slow
     def test_from_the_shell(self, lite, tmp_path):
         corpus = tmp_path / "birds.csv"
         corpus.write_text("id,text,year\na,a red bird,1999\nb,a blue fish,2005\nc,a red fish,\n")

@@ -283,6 +283,7 @@ class TestWordDropout:
 
         return read, model
 
+    @pytest.mark.slow
     def test_one_new_word_in_fifty_is_split(self, read):
         read, model = read
         known = ["the", "cat", "dog", "bird", "train", "boat", "apple", "runs", "sleeps", "falls"]
