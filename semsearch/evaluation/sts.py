@@ -29,6 +29,7 @@ from semsearch.evaluation.intervals import (
 )
 from semsearch.evaluation.pair_scorers import PairScorer
 from semsearch.evaluation.published import published_sts
+from semsearch.texts import quantity
 
 #: A correlation over fewer pairs is meaningless.
 MIN_PAIRS = 3
@@ -96,7 +97,7 @@ def evaluate_sts(dataset: StsSet, scorers: Sequence[PairScorer]) -> StsEvaluatio
     for name, pairs in dataset.subsets.items():
         if len(pairs) < MIN_PAIRS:
             raise ExamplesError(
-                f"{dataset.name}: {len(pairs)} pairs with a gold score in {name}; "
+                f"{dataset.name}: {quantity(len(pairs), 'pair')} with a gold score in {name}; "
                 f"a correlation needs {MIN_PAIRS} or more"
             )
     scores, seconds, precisions = {}, {}, {}

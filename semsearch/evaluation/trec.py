@@ -20,6 +20,9 @@ Run: TypeAlias = dict[str, dict[str, float]]
 def read_run(file: str | Path) -> Run:
     """Read a run, ordered by score and then by descending id, as in trec_eval.
 
+    Scores are compared in double precision; to trec_eval, scores are equal that differ only beyond
+    single precision.
+
     Raises:
         DatasetError: the file cannot be read, or a line is invalid.
     """

@@ -15,6 +15,7 @@ from semsearch.datasets.questions import PASSAGE_COLUMNS
 from semsearch.datasets.table import plain_name
 from semsearch.encodings import ESCAPED_BYTE, undecodable
 from semsearch.errors import BadRowError, ColumnNotFoundError, ExamplesError
+from semsearch.texts import quantity
 from semsearch.training.examples import (
     POSITIVE_LABELS,
     Examples,
@@ -203,7 +204,8 @@ def _written(fields: Mapping[str, Any], column: str) -> str:
 def _decided(rows: list[Row], column: str, name: str, notify: Notify) -> list[Row]:
     kept = [row for row in rows if _label(row, column) != NO_LABEL]
     if len(kept) < len(rows):
-        notify(f"{name}: {len(rows) - len(kept):,} pairs without a label are left out")
+        left_out = quantity(len(rows) - len(kept), "pair")
+        notify(f"{name}: {left_out} without a label left out")
     for row in kept:
         if _FRACTION.fullmatch(label := _label(row, column)):
             reason = f"{label} in column '{column}' is a score, not a label; rename it to 'score'"

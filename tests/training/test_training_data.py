@@ -60,7 +60,7 @@ class TestColumns:
     def test_pairs_without_a_gold_label_are_left_out(self, load):
         found = load("sentence1,sentence2,gold_label\na,b,x\nc,d,-\ne,f,y\ng,h,\n")
         assert found.texts[0] == ["a", "e"]
-        assert "2 pairs without a label are left out" in load.messages[0]
+        assert "2 pairs without a label left out" in load.messages[0]
 
     def test_triplets(self, load):
         line = '{"anchor": "a", "positive": "b", "negative": "c"}\n'
