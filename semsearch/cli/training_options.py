@@ -80,7 +80,7 @@ training_options = together(
         metavar="NAME|FILE|none",
         shell_complete=complete_file,
         help="Development set, which selects the best checkpoint.  [default: the published one for "
-        "the data, else a held-out tenth of it, from 100 examples]",
+        "the data, else a held-out tenth of 100 or more examples]",
     ),
     tests_option,
     click.option(

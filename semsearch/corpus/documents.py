@@ -94,7 +94,7 @@ class DocumentReader(Iterator[Document]):
         self.elsewhere = elsewhere or Elsewhere()
         self.taken = 0  #: the number of documents iterated over
         self.files = found = files or FolderFiles()
-        self.skipped = skipped = SkippedRows(files=found.left_out)
+        self.skipped = skipped = SkippedRows(files=found.left_out)  # one set: a sync keeps both
 
         def skip(error: BadRowError) -> None:
             on_bad_row(error)

@@ -63,8 +63,8 @@ class FolderFiles:
         read: the files that were read completely.
         unchanged: the files that were skipped as unchanged, with their current states.
         met: the first file with each name; another folder may contain the same name.
-        left_out: the files that could be read with other options or packages; their documents stay
-            in an index.
+        left_out: the files that were not read, although they are there: with other options or
+            packages they could be, or they are damaged. Their documents stay in an index.
     """
 
     known: Known | None = None

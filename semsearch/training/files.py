@@ -222,9 +222,9 @@ def _positive(rows: list[Row], column: str, name: str, notify: Notify) -> list[R
         classes := {label for label in labels if label.isdecimal()} - {"0", "1"}
     ):
         raise ExamplesError(
-            f"{name}: which labels in column '{column}' mean a positive pair? There is "
-            f"{min(classes)} beside 1: name the classes (entailment, …), or call the column "
-            "'relevance' if it holds grades"
+            f"{name}: column '{column}' holds {min(classes)} beside 1, so 1 need not mean a "
+            "positive pair; name the classes (entailment, …), or call a column of grades "
+            "'relevance'"
         )
     kept = [row for row in rows if _label(row, column) in positive]
     if not kept:

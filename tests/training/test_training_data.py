@@ -101,7 +101,7 @@ class TestColumns:
         """On the hub, the labels of SNLI and MultiNLI are numbers, of which 1 means neutral."""
         content = "premise,hypothesis,label\na,b,0\nc,d,1\ne,f,2\n"
         assert load(content, (Kind.LABELLED,)).labels == ("0", "1", "2")
-        with pytest.raises(ExamplesError, match="There is 2 beside 1: name the classes"):
+        with pytest.raises(ExamplesError, match="'label' holds 2 beside 1, so 1 need not"):
             load(content, (Kind.POSITIVE,))
 
     def test_of_two_labels_the_one_that_is_negated_is_positive(self, load):
