@@ -48,14 +48,15 @@ def existing_index(directory: Path | None, here: Path = Path()) -> Path:
         IndexNotFoundError: none is given, and there is none or more than one; or the one given
             does not exist, but another under indexes/ has its name.
     """
-    found = indexes_here(here)
     if directory is not None:
-        if here / INDEXES / directory in found and not (here / directory).exists():
+        known = INDEXES / directory
+        if (here / known / "index.sqlite").exists() and not (here / directory).exists():
             raise IndexNotFoundError(
                 f"no index at {directory}; for the one under {INDEXES}/: "
-                f"--index {quoted(str(INDEXES / directory))}"
+                f"--index {quoted(str(known))}"
             )
         return directory
+    found = indexes_here(here)
     if len(found) == 1:
         return found[0]
     if not found:

@@ -147,7 +147,10 @@ def example(connection: Connection, field: str, kinds: Iterable[Kind]) -> Value 
 
 
 def dates(connection: Connection, field: str) -> list[str]:
-    """Dates of a field in documents spread over the index, more if few have any; or an example."""
+    """Dates of a field in documents spread over the index, more if few have any.
+
+    If none of these has one, an example from any document.
+    """
     first, last = connection.execute(
         select(func.min(documents.c.document_id), func.max(documents.c.document_id))
     ).one()
@@ -177,8 +180,9 @@ def dates(connection: Connection, field: str) -> list[str]:
             select(values.c.value).where(values.c.kind == Kind.DATE.value).distinct()
         )
     )
-    first = None if found else example(connection, field, [Kind.DATE])
-    return found if first is None else [str(first)]
+    if not found and (known := example(connection, field, [Kind.DATE])) is not None:
+        return [str(known)]
+    return found
 
 
 def neighbours(connection: Connection, field: str, value: Value) -> list[Value]:
