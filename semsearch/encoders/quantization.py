@@ -13,6 +13,7 @@ import time
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -72,10 +73,15 @@ def quantized_model(converted: Converted, fingerprint: str) -> Quantized:
         fingerprint: of the original model.
 
     Raises:
-        EncoderError: the loss of quality is too large.
+        EncoderError: the processor is not suitable, or the loss of quality is too large.
         DatasetNotFoundError: a data set for the measurement is not available.
         MissingExtraError: NNCF is not installed.
     """
+    if overflows():
+        raise PrecisionError(
+            "int8 needs a processor with VNNI; on this one it would be no faster and lose quality; "
+            "use --precision fp32 or auto"
+        )
     version = import_openvino().get_version().partition("-")[0]
     name = f"int8-{VERSION}-{version}-{fingerprint[:32]}"
     entry = cached_entry(name, lambda draft: _quantize(converted, draft))
@@ -83,6 +89,29 @@ def quantized_model(converted: Converted, fingerprint: str) -> Quantized:
     if faults := parity.faults():
         raise PrecisionError(f"int8 loses too much quality of this model: {'; '.join(faults)}")
     return Quantized(converted._replace(folder=entry), parity)
+
+
+@cache
+def overflows() -> bool:
+    """Whether sums of int8 products overflow on this processor, tried with the largest ones.
+
+    They do on x86 without VNNI, which adds two products in 16 bits.
+    """
+    openvino = import_openvino()
+    from openvino import opset13 as op
+
+    width, activation, weight = 64, 255, 127
+    lowest, highest = numpy.float32(0), numpy.float32(activation)
+    inputs = op.parameter([-1, width], numpy.float32)
+    rounded = op.fake_quantize(inputs, lowest, highest, lowest, highest, activation + 1)
+    weights = op.constant(numpy.full((width, width), weight, numpy.int8))
+    scale = op.constant(numpy.ones((width, 1), numpy.float32))
+    scaled = op.multiply(op.convert(weights, "f32"), scale)
+    product = op.matmul(rounded, scaled, False, True)
+    model = openvino.Model([op.result(product)], [inputs])
+    compiled = openvino_core().compile_model(model, "CPU")
+    sums = compiled(numpy.full((4, width), activation, numpy.float32))[0]
+    return bool(sums.max() < 0.9 * width * activation * weight)
 
 
 class Halves(NamedTuple):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import platform
 import re
 import sys
+from pathlib import Path
 
 import numpy
 import pytest
@@ -18,7 +20,12 @@ from semsearch.encoders.openvino_models import OpenVINOEncoder
 from semsearch.encoders.openvino_runtime import float_precision
 from semsearch.encoders.parity import HeldOut, Parity, measure_parity, read_held_out
 from semsearch.encoders.specs import Precision
-from semsearch.errors import DatasetNotFoundError, EncoderError, MissingExtraError
+from semsearch.errors import (
+    DatasetNotFoundError,
+    EncoderError,
+    MissingExtraError,
+    PrecisionError,
+)
 
 pytestmark = pytest.mark.slow
 
@@ -74,8 +81,31 @@ def test_torch_uses_the_requested_precision(plain_bert):
         load_encoder(str(plain_bert), device="cpu", precision="int8")
 
 
+def test_products_overflow_without_vnni():
+    flags = Path("/proc/cpuinfo")
+    if platform.machine() != "x86_64" or not flags.exists():
+        pytest.skip("no flags of an x86 processor")
+    words = flags.read_text("utf-8").split()
+    assert quantization.overflows() is not ("avx512_vnni" in words or "avx_vnni" in words)
+
+
+def test_int8_is_refused_where_products_overflow(plain_bert, monkeypatch):
+    monkeypatch.setattr(quantization, "overflows", lambda: True)
+    encoder = load_encoder(str(plain_bert), precision="int8")
+    with pytest.raises(PrecisionError, match="^int8 needs a processor with VNNI; on this one"):
+        encoder.encode_documents(["a b"])
+    with pytest.raises(PrecisionError, match="^int8 needs a processor with VNNI; on this one"):
+        encoder.description()
+    expected = load_encoder(str(plain_bert)).encode_queries(["a b"])
+    numpy.testing.assert_array_equal(encoder.encode_queries(["a b"]), expected)
+
+
 class TestInt8:
     """A tiny model with random weights, measured on small data sets."""
+
+    @pytest.fixture(autouse=True)
+    def exact_products(self, monkeypatch):
+        monkeypatch.setattr(quantization, "overflows", lambda: False)
 
     @pytest.fixture(autouse=True)
     def cache(self, tmp_path, monkeypatch):
@@ -239,6 +269,8 @@ def unit(vector):
 
 def test_minilm_passes(data, tmp_path, monkeypatch):
     """The whole gate takes minutes; this uses 60 claims, the cited abstracts and 100 others."""
+    if quantization.overflows():
+        pytest.skip("this processor does not support int8")
     monkeypatch.setenv("SEMSEARCH_DATA", str(data))
     monkeypatch.setenv("SEMSEARCH_CACHE", str(tmp_path))
     whole = read_scifact()
