@@ -62,6 +62,19 @@ class TestColumns:
         assert found.texts[0] == ["a", "e"]
         assert "2 pairs without a label left out" in load.messages[0]
 
+    @pytest.mark.parametrize(
+        ("labels", "expected"),
+        [
+            ("2 -1 0 1 -1", ("0", "1", "2")),  # SNLI on Hugging Face's hub
+            ("1 -1 0", ("-1", "0", "1")),  # sentiment, for instance
+        ],
+    )
+    def test_minus_one_beside_three_classes_is_no_label(self, load, labels, expected):
+        rows = [f"a {n},b {n},{label}\n" for n, label in enumerate(labels.split())]
+        found = load("premise,hypothesis,label\n" + "".join(rows))
+        assert found.labels == expected
+        assert len(found.texts[0]) == 3
+
     def test_triplets(self, load):
         line = '{"anchor": "a", "positive": "b", "negative": "c"}\n'
         found = load(line, name="d.jsonl")
