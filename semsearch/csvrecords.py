@@ -18,7 +18,7 @@ def _without_quotes(quoted: re.Match[str]) -> str:
 
 
 class Dialect(NamedTuple):
-    """The delimiter, and whether cells can be quoted.
+    """The delimiter, whether cells can be quoted, and whether blanks before cells are left out.
 
     Programs that quote only some cells of TSV can begin after the rows that were looked at; so a
     cell with doubled quotes in quotes is read as quoted in any case.
@@ -26,6 +26,7 @@ class Dialect(NamedTuple):
 
     delimiter: str
     quoted: bool
+    spaced: bool = False
 
     def reader(self, lines: Iterable[str]) -> RecordReader:
         """The records of these lines, as lists of cells."""
@@ -60,6 +61,7 @@ class RecordReader:
             iter(self._next_line, None),  # a generator would end after an error
             delimiter=dialect.delimiter,
             quoting=csv.QUOTE_MINIMAL if dialect.quoted else csv.QUOTE_NONE,
+            skipinitialspace=dialect.spaced,
             strict=True,
         )
 

@@ -30,6 +30,8 @@ _SEPARATOR = re.compile(r"\ufeff?sep=(.)\s*", re.IGNORECASE)
 
 _OPENING_QUOTE = re.compile(r'(?:^|\t)"')
 
+BLANK_AND_QUOTE = ' "'
+
 #: Cells without text, as programs write them; other formats have a null.
 NOTHING = ("", "NaN", "nan")
 
@@ -233,9 +235,10 @@ def guess_dialect(lines: Sequence[str], delimiters: str = DELIMITERS) -> Dialect
     # A delimiter that is not in the header separates nothing. A header of one column has none;
     # then the delimiter that is rarest in the texts does least harm.
     candidates = [
-        Dialect(delimiter, quoted)
+        Dialect(delimiter, quoted, spaced)
         for delimiter in ([one for one in delimiters if one in header] or delimiters)
         for quoted in _quotings(delimiter, lines)
+        for spaced in _spacings(delimiter, lines)
     ]
     return max(candidates, key=lambda dialect: _fit(dialect, lines))
 
@@ -247,16 +250,23 @@ def _quotings(delimiter: str, lines: Sequence[str]) -> tuple[bool, ...]:
     return (True, False) if any(map(_OPENING_QUOTE.search, lines)) else (False,)
 
 
-def _fit(dialect: Dialect, lines: Sequence[str]) -> tuple[int, int]:
-    """How many lines belong to records as wide as the header, and that width."""
+def _spacings(delimiter: str, lines: Sequence[str]) -> tuple[bool, ...]:
+    """People who write CSV by hand put a blank after the comma, and then a quote."""
+    spaced = delimiter + BLANK_AND_QUOTE
+    return (False, True) if any(spaced in line for line in lines) else (False,)
+
+
+def _fit(dialect: Dialect, lines: Sequence[str]) -> tuple[int, int, int]:
+    """Lines in records as wide as the header, that width, and minus the number of stray quotes."""
     reader = dialect.reader(lines)
-    fitting = width = line = 0
+    fitting = width = line = stray = 0
     try:
         for cells in reader:
             width = width or len(cells)
             if len(cells) == width:
                 fitting += reader.line_num - line
+                stray -= sum(cell.startswith(BLANK_AND_QUOTE) for cell in cells)
             line = reader.line_num
     except csv.Error:  # a stray quote, or a truncated record at the end of the look-ahead
         pass
-    return fitting, width
+    return fitting, width, stray

@@ -229,6 +229,19 @@ def test_quoting_is_detected_by_matching_quotes():
     assert guess_dialect(["id\ttext\n", '1\t"wide"\n']) == Dialect("\t", quoted=True)
 
 
+@pytest.mark.parametrize("delimiter", [",", ";"])
+def test_quotes_after_a_blank_are_quotes_if_the_rows_fit_better(write, delimiter):
+    rows = ["id# text# kind", '1# "one, two; ""three"""# a', '2# "four"# b', "3# five# c"]
+    write("corpus.csv", "\n".join(rows).replace("#", delimiter))
+    found = [(one.id, one.text, one.metadata["kind"]) for one in Corpus("corpus.csv")]
+    assert found == [("1", 'one, two; "three"', "a"), ("2", "four", "b"), ("3", "five", "c")]
+
+
+def test_quotes_after_a_blank_are_text_where_text_follows_them():
+    lines = ["id,text\n", '1, "Yes" she said\n', '2,"a, ""b"""\n']
+    assert guess_dialect(lines) == Dialect(",", quoted=True)
+
+
 @pytest.mark.parametrize("first", ["sep=;", "SEP=;", "\ufeffsep=;"])
 def test_excels_line_with_the_delimiter(write, first):
     corpus = Corpus(write("x.csv", f"{first}\r\nid;text\r\n1;Hello, there\r\n2;\r\n3;a;b\r\n"))
