@@ -27,7 +27,7 @@ from semsearch.training.scoring import Measured
 from semsearch.training.sentences import distinct_documents, held_out, sentences
 from semsearch.training.siamese import BiEncoderTask, drop_no_attention
 from semsearch.training.stages import Settings, Stage
-from semsearch.training.students import fitted_static, shallow_student, static_student
+from semsearch.training.students import check_static, fitted_static, shallow_student, static_student
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -123,6 +123,11 @@ class Distillation(BiEncoderTask):
         set_seed(recipe.seed)
         teacher = TorchEncoder(ModelFolder(str(folder), folder))
         (texts,), (asked,) = training.texts, development.texts if development else ([],)
+        if self.layers is None:
+            check_static(teacher, self.dimension)
+        else:
+            student = shallow_student(teacher.model, self.layers)
+            drop_no_attention(student)
         if self.documents is None:
             dimension = self.dimension
             if dimension is None:
@@ -132,10 +137,7 @@ class Distillation(BiEncoderTask):
             return text_trainer(student, TeacherLoss(student, nothing), training, recipe, None)
         # The teacher is not trained, so it may use its fastest runtime.
         wanted = load_encoder(str(folder), local_files_only=True).encode_documents(texts + asked)
-        if self.layers is not None:
-            student = shallow_student(teacher.model, self.layers)
-            drop_no_attention(student)
-        else:
+        if self.layers is None:
             student, wanted = fitted_static(teacher, texts, wanted, self.dimension)
         prompt = student.prompts.get("document") or ""
         prompted = replace(training, texts=([prompt + text for text in texts],))

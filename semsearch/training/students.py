@@ -52,6 +52,18 @@ def shallow_student(teacher: SentenceTransformer, layers: int) -> SentenceTransf
     return student
 
 
+def check_static(teacher: TorchEncoder, dimension: int | None) -> None:
+    """Refuse a static student that this teacher cannot have, before the work.
+
+    Raises:
+        ArgumentError: the teacher's vectors have fewer dimensions.
+        EncoderError: the teacher is not a transformer.
+    """
+    _check_transformer(teacher.model)
+    if dimension is not None and not 1 <= dimension <= teacher.dimension:
+        raise ArgumentError(f"dimension must be from 1 to {teacher.dimension}, not {dimension}")
+
+
 def static_student(
     teacher: TorchEncoder, dimension: int | None, counts: NDArray[numpy.int64] | None = None
 ) -> SentenceTransformer:
@@ -62,21 +74,14 @@ def static_student(
         dimension: number of principal components to keep; None leaves the vectors as they are.
         counts: occurrences of each piece in a corpus; None takes the order of the vocabulary as
             that of frequency, by Zipf's law.
-
-    Raises:
-        ArgumentError: the vectors have fewer dimensions.
-        EncoderError: the teacher is not a transformer.
     """
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import StaticEmbedding
 
-    _check_transformer(teacher.model)
     tokenizer = whole_text_tokenizer(teacher.model.tokenizer)
     tokenizer.enable_truncation(teacher.facts.max_tokens)
     vectors, is_word = _piece_vectors(teacher)
     if dimension is not None:
-        if not 1 <= dimension <= vectors.shape[1]:
-            raise ArgumentError(f"dimension must be from 1 to {vectors.shape[1]}, not {dimension}")
         centred = vectors - vectors[is_word].mean(axis=0)
         _, directions = numpy.linalg.eigh(centred[is_word].T @ centred[is_word])
         vectors = centred @ directions[:, ::-1][:, :dimension]
@@ -106,8 +111,6 @@ def fitted_static(
     import torch
 
     if dimension is not None:
-        if not 1 <= dimension <= wanted.shape[1]:
-            raise ArgumentError(f"dimension must be from 1 to {wanted.shape[1]}, not {dimension}")
         _, directions = numpy.linalg.eigh(wanted.T @ wanted)
         wanted = wanted @ directions[:, ::-1][:, :dimension]
     tokenizer = whole_text_tokenizer(teacher.model.tokenizer)

@@ -10,7 +10,7 @@ from semsearch.encoders import load_encoder
 from semsearch.encoders.model_folder import find_model
 from semsearch.encoders.torch_models import TorchEncoder, whole_text_tokenizer
 from semsearch.errors import ArgumentError, EncoderError
-from semsearch.training import Distillation, Recipe, Settings, train
+from semsearch.training import Distillation, Recipe, Settings, distillation, train
 from semsearch.training.students import shallow_student, static_student
 
 pytestmark = pytest.mark.slow
@@ -100,6 +100,23 @@ def test_a_static_student_cannot_be_distilled_again(distil, documents, tmp_path,
     task = Distillation(documents, "topics", **student)
     settings = Settings(str(tmp_path / "m"), tmp_path / "again", [], [Recipe(steps=1)])
     with pytest.raises(EncoderError, match="averages word vectors already; distil a transformer"):
+        train(task, settings)
+
+
+@pytest.mark.parametrize(
+    ("student", "message"),
+    [
+        ({"layers": 3}, "layers must be from 1 to 2, not 3"),
+        ({"dimension": 33}, "dimension must be from 1 to 32, not 33"),
+    ],
+)
+def test_an_impossible_student_is_refused_before_the_corpus_is_encoded(
+    tiny_teacher, documents, tmp_path, monkeypatch, student, message
+):
+    monkeypatch.setattr(distillation, "load_encoder", None)
+    task = Distillation(documents, "topics", **student)
+    settings = Settings(str(tiny_teacher), tmp_path / "m", [], [Recipe(steps=1)])
+    with pytest.raises(ArgumentError, match=message):
         train(task, settings)
 
 
