@@ -147,6 +147,7 @@ class TestCommunities:
         assert found.clusters == ()
         assert found.ungrouped == (0, 1, 2, 3)
 
+    @pytest.mark.slow
     def test_memory_does_not_grow_with_the_pairs(self):
         vectors, _ = planted(n=12_000, spread=0.9)
         tracemalloc.start()

@@ -22,6 +22,7 @@ MODULES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("forgetful")
 @pytest.mark.parametrize("module", MODULES)
 def test_examples(module, tmp_path, monkeypatch):

@@ -30,20 +30,6 @@ from scripts.dev.examples import (
 )
 from semsearch.cli import COMMANDS, main
 
-#: Pages whose commands take more than a few seconds.
-SLOW = {
-    "docs/films.md",
-    "docs/how-to/serve.md",
-    "docs/how-to/train.md",
-    "docs/milvus.md",
-    "docs/explanations/pooling.md",
-    "docs/how-to/alike.md",
-    "docs/how-to/encoders.md",
-    "docs/how-to/filters.md",
-    "docs/how-to/languages.md",
-    "docs/tutorial.md",
-}
-
 #: Packages that pages need besides those that `scripts/test` installs.
 PACKAGES = {"docs/milvus.md": "milvus_lite"}
 
@@ -93,16 +79,9 @@ EXAMPLES = {
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the pages are written for a POSIX shell")
-@pytest.mark.usefixtures("minilm")
-@pytest.mark.parametrize(
-    "name",
-    [
-        pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW))
-        for name in TEXTS
-        if name not in ELSEWHERE
-    ],
-)
-@pytest.mark.usefixtures("forgetful")
+@pytest.mark.slow
+@pytest.mark.usefixtures("forgetful", "minilm")
+@pytest.mark.parametrize("name", [name for name in TEXTS if name not in ELSEWHERE])
 def test_the_examples_of_a_page_print_what_it_shows(name, package, request, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("SEMSEARCH_INDEX", raising=False)

@@ -88,6 +88,7 @@ class TestSts:
             "texts from column 2 and column 3, gold scores from column 1 (1 to 4)" in named.stderr
         )
 
+    @pytest.mark.slow
     def test_precision(self, run, pairs):
         arguments = ["sts", "--data", pairs, "--system", "minilm", "--system", "hashing"]
         found = [

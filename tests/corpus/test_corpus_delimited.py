@@ -192,6 +192,7 @@ CELLS = st.text(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_csv_writer_round_trip(write, data):

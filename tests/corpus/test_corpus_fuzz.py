@@ -35,6 +35,7 @@ def outcome(corpus: Corpus) -> int | str:
         return str(error)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("corpus_format", [None, *CorpusFormat])
 @settings(
     max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]

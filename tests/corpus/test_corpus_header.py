@@ -163,6 +163,7 @@ class TestDetection:
         st.just(""),
     )
 
+    @pytest.mark.slow
     @given(NAMES, st.data())
     @settings(deadline=None)
     def test_ordinary_names_are_never_mistaken_for_rows(self, names, data):

@@ -52,6 +52,7 @@ def read(load, path):
         assert str(error).isprintable()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("load", [load_sts_set, load_labelled_pairs, load_retrieval_set])
 @pytest.mark.parametrize("name", ["a.csv", "a.csv.gz", "a.zip"])
 @fuzzed
@@ -60,6 +61,7 @@ def test_files(put, load, name, content):
     read(load, put(name, content))
 
 
+@pytest.mark.slow
 @fuzzed
 @given(first=contents, second=contents, third=contents)
 @pytest.mark.parametrize(

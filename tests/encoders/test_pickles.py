@@ -69,6 +69,7 @@ def refused(spec, trace, match="pickle"):
     assert not trace.exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("layout", MODULES)
 def test_every_module_with_weights(layout, plain_bert, trap, trace, tmp_path):
     """One at a time: the other modules keep their safetensors."""

@@ -471,10 +471,11 @@ def test_other_mistakes_are_reported(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(1200)  # 5,183 abstracts in fp32, on processors without AVX-512, too
 def test_minilm_on_scifact(data, minilm):
     """The published nDCG@10 is 64.5 over the same claims and abstracts."""
     del data
+    if minilm.precision != "bf16":
+        pytest.skip("in fp32, 5,183 abstracts take 11 minutes; scripts/reproduce measures them")
     rankers = load_rankers(["minilm"], {"minilm": minilm})
     scifact = load_retrieval_set("scifact")
     evaluation = evaluate_retrieval(scifact, rankers, ["nDCG@10"], whole_documents=True)

@@ -181,6 +181,7 @@ class TestPrecision:
         with pytest.raises(SpaceError, match="'minilm' was made in fp32, not int8; the precision"):
             Index.create(made, ["minilm"], precision="int8")  # refused before it is measured
 
+    @pytest.mark.slow
     def test_applies_to_existing_spaces(self, made, tmp_path, monkeypatch):
         Index.create(made, precision="fp32").close()
         monkeypatch.setattr("semsearch.encoders.openvino_runtime._has_bf16", lambda: True)

@@ -92,6 +92,7 @@ def test_a_query_without_a_vector_is_refused(tmp_path, encoder):
         assert len(retriever.search("text 7", mode="bm25", k=3)) == 3
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("value", VALUES.values(), ids=VALUES)
 def test_repair_encodes_damaged_vectors_again(tmp_path, value):
     with Index.create(tmp_path / "x", ["hashing:32"]) as index:

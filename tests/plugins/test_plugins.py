@@ -61,6 +61,7 @@ def warnings(caplog):
     return [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
 
 
+@pytest.mark.slow
 def test_from_the_command_line(site, tmp_path):
     def run(*arguments):
         path = os.pathsep.join([str(site), os.environ.get("PYTHONPATH", "")])
@@ -94,6 +95,7 @@ class TestEncoders:
             assert index.search("plugin")[0].score > 0.5
         assert load_encoder("letters:ab").encode("abba", convert_to_tensor=True).shape == (3,)
 
+    @pytest.mark.slow
     def test_a_folder_of_that_name_comes_first(self, installed):
         (installed / "letters").mkdir()
         with pytest.raises(EncoderError, match="letters"):

@@ -69,6 +69,7 @@ def texts(tmp_path_factory):
         yield index
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("fusion", ["zscores", "rrf"])
 @pytest.mark.parametrize("dense_weight", [0.5, 0.1, 0.0, 1.0])
 @pytest.mark.parametrize("per_document", [1, 2])

@@ -210,6 +210,7 @@ class TestLarge:
         condition = parse(f"a in ({','.join(map(str, range(2, 17_000)))})")
         assert matching(connection, condition, ROWS) == [2, 3]
 
+    @pytest.mark.slow
     @pytest.mark.parametrize("keyword", ["and", "or"])
     @pytest.mark.parametrize("test", ["b like 'text %'", "a >= 0", "title > ''", "a is not null"])
     def test_the_maximum_number_of_tests(self, connection, keyword, test):

@@ -81,6 +81,7 @@ def ids(hits) -> list[str]:
     return [hit.document_id for hit in hits]
 
 
+@pytest.mark.slow
 def test_times_are_compared_in_all_notations_of_a_field(index):
     times = ["2020-05-01", *["2020-05-01 10:00:00+00"] * 300, *["2020-05-02T00:00:00Z"] * 300]
     index.add(

@@ -49,6 +49,7 @@ def content(path):
         return list(index), state.passages_of(ids), vectors, known, fingerprints
 
 
+@pytest.mark.slow
 def test_round_trip(local, lite, tmp_path, monkeypatch):
     monkeypatch.setattr("semsearch.encoders.hashing.HashingEncoder.encode_documents", None)
     address, back = place(lite), tmp_path / "back"

@@ -155,6 +155,7 @@ def test_other_indexes_of_faiss_are_refused(inner, looks_refined, tmp_path):
         index_class("flat").open(str(tmp_path / "other"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["IVF100,SQ8", "IVF1,PQ1", "IVF100_HNSW8,PQ8x4fs", "HNSW16,SQ8"])
 def test_few_training_vectors_print_nothing(kind, matrix, capfd):
     """FAISS writes its warnings to the terminal."""
