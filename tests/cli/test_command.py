@@ -110,7 +110,11 @@ def test_a_path_that_the_system_refuses(arguments, name, tmp_path, monkeypatch):
     Index.create("birds", "hashing").close()
     result = CliRunner().invoke(main, arguments)
     assert result.exit_code == 1
-    assert result.stderr == f"Error: {name}: {os.strerror(errno.ENAMETOOLONG)} [invalid-argument]\n"
+    reason = os.strerror(errno.ENAMETOOLONG)
+    refused = f"Error: {name}: {reason} [invalid-argument]"
+    # `Path.exists` raises no error in Python 3.13, so that the index refuses the name.
+    later = f"Error: {reason}: {name} [unusable-index]"
+    assert result.stderr.splitlines()[-1] in (refused, later)
 
 
 def test_an_unknown_command_with_a_long_name():
