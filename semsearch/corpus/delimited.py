@@ -30,7 +30,8 @@ _SEPARATOR = re.compile(r"\ufeff?sep=(.)\s*", re.IGNORECASE)
 
 _OPENING_QUOTE = re.compile(r'(?:^|\t)"')
 
-BLANK_AND_QUOTE = ' "'
+#: How a cell begins where a blank was written between the delimiter and the quote.
+_BLANK_AND_QUOTE = ' "'
 
 #: Cells without text, as programs write them; other formats have a null.
 NOTHING = ("", "NaN", "nan")
@@ -238,7 +239,7 @@ def guess_dialect(lines: Sequence[str], delimiters: str = DELIMITERS) -> Dialect
         Dialect(delimiter, quoted, spaced)
         for delimiter in ([one for one in delimiters if one in header] or delimiters)
         for quoted in _quotings(delimiter, lines)
-        for spaced in _spacings(delimiter, lines)
+        for spaced in _spacings(delimiter, quoted, lines)
     ]
     return max(candidates, key=lambda dialect: _fit(dialect, lines))
 
@@ -250,14 +251,14 @@ def _quotings(delimiter: str, lines: Sequence[str]) -> tuple[bool, ...]:
     return (True, False) if any(map(_OPENING_QUOTE.search, lines)) else (False,)
 
 
-def _spacings(delimiter: str, lines: Sequence[str]) -> tuple[bool, ...]:
-    """People who write CSV by hand put a blank after the comma, and then a quote."""
-    spaced = delimiter + BLANK_AND_QUOTE
-    return (False, True) if any(spaced in line for line in lines) else (False,)
+def _spacings(delimiter: str, quoted: bool, lines: Sequence[str]) -> tuple[bool, ...]:
+    """CSV written by hand can have a blank between the delimiter and the quote."""
+    spaced = delimiter + _BLANK_AND_QUOTE
+    return (False, True) if quoted and any(spaced in line for line in lines) else (False,)
 
 
 def _fit(dialect: Dialect, lines: Sequence[str]) -> tuple[int, int, int]:
-    """Lines in records as wide as the header, that width, and minus the number of stray quotes."""
+    """Lines of records as wide as the header, that width, and minus the quotes left in cells."""
     reader = dialect.reader(lines)
     fitting = width = line = stray = 0
     try:
@@ -265,7 +266,7 @@ def _fit(dialect: Dialect, lines: Sequence[str]) -> tuple[int, int, int]:
             width = width or len(cells)
             if len(cells) == width:
                 fitting += reader.line_num - line
-                stray -= sum(cell.startswith(BLANK_AND_QUOTE) for cell in cells)
+                stray -= sum(cell.startswith(_BLANK_AND_QUOTE) for cell in cells)
             line = reader.line_num
     except csv.Error:  # a stray quote, or a truncated record at the end of the look-ahead
         pass

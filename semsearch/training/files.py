@@ -45,10 +45,10 @@ LABEL = (*(name for name in LABEL_COLUMNS if name not in SCORE), *RELEVANCE)
 #: A whole number as pandas writes it beside missing values.
 _WHOLE = re.compile(r"^(-?[0-9]+)\.0+$")
 _FRACTION = re.compile(r"-?[0-9]*\.[0-9]+")
-#: SNLI's label of pairs on which its annotators did not agree, and that of its copy with numbers.
+#: SNLI's label of pairs on which its annotators did not agree. Its copy with numbers has -1.
 NO_LABEL = "-"
-NO_NUMBER = "-1"
-NUMBERED = {NO_NUMBER, "0", "1", "2"}
+NO_LABEL_NUMBER = "-1"
+NUMBERED_LABELS = {NO_LABEL_NUMBER, "0", "1", "2"}
 
 
 class _Columns(NamedTuple):
@@ -205,8 +205,8 @@ def _written(fields: Mapping[str, Any], column: str) -> str:
 
 def _decided(rows: list[Row], column: str, name: str, notify: Notify) -> list[Row]:
     missing = {NO_LABEL}
-    if {_label(row, column) for row in rows} - missing == NUMBERED:
-        missing.add(NO_NUMBER)
+    if {_label(row, column) for row in rows} - missing == NUMBERED_LABELS:
+        missing.add(NO_LABEL_NUMBER)
     kept = [row for row in rows if _label(row, column) not in missing]
     if len(kept) < len(rows):
         left_out = quantity(len(rows) - len(kept), "pair")

@@ -241,6 +241,7 @@ def test_quotes_after_a_blank_are_quotes_if_the_rows_fit_better(write, delimiter
 def test_quotes_after_a_blank_are_text_where_text_follows_them():
     lines = ["id,text\n", '1, "Yes" she said\n', '2,"a, ""b"""\n']
     assert guess_dialect(lines) == Dialect(",", quoted=True)
+    assert guess_dialect(["id\ttext\n", '1\t "Yes" she said\n']) == Dialect("\t", quoted=False)
 
 
 @pytest.mark.parametrize("first", ["sep=;", "SEP=;", "\ufeffsep=;"])

@@ -6,11 +6,14 @@ import math
 
 import numpy
 import pytest
+from sentence_transformers import SentenceTransformer
+from sentence_transformers.sentence_transformer.evaluation import InformationRetrievalEvaluator
 from sklearn.metrics import ndcg_score
 
 from semsearch import Document, Index
 from semsearch.datasets import RetrievalSet, load_retrieval_set
 from semsearch.encoders import load_encoder
+from semsearch.encoders.model_folder import find_model
 from semsearch.errors import ArgumentError, DatasetError
 from semsearch.evaluation import (
     Collection,
@@ -482,6 +485,25 @@ def test_minilm_on_scifact(data, minilm):
     result = evaluation.results[0]
     assert (result.n, result.published) == (300, 64.5)
     assert result.mean.value == pytest.approx(64.5, abs=0.2)
+
+
+@pytest.mark.slow
+def test_a_part_of_scifact_against_sentence_transformers(data, minilm):
+    """60 claims, the abstracts that they cite and 100 others, by its own evaluator."""
+    del data
+    whole = load_retrieval_set("scifact")
+    queries = dict(list(whole.queries.items())[:60])
+    qrels = {name: whole.qrels[name] for name in queries}
+    cited = {document for relevant in qrels.values() for document in relevant}
+    others = [name for name in whole.documents if name not in cited][:100]
+    documents = {name: whole.documents[name] for name in [*cited, *others]}
+    part = whole._replace(name="part", documents=documents, queries=queries, qrels=qrels)
+    rankers = load_rankers(["minilm"], {"minilm": minilm})
+    found = evaluate_retrieval(part, rankers, ["nDCG@10"], whole_documents=True).results[0]
+    relevant = {name: set(judged) for name, judged in qrels.items()}
+    evaluator = InformationRetrievalEvaluator(queries, documents, relevant, ndcg_at_k=[10])
+    measured = evaluator(SentenceTransformer(str(find_model("minilm").path), device="cpu"))
+    assert found.mean.value == pytest.approx(100 * measured["cosine_ndcg@10"], abs=0.3)
 
 
 def test_ties_keep_the_order_of_the_ranking():
