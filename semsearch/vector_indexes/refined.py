@@ -237,12 +237,14 @@ class RefinedIndex(FaissIndex):
                 return test.recall(self)
 
             return by_graph
+        count = int(self._base.nlist)
+        if count == 1:  # which has all vectors
+            return lambda effort: 1.0
         import faiss
 
         queries = _directions((QUERIES, self.dimension), numpy.random.default_rng(seed))
         _, nearest = self._exact.search(queries, min(NEIGHBOURS, len(self)))
         quantizer = faiss.downcast_index(self._base.quantizer)
-        count = int(self._base.nlist)
         _, own = quantizer.search(self._exact.matrix[nearest.ravel()], 1)
         _, lists = quantizer.search(queries, count)
         ranks = numpy.empty(nearest.shape, numpy.int64)
