@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from contextlib import closing
 
 import pytest
 from click.testing import CliRunner
@@ -213,13 +214,11 @@ def test_float16_comes_back_bit_for_bit(lite, tmp_path):
             assert [name for name, _ in found[0]] == [name for name, _ in found[1]]
             scores = [[score for _, score in one] for one in found]
             assert scores[0] == pytest.approx(scores[1], abs=1e-6)
-    stored = [
-        sqlite3.connect(place / "index.sqlite").execute(
-            "SELECT space_id, chunk_id, vector FROM vectors ORDER BY 1, 2"
-        )
-        for place in (path, back)
-    ]
-    rows = [found.fetchall() for found in stored]
+    rows = []
+    for directory in (path, back):
+        with closing(sqlite3.connect(directory / "index.sqlite")) as database:
+            stored = "SELECT space_id, chunk_id, vector FROM vectors ORDER BY 1, 2"
+            rows.append(database.execute(stored).fetchall())
     assert len(rows[0][0][2]) == 2 * 64
     assert rows[0] == rows[1]
 

@@ -21,9 +21,11 @@ from semsearch.stores.local.schema import (
 
 @pytest.fixture
 def connection():
-    with create_engine("sqlite://").connect() as connection:
+    engine = create_engine("sqlite://")
+    with engine.connect() as connection:
         settings.create(connection)
         yield connection
+    engine.dispose()
 
 
 def read(connection):
