@@ -225,6 +225,12 @@ def test_the_reach_of_lists(matrix, kind):
         before = reach(lists)
 
 
+def test_a_single_list_has_all_vectors(matrix, monkeypatch):
+    index = built("IVF1,PQ8x4fs", matrix)
+    monkeypatch.setattr(index._exact, "search", lambda *_: pytest.fail("an exact search"))
+    assert index._reach(seed=0)(1) == 1
+
+
 def test_the_recall_is_that_of_the_weaker_part(matrix, monkeypatch):
     index = built("IVF10,PQ8x4fs", matrix)
     monkeypatch.setattr(RecallTest, "recall", lambda test, index: 0.9)
