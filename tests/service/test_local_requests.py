@@ -9,6 +9,7 @@ import shutil
 import socket
 import threading
 from contextlib import contextmanager
+from types import SimpleNamespace
 
 import pytest
 from click.testing import CliRunner
@@ -447,7 +448,8 @@ class TestNoWrongAnswers:
 def test_idle_timeout(monkeypatch):
     """A service is not idle during a request, nor if one came since the last tick."""
     now = 100.0
-    monkeypatch.setattr("semsearch.cli.server.time.monotonic", lambda: now)
+    # Not `time.monotonic` itself, which the event loops of other threads use.
+    monkeypatch.setattr("semsearch.cli.server.time", SimpleNamespace(monotonic=lambda: now))
     server = Server(FastAPI(), None, 10.0, lambda: None)
     server.config.load()
     server._last_busy = now
