@@ -7,11 +7,13 @@ import logging
 import os
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
+from runpy import run_path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from semsearch.arguments import check_choice, shown
@@ -44,11 +46,13 @@ logger = logging.getLogger(__name__)
 
 DEFAULT_ENCODER = "minilm"
 
-#: The modules that run transformers, by name, in order of preference; only torch uses a GPU.
+#: The modules that run transformers, by name, in order of preference.
 RUNTIMES = {
     "openvino": "semsearch.encoders.openvino_models",
     "torch": "semsearch.encoders.torch_models",
 }
+#: Those on a machine with a GPU; the first one uses both of the others.
+GPU_RUNTIMES = {"gpu": "semsearch.encoders.gpu_models", "torch": RUNTIMES["torch"]}
 
 Model = TypeVar("Model", Encoder, Reranker)
 
@@ -87,8 +91,9 @@ def load_encoder(
     >>> encoder.encode_documents(["a cat", "a dog"]).shape
     (2, 64)
 
-    Without a GPU, a BERT-like model is converted for OpenVINO (once, into the user's cache) and
-    then runs without torch; other models run on torch, with a warning.
+    A BERT-like model is converted for OpenVINO (once, into the user's cache) and then runs without
+    torch on the CPU. If there is a GPU, torch encodes documents there, except the first 1,000:
+    starting a GPU takes longer. Other models run on torch, with a warning if there is no GPU.
 
     Args:
         spec: ``minilm`` (all-MiniLM-L6-v2), a folder that Sentence-Transformers wrote, a name on
@@ -97,9 +102,9 @@ def load_encoder(
             (its leading 192 dimensions), ``glove:PATH`` (averaged word vectors;
             ``glove:PATH@sif`` weights the words),
             ``hashing[:DIMENSION]`` (no model), or the name of a plugin (``NAME[:…]``).
-        device: a torch device (``cpu``, ``cuda``), which selects torch; None uses a GPU if there
-            is one.
-        precision: ``auto``, ``fp32``, ``bf16`` or ``int8``.
+        device: a torch device (``cpu``, ``cuda``), which selects torch, for queries, too; None uses
+            a GPU for documents if there is one.
+        precision: ``auto``, ``fp32``, ``bf16`` or ``int8`` (always on the CPU).
         runtime: ``openvino`` or ``torch``; None chooses the best one for the model.
         local_files_only: make no request to the hub and use only its cache, for specs that were
             not entered by a user.
@@ -132,7 +137,7 @@ def load_encoder(
                 raise PrecisionError(f"model '{spec}' does not support int8: {error}") from error
             raise
 
-    encoder = _on_first(_runtimes(runtime, device), whole.spec, load)
+    encoder = _on_first(_runtimes(runtime, device, precision), whole.spec, load)
     if folder.dimension is None:
         return encoder
     from semsearch.encoders.truncated import TruncatedEncoder
@@ -182,33 +187,37 @@ def load_reranker(
         raise EncoderError(f"'{spec}': a cross-encoder has no pooling; remove the suffix")
     check_head(folder)
     return _on_first(
-        _runtimes(runtime, device),
+        _runtimes(runtime, device, precision),
         CROSS_ENCODER_PREFIX + folder.spec,
         lambda module: module.load_reranker(folder, device, precision),
     )
 
 
-def _runtimes(runtime: str | None, device: str | None) -> list[str]:
-    """The names of the runtimes that may run a model, the best first."""
+def _runtimes(runtime: str | None, device: str | None, precision: Precision) -> dict[str, str]:
+    """The names and modules of the runtimes that may run a model, the best first."""
     if runtime is not None:
         if runtime not in RUNTIMES:
             raise ArgumentError(f"no runtime {shown(runtime)} (runtimes: {', '.join(RUNTIMES)})")
         if device is not None and runtime != "torch":
             raise CombinationError(f"device is for the runtime torch, not for {runtime}")
-        return [runtime]
-    return ["torch"] if device is not None or has_gpu() else list(RUNTIMES)
+        return {runtime: RUNTIMES[runtime]}
+    if device is not None:
+        return {"torch": RUNTIMES["torch"]}
+    return GPU_RUNTIMES if precision is not Precision.INT8 and has_gpu() else RUNTIMES
 
 
-def _on_first(names: list[str], spec: str, load: Callable[[RuntimeModule], Model]) -> Model:
+def _on_first(
+    runtimes: Mapping[str, str], spec: str, load: Callable[[RuntimeModule], Model]
+) -> Model:
     """Load a model on the first runtime that can run it; log a warning if it is not the first.
 
     Raises:
         EncoderError: no runtime can run it.
     """
     reason: NotConvertibleError | None = None
-    for name in names:
+    for name, module in runtimes.items():
         try:
-            model = load(import_module(RUNTIMES[name]))
+            model = load(import_module(module))
         except NotConvertibleError as error:
             reason = error
             continue
@@ -217,7 +226,7 @@ def _on_first(names: list[str], spec: str, load: Callable[[RuntimeModule], Model
         if reason is not None:
             logger.warning("model '%s' runs on %s: %s", spec, name, reason)
         return model
-    raise EncoderError(f"model '{spec}' runs on none of {', '.join(names)}: {reason}")
+    raise EncoderError(f"model '{spec}' runs on none of {', '.join(runtimes)}: {reason}")
 
 
 def _checked_spec(spec: object) -> str:
@@ -230,14 +239,22 @@ def _checked_spec(spec: object) -> str:
 
 
 def has_gpu() -> bool:
-    """Whether torch could use a GPU, checked without importing it."""
+    """Whether torch could use a GPU of NVIDIA, checked without importing it."""
     try:
         cuda = ctypes.CDLL("nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1")
     except OSError:
         return False
     count = ctypes.c_int(0)
     failed = cuda.cuInit(0) or cuda.cuDeviceGetCount(ctypes.byref(count))
-    return not failed and count.value > 0
+    return not failed and count.value > 0 and _is_for_cuda("torch")
+
+
+def _is_for_cuda(torch: str) -> bool:
+    """Whether the installed torch is a build for CUDA; on Windows, PyPI has only one for CPUs."""
+    found = find_spec(torch)
+    if found is None or found.origin is None:
+        return False
+    return run_path(str(Path(found.origin).with_name("version.py"))).get("cuda") is not None
 
 
 #: Entry points of plugins; each names a function from a spec to an encoder.

@@ -290,7 +290,7 @@ class TorchReranker:
 
 
 CPU_BATCHING = Batching(1024, 250_000, least_fill=0.9)
-GPU_BATCHING = Batching(16_384, 4_000_000, least_fill=0.9)
+GPU_BATCHING = Batching(32_768, 4_000_000, least_fill=0.9)
 
 
 class TorchRuntime:

@@ -126,8 +126,8 @@ class Index:
         Args:
             path: the index.
             encoders: one or more loaded encoders, used instead of loading them again.
-            device: a torch device (``cpu``, ``cuda``) for encoders that are loaded; None uses a
-                GPU if there is one, and OpenVINO otherwise.
+            device: a torch device (``cpu``, ``cuda``) for encoders that are loaded; see
+                `load_encoder`.
             accept_copy: open the index even if it was copied while it was being written, to
                 verify it.
 

@@ -1,0 +1,78 @@
+"""Encoders on machines with a GPU, which encodes documents; queries stay on the CPU."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+from semsearch.arguments import check_texts
+from semsearch.encoders.model_folder import (
+    ConversionFailedError,
+    ModelFolder,
+    NotConvertibleError,
+)
+from semsearch.encoders.openvino_models import OpenVINOEncoder, converted_model
+from semsearch.encoders.openvino_runtime import Converted
+from semsearch.encoders.specs import Precision
+from semsearch.encoders.torch_models import TorchEncoder, load_reranker
+from semsearch.protocols import Encoder, Matrix
+
+__all__ = ["FIRST_DOCUMENTS", "GPUEncoder", "load_encoder", "load_reranker"]
+
+#: The number of documents up to which the CPU encodes them, too. Importing torch and starting a GPU
+#: takes several seconds, in which two CPU cores encode about this many passages of 60 tokens.
+FIRST_DOCUMENTS = 1000
+
+#: The precisions of torch on a GPU.
+PRECISIONS = {Precision.AUTO: "fp16", Precision.FP32: "fp32", Precision.BF16: "bf16"}
+
+
+def load_encoder(folder: ModelFolder, device: str | None, precision: Precision) -> Encoder:
+    """A bi-encoder; one that OpenVINO cannot run encodes all texts on the GPU.
+
+    Raises:
+        ConversionFailedError: its conversion for OpenVINO failed.
+    """
+    try:
+        converted = converted_model("encoder", folder)
+    except ConversionFailedError:
+        raise
+    except NotConvertibleError:
+        return TorchEncoder(folder, device, precision=precision)
+    return GPUEncoder(folder, converted, precision)
+
+
+class GPUEncoder(OpenVINOEncoder):
+    """A bi-encoder that encodes documents on the GPU, and queries on the CPU without torch.
+
+    A single query is not faster on a GPU, which takes seconds to start. So the first documents are
+    encoded on the CPU, too.
+
+    Args:
+        folder: the original model.
+        converted: the converted model in the cache.
+        precision: that of the GPU; the CPU has fp32 for fp32, or else its best one.
+    """
+
+    def __init__(self, folder: ModelFolder, converted: Converted, precision: Precision) -> None:
+        on_cpu = Precision.FP32 if precision is Precision.FP32 else Precision.AUTO
+        super().__init__(folder, converted, on_cpu)
+        self._gpu_precision = precision
+        self._count = 0  # of documents
+
+    @property
+    def precision(self) -> str:
+        """Its precision on the GPU."""
+        return PRECISIONS[self._gpu_precision]
+
+    def encode_documents(self, texts: Sequence[str]) -> Matrix:
+        """Unit vectors with the model's prompt for documents, shape (len(texts), dimension)."""
+        listed = check_texts("texts", texts)
+        self._count += len(listed)
+        if self._count <= FIRST_DOCUMENTS:
+            return super().encode_documents(listed)
+        return self._on_gpu.encode_documents(listed)
+
+    @cached_property
+    def _on_gpu(self) -> TorchEncoder:
+        return TorchEncoder(self.folder, precision=self._gpu_precision)

@@ -1,0 +1,178 @@
+"""Machines with a GPU. Here, torch's CPU device stands in for it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import numpy
+import pytest
+from transformers import BertConfig, BertForSequenceClassification, BertTokenizerFast
+
+from semsearch import encoders as loading
+from semsearch.encoders import load_encoder, load_reranker
+from semsearch.encoders.gpu_models import FIRST_DOCUMENTS, GPUEncoder
+from semsearch.encoders.openvino_models import OpenVINOEncoder
+from semsearch.encoders.specs import Precision, described_precision
+from semsearch.encoders.torch_models import TorchEncoder, TorchReranker
+from semsearch.errors import ArgumentError, PrecisionError
+
+pytestmark = pytest.mark.slow
+
+TEXTS = ["a b c", "d", "a a a a e f", "b " * 50, "", "f e d c b a"]
+
+
+@pytest.fixture(autouse=True)
+def gpu(monkeypatch):
+    monkeypatch.setattr(loading, "has_gpu", lambda: True)
+
+
+@pytest.fixture
+def on_torch(monkeypatch):
+    """The numbers of texts that torch encodes, one for each call."""
+    counts = []
+
+    def encode(encoder, texts, encode=TorchEncoder.encode_documents):
+        counts.append(len(texts))
+        return encode(encoder, texts)
+
+    monkeypatch.setattr(TorchEncoder, "encode_documents", encode)
+    monkeypatch.setattr(TorchEncoder, "encode_queries", encode)
+    return counts
+
+
+def test_documents_are_encoded_on_the_gpu_after_the_first(plain_bert, on_torch):
+    encoder = load_encoder(str(plain_bert), precision="fp32")
+    assert isinstance(encoder, GPUEncoder)
+    expected = load_encoder(str(plain_bert), "cpu", "fp32").encode_documents(TEXTS)
+    on_torch.clear()
+    encoder.encode_documents(["a"] * (FIRST_DOCUMENTS - len(TEXTS)))
+    numpy.testing.assert_allclose(encoder.encode_documents(TEXTS), expected, atol=1e-5)
+    assert on_torch == []
+    numpy.testing.assert_allclose(encoder.encode_documents(TEXTS), expected, atol=1e-5)
+    numpy.testing.assert_allclose(encoder.encode_documents(iter(TEXTS)), expected, atol=1e-5)
+    assert on_torch == [len(TEXTS)] * 2
+
+
+def test_many_documents_at_once_are_encoded_on_the_gpu(plain_bert, on_torch):
+    encoder = load_encoder(str(plain_bert))
+    encoder.encode_documents(["a"] * (FIRST_DOCUMENTS + 1))
+    assert on_torch == [FIRST_DOCUMENTS + 1]
+
+
+def test_queries_are_encoded_on_the_cpu(plain_bert, on_torch):
+    encoder = load_encoder(str(plain_bert))
+    expected = load_encoder(str(plain_bert), runtime="openvino").encode_queries(TEXTS)
+    encoder.encode_documents(["a"] * (FIRST_DOCUMENTS + 1))
+    on_torch.clear()
+    numpy.testing.assert_array_equal(encoder.encode_queries(TEXTS), expected)
+    encoder.encode_queries(["a"] * (FIRST_DOCUMENTS + 1))
+    assert on_torch == []
+
+
+def test_an_invalid_text_is_refused(plain_bert):
+    with pytest.raises(ArgumentError, match="texts"):
+        load_encoder(str(plain_bert)).encode_documents("a")
+
+
+def test_few_texts_do_without_torch(plain_bert):
+    load_encoder(str(plain_bert))  # converts the model, which takes torch
+    program = f"""
+import sys
+from semsearch import encoders
+encoders.has_gpu = lambda: True
+encoder = encoders.load_encoder({str(plain_bert)!r})
+encoder.encode_queries(["a"])
+encoder.encode_documents(["a b"])
+encoder.token_spans("a b")
+print(type(encoder).__name__, encoder.dimension, encoder.max_document_tokens, encoder.precision)
+print(sorted({{"torch", "transformers", "sentence_transformers"}} & sys.modules.keys()))
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, env=os.environ
+    )
+    first, modules = done.stdout.splitlines()
+    assert first.split()[0] == "GPUEncoder"
+    assert modules == "[]"
+
+
+@pytest.mark.parametrize(("precision", "on_gpu"), [("auto", "fp16"), ("fp32", "fp32")])
+def test_another_machine_can_load_it_again(plain_bert, precision, on_gpu):
+    """fp16 is described so that processors, which lack it, take their best precision."""
+    described = load_encoder(str(plain_bert), precision=precision).description()
+    assert described["precision"] == on_gpu
+    assert described_precision(described) is Precision(precision)
+
+
+def test_bf16_on_a_gpu_needs_no_processor_with_bf16(plain_bert, monkeypatch):
+    monkeypatch.setattr("semsearch.encoders.openvino_runtime._has_bf16", lambda: False)
+    encoder = load_encoder(str(plain_bert), precision="bf16")
+    assert encoder.precision == "bf16"
+    assert encoder.encode_queries(["a"]).shape == (1, encoder.dimension)
+    assert str(encoder._on_gpu.model.dtype) == "torch.bfloat16"
+
+
+def test_int8_runs_on_the_cpu(plain_bert, monkeypatch):
+    """An index with int8, made elsewhere, can be searched."""
+    given = []
+
+    def load(folder, device, precision):
+        given.append(precision)
+        return OpenVINOEncoder(folder, None, Precision.FP32)
+
+    monkeypatch.setattr("semsearch.encoders.openvino_models.load_encoder", load)
+    monkeypatch.setattr(OpenVINOEncoder, "__init__", lambda *arguments: None)
+    assert type(load_encoder(str(plain_bert), precision="int8")) is OpenVINOEncoder
+    assert given == [Precision.INT8]
+    with pytest.raises(PrecisionError, match="runs on torch, which does not support int8"):
+        load_encoder(str(plain_bert), precision="int8", device="cpu")
+
+
+def test_a_model_that_is_not_bert_like_runs_on_torch(plain_bert, monkeypatch, caplog):
+    monkeypatch.setattr(
+        "semsearch.encoders.openvino_models.why_not_bert_like", lambda folder: "its type is new"
+    )
+    assert type(load_encoder(str(plain_bert))) is TorchEncoder
+    assert not caplog.records
+
+
+def test_a_failed_conversion(plain_bert, monkeypatch, tmp_path, caplog):
+    def fail(*arguments):
+        raise RuntimeError("no memory")
+
+    monkeypatch.setenv("SEMSEARCH_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr("semsearch.encoders.conversion._traced", fail)
+    assert type(load_encoder(str(plain_bert))) is TorchEncoder
+    assert "runs on torch: its conversion for OpenVINO failed (no memory)" in caplog.text
+
+
+def test_a_cross_encoder_runs_on_torch(plain_bert, tmp_path):
+    config = BertConfig.from_pretrained(plain_bert, num_labels=1)
+    BertForSequenceClassification(config).eval().save_pretrained(tmp_path)
+    BertTokenizerFast.from_pretrained(plain_bert).save_pretrained(tmp_path)
+    assert isinstance(load_reranker(str(tmp_path)), TorchReranker)
+
+
+@pytest.mark.parametrize(
+    ("version", "expected"),
+    [
+        ("from typing import Optional\ncuda: Optional[str] = '13.0'\n", True),
+        ("from typing import Optional\ncuda: Optional[str] = None\n", False),
+        (None, False),
+    ],
+)
+def test_a_build_of_torch_for_cuda_is_recognised(tmp_path, monkeypatch, version, expected):
+    """A driver alone is not enough: PyPI's torch for Windows, for one, runs on CPUs only."""
+    monkeypatch.syspath_prepend(tmp_path)
+    if version is not None:
+        (tmp_path / "torchlike").mkdir()
+        (tmp_path / "torchlike" / "__init__.py").write_text("raise AssertionError('imported')")
+        (tmp_path / "torchlike" / "version.py").write_text(version)
+    assert loading._is_for_cuda("torchlike") is expected
+
+
+def test_the_installed_torch():
+    import torch
+
+    assert loading._is_for_cuda("torch") is (torch.version.cuda is not None)
