@@ -1,8 +1,8 @@
 """Projects the cost of indexes of ten million to a billion passages from smaller measurements.
 
 Reads `docs/scale.json`: figures of `scripts/bench/scale`, `scripts/bench/codes` and
-`scripts/bench/peers`. Each number in the tables of `docs/scale.md` is computed here; `--write`
-puts them there. The price of a machine and the speed of a GPU were not measured: they are options.
+`scripts/bench/peers`, and those of one run on an H100. Each number in the tables of
+`docs/scale.md` is computed here; `--write` puts them there. The price of a machine is an option.
 """
 
 from __future__ import annotations
@@ -26,10 +26,6 @@ VECTOR_BYTES = 4 * DIMENSION
 SYSTEM_GIB = 2
 #: A million passages are a segment of Milvus at its default of 1 GB, or one FAISS file of ours.
 SEGMENT = 10**6
-
-#: MiniLM's layers, without the word embeddings; two operations per weight and token.
-LAYER_WEIGHTS = 10_600_000
-TOKENS = 60
 
 
 class Code(NamedTuple):
@@ -80,14 +76,17 @@ class Projection:
             self._rates["semsearch, 2 cores"],
             self._rates["sentence-transformers, 2 cores"],
         )
-        operations = 2 * LAYER_WEIGHTS * TOKENS
-        gpu = self._assumed.gpu_teraflops * 1e12 * self._assumed.gpu_share / operations
+        gpu, plain_gpu = (
+            self._rates["semsearch, 1 H100"],
+            self._rates["sentence-transformers, 1 H100"],
+        )
         devices = {
             f"2 cores, sentence-transformers ({plain}/s, measured)": plain,
             f"2 cores, semsearch ({ours}/s, measured)": ours,
             f"64 cores, semsearch ({32 * ours:,}/s, 32 times that)": 32 * ours,
-            f"1 GPU ({round(gpu, -3):,.0f}/s, not measured)": gpu,
-            f"8 GPUs ({round(8 * gpu, -3):,.0f}/s, not measured)": 8 * gpu,
+            f"1 H100, sentence-transformers ({plain_gpu:,}/s, measured)": plain_gpu,
+            f"1 H100, semsearch ({gpu:,}/s, measured)": gpu,
+            f"8 H100s, semsearch ({8 * gpu:,}/s, 8 times that)": 8 * gpu,
         }
         rows = [
             [device, *(duration(size / rate / 3600) for size in SIZES)]
@@ -230,8 +229,6 @@ def parsed(arguments: Sequence[str] | None = None) -> argparse.Namespace:
     add = parser.add_argument
     add("--measured", type=Path, default=Path("docs/scale.json"), metavar="FILE")
     add("--write", type=Path, metavar="FILE", help="the page whose tables to replace")
-    add("--gpu-teraflops", type=float, default=300.0, metavar="N", help="a GPU's peak, bf16 (300)")
-    add("--gpu-share", type=float, default=0.1, metavar="S", help="share of that peak in use (0.1)")
     add("--machine-gib", type=float, default=64.0, metavar="N", help="memory of a machine (64)")
     add("--machine-cores", type=int, default=8, metavar="N", help="its cores (8)")
     add(
