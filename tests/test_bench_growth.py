@@ -99,11 +99,11 @@ def test_numbers_by_hand():
     assert (significant(0.164), significant(1234), significant(16.4)) == ("0.16", "1,200", "16")
     assert (duration(0.5), duration(11.3), duration(113)) == ("30 min", "11 h", "4.7 days")
     assert (amount(5.6e8), amount(6.4e10), amount(1.8e12)) == ("560 MB", "64 GB", "1.8 TB")
-    # 100 million texts at 245 a second: 408,163 s; 10 million at 22,600: 442 s, and at 8 times that
-    # 55 s.
+    # 100 million texts at 245 a second: 408,163 s; 10 million at 17,300: 578 s, and at 8 times that
+    # 72 s.
     rates = {"semsearch, 2 cores": 245, "sentence-transformers, 2 cores": 91}
-    rates |= {"semsearch, 1 H100": 22_600, "sentence-transformers, 1 H100": 2600}
+    rates |= {"semsearch, 1 H200": 17_300, "sentence-transformers, 1 H200": 3800}
     one = Projection({"scale": {}, "codes": {}, "texts per second": rates}, parsed([]))
     assert "| 4.7 days |" in one.encoding()
-    assert "(22,600/s, measured) | 7.4 min |" in one.encoding()
-    assert "(180,800/s, 8 times that) | 0.92 min |" in one.encoding()
+    assert "(17,300/s, measured) | 9.6 min |" in one.encoding()
+    assert "(138,400/s, 8 times that) | 1.2 min |" in one.encoding()

@@ -1,7 +1,7 @@
 """Projects the cost of indexes of ten million to a billion passages from smaller measurements.
 
 Reads `docs/scale.json`: figures of `scripts/bench/scale`, `scripts/bench/codes` and
-`scripts/bench/peers`, and those of one run on an H100. Each number in the tables of
+`scripts/bench/peers`, and those of `scripts/bench/gpu` (H200). Each number in the tables of
 `docs/scale.md` is computed here; `--write` puts them there. The price of a machine is an option.
 """
 
@@ -77,16 +77,16 @@ class Projection:
             self._rates["sentence-transformers, 2 cores"],
         )
         gpu, plain_gpu = (
-            self._rates["semsearch, 1 H100"],
-            self._rates["sentence-transformers, 1 H100"],
+            self._rates["semsearch, 1 H200"],
+            self._rates["sentence-transformers, 1 H200"],
         )
         devices = {
             f"2 cores, sentence-transformers ({plain}/s, measured)": plain,
             f"2 cores, semsearch ({ours}/s, measured)": ours,
             f"64 cores, semsearch ({32 * ours:,}/s, 32 times that)": 32 * ours,
-            f"1 H100, sentence-transformers ({plain_gpu:,}/s, measured)": plain_gpu,
-            f"1 H100, semsearch ({gpu:,}/s, measured)": gpu,
-            f"8 H100s, semsearch ({8 * gpu:,}/s, 8 times that)": 8 * gpu,
+            f"1 H200, sentence-transformers ({plain_gpu:,}/s, measured)": plain_gpu,
+            f"1 H200, semsearch ({gpu:,}/s, measured)": gpu,
+            f"8 H200s, semsearch ({8 * gpu:,}/s, 8 times that)": 8 * gpu,
         }
         rows = [
             [device, *(duration(size / rate / 3600) for size in SIZES)]

@@ -332,8 +332,15 @@ class TorchRuntime:
 
     def _forward(self, features: Features) -> Any:
         import torch
+        from torch.nn.attention import SDPBackend, sdpa_kernel
 
-        with torch.inference_mode():
+        # Without cuDNN's attention, which compiles a kernel for each new shape of a batch.
+        attention = [
+            SDPBackend.FLASH_ATTENTION,
+            SDPBackend.EFFICIENT_ATTENTION,
+            SDPBackend.MATH,
+        ]
+        with torch.inference_mode(), sdpa_kernel(attention):
             inputs: dict[str, Any] = {
                 name: torch.from_numpy(array).to(self._model.device, non_blocking=True)
                 for name, array in features.items()
