@@ -39,8 +39,8 @@ def main() -> None:
     parser.add_argument("--texts", type=int, default=20_000, metavar="N", help="documents (20,000)")
     parser.add_argument("--device", default="cuda", help="a torch device (cuda)")
     given = parser.parse_args()
-    found = list(wordnet_definitions(Path(os.environ["SEMSEARCH_DATA"])))
-    texts = [" ".join(found[start : start + 5]) for start in range(0, 5 * given.texts, 5)]
+    found = wordnet_definitions(Path(os.environ["SEMSEARCH_DATA"]))[: 5 * given.texts]
+    texts = [" ".join(found[start : start + 5]) for start in range(0, len(found), 5)]
     size = len(texts) // (REPEATS + 1)
     parts = [texts[start : start + size] for start in range(0, len(texts) - size + 1, size)]
     ours = load_encoder("minilm", given.device, "auto")

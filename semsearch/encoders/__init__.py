@@ -92,8 +92,9 @@ def load_encoder(
     (2, 64)
 
     A BERT-like model is converted for OpenVINO (once, into the user's cache) and then runs without
-    torch on the CPU. If there is a GPU, torch encodes documents there, except the first 1,000:
-    starting a GPU takes longer. Other models run on torch, with a warning if there is no GPU.
+    torch on the CPU. If there is a GPU, torch encodes documents there, except the first 1,000,
+    which take no longer on the CPU than a GPU takes to start. Other models run on torch, with a
+    warning if there is no GPU.
 
     Args:
         spec: ``minilm`` (all-MiniLM-L6-v2), a folder that Sentence-Transformers wrote, a name on
@@ -102,7 +103,7 @@ def load_encoder(
             (its leading 192 dimensions), ``glove:PATH`` (averaged word vectors;
             ``glove:PATH@sif`` weights the words),
             ``hashing[:DIMENSION]`` (no model), or the name of a plugin (``NAME[:…]``).
-        device: a torch device (``cpu``, ``cuda``), which selects torch, for queries, too; None uses
+        device: a torch device (``cpu``, ``cuda``), which selects torch, also for queries; None uses
             a GPU for documents if there is one.
         precision: ``auto``, ``fp32``, ``bf16`` or ``int8`` (always on the CPU).
         runtime: ``openvino`` or ``torch``; None chooses the best one for the model.

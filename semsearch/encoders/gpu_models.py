@@ -19,8 +19,8 @@ from semsearch.protocols import Encoder, Matrix
 
 __all__ = ["FIRST_DOCUMENTS", "GPUEncoder", "load_encoder", "load_reranker"]
 
-#: The number of documents up to which the CPU encodes them, too. Importing torch and starting a GPU
-#: takes several seconds, in which two CPU cores encode about this many passages of 60 tokens.
+#: The number of documents that the CPU encodes. Importing torch and starting a GPU takes several
+#: seconds, in which two CPU cores encode as many passages of 60 tokens.
 FIRST_DOCUMENTS = 1000
 
 #: The precisions of torch on a GPU.
@@ -45,8 +45,8 @@ def load_encoder(folder: ModelFolder, device: str | None, precision: Precision) 
 class GPUEncoder(OpenVINOEncoder):
     """A bi-encoder that encodes documents on the GPU, and queries on the CPU without torch.
 
-    A single query is not faster on a GPU, which takes seconds to start. So the first documents are
-    encoded on the CPU, too.
+    A single query is not faster on a GPU, which takes seconds to start. For the same reason, the
+    first `FIRST_DOCUMENTS` documents are encoded on the CPU.
 
     Args:
         folder: the original model.

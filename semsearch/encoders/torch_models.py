@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -332,15 +333,8 @@ class TorchRuntime:
 
     def _forward(self, features: Features) -> Any:
         import torch
-        from torch.nn.attention import SDPBackend, sdpa_kernel
 
-        # Without cuDNN's attention, which compiles a kernel for each new shape of a batch.
-        attention = [
-            SDPBackend.FLASH_ATTENTION,
-            SDPBackend.EFFICIENT_ATTENTION,
-            SDPBackend.MATH,
-        ]
-        with torch.inference_mode(), sdpa_kernel(attention):
+        with torch.inference_mode(), ready_attention(self._model.device.type):
             inputs: dict[str, Any] = {
                 name: torch.from_numpy(array).to(self._model.device, non_blocking=True)
                 for name, array in features.items()
@@ -348,6 +342,21 @@ class TorchRuntime:
             for module in self._model:
                 inputs = module(inputs)
             return self._result(inputs).float()
+
+
+def ready_attention(device: str) -> AbstractContextManager[None]:
+    """On a GPU, exclude cuDNN's attention, which compiles a kernel for each new shape of a batch.
+
+    Args:
+        device: the type of a torch device.
+    """
+    if device != "cuda":
+        return nullcontext()
+    from torch.nn.attention import SDPBackend, sdpa_kernel
+
+    return sdpa_kernel(
+        [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
+    )
 
 
 def text_model(

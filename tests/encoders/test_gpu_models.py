@@ -15,7 +15,12 @@ from semsearch.encoders import load_encoder, load_reranker
 from semsearch.encoders.gpu_models import FIRST_DOCUMENTS, GPUEncoder
 from semsearch.encoders.openvino_models import OpenVINOEncoder
 from semsearch.encoders.specs import Precision, described_precision
-from semsearch.encoders.torch_models import TorchEncoder, TorchReranker, text_model
+from semsearch.encoders.torch_models import (
+    TorchEncoder,
+    TorchReranker,
+    ready_attention,
+    text_model,
+)
 from semsearch.errors import ArgumentError, PrecisionError
 
 pytestmark = pytest.mark.slow
@@ -178,18 +183,31 @@ def test_the_installed_torch():
     assert loading._is_for_cuda("torch") is (torch.version.cuda is not None)
 
 
-def test_attention_of_cudnn_is_not_used(plain_bert):
+def test_attention_of_cudnn_is_excluded_on_a_gpu():
     """It compiles a kernel for each new shape of a batch: a seventh of the speed on an H200."""
     import torch
 
-    used = []
+    with ready_attention("cuda"):
+        assert not torch.backends.cuda.cudnn_sdp_enabled()
+        assert torch.backends.cuda.mem_efficient_sdp_enabled()
+    with ready_attention("cpu"):
+        assert torch.backends.cuda.cudnn_sdp_enabled()
+
+
+def test_batches_are_computed_with_that_attention(plain_bert, monkeypatch):
+    def attention(device, found=ready_attention):
+        assert device == "cpu"
+        return found("cuda")
 
     def forward(features):
         used.append(torch.backends.cuda.cudnn_sdp_enabled())
         return features["sentence_embedding"]
 
+    import torch
+
+    used = []
+    monkeypatch.setattr("semsearch.encoders.torch_models.ready_attention", attention)
     encoder = load_encoder(str(plain_bert), device="cpu")
     text_model(encoder.model, encoder.facts, forward).encode(TEXTS)
     assert used
     assert not any(used)
-    assert torch.backends.cuda.cudnn_sdp_enabled()  # elsewhere it may be
