@@ -99,11 +99,11 @@ def test_numbers_by_hand():
     assert (significant(0.164), significant(1234), significant(16.4)) == ("0.16", "1,200", "16")
     assert (duration(0.5), duration(11.3), duration(113)) == ("30 min", "11 h", "4.7 days")
     assert (amount(5.6e8), amount(6.4e10), amount(1.8e12)) == ("560 MB", "64 GB", "1.8 TB")
-    # 100 million texts at 245 a second: 408,163 s; 10 million at 17,300: 578 s, and at 8 times that
-    # 72 s.
+    # 100 million texts at 245 a second: 408,163 s; 10 million at 14,400: 694 s, and at 8 times that
+    # 87 s.
     rates = {"semsearch, 2 cores": 245, "sentence-transformers, 2 cores": 91}
-    rates |= {"semsearch, 1 H200": 17_300, "sentence-transformers, 1 H200": 3800}
+    rates |= {"semsearch, 1 H200": 14_400, "sentence-transformers, 1 H200": 3600}
     one = Projection({"scale": {}, "codes": {}, "texts per second": rates}, parsed([]))
     assert "| 4.7 days |" in one.encoding()
-    assert "(17,300/s, measured) | 9.6 min |" in one.encoding()
-    assert "(138,400/s, 8 times that) | 1.2 min |" in one.encoding()
+    assert "(14,400/s, measured) | 12 min |" in one.encoding()
+    assert "(115,200/s, 8 times that) | 1.4 min |" in one.encoding()
