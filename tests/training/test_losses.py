@@ -20,7 +20,7 @@ RIGHT = ["the bird falls", "the train waits", "an apple grows now"]
 
 @pytest.fixture
 def model(tiny):
-    model = SentenceTransformer(str(tiny))
+    model = SentenceTransformer(str(tiny), device="cpu")
     drop_nothing(model)
     return model
 
@@ -47,7 +47,7 @@ def passes(model, loss, features, labels):
 def test_dimensions_that_a_model_cuts_off_are_not_trained(model, kind):
     """A Dense layer's rows are the dimensions; the model's `encode` keeps the first 4 of 8."""
     dense = Dense(model.get_embedding_dimension(), 8, activation_function=torch.nn.Identity())
-    cut = SentenceTransformer(modules=[*model, dense], truncate_dim=4)
+    cut = SentenceTransformer(modules=[*model, dense], truncate_dim=4, device="cpu")
     if kind == "teacher":
         loss, labels = TeacherLoss(cut, cut.encode(RIGHT)), torch.tensor([0, 1, 2])
         features = [cut.preprocess(LEFT)]

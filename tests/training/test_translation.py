@@ -244,7 +244,7 @@ def test_translations_approach_their_sources(learn, tiny):
 
 def test_initial_vectors_of_words(tiny):
     """By hand: after one sentence, its three words are equally probable translations."""
-    model = SentenceTransformer(str(tiny))
+    model = SentenceTransformer(str(tiny), device="cpu")
     before = embedded(model, ["the", "cat", "runs", "dog", "train"])
     assert add_words(model, ["the cat runs"], ["dog the xtac"]) > 0
     after = embedded(model, ["the", "cat", "runs", "dog", "train", "xtac"])
@@ -257,7 +257,7 @@ def test_initial_vectors_of_words(tiny):
 
 def test_initial_vectors_of_parts_of_words(tiny):
     """By hand: of two words with a common prefix, one occurs in four texts, the other in one."""
-    model = SentenceTransformer(str(tiny))
+    model = SentenceTransformer(str(tiny), device="cpu")
     sources = ["cat"] * 4 + ["dog", "bird", "bird"]
     add_words(model, sources, ["gatinhos"] * 4 + ["gatinhas", "ave", "meusgatinhos"])
     pieces = ["gatinh", "gatinhos", "gatinhas", "##gatinhos"]
@@ -318,7 +318,7 @@ def test_a_teacher_without_a_transformer_is_refused(tiny, tmp_path):
 
 
 def test_drop_nothing_disables_dropout(tiny):
-    model = SentenceTransformer(str(tiny))
+    model = SentenceTransformer(str(tiny), device="cpu")
     tokens = model.preprocess(["the cat runs now"])
     model.train()
 
