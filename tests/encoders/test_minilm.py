@@ -1,12 +1,9 @@
-"""The bundled encoder against published values and against plain sentence-transformers."""
+"""The bundled encoder against plain sentence-transformers."""
 
 from __future__ import annotations
 
-import csv
-
 import numpy
 import pytest
-from scipy.stats import spearmanr
 from sentence_transformers import SentenceTransformer
 
 from semsearch.encoders import load_encoder
@@ -69,20 +66,7 @@ def test_reads_256_tokens_including_special_ones(encoder):
 def test_vectors_keep_the_order_of_texts(plain, encoder):
     texts = [
         " ".join(["many words", *SENTENCES[number % 3].split()] * (1 + number % 13))
-        for number in range(150)
+        for number in range(50)
     ]
     cosines = encoder.encode_documents(texts) * plain.encode(texts, normalize_embeddings=True)
     assert cosines.sum(axis=1).min() > 0.99999
-
-
-def test_sts_benchmark_gives_the_published_spearman(data, minilm):
-    """82.03 is the value that MTEB publishes for all-MiniLM-L6-v2."""
-    file = data / "sts" / "stsbenchmark" / "sts-test.csv"
-    with file.open(encoding="utf-8", newline="") as stream:
-        rows = list(csv.reader(stream, delimiter="\t", quoting=csv.QUOTE_NONE))
-    gold = [float(row[4]) for row in rows]
-    left = minilm.encode_documents([row[5] for row in rows])
-    right = minilm.encode_documents([row[6] for row in rows])
-    cosines = numpy.sum(left * right, axis=1)
-    assert len(rows) == 1379
-    assert 100 * spearmanr(cosines, gold).statistic == pytest.approx(82.03, abs=0.05)
