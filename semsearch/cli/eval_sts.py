@@ -27,7 +27,7 @@ from semsearch.cli.render_evaluation import (
 )
 from semsearch.datasets import PairColumns, StsSet, load_sts_set, sts_names
 from semsearch.encoders import DEFAULT_ENCODER
-from semsearch.errors import DatasetNotFoundError
+from semsearch.errors import CombinationError, DatasetNotFoundError
 from semsearch.evaluation import CosineScorer, StsEvaluation, evaluate_sts, load_pair_scorer
 from semsearch.report import check_report, provenance, write_sts_report
 
@@ -117,6 +117,10 @@ def _sets(data: tuple[str, ...], split: str, columns: PairColumns) -> list[StsSe
     """The named sets; without names, all known sets that are downloaded."""
     if data:
         return [load_sts_set(name, split, columns, _notify) for name in data]
+    if any(columns):
+        raise CombinationError("--left-column, --right-column and --score-column need --data FILE")
+    if split != "test":
+        raise CombinationError("--split needs --data NAME")
     sets = []
     for name in sts_names():
         try:

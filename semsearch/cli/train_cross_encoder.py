@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from semsearch.cli.command import Command
 from semsearch.cli.options import directory_option, judged_option
@@ -61,6 +62,9 @@ def command(
     if directory is None:
         if queries is not None or qrels is not None:
             raise CombinationError("--queries and --qrels need --index DIR")
+        source = click.get_current_context().get_parameter_source("negatives")
+        if source is ParameterSource.COMMANDLINE:
+            raise CombinationError("--negatives needs --index DIR")
         train_on_pairs(CrossEncoding(), data, **choices)
         return
     if queries is None or qrels is None:

@@ -83,11 +83,15 @@ class CrossEncoding(Task):
         Raises:
             EncoderError: it cannot be loaded, or other weights than its head's are missing.
         """
+        import torch
         from sentence_transformers import CrossEncoder
+        from transformers import AutoConfig
 
         with loading(str(folder)), complete(str(folder), is_of_head):
-            return CrossEncoder(
-                str(transformer_folder(folder)),
+            place = str(transformer_folder(folder))
+            stored = AutoConfig.from_pretrained(place, local_files_only=True).num_labels
+            model = CrossEncoder(
+                place,
                 num_labels=count,
                 trust_remote_code=False,
                 local_files_only=True,
@@ -97,6 +101,9 @@ class CrossEncoding(Task):
                     "dtype": "float32",
                 },
             )
+        if count not in (None, stored):  # the activation that is stored is for another head
+            model.activation_fn = torch.nn.Sigmoid() if count == 1 else torch.nn.Identity()
+        return model
 
     def score(self, model: Any, examples: Examples, dimension: int | None = None) -> float:
         """The score of a model on scored or labelled pairs."""

@@ -5,11 +5,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from semsearch.corpus import open_table
 from semsearch.corpus.table import Row
+from semsearch.datasets.paircolumns import TEXT_COLUMNS
 from semsearch.datasets.pairtable import LABEL_COLUMNS, SCORE_COLUMNS
 from semsearch.datasets.questions import PASSAGE_COLUMNS
 from semsearch.datasets.table import plain_name
@@ -34,6 +36,12 @@ LEFT = (
 RIGHT = (
     *("positive", "sentence2", "sentenceb", "text2", "right", "question2", "hypothesis"),
     *("answer", "passage", "paraphrase"),
+)
+#: Both texts: a query with its answer, else as `semsearch eval sts` finds them, else any two.
+TEXTS = (
+    *product(("anchor", "query", "question"), ("positive", "answer", "passage")),
+    *(pair for pair in TEXT_COLUMNS if pair[0] in LEFT),
+    *product(LEFT, RIGHT),
 )
 NEGATIVE = ("negative",)
 SCORE = tuple(name for name in SCORE_COLUMNS if name != "label")
@@ -135,7 +143,8 @@ def _columns(names: Sequence[str]) -> _Columns | None:
     def first(known: Sequence[str]) -> str | None:
         return next((spelled[name] for name in known if name in spelled), None)
 
-    left, right = first(LEFT), first(RIGHT)
+    pairs = ((spelled.get(left), spelled.get(right)) for left, right in TEXTS)
+    left, right = next((pair for pair in pairs if None not in pair), (None, None))
     if left is None or right is None:
         return None
     # 'paraphrase' is a text or, beside two texts, a label.

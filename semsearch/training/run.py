@@ -81,6 +81,7 @@ def train(
         workspace = Workspace(settings.output, resume=settings.resume, overwrite=settings.overwrite)
         base, fingerprint = _base(settings.base)
         stages, tests = task.stages(settings, notify)
+        _check_patience(stages)
         plan = {
             "trained": task.name,
             "base": settings.base,
@@ -119,6 +120,12 @@ def train(
         elif is_main():
             workspace.discard()
     return broadcast(trained)
+
+
+def _check_patience(stages: Sequence[Stage]) -> None:
+    for training, development, recipe in stages:
+        if recipe.patience and development is None:
+            raise CombinationError(f"--patience: {training.name} has no development set")
 
 
 def _base(spec: str | None) -> tuple[Path, str | None]:

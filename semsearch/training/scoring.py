@@ -101,15 +101,22 @@ def score_columns(columns: Sequence[Vectors], examples: Examples) -> float:
 
 def score_cross_encoder(model: CrossEncoder, examples: Examples) -> float:
     """The score of a cross-encoder on scored or labelled pairs, from 0 to 100."""
+    import torch
+
     pairs = [list(pair) for pair in zip(*examples.texts, strict=True)]
-    scores = numpy.asarray(
-        model.predict(pairs, batch_size=ENCODED_AT_ONCE, show_progress_bar=False)
+    logits = numpy.asarray(
+        model.predict(
+            pairs,
+            batch_size=ENCODED_AT_ONCE,
+            show_progress_bar=False,
+            activation_fn=torch.nn.Identity(),
+        )
     )
     if examples.kind is Kind.SCORED:
-        return _spearman(scores, examples.targets)
-    if scores.ndim == 1:
-        return _accuracy((scores > 0.5).astype(numpy.int64), examples.targets)
-    return _accuracy(scores.argmax(axis=1), examples.targets)
+        return _spearman(logits, examples.targets)
+    if logits.ndim == 1:
+        return _accuracy((logits > 0).astype(numpy.int64), examples.targets)
+    return _accuracy(logits.argmax(axis=1), examples.targets)
 
 
 def _spearman(scores: NDArray[Any], gold: Sequence[float]) -> float:
@@ -124,13 +131,14 @@ def _accuracy(found: NDArray[numpy.int64], wanted: Sequence[float]) -> float:
 
 
 def _first_places(examples: Examples, anchors: Vectors, positives: Vectors) -> float:
-    """How often an anchor's positive is the nearest of all, in %; equal texts count as one."""
-    first = {text: row for row, text in reversed(list(enumerate(examples.texts[1])))}
-    rows = sorted(first.values())
-    number = {row: place for place, row in enumerate(rows)}
-    own = numpy.array([number[first[text]] for text in examples.texts[1]])
-    right = 0
+    """How often a positive of an anchor is the nearest of all, in %; equal texts count as one."""
+    left, right = examples.texts
+    pairs = set(zip(left, right, strict=True))
+    first = {text: row for row, text in reversed(list(enumerate(right)))}
+    texts, rows = list(first), list(first.values())
+    hits = 0
     for start in range(0, len(anchors), COMPARED_AT_ONCE):
         nearest = (anchors[start : start + COMPARED_AT_ONCE] @ positives[rows].T).argmax(axis=1)
-        right += int((nearest == own[start : start + COMPARED_AT_ONCE]).sum())
-    return 100 * right / len(anchors)
+        found = (texts[place] for place in nearest)
+        hits += sum(pair in pairs for pair in zip(left[start:], found, strict=False))
+    return 100 * hits / len(anchors)

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 from semsearch.encoders.model_folder import ModelFolder
 from semsearch.encoders.specs import Precision
 from semsearch.encoders.torch_models import TorchEncoder
+from semsearch.errors import CombinationError
 from semsearch.training.checks import limit_tokens
 from semsearch.training.examples import Examples, Kind, Notify
-from semsearch.training.recipe import Loss
+from semsearch.training.recipe import Loss, Recipe
 from semsearch.training.scoring import Classify, score_siamese
 from semsearch.training.stages import Settings, Stage, stages_of
 from semsearch.training.task import Task
@@ -104,7 +105,15 @@ class Siamese(BiEncoderTask):
 
     def stages(self, settings: Settings, notify: Notify) -> tuple[list[Stage], list[Examples]]:
         """The stages of a run, and its test sets."""
-        return stages_of(settings, self._kinds, _testable, notify, keeps_head=False)
+        found = stages_of(settings, self._kinds, _testable, notify, keeps_head=False)
+        losses = [self.loss_of(number, one.training) for number, one in enumerate(found[0])]
+        for name, loss in (("margin", Loss.TRIPLET), ("head_learning_rate", Loss.SOFTMAX)):
+            given = {getattr(one, name) for one in settings.recipes} - {getattr(Recipe, name)}
+            if given and loss not in losses:
+                used = ", ".join(dict.fromkeys(one.value for one in losses))
+                option = name.replace("_", "-")
+                raise CombinationError(f"--{option} is for the loss {loss.value}, not {used}")
+        return found
 
     def loss_of(self, number: int, training: Examples) -> Loss:
         """The chosen loss of a stage."""

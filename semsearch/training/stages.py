@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from semsearch.errors import ArgumentError
+from semsearch.errors import ArgumentError, CombinationError
 from semsearch.texts import quantity
 from semsearch.training.checks import check_trainable, without_leaks
 from semsearch.training.data import DEVELOPMENT_SETS, held_out, load_examples
@@ -118,8 +118,11 @@ def stages_of(
             if development is not None:
                 notify(f"{name}: {len(development):,} of its examples are held out")
         parts.append(Stage(rest, development, recipe))
+    developments = [part.development for part in parts if part.development]
+    if settings.scale and not any(one.scale for one in [*sets, *tests, *developments]):
+        raise CombinationError("--scale is for gold scores; the data have none")
     # A pair that chooses the checkpoint of a later stage is held out from earlier ones, too.
-    held = [*tests, *(part.development for part in parts if part.development)]
+    held = [*tests, *developments]
     stages = []
     for training, development, recipe in parts:
         rest = without_leaks(training, held, settings.keep_leaks, notify)

@@ -86,11 +86,12 @@ class Translation(Task):
         training, development = texts, None
         if settings.development != NO_DEVELOPMENT:
             training, development = held_out(texts, recipe.seed, MAX_HELD_OUT)
-            training = without_leaks(training, [development] if development else [], False, notify)
         tests = [
             load_examples(spec, (Kind.SCORED, Kind.POSITIVE), split="test", notify=notify)
             for spec in settings.tests
         ]
+        held = [*tests, development] if development else tests
+        training = without_leaks(training, held, settings.keep_leaks, notify)
         tests += _published_tests(training, notify)
         return [Stage(training, development, recipe.for_kind(Kind.TRANSLATIONS))], tests
 

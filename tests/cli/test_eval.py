@@ -188,6 +188,8 @@ class TestSts:
             (["--data", "nowhere.csv"], "nowhere.csv"),
             (["--data", "sts12"], "semsearch datasets fetch sts12"),
             ([], "none of the known sets is downloaded"),
+            (["--split", "dev"], "--split needs --data NAME"),
+            (["--score-column", "3"], "--score-column need --data FILE"),
             (["--data", "pairs.csv", "--split", "dev"], "pairs has no split 'dev' (splits: test)"),
             (["--data", "pairs.csv", "--system", "bm25"], "'bm25' ranks documents"),
             (["--data", "pairs.csv", "--system", "./none"], "no model folder"),

@@ -126,6 +126,8 @@ def test_recipes_by_stage(run, base):
         (["--data", "stsbenchmark"], "semsearch datasets fetch stsbenchmark"),
         ([], "name what to train on: --data NAME|FILE"),
         (["--data", "p.csv", "--queries", "p.csv"], "--queries and --qrels need --index DIR"),
+        (["--data", "p.csv", "--negatives", "3"], "--negatives needs --index DIR"),
+        (["--data", "p.csv", "--dev", "none", "--patience", "2"], "p.csv has no development set"),
         (["--index", "i"], "--index needs --queries FILE and --qrels FILE"),
         (
             [*JUDGED, "--data", "p.csv"],
@@ -154,6 +156,27 @@ def test_loss_needs_its_columns(run, base):
         code=1,
     )
     assert "columns 'anchor', 'positive', 'negative' are needed" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--margin", "2"], "--margin is for the loss triplet, not cosine, ranking"),
+        (["--head-learning-rate", "0.1"], "--head-learning-rate is for the loss softmax, not"),
+        (["--scale", "0", "5"], None),
+    ],
+)
+def test_options_of_losses_that_are_not_used_are_refused(run, base, arguments, message):
+    Path("q.csv").write_text("anchor,positive\na cat,one cat\na dog,one dog\n")
+    command = ["siamese", "--base", base, "--data", "p.csv", "--data", "q.csv", "--output", "m"]
+    result = run(*command, *arguments, code=1 if message else 0)
+    assert message is None or message in result.stderr
+
+
+def test_a_scale_without_scores_is_refused(run, base):
+    Path("q.csv").write_text("anchor,positive\na cat,one cat\na dog,one dog\n")
+    command = ["siamese", "--base", base, "--data", "q.csv", "--output", "m", "--scale", "0", "5"]
+    assert "the data have none" in run(*command, code=1).stderr
 
 
 def test_ctrl_c_reports_how_to_resume(run, base, tmp_path, interruptible):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy
 import pytest
+import torch
 
 from semsearch.training.examples import Examples, Kind
 from semsearch.training.scoring import score_cross_encoder, score_siamese
@@ -22,14 +23,14 @@ class Circle:
 
 
 class Given:
-    """A cross-encoder with scores from a list."""
+    """A cross-encoder with logits from a list."""
 
-    def __init__(self, scores):
-        self.scores = scores
+    def __init__(self, logits):
+        self.logits = torch.tensor(logits)
 
-    def predict(self, pairs, **_):
+    def predict(self, pairs, activation_fn=torch.sigmoid, **_):
         assert all(isinstance(text, str) for pair in pairs for text in pair)
-        return numpy.array(self.scores)
+        return activation_fn(self.logits).numpy()
 
 
 def examples(kind, *rows, targets=(), labels=()):
@@ -58,8 +59,8 @@ def test_triplets():
 
 
 def test_positive_pairs():
-    """Nearest to a is b, to f e, and to c not its own d but b; equal texts count as one."""
-    rows = [("a", "b"), ("c", "d"), ("f", "e"), ("c", "b")]
+    """Nearest to a is b, one of its two, to f e, and to c not its own d but b."""
+    rows = [("a", "d"), ("c", "d"), ("f", "e"), ("a", "b")]
     assert score_siamese(Circle(), examples(Kind.POSITIVE, *rows)) == 75
 
 
@@ -75,15 +76,15 @@ def test_classes_of_a_bi_encoder():
 
 
 @pytest.mark.parametrize(
-    ("scores", "targets", "labels", "score"),
+    ("logits", "targets", "labels", "score"),
     [
         ([0.9, 0.2, 0.3, 0.1], (1, 0.6, 0.4, 0), (), 80),  # by hand: 1 - 6 * 2 / (4 * 15)
         ([0.5, 0.5, 0.5, 0.5], (1, 0.6, 0.4, 0), (), 0),
-        ([0.9, 0.2, 0.6, 0.4], (1, 0, 0, 0), ("no", "yes"), 75),
+        ([0.4, -0.2, 0.1, -0.4], (1, 0, 0, 0), ("no", "yes"), 75),  # 0 means 50 %
         ([[3, 1, 2], [0, 1, 0], [1, 2, 3], [1, 0, 0]], (0, 1, 2, 2), ("a", "b", "c"), 75),
     ],
 )
-def test_cross_encoder(scores, targets, labels, score):
+def test_cross_encoder(logits, targets, labels, score):
     kind = Kind.LABELLED if labels else Kind.SCORED
     rows = examples(kind, *SCORED, targets=targets, labels=labels)
-    assert score_cross_encoder(Given(scores), rows) == pytest.approx(score)
+    assert score_cross_encoder(Given(logits), rows) == pytest.approx(score)

@@ -194,6 +194,17 @@ def test_a_cross_encoder_of_a_bert_without_a_pooler(tiny, tmp_path):
     assert CrossEncoding().load(tmp_path, 1).num_labels == 1
 
 
+def test_the_scores_of_a_new_head_are_probabilities(tiny, tmp_path):
+    """A model with three outputs stores that it has no activation, which is for these only."""
+    CrossEncoding().load(tiny, 3).save_pretrained(str(tmp_path / "three"))
+    made = CrossEncoding().load(tmp_path / "three", 1)
+    assert isinstance(made.activation_fn, torch.nn.Sigmoid)
+    made.activation_fn = torch.nn.Identity()  # as of models trained on MS MARCO
+    made.save_pretrained(str(tmp_path / "logits"))
+    same = CrossEncoding().load(tmp_path / "logits", 1)
+    assert isinstance(same.activation_fn, torch.nn.Identity)
+
+
 @pytest.mark.parametrize("name", ["rated.csv", "sorted.tsv", "binary.csv"])
 def test_cross_encoder(learn, files, name):
     from sentence_transformers import CrossEncoder

@@ -53,6 +53,19 @@ class TestColumns:
         found = load("Question,answer\na b,c\n", (Kind.POSITIVE,))
         assert (found.kind, found.texts) == (Kind.POSITIVE, (["a b"], ["c"]))
 
+    @pytest.mark.parametrize(
+        ("header", "expected"),
+        [
+            ("query,sentence1,sentence2,x", ("b", "c")),
+            ("sentence1,sentence2,positive,x", ("a", "b")),
+            ("sentence1,sentence2,query,answer", ("c", "d")),
+            ("premise,query,x,right", ("b", "d")),
+        ],
+    )
+    def test_texts_that_belong_together_are_preferred(self, load, header, expected):
+        left, right = load(f"{header}\na,b,c,d\n", (Kind.POSITIVE,)).texts
+        assert (left, right) == ([expected[0]], [expected[1]])
+
     def test_labelled(self, load):
         found = load("premise\thypothesis\tlabel\na\tb\tyes\nc\td\tno\n", name="d.tsv")
         assert (found.kind, found.labels, found.targets) == (Kind.LABELLED, ("no", "yes"), [1, 0])

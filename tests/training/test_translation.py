@@ -242,6 +242,24 @@ def test_translations_approach_their_sources(learn, tiny):
     assert "cosine to the teacher's vector" in (folder / "README.md").read_text("utf-8")
 
 
+def test_pairs_of_a_test_set_are_not_trained_on(tmp_path):
+    rows = [f"text {n},txet {n}" for n in range(8)]
+    (tmp_path / "x.csv").write_text("\n".join(["source,translation", *rows]))
+    (tmp_path / "test.csv").write_text("\n".join(["anchor,positive", *rows[:2]]))
+    settings = Settings(
+        base="minilm",
+        output=tmp_path / "model",
+        data=[str(tmp_path / "x.csv")],
+        recipes=[Recipe()],
+        development="none",
+        tests=[str(tmp_path / "test.csv")],
+    )
+    messages = []
+    [stage], _ = Translation(["xx"]).stages(settings, messages.append)
+    assert stage.training.texts[0] == [f"text {n}" for n in range(2, 8)]
+    assert any("2 pairs also in " in line for line in messages)
+
+
 def test_initial_vectors_of_words(tiny):
     """By hand: after one sentence, its three words are equally probable translations."""
     model = SentenceTransformer(str(tiny), device="cpu")
