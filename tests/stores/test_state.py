@@ -7,6 +7,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from sqlalchemy.sql.compiler import SQLCompiler
 
 from semsearch import Document, Index
 from semsearch.errors import DamagedIndexError
@@ -26,6 +27,30 @@ def test_a_copy_of_damaged_vectors_is_refused(path, tmp_path):
         connection.execute("UPDATE vectors SET vector = zeroblob(128) WHERE chunk_id = 3")
     with pytest.raises(DamagedIndexError, match="damaged one; see: semsearch verify --repair"):
         copy_index(path, tmp_path / "copy")
+
+
+def test_indexes_share_their_compiled_statements(path, tmp_path, monkeypatch):
+    """What was executed on one index is not compiled again for another, or when it is reopened."""
+
+    def use(place):
+        with Index.open(place) as index:
+            assert index.search("text 7", k=1, where="id != '8'", mode="hybrid")
+            index.add([Document("1", "another text")])
+            index.add([Document("1", "text 1")])
+
+    compiled = []
+    real = SQLCompiler.__init__
+
+    def counted(compiler, dialect, statement, *arguments, **options):
+        compiled.append(statement)
+        real(compiler, dialect, statement, *arguments, **options)
+
+    copy_index(path, tmp_path / "copy")
+    use(path)
+    monkeypatch.setattr(SQLCompiler, "__init__", counted)
+    for place in (path, tmp_path / "copy"):
+        use(place)
+    assert not compiled
 
 
 def test_repeated_texts_are_encoded_once_and_read_once(tmp_path, monkeypatch):

@@ -9,13 +9,23 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from enum import Enum
+from functools import cache
 from pathlib import Path
-from typing import NoReturn, Self, TypeAlias
+from typing import Any, NoReturn, Self, TypeAlias
 from weakref import WeakValueDictionary
 
-from sqlalchemy import Connection, ExceptionContext, create_engine, event
+from sqlalchemy import (
+    Connection,
+    Dialect,
+    Engine,
+    ExceptionContext,
+    create_engine,
+    event,
+    make_url,
+)
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.pool import QueuePool
+from sqlalchemy.util import LRUCache
 
 from semsearch.addresses import sqlite_uri
 from semsearch.errors import (
@@ -99,6 +109,22 @@ class _Access(Enum):
         return self in (_Access.SHARED, _Access.READ_ONLY)
 
 
+_URL = make_url("sqlite+pysqlite://")
+#: The compiled statements of all databases: SQLAlchemy takes longer to compile most than to run
+#: them, and has one cache per engine.
+_COMPILED: LRUCache[Any, Any] = LRUCache(500)
+
+
+@cache
+def _dialect() -> Dialect:
+    """The dialect of all databases; each compiled statement belongs to one."""
+    engine = create_engine(_URL)
+    with engine.connect():  # it initialises the dialect
+        pass
+    engine.dispose()
+    return engine.dialect
+
+
 #: Size, modification time and inode of the database and its log.
 _FileState: TypeAlias = list[tuple[int, int, int] | None]
 
@@ -138,9 +164,10 @@ class Database:
         self._access = self._current_access()
         self._state: _FileState | None = None  # of the files, for connections without locks
         # One connection per reading thread; up to five stay open.
-        self._engine = create_engine(
-            "sqlite+pysqlite://", creator=self._connect, poolclass=QueuePool, max_overflow=-1
-        )
+        connect: Callable[[], Any] = self._connect
+        pool = QueuePool(connect, max_overflow=-1, dialect=_dialect())
+        shared = {"compiled_cache": _COMPILED}
+        self._engine = Engine(pool, _dialect(), _URL, execution_options=shared)
         event.listen(self._engine, "begin", self._begin)
         event.listen(self._engine, "handle_error", _check_error)
         self._uses: set[object] = set()  # reads and writes in progress
