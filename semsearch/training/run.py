@@ -123,9 +123,9 @@ def train(
 
 
 def _check_patience(stages: Sequence[Stage]) -> None:
-    for training, development, recipe in stages:
-        if recipe.patience and development is None:
-            raise CombinationError(f"--patience: {training.name} has no development set")
+    has_any = any(stage.development for stage in stages)
+    if not has_any and any(stage.recipe.patience for stage in stages):
+        raise CombinationError("--patience needs a development set, and there is none")
 
 
 def _base(spec: str | None) -> tuple[Path, str | None]:

@@ -134,11 +134,11 @@ def _first_places(examples: Examples, anchors: Vectors, positives: Vectors) -> f
     """How often a positive of an anchor is the nearest of all, in %; equal texts count as one."""
     left, right = examples.texts
     pairs = set(zip(left, right, strict=True))
-    first = {text: row for row, text in reversed(list(enumerate(right)))}
-    texts, rows = list(first), list(first.values())
+    row_of = {text: row for row, text in enumerate(right)}
+    texts, candidates = list(row_of), positives[list(row_of.values())].T
     hits = 0
     for start in range(0, len(anchors), COMPARED_AT_ONCE):
-        nearest = (anchors[start : start + COMPARED_AT_ONCE] @ positives[rows].T).argmax(axis=1)
+        nearest = (anchors[start : start + COMPARED_AT_ONCE] @ candidates).argmax(axis=1)
         found = (texts[place] for place in nearest)
         hits += sum(pair in pairs for pair in zip(left[start:], found, strict=False))
     return 100 * hits / len(anchors)

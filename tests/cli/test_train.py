@@ -127,7 +127,7 @@ def test_recipes_by_stage(run, base):
         ([], "name what to train on: --data NAME|FILE"),
         (["--data", "p.csv", "--queries", "p.csv"], "--queries and --qrels need --index DIR"),
         (["--data", "p.csv", "--negatives", "3"], "--negatives needs --index DIR"),
-        (["--data", "p.csv", "--dev", "none", "--patience", "2"], "p.csv has no development set"),
+        (["--data", "p.csv", "--dev", "none", "--patience", "2"], "--patience needs a development"),
         (["--index", "i"], "--index needs --queries FILE and --qrels FILE"),
         (
             [*JUDGED, "--data", "p.csv"],

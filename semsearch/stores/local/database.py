@@ -165,9 +165,9 @@ class Database:
         self._state: _FileState | None = None  # of the files, for connections without locks
         # One connection per reading thread; up to five stay open.
         connect: Callable[[], Any] = self._connect
-        pool = QueuePool(connect, max_overflow=-1, dialect=_dialect())
-        shared = {"compiled_cache": _COMPILED}
-        self._engine = Engine(pool, _dialect(), _URL, execution_options=shared)
+        dialect, shared = _dialect(), {"compiled_cache": _COMPILED}
+        pool = QueuePool(connect, max_overflow=-1, dialect=dialect)
+        self._engine = Engine(pool, dialect, _URL, execution_options=shared)
         event.listen(self._engine, "begin", self._begin)
         event.listen(self._engine, "handle_error", _check_error)
         self._uses: set[object] = set()  # reads and writes in progress
