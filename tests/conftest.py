@@ -9,9 +9,12 @@ import shutil
 import signal
 import sys
 import warnings
+from contextlib import contextmanager
+from http.server import ThreadingHTTPServer
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from threading import Thread
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -141,6 +144,18 @@ def package():
         return import_module(name)
 
     return find
+
+
+@contextmanager
+def serving(handler):
+    """Answer HTTP requests with a handler, without a log; yields the address."""
+    handler.log_message = lambda *_: None
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()
 
 
 @pytest.fixture(scope="session")

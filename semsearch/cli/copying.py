@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, TypeVar
 
 import click
 
 from semsearch.cli.command import INTERRUPTED_STATUS
-from semsearch.cli.options import Place, together, wait_option
+from semsearch.cli.options import Decorator, Place, together, wait_option
 from semsearch.cli.progress import IndexingProgress
 from semsearch.cli.removals import allowance, removals_option
 from semsearch.cli.render import visible
 from semsearch.texts import quantity
 
-_Command = TypeVar("_Command", bound=Callable[..., Any])
 
-
-def copy_options(source: str, target: str) -> Callable[[_Command], _Command]:
+def copy_options(source: str, target: str) -> Decorator:
     """The arguments and options of a copy."""
     return together(
         click.argument("source", metavar=source, type=Place()),

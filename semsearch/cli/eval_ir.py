@@ -24,13 +24,12 @@ from semsearch.cli.options import (
     systems_option,
 )
 from semsearch.cli.progress import working
-from semsearch.cli.render import visible
+from semsearch.cli.render import json_text, note
 from semsearch.cli.render_evaluation import (
     difference_record,
     ir_tables,
     json_number,
     warn_of_few,
-    write_json_line,
 )
 from semsearch.datasets import RetrievalSet, load_retrieval_set, read_questions
 from semsearch.encoders import DEFAULT_ENCODER
@@ -137,7 +136,7 @@ def command(
             raise CombinationError("--queries and --qrels need --index DIR")
         if not data:
             raise CombinationError("name a collection (--data scifact) or an index (--index DIR)")
-        sets = [load_retrieval_set(name, split, _notify) for name in data]
+        sets = [load_retrieval_set(name, split, note) for name in data]
         with working("loading"):
             names = list(dict.fromkeys(systems)) or [DEFAULT_ENCODER]
             rankers = load_rankers(names, encoders, precision)
@@ -160,7 +159,7 @@ def command(
         fingerprints = {name: encoder.fingerprint for name, encoder in encoders.items()}
         with working("report"):
             page = write_ir_report(report, evaluations, provenance(sys.argv[1:], fingerprints))
-        _notify(f"report: {page}")
+        note(f"report: {page}")
     if failed:  # after the results
         raise OutputError("; ".join(failed))
 
@@ -212,10 +211,6 @@ def _evaluated_sets(
                 retrieval, rankers, measures, whole_documents=whole_documents
             )
         yield evaluation
-
-
-def _notify(message: str) -> None:
-    click.echo(visible(message), err=True)
 
 
 def _check_outputs(report: Path | None, runs: Path | None) -> None:
@@ -277,4 +272,4 @@ def _write_lines(evaluation: IrEvaluation, per_query: bool) -> None:
             values = evaluation.per_query[result.system][result.measure]
             named = zip(evaluation.dataset.queries, values, strict=True)
             line["per_query"] = {query: json_number(value) for query, value in named}
-        write_json_line(line)
+        click.echo(json_text(line))

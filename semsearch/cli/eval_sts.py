@@ -17,13 +17,12 @@ from semsearch.cli.options import (
     systems_option,
 )
 from semsearch.cli.progress import working
-from semsearch.cli.render import visible
+from semsearch.cli.render import json_text, note
 from semsearch.cli.render_evaluation import (
     difference_record,
     json_number,
     sts_tables,
     warn_of_few,
-    write_json_line,
 )
 from semsearch.datasets import PairColumns, StsSet, load_sts_set, sts_names
 from semsearch.encoders import DEFAULT_ENCODER
@@ -110,13 +109,13 @@ def command(
         fingerprints = {scorer.spec: scorer.encoder.fingerprint for scorer in dense}
         with working("report"):
             page = write_sts_report(report, evaluations, provenance(sys.argv[1:], fingerprints))
-        _notify(f"report: {page}")
+        note(f"report: {page}")
 
 
 def _sets(data: tuple[str, ...], split: str, columns: PairColumns) -> list[StsSet]:
     """The named sets; without names, all known sets that are downloaded."""
     if data:
-        return [load_sts_set(name, split, columns, _notify) for name in data]
+        return [load_sts_set(name, split, columns, note) for name in data]
     if any(columns):
         raise CombinationError("--left-column, --right-column and --score-column need --data FILE")
     if split != "test":
@@ -126,14 +125,10 @@ def _sets(data: tuple[str, ...], split: str, columns: PairColumns) -> list[StsSe
         try:
             sets.append(load_sts_set(name, split))
         except DatasetNotFoundError as error:
-            _notify(f"left out: {error}")
+            note(f"left out: {error}")
     if not sets:
         raise DatasetNotFoundError("none of the known sets is downloaded; name one with --data")
     return sets
-
-
-def _notify(message: str) -> None:
-    click.echo(visible(message), err=True)
 
 
 def _write_lines(evaluation: StsEvaluation) -> None:
@@ -159,4 +154,4 @@ def _write_lines(evaluation: StsEvaluation) -> None:
             for aggregation, system, other, found in evaluation.differences
             if aggregation is result.aggregation and system == result.system
         ]
-        write_json_line(line)
+        click.echo(json_text(line))

@@ -46,6 +46,7 @@ def command(directory: Path | None, format_name: str) -> None:
 
 
 def _record(info: IndexInfo, fits: dict[str, Fit | None]) -> dict[str, Any]:
+    snapshots = {name: snapshot._asdict() for name, snapshot in info.snapshots.items()}
     return {
         "path": str(info.path),
         "format": info.format,
@@ -64,7 +65,7 @@ def _record(info: IndexInfo, fits: dict[str, Fit | None]) -> dict[str, Any]:
                 "fingerprint": space.fingerprint,
                 "dtype": space.dtype,
                 "complete": space.complete,
-                "snapshot": _snapshot_record(info, space.name),
+                "snapshot": snapshots.get(space.name),
                 "vocabulary": _fit_record(fits[space.name]),
                 **space.description,
             }
@@ -79,18 +80,6 @@ def _fit_record(fit: Fit | None) -> dict[str, Any] | None:
     if fit is None:
         return None
     return {"sampled": fit.texts, "read_poorly": fit.poor, "warns": fit.is_poor}
-
-
-def _snapshot_record(info: IndexInfo, name: str) -> dict[str, Any] | None:
-    snapshot = info.snapshots.get(name)
-    if snapshot is None:
-        return None
-    return {
-        "file": snapshot.file,
-        "kind": snapshot.kind,
-        "vectors": snapshot.vectors,
-        "recall": snapshot.recall,
-    }
 
 
 def _lines(info: IndexInfo) -> list[str]:

@@ -6,10 +6,9 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import click
 import numpy
 
-from semsearch.cli.render import visible
+from semsearch.cli.render import note
 from semsearch.encoders import DEFAULT_ENCODER
 from semsearch.encoders.specs import parse_spec
 from semsearch.encoders.vocabulary_fit import SAMPLE_TEXTS, Fit, tokenizer_of, vocabulary_fit
@@ -56,7 +55,7 @@ def poor_fit(space: Space, fit: Fit | None) -> str | None:
 def warn_of_poor_fit(space: Space, texts: Sequence[str]) -> None:
     """Warn on standard error if the encoder of a space does not read the language of texts."""
     if texts and (warning := poor_fit(space, fit_of(space, texts))):
-        click.echo(visible(warning), err=True)
+        note(warning)
 
 
 def warn_of_unknown_words(name: str, encoder: Encoder) -> None:
@@ -67,4 +66,4 @@ def warn_of_unknown_words(name: str, encoder: Encoder) -> None:
     if coverage.unknown:
         share = f"{coverage.unknown / coverage.words:.1%} of {coverage.words:,} words"
         most = ", ".join(coverage.most_frequent_unknown)
-        click.echo(visible(f"{name}: {share} have no vector; most often: {most}"), err=True)
+        note(f"{name}: {share} have no vector; most often: {most}")

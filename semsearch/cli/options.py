@@ -211,7 +211,7 @@ def together(*options: Decorator) -> Decorator:
     return decorate
 
 
-def directory_option(description: str, envvar: str | None = None) -> Callable[[_Command], _Command]:
+def directory_option(description: str, envvar: str | None = None) -> Decorator:
     """``--index DIR``, passed to the command as `directory`."""
     return click.option(
         "--index",
@@ -224,7 +224,7 @@ def directory_option(description: str, envvar: str | None = None) -> Callable[[_
     )
 
 
-def judged_option(beginning: str) -> Callable[[_Command], _Command]:
+def judged_option(beginning: str) -> Decorator:
     """``--queries FILE`` and ``--qrels FILE``; `beginning` starts the help of `--queries`."""
     file = click.Path(path_type=Path)
     return together(
@@ -244,7 +244,7 @@ def judged_option(beginning: str) -> Callable[[_Command], _Command]:
     )
 
 
-def format_option(*names: str, description: str) -> Callable[[_Command], _Command]:
+def format_option(*names: str, description: str) -> Decorator:
     """``--format``, passed to the command as `format_name`; the first name is the default."""
     return click.option(
         "--format",
@@ -256,9 +256,7 @@ def format_option(*names: str, description: str) -> Callable[[_Command], _Comman
     )
 
 
-def systems_option(
-    default: str | None, description: str, shown_default: str = ""
-) -> Callable[[_Command], _Command]:
+def systems_option(default: str | None, description: str, shown_default: str = "") -> Decorator:
     """``--system SPEC``, which may be repeated, passed to the command as `systems`."""
     return click.option(
         "--system",

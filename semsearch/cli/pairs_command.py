@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 import click
 import numpy
-from click.core import ParameterSource
 
 from semsearch.cli.command import Command
 from semsearch.cli.corpus_options import corpus_options, opened_corpus
@@ -18,6 +17,7 @@ from semsearch.cli.options import (
     directory_option,
     format_option,
     precision_option,
+    refuse_others,
     space_option,
 )
 from semsearch.cli.progress import IndexingProgress
@@ -96,16 +96,8 @@ def command(
             raise CombinationError("--space needs --index; for a FILE, use --encoder SPEC")
         items = _encoded_corpus(corpora, spec or DEFAULT_ENCODER, **reading)
     else:
-        context = click.get_current_context()
-        given = [
-            parameter
-            for parameter in context.command.params
-            if parameter.name in reading
-            and context.get_parameter_source(parameter.name) is ParameterSource.COMMANDLINE
-        ]
-        if given:
-            option = given[0].opts[0]
-            raise CombinationError(f"{option} applies to a FILE, not to an index")
+        others = click.get_current_context().params.keys() - reading.keys()
+        refuse_others(others, "applies to a FILE, not to an index")
         if spec is not None:
             raise CombinationError(f"for an index, name one of its spaces: --space {spec}")
         items = _indexed(directory, space)

@@ -24,7 +24,7 @@ from semsearch.cli.options import (
     together,
     where_option,
 )
-from semsearch.cli.render import STANDARD_OUTPUT, HitsOutput, Screen, hits_output, visible
+from semsearch.cli.render import STANDARD_OUTPUT, HitsOutput, Screen, hits_output, note
 from semsearch.errors import (
     CombinationError,
     FieldNotFoundError,
@@ -195,7 +195,7 @@ def command(**parameters: Any) -> None:
             if options["rerank_budget"] is not None:
                 from semsearch.texts import quantity
 
-                _note(f"the cross-encoder read {quantity(found.reranked or 0, 'document')}")
+                note(f"the cross-encoder read {quantity(found.reranked or 0, 'document')}")
         elif arguments.queries is not None:
             for hits in _answered(index, arguments, options):
                 output.add(hits, heading=True)
@@ -204,7 +204,7 @@ def command(**parameters: Any) -> None:
                 try:
                     output.add(index.search(arguments.query(line), **options), heading=False)
                 except SemsearchError as error:
-                    _note(f"Error: {with_code(error)}")
+                    note(f"Error: {with_code(error)}")
         else:
             raise CombinationError("give a TEXT to search for, or --queries FILE")
 
@@ -341,15 +341,11 @@ def _lines(name: str, encoding: str | None) -> Iterator[tuple[int, str]]:
             blank += 1
             first_blank += [read] * (blank <= LINES_SHOWN)
     if blank == read:
-        _note(f"{name} contains no query")
+        note(f"{name} contains no query")
     elif blank:
         lines = ", ".join(map(str, first_blank)) + ", …" * (blank > LINES_SHOWN)
         noun = "line" if blank == 1 else "lines"
-        _note(f"{name}: {quantity(blank, 'blank line')} skipped ({noun} {lines})")
-
-
-def _note(message: str) -> None:
-    click.echo(visible(message), err=True)
+        note(f"{name}: {quantity(blank, 'blank line')} skipped ({noun} {lines})")
 
 
 def _typed() -> Iterator[str]:

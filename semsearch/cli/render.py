@@ -332,13 +332,18 @@ class HitsAsParquet(HitsOutput):
         yield from map(json.loads, self._lines)
 
 
-def note_json_columns(names: Sequence[str]) -> None:
-    """Report which columns of a Parquet file are JSON text."""
+def note(message: str) -> None:
+    """Print a message on standard error, on one line."""
     import click
 
+    click.echo(visible(message), err=True)
+
+
+def note_json_columns(names: Sequence[str]) -> None:
+    """Report which columns of a Parquet file are JSON text."""
     if names:
-        note = "written as JSON text, since no Parquet type fits all values: "
-        click.echo(visible(note + ", ".join(names)), err=True)
+        columns = ", ".join(names)
+        note(f"written as JSON text, since no Parquet type fits all values: {columns}")
 
 
 def json_text(value: Any, *, indent: int | None = None) -> str:

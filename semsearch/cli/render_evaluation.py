@@ -14,7 +14,7 @@ from semsearch.cli.render import (
     PROSE_WIDTH,
     Entry,
     console,
-    json_text,
+    note,
     print_entries,
     visible,
 )
@@ -108,8 +108,7 @@ def ir_tables(evaluations: Sequence[IrEvaluation]) -> None:
 def warn_of_few(evaluations: Sequence[StsEvaluation | IrEvaluation], things: str) -> None:
     """Warn on standard error of intervals over too few pairs or queries; one has no interval."""
     if names := [_name(one) for one in evaluations if 1 < one.results[0].n < FEW]:
-        warning = f"{', '.join(names)}: intervals over fewer than {FEW} {things} are unreliable"
-        click.echo(visible(warning), err=True)
+        note(f"{', '.join(names)}: intervals over fewer than {FEW} {things} are unreliable")
 
 
 def json_number(value: float) -> float | None:
@@ -121,11 +120,6 @@ def difference_record(other: str, found: Difference) -> dict[str, Any]:
     """The difference between a system and another, for JSON."""
     numbers = {key: json_number(getattr(found, key)) for key in ("value", "low", "high", "p")}
     return {"from": other, **numbers, "p_is_bound": found.p_is_bound}
-
-
-def write_json_line(line: dict[str, Any]) -> None:
-    """Print a line for programs, and flush it."""
-    click.echo(json_text(line))
 
 
 def _constant(evaluation: StsEvaluation) -> str:

@@ -17,13 +17,7 @@ SUBCOMMANDS = {
 }
 
 
-@click.command(
-    "train",
-    cls=LazyGroup,
-    page="how-to/train.md",
-    lazy=SUBCOMMANDS,
-    context_settings={"max_content_width": 100},
-)
+@click.command("train", cls=LazyGroup, page="how-to/train.md", lazy=SUBCOMMANDS)
 def command() -> None:
     """Train a model; needs the extra 'train'.
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
 
 from semsearch.cli.corpus_options import corpus_options, opened_corpus
 from semsearch.cli.interruption import interruptible, run_options
-from semsearch.cli.options import complete_file, together
+from semsearch.cli.options import Decorator, complete_file, together
 from semsearch.cli.progress import IndexingProgress
 from semsearch.cli.render import visible
 from semsearch.corpus import Corpus
@@ -23,8 +23,6 @@ from semsearch.training import Recipe, Settings, Task, Trained, train
 from semsearch.training.processes import is_main
 from semsearch.training.run import CURVE
 from semsearch.training.stages import one_each
-
-Command = TypeVar("Command", bound=Callable[..., None])
 
 #: The mutually exclusive fields of a recipe, all unset.
 LENGTHS: dict[str, Any] = dict.fromkeys(("epochs", "steps", "minutes"))
@@ -151,9 +149,7 @@ training_options = together(
 )
 
 
-def corpus_training_options(
-    output: str, duration: str, batch_size: int
-) -> Callable[[Command], Command]:
+def corpus_training_options(output: str, duration: str, batch_size: int) -> Decorator:
     """The options of commands that train on a corpus.
 
     Args:

@@ -63,13 +63,8 @@ def _number(cell: str) -> Any:
 
 
 def _boolean(cell: str) -> Any:
-    match cell.strip().lower():
-        case "true":
-            return True
-        case "false":
-            return False
-        case _:
-            return _null_if_missing(cell)
+    values = {"true": True, "false": False}
+    return values.get(cell.strip().lower(), _null_if_missing(cell))
 
 
 def _list(cell: str) -> Any:

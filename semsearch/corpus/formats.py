@@ -85,8 +85,8 @@ _BY_MEDIA_TYPE = {
     f"{_OFFICE}.presentationml.presentation": CorpusFormat.PPTX,
 }
 
-# Characters that occur in binary files, not in texts.
-_BINARY = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
+#: Control characters, which occur in binary files, not in texts.
+CONTROLS = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 
 
 def without_gz(path: PurePath) -> PurePath:
@@ -111,4 +111,4 @@ def format_by_content(head: bytes, encoding: str) -> CorpusFormat | None:
         return CorpusFormat.JSONL
     if text.startswith("["):
         return CorpusFormat.JSON
-    return None if _BINARY.search(text) else CorpusFormat.CSV
+    return None if CONTROLS.search(text) else CorpusFormat.CSV

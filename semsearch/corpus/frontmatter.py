@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from semsearch.errors import CorpusError, first_line
@@ -64,20 +65,14 @@ def _yaml(text: str) -> Any:
                 raise yaml.YAMLError("it has aliases")
             return super().compose_node(parent, index)
 
-        def construct_yaml_int(self, node: yaml.ScalarNode) -> Any:
-            if _NO_NUMBER.match(node.value):
-                return node.value
-            return super().construct_yaml_int(node)
+    def add(kind: str, construct: Callable[[Loader, yaml.ScalarNode], Any]) -> None:
+        def number_or_text(loader: Loader, node: yaml.ScalarNode) -> Any:
+            return node.value if _NO_NUMBER.match(node.value) else construct(loader, node)
 
-        def construct_yaml_float(self, node: yaml.ScalarNode) -> Any:
-            if _NO_NUMBER.match(node.value):
-                return node.value
-            return super().construct_yaml_float(node)
+        Loader.add_constructor(f"tag:yaml.org,2002:{kind}", number_or_text)
 
-    for kind in ("int", "float"):
-        Loader.add_constructor(
-            f"tag:yaml.org,2002:{kind}", getattr(Loader, f"construct_yaml_{kind}")
-        )
+    add("int", Loader.construct_yaml_int)
+    add("float", Loader.construct_yaml_float)
     try:
         return yaml.load(text, Loader)  # noqa: S506 - a SafeLoader
     except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: an impossible date

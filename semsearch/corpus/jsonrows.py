@@ -183,17 +183,8 @@ def _row(source: str, value: Any) -> Row | BadRowError:
 
 
 def _kind(value: Any) -> str:
-    match value:
-        case None:
-            return "null"
-        case list():
-            return "a list"
-        case str():
-            return "a string"
-        case bool():
-            return "a boolean"
-        case _:
-            return "a number"
+    kinds = {type(None): "null", list: "a list", str: "a string", bool: "a boolean"}
+    return kinds.get(type(value), "a number")
 
 
 def _reason(error: ValueError) -> str:

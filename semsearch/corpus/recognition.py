@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from semsearch.corpus.delimited import guess_dialect
-from semsearch.corpus.formats import DOCUMENTS, CorpusFormat
+from semsearch.corpus.formats import CONTROLS, DOCUMENTS, CorpusFormat
 from semsearch.corpus.header import USUAL_NAMES
 
 LINES_AS_TEXTS = "--input-format lines reads each line as a text"
@@ -74,9 +74,7 @@ _ZIPPED = {
 }
 _TAR = slice(257, 262), b"ustar"
 
-# Control characters that do not occur in texts. Of random bytes read as UTF-8, about half cannot be
-# decoded and a tenth are control characters; the limits are well below.
-_CONTROLS = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
+# Of random bytes read as UTF-8, about half cannot be decoded and a tenth are control characters.
 _MAX_UNDECODABLE, _MAX_CONTROLS = 0.1, 0.03
 _MIN_UTF_16_CHARACTERS = 8
 
@@ -127,7 +125,7 @@ def binary_likeness(head: bytes, encoding: str) -> Likeness | None:
     for name, first in (("utf-16-le", 1), ("utf-16-be", 0)):
         if encoding == "utf-8" and _is_utf_16(head[first::2], head[1 - first :: 2]):
             return Likeness("UTF-16 without a byte order mark", f"add --encoding {name}")
-    undecodable, controls = text.count("\ufffd"), len(_CONTROLS.findall(text))
+    undecodable, controls = text.count("\ufffd"), len(CONTROLS.findall(text))
     if undecodable > _MAX_UNDECODABLE * len(text) and controls > _MAX_CONTROLS * len(text):
         return Likeness("binary data", _TEXT_ONLY)
     return None

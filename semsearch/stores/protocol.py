@@ -22,7 +22,7 @@ from numpy import int64
 from numpy.typing import NDArray
 
 from semsearch.arguments import shown
-from semsearch.encoders.specs import Precision, described_precision, unpinned
+from semsearch.encoders.specs import Precision, described_precision, pinned, unpinned
 from semsearch.errors import ArgumentError, SpaceError, SpaceNotFoundError, quoted
 from semsearch.protocols import Encoder, Matrix
 from semsearch.records import STORED_TYPES, Chunk, Document, Metadata
@@ -140,6 +140,29 @@ def free_name(spec: str, taken: Collection[str]) -> str:
         number += 1
         name = f"{slug}-{number}"
     return name
+
+
+def described_space(
+    encoder: Encoder, dtype: str | None, spaces: Sequence[Space], *, complete: bool
+) -> Space:
+    """A new space for an encoder's vectors, named after its spec.
+
+    Raises:
+        ArgumentError: `dtype` is neither float32 nor float16.
+    """
+    check_stored_type(dtype)
+    description = dict(encoder.description())
+    spec = pinned(encoder.spec, description.get("commit"))
+    return Space(
+        id=1 + max((space.id for space in spaces), default=0),
+        name=free_name(spec, {space.name for space in spaces}),
+        spec=spec,
+        fingerprint=encoder.fingerprint,
+        dimension=encoder.dimension,
+        dtype=dtype or STORED_TYPES[0],
+        complete=complete,
+        description=description,
+    )
 
 
 def find_space(spaces: Sequence[Space], name: str | None = None) -> Space:

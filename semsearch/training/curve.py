@@ -33,6 +33,7 @@ def draw_curve(
         file: the image file to write.
     """
     from matplotlib.figure import Figure
+    from pandas import Series
 
     shortened = [test for test in tests if test.dimension]
     rows = 2 if any(measures) else 1
@@ -52,7 +53,9 @@ def draw_curve(
         if losses:
             steps, values = zip(*losses, strict=True)
             upper.plot(steps, values, color="tab:gray", alpha=0.4, linewidth=1)
-            upper.plot(steps, _smooth(values), color="tab:blue")
+            upper.plot(
+                steps, Series(values).ewm(alpha=SMOOTHING, adjust=False).mean(), color="tab:blue"
+            )
         upper.spines[["top", "right"]].set_visible(False)
         axes[-1, number].set_xlabel("step")
         if rows == 1:
@@ -88,11 +91,3 @@ def _draw_dimensions(axes: Axes, tests: Sequence[Measured]) -> None:
     axes.spines[["top", "right"]].set_visible(False)
     axes.margins(x=0.1, y=0.2)
     axes.legend(fontsize="small", frameon=False)
-
-
-def _smooth(values: Sequence[float]) -> list[float]:
-    """The exponentially weighted mean up to each value."""
-    smooth = [values[0]]
-    for value in values[1:]:
-        smooth.append((1 - SMOOTHING) * smooth[-1] + SMOOTHING * value)
-    return smooth

@@ -42,10 +42,6 @@ class Pairs(NamedTuple):
     second: Places
     is_next: NDArray[numpy.bool_]
 
-    def take(self, rows: Places) -> Pairs:
-        """The pairs in these rows."""
-        return Pairs(self.first[rows], self.second[rows], self.is_next[rows])
-
     def lengths(self) -> Places:
         """The number of tokens of each pair, without special tokens, shape (n,)."""
         lengths: Places = (self.first[:, 1] - self.first[:, 0]) + (
@@ -96,7 +92,7 @@ def next_sentence_pairs(tokens: Tokens, room: int, generator: numpy.random.Gener
     first, second = _fitted(first, second, room)
     foreign = numpy.ones(len(runs), bool)
     foreign[exchanged] = owners[givers] != owners[exchanged]
-    return Pairs(first, second, is_next).take(numpy.flatnonzero(foreign))
+    return Pairs(first[foreign], second[foreign], is_next[foreign])
 
 
 def _runs(

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Callable, Iterable, Iterator
-from functools import partial
+from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 from xml.etree import ElementTree  # expat has limited entity expansion since 2.4.0
 
 from semsearch.corpus import open_table
@@ -202,11 +201,8 @@ def _text(segment: ElementTree.Element) -> str:
 
 def _units(path: Path) -> Iterator[dict[str, str]]:
     """The texts of each translation unit by language."""
-    opened: Callable[[], Any] = partial(path.open, "rb")
-    if path.name.endswith(".gz"):
-        opened = partial(gzip.open, path)
     try:
-        with opened() as stream:
+        with gzip.open(path) if path.name.endswith(".gz") else path.open("rb") as stream:
             for _, element in ElementTree.iterparse(stream):  # noqa: S314 - see the import
                 if element.tag == "tu":
                     yield {

@@ -16,6 +16,14 @@ c,,Two boats race across the bay.,2004,[]
 """
 
 
+def invoke(*arguments, code=0, typed=None):
+    """Call `semsearch`; exceptions are raised."""
+    runner = CliRunner(catch_exceptions=False)
+    result = runner.invoke(main, list(map(str, arguments)), input=typed)
+    assert result.exit_code == code, result.output
+    return result
+
+
 @pytest.fixture
 def run(tmp_path, monkeypatch):
     """Call `semsearch` in a folder that contains only corpus.csv."""
@@ -23,14 +31,7 @@ def run(tmp_path, monkeypatch):
     monkeypatch.delenv("SEMSEARCH_INDEX", raising=False)
     (tmp_path / "corpus.csv").write_text(CORPUS)
 
-    def call(*arguments, code=0, typed=None):
-        result = CliRunner().invoke(main, [str(item) for item in arguments], input=typed)
-        if result.exception and not isinstance(result.exception, SystemExit):
-            raise result.exception
-        assert result.exit_code == code, result.output
-        return result
-
-    return call
+    return invoke
 
 
 @pytest.fixture

@@ -5,14 +5,14 @@ from __future__ import annotations
 import csv
 import io
 import json
+from functools import partial
 
 import pytest
-from click.testing import CliRunner
 from sqlalchemy import update
 
 from semsearch import Document, Index
-from semsearch.cli import main
 from semsearch.stores.local.schema import spaces
+from tests.cli.conftest import invoke
 
 ODD = 'a ship, a "fast" ship\nand another ship'
 TOPICS = {
@@ -33,14 +33,7 @@ def run(tmp_path, monkeypatch):
             for number, text in enumerate(texts)
         )
 
-    def call(*arguments, code=0):
-        result = CliRunner().invoke(main, ["cluster", *map(str, arguments)])
-        if result.exception and not isinstance(result.exception, SystemExit):
-            raise result.exception
-        assert result.exit_code == code, result.output
-        return result
-
-    return call
+    return partial(invoke, "cluster")
 
 
 def records(result):

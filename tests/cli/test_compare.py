@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
+from functools import partial
 
 import pytest
-from click.testing import CliRunner
 
 from semsearch import Document, Index
-from semsearch.cli import main
+from tests.cli.conftest import invoke
 
 TEXTS = {"a": "a red fox", "b": "a red hen", "c": "bread and \x1b[31mbutter"}
 
@@ -19,12 +19,7 @@ def run(tmp_path, monkeypatch):
     with Index.create("indexes/one", ["hashing", "hashing:64"]) as index:
         index.add([Document(name, text) for name, text in TEXTS.items()])
 
-    def run(*arguments, status=0):
-        result = CliRunner().invoke(main, ["compare", *arguments])
-        assert result.exit_code == status, result.output
-        return result
-
-    return run
+    return partial(invoke, "compare")
 
 
 def test_side_by_side(run):
@@ -79,6 +74,6 @@ def test_sentences(run, monkeypatch):
     ],
 )
 def test_mistakes_are_one_line(run, arguments, message):
-    result = run(*arguments, status=1)
+    result = run(*arguments, code=1)
     assert message in result.stderr
     assert len(result.stderr.splitlines()) == 1

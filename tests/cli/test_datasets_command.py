@@ -6,16 +6,16 @@ import hashlib
 import json
 import subprocess
 import sys
-import threading
 from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from http.server import SimpleHTTPRequestHandler
 
 import pytest
-from click.testing import CliRunner
 
-from semsearch.cli import datasets_command, main
+from semsearch.cli import datasets_command
 from semsearch.datasets import fetching
 from semsearch.datasets.registry import DatasetKind, KnownFile, KnownSet, known_sets
+from tests.cli.conftest import invoke
+from tests.conftest import serving
 
 
 @pytest.fixture
@@ -23,14 +23,7 @@ def run(tmp_path, monkeypatch):
     """Call `semsearch datasets` with an empty data folder."""
     monkeypatch.setenv("SEMSEARCH_DATA", str(tmp_path / "data"))
 
-    def call(*arguments, code=0):
-        result = CliRunner().invoke(main, ["datasets", *arguments])
-        if result.exception and not isinstance(result.exception, SystemExit):
-            raise result.exception
-        assert result.exit_code == code, result.output
-        return result
-
-    return call
+    return partial(invoke, "datasets")
 
 
 class TestList:
@@ -102,19 +95,14 @@ class TestFetch:
         folder.mkdir()
         (folder / "a.csv").write_text("a,b,score\nx,y,1\n")
         monkeypatch.setenv("no_proxy", "127.0.0.1")
-        server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=folder))
-        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-        thread.start()
         content = (folder / "a.csv").read_bytes()
-        digest, url = hashlib.sha256(content).hexdigest(), f"http://127.0.0.1:{server.server_port}"
-        file = KnownFile("s/a.csv", len(content), digest, f"{url}/a.csv")
-        known = KnownSet("s", DatasetKind.STS, "", "", "CC0", "s", {}, (file,), None)
-        monkeypatch.setattr(fetching, "known_set", lambda _: known)
-        monkeypatch.setattr(datasets_command, "known_set", lambda _: known)
-        yield folder / "a.csv"
-        server.shutdown()
-        thread.join()
-        server.server_close()
+        digest = hashlib.sha256(content).hexdigest()
+        with serving(partial(Quiet, directory=folder)) as url:
+            file = KnownFile("s/a.csv", len(content), digest, f"{url}/a.csv")
+            known = KnownSet("s", DatasetKind.STS, "", "", "CC0", "s", {}, (file,), None)
+            monkeypatch.setattr(fetching, "known_set", lambda _: known)
+            monkeypatch.setattr(datasets_command, "known_set", lambda _: known)
+            yield folder / "a.csv"
 
     def test_downloads_the_file(self, run, published, tmp_path):
         result = run("fetch", "s")

@@ -6,14 +6,14 @@ import csv
 import json
 import re
 import shutil
+from functools import partial
 
 import pytest
-from click.testing import CliRunner
 from scipy.stats import spearmanr
 
 from semsearch import Document, Index
-from semsearch.cli import main
 from semsearch.encoders import load_encoder
+from tests.cli.conftest import invoke
 
 PAIRS = [
     ("the cat sleeps", "a cat is asleep", 4.5),
@@ -30,12 +30,7 @@ def run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("SEMSEARCH_DATA", str(tmp_path))  # no published data sets
 
-    def run(*arguments, status=0):
-        result = CliRunner().invoke(main, ["eval", *arguments])
-        assert result.exit_code == status, result.output
-        return result
-
-    return run
+    return partial(invoke, "eval")
 
 
 @pytest.fixture
@@ -81,7 +76,7 @@ class TestSts:
         rows = [f'"{1 + n % 4}","Title {n}","What happened {n}"' for n in range(20)]
         (tmp_path / "news.csv").write_text("\n".join(rows))
         arguments = ["sts", "--data", "news.csv", "--system", "no-such-model"]
-        stderr = run(*arguments, status=1).stderr
+        stderr = run(*arguments, code=1).stderr
         assert "news.csv: column 1 holds integers that may be classes or ids (1, 2," in stderr
         named = run(*arguments[:3], "--score-column", "1", "--system", "hashing")
         assert (
@@ -196,7 +191,7 @@ class TestSts:
         ],
     )
     def test_mistakes_are_one_line(self, run, pairs, arguments, message):
-        result = run("sts", *arguments, status=1)
+        result = run("sts", *arguments, code=1)
         assert message in result.stderr.splitlines()[-1]
         assert "Traceback" not in result.output
 
@@ -236,7 +231,7 @@ class TestIr:
         ],
     )
     def test_mistakes_are_one_line(self, run, beir, arguments, message):
-        result = run("ir", "--data", beir, *arguments, status=1)
+        result = run("ir", "--data", beir, *arguments, code=1)
         assert message in result.stderr.splitlines()[-1]
 
     def test_runs_of_sets_with_the_same_name(self, run, beir, tmp_path):
@@ -258,7 +253,7 @@ class TestIr:
         (tmp_path / "q.csv").write_text("id,text\nq1,cats\n")
         (tmp_path / "r.csv").write_text("query,document,relevance\nq1,d 1,1\n")
         files = ["--queries", "q.csv", "--qrels", "r.csv", "--runs", "runs", "--measure", "AP"]
-        result = run("ir", "--index", "notes", *files, "--format", "jsonl", status=1)
+        result = run("ir", "--index", "notes", *files, "--format", "jsonl", code=1)
         assert [json.loads(line)["value"] for line in result.stdout.splitlines()] == [100, 100]
         assert "runs/q.hashing.run: the id 'd 1' contains white space" in result.stderr
         assert not list((tmp_path / "runs").iterdir())
@@ -314,7 +309,7 @@ class TestIr:
     )
     def test_conflicting_options(self, run, beir, arguments, message):
         del beir
-        result = run("ir", *arguments, status=1)
+        result = run("ir", *arguments, code=1)
         assert message in result.stderr.splitlines()[-1]
 
     @pytest.mark.parametrize("option", ["--queries", "--qrels"])
@@ -323,7 +318,7 @@ class TestIr:
             index.add([Document("d1", "Cats sleep."), Document("d2", "Dogs bark.")])
         files = {"--queries": f"{beir}/queries.jsonl", "--qrels": f"{beir}/qrels/test.tsv"}
         arguments = [word for pair in (files | {option: "none.csv"}).items() for word in pair]
-        error = run("ir", "--index", "pets.index", *arguments, status=1).stderr
+        error = run("ir", "--index", "pets.index", *arguments, code=1).stderr
         assert error == "Error: none.csv: No such file or directory [unusable-dataset]\n"
 
     def test_whole_documents(self, run, beir):
@@ -339,4 +334,4 @@ class TestIr:
         assert json.loads(line)["whole_documents"] is True
 
     def test_no_such_data(self, run):
-        assert "nowhere" in run("ir", "--data", "nowhere", status=1).stderr
+        assert "nowhere" in run("ir", "--data", "nowhere", code=1).stderr

@@ -6,10 +6,9 @@ import re
 import sys
 
 import pytest
-from click.testing import CliRunner
 
-from semsearch.cli import main
 from semsearch.report import page
+from tests.cli.conftest import invoke
 
 PAIRS = """sentence1,sentence2,score
 the cat sleeps,the cat sleeps now,4.5
@@ -35,11 +34,7 @@ def run(tmp_path, monkeypatch):
 
     def call(*arguments, code=0):
         monkeypatch.setattr(sys, "argv", ["semsearch", "eval", *arguments])
-        result = CliRunner().invoke(main, ["eval", *arguments])
-        if result.exception and not isinstance(result.exception, SystemExit):
-            raise result.exception
-        assert result.exit_code == code, result.output
-        return result
+        return invoke("eval", *arguments, code=code)
 
     return call
 

@@ -7,19 +7,13 @@ import re
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 
 from semsearch import Document, Index
-from semsearch.cli import main, serve_command
+from semsearch.cli import serve_command
 from semsearch.cli.options import complete_code
 from semsearch.explanations import codes, page, summary
 from semsearch.stores.local.database import Database, _Access
-
-
-def run(*arguments, code=0):
-    result = CliRunner().invoke(main, arguments)
-    assert result.exit_code == code, result.output
-    return result
+from tests.cli.conftest import invoke as run
 
 
 def error_shown(code):

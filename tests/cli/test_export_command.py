@@ -7,12 +7,11 @@ import json
 
 import pandas
 import pytest
-from click.testing import CliRunner
 
 from semsearch import Document, Index
-from semsearch.cli import main
 from semsearch.cli.render import hits_output
 from semsearch.errors import ArgumentError
+from tests.cli.conftest import invoke
 
 
 @pytest.fixture
@@ -29,12 +28,7 @@ def run(tmp_path, monkeypatch):
             ]
         )
 
-    def call(*arguments, code=0, typed=None):
-        result = CliRunner().invoke(main, list(arguments), input=typed)
-        assert result.exit_code == code, result.output
-        return result
-
-    return call
+    return invoke
 
 
 def test_reports_what_it_wrote(run):

@@ -17,6 +17,7 @@ from rich.file_proxy import FileProxy
 from semsearch import Document, Index
 from semsearch.cli import main
 from semsearch.cli.completion_command import SHELLS
+from tests.cli.conftest import invoke
 
 
 @pytest.fixture(autouse=True)
@@ -38,9 +39,7 @@ def fish(birds):
 
 
 def output_of(*arguments):
-    result = CliRunner().invoke(main, arguments)
-    assert result.exit_code == 0, result.output
-    return result.output
+    return invoke(*arguments).output
 
 
 def test_no_index():

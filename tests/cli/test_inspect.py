@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import json
 import xml.etree.ElementTree as ElementTree
+from functools import partial
 from io import StringIO
 
 import numpy
 import pytest
-from click.testing import CliRunner
 from matplotlib.image import imread
 from rich.cells import cell_len
 from rich.console import Console
 
-from semsearch.cli import heatmap, main
+from semsearch.cli import heatmap
 from semsearch.inspection import token_similarity
+from tests.cli.conftest import invoke
 
 pytestmark = pytest.mark.slow
 
@@ -27,14 +28,7 @@ def run(tmp_path, monkeypatch):
     """Call `semsearch inspect` in an empty folder."""
     monkeypatch.chdir(tmp_path)
 
-    def call(*arguments, code=0):
-        result = CliRunner().invoke(main, ["inspect", *arguments])
-        if result.exception and not isinstance(result.exception, SystemExit):
-            raise result.exception
-        assert result.exit_code == code, result.output
-        return result
-
-    return call
+    return partial(invoke, "inspect")
 
 
 def cells(output, first):

@@ -9,11 +9,11 @@ from functools import partial
 
 import click
 import pytest
-from click.testing import CliRunner
 
 from semsearch import Document, Index
 from semsearch.cli import main, pairs_command
 from semsearch.mining import similar_pairs
+from tests.cli.conftest import invoke
 
 CORPUS = """id,title,text
 a,One,the cat sat on the mat
@@ -30,15 +30,7 @@ def run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "c.csv").write_text(CORPUS)
 
-    def call(*arguments, code=0, typed=None):
-        command = ["pairs", *map(str, arguments)]
-        result = CliRunner().invoke(main, command, input=typed)
-        if result.exception and not isinstance(result.exception, SystemExit):
-            raise result.exception
-        assert result.exit_code == code, result.output
-        return result
-
-    return call
+    return partial(invoke, "pairs")
 
 
 HASHING = ("--encoder", "hashing")

@@ -7,9 +7,8 @@ import subprocess
 import sys
 
 import pytest
-from click.testing import CliRunner
 
-from semsearch.cli import main
+from tests.cli.conftest import invoke
 
 ROWS = [f"d{number},Text {number}.,{1900 + number}" for number in range(100)]
 
@@ -24,15 +23,8 @@ def run(tmp_path, monkeypatch):
     monkeypatch.delenv("SEMSEARCH_INDEX", raising=False)
     write(tmp_path / "corpus.csv", ROWS)
 
-    def call(*arguments, code=0):
-        result = CliRunner().invoke(main, list(arguments))
-        if result.exception and not isinstance(result.exception, SystemExit):
-            raise result.exception
-        assert result.exit_code == code, result.output
-        return result
-
-    call("index", "corpus.csv", "--encoder", "hashing")
-    return call
+    invoke("index", "corpus.csv", "--encoder", "hashing")
+    return invoke
 
 
 def left(run):

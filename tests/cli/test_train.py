@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from click.testing import CliRunner
 
 from semsearch import Document, Index, Retriever
 from semsearch.cli import main
+from tests.cli.conftest import invoke
 
 pytestmark = pytest.mark.slow
 
@@ -27,30 +29,14 @@ def run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "p.csv").write_text(f"sentence1,sentence2,score\n{PAIRS}\n")
 
-    def call(*arguments, code=0):
-        result = CliRunner().invoke(main, ["train", *map(str, arguments)])
-        if result.exception and not isinstance(result.exception, SystemExit):
-            raise result.exception
-        assert result.exit_code == code, result.output
-        return result
-
-    return call
+    return partial(invoke, "train")
 
 
 @pytest.fixture(scope="session")
-def base(tmp_path_factory):
+def base(write_bert):
     """A tiny BERT with a vocabulary of a few words."""
-    import torch
-    from transformers import BertConfig, BertModel, BertTokenizerFast
-
-    folder = tmp_path_factory.mktemp("base")
-    words = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "a", "one", "cat", *map(str, range(40))]
-    torch.manual_seed(0)
-    sizes = {"hidden_size": 32, "intermediate_size": 64, "max_position_embeddings": 32}
-    config = BertConfig(vocab_size=len(words), num_hidden_layers=1, num_attention_heads=2, **sizes)
-    BertModel(config).eval().save_pretrained(folder)
-    BertTokenizerFast(vocab={w: n for n, w in enumerate(words)}).save_pretrained(folder)
-    return folder
+    words = ["a", "one", "cat", *map(str, range(40))]
+    return write_bert(words, num_hidden_layers=1, num_attention_heads=2)
 
 
 def test_trained_model_encodes_an_index(run, base):

@@ -8,14 +8,14 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 from sentence_transformers import SentenceTransformer
 
-from semsearch.cli import main
 from semsearch.training import Adaptation, Contrast, Distillation, Pretraining
+from tests.cli.conftest import invoke
 
 pytestmark = pytest.mark.slow
 
@@ -33,14 +33,7 @@ def run(tmp_path, monkeypatch):
         lines.append(json.dumps({"id": str(number), "title": f"Note {number}", "text": text}))
     (tmp_path / "c.jsonl").write_text("\n".join(lines))
 
-    def call(*arguments, code=0):
-        result = CliRunner().invoke(main, ["train", *map(str, arguments)])
-        if result.exception and not isinstance(result.exception, SystemExit):
-            raise result.exception
-        assert result.exit_code == code, result.output
-        return result
-
-    return call
+    return partial(invoke, "train")
 
 
 def test_pretrain_then_distil_then_adapt(run, tmp_path):

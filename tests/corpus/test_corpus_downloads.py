@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import gzip
 import socket
-import threading
 import time
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 
 import pytest
 
 from semsearch.corpus import Corpus
 from semsearch.errors import CorpusError
 from semsearch.records import Document
+from tests.conftest import serving
 
 CSV = b"id,text\n1,One.\n2,Two.\n"
 FILES = {
@@ -68,19 +68,11 @@ class Handler(BaseHTTPRequestHandler):
             return False
         return True
 
-    def log_message(self, *arguments):
-        pass
-
 
 @pytest.fixture(scope="module")
 def site():
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with serving(Handler) as address:
+        yield address
 
 
 def message(url, **options):

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import threading
 from contextlib import suppress
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 
 import pytest
 
 from semsearch.datasets.registry import KnownFile
+from tests.conftest import serving
 
 
 class Served:
@@ -62,22 +62,14 @@ class _Handler(BaseHTTPRequestHandler):
         with suppress(BrokenPipeError):  # the client closed the connection
             self.wfile.write(body)
 
-    def log_message(self, *_arguments):
-        """Log nothing."""
-
 
 @pytest.fixture
 def served():
     """A file of 3,000,000 bytes on a server."""
     file = Served(bytes(range(250)) * 12_000)
-    server = ThreadingHTTPServer(("127.0.0.1", 0), type("Handler", (_Handler,), {"served": file}))
-    file.url = f"http://127.0.0.1:{server.server_port}/a.bin"
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    yield file
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with serving(type("Handler", (_Handler,), {"served": file})) as address:
+        file.url = f"{address}/a.bin"
+        yield file
 
 
 @pytest.fixture

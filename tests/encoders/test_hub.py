@@ -8,13 +8,13 @@ import os
 import re
 import subprocess
 import sys
-import threading
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
 
 from semsearch import Document, Index
+from tests.conftest import serving
 
 pytestmark = pytest.mark.slow
 
@@ -82,22 +82,14 @@ class Hub(BaseHTTPRequestHandler):
         if with_body:
             self.wfile.write(body)
 
-    def log_message(self, *arguments):
-        pass
-
 
 @pytest.fixture
 def hub():
     Hub.asked = []
     Hub.revisions = {"main": FIRST, "v1": FIRST}
     Hub.commits = {FIRST: FILES}
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Hub)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with serving(Hub) as address:
+        yield address
 
 
 def find(spec, endpoint, cache):

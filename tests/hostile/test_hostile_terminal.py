@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 from semsearch import Document, Index
 from semsearch.cli import main
+from tests.cli.conftest import invoke
 
 pytestmark = pytest.mark.slow
 
@@ -44,11 +45,7 @@ IDS = TEXT.filter(lambda text: text.strip() and "\0" not in text)
 
 def run(*arguments: object, code: int = 0) -> str:
     """What a command prints, on both streams."""
-    result = CliRunner().invoke(main, [str(argument) for argument in arguments])
-    if result.exception and not isinstance(result.exception, SystemExit):
-        raise result.exception
-    assert result.exit_code == code, result.output
-    return result.output
+    return invoke(*arguments, code=code).output
 
 
 def control_characters(output: str) -> str:

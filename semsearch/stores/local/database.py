@@ -367,9 +367,7 @@ class Database:
 
         The mode persists.
         """
-        raw = connection.connection.driver_connection
-        if raw is None:
-            raise AssertionError("the connection is open")
+        raw: Any = connection.connection.driver_connection
         raw.execute(f"PRAGMA cache_size = -{WRITER_CACHE_KIB}")
         deadline = time.monotonic() + BUSY_TIMEOUT_MS / 1000
         while True:

@@ -363,9 +363,7 @@ def read_rows(
     connection: Connection, statement: str, parameters: Sequence[Any]
 ) -> Iterator[sqlite3.Cursor]:
     """Run a query whose rows are read without SQLAlchemy, which takes longer than SQLite does."""
-    raw = connection.connection.driver_connection
-    if raw is None:
-        raise AssertionError("the connection is open")
+    raw: Any = connection.connection.driver_connection
     with closing(raw.execute(statement, parameters)) as cursor:
         yield cursor
 
@@ -414,12 +412,8 @@ def settings_faults(connection: Connection) -> Iterator[str]:
             yield f"the setting '{name}' cannot be read ({error})"
 
 
-def put_setting(connection: Connection, name: str, value: int) -> None:
-    """Store an integer setting of the index."""
-    _put(connection, name, value)
-
-
-def _put(connection: Connection, name: str, value: object) -> None:
+def put_setting(connection: Connection, name: str, value: object) -> None:
+    """Store a setting of the index, as JSON."""
     row = {"name": name, "value": json.dumps(value)}
     connection.execute(
         insert(settings).values(row).on_conflict_do_update(index_elements=["name"], set_=row)
@@ -441,7 +435,7 @@ def get_index_type(connection: Connection) -> IndexType:
 
 def put_index_type(connection: Connection, wanted: IndexType) -> None:
     """Store the requested type of vector index."""
-    _put(connection, "index_type", wanted._asdict())
+    put_setting(connection, "index_type", wanted._asdict())
 
 
 def get_language(connection: Connection) -> Language | None:
@@ -460,7 +454,7 @@ def get_language(connection: Connection) -> Language | None:
 
 def put_language(connection: Connection, language: Language) -> None:
     """Store the language of BM25's stemmer and stop words."""
-    _put(connection, "language", language._asdict())
+    put_setting(connection, "language", language._asdict())
 
 
 def next_revision(connection: Connection) -> None:

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import numpy
 from sqlalchemy import Connection, func, insert, select
 
-from semsearch.encoders.specs import pinned
 from semsearch.errors import DamagedIndexError, IndexFormatError
 from semsearch.protocols import Encoder, Matrix, off_unit
 from semsearch.records import STORED_TYPES
@@ -35,7 +34,7 @@ from semsearch.stores.local.snapshot import (
     open_snapshot,
     warn_of_fault,
 )
-from semsearch.stores.protocol import Space, check_stored_type, free_name
+from semsearch.stores.protocol import Space, described_space
 from semsearch.vector_indexes import FLAT
 from semsearch.vector_indexes.flat import FlatIndex, Ids, VectorIndex
 
@@ -69,22 +68,11 @@ def insert_space(
     connection: Connection, encoder: Encoder, dtype: str | None, *, complete: bool
 ) -> Space:
     """Add a space for an encoder's vectors, named after its spec."""
-    check_stored_type(dtype)
-    description = dict(encoder.description())
-    spec = pinned(encoder.spec, description.get("commit"))
-    name = free_name(spec, {space.name for space in all_spaces(connection)})
-    connection.execute(
-        insert(spaces).values(
-            name=name,
-            spec=spec,
-            fingerprint=encoder.fingerprint,
-            dimension=encoder.dimension,
-            dtype=dtype or STORED_TYPES[0],
-            complete=int(complete),
-            description=json.dumps(description),
-        )
-    )
-    return next(space for space in all_spaces(connection) if space.name == name)
+    new = described_space(encoder, dtype, all_spaces(connection), complete=complete)
+    row = new._asdict() | {"complete": int(complete), "description": json.dumps(new.description)}
+    del row["id"]  # SQLite's, which is never used again
+    connection.execute(insert(spaces).values(row))
+    return next(space for space in all_spaces(connection) if space.name == new.name)
 
 
 def to_bytes(space: Space, matrix: Matrix) -> list[bytes]:

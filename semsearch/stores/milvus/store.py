@@ -35,8 +35,8 @@ from semsearch.stores.milvus.collections import (
 from semsearch.stores.milvus.connection import Connection, target
 from semsearch.stores.milvus.run import Run
 from semsearch.stores.milvus.state import MilvusState
-from semsearch.stores.milvus.writer import MilvusWriter, described_space
-from semsearch.stores.protocol import Space, Store, closed_on_error
+from semsearch.stores.milvus.writer import MilvusWriter
+from semsearch.stores.protocol import Space, Store, closed_on_error, described_space
 
 logger = logging.getLogger(__name__)
 

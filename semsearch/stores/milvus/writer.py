@@ -18,7 +18,6 @@ from contextlib import contextmanager, suppress
 from typing import Any, NoReturn
 
 from semsearch.analysis import Language
-from semsearch.encoders.specs import pinned
 from semsearch.errors import (
     IndexBusyError,
     IndexClosedError,
@@ -26,7 +25,6 @@ from semsearch.errors import (
     UnsupportedByStoreError,
 )
 from semsearch.protocols import Encoder, Matrix
-from semsearch.records import STORED_TYPES
 from semsearch.stores.milvus.building import build_words
 from semsearch.stores.milvus.catalogue import Bm25, Content, read_catalogue, write_catalogue
 from semsearch.stores.milvus.collections import (
@@ -53,8 +51,7 @@ from semsearch.stores.protocol import (
     Selection,
     Space,
     TextVectors,
-    check_stored_type,
-    free_name,
+    described_space,
 )
 from semsearch.vector_indexes import IndexType
 
@@ -390,26 +387,3 @@ class MilvusWriter:
             rows = [row["row"] for row in state.reader.live_vectors(space, old, [])]
             self._connection.delete(vectors_of(self._connection, space), rows)
         return [row["text"] for row in passages] if state.has_words else []
-
-
-def described_space(
-    encoder: Encoder, dtype: str | None, spaces: Sequence[Space], *, complete: bool
-) -> Space:
-    """A new space for an encoder's vectors, named after its spec.
-
-    Raises:
-        ArgumentError: `dtype` is neither float32 nor float16.
-    """
-    check_stored_type(dtype)
-    description = dict(encoder.description())
-    spec = pinned(encoder.spec, description.get("commit"))
-    return Space(
-        id=1 + max((space.id for space in spaces), default=0),
-        name=free_name(spec, {space.name for space in spaces}),
-        spec=spec,
-        fingerprint=encoder.fingerprint,
-        dimension=encoder.dimension,
-        dtype=dtype or STORED_TYPES[0],
-        complete=complete,
-        description=description,
-    )
