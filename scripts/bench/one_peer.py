@@ -122,10 +122,7 @@ def convert_openvino(folder: Path) -> None:
 
 def quantise_openvino(folder: Path) -> None:
     """Static int8 with the defaults, but calibrated on the sample corpus: theirs is on the hub."""
-    from sentence_transformers import (
-        SentenceTransformer,
-        export_static_quantized_openvino_model,
-    )
+    from sentence_transformers import SentenceTransformer, export_static_quantized_openvino_model
 
     convert_openvino(folder)
     export_static_quantized_openvino_model(

@@ -10,14 +10,7 @@ from pathlib import Path
 
 from scripts.reproduce.page import difference, interval, table
 from scripts.reproduce.raw_text import titled_texts
-from scripts.reproduce.work import (
-    Work,
-    figure,
-    seed_of,
-    snli,
-    sts_scores,
-    write_table,
-)
+from scripts.reproduce.work import Work, figure, seed_of, snli, sts_scores, write_table
 from semsearch.datasets import RetrievalSet, load_retrieval_set, load_sts_set
 from semsearch.datasets.folder import data_folder
 from semsearch.evaluation import evaluate_retrieval, evaluate_sts, load_pair_scorer, load_rankers

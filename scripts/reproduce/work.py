@@ -14,12 +14,7 @@ from typing import NamedTuple
 from scripts.reproduce.page import difference, interval, table
 from semsearch.datasets import StsSet, load_labelled_pairs, load_retrieval_set
 from semsearch.errors import DatasetNotFoundError
-from semsearch.evaluation import (
-    evaluate_retrieval,
-    evaluate_sts,
-    load_pair_scorer,
-    load_rankers,
-)
+from semsearch.evaluation import evaluate_retrieval, evaluate_sts, load_pair_scorer, load_rankers
 
 #: Held-out pairs of SNLI's test set; the rest of dev and test is for training.
 SNLI_HELD_OUT = 2000

@@ -25,12 +25,7 @@ from semsearch.cli.options import (
 )
 from semsearch.cli.progress import working
 from semsearch.cli.render import json_text, note
-from semsearch.cli.render_evaluation import (
-    difference_record,
-    ir_tables,
-    json_number,
-    warn_of_few,
-)
+from semsearch.cli.render_evaluation import difference_record, ir_tables, json_number, warn_of_few
 from semsearch.datasets import RetrievalSet, load_retrieval_set, read_questions
 from semsearch.encoders import DEFAULT_ENCODER
 from semsearch.encoders.specs import CROSS_ENCODER_PREFIX

@@ -18,12 +18,7 @@ from semsearch.cli.options import (
 )
 from semsearch.cli.progress import working
 from semsearch.cli.render import json_text, note
-from semsearch.cli.render_evaluation import (
-    difference_record,
-    json_number,
-    sts_tables,
-    warn_of_few,
-)
+from semsearch.cli.render_evaluation import difference_record, json_number, sts_tables, warn_of_few
 from semsearch.datasets import PairColumns, StsSet, load_sts_set, sts_names
 from semsearch.encoders import DEFAULT_ENCODER
 from semsearch.errors import CombinationError, DatasetNotFoundError

@@ -10,14 +10,7 @@ from typing import Any
 
 import click
 
-from semsearch.cli.render import (
-    PROSE_WIDTH,
-    Entry,
-    console,
-    note,
-    print_entries,
-    visible,
-)
+from semsearch.cli.render import PROSE_WIDTH, Entry, console, note, print_entries, visible
 from semsearch.evaluation import Difference, Interval, IrEvaluation, StsEvaluation
 from semsearch.evaluation.retrieval import IrResult
 from semsearch.evaluation.sts import StsResult

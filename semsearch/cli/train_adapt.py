@@ -10,10 +10,7 @@ import click
 from semsearch.cli.command import Command
 from semsearch.cli.options import complete_file, judged_option
 from semsearch.cli.render import visible
-from semsearch.cli.training_options import (
-    corpus_training_options,
-    train_on_corpus,
-)
+from semsearch.cli.training_options import corpus_training_options, train_on_corpus
 from semsearch.datasets import read_questions
 from semsearch.encoders import DEFAULT_ENCODER
 from semsearch.errors import CombinationError

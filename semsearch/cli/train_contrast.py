@@ -8,11 +8,7 @@ import click
 
 from semsearch.cli.command import Command
 from semsearch.cli.options import complete_file
-from semsearch.cli.training_options import (
-    corpus_training_options,
-    tests_option,
-    train_on_corpus,
-)
+from semsearch.cli.training_options import corpus_training_options, tests_option, train_on_corpus
 from semsearch.training import Contrast
 
 

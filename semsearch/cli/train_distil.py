@@ -11,10 +11,7 @@ import click
 from semsearch.cli.command import Command
 from semsearch.cli.options import complete_file
 from semsearch.cli.render import visible
-from semsearch.cli.training_options import (
-    corpus_training_options,
-    train_on_corpus,
-)
+from semsearch.cli.training_options import corpus_training_options, train_on_corpus
 from semsearch.errors import CombinationError, quoted
 from semsearch.training import Distillation
 

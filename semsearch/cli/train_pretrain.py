@@ -8,10 +8,7 @@ import click
 
 from semsearch.cli.command import Command
 from semsearch.cli.options import complete_file
-from semsearch.cli.training_options import (
-    corpus_training_options,
-    train_on_corpus,
-)
+from semsearch.cli.training_options import corpus_training_options, train_on_corpus
 from semsearch.errors import CombinationError
 from semsearch.training import Pretraining
 from semsearch.training.bert import BertSize

@@ -6,12 +6,7 @@ import zipfile
 from typing import IO
 
 from semsearch.errors import CorpusError, CorpusTooLargeError
-from semsearch.limits import (
-    MAX_ARCHIVE_FILES,
-    MAX_PART_BYTES,
-    MAX_UNPACKED_BYTES,
-    size_shown,
-)
+from semsearch.limits import MAX_ARCHIVE_FILES, MAX_PART_BYTES, MAX_UNPACKED_BYTES, size_shown
 
 _ENCRYPTED = 0x1
 _PARSED_WHOLE = (".xml", ".rels", ".xhtml", ".html", ".htm", ".opf", ".ncx")

@@ -14,12 +14,7 @@ from semsearch.addresses import sqlite_uri
 from semsearch.corpus.locations import shown_url
 from semsearch.corpus.sources import file_size
 from semsearch.corpus.table import LOOK_AHEAD_ROWS, Row, Table
-from semsearch.errors import (
-    CorpusDatabaseError,
-    EmptyCorpusError,
-    MissingExtraError,
-    first_line,
-)
+from semsearch.errors import CorpusDatabaseError, EmptyCorpusError, MissingExtraError, first_line
 
 if TYPE_CHECKING:
     import psycopg

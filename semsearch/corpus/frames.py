@@ -7,13 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from semsearch.arguments import check_items
 from semsearch.corpus.columns import Roles, resolve
-from semsearch.corpus.documents import (
-    DocumentReader,
-    Notify,
-    OnBadRow,
-    silent,
-    table_documents,
-)
+from semsearch.corpus.documents import DocumentReader, Notify, OnBadRow, silent, table_documents
 from semsearch.corpus.table import LOOK_AHEAD_ROWS, Row, Table
 from semsearch.errors import EmptyCorpusError, refuse
 

@@ -8,13 +8,7 @@ from itertools import chain, pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-from semsearch.datasets.paircolumns import (
-    Choice,
-    Layout,
-    PairColumns,
-    find_layout,
-    finite_number,
-)
+from semsearch.datasets.paircolumns import Choice, Layout, PairColumns, find_layout, finite_number
 from semsearch.datasets.records import LabelledPair, ScoredPair
 from semsearch.datasets.table import Row, cells_in, plain_name, read_rows
 from semsearch.errors import DatasetError

@@ -29,11 +29,7 @@ from semsearch.encoders.openvino_runtime import (
 from semsearch.encoders.specs import Precision
 from semsearch.encoders.text_model import ModelFacts
 from semsearch.encoders.torch_loading import quiet_transformers
-from semsearch.encoders.torch_models import (
-    TorchEncoder,
-    TorchReranker,
-    cutting_tokenizer,
-)
+from semsearch.encoders.torch_models import TorchEncoder, TorchReranker, cutting_tokenizer
 
 if TYPE_CHECKING:
     from sentence_transformers import CrossEncoder, SentenceTransformer

@@ -6,11 +6,7 @@ from collections.abc import Sequence
 from functools import cached_property
 
 from semsearch.arguments import check_texts
-from semsearch.encoders.model_folder import (
-    ConversionFailedError,
-    ModelFolder,
-    NotConvertibleError,
-)
+from semsearch.encoders.model_folder import ConversionFailedError, ModelFolder, NotConvertibleError
 from semsearch.encoders.openvino_models import OpenVINOEncoder, converted_model
 from semsearch.encoders.openvino_runtime import Converted
 from semsearch.encoders.specs import Precision

@@ -12,12 +12,7 @@ from typing import Any, NamedTuple, Protocol, Self
 
 from semsearch.arguments import check_texts
 from semsearch.datasets import RetrievalSet
-from semsearch.encoders import (
-    CROSS_ENCODER_PREFIX,
-    EncodesSentences,
-    load_encoder,
-    load_reranker,
-)
+from semsearch.encoders import CROSS_ENCODER_PREFIX, EncodesSentences, load_encoder, load_reranker
 from semsearch.encoders.specs import Precision, computed_precision
 from semsearch.errors import CombinationError, DatasetError
 from semsearch.evaluation.trec import Run, read_run

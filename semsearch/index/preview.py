@@ -12,12 +12,7 @@ from typing import NamedTuple
 from semsearch.corpus.documents import DocumentReader
 from semsearch.errors import BadRowError, IndexNotFoundError
 from semsearch.index.plan import Change, next_documents, plan_batch
-from semsearch.index.removal_plan import (
-    Removal,
-    named_documents,
-    planned_removal,
-    unseen_documents,
-)
+from semsearch.index.removal_plan import Removal, named_documents, planned_removal, unseen_documents
 from semsearch.stores import create_store, open_store
 from semsearch.stores.protocol import StoreState
 

@@ -10,12 +10,7 @@ import numpy
 
 from semsearch.arguments import shown
 from semsearch.corpus.documents import SkippedRows
-from semsearch.errors import (
-    ArgumentError,
-    CombinationError,
-    DocumentNotFoundError,
-    RemovalError,
-)
+from semsearch.errors import ArgumentError, CombinationError, DocumentNotFoundError, RemovalError
 from semsearch.index.files import ids_of_file
 from semsearch.stores.filtering import no_match, read_filter
 from semsearch.stores.protocol import Seen, Selection, StoreState, StoreWriter

@@ -15,12 +15,7 @@ from mcp.types import ToolAnnotations
 from pydantic import Field
 from starlette.types import ASGIApp
 
-from semsearch.errors import (
-    DocumentNotFoundError,
-    IndexNotFoundError,
-    SemsearchError,
-    with_code,
-)
+from semsearch.errors import DocumentNotFoundError, IndexNotFoundError, SemsearchError, with_code
 from semsearch.index import Index
 from semsearch.records import Hit
 from semsearch.service.requests import NUMBER, Mode

@@ -8,12 +8,7 @@ from pathlib import Path
 
 import numpy
 
-from semsearch.datasets import (
-    labelled_names,
-    load_labelled_pairs,
-    load_sts_set,
-    sts_names,
-)
+from semsearch.datasets import labelled_names, load_labelled_pairs, load_sts_set, sts_names
 from semsearch.datasets.translated import is_translated
 from semsearch.errors import ArgumentError, DatasetNotFoundError, ExamplesError
 from semsearch.training.examples import Examples, Kind, Notify

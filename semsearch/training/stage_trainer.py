@@ -36,11 +36,7 @@ from semsearch.training.examples import Callbacks, Examples
 from semsearch.training.losses import embed_together
 from semsearch.training.processes import for_main, process_count
 from semsearch.training.recipe import Recipe
-from semsearch.training.trainers import (
-    PairTrainer,
-    SiameseTrainer,
-    Watcher,
-)
+from semsearch.training.trainers import PairTrainer, SiameseTrainer, Watcher
 from semsearch.training.used_words import train_used_rows
 
 EVALUATE_AT_LEAST_EVERY = 1000

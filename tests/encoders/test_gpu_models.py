@@ -15,12 +15,7 @@ from semsearch.encoders import load_encoder, load_reranker
 from semsearch.encoders.gpu_models import FIRST_DOCUMENTS, GPUEncoder
 from semsearch.encoders.openvino_models import OpenVINOEncoder
 from semsearch.encoders.specs import Precision, described_precision
-from semsearch.encoders.torch_models import (
-    TorchEncoder,
-    TorchReranker,
-    ready_attention,
-    text_model,
-)
+from semsearch.encoders.torch_models import TorchEncoder, TorchReranker, ready_attention, text_model
 from semsearch.errors import ArgumentError, PrecisionError
 
 pytestmark = pytest.mark.slow

@@ -20,12 +20,7 @@ from semsearch.encoders.openvino_models import OpenVINOEncoder
 from semsearch.encoders.openvino_runtime import float_precision
 from semsearch.encoders.parity import HeldOut, Parity, measure_parity, read_held_out
 from semsearch.encoders.specs import Precision
-from semsearch.errors import (
-    DatasetNotFoundError,
-    EncoderError,
-    MissingExtraError,
-    PrecisionError,
-)
+from semsearch.errors import DatasetNotFoundError, EncoderError, MissingExtraError, PrecisionError
 
 pytestmark = pytest.mark.slow
 

@@ -13,13 +13,7 @@ import pytest
 from frameworks import needs
 
 from semsearch import Document, Index, Retriever
-from semsearch.errors import (
-    ArgumentError,
-    BadRowError,
-    CombinationError,
-    FilterError,
-    SpaceError,
-)
+from semsearch.errors import ArgumentError, BadRowError, CombinationError, FilterError, SpaceError
 from semsearch.records import SearchMode
 
 needs("langchain_tests")

@@ -13,13 +13,7 @@ from pathlib import Path
 import pytest
 
 from semsearch import Corpus, Document, Index, load_encoder, plugins
-from semsearch.errors import (
-    ArgumentError,
-    BadRowError,
-    CorpusError,
-    EncoderError,
-    IndexStoreError,
-)
+from semsearch.errors import ArgumentError, BadRowError, CorpusError, EncoderError, IndexStoreError
 
 SAMPLE = Path(__file__).parent / "sample"
 CARDS = "a: red bird\nb: blue fish\nc: a red fish\n"

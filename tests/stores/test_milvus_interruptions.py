@@ -7,9 +7,7 @@ import pytest
 from milvus_documents import DOCUMENTS
 
 from semsearch import Document, Index, load_encoder
-from semsearch.errors import (
-    IndexChangedError,
-)
+from semsearch.errors import IndexChangedError
 from semsearch.stores.milvus import reader
 from semsearch.stores.milvus.collections import passages_of, vectors_of
 from semsearch.stores.milvus.connection import Connection

@@ -11,11 +11,7 @@ from milvus_documents import DOCUMENTS
 from semsearch import Document, Index
 from semsearch.addresses import place
 from semsearch.cli import main
-from semsearch.errors import (
-    BadRowError,
-    IndexStoreError,
-    StoreUnreachableError,
-)
+from semsearch.errors import BadRowError, IndexStoreError, StoreUnreachableError
 from semsearch.stores.milvus.catalogue import read_catalogue, write_catalogue
 from semsearch.stores.milvus.connection import Connection
 

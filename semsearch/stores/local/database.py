@@ -14,15 +14,7 @@ from pathlib import Path
 from typing import Any, NoReturn, Self, TypeAlias
 from weakref import WeakValueDictionary
 
-from sqlalchemy import (
-    Connection,
-    Dialect,
-    Engine,
-    ExceptionContext,
-    create_engine,
-    event,
-    make_url,
-)
+from sqlalchemy import Connection, Dialect, Engine, ExceptionContext, create_engine, event, make_url
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 from sqlalchemy.pool import QueuePool
 from sqlalchemy.util import LRUCache

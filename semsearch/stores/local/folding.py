@@ -30,12 +30,7 @@ from semsearch.stores.local.snapshot import (
     snapshot_name,
     write_snapshot,
 )
-from semsearch.stores.local.spaces import (
-    DELETED,
-    deleted_before,
-    snapshot_record,
-    vector_blocks,
-)
+from semsearch.stores.local.spaces import DELETED, deleted_before, snapshot_record, vector_blocks
 from semsearch.stores.protocol import Space
 from semsearch.vector_indexes import FLAT, IndexType, chosen_kind, is_kind_of
 

@@ -32,12 +32,7 @@ from semsearch.stores.local.schema import (
     values,
     vectors,
 )
-from semsearch.stores.local.snapshot import (
-    Snapshot,
-    SnapshotRecord,
-    open_snapshot,
-    snapshot_fault,
-)
+from semsearch.stores.local.snapshot import Snapshot, SnapshotRecord, open_snapshot, snapshot_fault
 from semsearch.stores.local.spaces import all_spaces, damaged, snapshot_record, vector_blocks
 from semsearch.stores.local.texts import wrong_texts
 from semsearch.stores.local.words import rebuild_words, renew_words, wrongly_analysed

@@ -28,12 +28,7 @@ from semsearch.stores.local.schema import (
     stored_integer,
     stored_json,
 )
-from semsearch.stores.local.snapshot import (
-    Snapshot,
-    SnapshotRecord,
-    open_snapshot,
-    warn_of_fault,
-)
+from semsearch.stores.local.snapshot import Snapshot, SnapshotRecord, open_snapshot, warn_of_fault
 from semsearch.stores.protocol import Space, described_space
 from semsearch.vector_indexes import FLAT
 from semsearch.vector_indexes.flat import FlatIndex, Ids, VectorIndex

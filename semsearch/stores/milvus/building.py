@@ -5,13 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from semsearch.stores.milvus.collections import (
-    WORDS,
-    make,
-    terms_of,
-    vectors_of,
-    words_collections,
-)
+from semsearch.stores.milvus.collections import WORDS, make, terms_of, vectors_of, words_collections
 from semsearch.stores.milvus.connection import Connection, Row
 from semsearch.stores.milvus.state import MilvusState
 from semsearch.stores.milvus.words import Totals, change_terms, count_words, held_terms

@@ -12,13 +12,7 @@ import numpy
 
 from semsearch.protocols import off_unit
 from semsearch.stores.milvus.building import are_words_counted
-from semsearch.stores.milvus.collections import (
-    STEP,
-    WORDS,
-    documents_of,
-    passages_of,
-    vectors_of,
-)
+from semsearch.stores.milvus.collections import STEP, WORDS, documents_of, passages_of, vectors_of
 from semsearch.stores.milvus.connection import Connection, Row
 from semsearch.stores.milvus.kinds import Counts, counted
 from semsearch.stores.milvus.reader import rows_at_once
