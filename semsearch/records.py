@@ -66,8 +66,8 @@ class Document:
             raise BadRowError(self.source, f"id is not a string but {_shown(self.id)}")
         if self.id is not None and not self.id.strip():
             raise BadRowError(self.source, "empty id")
-        if self.id is not None and "\0" in self.id:  # ends a text in SQLite's functions
-            raise BadRowError(self.source, "id contains a NUL character")
+        if self.id is not None:
+            _check_name(self.id, "id", self.source)
         if self.title is not None and not isinstance(self.title, str):
             raise BadRowError(self.source, f"title is not a string but {_shown(self.title)}")
         for name, value in (("text", self.text), ("id", self.id), ("title", self.title)):
@@ -79,6 +79,7 @@ class Document:
         for name, value in self.metadata.items():
             if not isinstance(name, str):
                 raise BadRowError(self.source, f"metadata field {_shown(name)} has no string name")
+            _check_name(name, "the name of a metadata field", self.source)
             _check_characters(name, "the name of a metadata field", self.source)
             metadata[name] = _json_value(value, name, self.source)
         object.__setattr__(self, "metadata", metadata)
@@ -319,6 +320,11 @@ def _shown(value: object) -> str:
         return "NaN"
     text = repr(value)
     return f"{text[:40]}…" if len(text) > 40 else text
+
+
+def _check_name(name: str, what: str, source: str) -> None:
+    if "\0" in name:  # ends a text in SQLite's functions
+        raise BadRowError(source, f"{what} contains a NUL character")
 
 
 def _check_characters(text: str, name: str, source: str) -> None:

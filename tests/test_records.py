@@ -35,6 +35,8 @@ class Range:
         ({"id": ""}, "empty id"),
         ({"id": " "}, "empty id"),
         ({"id": 7}, "id is not a string but 7"),
+        ({"id": "a\0b"}, "id contains a NUL character"),
+        ({"metadata": {"a\0b": 1}}, "the name of a metadata field contains a NUL character"),
         ({"title": 7}, "title is not a string but 7"),
         ({"text": "a \ud83d b"}, r"text holds an unpaired surrogate \(U\+D83D\)"),
         (

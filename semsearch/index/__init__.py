@@ -405,9 +405,10 @@ class Index:
             return state.field_names()
 
     def systems(self) -> list[str]:
-        """The names of its search systems: its spaces and, if available, ``bm25``."""
+        """The names of its search systems: complete spaces and, if available, ``bm25``."""
         info = self.info()
-        return [*(space.name for space in info.spaces), *(["bm25"] if info.has_words else [])]
+        complete = [space.name for space in info.spaces if space.complete]
+        return [*complete, *(["bm25"] if info.has_words else [])]
 
     def spaces(self) -> list[Space]:
         """The embedding spaces, oldest first."""

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import time
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -327,13 +328,32 @@ def _garbage_uncollected() -> Iterator[None]:
     Hits create none, but every few hundred of them start a collection that visits all, which takes
     as long as creating them.
     """
-    was_enabled = gc.isenabled()
+    if not gc.isenabled():
+        yield
+        return
+    pause = object()
+    _pauses.add(pause)
     gc.disable()
     try:
         yield
     finally:
-        if was_enabled:
-            gc.enable()
+        gc.enable()
+        _pauses.remove(pause)
+
+
+#: The pauses in progress.
+_pauses: set[object] = set()
+
+
+def _resume_in_child() -> None:
+    """Collect garbage in a forked process, which lacks the threads that paused the collection."""
+    if _pauses:
+        _pauses.clear()
+        gc.enable()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_resume_in_child)
 
 
 def _hits(

@@ -9,6 +9,7 @@ from itertools import islice
 from typing import TypeAlias
 
 import numpy
+from numpy.typing import NDArray
 
 from semsearch.search.queries import Fusion, Options
 from semsearch.stores.protocol import Candidate
@@ -18,6 +19,8 @@ Ranking: TypeAlias = Sequence[tuple[int, float]]
 
 #: The difference between the scores of items that are ordered by their ranks.
 STEP = 1e-9
+#: The largest relative difference between scores that are equal, computed in float32.
+ROUNDING = 1e-6
 
 
 def reciprocal_rank_fusion(
@@ -59,15 +62,20 @@ def zscore_fusion(
     for ranking, weight in zip(rankings, weights, strict=True):
         values = numpy.zeros(length)
         values[: len(ranking)] = [score for _, score in ranking]
-        deviation = values.std()
-        if deviation == 0:  # all scores are equal
-            deviation = 1
-        standard = ((values - values.mean()) / deviation).tolist()
+        standard = standard_scores(values).tolist()
         found = dict(zip((item for item, _ in ranking), standard, strict=False))
         least = min(standard)
         for item in items:
             scores[item] += weight * found.get(item, least)
     return _ordered(scores)
+
+
+def standard_scores(values: NDArray[numpy.float64]) -> NDArray[numpy.float64]:
+    """The standard scores (z-scores); 0 if all values are equal, but for rounding."""
+    if numpy.ptp(values) <= ROUNDING * numpy.abs(values).max():  # the deviation may not be 0
+        return numpy.zeros_like(values)
+    found: NDArray[numpy.float64] = (values - values.mean()) / values.std()
+    return found
 
 
 def fused_scores(

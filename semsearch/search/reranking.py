@@ -6,12 +6,12 @@ import time
 from collections.abc import Sequence
 
 import numpy
-from numpy.typing import NDArray
 
 from semsearch.arguments import shown
 from semsearch.errors import ArgumentError
 from semsearch.protocols import CombinesScores, Reranker
 from semsearch.records import Hits
+from semsearch.search.fusion import standard_scores
 
 #: Passages scored first, to measure the speed.
 FIRST_BLOCK = 8
@@ -71,15 +71,9 @@ def combined(first: Sequence[float], second: Sequence[float], weight: float) -> 
     """
     if not weight or not second:
         return list(second)
-    mean: list[float] = (weight * _standard(first) + (1 - weight) * _standard(second)).tolist()
+    one, other = (standard_scores(numpy.asarray(scores, float)) for scores in (first, second))
+    mean: list[float] = (weight * one + (1 - weight) * other).tolist()
     return mean
-
-
-def _standard(scores: Sequence[float]) -> NDArray[numpy.float64]:
-    """The z-scores; 0 where all scores are equal."""
-    values = numpy.asarray(scores, numpy.float64)
-    found: NDArray[numpy.float64] = (values - values.mean()) / (values.std() or 1.0)
-    return found
 
 
 def _scores(query: str, hits: Hits, reranker: Reranker) -> list[float]:

@@ -230,7 +230,7 @@ class Service:
         return answers[0] if isinstance(request.query, str) else answers
 
     async def compare(self, name: Name, request: SearchRequest) -> dict[str, Any]:
-        """The hits for a text by each system.
+        """The hits for a text by each complete space and by words.
 
         `mode`, `space`, `fusion` and `dense_weight` are ignored.
         """
@@ -238,9 +238,11 @@ class Service:
         self._check_size(request)
         if len(queries) != 1:
             raise HTTPException(HTTPStatus.UNPROCESSABLE_ENTITY, "compare takes one query")
-        spaces = await worker.call(lambda index: [space.name for space in index.spaces()])
+        spaces = await worker.call(Index.spaces)
         systems: dict[str, dict[str, str | None]] = {
-            space: {"mode": "semantic", "space": space} for space in spaces
+            space.name: {"mode": "semantic", "space": space.name}
+            for space in spaces
+            if space.complete
         }
         systems["bm25"] = {"mode": "bm25", "space": None}
         found: dict[str, list[dict[str, Any]]] = {}

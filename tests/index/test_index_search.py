@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import math
+import os
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 
 import numpy
 import pytest
@@ -328,3 +332,35 @@ class TestFilterPlans:
         expected = [large.search("word3", where=f"n = {n}") for n in range(40)]
         assert [large.search("word3", where=f"n = {n}") for n in range(40)] == expected
         assert len(large._store._opened._filters.lists) <= 16
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="Windows has no fork")
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")  # it is multi-threaded
+def test_a_process_forked_during_a_search_collects_garbage(index, monkeypatch):
+    """A search pauses the collection; the child has no thread that ends the pause."""
+    searching, forked = threading.Event(), threading.Event()
+    read = Index.read
+
+    @contextmanager
+    def slowly(index):
+        searching.set()
+        forked.wait(60)
+        with read(index) as state:
+            yield state
+
+    index.space()
+    index.search("red bird")
+    monkeypatch.setattr(Index, "read", slowly)
+    thread = threading.Thread(target=index.search, args=("red bird",))
+    thread.start()
+    searching.wait(60)
+    output, given = os.pipe()
+    child = os.fork()
+    if not child:
+        os.write(given, str(gc.isenabled()).encode())
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert os.read(output, 10) == b"True"
+    forked.set()
+    thread.join()
+    assert gc.isenabled()

@@ -80,6 +80,7 @@ def test_interrupted_space_is_finished(index, how):
     with pytest.raises(SpaceError, match="still lacks vectors; finish it with: semsearch index"):
         Retriever(index, "hashing-16")
     assert len(Retriever(index).search("text", k=700)) == 600
+    assert index.systems() == ["hashing", "bm25"]
     if how == "add_space":
         add(index, load_encoder("hashing:16"))
     else:

@@ -9,6 +9,7 @@ from scipy.stats import zscore
 from semsearch import Document, Index
 from semsearch.search.fusion import fused_scores, reciprocal_rank_fusion, zscore_fusion
 from semsearch.search.queries import Options
+from semsearch.search.reranking import combined
 from semsearch.stores.protocol import Candidate
 
 
@@ -41,6 +42,15 @@ def test_zscore_fusion_against_scipy():
 def test_the_only_bm25_match_ranks_first():
     dense = [(item, 0.9 - item / 1000) for item in range(100)]
     assert zscore_fusion([dense, [(50, 3.0)]])[0][0] == 50
+
+
+@pytest.mark.parametrize("count", range(1, 41))
+def test_equal_scores_have_the_standard_score_0(count):
+    """Their mean can differ from them by rounding, so that their deviation is not 0."""
+    ranking = [(item, 0.1) for item in range(count)]
+    almost = [(item, 2 + item * 1e-8) for item in range(count)]
+    assert {score for _, score in zscore_fusion([ranking, almost])} == {0}
+    assert set(combined([0.1] * count, [2.7] * count, 0.5)) == {0}
 
 
 @pytest.mark.parametrize("fuse", [reciprocal_rank_fusion, zscore_fusion])

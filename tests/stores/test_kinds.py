@@ -143,3 +143,13 @@ def test_counts_are_those_of_the_corpus(tmp_path_factory, steps):
         assert found == expected(corpus)
         with index.writer() as writer:
             assert writer.verify() == []
+
+
+def test_numbers_that_sqlite_reads_as_infinity_are_no_examples(tmp_path, caplog):
+    with Index.create(tmp_path / "x", "hashing:16") as index:
+        index.add(
+            Document(str(n), "text", metadata={"big": (10**400, 7)[n // 2]}) for n in range(3)
+        )
+        assert [field.example for field in index.info().fields] == [7]
+        assert index.search("text", where="big < 1") == []
+    assert "big < 1: nearest: 7" in caplog.text

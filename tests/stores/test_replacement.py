@@ -88,17 +88,19 @@ def test_a_writer_of_the_old_index_raises(path, replace):
             assert writer.verify() == []
 
 
-def test_a_reader_of_the_old_index_keeps_it(path):
+@pytest.mark.parametrize("replace", [make_anew, move])
+def test_a_reader_of_the_old_index_keeps_it(path, replace, caplog):
     with Index.open(path) as index:
         space = index.space()
         vector = index.encoder(space).encode_queries(["cat"])
         with index.read() as old:
-            make_anew(path)
+            replace(path)
             assert "new1" in index
             (found,) = old.search_vectors(space, vector, 3)
             passages = old.fetch([one.chunk_id for one in found]).values()
             assert {one.chunk.document_id for one in passages} == {"old1", "old2", "old3"}
         assert index.search("cat")[0].document_id == "new1"
+    assert caplog.messages == []  # the snapshot of the new index is not a damaged one
 
 
 def test_the_old_database_is_closed_after_its_last_reader(path):

@@ -106,7 +106,8 @@ class _Opened:
             if longer is not None:
                 self._views[key] = revision, longer
                 return longer
-        directory = self.database.directory
+        # The files of a replaced index are another's.
+        directory = None if self.database.is_replaced() else self.database.directory
         try:
             view = SpaceView.load(connection, directory, space, missing=self._missing)
         except FileNotFoundError as error:

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, cast
 
@@ -28,6 +29,7 @@ from sqlalchemy import (
     func,
     insert,
     literal,
+    or_,
     select,
     true,
     type_coerce,
@@ -140,7 +142,8 @@ def example(connection: Connection, field: str, kinds: Iterable[Kind]) -> Value 
     scalars = {Kind.TEXT, Kind.DATE, Kind.NUMBER, Kind.BOOLEAN}.intersection(kinds)
     found = values_of(field).subquery()
     wanted = found.c.kind.in_([kind.value for kind in scalars])
-    row = connection.execute(select(found).where(wanted).limit(1)).first() if scalars else None
+    query = select(found).where(wanted, _is_finite(found.c.value)).limit(1)
+    row = connection.execute(query).first() if scalars else None
     if row is None:
         return None
     return bool(row.value) if row.kind == Kind.BOOLEAN.value else row.value
@@ -191,8 +194,14 @@ def neighbours(connection: Connection, field: str, value: Value) -> list[Value]:
     found = values_of(field).subquery()
     least = func.min(case((found.c.value >= value, found.c.value)))
     greatest = func.max(case((found.c.value <= value, found.c.value)))
-    query = select(greatest, least).where(found.c.kind.in_([kind.value for kind in kinds]))
+    of_kinds = found.c.kind.in_([kind.value for kind in kinds])
+    query = select(greatest, least).where(of_kinds, _is_finite(found.c.value))
     return [each for each in dict.fromkeys(connection.execute(query).one()) if each is not None]
+
+
+def _is_finite(value: ColumnElement[Any]) -> ColumnElement[bool]:
+    """The condition that a number is no infinity, which SQLite reads larger numbers as."""
+    return or_(func.typeof(value) != "real", func.abs(value) <= sys.float_info.max)
 
 
 def texts_of(connection: Connection, field: str, max_characters: int) -> list[str]:

@@ -213,7 +213,7 @@ class SpaceView:
     def load(
         cls,
         connection: Connection,
-        directory: Path,
+        directory: Path | None,
         space: Space,
         missing: Collection[str] = (),
     ) -> SpaceView:
@@ -221,7 +221,7 @@ class SpaceView:
 
         Args:
             connection: in a transaction.
-            directory: the directory of the snapshot.
+            directory: the directory of the snapshot; None if it is gone.
             space: the space.
             missing: snapshots known to be missing; the vectors in SQLite are searched instead.
 
@@ -231,7 +231,7 @@ class SpaceView:
         """
         origin = _Origin.of(connection, space)
         record, snapshot = origin.record, None
-        if record:
+        if record and directory:
             if record.file in missing and not (directory / record.file).exists():
                 warn_of_fault(directory / record.file, "is missing")
             else:
