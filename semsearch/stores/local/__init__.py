@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -44,8 +44,13 @@ class LocalStore:
     @contextmanager
     def read(self) -> Iterator[LocalState]:
         """One committed state, the same until the block ends."""
-        present = self._present()
-        with present.database.read() as connection:
+        with ExitStack() as opened:
+            try:
+                present = self._present()
+                connection = opened.enter_context(present.database.read())
+            except IndexChangedError:  # it was replaced just now
+                present = self._present()
+                connection = opened.enter_context(present.database.read())
             yield present.state(connection)
 
     @contextmanager
