@@ -40,7 +40,8 @@ CHARACTERS = st.one_of(
     st.characters(exclude_categories=["Cs"]),
 )
 TEXT = st.lists(CHARACTERS, min_size=1, max_size=12).map("".join)
-IDS = TEXT.filter(lambda text: text.strip() and "\0" not in text)
+NAMES = TEXT.filter(lambda text: "\0" not in text)
+IDS = NAMES.filter(str.strip)
 
 
 def run(*arguments: object, code: int = 0) -> str:
@@ -71,7 +72,7 @@ def control_characters(output: str) -> str:
         max_size=6,
         unique_by=lambda document: document.id,
     ),
-    TEXT,
+    NAMES,
     TEXT,
 )
 def test_table_format(tmp_path_factory, documents, name, query):
@@ -96,7 +97,7 @@ def test_table_format(tmp_path_factory, documents, name, query):
 def index(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     with Index.create(tmp_path / "indexes" / "one", ["hashing"]) as index:
-        index.add([Document("1", "One.", EVIL, {f"a{EVIL}": EVIL})])
+        index.add([Document("1", "One.", EVIL, {f"a{EVIL}".replace("\0", ""): EVIL})])
     return tmp_path / "indexes" / "one"
 
 
