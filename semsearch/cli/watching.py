@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from semsearch.cli.render import visible
+from semsearch.corpus.folder import is_hidden
 from semsearch.corpus.locations import is_url
 from semsearch.errors import (
     CombinationError,
@@ -124,7 +125,7 @@ def _filter(files: set[Path], folders: set[Path], index: Path) -> Callable[[Chan
             return False
         return path in files or any(
             path.is_relative_to(folder)
-            and not any(part.startswith(".") for part in path.relative_to(folder).parts)
+            and not any(is_hidden(part) for part in path.relative_to(folder).parts)
             for folder in folders
         )
 

@@ -61,10 +61,8 @@ def read_delimited(
         CorpusError: it has no rows.
     """
     lines = text.lines()
-    head = look_ahead(lines, lambda: text.position)
-    declared = _SEPARATOR.fullmatch(head[0]) if head else None
-    if declared:
-        delimiters, head = declared[1], ["\n", *head[1:]]  # a blank line keeps the line numbers
+    begun = look_ahead(lines, lambda: text.position)
+    head, delimiters = without_declaration(begun, delimiters)
     dialect = guess_dialect(head, delimiters)
     reader = dialect.reader(chain(head, lines))
     records = _records(reader, text.name)
@@ -104,7 +102,7 @@ def read_delimited(
         sample=fields_of,
         not_decoded=text.not_decoded,
         layout=None
-        if declared
+        if head is not begun  # parts of the file lack the line with the delimiter
         else Delimited(dialect, tuple(columns), is_named, expected, cell_types),
     )
 
@@ -228,6 +226,16 @@ def _rows(
             yield Row(source, fields)
         else:
             yield BadRowError(source, f"{quantity(len(cells), 'cell')} where {expected}")
+
+
+def without_declaration(
+    lines: Sequence[str], delimiters: str = DELIMITERS
+) -> tuple[Sequence[str], str]:
+    """Lines without the name of their delimiter, and the candidates for it."""
+    found = _SEPARATOR.fullmatch(lines[0]) if lines else None
+    if found:
+        lines, delimiters = ["\n", *lines[1:]], found[1]  # a blank line keeps the line numbers
+    return lines, delimiters
 
 
 def guess_dialect(lines: Sequence[str], delimiters: str = DELIMITERS) -> Dialect:

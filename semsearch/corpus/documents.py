@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import date, time
+from datetime import date, time, timedelta
 from decimal import Decimal
 from itertools import chain, islice
 from pathlib import PurePath
@@ -207,12 +207,18 @@ def _number(row: Row) -> int:
 
 
 def _as_strings(fields: Mapping[str, Any], roles: Roles) -> dict[str, str]:
-    """The numbers and dates in columns of texts, as strings."""
+    """The numbers, dates and durations in columns of texts, as strings."""
     return {
-        name: str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+        name: _as_string(value)
         for name in roles.names
-        if isinstance(value := fields.get(name), (int, float, date, time))
+        if isinstance(value := fields.get(name), (int, float, date, time, timedelta))
     }
+
+
+def _as_string(value: float | date | time | timedelta) -> str:
+    if isinstance(value, (date, time)):
+        return value.isoformat()
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
 
 
 def _explained(error: BadRowError, table: Table) -> BadRowError:

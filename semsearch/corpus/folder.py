@@ -38,6 +38,12 @@ if TYPE_CHECKING:
 #: The file in a folder that lists patterns of files to exclude.
 IGNORE_FILE = ".semsearchignore"
 
+
+def is_hidden(name: str) -> bool:
+    """Whether files of this name are left out silently: hidden ones, and Office's lock files."""
+    return name.startswith((".", "~$"))
+
+
 #: The most files named per reason for leaving them out.
 NAMED = 3
 
@@ -121,7 +127,7 @@ class Folder:
                 relative = path.relative_to(self.path).as_posix() + "/" * is_folder
                 excluded = path != self.path and self._spec.match_file(relative)
                 if is_folder and not is_linked and not excluded:
-                    visible = [entry for entry in path.iterdir() if not entry.name.startswith(".")]
+                    visible = [entry for entry in path.iterdir() if not is_hidden(entry.name)]
                     pending.extend(sorted(visible, key=lambda entry: entry.name, reverse=True))
                     continue
             if excluded:

@@ -30,15 +30,20 @@ MOSTLY_PROSE = 2 / 3
 #: A column with at least this many cells and at most a fifth as many values holds labels.
 ROWS_OF_LABELS = 10
 
-_NUMBER = re.compile(r"[-+]?[$€£]?(?:\d[\d,]*+(?:\.\d*+)?|\.\d++)(?:[eE][-+]?\d+)?%?")
+_NUMBER = re.compile(
+    r"[-+]?[$€£]?(?:\d[\d,]*+(?:\.\d*+)?|\.\d++|\d{1,3}(?:\.\d{3})+,\d+)(?:[eE][-+]?\d+)?"
+    r"(?: ?(?:[%€$£]|[A-Z]{3}))?"
+)
 _YEAR = re.compile(r"(?:19|20)\d\d|2100")
-_CLOCK = r"(?:[T ]\d\d?:\d\d(?::\d\d(?:\.\d+)?)?(?: [AP]M)?(?: ?(?:Z|[A-Z]{3,4}|[-+]\d\d:?\d\d))?)?"
+_OFFSET = r"[-+]\d\d?(?::?\d\d)?"
+_ZONE = rf"(?:Z|[A-Z]{{3,4}}(?:{_OFFSET})?|{_OFFSET})"
+_CLOCK = rf"(?:(?:T|,? )\d\d?:\d\d(?::\d\d(?:\.\d+)?)?(?: ?[AP]\.?M\.?)?(?: ?{_ZONE})?)?"
 _MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
 _KINDS = {
     "date": re.compile(
         rf"(?:\d{{4}}[-/.]\d\d?[-/.]\d\d?|\d\d?[-/.]\d\d?[-/.]\d{{2,4}}){_CLOCK}"
         rf"|(?:[a-z]{{3}},? )?\d\d?[- ]{_MONTH}[- ]\d{{2,4}}.{{0,20}}"
-        rf"|(?:[a-z]{{3}},? )?{_MONTH} \d\d?,? .{{0,24}}\d{{4}}",
+        rf"|(?:[a-z]{{3}},? )?{_MONTH} \d\d?,? .{{0,24}}\d{{4}}{_CLOCK}",
         re.IGNORECASE,
     ),
     "time": re.compile(r"\d\d?:\d\d(?::\d\d)?(?: ?[ap]m)?", re.IGNORECASE),

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
-from semsearch.corpus.delimited import guess_dialect
+from semsearch.corpus.delimited import guess_dialect, without_declaration
 from semsearch.corpus.formats import CONTROLS, DOCUMENTS, CorpusFormat
 from semsearch.corpus.header import USUAL_NAMES
 
@@ -252,7 +252,8 @@ def is_table(lines: Sequence[str]) -> bool:
 def _records(lines: Sequence[str]) -> list[list[str]]:
     records: list[list[str]] = []
     with suppress(csv.Error):  # a stray quote, or a truncated record at the end
-        records.extend(filter(None, guess_dialect(lines).reader(lines)))
+        rows, delimiters = without_declaration(lines)
+        records.extend(filter(None, guess_dialect(rows, delimiters).reader(rows)))
     return records
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 import warnings
+import zipfile
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from datetime import datetime, time
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
@@ -47,7 +49,7 @@ def read_workbook(
 
     Args:
         source: the workbook.
-        sheet: the name of the sheet; None for the first.
+        sheet: the name of the sheet; None for the first visible one.
         header: whether its first row names the columns; None to guess.
         wanted: names of columns that identify a header.
 
@@ -72,7 +74,8 @@ def read_workbook(
         raise BadRowError(source.name, "has no sheets")
     if sheet is not None and sheet not in sheets:
         raise UnknownFormatError(f"{source.name}: no sheet {sheet!r} (sheets: {_listed(sheets)})")
-    title = next(iter(sheets)) if sheet is None else sheet
+    visible = [name for name, one in sheets.items() if one.sheet_state == "visible"]
+    title = [*visible, *sheets][0] if sheet is None else sheet
     others = [other for other in sheets if other != title]
     return _table(source, sheets[title], others, header, wanted)
 
@@ -189,6 +192,8 @@ def _unescaped(found: re.Match[str]) -> str:
 
 
 def _as_text(cell: Any) -> str:
+    if isinstance(cell, datetime) and cell.time() == time():
+        cell = cell.date()
     return "" if cell is None else str(cell).strip()
 
 
@@ -200,5 +205,8 @@ def _listed(sheets: Iterable[str]) -> str:
 
 
 def _unreadable(name: str, error: Exception) -> BadRowError:
+    if isinstance(error, zipfile.BadZipFile):
+        reason = "is damaged, or not an XLSX workbook; name another format with --input-format"
+        return BadRowError(name, reason)
     own = isinstance(error, CorpusError)
     return BadRowError(name, str(error) if own else f"cannot be read as XLSX: {first_line(error)}")

@@ -184,9 +184,12 @@ _AFTER = {
 
 #: A date or the beginning of one; texts in this notation sort by time.
 _ISO_DATE = re.compile(r"\d{4}(-[01]\d(-[0-3]\d([T ].*)?)?)?")
-#: Dates in other notations: 1/5/2020, 2020.05.01, 1. 5. 20, May 1, 2020, 1 May 2020.
+#: Dates in other notations: 1/5/2020, 2020.05.01, 1. 5. 20, 1-May-20, Fri, 1 May 2020, May 2020,
+#: May 1, 2020 and Fri May 01 10:00:00 +0000 2020.
 _OTHER_DATE = re.compile(
-    r"\d{1,4}([./-] ?)\d{1,2}\1\d{1,4}\b.*|(\d{1,2}\.? )?[^\W\d]{3,9}\.? (\d{1,2},? )?\d{4}"
+    r"\d{1,4}([./-] ?)\d{1,2}\1\d{1,4}\b.*"
+    r"|([^\W\d]{2,9}[.,]{,2} )?(\d{1,2}(\.? |-))?[^\W\d]{3,9}\.?[ -](\d{1,2},? )?\d{2,4}\b.*"
+    r"|[^\W\d]{2,9} [^\W\d]{3,9} \d{1,2} .*\b\d{4}"
 )
 
 
@@ -333,6 +336,8 @@ class _Fitting:
             misread = no_order if ordered else only_dates and other_date
             if misread:
                 return None
+            if ordered and not only_dates and is_date(text):
+                self._note_other_dates(test.field)
             return text
         if Kind.TEXT in held:
             if ordered and (is_date(text) or other_date):
@@ -370,6 +375,17 @@ class _Fitting:
                 )
             )
         return time
+
+    def _note_other_dates(self, field: str) -> None:
+        """Say that some dates of a field are in a notation that does not sort by time."""
+        found = self._example(field, [Kind.TEXT])
+        if isinstance(found, str) and _OTHER_DATE.fullmatch(found):
+            self.notes.append(
+                filter_message(
+                    f"{field_text(field)} also holds dates that do not sort as text, such as "
+                    f"{_shown(found)}, so the filter can be wrong; index them as 2020-05-01"
+                )
+            )
 
     def _check_order_of_dates(self, test: Comparison | In) -> None:
         """Refuse to compare dates in a notation that does not sort by time."""

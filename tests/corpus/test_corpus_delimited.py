@@ -244,6 +244,11 @@ def test_quotes_after_a_blank_are_text_where_text_follows_them():
     assert guess_dialect(["id\ttext\n", '1\t "Yes" she said\n']) == Dialect("\t", quoted=False)
 
 
+def test_the_delimiter_is_named_in_a_file_without_a_suffix(write):
+    (document,) = Corpus(write("x", "sep=;\r\nid;text\r\n1;Hello\r\n"))
+    assert (document.id, document.text) == ("1", "Hello")
+
+
 @pytest.mark.parametrize("first", ["sep=;", "SEP=;", "\ufeffsep=;"])
 def test_excels_line_with_the_delimiter(write, first):
     corpus = Corpus(write("x.csv", f"{first}\r\nid;text\r\n1;Hello, there\r\n2;\r\n3;a;b\r\n"))

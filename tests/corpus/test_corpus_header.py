@@ -103,6 +103,28 @@ class TestDetection:
         assert has_header([["Timestamp", *questions], *rows])
         assert not has_header([["2024-02-28", *answers], *rows])
 
+    @pytest.mark.parametrize(
+        "cells",
+        [
+            ("2024/01/05 10:30:00 am GMT+1", "2024/01/06 9:31:00 pm GMT+1"),  # Google Forms
+            ("05.01.2024, 10:30", "06.01.2024, 9:31"),
+            ("1/5/2024, 10:30 a.m.", "1/6/2024, 9:31 p.m."),
+            ("Jan 5, 2024 10:30 AM", "Jan 6, 2024 9:31 PM"),
+            ("2024-01-05 10:30:00+00", "2024-01-06 09:31:00+00"),  # PostgreSQL
+            ("1.234,50 €", "2.100,00 €"),
+            ("100 EUR", "20 EUR"),
+            ("12 %", "7 %"),
+        ],
+    )
+    def test_questions_beside_one_column(self, cells):
+        questions = ["What did you like about the course?", "What could be improved?"]
+        answers = [
+            ["The teacher was great and funny.", "Nothing at all I think."],
+            ["The room was nice and warm.", "More breaks would be good."],
+        ]
+        rows = [[cell, *row] for cell, row in zip(cells, answers, strict=True)]
+        assert has_header([["Answer", *questions], *rows])
+
     @pytest.mark.parametrize("missing", ["NA", "n/a", "-", "—", "..", "?"])
     def test_a_missing_value_in_the_first_row(self, missing):
         rows = [

@@ -52,6 +52,35 @@ def rewritten(content, part, change):
     return after.getvalue()
 
 
+def test_dates_and_durations_as_ids_and_texts(write_book):
+    day, hours = datetime.datetime(2024, 1, 5), datetime.timedelta(hours=30)
+    write_book({"Log": [["id", "text", day], [day, hours, 1], [hours, day, 2]]})
+    found = [(one.id, one.text, one.metadata) for one in Corpus("films.xlsx")]
+    iso = day.isoformat()
+    assert found == [
+        (iso, "1 day, 6:00:00", {"2024-01-05": 1}),
+        ("1 day, 6:00:00", iso, {"2024-01-05": 2}),
+    ]
+
+
+def test_a_hidden_sheet_is_not_the_first(write):
+    book = openpyxl.Workbook()
+    book.active.append(["code", "meaning"])
+    book.active.sheet_state = "hidden"
+    sheet = book.create_sheet("Data")
+    for row in (["id", "text"], [1, "One."]):
+        sheet.append(row)
+    file = io.BytesIO()
+    book.save(file)
+    (document,) = Corpus(write("x.xlsx", file.getvalue()))
+    assert document.text == "One."
+
+
+def test_another_table_is_no_workbook(write):
+    with pytest.raises(BadRowError, match="is damaged, or not an XLSX workbook; name another"):
+        list(Corpus(write("x.xlsx", "id,text\n1,One.\n")))
+
+
 def test_repeated_names_of_columns_are_numbered(write_book):
     write_book({"Issues": [["id", "text", "Label", "Label"], ["a", "One.", "x", "y"]]})
     (document,) = Corpus("films.xlsx")
@@ -155,7 +184,7 @@ def test_a_broken_workbook_is_one_bad_row(write_book, write, tmp_path):
     content = (tmp_path / write_book({"Films": ROWS})).read_bytes()
     write("good.txt", "A text.")
     write("films.xlsx", content[:-100])
-    assert one_bad_row("films.xlsx") == "cannot be read as XLSX: File is not a zip file"
+    assert one_bad_row("films.xlsx").startswith("is damaged, or not an XLSX workbook; ")
     write("films.xlsx", b"\xd0\xcf\x11\xe0" + bytes(1000))
     assert one_bad_row("films.xlsx").startswith("looks like an encrypted or old office document")
     sheet = "xl/worksheets/sheet1.xml"

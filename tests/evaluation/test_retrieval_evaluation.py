@@ -489,13 +489,13 @@ def test_minilm_on_scifact(data, minilm):
 
 @pytest.mark.slow
 def test_a_part_of_scifact_against_sentence_transformers(data, minilm):
-    """30 claims, the abstracts that they cite and 50 others, by its own evaluator."""
+    """15 claims, the abstracts that they cite and 25 others, by its own evaluator."""
     del data
     whole = load_retrieval_set("scifact")
-    queries = dict(list(whole.queries.items())[:30])
+    queries = dict(list(whole.queries.items())[:15])
     qrels = {name: whole.qrels[name] for name in queries}
     cited = {document for relevant in qrels.values() for document in relevant}
-    others = [name for name in whole.documents if name not in cited][:50]
+    others = [name for name in whole.documents if name not in cited][:25]
     documents = {name: whole.documents[name] for name in [*cited, *others]}
     part = whole._replace(name="part", documents=documents, queries=queries, qrels=qrels)
     rankers = load_rankers(["minilm"], {"minilm": minilm})

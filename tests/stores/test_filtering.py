@@ -53,6 +53,27 @@ def found(retriever, where):
     return sorted(hit.document_id for hit in retriever.search("film", k=20, where=where))
 
 
+@pytest.mark.parametrize(
+    "date",
+    [
+        "1/5/2024",
+        "5-Jan-24",
+        "5-Jan-2024",
+        "Jan 5, 2024 10:30 AM",
+        "Fri Jan 05 10:00:00 +0000 2024",
+        "Fri, 05 Jan 2024 10:00:00 GMT",
+    ],
+)
+def test_dates_that_do_not_sort(tmp_path, caplog, date):
+    with Index.create(tmp_path / "bills", ["hashing:16"]) as index:
+        index.add([Document("1", "a bill", metadata={"due": date})])
+        with pytest.raises(FilterError, match="holds dates that do not sort as text, such as"):
+            index.search("bill", where="due >= '2024-01-01'")
+        index.add([Document("2", "a bill", metadata={"due": "2023-05-01"})])
+        index.search("bill", where="due >= '2024-01-01'")
+    assert f"due also holds dates that do not sort as text, such as '{date}', so the" in caplog.text
+
+
 def test_valid_filters_log_nothing(retriever, caplog):
     for where, count in [
         ("id = '1' and title = 'Film 1'", 1),

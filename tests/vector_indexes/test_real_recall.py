@@ -12,7 +12,7 @@ from semsearch.vector_indexes import index_class
 
 pytestmark = pytest.mark.slow
 
-PASSAGES, QUERIES = 6000, 300
+PASSAGES, QUERIES = 3000, 300
 
 
 @pytest.fixture(scope="module")
