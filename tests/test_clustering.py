@@ -78,6 +78,11 @@ class TestKMeans:
         assert len(grouped(vectors, notify=messages.append).clusters) == 10  # √(200/2)
         assert messages == ["200 texts in 10 groups, a number chosen by a rule of thumb"]
 
+    def test_no_texts_are_no_groups(self):
+        messages = []
+        assert grouped(numpy.empty((0, 8), numpy.float32), notify=messages.append).clusters == ()
+        assert messages == []
+
     @pytest.mark.parametrize("n", [5, 6, 1000])
     def test_more_groups_than_texts(self, n):
         messages = []

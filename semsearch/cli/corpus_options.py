@@ -29,7 +29,9 @@ corpus_options = together(
         default=None,
         help="Whether the first row of CSV, TSV or XLSX names the columns.  [default: guessed]",
     ),
-    click.option("--sheet", metavar="NAME", help="The sheet of a workbook.  [default: the first]"),
+    click.option(
+        "--sheet", metavar="NAME", help="The sheet of a workbook.  [default: the first visible one]"
+    ),
     click.option(
         "--records",
         metavar="PATH",

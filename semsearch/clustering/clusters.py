@@ -132,12 +132,13 @@ def cluster(
         wanted = default_groups(len(texts)) if n is None else n
         if len(texts):
             groups = nearest_centroids(vectors, min(wanted, len(texts)), seed, on_progress)
-        if n is None and groups:
-            notify(
-                f"{quantity(len(texts), 'text')} in {quantity(len(groups), 'group')}, "
-                "a number chosen by a rule of thumb"
-            )
-        elif n is not None and len(groups) < n:
+        if n is None:
+            if groups:
+                notify(
+                    f"{quantity(len(texts), 'text')} in {quantity(len(groups), 'group')}, "
+                    "a number chosen by a rule of thumb"
+                )
+        elif len(groups) < n:
             texts_shown = quantity(len(texts), "text")
             why = f"there are only {texts_shown}" if len(texts) < n else "other texts are identical"
             notify(f"{quantity(len(groups), 'group')}, not {n:,}: {why}")

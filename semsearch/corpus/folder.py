@@ -38,12 +38,6 @@ if TYPE_CHECKING:
 #: The file in a folder that lists patterns of files to exclude.
 IGNORE_FILE = ".semsearchignore"
 
-
-def is_hidden(name: str) -> bool:
-    """Whether files of this name are left out silently: hidden ones, and Office's lock files."""
-    return name.startswith((".", "~$"))
-
-
 #: The most files named per reason for leaving them out.
 NAMED = 3
 
@@ -52,6 +46,11 @@ _TABLES = "table"
 _OTHERS = "in unsupported formats"
 _NOUNS = (_LINKED, _SPECIAL, _TABLES, "more table")
 _EXTRA = "that need the extra 'files': pip install 'semsearch[files]'"
+
+
+def is_hidden(name: str) -> bool:
+    """Whether files and folders of this name are skipped silently, as Office's lock files are."""
+    return name.startswith((".", "~$"))
 
 
 class Folder:

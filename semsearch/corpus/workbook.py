@@ -64,6 +64,10 @@ def read_workbook(
         raise MissingExtraError("openpyxl", "files", "reading XLSX") from None
     try:
         file = source.seekable(MAX_UNPACKED_BYTES)
+        if not zipfile.is_zipfile(file):
+            raise CorpusError(
+                "is damaged, or not an XLSX workbook; name another format with --input-format"
+            )
         check_archive(file, has_trees=False)
         with warnings.catch_warnings(action="ignore"):  # about unsupported features
             book = openpyxl.load_workbook(file, read_only=True, data_only=True, keep_links=False)
@@ -205,8 +209,5 @@ def _listed(sheets: Iterable[str]) -> str:
 
 
 def _unreadable(name: str, error: Exception) -> BadRowError:
-    if isinstance(error, zipfile.BadZipFile):
-        reason = "is damaged, or not an XLSX workbook; name another format with --input-format"
-        return BadRowError(name, reason)
     own = isinstance(error, CorpusError)
     return BadRowError(name, str(error) if own else f"cannot be read as XLSX: {first_line(error)}")

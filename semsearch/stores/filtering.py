@@ -184,12 +184,16 @@ _AFTER = {
 
 #: A date or the beginning of one; texts in this notation sort by time.
 _ISO_DATE = re.compile(r"\d{4}(-[01]\d(-[0-3]\d([T ].*)?)?)?")
-#: Dates in other notations: 1/5/2020, 2020.05.01, 1. 5. 20, 1-May-20, Fri, 1 May 2020, May 2020,
-#: May 1, 2020 and Fri May 01 10:00:00 +0000 2020.
+_NAME = r"[^\W\d]{3,9}\.?"  # of a month or a weekday
+_CLOCK = r"(,? \d{1,2}:\d\d.*)?"
+#: Dates in other notations: 1/5/2020, 2020.05.01, 1. 5. 20, 1-May-20, May 2020, Fri, 1 May 2020,
+#: May 1, 2020 10:30 AM and Fri May 01 10:30:00 +0000 2020.
 _OTHER_DATE = re.compile(
     r"\d{1,4}([./-] ?)\d{1,2}\1\d{1,4}\b.*"
-    r"|([^\W\d]{2,9}[.,]{,2} )?(\d{1,2}(\.? |-))?[^\W\d]{3,9}\.?[ -](\d{1,2},? )?\d{2,4}\b.*"
-    r"|[^\W\d]{2,9} [^\W\d]{3,9} \d{1,2} .*\b\d{4}"
+    rf"|\d{{1,2}}-{_NAME}-(\d\d|\d{{4}}){_CLOCK}"
+    rf"|{_NAME} \d{{4}}"
+    rf"|({_NAME},? )?(\d{{1,2}}\.? {_NAME}|{_NAME} \d{{1,2}},?) \d{{4}}{_CLOCK}"
+    rf"|{_NAME} {_NAME} \d{{1,2}} \d\d:\d\d.* \d{{4}}"
 )
 
 
@@ -377,24 +381,29 @@ class _Fitting:
         return time
 
     def _note_other_dates(self, field: str) -> None:
-        """Say that some dates of a field are in a notation that does not sort by time."""
-        found = self._example(field, [Kind.TEXT])
-        if isinstance(found, str) and _OTHER_DATE.fullmatch(found):
+        """Say that a field of ISO dates has others, too, which do not sort by time."""
+        if unsorted := self._unsorted_date(field):
             self.notes.append(
                 filter_message(
                     f"{field_text(field)} also holds dates that do not sort as text, such as "
-                    f"{_shown(found)}, so the filter can be wrong; index them as 2020-05-01"
+                    f"{unsorted}, so the filter can be wrong; index them as 2020-05-01"
                 )
             )
 
     def _check_order_of_dates(self, test: Comparison | In) -> None:
         """Refuse to compare dates in a notation that does not sort by time."""
-        found = self._example(test.field, [Kind.TEXT])
-        if isinstance(found, str) and _OTHER_DATE.fullmatch(found) and not is_date(found):
+        if unsorted := self._unsorted_date(test.field):
             raise filter_error(
                 f"{field_text(test.field)} holds dates that do not sort as text, such as "
-                f"{_shown(found)}; index them as 2020-05-01"
+                f"{unsorted}; index them as 2020-05-01"
             )
+
+    def _unsorted_date(self, field: str) -> str | None:
+        """An example of the texts of a field if it is a date in another notation than ISO."""
+        found = self._example(field, [Kind.TEXT])
+        if isinstance(found, str) and _OTHER_DATE.fullmatch(found) and not is_date(found):
+            return _shown(found)
+        return None
 
     def _refused(self, test: Comparison | In | Like, value: Value, held: set[Kind]) -> FilterError:
         as_dates = Kind.DATE in held and (Kind.TEXT not in held or isinstance(value, str))

@@ -29,16 +29,8 @@ def mixed(write, tmp_path):
     write("docs/b.md", "# Two\n")
     write("docs/deep/page.html", "<title>T</title><p>Three.</p><h1>H</h1>Four.")
     write("docs/deep/rows.csv", "id,text\n1,x\n")
-    for name in (
-        "x.png",
-        "y.png",
-        "z.zip",
-        "deep/k",
-        "w.rtf",
-        "~$a.docx",
-        ".hidden.txt",
-        ".git/a.txt",
-    ):
+    hidden = (".hidden.txt", ".git/a.txt", "~$a.docx")
+    for name in ("x.png", "y.png", "z.zip", "deep/k", "w.rtf", *hidden):
         write(f"docs/{name}", "x")
     (tmp_path / "docs" / "loop").symlink_to(tmp_path / "docs")
     return "docs"

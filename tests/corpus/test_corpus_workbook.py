@@ -194,6 +194,16 @@ def test_a_broken_workbook_is_one_bad_row(write_book, write, tmp_path):
     assert one_bad_row("films.xlsx") == "has no sheets"
 
 
+def test_damage_in_the_middle_is_not_another_format(write_book, write, tmp_path):
+    """The checksum of a sheet, which zipfile compares at its end."""
+    content = (tmp_path / write_book({"Films": ROWS})).read_bytes()
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        checksum = archive.getinfo("xl/worksheets/sheet1.xml").CRC.to_bytes(4, "little")
+    write("good.txt", "A text.")
+    write("films.xlsx", content.replace(checksum, bytes(4)))
+    assert one_bad_row("films.xlsx").startswith("cannot be read as XLSX: Bad CRC-32")
+
+
 def test_truncated_sheet(write_book, write, tmp_path):
     rows = [["text"], *([f"Text {number}."] for number in range(3000))]
     content = (tmp_path / write_book({"S": rows})).read_bytes()

@@ -62,6 +62,9 @@ def found(retriever, where):
         "Jan 5, 2024 10:30 AM",
         "Fri Jan 05 10:00:00 +0000 2024",
         "Fri, 05 Jan 2024 10:00:00 GMT",
+        "sex., 5 jan. 2024",
+        "Friday, January 5, 2024",
+        "Jan 2024",
     ],
 )
 def test_dates_that_do_not_sort(tmp_path, caplog, date):
@@ -72,6 +75,19 @@ def test_dates_that_do_not_sort(tmp_path, caplog, date):
         index.add([Document("2", "a bill", metadata={"due": "2023-05-01"})])
         index.search("bill", where="due >= '2024-01-01'")
     assert f"due also holds dates that do not sort as text, such as '{date}', so the" in caplog.text
+
+
+@pytest.mark.parametrize(
+    "text", ["Boeing 747", "Room 101 is open", "Covid-19", "Version 2 of 1987", "5 apples 20"]
+)
+def test_other_texts_are_not_taken_for_dates(tmp_path, caplog, text):
+    with Index.create(tmp_path / "names", ["hashing:16"]) as index:
+        index.add([Document("1", "a name", metadata={"name": text})])
+        index.search("name", where="name >= '2024-01-01'")
+        index.search("name", where="name < 'Boeing 800'")
+        index.add([Document("2", "a name", metadata={"name": "2023-05-01"})])
+        index.search("name", where="name >= '2024-01-01'")
+    assert "dates" not in caplog.text
 
 
 def test_valid_filters_log_nothing(retriever, caplog):
