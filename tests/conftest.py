@@ -25,6 +25,7 @@ os.environ["HF_HUB_OFFLINE"] = "1"  # tests run without a network; the hub's cli
 # Waiting threads of torch and FAISS sleep: tests run in parallel, and spinning threads would take
 # the cores from those that they wait for. Read when either library is imported.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+os.environ.setdefault("MKL_NUM_THREADS", "1")  # torch's: its matrices are small here
 # Some tests import openvino themselves. Its telemetry would start several processes for each
 # conversion, forks of a process of 2 GB. (semsearch disables it when it imports openvino first.)
 sys.modules["openvino_telemetry"] = None

@@ -32,20 +32,23 @@ def test_shown():
 """
 
 
-@pytest.mark.parametrize("plugins", [["--randomly-dont-reorganize"], ["-p", "no:randomly"]])
-def test_seed_is_printed_and_repeats_the_run(pytester, plugins):
+def test_seed_is_printed_and_repeats_the_run(pytester):
+    """With pytest-randomly and without it."""
     pytester.makeconftest(Path(__file__).with_name("conftest.py").read_text("utf-8"))
     pytester.makepyfile(RANDOM_TESTS)
 
     def run(*arguments):
-        output = pytester.runpytest_subprocess("-q", *plugins, *arguments).stdout.str()
+        output = pytester.runpytest_subprocess("-q", *arguments).stdout.str()
         [drawn] = re.findall(r"E +AssertionError: (drew .+)", output)
         [seed] = re.findall(r"to repeat with the same seed: --seed (\d+)", output)
         return drawn, seed
 
-    drawn, seed = run()
-    assert run("--seed", seed) == (drawn, seed)
-    assert run()[0] != drawn
+    without = ("-p", "no:randomly")
+    drawn, seed = run(*without)
+    assert run(*without, "--seed", seed) == (drawn, seed)
+    kept = run("--randomly-dont-reorganize")
+    assert kept[0] != drawn
+    assert run("--randomly-dont-reorganize", "--seed", kept[1]) == kept
 
 
 @pytest.fixture

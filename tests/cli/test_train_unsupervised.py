@@ -64,6 +64,8 @@ def test_pretrain_then_distil_then_adapt(run, tmp_path):
     assert not (tmp_path / "models" / "c-adapted").exists()
     result = run("adapt", "c.jsonl", "--encoder", "models/c-tiny", *short, "--keep-anyway")
     assert "kept because of --keep-anyway, although the gain is not significant:" in result.stdout
+    card = Path("models/c-adapted/README.md").read_text("utf-8")
+    assert "It was kept although the gain is not significant" in card
     assert sorted(file.name for file in (tmp_path / "models").iterdir()) == [
         "c-adapted",
         "c-tiny",

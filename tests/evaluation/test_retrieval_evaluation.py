@@ -474,20 +474,6 @@ def test_other_mistakes_are_reported(tmp_path):
 
 
 @pytest.mark.slow
-def test_minilm_on_scifact(data, minilm):
-    """The published nDCG@10 is 64.5 over the same claims and abstracts."""
-    del data
-    if minilm.precision != "bf16":
-        pytest.skip("in fp32, 5,183 abstracts take 11 minutes; scripts/reproduce measures them")
-    rankers = load_rankers(["minilm"], {"minilm": minilm})
-    scifact = load_retrieval_set("scifact")
-    evaluation = evaluate_retrieval(scifact, rankers, ["nDCG@10"], whole_documents=True)
-    result = evaluation.results[0]
-    assert (result.n, result.published) == (300, 64.5)
-    assert result.mean.value == pytest.approx(64.5, abs=0.2)
-
-
-@pytest.mark.slow
 def test_a_part_of_scifact_against_sentence_transformers(data, minilm):
     """15 claims, the abstracts that they cite and 25 others, by its own evaluator."""
     del data

@@ -181,10 +181,6 @@ def test_model_without_gain_is_not_written(
     assert list(tmp_path.iterdir()) == []
     converted = [one for one in cache.glob("encoder-*") if one.is_dir()]
     assert len(converted) == 1  # the base model's
-    assert train(Adaptation(documents, "topics", keep_anyway=True), gentle).is_kept
-    assert (tmp_path / "m" / "modules.json").is_file()
-    card = (tmp_path / "m" / "README.md").read_text("utf-8")
-    assert "It was kept although the gain is not significant" in card
     assert "shards" not in capfd.readouterr().err  # transformers' progress bar, one per saved model
 
 

@@ -25,15 +25,6 @@ from tests.encoders.layouts import number_transformer
 pytestmark = pytest.mark.slow
 
 
-@pytest.fixture(scope="module", autouse=True)
-def single():
-    """One thread: the matrix products here are too small for more."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
 def recipe(steps=40, **others):
     chosen = {"batch_size": 16, "max_tokens": 32, "learning_rate": 1e-3, "seed": 0} | others
     return Recipe(**({} if "minutes" in others else {"steps": steps}) | chosen)
@@ -173,7 +164,7 @@ def test_predictions_start_at_token_frequencies():
 
 
 def test_rare_words_stay_distinct(tmp_path):
-    """After 600 steps; with a zero initial bias, the rare half's mean cosine was 0.36."""
+    """After 200 steps; with a zero initial bias, the rare half's mean cosine was 0.49."""
     random = numpy.random.default_rng(0)
     syllables = [first + second for first in "bdfgklmnprst" for second in "aeiou"]
     words = ["".join(random.choice(syllables, 3)) for _ in range(500)]
@@ -184,7 +175,7 @@ def test_rare_words_stay_distinct(tmp_path):
     ]
     documents = [Document(str(number), text) for number, text in enumerate(texts)]
     task = Pretraining(documents, "c", size=BertSize.TINY, vocabulary=700)
-    train(task, Settings(None, tmp_path / "bert", [], [recipe(600, batch_size=8)]))
+    train(task, Settings(None, tmp_path / "bert", [], [recipe(200, batch_size=8)]))
     bert, tokenizer, _ = load_bert(tmp_path / "bert")
     ids = tokenizer(" ".join(texts), add_special_tokens=False, verbose=False).input_ids
     counts = numpy.bincount(ids, minlength=len(tokenizer))
@@ -192,7 +183,7 @@ def test_rare_words_stay_distinct(tmp_path):
     rare = bert.bert.embeddings.word_embeddings.weight[by_count[len(by_count) // 2 :]]
     unit = torch.nn.functional.normalize(rare.detach())
     mean_cosine = float((unit @ unit.T).fill_diagonal_(0).sum()) / (len(unit) * (len(unit) - 1))
-    assert mean_cosine < 0.2
+    assert mean_cosine < 0.3
 
 
 def test_the_losses_fall(trained):
@@ -246,19 +237,22 @@ def test_resumed_run_equals_an_uninterrupted_one(trained, documents, tmp_path):
     assert all(torch.equal(expected[name], found[name]) for name in expected)
 
 
-@pytest.mark.parametrize("name", ["model.safetensors", "optimizer.pt", "trainer_state.json"])
-def test_a_damaged_checkpoint_is_reported(documents, tmp_path, name):
+def test_a_damaged_checkpoint_is_reported(documents, tmp_path):
     def stop(done, fraction):
         if done == 3 * 16:
             os.kill(os.getpid(), signal.SIGINT)
 
     with pytest.raises(TrainingStoppedError):
         pretrain(documents, tmp_path / "m", on_progress=stop)
-    (file,) = tmp_path.glob(f"m.training/stage-0/checkpoint-3/{name}")
-    for other in file.parent.parent.glob("checkpoint-*"):
-        (other / name).write_bytes(file.read_bytes()[:20])
-    with pytest.raises(TrainingError, match="is damaged; remove it"):
-        pretrain(documents, tmp_path / "m", resume=True)
+    stage = tmp_path / "m.training" / "stage-0"
+    for name in ("model.safetensors", "optimizer.pt", "trainer_state.json"):
+        whole = (stage / "checkpoint-3" / name).read_bytes()
+        for checkpoint in stage.glob("checkpoint-*"):
+            (checkpoint / name).write_bytes(whole[:20])
+        with pytest.raises(TrainingError, match="is damaged; remove it"):
+            pretrain(documents, tmp_path / "m", resume=True)
+        for checkpoint in stage.glob("checkpoint-*"):
+            (checkpoint / name).write_bytes(whole)
 
 
 def test_training_ends_after_the_given_minutes(documents, tmp_path):
