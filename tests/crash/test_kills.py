@@ -90,7 +90,7 @@ def test_killed_at_random_moments(tmp_path, seed, part):
                 for name, passage in found.items()
             )
             in_between += any(not new.get(name, "").startswith(t) for name, t in found.items())
-    assert reached.value > KILLS // PARTS / 4  # the writers made progress
+    assert reached.value > KILLS // PARTS / 10  # the writers made progress
     assert in_between > 0  # some kills came before a version was complete
     with Index.open(path) as index:
         with index.writer() as writer:

@@ -164,7 +164,7 @@ def test_predictions_start_at_token_frequencies():
 
 
 def test_rare_words_stay_distinct(tmp_path):
-    """After 200 steps; with a zero initial bias, the rare half's mean cosine was 0.49."""
+    """After 600 steps; with a zero initial bias, the rare half's mean cosine was 0.36."""
     random = numpy.random.default_rng(0)
     syllables = [first + second for first in "bdfgklmnprst" for second in "aeiou"]
     words = ["".join(random.choice(syllables, 3)) for _ in range(500)]
@@ -175,7 +175,7 @@ def test_rare_words_stay_distinct(tmp_path):
     ]
     documents = [Document(str(number), text) for number, text in enumerate(texts)]
     task = Pretraining(documents, "c", size=BertSize.TINY, vocabulary=700)
-    train(task, Settings(None, tmp_path / "bert", [], [recipe(200, batch_size=8)]))
+    train(task, Settings(None, tmp_path / "bert", [], [recipe(600, batch_size=8)]))
     bert, tokenizer, _ = load_bert(tmp_path / "bert")
     ids = tokenizer(" ".join(texts), add_special_tokens=False, verbose=False).input_ids
     counts = numpy.bincount(ids, minlength=len(tokenizer))
@@ -183,7 +183,7 @@ def test_rare_words_stay_distinct(tmp_path):
     rare = bert.bert.embeddings.word_embeddings.weight[by_count[len(by_count) // 2 :]]
     unit = torch.nn.functional.normalize(rare.detach())
     mean_cosine = float((unit @ unit.T).fill_diagonal_(0).sum()) / (len(unit) * (len(unit) - 1))
-    assert mean_cosine < 0.3
+    assert mean_cosine < 0.2
 
 
 def test_the_losses_fall(trained):
