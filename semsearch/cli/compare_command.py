@@ -64,7 +64,7 @@ CELL_MAX_CHARACTERS = 160
     shell_complete=complete_file,
     help="A cross-encoder that scores the documents found.",
 )
-@format_option("table", "jsonl", description="A table, or one line per system.")
+@format_option("table", "jsonl", description="A table, or one line per system and pair of systems.")
 def command(
     text: str | None,
     systems: tuple[str, ...],
@@ -78,8 +78,9 @@ def command(
     """Show what several systems find for TEXT, side by side, and their agreement.
 
     The systems are embedding spaces of one index (semsearch index --add-space), bm25, or both
-    together. With --sentence, given twice or more, no index is needed: all sentences are compared
-    with each other.
+    together. The rank correlation is Kendall's tau-b over the documents that either system shows,
+    by their ranks among the first 1,000 of each. With --sentence, given twice or more, no index is
+    needed: all sentences are compared with each other.
 
     \b
     semsearch compare "a heist goes wrong" --index indexes/films --system minilm --system bm25
@@ -124,7 +125,7 @@ def _print_neighbours(found: Neighbours) -> None:
             line += f"too few shared documents ({shared}) for a rank correlation"
         else:
             line += f"{quantity(shared, 'document')} shared, "
-            line += f"rank correlation {correlation:+.2f} (Kendall)"
+            line += f"rank correlation {correlation:+.2f} (Kendall, over all shown by either)"
         out.print(Text(visible(line)))
 
 

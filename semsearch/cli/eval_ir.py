@@ -39,6 +39,7 @@ from semsearch.evaluation import (
     load_rankers,
     write_run,
 )
+from semsearch.evaluation.rankers import recorded_files
 from semsearch.evaluation.retrieval import measures as parsed_measures
 from semsearch.index import Index
 from semsearch.protocols import Encoder
@@ -137,7 +138,7 @@ def command(
             rankers = load_rankers(names, encoders, precision)
         evaluated = _evaluated_sets(sets, rankers, measures, whole_documents)
     evaluations = []
-    written: set[Path] = set()
+    written = {file.resolve() for file in recorded_files(systems)}  # these are not overwritten
     failed: list[str] = []
     for evaluation in evaluated:
         evaluations.append(evaluation)
@@ -223,7 +224,7 @@ def _check_outputs(report: Path | None, runs: Path | None) -> None:
 
 
 def _write_runs(folder: Path, evaluation: IrEvaluation, written: set[Path]) -> Iterator[str]:
-    """Write the rankings of an evaluation, in files other than those written before.
+    """Write the rankings of an evaluation, in files other than those written or read before.
 
     Yields:
         Why a ranking cannot be written.
@@ -231,8 +232,9 @@ def _write_runs(folder: Path, evaluation: IrEvaluation, written: set[Path]) -> I
     for system, run in evaluation.runs.items():
         name = re.sub(r"[^\w.@-]+", "_", f"{evaluation.dataset.name}.{system}").lstrip("._")
         names = chain([name], (f"{name}-{number}" for number in count(2)))
-        file = next(file for one in names if (file := folder / f"{one}.run") not in written)
-        written.add(file)
+        files = (folder / f"{one}.run" for one in names)
+        file = next(file for file in files if file.resolve() not in written)
+        written.add(file.resolve())
         try:
             write_run(file, run, system)
         except OSError as error:

@@ -90,7 +90,8 @@ def command(
         k = DEFAULT_K
     check_limits(k, min_score)
     if (directory is None) != bool(corpora):
-        raise CombinationError("name a FILE, or an index with --index DIR")
+        both = ", not both" if corpora else ""
+        raise CombinationError(f"name a FILE, or an index with --index DIR{both}")
     if directory is None:
         if space is not None:
             raise CombinationError("--space needs --index; for a FILE, use --encoder SPEC")

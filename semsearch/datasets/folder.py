@@ -74,9 +74,9 @@ def existing_path(name: str, known: Iterable[str], what: str) -> Path:
 
 
 def stem(path: Path) -> str:
-    """The name of a file or folder without suffixes."""
+    """The name of a folder, or that of a file without its suffix and that of its compression."""
     name = path.absolute().name
-    return name.split(".")[0] or name
+    return name if path.is_dir() else Path(name.removesuffix(".gz")).stem
 
 
 def name_of(given: str, path: Path, known: Iterable[str]) -> str:

@@ -62,7 +62,7 @@ def retrieval_set(
     """A set of the queries that have judgements.
 
     Judgements of unknown documents or queries are dropped; a warning with their number and the
-    first one is logged.
+    first one is logged. So is one of relevant documents that are empty.
 
     Raises:
         DatasetError: no judgement refers to a known query and document, or a judged query is empty.
@@ -85,6 +85,14 @@ def retrieval_set(
             name,
             len(unknown),
             *unknown[0],
+        )
+    relevant = (one for grades in kept.values() for one, grade in grades.items() if grade > 0)
+    if blank := [one for one in dict.fromkeys(relevant) if not documents[one].strip()]:
+        logger.warning(
+            "%s: %d relevant documents are empty, so that no system can find them, such as '%s'",
+            name,
+            len(blank),
+            blank[0],
         )
     judged = {query: text for query, text in queries.items() if query in kept}
     check_queries(judged, name)

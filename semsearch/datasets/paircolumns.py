@@ -96,7 +96,9 @@ def finite_number(text: str) -> float | None:
 
 
 def _wanted(first: Row, names: Sequence[str], wanted: PairColumns) -> Layout | None:
-    given = {role: _position(first, name) for role, name in wanted._asdict().items() if name}
+    named = {role: name.strip() for role, name in wanted._asdict().items() if name}
+    are_names = _are_names({name for name in named.values() if name.isdecimal()}, first)
+    given = {role: _position(first, name, are_names) for role, name in named.items()}
     value = given.get("score", find_column(first.cells, names))
     texts = _texts(first.cells) or (None, None)
     left, right = given.get("left", texts[0]), given.get("right", texts[1])
@@ -114,10 +116,16 @@ def _wanted(first: Row, names: Sequence[str], wanted: PairColumns) -> Layout | N
     return Layout(left, right, value, Choice.USER, first.cells if has_header else None)
 
 
-def _position(first: Row, wanted: str) -> int:
+def _are_names(numbers: set[str], first: Row) -> bool:
+    """Whether these numbers name columns of a header, not positions in a row of data."""
+    cells = {cell.strip() for cell in first.cells}
+    return numbers <= cells and all(finite_number(cell) is None for cell in cells - numbers)
+
+
+def _position(first: Row, wanted: str, numbers_are_names: bool) -> int:
     cells = [cell.strip() for cell in first.cells]
-    if wanted.strip() in cells:
-        return cells.index(wanted.strip())
+    if wanted in cells and (numbers_are_names or not wanted.isdecimal()):
+        return cells.index(wanted)
     if wanted.isdecimal() and len(wanted) < 10 and 1 <= int(wanted) <= len(cells):
         return int(wanted) - 1
     raise ColumnNotFoundError(

@@ -16,12 +16,12 @@ from semsearch.datasets.textlines import cells_of, numbered_lines
 from semsearch.errors import ColumnNotFoundError, DatasetError
 
 #: A relevance in a file without a header.
-_NUMBER = re.compile(r"-?\d+(\.0*)?")
+_NUMBER = re.compile(r"-?\d+(\.\d*)?")
 
 Columns = Mapping[str, Sequence[str]]
 
 QUERY_COLUMNS = {
-    "id": ("id", "queryid", "qid", "topic"),
+    "id": ("queryid", "qid", "id", "topic"),  # "id" may be a row number beside another one
     "text": ("text", "query", "question", "querytext", "claim"),
 }
 QREL_COLUMNS = {
@@ -88,8 +88,8 @@ def read_judged_table(
         notify: called with one line about the columns used.
 
     Raises:
-        DatasetError: the file cannot be read, columns are missing, a query is empty, or a relevance
-            is not an integer.
+        DatasetError: the file cannot be read, columns are missing, a query or a passage is empty,
+            or a relevance is not an integer.
     """
     rows = read_rows(file)
     header = next(rows)
@@ -105,8 +105,9 @@ def read_judged_table(
     qrels: Qrels = {}
     for row in rows:
         query, passage, grade = cells_in(row, columns, len(header.cells))
-        if not query.strip():
-            raise DatasetError(f"{row.place}: the query is empty")
+        for what, text in (("query", query), ("passage", passage)):
+            if not text.strip():
+                raise DatasetError(f"{row.place}: the {what} is empty")
         query_id = query_ids.setdefault(query, f"q{len(query_ids) + 1}")
         document_id = document_ids.setdefault(passage, f"d{len(document_ids) + 1}")
         judge(qrels, query_id, document_id, max(0, relevance(grade, row.place)))

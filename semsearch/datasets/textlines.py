@@ -17,6 +17,7 @@ from semsearch.limits import MAX_ROW_BYTES, MAX_ROW_VALUES, size_shown
 
 DataFile = Path | zipfile.Path
 
+GZIP_MAGIC = b"\x1f\x8b"
 #: Bytes read after a line that is not UTF-8, to guess the encoding.
 SAMPLE_BYTES = 1 << 16
 
@@ -46,14 +47,15 @@ def numbered_lines(file: DataFile, *, fallback: str | None = None) -> Iterator[L
     which published sentences contain.
 
     Args:
-        file: the file; decompressed if its name ends with ``.gz``.
+        file: the file; decompressed if it is gzipped or its name ends with ``.gz``.
         fallback: the encoding of lines that are not UTF-8, for old data sets.
 
     Raises:
         DatasetError: the file cannot be read, or a line is not UTF-8 or longer than MAX_ROW_BYTES.
     """
     with reading(file), file.open("rb") as stream:
-        is_gzip = file.name.endswith(".gz")
+        is_gzip = stream.read(len(GZIP_MAGIC)) == GZIP_MAGIC or file.name.endswith(".gz")
+        stream.seek(0)
         unpacked = gzip.GzipFile(fileobj=stream) if is_gzip else stream
         number = 0
         while raw := unpacked.readline(MAX_ROW_BYTES + 1):

@@ -21,6 +21,7 @@ from semsearch.encoders.model_folder import (
     ConversionFailedError,
     ModelFolder,
     NotConvertibleError,
+    check_bi_encoder,
     check_head,
     find_model,
 )
@@ -114,7 +115,8 @@ def load_encoder(
         ArgumentError: `spec` is not a string or path, or the precision is invalid.
         ModelNotFoundError: its files are not on this machine and cannot be downloaded.
         UnsafeModelError: its files could run code.
-        EncoderError: the processor or the model does not support that precision.
+        EncoderError: the processor or the model does not support that precision, or the model is a
+            cross-encoder.
     """
     spec, precision = _checked_spec(spec), check_choice("precision", Precision, precision)
     if spec.partition(":")[0].partition("@")[0] == "hashing":
@@ -128,6 +130,7 @@ def load_encoder(
     if (plugin := _plugin_encoder(spec)) is not None:
         return plugin
     folder = find_model(spec, local_files_only=local_files_only)
+    check_bi_encoder(folder)
     whole = folder.whole()
 
     def load(module: RuntimeModule) -> Encoder:

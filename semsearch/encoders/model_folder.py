@@ -394,6 +394,24 @@ def set_first_stage_weight(folder: Path, weight: float) -> None:
     file.write_text(json.dumps(config | {FIRST_STAGE_WEIGHT: weight}, indent=2) + "\n", "utf-8")
 
 
+def check_bi_encoder(folder: ModelFolder) -> None:
+    """Refuse a cross-encoder, of which only the transformer would be used, with mean pooling.
+
+    Raises:
+        EncoderError: it is a cross-encoder, and no pooling is named.
+    """
+    try:
+        saved = json.loads((folder.path / "config_sentence_transformers.json").read_text("utf-8"))
+    except (OSError, ValueError):
+        return
+    kind = saved.get("model_type") if isinstance(saved, dict) else None
+    if kind == "CrossEncoder" and folder.pooling is None:
+        raise EncoderError(
+            f"model '{folder.spec}' is a cross-encoder: it scores pairs of texts and returns no "
+            "vectors; use it for reranking (--rerank)"
+        )
+
+
 def check_head(folder: ModelFolder) -> None:
     """Refuse a model without a trained head: transformers would initialise it randomly.
 

@@ -208,7 +208,8 @@ def running(spec: str) -> Iterator[None]:
     """Convert errors of a runtime into an EncoderError."""
     try:
         yield
-    except RuntimeError as error:  # of torch and OpenVINO, including lack of memory
+    # Of torch and OpenVINO, including lack of memory, and token ids without a row of weights.
+    except (RuntimeError, IndexError) as error:
         raise EncoderError(f"model '{spec}' fails: {first_line(error)}") from error
 
 

@@ -85,14 +85,28 @@ def complete(
 
 
 def check_tokenizer(model: SentenceTransformer | CrossEncoder, spec: str) -> None:
-    """Refuse a model without a vocabulary, for which transformers makes an empty tokenizer.
+    """Refuse a model whose tokenizer is missing or that of another model.
+
+    For a model without a vocabulary, transformers makes an empty tokenizer. Where a token has no
+    weights, OpenVINO computes vectors nevertheless.
 
     Raises:
-        DamagedModelError: its tokenizer knows nothing but special tokens.
+        DamagedModelError: the tokenizer knows nothing but special tokens, or more tokens than the
+            model has weights for.
     """
     special = getattr(model.tokenizer, "all_special_tokens", None)
     if special is not None and len(model.tokenizer) <= len(special):
         raise DamagedModelError(f"model '{spec}' has no tokenizer, or one without a vocabulary")
+    transformer = getattr(model, "transformers_model", None)
+    tokens = getattr(model.tokenizer, "vocab_size", None)  # without added ones, often unused
+    if transformer is None or tokens is None:
+        return
+    rows = len(transformer.get_input_embeddings().weight)
+    if tokens > rows:
+        raise DamagedModelError(
+            f"model '{spec}' has weights for {rows:,} tokens, but its tokenizer has {tokens:,}: it "
+            "is that of another model"
+        )
 
 
 def limit_to_positions(model: SentenceTransformer | CrossEncoder) -> None:

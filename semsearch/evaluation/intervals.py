@@ -93,8 +93,11 @@ def randomised_difference(values: Values, other: Values) -> Difference:
 
     differences = values - other
     observed = interval(float(differences.mean()), _resampled_mean(differences))
-    if len(differences) < 2 or not differences.any():  # both signs are as extreme
+    changed = differences[differences != 0]
+    if len(changed) < 2:  # both signs are as extreme
         return Difference(*observed, p=1.0)
+    if 2 ** len(changed) <= PERMUTATIONS:  # SciPy then enumerates all sign flips, and p is exact
+        differences = changed
     test = permutation_test(
         (differences,),
         lambda sample, axis: sample.mean(axis=axis),
@@ -104,7 +107,6 @@ def randomised_difference(values: Values, other: Values) -> Difference:
         batch=1000,
         rng=SEED,
     )
-    # With few queries SciPy enumerates all sign flips, and p is exact.
     is_exact = len(test.null_distribution) < PERMUTATIONS
     is_smallest = test.pvalue <= 2 / (1 + PERMUTATIONS)
     return Difference(*observed, float(test.pvalue), p_is_bound=bool(is_smallest and not is_exact))

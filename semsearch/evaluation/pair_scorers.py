@@ -78,6 +78,8 @@ def load_pair_scorer(spec: str, precision: Precision | str = Precision.FP32) -> 
             f"'{spec}' ranks documents and cannot score pairs of sentences; use an encoder or "
             f"{CROSS_ENCODER_PREFIX}MODEL"
         )
+    if spec == CROSS_ENCODER_PREFIX:
+        raise CombinationError(f"'{spec}' names no model: {CROSS_ENCODER_PREFIX}MODEL")
     if spec.startswith(CROSS_ENCODER_PREFIX):
         return load_reranker(spec, precision=precision)
     return CosineScorer(load_encoder(spec, precision=precision))

@@ -155,7 +155,8 @@ class System(NamedTuple):
         if first == BM25:
             return cls(SearchMode.BM25, None, reranker)
         if first.startswith(RUN_PREFIX):
-            return cls(SearchMode.BM25, None, reranker, Path(first.removeprefix(RUN_PREFIX)))
+            file = Path(first.removeprefix(RUN_PREFIX)).expanduser()
+            return cls(SearchMode.BM25, None, reranker, file)
         if first.startswith(HYBRID_PREFIX):
             return cls(SearchMode.HYBRID, first.removeprefix(HYBRID_PREFIX), reranker)
         return cls(SearchMode.SEMANTIC, first, reranker)
@@ -255,12 +256,11 @@ class RecordedRanker:
             raise CombinationError(
                 f"{self.spec}: reranking a run needs the documents; use --data with documents"
             )
-        started = time.perf_counter()
         for name, query in retrieval.queries.items():
             hits = _hits(query, run[name], retrieval.documents)
             hits = reranked(hits, query, self._reranker, RERANK_DEPTH)
             run[name] = {hit.document_id: hit.score for hit in hits}
-        return Ranking(run, time.perf_counter() - started)
+        return Ranking(run, float("nan"))
 
 
 class Wrapped(EncodesSentences):
@@ -380,6 +380,11 @@ def index_rankers(
         return IndexRanker(spec, system.mode, encoder, space=system.name, reranker=reranker)
 
     return _rankers(_parsed(names), precision, searched)
+
+
+def recorded_files(specs: Sequence[str]) -> list[Path]:
+    """The files of the systems that are runs."""
+    return [system.run for system in _parsed(specs).values() if system.run is not None]
 
 
 def _parsed(specs: Sequence[str]) -> dict[str, System]:

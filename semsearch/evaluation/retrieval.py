@@ -135,8 +135,8 @@ def evaluate_retrieval(
     Raises:
         ArgumentError: a measure is unknown, two systems have the same name, or an argument has the
             wrong type.
-        DatasetError: a judgement is higher than a measure allows, or a query has no words that
-            BM25 could search for.
+        DatasetError: a judgement is higher than a measure allows, or a query has only excluded
+            words, which BM25 cannot search for.
     """
     if not isinstance(retrieval, RetrievalSet):
         raise ArgumentError(f"retrieval must be a RetrievalSet, not {shown(retrieval)}")

@@ -82,8 +82,8 @@ def evaluate_sts(dataset: StsSet, scorers: Sequence[PairScorer]) -> StsEvaluatio
     samples, so their differences are paired.
 
     Raises:
-        ArgumentError: the set or one of its subsets has too few pairs, or an argument has the
-            wrong type.
+        ArgumentError: the set or one of its subsets has too few pairs, there is no system, two have
+            the same name, one does not return a score per pair, or an argument has the wrong type.
     """
     if not isinstance(dataset, StsSet):
         raise ArgumentError(f"dataset must be an StsSet, not {shown(dataset)}")
@@ -94,6 +94,11 @@ def evaluate_sts(dataset: StsSet, scorers: Sequence[PairScorer]) -> StsEvaluatio
                 f"scorers must hold pair scorers (load_pair_scorer returns one), not "
                 f"{shown(scorer)}"
             )
+    if not scorers:
+        raise ArgumentError("scorers must hold at least one pair scorer")
+    systems = [scorer.spec for scorer in scorers]
+    if twice := [system for system in systems if systems.count(system) > 1]:
+        raise ArgumentError(f"two systems are named '{twice[0]}'")
     for name, pairs in dataset.subsets.items():
         if len(pairs) < MIN_PAIRS:
             raise ExamplesError(
@@ -104,7 +109,12 @@ def evaluate_sts(dataset: StsSet, scorers: Sequence[PairScorer]) -> StsEvaluatio
     for scorer in scorers:
         started = time.perf_counter()
         texts = [(pair.left, pair.right) for pair in dataset.pairs]
-        scores[scorer.spec] = scorer.score_pairs(texts).astype(numpy.float64)
+        scores[scorer.spec] = numpy.asarray(scorer.score_pairs(texts), numpy.float64)
+        if scores[scorer.spec].shape != (len(texts),):
+            raise ArgumentError(
+                f"'{scorer.spec}' must return one score per pair, shape ({len(texts)},), not "
+                f"{scores[scorer.spec].shape}"
+            )
         seconds[scorer.spec] = time.perf_counter() - started
         precisions[scorer.spec] = scorer.precision
     evaluation = StsEvaluation(dataset, scores, [], [])

@@ -241,6 +241,16 @@ class TestIr:
         names = sorted(file.name for file in (tmp_path / "runs").iterdir())
         assert names == ["pets.bm25-2.run", "pets.bm25.run"]
 
+    def test_a_run_that_is_evaluated_is_not_overwritten(self, run, beir, tmp_path):
+        (tmp_path / "runs").mkdir()
+        theirs = tmp_path / "runs" / "pets.bm25.run"
+        theirs.write_text("q1 Q0 d2 1 1.0 theirs\nq2 Q0 d1 1 1.0 theirs\n")
+        before = theirs.read_bytes()
+        systems = ["--system", "bm25", "--system", f"run:{tmp_path}/runs/pets.bm25.run"]
+        run("ir", "--data", beir, *systems, "--measure", "AP", "--runs", "runs")
+        assert theirs.read_bytes() == before
+        assert (tmp_path / "runs" / "pets.bm25-2.run").exists()
+
     def test_runs_are_not_hidden(self, run, beir, tmp_path):
         (tmp_path / beir).rename(tmp_path / "scifact")  # also a name, so its own is ./scifact
         run("ir", "--data", "./scifact", "--system", "bm25", "--measure", "AP", "--runs", "runs")

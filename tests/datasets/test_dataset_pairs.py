@@ -202,8 +202,10 @@ class TestTables:
         assert found == ("cats", "test", {"cats": [CATS]}, 0)
 
     def test_gzip(self, put):
+        """Whatever the name of the file."""
         packed = gzip.compress(b"left\tright\tgold\nA dog barks.\tIt rains.\t0\n")
-        assert load_sts_set(str(put("dogs.tsv.gz", packed))).subsets == {"dogs": [DOGS]}
+        for name, subset in (("dogs.tsv.gz", "dogs"), ("dogs.v2.tsv", "dogs.v2")):
+            assert load_sts_set(str(put(name, packed))).subsets == {subset: [DOGS]}
 
     def test_unscored_pairs_are_counted(self, put):
         found = load_sts_set(str(put("c.csv", "a,b,score\nx,y,\nx,z,1\nx,w, \n")))
@@ -298,6 +300,15 @@ class TestTables:
             assert load_sts_set(file, columns=PairColumns(*columns)).pairs == expected
         bare = str(put("b.csv", "1,a,b,x\n2,c,d,y\n"))
         assert load_sts_set(bare, columns=PairColumns("2", "3", "1")).pairs == expected
+        # The numbers 3 and 4 are also cells of the first row, but not names.
+        votes = str(put("v.csv", "a,b,1,3\nc,d,2,5\n"))
+        assert load_sts_set(votes, columns=PairColumns("1", "2", "3")).pairs == expected
+        numbered = str(put("n.csv", "1,a,b,4\n2,c,d,1\n"))
+        found = load_sts_set(numbered, columns=PairColumns("2", "3", "4")).pairs
+        assert [pair.gold for pair in found] == [4, 1]
+        headed = str(put("h.csv", "2,1,score\na,b,1\nc,d,2\n"))
+        swapped = load_sts_set(headed, columns=PairColumns("1", "2", "score")).pairs
+        assert swapped == [ScoredPair(one.right, one.left, one.gold) for one in expected]
         for columns, reason in [
             (("one", "other", "no"), r"no column 'no' \(columns: kind, one, other, note\)"),
             (("one", "other", "5"), "no column '5'"),

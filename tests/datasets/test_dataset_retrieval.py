@@ -161,6 +161,13 @@ class TestBeir:
         put("tea/qrels/test.tsv", "\ufeff" + QRELS.replace("\n", "\r\n"))
         assert load_retrieval_set(str(folder)) == self.EXPECTED
 
+    def test_relevant_documents_without_a_text_are_reported(self, put, folder, caplog):
+        put("tea/corpus.jsonl", CORPUS + '{"_id": "d8", "text": " "}\n{"_id": "d9", "text": ""}\n')
+        put("tea/qrels/test.tsv", QRELS + "q1\td8\t1\nq1\td9\t0\n")
+        with caplog.at_level(logging.WARNING):
+            load_retrieval_set(str(folder))
+        assert "tea: 1 relevant documents are empty, so that no system can find them" in caplog.text
+
     def test_unknown_ids_are_left_out_and_counted(self, put, folder, caplog):
         put("tea/qrels/test.tsv", QRELS + "q1\tgone\t1\nq9\td1\t1\n")
         with caplog.at_level(logging.WARNING):
@@ -495,6 +502,7 @@ class TestJudgedTables:
             ("query,passage,relevance\nx,y\n", r"h\.csv:2: 2 columns; expected 3"),
             ("query,relevance,passage\nx,1,y, z\n", r"h\.csv:2: 4 columns; expected 3"),
             ("query,passage,relevance\nx,y,1\n ,y,1\n", r"h\.csv:3: the query is empty"),
+            ("query,passage,relevance\nx,y,1\nx, ,0\n", r"h\.csv:3: the passage is empty"),
             ("query,passage,relevance\nx,y,good\n", r"h\.csv:2: the relevance is not an integer"),
         ],
     )

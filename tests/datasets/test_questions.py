@@ -15,6 +15,7 @@ QUERIES = {
     "queries.csv": 'query-id,text\nq1,cats\n2,"no ""dogs"""\n',
     "queries.tsv": 'q1\tcats\n2\tno "dogs"\n',
     "topics.tsv": 'qid\tquestion\n2\tno "dogs"\nq1\tcats\n',
+    "numbered.csv": 'id,query_id,text\n2,q1,cats\n3,2,"no ""dogs"""\n',
 }
 QRELS = {
     "qrels.txt": "q1 0 d1 2\nq1 0 d2 1\n2 0 d2 1\n2\t0 d3  0\n",
@@ -86,6 +87,7 @@ def test_two_columns_without_a_header_may_contain_commas(files, texts):
             "qid,docid,rel\nq1,d1,yes\n",
             "judged.csv:2: the relevance is not an integer",
         ),
+        ("judged.csv", "q1 0 d1 0.5\n", "judged.csv:1: the relevance is not an integer: '0.5'"),
         ("judged.csv", "q1 0 d1 1001\n", "judged.csv:1: the relevance is above 1,000: '1001'"),
         (
             "judged.csv",

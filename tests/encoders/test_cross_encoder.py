@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy
 import pytest
 import torch
+from sentence_transformers import CrossEncoder
 from transformers import BertConfig, BertForSequenceClassification, BertTokenizerFast
 
-from semsearch.encoders import load_reranker
+from semsearch.encoders import load_encoder, load_reranker
 from semsearch.encoders.openvino_models import OpenVINOReranker
 from semsearch.errors import EncoderError, ModelNotFoundError
 
@@ -85,6 +86,26 @@ def test_a_pooling_is_refused(folder):
 def test_a_plain_bert_is_refused(plain_bert):
     with pytest.raises(EncoderError, match="is not a cross-encoder: it has no trained head"):
         load_reranker(str(plain_bert))
+
+
+def test_it_is_no_bi_encoder(folder, tmp_path):
+    """As sentence-transformers and `train cross-encoder` save it; with a pooling, it is a BERT."""
+    CrossEncoder(str(folder), device="cpu").save_pretrained(str(tmp_path))
+    with pytest.raises(EncoderError, match=r"is a cross-encoder: .* use it for reranking"):
+        load_encoder(str(tmp_path))
+    assert load_encoder(f"{tmp_path}@mean").dimension == 32
+    assert load_reranker(str(tmp_path)).score("a b", ["c"]).shape == (1,)
+
+
+def test_more_words_than_weights(plain_bert, tmp_path):
+    config = BertConfig.from_pretrained(plain_bert, num_labels=1, vocab_size=6)
+    BertForSequenceClassification(config).save_pretrained(tmp_path)
+    BertTokenizerFast.from_pretrained(plain_bert).save_pretrained(tmp_path)
+    for load in (load_reranker, load_encoder):
+        with pytest.raises(
+            EncoderError, match=r"weights for 6 tokens, .* tokenizer has \d+: it is"
+        ):
+            load(str(tmp_path))
 
 
 @pytest.mark.parametrize("labels", [2, 3])

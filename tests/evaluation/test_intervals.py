@@ -145,6 +145,10 @@ def test_one_query_has_no_significant_difference():
     assert math.isnan(found.low)
 
 
-def test_one_difference_is_not_significant():
-    found = randomised_difference(numpy.array([1.0, 0.0, 0.0]), numpy.zeros(3))
-    assert found.p == 1.0
+@pytest.mark.parametrize("sign", [1, -1])
+@pytest.mark.parametrize("changed", [1, 2, 4])
+def test_queries_without_a_difference_do_not_change_p(changed, sign):
+    """Of 2^n sign flips of n equal differences, two are as extreme; by hand."""
+    values = numpy.zeros(40)
+    values[:changed] = sign
+    assert randomised_difference(values, numpy.zeros(40)).p == 2 / 2**changed

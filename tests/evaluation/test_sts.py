@@ -31,6 +31,20 @@ class Lengths:
         return (gaps + noise).astype(numpy.float32)
 
 
+class TooMany(Lengths):
+    """Returns one score too many."""
+
+    def score_pairs(self, pairs):
+        return numpy.append(super().score_pairs(pairs), 0)
+
+
+class Listed(Lengths):
+    """Returns a list."""
+
+    def score_pairs(self, pairs):
+        return super().score_pairs(pairs).tolist()
+
+
 def made_set(sizes=(30, 50)):
     rng = numpy.random.default_rng(1)
     subsets = {}
@@ -102,6 +116,24 @@ def test_each_pair_of_systems_is_compared():
         assert one.difference.value == pytest.approx(value[one.system] - value[one.other])
         assert one.difference.low <= one.difference.value <= one.difference.high
     assert pooled[1].difference.p < 0.05
+
+
+@pytest.mark.parametrize(
+    ("scorers", "message"),
+    [
+        ([], "at least one pair scorer"),
+        ([Lengths("a"), Lengths("b"), Lengths("a")], "two systems are named 'a'"),
+        ([TooMany("many")], r"'many' must return one score per pair, shape \(20,\), not \(21,\)"),
+    ],
+)
+def test_wrong_scorers_are_refused(scorers, message):
+    with pytest.raises(ArgumentError, match=message):
+        evaluate_sts(made_set([20]), scorers)
+
+
+def test_a_scorer_may_return_a_list():
+    evaluation = evaluate_sts(made_set([20]), [Lengths("plain"), Listed("listed")])
+    assert evaluation.scores["listed"].tolist() == evaluation.scores["plain"].tolist()
 
 
 def test_too_few_pairs_are_refused():
