@@ -7,6 +7,7 @@ from collections.abc import Mapping
 
 from semsearch.datasets.records import RetrievalSet
 from semsearch.errors import DatasetError
+from semsearch.texts import quantity
 
 logger = logging.getLogger(__name__)
 
@@ -89,9 +90,9 @@ def retrieval_set(
     relevant = (one for grades in kept.values() for one, grade in grades.items() if grade > 0)
     if blank := [one for one in dict.fromkeys(relevant) if not documents[one].strip()]:
         logger.warning(
-            "%s: %d relevant documents are empty, so that no system can find them, such as '%s'",
+            "%s: %s without text, which no system can find, such as '%s'",
             name,
-            len(blank),
+            quantity(len(blank), "relevant document"),
             blank[0],
         )
     judged = {query: text for query, text in queries.items() if query in kept}
