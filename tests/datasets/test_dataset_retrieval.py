@@ -166,7 +166,10 @@ class TestBeir:
         put("tea/qrels/test.tsv", QRELS + "q1\td8\t1\nq1\td9\t0\n")
         with caplog.at_level(logging.WARNING):
             load_retrieval_set(str(folder))
-        assert "tea: 1 relevant document without text, which no system can find, such as 'd8'" in caplog.text
+        assert (
+            "tea: 1 relevant document without text, which no system can find, such as 'd8'"
+            in caplog.text
+        )
 
     def test_unknown_ids_are_left_out_and_counted(self, put, folder, caplog):
         put("tea/qrels/test.tsv", QRELS + "q1\tgone\t1\nq9\td1\t1\n")
