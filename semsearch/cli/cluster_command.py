@@ -15,6 +15,7 @@ from semsearch.cli.options import (
     existing_index,
     format_option,
     index_option,
+    is_given,
     space_option,
     where_option,
 )
@@ -36,7 +37,7 @@ from semsearch.clustering import (
     check_arguments,
     cluster,
 )
-from semsearch.errors import ArgumentError
+from semsearch.errors import ArgumentError, CombinationError
 from semsearch.index import Index
 from semsearch.stores.protocol import Passages
 from semsearch.texts import quantity
@@ -111,6 +112,8 @@ def command(
     semsearch cluster --min-score 0.7 --format csv > groups.csv
     """
     check_arguments(n, min_score, min_size=min_size, seed=seed, words=words)
+    if min_score is not None and is_given("seed"):
+        raise CombinationError("--seed is for k-means; groups with --min-score need none")
     if examples < 0:
         raise ArgumentError(f"the number of examples must be at least 0, not {examples}")
     with Index.open(existing_index(directory)) as index:

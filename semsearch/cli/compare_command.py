@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
-from click.core import ParameterSource
 
 from semsearch.cli.command import Command
 from semsearch.cli.options import (
@@ -15,6 +14,7 @@ from semsearch.cli.options import (
     existing_index,
     format_option,
     index_option,
+    is_given,
     where_option,
 )
 from semsearch.cli.render import console, json_text, shortened, visible
@@ -88,9 +88,7 @@ def command(
         --system minilm --system minilm@cls
     """
     if sentences:
-        source = click.get_current_context().get_parameter_source("directory")
-        is_named = source is ParameterSource.COMMANDLINE
-        if is_named or (text, k, where, judge) != (None, None, None, None):
+        if is_given("directory") or (text, k, where, judge) != (None, None, None, None):
             raise CombinationError("--sentence can only be used with --system and --format")
         compared = compare_sentences(sentences, systems or (DEFAULT_ENCODER,))
         (_print_matrices if format_name == "table" else _write_matrices)(sentences, compared)

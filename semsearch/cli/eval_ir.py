@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-from click.core import ParameterSource
 
 from semsearch.cli.command import Command
 from semsearch.cli.language_fit import warn_of_unknown_words
@@ -19,6 +18,7 @@ from semsearch.cli.options import (
     directory_option,
     eval_precision_option,
     format_option,
+    is_given,
     judged_option,
     report_option,
     systems_option,
@@ -39,7 +39,7 @@ from semsearch.evaluation import (
     load_rankers,
     write_run,
 )
-from semsearch.evaluation.rankers import recorded_files
+from semsearch.evaluation.rankers import BM25, RUN_PREFIX, recorded_files
 from semsearch.evaluation.retrieval import measures as parsed_measures
 from semsearch.index import Index
 from semsearch.protocols import Encoder
@@ -132,9 +132,10 @@ def command(
             raise CombinationError("--queries and --qrels need --index DIR")
         if not data:
             raise CombinationError("name a collection (--data scifact) or an index (--index DIR)")
+        names = list(dict.fromkeys(systems)) or [DEFAULT_ENCODER]
+        _check_set_options(whole_documents, names)
         sets = [load_retrieval_set(name, split, note) for name in data]
         with working("loading"):
-            names = list(dict.fromkeys(systems)) or [DEFAULT_ENCODER]
             rankers = load_rankers(names, encoders, precision)
         evaluated = _evaluated_sets(sets, rankers, measures, whole_documents)
     evaluations = []
@@ -167,14 +168,21 @@ def _check_index_options(
         raise CombinationError("use either --data or --index, not both")
     if whole_documents:
         raise CombinationError("--whole-documents needs --data: the passages of an index are fixed")
-    source = click.get_current_context().get_parameter_source
-    if source("split") is ParameterSource.COMMANDLINE:
+    if is_given("split"):
         raise CombinationError("--split needs --data: the judgements of --qrels are not split")
-    reranks = any(CROSS_ENCODER_PREFIX in system for system in systems)
-    if source("precision") is ParameterSource.COMMANDLINE and not reranks:
+    if is_given("precision") and not any(CROSS_ENCODER_PREFIX in system for system in systems):
         raise CombinationError(
             "--precision needs --data, or a cross-encoder: the index has vectors of one precision"
         )
+
+
+def _check_set_options(whole_documents: bool, systems: Sequence[str]) -> None:
+    searching = [system for system in systems if not system.startswith(RUN_PREFIX)]
+    if whole_documents and not searching:
+        raise CombinationError("--whole-documents needs a system other than runs, which are fixed")
+    computes = any(CROSS_ENCODER_PREFIX in system for system in systems)
+    if is_given("precision") and not computes and set(searching) <= {BM25}:
+        raise CombinationError("--precision needs an encoder or a cross-encoder")
 
 
 def _evaluated_index(

@@ -71,6 +71,11 @@ def index_to_change(directory: Path | None) -> Path:
     return existing_index(place(named) if directory is None and named else directory)
 
 
+def is_given(name: str) -> bool:
+    """Whether the command line gives a parameter, rather than its default or a variable."""
+    return click.get_current_context().get_parameter_source(name) is ParameterSource.COMMANDLINE
+
+
 def refuse_others(names: Collection[str], reason: str) -> None:
     """Refuse what the command line gives besides these parameters.
 
@@ -80,8 +85,8 @@ def refuse_others(names: Collection[str], reason: str) -> None:
     context = click.get_current_context()
     for parameter in context.command.params:
         name = str(parameter.name)
-        is_given = context.get_parameter_source(name) is ParameterSource.COMMANDLINE
-        if is_given and context.params.get(name) not in (None, ()) and name not in names:
+        has_value = is_given(name) and context.params.get(name) not in (None, ())
+        if has_value and name not in names:
             shown = parameter.opts[0] if isinstance(parameter, click.Option) else "a corpus"
             raise CombinationError(f"{shown} {reason}")
 

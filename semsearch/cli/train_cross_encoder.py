@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import click
-from click.core import ParameterSource
 
 from semsearch.cli.command import Command
-from semsearch.cli.options import directory_option, judged_option
+from semsearch.cli.options import directory_option, is_given, judged_option
 from semsearch.cli.render import visible
 from semsearch.cli.training_options import train_on_pairs, training_options
 from semsearch.datasets import read_questions
@@ -62,8 +61,7 @@ def command(
     if directory is None:
         if queries is not None or qrels is not None:
             raise CombinationError("--queries and --qrels need --index DIR")
-        source = click.get_current_context().get_parameter_source("negatives")
-        if source is ParameterSource.COMMANDLINE:
+        if is_given("negatives"):
             raise CombinationError("--negatives needs --index DIR")
         train_on_pairs(CrossEncoding(), data, **choices)
         return

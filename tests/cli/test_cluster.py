@@ -145,6 +145,7 @@ class TestSelection:
         (["-n", 0], "the number of groups must be at least 1, not 0"),
         (["-n", 2, "--min-score", 0.5], "not both"),
         (["--min-size", 3], "a minimum size is only for groups with"),
+        (["--min-score", 0.5, "--seed", 3], "--seed is for k-means"),
         (["--min-score", 2], "from -1 to 1, not 2.0"),
         (["--examples", -1], "the number of examples must be at least 0"),
         (["--space", "other"], "no space 'other' in this index"),

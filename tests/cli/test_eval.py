@@ -227,6 +227,8 @@ class TestIr:
             (["--system", "cross-encoder:x"], "ENCODER+cross-encoder:x"),
             (["--system", "run:none.run"], "none.run: No such file"),
             (["--per-query"], "--per-query needs --format jsonl"),
+            (["--whole-documents", "--system", "run:x"], "needs a system other than runs"),
+            (["--precision", "fp32", "--system", "bm25"], "--precision needs an encoder or a"),
             (["--system", "bm25", "--runs", "pets/corpus.jsonl/x"], "pets/corpus.jsonl"),
         ],
     )
