@@ -60,9 +60,18 @@ def expected_of(tmp_path, number):
         return everything(index)
 
 
+def seconds_of_a_version(tmp_path):
+    """How long it takes to write one here and now."""
+    started = time.perf_counter()
+    expected_of(tmp_path, 0)
+    return time.perf_counter() - started
+
+
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("part", range(PARTS))
 def test_killed_at_random_moments(tmp_path, seed, part):
     chance = random.Random(seed + part)
+    longest = max(0.3, 2 * seconds_of_a_version(tmp_path))
     path = tmp_path / "index"
     Index.create(path, ["hashing:32"]).close()
     begun, reached = processes.RawValue("l", 0), processes.RawValue("l", 1)
@@ -73,7 +82,7 @@ def test_killed_at_random_moments(tmp_path, seed, part):
         while begun.value == kill:
             time.sleep(0.001)
             assert child.is_alive()
-        time.sleep(chance.uniform(0, 0.3))
+        time.sleep(chance.uniform(0, longest))
         assert child.is_alive()
         child.kill()
         child.join()
