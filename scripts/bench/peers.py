@@ -260,13 +260,12 @@ class Bench:
                 figure.same_ten = overlap(found[figure.system], found[BASELINE])
         return figures
 
-    def _prepare(self, system: System) -> None:
+    def _prepare(self, system: System) -> Finished:
         """Make an index to query, unless the bulk section has, and read its files once."""
         folder = self._index_path(system, self._queried)
         if not folder.exists():
             self._index(system, self._queried)
-        if "cold" in self._arguments.sections:
-            self._query(system, self._queried.texts[-1])
+        return self._query(system, self._queried.texts[-1])
 
     def _query(self, system: System, text: str) -> Finished:
         folder = self._index_path(system, self._queried)

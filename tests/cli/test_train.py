@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
+import time
 from functools import partial
 from pathlib import Path
 
@@ -159,6 +163,23 @@ def test_a_scale_without_scores_is_refused(run, base):
     Path("q.csv").write_text("anchor,positive\na cat,one cat\na dog,one dog\n")
     command = ["siamese", "--base", base, "--data", "q.csv", "--output", "m", "--scale", "0", "5"]
     assert "the data have none" in run(*command, code=1).stderr
+
+
+def test_ctrl_c_reports_how_to_resume(run, base, tmp_path, interruptible):
+    arguments = ["--base", str(base), "--data", "p.csv", "--loss", "cosine", "--output", "model"]
+    command = [sys.executable, "-m", "semsearch", "train", "siamese", *arguments]
+    command += ["--epochs", "2000", "--evaluate-every", "1000000"]
+    with subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process:
+        lines = [process.stderr.readline()]
+        while "step 0" not in lines[-1] and "examples, " not in lines[-1]:
+            lines.append(process.stderr.readline())
+        time.sleep(0.5)
+        process.send_signal(signal.SIGINT)
+        rest = process.stderr.read()
+    assert process.returncode == 130
+    assert "add --resume to continue [training-stopped]" in rest
+    assert "Traceback" not in rest
+    assert list((tmp_path / "model.training").glob("stage-0/checkpoint-*/trainer_state.json"))
 
 
 def test_help_lists_the_columns(run):

@@ -71,7 +71,7 @@ def seconds_of_a_version(tmp_path):
 @pytest.mark.parametrize("part", range(PARTS))
 def test_killed_at_random_moments(tmp_path, seed, part):
     chance = random.Random(seed + part)
-    longest = max(0.3, 2 * seconds_of_a_version(tmp_path))
+    longest = max(0.3, 4 * seconds_of_a_version(tmp_path))
     path = tmp_path / "index"
     Index.create(path, ["hashing:32"]).close()
     begun, reached = processes.RawValue("l", 0), processes.RawValue("l", 1)
@@ -99,7 +99,7 @@ def test_killed_at_random_moments(tmp_path, seed, part):
                 for name, passage in found.items()
             )
             in_between += any(not new.get(name, "").startswith(t) for name, t in found.items())
-    assert reached.value > KILLS // PARTS / 10  # the writers made progress
+    assert reached.value > KILLS // PARTS / 4  # the writers made progress
     assert in_between > 0  # some kills came before a version was complete
     with Index.open(path) as index:
         with index.writer() as writer:

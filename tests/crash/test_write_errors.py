@@ -19,7 +19,7 @@ from semsearch.errors import IndexStoreError
 pytestmark = pytest.mark.slow
 
 HERE = Path(__file__).parent
-RUNS = 8  #: for each kind of error
+RUNS = 25
 
 
 def grow(path, *arguments, **environment):
@@ -114,7 +114,7 @@ def test_failing_writes(path, faulty_io, code, seed):
     chance = random.Random(seed)
     count = 1
     failed = 0
-    for _ in range(RUNS):
+    for _ in range(RUNS // 2):
         report = grow(
             path,
             LD_PRELOAD=str(faulty_io),

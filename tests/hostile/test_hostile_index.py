@@ -124,7 +124,7 @@ DAMAGE = st.lists(
 )
 
 
-@settings(deterministic, max_examples=60)
+@settings(deterministic, max_examples=100)
 @given(DAMAGE)
 def test_damaged_database(sound, copy, damage):
     path = copy(sound)
@@ -163,7 +163,7 @@ COLUMNS = {
     "chunks_fts_config": ["k", "v"],
 }
 VALUES = [
-    *(None, -1, 2**63 - 1, float("inf"), "../../x\0", b"\xff"),
+    *(None, -1, 2**63 - 1, float("inf"), "", "../../x\0", b"\xff", "[]", b"\0" * 64),
     *("[" * 100_000, '{"a": "\\ud800"}', "9" * 5000),
 ]
 

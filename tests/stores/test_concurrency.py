@@ -36,7 +36,7 @@ with Index.create(path, ["hashing:32", "hashing:64"]) as index:
 """
 
 
-@pytest.mark.parametrize("attempt", range(2))
+@pytest.mark.parametrize("attempt", range(3))
 def test_processes_that_create_one_index_at_once(tmp_path, attempt):
     path = tmp_path / "x"
     command = [sys.executable, "-c", CREATE, path]
