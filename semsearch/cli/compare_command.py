@@ -123,7 +123,7 @@ def _print_neighbours(found: Neighbours) -> None:
             line += f"too few shared documents ({shared}) for a rank correlation"
         else:
             line += f"{quantity(shared, 'document')} shared, "
-            line += f"rank correlation {correlation:+.2f} (Kendall, over all shown by either)"
+            line += f"rank correlation {correlation:+.2f} (Kendall, over all documents shown)"
         out.print(Text(visible(line)))
 
 

@@ -207,7 +207,7 @@ class TestIndex:
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [
-            (["c.csv"], "name a FILE, or an index with --index DIR"),
+            (["c.csv"], "name a FILE, or an index with --index DIR, not both"),
             (["--space", "other"], "no space 'other' in this index"),
             (["--encoder", "hashing"], "one of its spaces: --space hashing"),
             (["--text-column", "x"], "--text-column applies to a FILE"),

@@ -19,7 +19,7 @@ from semsearch.encoders import load_encoder, load_reranker
 from semsearch.encoders import torch_models as torch_runtime
 from semsearch.encoders.text_model import Batching
 from semsearch.encoders.torch_loading import complete
-from semsearch.errors import DamagedModelError
+from semsearch.errors import DamagedModelError, EncoderError
 
 pytestmark = pytest.mark.slow
 
@@ -36,6 +36,19 @@ def test_a_plain_bert_is_mean_pooled(plain_bert):
             tokens = bert(**tokenizer(text, return_tensors="pt")).last_hidden_state[0]
         mean = tokens.mean(0).numpy()
         numpy.testing.assert_allclose(vector, mean / numpy.linalg.norm(mean), atol=1e-5)
+
+
+def test_an_added_token_without_weights(plain_bert, tmp_path):
+    """Tokenizers may have such tokens, as long as no text has them."""
+    BertModel.from_pretrained(plain_bert).save_pretrained(tmp_path)
+    tokenizer = BertTokenizerFast.from_pretrained(plain_bert)
+    tokenizer.add_tokens(["zebra"])
+    tokenizer.save_pretrained(tmp_path)
+    encoder = load_encoder(str(tmp_path), device="cpu")
+    plain = load_encoder(str(plain_bert), device="cpu")
+    numpy.testing.assert_array_equal(encoder.encode_queries(["a"]), plain.encode_queries(["a"]))
+    with pytest.raises(EncoderError, match="fails: index out of range"):
+        encoder.encode_queries(["a zebra"])
 
 
 def test_prompts_are_used(plain_bert, tmp_path):

@@ -161,7 +161,7 @@ def test_identical_texts_are_tied(hashing):
     assert other < 0.9
 
 
-@pytest.mark.parametrize("spec", ["bm25", "hybrid:minilm"])
+@pytest.mark.parametrize("spec", ["bm25", "hybrid:minilm", "cross-encoder:"])
 def test_rankers_cannot_score_pairs(spec):
     with pytest.raises(ArgumentError, match=CROSS_ENCODER_PREFIX):
         load_pair_scorer(spec)
