@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from functools import cache
 from typing import Any
 
 import click
@@ -10,7 +13,10 @@ from semsearch.cli.options import together
 from semsearch.cli.progress import IndexingProgress
 from semsearch.cli.render import visible
 from semsearch.corpus import Corpus, CorpusFormat
-from semsearch.errors import BadRowError, refuse
+from semsearch.errors import BadRowError, CorpusError
+
+#: The bad rows that are listed when one ends a run.
+MAX_LISTED = 20
 
 _FORMATS = ", ".join(item.value for item in CorpusFormat)
 
@@ -62,23 +68,67 @@ corpus_options = together(
 )
 
 
+class BadRows:
+    """Handles rows that cannot be used: skips them, or ends the run and lists the first ones.
+
+    Args:
+        progress: shows the rows.
+        skip: whether they are skipped.
+    """
+
+    def __init__(self, progress: IndexingProgress, *, skip: bool) -> None:
+        self.skipped = 0
+        self._note = progress.note
+        self._skip = skip
+        self._listed: list[BadRowError] | None = None
+
+    def __call__(self, error: BadRowError) -> None:
+        """Skip a row, or raise its error."""
+        if self._listed is not None:
+            self._listed.append(error)
+            if len(self._listed) == MAX_LISTED:
+                raise error
+        elif self._skip:
+            self.skipped += 1
+            self._note(visible(f"skipped {error}"))
+        else:
+            raise error
+
+    @contextmanager
+    def listed(self, read_again: Callable[[], object]) -> Iterator[None]:
+        """If a bad row ends the block, list the first ones of the corpus.
+
+        Args:
+            read_again: reads the corpus from its beginning, if it can be read twice.
+        """
+        try:
+            yield
+        except BadRowError as error:
+            listed: list[BadRowError] = []
+            self._listed = listed
+            with suppress(CorpusError):
+                read_again()
+            if len(listed) < 2:
+                raise
+            for bad in listed:
+                self._note(visible(str(bad)))
+            least = "at least " if len(listed) == MAX_LISTED else ""
+            raise BadRowError("", f"{least}{len(listed)} bad rows") from error
+
+
 def opened_corpus(
-    paths: tuple[str, ...],
+    paths: list[str],
     progress: IndexingProgress,
+    bad_rows: BadRows,
     *,
     input_format: str | None,
-    skip_bad_rows: bool,
     **columns: Any,
 ) -> Corpus:
-    """The corpus of these files; its messages go to `progress`."""
-
-    def skip(error: BadRowError) -> None:
-        progress.note(visible(f"skipped {error}"))
-
+    """The corpus of these files; its messages go to `progress`, once if it is read twice."""
     return Corpus(
-        list(paths),
+        paths,
         format=input_format,
-        notify=lambda message: progress.note(visible(message)),
-        on_bad_row=skip if skip_bad_rows else refuse,
+        notify=cache(lambda message: progress.note(visible(message))),
+        on_bad_row=bad_rows,
         **columns,
     )

@@ -17,6 +17,7 @@ from semsearch.cli.language_fit import warn_of_unknown_words
 from semsearch.cli.options import (
     directory_option,
     eval_precision_option,
+    existing_index,
     format_option,
     is_given,
     judged_option,
@@ -195,7 +196,7 @@ def _evaluated_index(
 ) -> Iterator[IrEvaluation]:
     if queries is None or qrels is None:
         raise CombinationError("--index needs --queries FILE and --qrels FILE")
-    with Index.open(directory) as index:
+    with Index.open(existing_index(directory)) as index:
         questions = read_questions(queries, qrels, index.__contains__)
         with working("loading"):
             rankers = index_rankers(index, list(dict.fromkeys(systems)), precision)

@@ -12,13 +12,14 @@ import click
 
 from semsearch.addresses import Address
 from semsearch.cli.command import INTERRUPTED_STATUS, Command
-from semsearch.cli.corpus_options import corpus_options
+from semsearch.cli.corpus_options import BadRows, corpus_options, opened_corpus
 from semsearch.cli.language_fit import sampled_texts, warn_of_poor_fit, warn_of_unknown_words
 from semsearch.cli.options import (
     INDEX_VARIABLE,
     INDEXES,
     complete_file,
     directory_option,
+    existing_index,
     filter_column_option,
     index_to_change,
     index_type_options,
@@ -34,7 +35,7 @@ from semsearch.cli.render import visible
 from semsearch.corpus import Corpus
 from semsearch.encoders import DEFAULT_ENCODER
 from semsearch.encoders.specs import with_dimension
-from semsearch.errors import BadRowError, CombinationError, UnsupportedByStoreError, refuse
+from semsearch.errors import CombinationError, UnsupportedByStoreError
 from semsearch.preload import preload_for_documents
 from semsearch.records import STORED_TYPES
 from semsearch.texts import quantity
@@ -172,6 +173,7 @@ def command(
     semsearch index --language german --index indexes/berichte
     semsearch index --filter-column year --filter-column genres --index indexes/films
     """
+    directory = directory and existing_index(directory)
     wanted = _index_type(index_type, recall, memory)
     encodes = bool(corpora or sample or add_space) and not options["dry_run"]
     _check_early(language, on, dimension, encodes=encodes)
@@ -238,35 +240,28 @@ def _index_corpus(
     *,
     sample: str | None,
     encoders: tuple[str, ...],
-    input_format: str | None,
     sync: bool,
     allow_removals: bool,
     dry_run: bool,
     skip_bad_rows: bool,
     **columns: Any,
 ) -> None:
-    skipped = 0
-    with _sources(corpora, sample) as paths, IndexingProgress("documents") as progress:
-
-        def skip(error: BadRowError) -> None:
-            nonlocal skipped
-            skipped += 1
-            progress.note(visible(f"skipped {error}"))
-
-        on_bad_row = skip if skip_bad_rows else refuse
-        corpus = Corpus(
-            paths,
-            format=input_format,
-            notify=lambda message: progress.note(visible(message)),
-            on_bad_row=on_bad_row,
-            **columns,
-        )
+    with ExitStack() as outer:
+        paths = outer.enter_context(_sources(corpora, sample))
+        progress = outer.enter_context(IndexingProgress("documents"))
+        bad_rows = BadRows(progress, skip=skip_bad_rows)
+        corpus = opened_corpus(paths, progress, bad_rows, **columns)
         directory = directory or INDEXES / corpus.name
-        if dry_run:
+
+        def preview() -> Preview:
             from semsearch.index.preview import preview_index
 
-            preview = preview_index(directory, iter(corpus), sync=sync, on_bad_row=on_bad_row)
-            click.echo(visible(_preview_line(directory, preview, skipped, allow_removals)))
+            return preview_index(directory, iter(corpus), sync=sync, on_bad_row=bad_rows)
+
+        outer.enter_context(bad_rows.listed(preview))
+        if dry_run:
+            line = _preview_line(directory, preview(), bad_rows.skipped, allow_removals)
+            click.echo(visible(line))
             return
         loading = [] if on else _loading(directory, encoders, precision)
         documents = iter(corpus)
@@ -288,7 +283,7 @@ def _index_corpus(
                     _opened(directory, loading or encoders, stored_type, precision)
                 )
             stack.enter_context(_exit_if_interrupted(index, progress))
-            writing = index.writer(on_bad_row=on_bad_row, on_batch=on_batch, wait=wait, on=on)
+            writing = index.writer(on_bad_row=bad_rows, on_batch=on_batch, wait=wait, on=on)
             writer = stack.enter_context(writing)
             if index_type:
                 writer.set_index_type(**index_type)
@@ -304,7 +299,7 @@ def _index_corpus(
             is_new = 2 * summary.added >= info.documents
             texts = sampled_texts(index, info.chunks) if is_new else []
     others = info.documents - summary.documents - summary.kept
-    click.echo(visible(_summary_line(directory, summary, skipped, others)))
+    click.echo(visible(_summary_line(directory, summary, bad_rows.skipped, others)))
     for space, encoder in encoders_used:
         warn_of_unknown_words(space.name, encoder)
         warn_of_poor_fit(space, texts)

@@ -17,7 +17,6 @@ from semsearch.errors import (
     CombinationError,
     IndexNotFoundError,
     SemsearchError,
-    quoted,
 )
 
 if TYPE_CHECKING:
@@ -40,22 +39,19 @@ def indexes_here(here: Path = Path()) -> list[Path]:
 def existing_index(directory: Path | None, here: Path = Path()) -> Path:
     """The index given by `--index`, or the only one under indexes/.
 
+    ``notes`` is also the name of ``indexes/notes``, if there is no ``notes``.
+
     Args:
         directory: the value of `--index`.
         here: the working directory.
 
     Raises:
-        IndexNotFoundError: none is given, and there is none or more than one; or the one given
-            does not exist, but another under indexes/ has its name.
+        IndexNotFoundError: none is given, and there is none or more than one.
     """
     if directory is not None:
         known = INDEXES / directory
-        if (here / known / "index.sqlite").exists() and not (here / directory).exists():
-            raise IndexNotFoundError(
-                f"no index at {directory}; for the one under {INDEXES}/: "
-                f"--index {quoted(str(known))}"
-            )
-        return directory
+        is_name = (here / known / "index.sqlite").exists() and not (here / directory).exists()
+        return known if is_name else directory
     found = indexes_here(here)
     if len(found) == 1:
         return found[0]
@@ -99,7 +95,7 @@ def all_indexes(directories: Sequence[Path]) -> dict[str, Path]:
         IndexNotFoundError: none is given, and there is none.
     """
     found: dict[str, Path] = {}
-    for directory in directories or indexes_here():
+    for directory in map(existing_index, directories or indexes_here()):
         name = directory.resolve().name
         if name in found:
             raise ArgumentError(f"two indexes are named '{name}'; rename one of the directories")

@@ -11,11 +11,13 @@ import click
 import numpy
 
 from semsearch.cli.command import Command
-from semsearch.cli.corpus_options import corpus_options, opened_corpus
+from semsearch.cli.corpus_options import BadRows, corpus_options, opened_corpus
 from semsearch.cli.options import (
+    INDEX_VARIABLE,
     complete_file,
     directory_option,
     format_option,
+    index_to_change,
     precision_option,
     refuse_others,
     space_option,
@@ -36,7 +38,10 @@ ENCODED_AT_ONCE = 4096
 
 @click.command("pairs", cls=Command, page="how-to/alike.md")
 @click.argument("corpora", metavar="[FILE]...", shell_complete=complete_file, nargs=-1)
-@directory_option("Compare the passages of an index instead, by their stored vectors.")
+@directory_option(
+    "Without a FILE: the index whose passages are compared, by their stored vectors.  [default: "
+    f"{INDEX_VARIABLE} or the only index under indexes/]"
+)
 @click.option(
     "-k",
     type=int,
@@ -76,7 +81,7 @@ def command(
     With --min-score and without -k, jsonl and csv list all pairs as they are found, not sorted by
     score, and without storing them in memory.
 
-    With --index, the passages of an index are compared, except those of the same document.
+    Without a FILE, the passages of an index are compared, except those of the same document.
 
     Up to 100,000 texts, search is exact. For more, it is approximate and reports its recall.
 
@@ -84,15 +89,15 @@ def command(
     semsearch pairs questions.csv
     semsearch pairs tickets.jsonl --text-column title -k 100 --format csv > pairs.csv
     semsearch pairs notes/ --min-score 0.9 --format jsonl > duplicates.jsonl
-    semsearch pairs --index indexes/films
+    semsearch pairs
+    semsearch pairs --index films
     """
     if k is None and (min_score is None or format_name == "table"):
         k = DEFAULT_K
     check_limits(k, min_score)
-    if (directory is None) != bool(corpora):
-        both = ", not both" if corpora else ""
-        raise CombinationError(f"name a FILE, or an index with --index DIR{both}")
-    if directory is None:
+    if directory is not None and corpora:
+        raise CombinationError("name a FILE, or an index with --index DIR, not both")
+    if corpora:
         if space is not None:
             raise CombinationError("--space needs --index; for a FILE, use --encoder SPEC")
         items = _encoded_corpus(corpora, spec or DEFAULT_ENCODER, **reading)
@@ -101,7 +106,7 @@ def command(
         refuse_others(others, "applies to a FILE, not to an index")
         if spec is not None:
             raise CombinationError(f"for an index, name one of its spaces: --space {spec}")
-        items = _indexed(directory, space)
+        items = _indexed(index_to_change(directory), space)
     if len(items.texts) < 2:
         click.echo(f"{quantity(len(items.texts), 'text')}; a pair needs two", err=True)
     _print(format_name, items, _pairs(items, k, min_score))
@@ -117,14 +122,21 @@ class _Items(NamedTuple):
 
 
 def _encoded_corpus(
-    corpora: tuple[str, ...], spec: str, *, precision: str | None, **reading: Any
+    corpora: tuple[str, ...],
+    spec: str,
+    *,
+    precision: str | None,
+    skip_bad_rows: bool,
+    **reading: Any,
 ) -> _Items:
     encoder = preload_for_documents(spec, precision or "auto")
     with IndexingProgress("texts") as progress:
-        ids, texts = [], []
-        for document in opened_corpus(corpora, progress, **reading):
-            ids.append(document.source if document.id is None else document.id)
-            texts.append(document.text)
+        bad_rows = BadRows(progress, skip=skip_bad_rows)
+        corpus = opened_corpus(list(corpora), progress, bad_rows, **reading)
+        with bad_rows.listed(lambda: list(corpus)):
+            documents = list(corpus)
+        ids = [one.source if one.id is None else one.id for one in documents]
+        texts = [one.text for one in documents]
         started = time.perf_counter()
         vectors = _encoded(texts, encoder, progress.update)
         progress.note(f"{quantity(len(texts), 'text')} encoded {_in_seconds(started)}")

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from semsearch.cli.command import Command
-from semsearch.cli.options import directory_option, is_given, judged_option
+from semsearch.cli.options import directory_option, existing_index, is_given, judged_option
 from semsearch.cli.render import visible
 from semsearch.cli.training_options import train_on_pairs, training_options
 from semsearch.datasets import read_questions
@@ -77,7 +77,7 @@ def command(
     }
     if given := [name for name, value in unused.items() if value]:
         raise CombinationError(f"use either --index or {given[0]}, not both")
-    with Index.open(directory) as index:
+    with Index.open(existing_index(directory)) as index:
         judged = read_questions(queries, qrels, index.__contains__)
         task = Reranking(Retriever(index), judged, negatives)
         train_on_pairs(task, [judged.name], **choices)

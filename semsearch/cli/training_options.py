@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from semsearch.cli.corpus_options import corpus_options, opened_corpus
+from semsearch.cli.corpus_options import BadRows, corpus_options, opened_corpus
 from semsearch.cli.interruption import interruptible, run_options
 from semsearch.cli.options import Decorator, complete_file, together
 from semsearch.cli.progress import IndexingProgress
@@ -208,22 +208,24 @@ def train_on_corpus(
     given = {name: value for name, value in _taken(choices, Recipe).items() if value is not None}
     settings = _taken(choices, Settings)
     with IndexingProgress("examples", "reading the corpus", quiet=not is_main()) as progress:
-        corpus = opened_corpus(corpora, progress, **choices) if corpora else None
+        bad_rows = BadRows(progress, skip=choices.pop("skip_bad_rows"))
+        corpus = opened_corpus(list(corpora), progress, bad_rows, **choices) if corpora else None
         name = "no corpus" if corpus is None else corpus.name
         task = make(corpus, name)
         recipe = task.recipe_for(settings["base"])
         if given.keys() & LENGTHS.keys():
             recipe = replace(recipe, **LENGTHS)
-        trained = _trained(
-            task,
-            Settings(
-                output=output or MODELS / default_name.format(name),
-                data=corpora,
-                recipes=[replace(recipe, **given)],
-                **settings,
-            ),
-            progress,
-        )
+        with bad_rows.listed(lambda: list(corpus or ())):
+            trained = _trained(
+                task,
+                Settings(
+                    output=output or MODELS / default_name.format(name),
+                    data=corpora,
+                    recipes=[replace(recipe, **given)],
+                    **settings,
+                ),
+                progress,
+            )
     _print_results(trained)
     return trained, task
 

@@ -24,6 +24,12 @@ _NOT_FINITE = re.compile(r"[+-]?inf(?:inity)?", re.IGNORECASE)
 #: How pandas, R, databases and spreadsheets write that a value is missing.
 _MISSING = {"nan", "na", "n/a", "null", "none", "\\n", "<na>", "#n/a"}
 
+_PROSE_WORDS = 4
+_SENTENCE_END = re.compile(r"\w[.!?]['\")\]]?$|[。！？।؟۔]$")
+# Scripts without spaces between words: Thai, Lao, Khmer, Japanese and Chinese.
+_UNSPACED = re.compile(r"[\u0e00-\u0eff\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
+_PROSE_UNSPACED = 8
+
 
 def cell_type(cells: Iterable[str]) -> CellType | None:
     """The type that all non-empty cells of a column have; None for text.
@@ -80,6 +86,16 @@ def _list(cell: str) -> Any:
 
 def _null_if_missing(cell: str) -> str | None:
     return None if is_missing(cell) else cell
+
+
+def is_prose(cell: str) -> bool:
+    """Whether a cell has several words, or ends like a sentence."""
+    words = cell.count(" ") + 1
+    return (
+        words >= _PROSE_WORDS
+        or (words > 1 and _SENTENCE_END.search(cell) is not None)
+        or len(_UNSPACED.findall(cell)) >= _PROSE_UNSPACED
+    )
 
 
 def is_missing(cell: str) -> bool:

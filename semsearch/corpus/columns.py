@@ -6,14 +6,16 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, NamedTuple
+from statistics import fmean
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from semsearch.arguments import check_text, check_texts
+from semsearch.corpus.celltypes import is_prose
 from semsearch.encodings import ESCAPED_BYTE, first_escaped
-from semsearch.errors import ColumnNotFoundError, CorpusError
+from semsearch.errors import BadRowError, ColumnNotFoundError, CorpusError
 
 if TYPE_CHECKING:
-    from semsearch.corpus.table import Table
+    from semsearch.corpus.table import Row, Table
 
 # Each in order of preference.
 TEXT_NAMES = (
@@ -34,6 +36,8 @@ TEXT_NAMES = (
 )
 TITLE_NAMES = ("title", "name", "headline", "heading", "subject")
 ID_NAMES = ("id", "_id", "doc_id", "docid", "document_id", "uuid", "key")
+#: Names like ``Resp. no.``, ``Ticket #``, ``ticketId`` and ``Fall-Nr.``: ids, if they are distinct.
+_LIKE_ID = re.compile(r"(?i:.*#|(?:.*[\W_])?(?:id|nr|no|number|key)\.?|.*nummer)|.*[a-z]I[dD]")
 
 _MAX_NAMES_SHOWN = 30
 _NAME_MAX_CHARACTERS = 100
@@ -43,6 +47,11 @@ _POSITION_MAX_DIGITS = 7
 #: handful of different texts.
 MOST, FEW_TEXTS, MANY_TEXTS, HANDFUL = 0.9, 3, 20, 10
 _NUMBER = re.compile(r"[-+.]{0,2}\d[\d.,]*+%?")
+
+#: A column without a usual name is the text if this share of its cells is prose and as much of that
+#: is distinct, and if its cells are on average so many times as long as those of any other such
+#: column.
+MOSTLY_PROSE, MOSTLY_DISTINCT, CLEARLY_LONGER = 2 / 3, 0.8, 3
 
 
 class Roles(NamedTuple):
@@ -82,7 +91,7 @@ def resolve(table: Table, wanted: Roles) -> Roles:
 
     Raises:
         CorpusError: a named column does not exist, two columns have the same name, or the text
-            column cannot be guessed.
+            column cannot be told.
     """
     for name, count in Counter(table.columns).items():
         if count > 1:
@@ -90,7 +99,7 @@ def resolve(table: Table, wanted: Roles) -> Roles:
                 f"{table.name}: {count} columns are called '{shortened(name)}'; rename all but one"
             )
     named = tuple(dict.fromkeys(_column(table, column) for column in wanted.text))
-    text = named or _text_candidates(table)[:1]
+    text = named or _text_candidates(table)[:1] or _longest_text(table)
     if not text:
         undecoded = next(filter(ESCAPED_BYTE.search, table.columns), None)
         if undecoded is not None and table.not_decoded:
@@ -113,11 +122,35 @@ def resolve(table: Table, wanted: Roles) -> Roles:
     return Roles(text, title, identifier)
 
 
+def likely_ids(table: Table, wanted: Roles) -> list[str]:
+    """Columns that are named like ids and may be, unless a column is named or has a usual name."""
+    roles = resolve(table, wanted)
+    if roles.id is not None:
+        return []
+    names = (name for name in table.columns if name not in roles.names and _LIKE_ID.fullmatch(name))
+    return [name for name in names if are_ids(table.sample, name, roles.text)]
+
+
+def are_ids(rows: Iterable[Row | BadRowError], column: str, text: Sequence[str]) -> bool:
+    """Whether the values of a column are distinct, and present in each row with a text."""
+    seen = set()
+    for row in rows:
+        if isinstance(row, BadRowError) or not any(map(row.fields.get, text)):
+            continue
+        value = str(row.fields.get(column) or "").strip()
+        if not value or value in seen:
+            return False
+        seen.add(value)
+    return bool(seen)
+
+
 def describe(table: Table, roles: Roles, wanted: Roles) -> str:
     """One line about how the columns are used."""
     parts = [f"text from {_quoted(roles.text)}"]
     if not wanted.text and (others := _text_candidates(table)[1:]):
         parts[0] += f" rather than {_quoted(others)}"
+    elif not wanted.text and not _text_candidates(table):
+        parts[0] += ", by far the longest texts"
     if roles.title is not None:
         parts.append(f"title from {_quoted([roles.title])}")
     if table.file is not None:
@@ -138,8 +171,7 @@ def doubts(table: Table, roles: Roles) -> list[str]:
     """One line for each text column whose first cells do not look like texts to search."""
     lines = []
     for column in roles.text:
-        cells = [cell for row in table.sample if (cell := row.fields.get(column))]
-        texts = [cell.strip() for cell in cells if isinstance(cell, str)]
+        texts = [cell.strip() for cell in _filled_cells(table, column) if isinstance(cell, str)]
         numbers = sum(1 for text in texts if _NUMBER.fullmatch(text))
         different = len(set(texts))
         if len(texts) >= FEW_TEXTS and numbers >= MOST * len(texts):
@@ -215,6 +247,31 @@ def _text_candidates(table: Table) -> tuple[str, ...]:
     if len(table.columns) == 1:
         return tuple(table.columns)
     return tuple(_present(TEXT_NAMES, table.columns))
+
+
+def _longest_text(table: Table) -> tuple[str, ...]:
+    """The column whose cells are clearly the texts; empty if none is, or more than one could be."""
+    texts = {column: _filled_cells(table, column) for column in table.columns}
+    lengths = {
+        column: fmean(len(str(cell)) for cell in cells)
+        for column, cells in texts.items()
+        if sum(map(_is_text, cells)) >= MOSTLY_PROSE * len(cells) > 0
+    }
+    if not lengths:
+        return ()
+    longest = max(lengths, key=lengths.__getitem__)
+    is_distinct = len(set(texts[longest])) >= MOSTLY_DISTINCT * len(texts[longest])
+    similar = [name for name in lengths if CLEARLY_LONGER * lengths[name] > lengths[longest]]
+    return (longest,) if is_distinct and similar == [longest] else ()
+
+
+def _filled_cells(table: Table, column: str) -> list[Any]:
+    return [cell for row in table.sample if (cell := row.fields.get(column))]
+
+
+def _is_text(cell: Any) -> bool:
+    """Whether a cell is prose, rather than JSON or a printed list."""
+    return isinstance(cell, str) and is_prose(cell) and not cell.startswith(("{", "["))
 
 
 def _first(names: Sequence[str], columns: Sequence[str], but: Sequence[str]) -> str | None:

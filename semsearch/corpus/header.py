@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from itertools import islice, pairwise
 
-from semsearch.corpus.celltypes import is_missing
+from semsearch.corpus.celltypes import is_missing, is_prose
 from semsearch.corpus.columns import ID_NAMES, TEXT_NAMES, TITLE_NAMES
 
 #: The part of a file that is examined.
@@ -55,12 +55,6 @@ _KINDS = {
 _MISSING_SIGN = re.compile(r"[-–—.?*]+")
 _CODE_MAX_CHARACTERS = 40
 _DIGITS = re.compile(r"\d+")
-
-_PROSE_WORDS = 4
-_SENTENCE_END = re.compile(r"\w[.!?]['\")\]]?$|[。！？।؟۔]$")
-# Scripts without spaces between words: Thai, Lao, Khmer, Japanese and Chinese.
-_UNSPACED = re.compile(r"[\u0e00-\u0eff\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
-_PROSE_UNSPACED = 8
 
 
 def has_header(records: Iterable[Sequence[str]], wanted: Collection[str] = ()) -> bool:
@@ -113,11 +107,11 @@ def _vote(name: str, cells: Sequence[str]) -> int:
     """1 if the first cell of a column is data like the others, -1 if not; 0 if undecided."""
     if name in cells:
         return 1
-    if sum(map(_is_prose, cells)) >= MOSTLY_PROSE * len(cells):
+    if sum(map(is_prose, cells)) >= MOSTLY_PROSE * len(cells):
         short = sorted(map(len, cells))[len(cells) // 10]
         if 2 * len(name) < short:
             return -1
-        return 1 if _is_prose(name) else 0
+        return 1 if is_prose(name) else 0
     if len(cells) >= ROWS_OF_LABELS and 5 * len(set(cells)) <= len(cells):
         return -1
     return 0
@@ -144,15 +138,6 @@ def _most(kinds: Iterable[str | None]) -> str | None:
         counts["number"] += counts.pop("year", 0)
     kind, count = counts.most_common(1)[0]
     return kind if count >= MOST * counts.total() else None
-
-
-def _is_prose(cell: str) -> bool:
-    words = cell.count(" ") + 1
-    return (
-        words >= _PROSE_WORDS
-        or (words > 1 and _SENTENCE_END.search(cell) is not None)
-        or len(_UNSPACED.findall(cell)) >= _PROSE_UNSPACED
-    )
 
 
 def _is_numbering(first: Iterable[str]) -> bool:
