@@ -34,7 +34,7 @@ DEFAULT_K = 20
 ENCODED_AT_ONCE = 4096
 
 
-@click.command("pairs", cls=Command, page="how-to/alike.md")
+@click.command("pairs", cls=Command)
 @click.argument("corpora", metavar="[FILE]...", shell_complete=complete_file, nargs=-1)
 @directory_option("Compare the passages of an index instead, by their stored vectors.")
 @click.option(
