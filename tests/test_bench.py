@@ -250,3 +250,33 @@ def test_queries_from_the_shell(tmp_path):
     for name in ("table", "jsonl"):
         assert [way for way in ways if f"query --format {name}, {way}" in done.stdout] == list(ways)
     assert done.stderr.splitlines()[-1].startswith("stopped serving one at ")
+
+
+def test_typed_queries(tmp_path, program, package):
+    program("chromium")
+    package("playwright")
+    films = [
+        {"title": "M", "year": 1931, "genres": ["Crime"], "cast": [], "extract": "A city hunts."},
+        {"title": "Lost", "year": 1931, "genres": [], "cast": []},  # left out: no description
+        {"title": "Pond", "year": 1932, "genres": [], "cast": ["A. Fish"], "extract": "Fish swim."},
+    ]
+    (tmp_path / "corpora" / "movies").mkdir(parents=True)
+    (tmp_path / "corpora" / "movies" / "movies-1930s.json").write_text(json.dumps(films), "utf-8")
+    index = tmp_path / "films"
+    done = subprocess.run(
+        [sys.executable, "-m", "scripts.bench.type_queries"]
+        + ["--index", str(index), "--repeats", "2", "--delay", "20"],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "SEMSEARCH_DATA": str(tmp_path)},
+    )
+    assert done.returncode == 0, done.stderr
+    with Index.open(index) as opened:
+        assert [opened.get(name).title for name in ("0", "1")] == ["M", "Pond"]
+        assert len(opened) == 2
+    rows = [line.split("│")[1:-1] for line in done.stdout.splitlines() if line.startswith("│")]
+    assert [row[0].strip() for row in rows] == ["1", "2", "p95"]
+    for _, keys, answered, superseded, *times in rows[:-1]:
+        assert int(answered) + int(superseded) == int(keys) == 43
+        assert int(answered) >= 1
+        assert all(float(time) >= 0 for time in times)

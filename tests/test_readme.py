@@ -6,6 +6,8 @@ import contextlib
 import os
 import re
 import shlex
+import shutil
+import subprocess
 import sys
 from importlib.metadata import version
 from pathlib import Path
@@ -39,7 +41,7 @@ MADE = {"docs/explanations/from-glove-to-sbert.md": ["get.svg"]}
 #: Why blocks are not run, by page; the comment above each also names a test of the same feature.
 #: The options of all of them are parsed.
 NOT_RUN = {
-    "README.md": ["installs packages", "it runs until Ctrl-C"],
+    "README.md": ["installs packages", "installs packages", "it runs until Ctrl-C"],
     "docs/explanations/from-glove-to-sbert.md": ["needs the network"],
     "docs/films.md": ["needs the network"],
     "docs/how-to/evaluate.md": ["needs published data sets"],
@@ -48,7 +50,7 @@ NOT_RUN = {
     "docs/how-to/rerank.md": ["needs a cross-encoder", "trains for minutes"],
     "docs/how-to/serve.md": ["it runs until Ctrl-C"],
     "docs/how-to/train.md": ["trains for minutes", "two processes", "trains for minutes"],
-    "docs/index.md": ["installs packages"],
+    "docs/index.md": ["installs packages", "installs packages"],
     "docs/milvus.md": ["needs a Milvus server"],
     "docs/ray.md": [
         "needs a Ray cluster",
@@ -93,6 +95,57 @@ def test_the_examples_of_a_page_print_what_it_shows(name, package, request, tmp_
         assert same(example.shown, example.printed), example.printed
     for picture in MADE.get(name, []):
         assert picture in pictures(TEXTS[name])
+
+
+@pytest.fixture
+def clone(tmp_path):
+    """A clean clone of the last commit; deleted afterwards, because its environment takes 2 GB."""
+    if not (ROOT / ".git").exists():
+        pytest.skip("an sdist has no commits")
+    folder = tmp_path / "semsearch"
+    subprocess.run(["git", "clone", "--quiet", ROOT, folder], check=True)
+    yield folder
+    shutil.rmtree(folder)
+
+
+@pytest.mark.skipif(
+    "SEMSEARCH_INTEGRATION_REQUIRED" not in os.environ,
+    reason="downloads packages for minutes; .ci/run runs it",
+)
+@pytest.mark.slow
+@pytest.mark.timeout(3_600)
+def test_the_first_commands_set_up_a_clean_clone(clone, tmp_path):
+    """In an empty environment, except for pip's own configuration: a mirror may be the only way."""
+    environment = {
+        name: value
+        for name, value in os.environ.items()
+        if name.startswith(("PIP_", "SSL_")) or name.lower().endswith("_proxy")
+    }
+    environment.pop("PIP_CACHE_DIR", None)
+    ours = str(Path(sys.prefix) / "bin")
+    environment["PATH"] = os.pathsep.join(path for path in os.get_exec_path() if path != ours)
+    environment["HOME"] = str(tmp_path)
+    environment.setdefault("XDG_CONFIG_HOME", str(Path.home() / ".config"))
+
+    def output(*command):
+        done = subprocess.run(
+            command,
+            cwd=clone,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        assert done.returncode == 0, done.stdout
+        return done.stdout
+
+    install = (clone / "README.md").read_text("utf-8").partition("\n## Install\n")[2]
+    lines = next(blocks(install)).body.splitlines()
+    demo, test = (shlex.split(line, comments=True) for line in lines)
+    answer = r"too spicy\"\n +score +title\n1 +\d\.\d+ +Cooling a chilli burn"
+    assert re.search(answer, output(*demo))
+    assert (clone / ".venv").exists()
+    assert re.search(r"\b\d+ passed", output(*test, "tests/test_records.py"))
 
 
 def test_there_are_examples():

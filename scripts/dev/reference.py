@@ -17,6 +17,31 @@ from semsearch.service.settings import Settings
 
 DOCS = Path(__file__).parents[2] / "docs"
 
+#: The pages that explain commands.
+PAGES = {
+    "index": "how-to/csv.md",
+    "query": "how-to/filters.md",
+    "serve": "how-to/serve.md",
+    "mcp": "how-to/serve.md",
+    "info": "how-to/sync.md",
+    "pairs": "how-to/alike.md",
+    "cluster": "how-to/alike.md",
+    "map": "how-to/serve.md",
+    "compare": "how-to/evaluate.md",
+    "inspect": "explanations/word-pieces.md",
+    "export": "integrations.md",
+    "eval": "how-to/evaluate.md",
+    "train": "how-to/train.md",
+    "train pretrain": "explanations/pre-training.md",
+    "datasets": "how-to/evaluate.md",
+    "delete": "how-to/sync.md",
+    "compact": "how-to/sync.md",
+    "verify": "how-to/sync.md",
+    "push": "milvus.md",
+    "pull": "milvus.md",
+    "explain": "reference/errors.md",
+}
+
 
 def commands_page() -> str:
     """All commands with their options, in Markdown."""
@@ -38,8 +63,8 @@ def _command(command: Any, parent: click.Context, path: str, level: int) -> Iter
     yield from [f"{'#' * level} {path}", "", *_help(command.help or ""), ""]
     usage = " ".join(command.collect_usage_pieces(context))
     yield from ["```text", f"{path} {usage}", "```", ""]
-    page = command.page(context)
-    yield from [f"See [{_title(page)}](../{page}).", ""]
+    if page := PAGES.get(path.removeprefix("semsearch ")):
+        yield from [f"See [{_title(page)}](../{page}).", ""]
     if isinstance(command, click.Group):
         for name in command.list_commands(context):
             inner = command.get_command(context, name)

@@ -43,7 +43,7 @@ from semsearch.stores.protocol import Passages
 from semsearch.texts import quantity
 
 
-@click.command("cluster", cls=Command, page="how-to/alike.md")
+@click.command("cluster", cls=Command)
 @index_option
 @space_option
 @click.option(

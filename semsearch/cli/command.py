@@ -31,40 +31,13 @@ _OPERATORS = {"=", "!=", "<", "<=", ">", ">=", "in", "like", "is", "and", "or", 
 INTERRUPTED_STATUS = 130
 
 
-class Documented(click.Command):
-    """A command whose help ends with its page of the documentation.
-
-    Args:
-        arguments: of click's command.
-        page: such as ``how-to/csv.md``; None takes the page of its group.
-        options: of click's command.
-    """
-
-    def __init__(self, *arguments: Any, page: str | None = None, **options: Any) -> None:
-        super().__init__(*arguments, **options)
-        self._page = page
-
-    def page(self, ctx: click.Context) -> str:
-        """Its page of the documentation."""
-        group = ctx.parent
-        if self._page is None and group is not None and isinstance(group.command, Documented):
-            return group.command.page(group)
-        return self._page or "index.md"
-
-    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the address of the page."""
-        super().format_epilog(ctx, formatter)
-        formatter.write_paragraph()
-        formatter.write_text(f"Documentation: {documentation(self.page(ctx))}")
-
-
-class Command(Documented):
+class Command(click.Command):
     """A command that refuses repeated and empty options, with suggestions for wrong arguments.
 
     Args:
         arguments: of click's command.
         sections: headings in its help, by the option below each.
-        options: of `Documented`.
+        options: of click's command.
     """
 
     allow_extra_args = True  # refused below, with a suggestion
@@ -90,6 +63,11 @@ class Command(Documented):
         for heading, records in sections:
             with formatter.section(heading):
                 formatter.write_dl(records)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write how to list the other commands."""
+        formatter.write_paragraph()
+        formatter.write_text(f"Other commands: {ctx.command_path.rpartition(' ')[0]} --help")
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Fill the context's parameters from the command line."""
@@ -120,10 +98,15 @@ class Command(Documented):
             raise
 
 
-class Group(Documented, click.Group):
+class Group(click.Group):
     """A group with suggestions for unknown commands."""
 
     command_class = Command
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write how to show the help of a command."""
+        formatter.write_paragraph()
+        formatter.write_text(f"Options and examples: {ctx.command_path} COMMAND --help")
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -144,11 +127,6 @@ class Group(Documented, click.Group):
         if "index" in known and os.path.exists(name):  # noqa: PTH110 - for any name
             return f" To index a file: semsearch index {quoted(name)}"
         return f" (commands: {', '.join(known)})"
-
-
-def documentation(page: str) -> str:
-    """The address of a page of the documentation, such as ``how-to/csv.md``."""
-    return f"docs/{page}"
 
 
 def _with_other_dashes(
@@ -235,30 +213,39 @@ class LazyGroup(Group):
             formatter.write_dl([(name, line) for name, (_, line) in self._lazy.items()])
 
 
-#: Commands by name, with a line of help, in the order in which help lists them.
-COMMANDS = {
-    "index": "Encode a corpus into an index.",
-    "query": "Search an index by meaning, words or both.",
-    "serve": "Serve indexes over HTTP.",
-    "mcp": "Let agents search indexes (Model Context Protocol).",
-    "pairs": "Find the most similar pairs in a collection.",
-    "map": "Lay out the passages of an index in two dimensions.",
-    "cluster": "Group the passages of an index by topic.",
-    "compare": "Compare the results of several systems side by side.",
-    "eval": "Measure systems on data sets, with uncertainty.",
-    "inspect": "Inspect an encoder: word pieces, ids, token vectors.",
-    "train": "Train encoders and rerankers: with or without labels, or from scratch.",
-    "info": "Show the contents of an index.",
-    "export": "Write documents or vectors to files for other programs.",
-    "delete": "Remove documents from an index.",
-    "compact": "Rewrite an index without deleted data.",
-    "verify": "Check an index, and repair it.",
-    "push": "Copy an index to Milvus, without encoding.",
-    "pull": "Copy an index from Milvus, without encoding.",
-    "completion": "Print the completion script for a shell.",
-    "datasets": "List, locate and download published data sets.",
-    "explain": "Explain an error by its code.",
+#: Commands by name, with a line of help, under the headings of the help.
+SECTIONS = {
+    "Search": {
+        "index": "Encode a corpus into an index.",
+        "query": "Search an index by meaning, words or both.",
+        "serve": "Serve indexes over HTTP.",
+        "mcp": "Let agents search indexes (Model Context Protocol).",
+        "info": "Show the contents of an index.",
+    },
+    "Explore": {
+        "pairs": "Find the most similar pairs in a collection.",
+        "cluster": "Group the passages of an index by topic.",
+        "map": "Lay out the passages of an index in two dimensions.",
+        "compare": "Compare the results of several systems side by side.",
+        "inspect": "Inspect an encoder: word pieces, ids, token vectors.",
+        "export": "Write documents or vectors to files for other programs.",
+    },
+    "Evaluate and train": {
+        "eval": "Measure systems on data sets, with uncertainty.",
+        "train": "Train encoders and rerankers: with or without labels, or from scratch.",
+        "datasets": "List, locate and download published data sets.",
+    },
+    "Maintain": {
+        "delete": "Remove documents from an index.",
+        "compact": "Rewrite an index without deleted data.",
+        "verify": "Check an index, and repair it.",
+        "push": "Copy an index to Milvus, without encoding.",
+        "pull": "Copy an index from Milvus, without encoding.",
+        "completion": "Print the completion script for a shell.",
+        "explain": "Explain an error by its code.",
+    },
 }
+COMMANDS = {name: line for section in SECTIONS.values() for name, line in section.items()}
 
 
 class MainGroup(LazyGroup):
@@ -278,6 +265,13 @@ class MainGroup(LazyGroup):
             show_overview()
             context.exit()
         return super().parse_args(context, args)
+
+    def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands under their headings, without loading them."""
+        width = max(map(len, COMMANDS))
+        for heading, commands in SECTIONS.items():
+            with formatter.section(heading):
+                formatter.write_dl([(name.ljust(width), line) for name, line in commands.items()])
 
     def invoke(self, context: click.Context) -> Any:
         """Run a command."""
@@ -320,7 +314,6 @@ def main() -> None:
     \b
     semsearch index corpus.csv                 encode a corpus into indexes/corpus
     semsearch query "ways to save money"       search it
-    semsearch COMMAND --help                   options and examples of a command
     """
     logger, handler = logging.getLogger("semsearch"), _MessageHandler()
     logger.addHandler(handler)

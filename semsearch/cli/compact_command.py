@@ -12,7 +12,7 @@ from semsearch.cli.render import visible
 from semsearch.index import Index
 
 
-@click.command("compact", cls=Command, page="how-to/sync.md")
+@click.command("compact", cls=Command)
 @index_option
 @wait_option
 def command(directory: Path | None, wait: bool) -> None:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 CELL_MAX_CHARACTERS = 160
 
 
-@click.command("compare", cls=Command, page="how-to/evaluate.md")
+@click.command("compare", cls=Command)
 @click.argument("text", required=False)
 @click.option(
     "--system",

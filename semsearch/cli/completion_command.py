@@ -13,7 +13,7 @@ COMPLETING = "_SEMSEARCH_COMPLETE"
 SHELLS = {"bash": shells.Bash, "zsh": shells.Zsh, "fish": shells.Fish}
 
 
-@click.command("completion", cls=Command, page="how-to/csv.md")
+@click.command("completion", cls=Command)
 @click.argument("shell", type=click.Choice(list(SHELLS)))
 def command(shell: str) -> None:
     """Print a script that lets SHELL complete commands, options, indexes, spaces and fields.

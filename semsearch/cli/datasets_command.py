@@ -15,7 +15,7 @@ from semsearch.datasets.folder import missing_files, place_of
 from semsearch.datasets.registry import KnownSet, known_set, known_sets
 
 
-@click.group("datasets", cls=Group, page="how-to/evaluate.md")
+@click.group("datasets", cls=Group)
 def command() -> None:
     """List, locate and download published data sets.
 

@@ -16,7 +16,7 @@ from semsearch.index.preview import preview_delete
 from semsearch.texts import quantity
 
 
-@click.command("delete", cls=Command, page="how-to/sync.md")
+@click.command("delete", cls=Command)
 @click.argument("ids", metavar="[ID]...", nargs=-1)
 @index_option
 @click.option(

@@ -12,7 +12,7 @@ SUBCOMMANDS = {
 }
 
 
-@click.command("eval", cls=LazyGroup, page="how-to/evaluate.md", lazy=SUBCOMMANDS)
+@click.command("eval", cls=LazyGroup, lazy=SUBCOMMANDS)
 def command() -> None:
     """Evaluate encoders, rerankers and BM25 on data sets, with 95 % intervals.
 

@@ -8,7 +8,7 @@ import textwrap
 
 import click
 
-from semsearch.cli.command import Command, documentation
+from semsearch.cli.command import Command
 from semsearch.cli.options import complete_code
 from semsearch.errors import ArgumentError
 from semsearch.explanations import codes, page, summary
@@ -18,7 +18,7 @@ _BLOCK = re.compile(r'^```(\w+)(?: title="([^"]+)")?\n(.*?)^```$', re.MULTILINE 
 _LINK = re.compile(r"\[([^\]]+)\]\(\.\./([^)]+)\)")
 
 
-@click.command("explain", cls=Command, page="reference/errors.md")
+@click.command("explain", cls=Command)
 @click.argument("code", required=False, shell_complete=complete_code)
 def command(code: str | None) -> None:
     """Explain the error with this CODE, which follows its message in brackets.
@@ -45,7 +45,7 @@ def command(code: str | None) -> None:
 def _plain(text: str) -> str:
     """Markdown as text: blocks of code indented, links as paths within the documentation."""
     text = _BLOCK.sub(_indented, _COMMENT.sub("", text))
-    text = _LINK.sub(lambda link: f"{link[1]} ({documentation(link[2])})", text)
+    text = _LINK.sub(r"\1 (docs/\2)", text)
     return text.removeprefix("# ")
 
 

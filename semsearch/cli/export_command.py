@@ -16,7 +16,7 @@ from semsearch.index import Index
 from semsearch.texts import quantity
 
 
-@click.command("export", cls=Command, page="integrations.md")
+@click.command("export", cls=Command)
 @click.argument("output", type=click.Path(path_type=Path))
 @index_option
 @click.option("--vectors", is_flag=True, help="Write passages with their vectors, not documents.")

@@ -61,7 +61,6 @@ FIRST_DOCUMENTS = 256
 @click.command(
     "index",
     cls=Command,
-    page="how-to/csv.md",
     sections={
         "--id-column": "Columns and formats",
         "--encoder": "Encoding",

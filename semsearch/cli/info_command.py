@@ -21,7 +21,7 @@ from semsearch.texts import quantity
 EXAMPLE_MAX_CHARACTERS = 60
 
 
-@click.command("info", cls=Command, page="how-to/sync.md")
+@click.command("info", cls=Command)
 @index_option
 @format_option("text", "json", description="Text for people, JSON for programs.")
 def command(directory: Path | None, format_name: str) -> None:

@@ -30,7 +30,7 @@ TABLE_VALUES = 6
 DECIMALS = 6
 
 
-@click.command("inspect", cls=Command, page="explanations/word-pieces.md")
+@click.command("inspect", cls=Command)
 @click.argument("text")
 @click.option(
     "--encoder",
@@ -64,14 +64,14 @@ def command(
     vector with the sentence vector, and of [CLS] with the mean of all tokens. For a word encoder:
     which words it knows, and the same cosines. TEXT is read as a document.
 
-    With --against, the cosines of all tokens with those of TEXT2: the vectors of an ambiguous word
-    differ.
+    With --against, the cosines of all tokens with those of TEXT2. In the example below, that of the
+    brown bear is 0.87 with the polar bear, and 0.37 with the verb "bear".
 
     \b
     semsearch inspect "Sinan loves a beautiful day"
-    semsearch inspect "He will get scared" --against "She will get the drinks"
-    semsearch inspect "a river bank" --against "a savings bank" --output bank.png
-    semsearch inspect "a river bank" --encoder minilm --encoder hashing --format jsonl
+    semsearch inspect "a brown bear" --against "a polar bear cannot bear the noise" \\
+        --output bears.png
+    semsearch inspect "a brown bear" --encoder minilm --encoder hashing --format jsonl
     """
     if picture is not None:
         if against is None:

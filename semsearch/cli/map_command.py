@@ -15,7 +15,7 @@ from semsearch.errors import MissingExtraError, quoted
 from semsearch.texts import quantity
 
 
-@click.command("map", cls=Command, page="how-to/serve.md")
+@click.command("map", cls=Command)
 @index_option
 @space_option
 @click.option("--seed", default=0, show_default=True, metavar="N", help="The seed of UMAP.")

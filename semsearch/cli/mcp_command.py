@@ -15,7 +15,7 @@ from semsearch.cli.options import all_indexes, indexes_option
 from semsearch.errors import MissingExtraError
 
 
-@click.command("mcp", cls=Command, page="how-to/serve.md")
+@click.command("mcp", cls=Command)
 @indexes_option
 def command(directories: tuple[Path, ...]) -> None:
     """Let agents search indexes, with the Model Context Protocol over standard input and output.

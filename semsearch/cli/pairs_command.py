@@ -36,7 +36,7 @@ DEFAULT_K = 20
 ENCODED_AT_ONCE = 4096
 
 
-@click.command("pairs", cls=Command, page="how-to/alike.md")
+@click.command("pairs", cls=Command)
 @click.argument("corpora", metavar="[FILE]...", shell_complete=complete_file, nargs=-1)
 @directory_option(
     "Without a FILE: the index whose passages are compared, by their stored vectors.  [default: "

@@ -10,7 +10,7 @@ from semsearch.cli.command import Command
 from semsearch.cli.copying import copy, copy_options
 
 
-@click.command("pull", cls=Command, page="milvus.md")
+@click.command("pull", cls=Command)
 @copy_options("ADDRESS", "INDEX")
 def command(source: Path, target: Path, allow_removals: bool, wait: bool) -> None:
     """Copy an index from a Milvus server or a file of milvus-lite, without encoding.

@@ -10,7 +10,7 @@ from semsearch.cli.command import Command
 from semsearch.cli.copying import copy, copy_options
 
 
-@click.command("push", cls=Command, page="milvus.md")
+@click.command("push", cls=Command)
 @copy_options("INDEX", "ADDRESS")
 def command(source: Path, target: Path, allow_removals: bool, wait: bool) -> None:
     """Copy an index to a Milvus server or a file of milvus-lite, without encoding.

@@ -56,6 +56,34 @@ ranking_options = together(
         show_default=True,
         help='By vectors, by words, or both. The latter two support "a phrase" and -word.',
     ),
+    click.option("--min-score", type=float, metavar="S", help="Drop hits with a lower score."),
+    click.option(
+        "--per-document",
+        type=int,
+        default=1,
+        show_default=True,
+        metavar="N",
+        help="Maximum number of passages per document.",
+    ),
+    click.option("--fold-duplicates", is_flag=True, help="Drop near-duplicates of better hits."),
+    click.option(
+        "--rerank",
+        "reranker",
+        metavar="MODEL",
+        shell_complete=complete_file,
+        help="A cross-encoder, by name or folder, that reorders the first documents.",
+    ),
+    click.option(
+        "--rerank-budget",
+        type=Duration(),
+        help="Time limit per query; the best-ranked documents are read first.",
+    ),
+    click.option(
+        "--like", metavar="ID", multiple=True, help="A document that hits should resemble."
+    ),
+)
+
+advanced_options = together(
     click.option(
         "--fusion",
         type=click.Choice([fusion.value for fusion in Fusion]),
@@ -71,31 +99,17 @@ ranking_options = together(
         metavar="W",
         help="Weight of the semantic ranking in hybrid mode, from 0 to 1.",
     ),
-    click.option("--min-score", type=float, metavar="S", help="Drop hits with a lower score."),
-    click.option(
-        "--per-document",
-        type=int,
-        default=1,
-        show_default=True,
-        metavar="N",
-        help="Maximum number of passages per document.",
-    ),
-    click.option("--fold-duplicates", is_flag=True, help="Drop near-duplicates of better hits."),
     click.option(
         "--mmr",
         type=float,
         metavar="W",
         help="Diversify hits (maximal marginal relevance); 1 is relevance only, 0 diversity only.",
     ),
-)
-
-rerank_options = together(
     click.option(
-        "--rerank",
-        "reranker",
-        metavar="MODEL",
-        shell_complete=complete_file,
-        help="A cross-encoder, by name or folder, that reorders the first documents.",
+        "--also", metavar="TEXT", multiple=True, help="Another query text; the vectors are added."
+    ),
+    click.option(
+        "--unlike", metavar="ID", multiple=True, help="A document that hits should not resemble."
     ),
     click.option(
         "--rerank-depth",
@@ -105,27 +119,10 @@ rerank_options = together(
         metavar="N",
         help="Maximum number of documents that the cross-encoder reads.",
     ),
-    click.option(
-        "--rerank-budget",
-        type=Duration(),
-        help="Time limit per query; the best-ranked documents are read first.",
-    ),
-)
-
-example_options = together(
-    click.option(
-        "--also", metavar="TEXT", multiple=True, help="Another query text; the vectors are added."
-    ),
-    click.option(
-        "--like", metavar="ID", multiple=True, help="A document that hits should resemble."
-    ),
-    click.option(
-        "--unlike", metavar="ID", multiple=True, help="A document that hits should not resemble."
-    ),
 )
 
 
-@click.command("query", cls=Command, page="how-to/filters.md")
+@click.command("query", cls=Command, sections={"--fusion": "Advanced"})
 @click.argument("text", required=False)
 @index_option
 @click.option("-k", default=10, show_default=True, metavar="N", help="Number of hits.")
@@ -133,8 +130,6 @@ example_options = together(
 @space_option
 @no_encoder_option
 @ranking_options
-@rerank_options
-@example_options
 @format_option(
     "table",
     "jsonl",
@@ -161,6 +156,7 @@ example_options = together(
     help="A file with one query per line; - for standard input.",
 )
 @click.option("--encoding", metavar="NAME", help="The encoding of that file.  [default: UTF-8]")
+@advanced_options
 def command(**parameters: Any) -> None:
     """Find documents with a similar meaning to TEXT.
 

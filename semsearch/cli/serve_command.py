@@ -29,7 +29,7 @@ TOKEN = "SEMSEARCH_TOKEN"  # noqa: S105 - its name
 SECONDS_TO_WAIT = 15
 
 
-@click.command("serve", cls=Command, page="how-to/serve.md")
+@click.command("serve", cls=Command)
 @indexes_option
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
 @click.option(

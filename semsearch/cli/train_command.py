@@ -17,7 +17,7 @@ SUBCOMMANDS = {
 }
 
 
-@click.command("train", cls=LazyGroup, page="how-to/train.md", lazy=SUBCOMMANDS)
+@click.command("train", cls=LazyGroup, lazy=SUBCOMMANDS)
 def command() -> None:
     """Train a model; needs the extra 'train'.
 
@@ -29,5 +29,4 @@ def command() -> None:
     semsearch train contrast corpus.csv --base bert --output encoder
     semsearch train translate --parallel stsb-multi:pt --output minilm-pt
     semsearch train distil minilm --static
-    semsearch train COMMAND --help             options and examples of a command
     """

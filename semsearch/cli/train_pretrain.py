@@ -14,7 +14,7 @@ from semsearch.training import Pretraining
 from semsearch.training.bert import BertSize
 
 
-@click.command("pretrain", cls=Command, page="explanations/pre-training.md")
+@click.command("pretrain", cls=Command)
 @click.argument(
     "corpora", metavar="CORPUS...", shell_complete=complete_file, nargs=-1, required=True
 )

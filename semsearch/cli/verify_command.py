@@ -15,7 +15,7 @@ from semsearch.stores.protocol import Fault
 from semsearch.texts import quantity
 
 
-@click.command("verify", cls=Command, page="how-to/sync.md")
+@click.command("verify", cls=Command)
 @index_option
 @click.option("--repair", is_flag=True, help="Rebuild derived data.")
 @wait_option

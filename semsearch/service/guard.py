@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import hmac
-from contextlib import suppress
 from http import HTTPStatus
 from urllib.parse import urlsplit
 
@@ -19,12 +18,10 @@ from semsearch.service.settings import Settings
 LOCAL = "/local/"
 
 
-class TooLargeError(Exception):
-    """The body exceeds the size limit."""
-
-
 class Guard:
     """Checks host, origin, token, size, number and duration of requests.
+
+    A request whose client has gone is cancelled.
 
     Args:
         app: processes accepted requests.
@@ -90,33 +87,42 @@ class Guard:
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         started = False
-        read = 0
-
-        async def counted() -> Message:
-            nonlocal read
-            message = await receive()
-            read += len(message.get("body", b""))
-            if read > self._settings.max_body:
-                raise TooLargeError
-            return message
+        messages: asyncio.Queue[Message] = asyncio.Queue()
+        detail = f"no answer within {self._settings.seconds:g} s"
+        rejection: Response = problem(HTTPStatus.GATEWAY_TIMEOUT, detail)
 
         async def sent(message: Message) -> None:
             nonlocal started
-            if read <= self._settings.max_body:  # otherwise it reports an unreadable body
-                started = True
-                await send(message)
+            started = True
+            await send(message)
+
+        async def listen(limit: asyncio.Timeout) -> None:
+            """Read the request; stop its processing if it is too large or its client has gone."""
+            nonlocal rejection
+            read = 0
+            while True:
+                message = await receive()
+                read += len(message.get("body", b""))
+                if read > self._settings.max_body:
+                    rejection = self._too_large()
+                    break
+                messages.put_nowait(message)
+                if message["type"] == "http.disconnect":
+                    rejection = Response(status_code=499)  # counted, as nginx does
+                    break
+            if not (started or limit.expired()):
+                limit.reschedule(0)
 
         try:
-            async with asyncio.timeout(self._settings.seconds):
-                with suppress(TooLargeError):
-                    await self._app(scope, counted, sent)
+            async with asyncio.timeout(self._settings.seconds) as limit:
+                listening = asyncio.create_task(listen(limit))
+                try:
+                    await self._app(scope, messages.get, sent)
+                finally:
+                    listening.cancel()
         except TimeoutError:
             if not started:
-                detail = f"no answer within {self._settings.seconds:g} s"
-                await problem(HTTPStatus.GATEWAY_TIMEOUT, detail)(scope, receive, send)
-        else:
-            if read > self._settings.max_body and not started:
-                await self._too_large()(scope, receive, send)
+                await rejection(scope, receive, send)
 
     def _too_large(self) -> Response:
         detail = f"a request can have at most {self._settings.max_body:,} bytes"

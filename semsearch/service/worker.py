@@ -6,10 +6,11 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, InvalidStateError
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Thread, get_ident
@@ -77,6 +78,8 @@ class Worker:
         self, queries: Sequence[str], options: dict[str, Any]
     ) -> tuple[list[Hits], list[str]]:
         """The results of queries, in order, and warnings; see `Index.search_many`."""
+        if options.get("explain"):  # this takes time after encoding, the work that batches save
+            return await self.call(lambda index: self._searched(queries, options))
         request = Search(queries, options)
         self._queue.put(request)
         return await asyncio.wrap_future(request.future)
@@ -106,18 +109,13 @@ class Worker:
         batch: list[Search | Call | None] = []
         while None not in batch:
             batch = self._batch(expected=len(batch))
-            requests = [
-                request
-                for request in batch
-                if request and request.future.set_running_or_notify_cancel()
-            ]
             searches: dict[str, list[Search]] = {}
-            for request in requests:
+            for request in batch:
                 if isinstance(request, Search):
                     searches.setdefault(repr(sorted(request.options.items())), []).append(request)
             for same_options in searches.values():
                 self._search(same_options)
-            for request in requests:
+            for request in batch:
                 if isinstance(request, Call):
                     _settle(request.future, partial(request.function, self._index))
         self._index.close()
@@ -134,22 +132,32 @@ class Worker:
 
     def _search(self, searches: Sequence[Search]) -> None:
         """Run searches with the same options; one that fails does not fail the others."""
-        queries = [query for search in searches for query in search.queries]
-        found: Iterator[Hits] | None = None
-        try:
-            with warnings_of(self._index) as warnings:
-                found = iter(self._index.search_many(queries, **searches[0].options))
-        except BaseException as error:  # passed on to the request
-            if len(searches) == 1:
-                _fail(searches[0].future, error)
-                return
-        if found is None or (warnings and len(searches) > 1):  # of one of them, perhaps
+        searches = [search for search in searches if not search.future.cancelled()]
+        if len(searches) < 2 or not self._search_together(searches):
             for search in searches:
-                self._search([search])
-            return
+                _settle(search.future, partial(self._searched, search.queries, search.options))
+
+    def _search_together(self, searches: Sequence[Search]) -> bool:
+        """Run searches in one call; false if it fails or warns, perhaps because of one of them."""
+        queries = [query for search in searches for query in search.queries]
+        try:
+            found, warnings = self._searched(queries, searches[0].options)
+        except BaseException:  # the search that fails by itself gets its error
+            return False
+        if not warnings:
+            remaining = iter(found)
+            for search in searches:
+                hits = list(islice(remaining, len(search.queries)))
+                _settle(search.future, partial(tuple, (hits, warnings)))
+        return not warnings
+
+    def _searched(
+        self, queries: Sequence[str], options: dict[str, Any]
+    ) -> tuple[list[Hits], list[str]]:
+        with warnings_of(self._index) as warnings:
+            found = self._index.search_many(queries, **options)
         self._on_batch(len(queries))
-        for search in searches:
-            search.future.set_result(([next(found) for _ in search.queries], warnings))
+        return found, warnings
 
 
 @contextmanager
@@ -198,11 +206,17 @@ async def answers(
 
 
 def _settle(future: Future[Any], function: Callable[[], Any]) -> None:
-    """Set the result of a future to what a function returns or raises."""
-    try:
-        future.set_result(function())
-    except BaseException as error:  # passed on to the request
-        _fail(future, error)
+    """Set the result of a future to what a function returns or raises.
+
+    The function is not called if the future is cancelled, because the client has gone.
+    """
+    if future.cancelled():
+        return
+    with suppress(InvalidStateError):  # cancelled meanwhile
+        try:
+            future.set_result(function())
+        except BaseException as error:  # passed on to the request
+            _fail(future, error)
 
 
 def _fail(future: Future[Any], error: BaseException) -> None:

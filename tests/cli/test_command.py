@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 
 import click
 import pytest
 from click.testing import CliRunner
 
-from scripts.dev.examples import ROOT
 from semsearch import Index
 from semsearch.cli import COMMANDS, main
 from semsearch.cli.command import Command
@@ -203,20 +203,37 @@ def test_skip_bad_rows_is_not_suggested_if_given(tmp_path):
     assert "--skip-bad-rows" not in result.stderr
 
 
-def test_help_ends_with_a_documentation_page():
-    groups = [[], ["eval"], ["train"], ["datasets"]]
-    for path in [*groups, *(path for path, _ in ALL)]:
-        last = CliRunner().invoke(main, [*path, "--help"]).stdout.splitlines()[-1]
-        name = last.removeprefix("Documentation: ")
-        assert name.startswith("docs/"), path
-        assert (ROOT / name).is_file(), path
-        assert (name == "docs/index.md") == (not path), path
+GROUPS = [[], ["eval"], ["train"], ["datasets"]]
 
 
-def test_documentation_page_defaults_to_that_of_the_group():
-    helps = {
-        name: CliRunner().invoke(main, ["train", name, "--help"]).stdout
-        for name in ("adapt", "pretrain")
-    }
-    assert helps["adapt"].endswith("\n\nDocumentation: docs/how-to/train.md\n")
-    assert helps["pretrain"].endswith("\n\nDocumentation: docs/explanations/pre-training.md\n")
+def help_of(*path):
+    result = CliRunner().invoke(main, [*path, "--help"], prog_name="semsearch")
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+@pytest.mark.parametrize("path", [*GROUPS, *(path for path, _ in ALL)], ids=" ".join)
+def test_help_ends_with_another_help_of_the_installed_program(path):
+    _, _, command = help_of(*path).splitlines()[-1].partition(": ")
+    program, *other, option = command.split()
+    assert (program, option) == ("semsearch", "--help")
+    assert other == ([*path, "COMMAND"] if path in GROUPS else path[:-1])
+
+
+def test_help_groups_commands():
+    sections = help_of().partition("\nSearch:\n")[2].split("\n\n")
+    names = [re.findall(r"^  (\w+)  ", section, re.MULTILINE) for section in sections]
+    assert names[:3] == [
+        ["index", "query", "serve", "mcp", "info"],
+        ["pairs", "cluster", "map", "compare", "inspect", "export"],
+        ["eval", "train", "datasets"],
+    ]
+    assert names[3][:3] == ["delete", "compact", "verify"]
+    assert [name for section in names for name in section] == list(COMMANDS)
+
+
+def test_help_of_queries_has_advanced_options_last():
+    options, _, advanced = help_of("query").partition("\nAdvanced:\n")
+    expected = ["--fusion", "--dense-weight", "--mmr", "--also", "--unlike", "--rerank-depth"]
+    assert re.findall(r"^  (--[\w-]+)", advanced, re.MULTILINE) == expected
+    assert "\n  -h, --help " in options

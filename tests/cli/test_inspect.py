@@ -103,6 +103,17 @@ class TestHeatMap:
         assert [token["piece"] for token in record["right"]["tokens"]] == ["b", "c", "a"]
         assert record["sentence_cosine"] == pytest.approx(2 / 6**0.5, abs=1e-5)
 
+    def test_the_example_of_the_help_shows_two_meanings(self, run):
+        brown, both = "a brown bear", "a polar bear cannot bear the noise"
+        assert f'inspect "{brown}" --against "{both}"' in run("--help").stdout
+        record = json.loads(run(brown, "--against", both, "--format", "jsonl").stdout)
+        bear = [token["piece"] for token in record["left"]["tokens"]].index("bear")
+        pieces = [token["piece"] for token in record["right"]["tokens"]]
+        cosines = zip(pieces, record["cosines"][bear], strict=True)
+        animal, verb = (cosine for piece, cosine in cosines if piece == "bear")
+        assert animal == pytest.approx(0.87, abs=0.02)
+        assert verb == pytest.approx(0.37, abs=0.02)
+
     @pytest.mark.parametrize("colours", [None, "truecolor"])
     def test_it_fits_a_narrow_terminal(self, monkeypatch, colours):
         out = Console(

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gzip
+import re
+import socket
 import threading
 import time
 
@@ -13,8 +15,12 @@ from semsearch import Index
 from semsearch.errors import ArgumentError, ServeError
 
 pytest.importorskip("fastapi", reason="the service needs the extra 'serve'")
-from semsearch.service import Settings
+import httpx
+import uvicorn
+
+from semsearch.service import Settings, create_app
 from semsearch.service.settings import settings_for
+from semsearch.service.worker import Worker
 
 
 class TestGuard:
@@ -136,6 +142,49 @@ class TestGuard:
         monkeypatch.setattr(Index, "get", lambda index, name: time.sleep(0.5))
         assert is_problem(client.get(f"{BIRDS}/documents/a"), 504, "within 0.1 s")
         assert client.get("/health").status_code == 200
+
+
+def test_work_for_clients_that_have_gone_is_dropped(path, monkeypatch):
+    leave, queued, searched = threading.Event(), threading.Semaphore(0), []
+    search, search_many = Worker.search, Index.search_many
+
+    async def queue(worker, queries, options):
+        queued.release()
+        return await search(worker, queries, options)
+
+    def search_slowly(index, queries, **options):
+        searched.extend(queries)
+        assert leave.wait(20)
+        return search_many(index, queries, **options)
+
+    server = uvicorn.Server(uvicorn.Config(create_app({"birds": path}), port=0, log_level="error"))
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    while not server.started:
+        time.sleep(0.02)
+    place = server.servers[0].sockets[0].getsockname()
+    base = f"http://localhost:{place[1]}"
+    monkeypatch.setattr(Worker, "search", queue)
+    monkeypatch.setattr(Index, "search_many", search_slowly)
+    head = " HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+    for request in (
+        f"GET {BIRDS}/search?query=first{head}\r\n",
+        f"GET {BIRDS}/search?query=second{head}\r\n",
+        f'POST {BIRDS}/search{head}Content-Length: 18\r\n\r\n{{"query": "third"}}',
+    ):
+        with socket.create_connection(place) as client:
+            client.sendall(request.encode())
+            assert queued.acquire(timeout=10)
+    for _ in range(500):
+        metrics = httpx.get(f"{base}/metrics").text
+        if sum(map(float, re.findall(r'requests_total\{.*status="499"\} (\S+)', metrics))) == 3:
+            break
+        time.sleep(0.01)
+    leave.set()
+    assert httpx.get(f"{base}{BIRDS}/search?query=red").status_code == 200
+    server.should_exit = True
+    thread.join()
+    assert searched == ["first", "red"]
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.0.7", "search.example.org"])

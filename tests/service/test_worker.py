@@ -11,6 +11,7 @@ from birds import BIRDS
 
 from semsearch import Index
 from semsearch.errors import ArgumentError
+from semsearch.records import Hits
 
 pytest.importorskip("fastapi", reason="the service needs the extra 'serve'")
 from semsearch.service import worker as module
@@ -106,6 +107,38 @@ def test_batch_waits_for_as_many_requests_as_the_previous_one(path, monkeypatch)
     asyncio.run(asyncio.wait_for(asked(), 30))
     worker.close()
     assert sizes == [1, 1, 1, 2, 2, 1]
+
+
+def test_requests_that_are_cancelled_in_a_batch_are_not_computed(path, monkeypatch):
+    started, leave = threading.Event(), threading.Event()
+    searched = []
+
+    def search_many(index, queries, **options):
+        searched.append(queries)
+        started.set()
+        assert leave.wait(10)
+        return [Hits(query) for query in queries]
+
+    monkeypatch.setattr(Index, "search_many", search_many)
+    worker = Worker(path)
+
+    async def asked():
+        blocked = asyncio.create_task(worker.call(lambda index: time.sleep(0.2)))
+        await asyncio.sleep(0.05)
+        options = ({}, {"k": 1}, {"explain": True}, {"explain": True})
+        requests = [asyncio.create_task(worker.search(["red"], each)) for each in options]
+        requests.append(asyncio.create_task(worker.call(lambda index: searched.append("called"))))
+        await asyncio.to_thread(started.wait, 10)  # the others are in the batch of the first one
+        for request in (requests[0], requests[1], requests[2], requests[4]):
+            request.cancel()
+        await asyncio.sleep(0)
+        leave.set()
+        await blocked
+        return await requests[3]
+
+    assert asyncio.run(asked()) == ([Hits("red")], [])
+    worker.close()
+    assert searched == [["red"], ["red"]]  # the first one, which had begun, and the last search
 
 
 @pytest.mark.parametrize("error", [type("PanicException", (BaseException,), {}), StopIteration])

@@ -3,8 +3,8 @@
 import { element } from "./dom.js";
 import { stringify } from "./json.js";
 
-/** A hit; `actions` are its buttons: [name, key, function]. */
-export function hitElement(hit, actions) {
+/** A hit; `actions` are its buttons: [name, key, function]. `explain` requests its explanation. */
+export function hitElement(hit, actions, explain) {
   const title = `hit-${hit.rank}`;
   return element(
     "li",
@@ -21,7 +21,7 @@ export function hitElement(hit, actions) {
     element(
       "div",
       { class: "actions" },
-      explanation(hit),
+      explain && explanation(hit, explain),
       ...actions.map(([name, key, act]) =>
         element("button", { type: "button", "aria-keyshortcuts": key, onclick: () => act(hit) }, name),
       ),
@@ -65,9 +65,24 @@ export function shown(value) {
   return String(value).replace(/^(\d{4}-\d\d-\d\d)T00:00:00$/, "$1"); // days, as workbooks keep them
 }
 
-function explanation(hit) {
-  const why = hit.explanation;
-  if (!why) return null;
+/** Details of a hit, which are complete when it has its explanation. */
+function explanation(hit, explain) {
+  return element(
+    "details",
+    { ontoggle: (event) => event.target.open && explain() },
+    element("summary", { "aria-keyshortcuts": "e" }, "Explain"),
+    reasons(hit),
+  );
+}
+
+/** Update the element of a hit that has its explanation now. */
+export function showExplanation(item, hit) {
+  item.querySelector(".text").replaceChildren(...marked(hit));
+  item.querySelector("details dl").replaceWith(reasons(hit));
+}
+
+function reasons(hit) {
+  const why = hit.explanation ?? {};
   const lines = [["document", hit.id]];
   const by = (rank, score) => [rank && `rank ${rank}`, score?.toFixed(4)].filter(Boolean).join(", ");
   if (why.dense_rank || hit.scores.cosine != null)
@@ -76,17 +91,11 @@ function explanation(hit) {
     lines.push(["by words (BM25)", by(why.bm25_rank, hit.scores.bm25)]);
   if (why.words?.length) lines.push(["words of the query in it", why.words.join(", ")]);
   lines.push(["passage", `characters ${hit.start} to ${hit.end}`]);
-  if (hit.duplicates?.length) lines.push(["near-duplicates", hit.duplicates.join(", ")]);
   return element(
-    "details",
+    "dl",
     {},
-    element("summary", { "aria-keyshortcuts": "e" }, "Explain"),
-    element(
-      "dl",
-      {},
-      ...lines.map(([name, value]) =>
-        element("div", {}, element("dt", {}, name), element("dd", { dir: "auto" }, value)),
-      ),
+    ...lines.map(([name, value]) =>
+      element("div", {}, element("dt", {}, name), element("dd", { dir: "auto" }, value)),
     ),
   );
 }

@@ -5,12 +5,16 @@ import { getJson, indexPath } from "./api.js";
 import { download } from "./csv.js";
 import { byId, element, plural } from "./dom.js";
 import { expression, filterControls, oneOf } from "./filters.js";
-import { hitElement } from "./hits.js";
+import { hitElement, showExplanation } from "./hits.js";
 import { AtlasMap, MAX_FILTER, MAX_SELECTED } from "./map.js";
 import { redrawLines, showSystems } from "./systems.js";
 
-/** How long to wait for the next letter before searching. */
-const DEBOUNCE_MS = 120;
+/** The most time that a query being typed waits for the answer to the previous one. */
+const PATIENCE_MS = 300;
+
+/** The first hits are explained when no other search follows for this long. */
+const REST_MS = 600;
+const FIRST_HITS = 3;
 
 let state = fromAddress();
 let indexes = [];
@@ -18,7 +22,8 @@ let fields = [];
 let hits = [];
 let selection = null; // the filter for the documents that are selected on the map
 let shown = null; // the index whose map is shown, and the map once it is open
-let running = null; // aborts the current search
+let running = null; // aborts the current search, and requests for explanations of its hits
+let searching = null; // settles when the current search ends
 
 // Searches.
 
@@ -31,7 +36,6 @@ function searchRequest() {
     where,
     mode: state.mode,
     space: state.space,
-    explain: true,
   };
 }
 
@@ -59,8 +63,26 @@ async function search() {
 async function ask(signal) {
   const started = performance.now();
   const path = indexPath(state.index, "search");
-  const answer = await getJson(path, { body: searchRequest(), signal });
-  showHits(answer, `${Math.round(performance.now() - started)} ms`);
+  const body = searchRequest();
+  const answer = await getJson(path, { body, signal });
+  const explain = explainer(path, body, signal);
+  showHits(answer, `${Math.round(performance.now() - started)} ms`, explain);
+  setTimeout(explain, REST_MS, 0, FIRST_HITS);
+}
+
+/** A function that requests explanations of the `k` hits from `offset` on, one request at a time. */
+function explainer(path, body, signal) {
+  let previous = Promise.resolve();
+  const explain = async (offset, k) => {
+    if (signal.aborted || hits.slice(offset, offset + k).every((hit) => hit.explanation)) return;
+    const request = { ...body, explain: true, offset, k };
+    showExplanations((await getJson(path, { body: request, signal })).hits);
+  };
+  return (offset, k) => {
+    previous = previous
+      .then(() => explain(offset, k))
+      .catch((error) => signal.aborted || showError(error));
+  };
 }
 
 async function similar(signal) {
@@ -89,17 +111,28 @@ function keep(found) {
   byId("more").hidden = hits.length < state.k || state.k === MAX_HITS;
 }
 
-function showHits(answer, remark) {
+/** Show hits; `explain` requests explanations, as `explainer` returns it. */
+function showHits(answer, remark, explain = null) {
   keep(answer.hits);
   const actions = [["Similar", "s", (hit) => change({ like: hit.id }, true)]];
   if (state.view === "map") actions.push(["Place on the map", "p", (hit) => shown?.map?.goTo(hit)]);
   byId("systems").hidden = true;
   const list = byId("hits");
   const hadFocus = list.contains(document.activeElement);
-  list.replaceChildren(...hits.map((hit) => hitElement(hit, actions)));
+  const opened = (place) => explain && (() => explain(place, 1));
+  list.replaceChildren(...hits.map((hit, place) => hitElement(hit, actions, opened(place))));
   if (hadFocus) (list.firstChild ?? byId("query")).focus();
   showStatus(`${plural(hits.length, "hit")}, ${remark}`, answer.warnings);
   shown?.map?.highlight(hits);
+}
+
+function showExplanations(explained) {
+  for (const { id, explanation } of explained) {
+    const place = hits.findIndex((hit) => hit.id === id);
+    if (place < 0) continue; // the index has changed
+    hits[place].explanation = explanation;
+    showExplanation(byId("hits").children[place], hits[place]);
+  }
 }
 
 function showNothing() {
@@ -196,7 +229,7 @@ function change(changes, pushed = false) {
   toAddress(state, pushed);
   showControls();
   showMap();
-  return search();
+  return (searching = search());
 }
 
 /** Show the controls of the index; false if another one was chosen meanwhile. */
@@ -229,16 +262,20 @@ function toggleView(view) {
 }
 
 function listen() {
-  let waiting;
-  byId("query").addEventListener("input", (event) => {
-    clearTimeout(waiting);
-    const query = event.target.value;
-    waiting = setTimeout(() => change({ query, like: null }), DEBOUNCE_MS);
+  let latest; // the event that decides what is searched next
+  let entered = false; // by Enter: the history keeps that query when another one is typed
+  byId("query").addEventListener("input", async (event) => {
+    latest = event;
+    await Promise.race([searching, new Promise((end) => setTimeout(end, PATIENCE_MS))]);
+    if (latest !== event) return;
+    change({ query: event.target.value, like: null }, entered);
+    entered = false;
   });
   byId("search").addEventListener("submit", (event) => {
     event.preventDefault();
-    clearTimeout(waiting);
-    change({ query: byId("query").value, where: byId("where").value, like: null }, true);
+    latest = event;
+    change({ query: byId("query").value, where: byId("where").value, like: null }, entered);
+    entered = true;
   });
   byId("where").addEventListener("change", (event) => change({ where: event.target.value }));
   byId("mode").addEventListener("change", (event) => change({ mode: event.target.value }));
@@ -274,8 +311,8 @@ function listen() {
   });
   byId("more").addEventListener("click", () => change({ k: Math.min(state.k + 10, MAX_HITS) }));
   byId("export").addEventListener("click", () => download(hits, `${state.index}.csv`));
-  addEventListener("popstate", async () => {
-    clearTimeout(waiting);
+  addEventListener("popstate", async (event) => {
+    latest = event;
     const before = state.index;
     state = { ...fromAddress() };
     state.index ??= indexes[0].name;
