@@ -29,10 +29,12 @@ class TestDefaultIndex:
         monkeypatch.setenv("SEMSEARCH_INDEX", "elsewhere")
         assert "no index at elsewhere" in error_of(indexed("query", "x", code=1))
 
-    def test_the_name_alone(self, indexed):
-        message = error_of(indexed("query", "x", "--index", "corpus", code=1))
-        expected = "no index at corpus; for the one under indexes/: --index indexes/corpus"
-        assert expected in message
+    def test_the_name_alone(self, indexed, tmp_path):
+        for command in (["query", "train"], ["pairs"]):
+            named = indexed(*command, "--index", "indexes/corpus").stdout
+            assert indexed(*command, "--index", "corpus").stdout == named
+        indexed("index", "corpus.csv", "--index", "corpus")
+        assert not (tmp_path / "corpus").exists()
 
 
 class TestInfo:

@@ -230,7 +230,7 @@ def error_of(result):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ([], "name a FILE, or an index with --index DIR"),
+        ([], "no index under indexes/"),
         (["none.csv"], "no such file: none.csv"),
         (["c.csv", "-k", 0], "k must be at least 1, not 0"),
         (["c.csv", "--min-score", 2], "from -1 to 1, not 2.0"),

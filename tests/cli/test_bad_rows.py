@@ -1,0 +1,52 @@
+"""Bad rows that end a run are listed, up to twenty."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+
+def write(path, rows):
+    lines = ["id,text,number", *(",".join(map(str, row)) for row in rows)]
+    path.write_text("\n".join(lines) + "\n", "utf-8")
+
+
+@pytest.fixture
+def table(tmp_path):
+    """Three bad rows: an empty text, a repeated id, and the total of a spreadsheet."""
+    file = tmp_path / "bad.csv"
+    write(file, [(1, "one", 5), (2, "", 6), (1, "again", 7), (3, "three", 8), ("Total", "", 26)])
+    return file
+
+
+def listed(result):
+    """The lines of bad.csv that are listed."""
+    return [int(line) for line in re.findall(r"^bad\.csv:(\d+): ", result.stderr, re.MULTILINE)]
+
+
+@pytest.mark.parametrize("more", [[], ["--dry-run"]])
+def test_all_bad_rows_of_a_short_table(run, table, more):
+    result = run("index", table.name, "--encoder", "hashing", *more, code=1)
+    assert sorted(listed(result)) == [3, 4, 6]  # ids are compared a batch at a time
+    assert result.stderr.splitlines()[-1].endswith("[bad-row]")
+
+
+def test_texts_for_pairs(run, table):
+    result = run("pairs", table.name, "--encoder", "hashing", code=1)
+    assert listed(result) == [3, 6]  # ids may repeat
+
+
+def test_at_most_twenty(run, tmp_path):
+    write(tmp_path / "bad.csv", [(number, "", 0) for number in range(30)])
+    result = run("index", "bad.csv", "--encoder", "hashing", code=1)
+    assert listed(result) == list(range(2, 22))
+
+
+def test_a_single_one_and_standard_input(run, tmp_path):
+    write(tmp_path / "bad.csv", [(1, "one", 5), (2, "", 6)])
+    result = run("index", "bad.csv", "--encoder", "hashing", code=1)
+    assert result.stderr.splitlines()[-1].startswith("Error: bad.csv:3: ")
+    bad = "id,text\n1,\n2,\n"  # which cannot be read again
+    result = run("index", "-", "--encoder", "hashing", code=1, typed=bad)
+    assert result.stderr.splitlines()[-1].startswith("Error: stdin:2: ")

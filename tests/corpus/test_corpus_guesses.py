@@ -1,0 +1,70 @@
+"""The columns that are taken as text and id without a usual name."""
+
+from __future__ import annotations
+
+import csv
+import random
+
+import pytest
+
+from semsearch.corpus import Corpus
+from semsearch.errors import ColumnNotFoundError
+
+WORDS = ("screen", "after", "update", "the", "nobody", "support", "went", "dark")
+
+
+def sentence(number, words):
+    chance = random.Random(number)
+    return " ".join(chance.choice(WORDS) for _ in range(words)) + f" {number}."
+
+
+def read(tmp_path, columns):
+    """The documents of a table of 40 rows, whose columns are functions of the row."""
+    file = tmp_path / "table.csv"
+    with file.open("w", encoding="utf-8", newline="") as stream:
+        writer = csv.writer(stream)
+        writer.writerow(columns)
+        writer.writerows([make(row) for make in columns.values()] for row in range(40))
+    notes = []
+    return list(Corpus(file, notify=notes.append)), notes
+
+
+OTHERS = {
+    "Country": lambda row: ("Peru", "Chad")[row % 2],
+    "Site": lambda row: f"https://shop.example/a/long/path/to/some/article/with/a/name/{row}",
+    "Reply of the shop": lambda row: "We are sorry to hear that.",
+    "Cart": lambda row: (
+        f'{{"item": {row}, "colour": "a dark shade of blue", "size": "quite large"}}'
+    ),
+}
+
+
+def test_by_far_the_longest_texts(tmp_path):
+    documents, [note] = read(tmp_path, {**OTHERS, "Why?": lambda row: sentence(row, 20)})
+    assert documents[3].text == sentence(3, 20)
+    assert set(documents[3].metadata) == set(OTHERS)
+    assert "text from 'Why?'" in note
+
+
+def test_some_rows_have_no_text(tmp_path):
+    answers = {"Why?": lambda row: sentence(row, 20) if row % 3 == 0 else ""}
+    with pytest.raises(Exception, match=r"table\.csv:3: "):  # a bad row: the column was taken
+        read(tmp_path, {**OTHERS, **answers})
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"Likes": lambda row: sentence(row, 20), "Dislikes": lambda row: sentence(row, 15)},
+        {"Kind": lambda row: "one of three long texts that are repeated " * (1 + row % 3)},
+        {},
+    ],
+)
+def test_none_is_clearly_the_text(tmp_path, columns):
+    with pytest.raises(ColumnNotFoundError):
+        read(tmp_path, {**OTHERS, **columns})
+
+
+def test_a_usual_name_decides(tmp_path):
+    columns = {"text": lambda row: f"short {row}", "Why?": lambda row: sentence(row, 20)}
+    assert read(tmp_path, columns)[0][3].text == "short 3"
