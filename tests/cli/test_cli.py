@@ -108,11 +108,11 @@ class TestMaintenance:
         folder = tmp_path / "indexes" / "corpus"
         assert not any(b"mountains" in file.read_bytes() for file in folder.iterdir())
 
-    def test_second_writer_is_rejected(self, indexed):
-        with Index.open("indexes/corpus") as index, index.writer():
+    def test_second_writer_is_rejected(self, indexed, writing_elsewhere):
+        with writing_elsewhere("indexes/corpus") as process:
             for arguments in (["index", "corpus.csv"], ["delete", "a"], ["compact"], ["verify"]):
                 error = error_of(indexed(*arguments, code=1))
-                assert f"is being written by process {os.getpid()} since" in error
+                assert f"is being written by process {process} since" in error
                 assert "; --wait waits for it" in error
 
     def test_a_reader_that_hinders_is_no_writer_to_wait_for(self, indexed, monkeypatch):
