@@ -140,6 +140,19 @@ class TestHelp:
 
 
 @pytest.mark.parametrize(
+    ("code", "status", "message"), [(None, 0, ""), (3, 3, ""), ("No licence.", 1, "No licence.\n")]
+)
+def test_a_plugin_that_exits(code, status, message):
+    program = f"""import sys; from semsearch import cli
+cli._status = lambda: sys.exit({code!r})
+cli.run()"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (status, "", message)
+
+
+@pytest.mark.parametrize(
     ("command", "given", "policy"),
     [("info", None, "passive"), ("query", None, "passive"), ("train", None, None)]
     + [("info", "active", "active")],
