@@ -358,7 +358,7 @@ class IndexVersionError(IndexFormatError):
 
 
 class IndexBusyError(IndexStoreError):
-    """Another process is writing the index.
+    """Another process, or the same thread, is writing the index.
 
     Args:
         message: the message.

@@ -7,6 +7,7 @@ import os
 import random
 import shutil
 import signal
+import subprocess
 import sys
 import warnings
 from contextlib import contextmanager
@@ -145,6 +146,31 @@ def package():
         return import_module(name)
 
     return find
+
+
+HOLDER = """
+import sys
+from pathlib import Path
+from semsearch.stores.lock import writer_lock
+with writer_lock(Path(sys.argv[1])):
+    print(flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def writing_elsewhere():
+    """Let another process hold the writer lock of an index for a block, which gets its id."""
+
+    @contextmanager
+    def holding(index: Path):
+        pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+        with subprocess.Popen([sys.executable, "-c", HOLDER, index], **pipes) as process:
+            assert process.stdout.readline()
+            yield process.pid
+            process.stdin.close()
+
+    return holding
 
 
 @contextmanager

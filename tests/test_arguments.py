@@ -508,7 +508,7 @@ class TestObjects:
             assert len(other) == 4
             assert retriever.search("zebra", 1)[0].document_id == "z"
             with index.writer():
-                with pytest.raises(SemsearchError, match="is being written by process"):
+                with pytest.raises(SemsearchError, match="is being written by this thread"):
                     other.delete(["z"])
 
     def test_repr_names_the_index(self, index):

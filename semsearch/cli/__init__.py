@@ -48,6 +48,9 @@ def run() -> NoReturn:
         _report(error)
         status = 1
     try:
+        if status is not None and not isinstance(status, int):  # the message of sys.exit(message)
+            sys.stderr.write(f"{status}\n")
+            status = 1
         for stream in filter(None, (sys.stdout, sys.stderr)):  # None if it was closed
             stream.flush()
     except OSError as error:  # a full disk, or a closed pipe

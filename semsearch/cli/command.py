@@ -93,7 +93,7 @@ class Command(click.Command):
                 error.add_remedy("--skip-bad-rows leaves such rows out")
             raise
         except IndexBusyError as error:
-            if error.can_wait and ctx.params.get("wait") is False:
+            if error.can_wait and ctx.params.get("wait") == 0:
                 raise IndexBusyError(f"{error}; --wait waits for it") from error
             raise
 

@@ -15,7 +15,7 @@ from semsearch.index import Index
 @click.command("compact", cls=Command)
 @index_option
 @wait_option
-def command(directory: Path | None, wait: bool) -> None:
+def command(directory: Path | None, wait: float) -> None:
     """Rewrite the files of an index without deleted data.
 
     \b

@@ -24,7 +24,7 @@ def copy_options(source: str, target: str) -> Decorator:
     )
 
 
-def copy(source: Path, target: Path, *, allow_removals: bool, wait: bool) -> None:
+def copy(source: Path, target: Path, *, allow_removals: bool, wait: float) -> None:
     """Copy an index to another place, and report what was done."""
     from semsearch.index.copying import copy_index
 

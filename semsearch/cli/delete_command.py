@@ -34,7 +34,7 @@ def command(
     where: str | None,
     allow_removals: bool,
     dry_run: bool,
-    wait: bool,
+    wait: float,
 ) -> None:
     """Remove documents by their ids or by a filter.
 

@@ -144,7 +144,7 @@ def command(
     memory: int | None,
     language: str | None,
     filter_columns: tuple[str, ...],
-    wait: bool,
+    wait: float,
     on: str | None,
     watch: bool,
     **options: Any,
@@ -231,7 +231,7 @@ def _index_corpus(
     directory: Path | None,
     stored_type: str | None,
     precision: str | None,
-    wait: bool,
+    wait: float,
     on: str | None,
     index_type: dict[str, Any],
     language: str | None,
@@ -314,7 +314,7 @@ def _change(
     index_type: dict[str, Any],
     language: str | None,
     filter_columns: Sequence[str],
-    wait: bool,
+    wait: float,
 ) -> None:
     """Change how an existing index is searched."""
     from semsearch.index import Index
@@ -339,7 +339,7 @@ def _add_space(
     spec: str,
     stored_type: str | None,
     precision: str | None,
-    wait: bool,
+    wait: float,
     on: str | None,
 ) -> None:
     from semsearch.encoders import load_encoder

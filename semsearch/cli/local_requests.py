@@ -13,13 +13,12 @@ from typing import Any
 
 import click
 import rich.table  # noqa: F401 - the first query need not wait for it
-from click.core import ParameterSource
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from semsearch.addresses import place, resolved
-from semsearch.cli.options import existing_index
+from semsearch.cli.options import existing_index, is_given
 from semsearch.cli.query_command import QueryArguments, command
 from semsearch.cli.render import Screen, visible
 from semsearch.cli.service_client import index_now
@@ -62,9 +61,10 @@ class LocalRequests:
             return problem(HTTPStatus.CONFLICT, f"the command has to do this itself: {error}")
 
     async def stop(self, request: Request) -> Response:
-        """Stop the service, if it serves one of the indexes."""
+        """Stop the service, if it serves one of the indexes, or none is named."""
         asked = await request.json()
-        if not {str(resolved(worker.path)) for worker in self._workers.values()} & set(asked):
+        served = {str(resolved(worker.path)) for worker in self._workers.values()}
+        if asked and not served & set(asked):
             return problem(HTTPStatus.CONFLICT, "none of these indexes is served here")
         os.kill(os.getpid(), signal.SIGTERM)
         return JSONResponse(f"{', '.join(self._workers)} at {self._address}")
@@ -74,13 +74,14 @@ class LocalRequests:
             raise ArgumentError("the program or its environment differs")
         environment, here = request["environment"], Path(request["directory"])
         context = command.make_context("query", request["arguments"], help_option_names=[])
-        arguments = QueryArguments.of(context.params)
+        with context.scope():
+            arguments = QueryArguments.of(context.params)
+            is_named = is_given("directory")
         budget = arguments.options["rerank_budget"]
         if not arguments.is_single or arguments.reranker or budget is not None:
             raise ArgumentError("it needs files, a reranker or a terminal")
         if arguments.format_name == "parquet":
             raise ArgumentError("its output is not text")
-        is_named = context.get_parameter_source("directory") is ParameterSource.COMMANDLINE
         named = arguments.directory if is_named else environment.get("SEMSEARCH_INDEX")
         directory = resolved(existing_index(place(str(named)) if named else None, here), here)
         for worker in self._workers.values():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from collections.abc import Callable, Collection, Sequence
@@ -395,7 +396,10 @@ title_column_option = click.option(
 )
 
 wait_option = click.option(
-    "--wait", is_flag=True, help="Wait for another process that is writing the index."
+    "--wait",
+    is_flag=True,
+    callback=lambda ctx, option, is_given: math.inf if is_given else 0,
+    help="Wait for another process that is writing the index.",
 )
 
 

@@ -12,7 +12,7 @@ from semsearch.cli.copying import copy, copy_options
 
 @click.command("pull", cls=Command)
 @copy_options("ADDRESS", "INDEX")
-def command(source: Path, target: Path, allow_removals: bool, wait: bool) -> None:
+def command(source: Path, target: Path, allow_removals: bool, wait: float) -> None:
     """Copy an index from a Milvus server or a file of milvus-lite, without encoding.
 
     This is `semsearch push` in the opposite direction.

@@ -12,7 +12,7 @@ from semsearch.cli.copying import copy, copy_options
 
 @click.command("push", cls=Command)
 @copy_options("INDEX", "ADDRESS")
-def command(source: Path, target: Path, allow_removals: bool, wait: bool) -> None:
+def command(source: Path, target: Path, allow_removals: bool, wait: float) -> None:
     """Copy an index to a Milvus server or a file of milvus-lite, without encoding.
 
     The index at the address is made equal to this one: changed documents are written, unchanged

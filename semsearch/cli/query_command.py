@@ -7,7 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, redirect_stdout, suppress
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from queue import Queue
+from threading import Thread
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import click
 
@@ -19,6 +21,7 @@ from semsearch.cli.options import (
     existing_index,
     format_option,
     index_option,
+    is_given,
     no_encoder_option,
     space_option,
     together,
@@ -46,6 +49,9 @@ QUERIES_AT_ONCE = 256
 QUERY_MAX_CHARACTERS = 1 << 20
 #: Blank lines of a file of queries listed in a message.
 LINES_SHOWN = 10
+
+#: The number of a line in a file, and the query in it.
+_Line: TypeAlias = tuple[int, str]
 
 
 ranking_options = together(
@@ -221,7 +227,7 @@ class QueryArguments(NamedTuple):
 
     @classmethod
     def of(cls, parameters: Mapping[str, Any]) -> QueryArguments:
-        """Check the parameters parsed by click.
+        """Check the parameters of click's current context.
 
         Raises:
             ArgumentError: some of them are incompatible.
@@ -235,13 +241,13 @@ class QueryArguments(NamedTuple):
             raise CombinationError("--encoding needs --queries FILE")
         is_hybrid = options["mode"] == SearchMode.HYBRID.value
         reranks = arguments.reranker is not None
-        for name, default, has_effect, other in (
-            ("fusion", Fusion.ZSCORES.value, is_hybrid, "--mode hybrid"),
-            ("dense_weight", DENSE_WEIGHT, is_hybrid, "--mode hybrid"),
-            ("rerank_depth", RERANK_DEPTH, reranks, "--rerank MODEL"),
-            ("rerank_budget", None, reranks, "--rerank MODEL"),
+        for name, has_effect, other in (
+            ("fusion", is_hybrid, "--mode hybrid"),
+            ("dense_weight", is_hybrid, "--mode hybrid"),
+            ("rerank_depth", reranks, "--rerank MODEL"),
+            ("rerank_budget", reranks, "--rerank MODEL"),
         ):
-            if options[name] != default and not has_effect:
+            if is_given(name) and not has_effect:
                 raise CombinationError(f"--{name.replace('_', '-')} needs {other}")
         if options["explain"] and arguments.format_name in ("csv", "parquet"):
             raise CombinationError("--explain needs --format table or jsonl")
@@ -309,7 +315,8 @@ def _answered(index: Index, arguments: QueryArguments, options: dict[str, Any]) 
     """
     name = arguments.queries or ""
     lines = _lines(name, arguments.encoding)
-    while block := list(islice(lines, QUERIES_AT_ONCE)):
+    blocks = iter(lambda: list(islice(lines, QUERIES_AT_ONCE)), [])
+    for block in _arriving(lines) if name == "-" else blocks:
         queries = [arguments.query(text) for _, text in block]
         with suppress(QueryError, NoVectorError):
             yield from index.search_many(queries, **options)
@@ -322,7 +329,33 @@ def _answered(index: Index, arguments: QueryArguments, options: dict[str, Any]) 
                 raise
 
 
-def _lines(name: str, encoding: str | None) -> Iterator[tuple[int, str]]:
+def _arriving(lines: Iterator[_Line]) -> Iterator[list[_Line]]:
+    """Blocks of the lines that have come, so that none waits for the next one."""
+    read: Queue[_Line | Exception | None] = Queue(QUERIES_AT_ONCE)
+
+    def read_all() -> None:
+        end = None
+        try:
+            for line in lines:
+                read.put(line)
+        except Exception as error:
+            end = error
+        read.put(end)
+
+    Thread(target=read_all, daemon=True).start()
+    block: list[_Line] = []
+    while isinstance(line := read.get(), tuple):
+        block.append(line)
+        if read.empty() or len(block) == QUERIES_AT_ONCE:
+            yield block
+            block = []
+    if block:
+        yield block
+    if line is not None:
+        raise line
+
+
+def _lines(name: str, encoding: str | None) -> Iterator[_Line]:
     """The queries of a file by line number; blank lines are skipped, and reported at the end."""
     from semsearch.corpus import text_lines
     from semsearch.texts import quantity

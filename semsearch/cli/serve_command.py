@@ -16,7 +16,13 @@ import click
 
 from semsearch.addresses import resolved
 from semsearch.cli.command import Command
-from semsearch.cli.options import Duration, all_indexes, indexes_option, refuse_others
+from semsearch.cli.options import (
+    Duration,
+    all_indexes,
+    indexes_here,
+    indexes_option,
+    refuse_others,
+)
 from semsearch.cli.render import visible
 from semsearch.cli.service_client import ask, program, runtime_folder, sockets
 from semsearch.errors import MissingExtraError, ServeError, quoted
@@ -73,7 +79,11 @@ SECONDS_TO_WAIT = 15
 @click.option(
     "--background", is_flag=True, help="Run in the background; returns when the service is ready."
 )
-@click.option("--stop", is_flag=True, help="Stop the running services of these indexes.")
+@click.option(
+    "--stop",
+    is_flag=True,
+    help="Stop the running services of these indexes; where there are none, all services.",
+)
 def command(
     directories: tuple[Path, ...],
     host: str,
@@ -108,7 +118,7 @@ def command(
     """
     if stop:
         refuse_others({"directories", "stop"}, "does not go with --stop, which takes only --index")
-        _stop(directories or list(all_indexes(()).values()))
+        _stop(directories or indexes_here())
         return
     for package in ("fastapi", "fastapi_offline", "uvicorn", "prometheus_client"):
         if find_spec(package) is None:
@@ -196,7 +206,7 @@ def _in_background(directories: Sequence[Path]) -> Callable[[str, LocalSocket | 
 
 
 def _stop(directories: Sequence[Path]) -> None:
-    """Stop the services of some indexes, and wait until they have stopped.
+    """Stop the services of these indexes, or all for none, and wait until they have stopped.
 
     Raises:
         ArgumentError: the system is not Unix, or a service does not answer.
@@ -218,8 +228,8 @@ def _stop(directories: Sequence[Path]) -> None:
             click.echo(visible(f"stopped serving {served}"), err=True)
             stopped = True
     if not stopped:
-        names = ", ".join(map(str, directories))
-        click.echo(visible(f"no service of {names} is running"), err=True)
+        names = " of " * bool(directories) + ", ".join(map(str, directories))
+        click.echo(visible(f"no service{names} is running"), err=True)
 
 
 def _wait_for_end(path: str) -> None:

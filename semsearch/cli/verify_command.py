@@ -19,7 +19,7 @@ from semsearch.texts import quantity
 @index_option
 @click.option("--repair", is_flag=True, help="Rebuild derived data.")
 @wait_option
-def command(directory: Path | None, repair: bool, wait: bool) -> None:
+def command(directory: Path | None, repair: bool, wait: float) -> None:
     """Check the consistency of an index: SQLite, passages, vectors, snapshots, words.
 
     Each fault is printed with the command that fixes it; the exit status is 1 if there are faults.

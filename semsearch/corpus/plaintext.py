@@ -131,6 +131,8 @@ class TextLine(NamedTuple):
 def text_lines(path: Path | None, encoding: str | None, longest: int) -> Iterator[TextLine]:
     """The lines of a file, or of standard input for None; gzip and byte order marks are handled.
 
+    Each line is yielded as soon as it has come.
+
     Args:
         path: the file.
         encoding: named by the user; None for UTF-8.
@@ -139,7 +141,7 @@ def text_lines(path: Path | None, encoding: str | None, longest: int) -> Iterato
     Raises:
         CorpusError: the file cannot be read, or a line is too long or cannot be decoded.
     """
-    with open_source(path, Progress(None)) as source:
+    with open_source(path, Progress(None), head_bytes=1) as source:
         stream = TextStream(source, encoding, newline=None)
         for number, line in enumerate(stream.lines(longest), start=1):
             if ESCAPED_BYTE.search(line):

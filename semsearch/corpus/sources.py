@@ -71,9 +71,9 @@ class _Stream(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def head(self) -> bytes:
-        """The first bytes, without consuming them."""
-        while len(self._head) < HEAD_BYTES and (more := self._read(HEAD_BYTES - len(self._head))):
+    def head(self, least: int) -> bytes:
+        """The first bytes, at least this many unless there are fewer, without consuming them."""
+        while len(self._head) < least and (more := self._read(HEAD_BYTES - len(self._head))):
             self._head += more
         return self._head
 
@@ -175,13 +175,16 @@ class _Limited:
 
 
 @contextmanager
-def open_source(path: Location, progress: Progress, name: str | None = None) -> Iterator[Source]:
+def open_source(
+    path: Location, progress: Progress, name: str | None = None, head_bytes: int = HEAD_BYTES
+) -> Iterator[Source]:
     """Open a path, a URL, or standard input for None.
 
     Args:
         path: where it is.
         progress: updated while it is read.
         name: its name in messages, if not its path.
+        head_bytes: how many bytes to wait for before the source is returned.
 
     Raises:
         CorpusError: it cannot be opened; reading from it raises the same.
@@ -199,14 +202,15 @@ def open_source(path: Location, progress: Progress, name: str | None = None) -> 
             with reading(name):
                 file = stack.enter_context(path.open("rb"))
         stream = _Stream(file, name, progress)
-        is_gzip = stream.head().startswith(_GZIP_MAGIC)
+        is_gzip = stream.head(head_bytes).startswith(_GZIP_MAGIC)
         if is_gzip:
             unpacked = gzip.GzipFile(fileobj=io.BufferedReader(stream, BUFFER_BYTES))
             stream = _Stream(unpacked, name, Progress(None))
         direct = None if is_gzip or path is None or not file.seekable() else file
         buffered = io.BufferedReader(stream, BUFFER_BYTES)
         plain = path if isinstance(path, Path) and file_size(path) is not None else None
-        yield Source(name, named, stream.head(), buffered, progress, plain, direct, stack)
+        head = stream.head(head_bytes)
+        yield Source(name, named, head, buffered, progress, plain, direct, stack)
     progress.next_file()
 
 
@@ -256,4 +260,5 @@ def _standard_input() -> IO[bytes]:
     # sys.stdin is None if the shell closed it (<&-).
     if sys.stdin is None:
         raise CorpusError("standard input is closed")
-    return sys.stdin.buffer
+    # Its buffer would wait for more than has come; a program may replace it by one without `raw`.
+    return getattr(sys.stdin.buffer, "raw", sys.stdin.buffer)

@@ -14,6 +14,7 @@ from semsearch.arguments import (
     check_callable,
     check_choice,
     check_items,
+    check_number,
     check_path,
     check_text,
     shown,
@@ -295,13 +296,17 @@ class Index:
         *,
         on_bad_row: Callable[[BadRowError], None] = refuse,
         on_batch: Callable[[Summary], None] = lambda summary: None,
-        wait: bool = False,
+        wait: float = 0,
         on: str | None = None,
     ) -> Iterator[IndexWriter]:
-        """A writer of the index, for one process and one thread at a time.
+        """A writer of the index, for one thread of one process at a time.
+
+        The threads of a process queue for it; a thread that holds it must not wait for another
+        one that writes the index.
 
         Args:
-            wait: wait for another process that is writing.
+            wait: how many seconds to wait for another process that is writing; `math.inf` waits
+                without limit.
             on: where files are read and documents cut and encoded: ``ray`` for the Ray cluster of
                 this machine (or a local Ray if there is none), ``ray://HOST[:PORT]`` for another
                 cluster, None for this process.
@@ -311,7 +316,7 @@ class Index:
 
         Raises:
             ArgumentError: an argument has the wrong type.
-            IndexBusyError: another process is writing, and `wait` is not set.
+            IndexBusyError: another process is still writing, or this thread has a writer already.
             IndexClosedError: the index was closed.
             ClusterError: no cluster responds at `on`, or none of its nodes can encode.
             MissingExtraError: `on` is given, and the extra ``ray`` is not installed.
@@ -319,6 +324,7 @@ class Index:
         self._check_open()
         check_callable("on_bad_row", on_bad_row)
         check_callable("on_batch", on_batch)
+        wait = check_number("wait", wait, 0)
         from semsearch.index.cluster import workers_on
         from semsearch.index.files import FileMemory
         from semsearch.index.writer import IndexWriter
@@ -353,6 +359,7 @@ class Index:
         title_column: str | int | None = None,
         text_columns: str | int | Sequence[str | int] | None = None,
         on_batch: Callable[[Summary], None] = lambda summary: None,
+        wait: float = 0,
     ) -> Summary:
         """Add documents, or the rows of a data frame; documents that the index has are updated.
 
@@ -373,11 +380,13 @@ class Index:
             title_column: the column that holds the titles; guessed from its name.
             text_columns: the column or columns that hold the texts; guessed if unambiguous.
             on_batch: called after each commit with a summary of the run so far.
+            wait: how many seconds to wait for another process that is writing; see `writer`.
 
         Raises:
             ArgumentError: the corpus contains other items than documents, or columns are named
                 without a data frame.
             BadRowError: a document cannot be indexed; earlier batches remain.
+            IndexBusyError: another process is still writing.
         """
         columns = {
             "id_column": id_column,
@@ -385,7 +394,7 @@ class Index:
             "text_columns": text_columns,
         }
         columns = {name: column for name, column in columns.items() if column is not None}
-        with self.writer(on_batch=on_batch) as writer:
+        with self.writer(on_batch=on_batch, wait=wait) as writer:
             return writer.upsert(_documents(corpus, columns))
 
     def delete(
@@ -394,9 +403,13 @@ class Index:
         where: str | None = None,
         *,
         allow_removals: Allowance = True,
+        wait: float = 0,
     ) -> int:
-        """Remove documents by id or filter; returns how many. See `IndexWriter.delete`."""
-        with self.writer() as writer:
+        """Remove documents by id or filter; returns how many.
+
+        See `IndexWriter.delete`, and `writer` for `wait`.
+        """
+        with self.writer(wait=wait) as writer:
             return writer.delete(ids, where, allow_removals=allow_removals)
 
     def fields(self) -> list[str]:

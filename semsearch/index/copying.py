@@ -59,7 +59,7 @@ def copy_index(
     target: Path,
     *,
     allow_removals: Allowance = False,
-    wait: bool = False,
+    wait: float = 0,
     on_batch: Callable[[int, int], None] = lambda done, total: None,
 ) -> Copied:
     """Make an index equal to another one: its documents, passages and vectors.
@@ -71,7 +71,7 @@ def copy_index(
         source: the index to copy.
         target: the location of the copy, which is created if there is no index.
         allow_removals: whether many documents of the target may be removed; see `IndexWriter.sync`.
-        wait: wait for another process that is writing the target.
+        wait: how many seconds to wait for another process that is writing the target.
         on_batch: called after each batch with the number of documents done, and of all documents.
 
     Raises:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import date, datetime
@@ -132,7 +133,9 @@ class SemsearchDocumentStore:
             if not isinstance(document, HaystackDocument):
                 raise ArgumentError(f"documents must hold Documents, not {shown(document)}")
         new: dict[str, HaystackDocument] = {}
-        with self.index.writer(wait=True) as writer:  # its lock keeps others from adding these ids
+        with self.index.writer(
+            wait=math.inf
+        ) as writer:  # its lock keeps others from adding these ids
             with self.index.read() as state:
                 known = state.known([document.id for document in documents])
             for document in documents:
@@ -164,7 +167,7 @@ class SemsearchDocumentStore:
             ArgumentError: `document_ids` is not a list of strings.
         """
         names = check_texts("document_ids", document_ids)
-        with self.index.writer(wait=True) as writer:
+        with self.index.writer(wait=math.inf) as writer:
             with self.index.read() as state:
                 present = list(state.known(names))
             if present:

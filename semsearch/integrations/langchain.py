@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Self
@@ -139,7 +140,7 @@ class SemsearchVectorStore(VectorStore):
         rows = zip(ids, texts, metadatas, strict=True)
         # If an id is repeated, its last text is kept.
         documents = {name: Document(name, text, None, fields) for name, text, fields in rows}
-        with self.index.writer(wait=True) as writer:
+        with self.index.writer(wait=math.inf) as writer:
             with self.index.read() as state:
                 known = state.known(list(documents))
             documents |= {
@@ -159,7 +160,7 @@ class SemsearchVectorStore(VectorStore):
         del kwargs
         if ids is not None:
             ids = check_texts("ids", ids)
-        with self.index.writer(wait=True) as writer:
+        with self.index.writer(wait=math.inf) as writer:
             with self.index.read() as state:
                 present = state.ids() if ids is None else list(state.known(ids))
             if present:

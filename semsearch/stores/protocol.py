@@ -644,14 +644,14 @@ class Store(Protocol):
             IndexChangedError: the state was overwritten; discard what was read.
         """
 
-    def writer(self, *, wait: bool = False) -> AbstractContextManager[StoreWriter]:
-        """A writer; one process at a time can have one.
+    def writer(self, *, wait: float = 0) -> AbstractContextManager[StoreWriter]:
+        """A writer, once the other threads of this process that want one have had theirs.
 
         Args:
-            wait: wait for another process that is writing.
+            wait: how many seconds to wait for another process that is writing.
 
         Raises:
-            IndexBusyError: another process is writing, and `wait` is not set.
+            IndexBusyError: another process is still writing, or this thread is.
         """
 
     def close(self) -> None:

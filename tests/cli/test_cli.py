@@ -110,11 +110,11 @@ class TestMaintenance:
         folder = tmp_path / "indexes" / "corpus"
         assert not any(b"mountains" in file.read_bytes() for file in folder.iterdir())
 
-    def test_second_writer_is_rejected(self, indexed):
-        with Index.open("indexes/corpus") as index, index.writer():
+    def test_second_writer_is_rejected(self, indexed, writing_elsewhere):
+        with writing_elsewhere("indexes/corpus") as process:
             for arguments in (["index", "corpus.csv"], ["delete", "a"], ["compact"], ["verify"]):
                 error = error_of(indexed(*arguments, code=1))
-                assert f"is being written by process {os.getpid()} since" in error
+                assert f"is being written by process {process} since" in error
                 assert "; --wait waits for it" in error
 
     def test_a_reader_that_hinders_is_no_writer_to_wait_for(self, indexed, monkeypatch):
@@ -139,6 +139,19 @@ class TestHelp:
 
     def test_unknown_command(self, run):
         assert "No such command 'serach'" in run("serach", code=2).stderr
+
+
+@pytest.mark.parametrize(
+    ("code", "status", "message"), [(None, 0, ""), (3, 3, ""), ("No licence.", 1, "No licence.\n")]
+)
+def test_a_plugin_that_exits(code, status, message):
+    program = f"""import sys; from semsearch import cli
+cli._status = lambda: sys.exit({code!r})
+cli.run()"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (status, "", message)
 
 
 @pytest.mark.parametrize(

@@ -72,8 +72,8 @@ def test_codes_are_completed():
     ]
 
 
-def test_index_busy(index):
-    with index.writer():
+def test_index_busy(index, writing_elsewhere):
+    with writing_elsewhere(index.path):
         stderr = run("delete", "1", code=1).stderr
     by = r"process \d+ since \d{4}-[-\d: +.]+"
     shown = re.sub(by, "", error_shown("index-busy")) + "\n"

@@ -265,6 +265,10 @@ class TestRanking:
             (["--fusion", "rrf"], "--fusion needs --mode hybrid"),
             (["--dense-weight", "0.3", "--mode", "bm25"], "--dense-weight needs --mode hybrid"),
             (["--rerank-depth", "10"], "--rerank-depth needs --rerank MODEL"),
+            # The values by default, too.
+            (["--fusion", "zscores"], "--fusion needs --mode hybrid"),
+            (["--dense-weight", "0.5"], "--dense-weight needs --mode hybrid"),
+            (["--rerank-depth", "100"], "--rerank-depth needs --rerank MODEL"),
             (["--rerank-budget", "2s"], "--rerank-budget needs --rerank MODEL"),
             (["--like", "a", "--mode", "bm25"], "like and unlike compare vectors"),
         ],
@@ -275,6 +279,24 @@ class TestRanking:
     def test_invalid_time(self, indexed):
         result = indexed("query", "train", "--rerank-budget", "soon", code=2)
         assert "'soon' is not a time such as 300ms, 2s or 30m" in result.stderr
+
+
+@pytest.mark.parametrize("format_name", ["table", "jsonl", "csv"])
+def test_each_query_of_a_pipe_is_answered_when_it_comes(indexed, format_name):
+    arguments = ["query", "--queries", "-", "-k", "1", "--format", format_name]
+    with subprocess.Popen(
+        [sys.executable, "-m", "semsearch", *arguments],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    ) as process:
+        for query, title in [("train", "Night Train"), ("dough", "Bread")]:
+            process.stdin.write(f"{query}\n")
+            process.stdin.flush()
+            assert any(title in line for line in process.stdout)
+        process.stdin.close()
+        process.stdout.read()
+    assert process.returncode == 0
 
 
 def test_prompts_do_not_enter_redirected_output(indexed):

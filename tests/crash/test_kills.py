@@ -132,7 +132,7 @@ def test_a_writer_can_wait(tmp_path, caplog):
         time.sleep(0.01)
     with Index.open(tmp_path) as index:
         processes.Process(target=kill_soon, args=(child.pid,)).start()
-        with index.writer(wait=True) as writer:
+        with index.writer(wait=60) as writer:
             assert writer.upsert(version(1)).added > 0
     assert f"being written by process {child.pid}" in caplog.text
     child.join()

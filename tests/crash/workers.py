@@ -71,7 +71,7 @@ def sync_forever(path: Path, begun: c_long, reached: c_long) -> None:
 
     Start with the version at which the previous writer was killed.
     """
-    with Index.open(path) as index, index.writer(wait=True) as writer:
+    with Index.open(path) as index, index.writer(wait=60) as writer:
         begun.value += 1
         for number in itertools.count(reached.value):
             reached.value = number

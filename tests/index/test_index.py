@@ -342,13 +342,21 @@ class TestOpening:
 
 
 class TestWriters:
-    def test_second_writer_is_refused(self, index):
-        with (
-            Index.open(index.path) as other,
-            index.writer(),
-            pytest.raises(IndexBusyError, match=r"is being written by process \d+ since 20"),
-        ):
-            other.add(PETS)
+    @pytest.mark.parametrize("wait", [0, 0.01])
+    def test_the_writer_of_another_process_is_reported(self, index, writing_elsewhere, wait):
+        with writing_elsewhere(index.path) as process:
+            busy = f"is being written by process {process} since 20"
+            with pytest.raises(IndexBusyError, match=busy):
+                index.add([Document("new", "text")], wait=wait)
+            with pytest.raises(IndexBusyError, match=busy):
+                index.delete(["cat"], wait=wait)
+        assert index.add([Document("new", "text")], wait=wait).added == 1
+        assert index.delete(["cat"], wait=wait) == 1
+
+    def test_wait_is_a_number_of_seconds(self, index):
+        for wait in (True, -1, "60"):
+            with pytest.raises(ArgumentError, match="wait must be a number from 0"):
+                index.add(PETS, wait=wait)
 
     def test_readers_continue_during_a_write(self, index):
         with Index.open(index.path) as other, index.writer() as writer:

@@ -273,9 +273,11 @@ def test_two_services_one_of_which_is_killed(path, runtime, in_background):
     os.kill(first, signal.SIGSTOP)  # it accepts connections but does not answer
     assert command(path, *arguments) == expected
     os.kill(first, signal.SIGCONT)
-    _, _, messages = command(path, "serve", "--stop")
+    elsewhere = path / "in a folder without indexes"
+    _, _, messages = command(elsewhere, "serve", "--stop")
     assert messages.startswith("stopped serving birds at ")
     assert [file.name for file in runtime.iterdir()] == [f"{second}.sock"]
+    assert command(elsewhere, "serve", "--stop") == (0, "", "no service is running\n")
 
 
 @needs_unix

@@ -288,9 +288,9 @@ class TestDocuments:
         assert is_problem(client.delete(f"{BIRDS}/documents/new"), 404)
         assert is_problem(client.put(f"{BIRDS}/documents/new", json={"text": " "}), 422, "empty")
 
-    def test_second_writer_is_refused(self, serve, path):
+    def test_second_writer_is_refused(self, serve, path, writing_elsewhere):
         client = serve(writable=True)
-        with Index.open(path) as index, index.writer():
+        with writing_elsewhere(path):
             response = client.put(f"{BIRDS}/documents/new", json={"text": "x"})
         assert is_problem(response, 409, "is being written by process")
         assert "--wait" not in response.json()["detail"]

@@ -6,7 +6,6 @@ import bisect
 import json
 import math
 import re
-import threading
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -19,11 +18,12 @@ from conditions_model import holds
 
 from semsearch.analysis import Analyser
 from semsearch.analysis.forms import searchable
-from semsearch.errors import IndexBusyError, IndexClosedError, SpaceError
+from semsearch.errors import IndexClosedError, SpaceError
 from semsearch.filters import Condition, Value
 from semsearch.protocols import Encoder, Matrix
 from semsearch.records import BUILT_IN_FIELDS, Chunk, Document, metadata_field
 from semsearch.stores.filtering import is_date
+from semsearch.stores.lock import WriterQueue
 from semsearch.stores.protocol import (
     EVERYTHING,
     NO_RESTRICTION,
@@ -474,7 +474,7 @@ class MemoryStore:
     ) -> None:
         self.content = Content(max_tokens)
         self.run: dict[str, Seen] = {}
-        self._lock = threading.Lock()
+        self._queue = WriterQueue()
         for encoder in encoders:
             self.add_space(encoder, dtype, complete=True)
 
@@ -500,15 +500,13 @@ class MemoryStore:
         yield MemoryState(self)
 
     @contextmanager
-    def writer(self, *, wait: bool = False) -> Iterator[MemoryWriter]:
-        if not self._lock.acquire(blocking=wait):
-            raise IndexBusyError("the store is being written")
-        writer = MemoryWriter(self)
-        try:
-            yield writer
-        finally:
-            writer.closed = True
-            self._lock.release()
+    def writer(self, *, wait: float = 0) -> Iterator[MemoryWriter]:
+        with self._queue.turn(self.path):
+            writer = MemoryWriter(self)
+            try:
+                yield writer
+            finally:
+                writer.closed = True
 
     def close(self) -> None:
         pass

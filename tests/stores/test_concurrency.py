@@ -30,7 +30,7 @@ path, number = sys.argv[1:]
 print("ready", flush=True)
 sys.stdin.readline()
 with Index.create(path, ["hashing:32", "hashing:64"]) as index:
-    with index.writer(wait=True) as writer:
+    with index.writer(wait=60) as writer:
         writer.upsert([Document(number, f"text {number}")])
     print(json.dumps([space.name for space in index.info().spaces]))
 """
@@ -69,6 +69,24 @@ def test_threads_that_create_one_index_at_once(tmp_path):
 
     with ThreadPoolExecutor(8) as threads:
         assert list(threads.map(create, range(8))) == [["hashing-32"]] * 8
+
+
+def test_threads_that_write_one_index_lose_nothing(tmp_path):
+    """They use two objects, and two names of the directory."""
+    (tmp_path / "link").symlink_to(tmp_path / "x")
+    with (
+        Index.create(tmp_path / "x", ["hashing:32"]) as index,
+        Index.open(tmp_path / "link") as same,
+        ThreadPoolExecutor(8) as threads,
+    ):
+
+        def add(number):
+            (index, same)[number % 2].add([Document(str(number), f"text {number}")])
+
+        list(threads.map(add, range(400)))
+        assert len(index) == len(same) == 400
+        with index.writer() as writer:
+            assert writer.verify() == []
 
 
 def journal_mode(path):
@@ -250,6 +268,28 @@ os.waitpid(in_child(lambda: print(len(index))), 0)
 """
 
 
+WRITING_AT_FORK = """
+from threading import Event, Thread
+from semsearch.errors import IndexBusyError
+def write():
+    with index.writer():
+        writing.set()
+        end.wait()
+def add():
+    try:
+        index.add([Document("b", "two")])
+    except IndexBusyError as error:
+        print(error)
+index = Index.open(sys.argv[1])
+writing, end = Event(), Event()
+Thread(target=write).start()
+writing.wait()
+os.waitpid(in_child(add), 0)
+end.set()
+print(os.getpid())
+"""
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="Windows has no fork")
 class TestFork:
     @pytest.fixture
@@ -284,6 +324,11 @@ class TestFork:
         assert len(refused) == 3
         assert all("read or written when this process was forked" in line for line in refused)
         assert count == "300"
+
+    def test_the_child_does_not_queue_behind_a_thread_of_its_parent(self, path):
+        command = [sys.executable, "-c", FORKED + WRITING_AT_FORK, path]
+        error, parent = subprocess.check_output(command, text=True, timeout=60).splitlines()
+        assert f"is being written by process {parent} since" in error
 
 
 class TestReadersOfChangedSpaces:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import json
+import math
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy
 import pytest
@@ -217,9 +219,17 @@ class TestStates:
             assert state.count() == before
         assert len(films) == before + 1
 
-    def test_only_one_writer_at_a_time(self, films):
-        with films.writer(), pytest.raises(IndexBusyError), films.writer():
-            pass
+    def test_threads_write_one_after_the_other(self, films):
+        with ThreadPoolExecutor(4) as threads:
+            new = [Document(f"new {number}", "birch") for number in range(12)]
+            summaries = list(threads.map(lambda one: films.add([one]), new))
+        assert [summary.added for summary in summaries] == [1] * 12
+        assert len(films) == len(FILMS) + 12
+
+    def test_a_thread_does_not_wait_for_its_own_writer(self, films):
+        with films.writer(), pytest.raises(IndexBusyError, match="written by this thread"):
+            films.add(FILMS, wait=math.inf)
+        assert films.add(FILMS).unchanged == len(FILMS)
 
     def test_a_writer_is_closed_after_its_block(self, films):
         with films.writer() as writer:

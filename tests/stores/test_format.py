@@ -20,7 +20,6 @@ from semsearch import Document, Index, Retriever
 from semsearch.errors import DamagedIndexError, IndexFormatError, SpaceError
 from semsearch.stores.local.migrations import STEPS
 from semsearch.stores.local.schema import FORMAT_VERSION
-from semsearch.stores.lock import writer_lock
 from semsearch.stores.protocol import text_hash
 
 FIXTURE = Path(__file__).parent / "format-1"
@@ -183,8 +182,8 @@ def test_concurrent_opens_migrate_an_old_index_once(path):
         assert writer.verify() == []
 
 
-def test_opening_an_old_index_waits_for_its_writer(path, caplog):
-    with ThreadPoolExecutor(1) as pool, writer_lock(path):
+def test_opening_an_old_index_waits_for_its_writer(path, caplog, writing_elsewhere):
+    with ThreadPoolExecutor(1) as pool, writing_elsewhere(path):
         opening = pool.submit(Index.open, path)
         while not caplog.messages:
             time.sleep(0.01)

@@ -176,7 +176,7 @@ class TestGuards:
                 with Index.create(lite, "hashing:64") as other:
                     other.add(DOCUMENTS)
             else:
-                with pytest.raises(IndexBusyError, match="is being written by process"):
+                with pytest.raises(IndexBusyError, match="is being written by this thread"):
                     Index.create(lite, "hashing:64")
 
         monkeypatch.setattr(store_module, "make", make)

@@ -54,8 +54,8 @@ class LocalStore:
             yield present.state(connection)
 
     @contextmanager
-    def writer(self, *, wait: bool = False) -> Iterator[LocalWriter]:
-        """A writer; one process at a time can have one."""
+    def writer(self, *, wait: float = 0) -> Iterator[LocalWriter]:
+        """A writer; one thread of one process at a time can have one."""
         from semsearch.stores.local.folding import remove_leftovers
         from semsearch.stores.local.writer import LocalWriter
         from semsearch.stores.lock import writer_lock

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import os
 import sqlite3
 import time
@@ -449,7 +450,7 @@ class Database:
                 f"{FORMAT_VERSION}, but cannot be written; copy it to a writable directory"
             )
         # An older semsearch may be writing the index.
-        with writer_lock(self.directory, wait=True), self.write() as connection:
+        with writer_lock(self.directory, wait=math.inf), self.write() as connection:
             migrate(connection)
 
     @contextmanager

@@ -63,7 +63,7 @@ class MilvusStore:
         yield self._state()
 
     @contextmanager
-    def writer(self, *, wait: bool = False) -> Iterator[MilvusWriter]:
+    def writer(self, *, wait: float = 0) -> Iterator[MilvusWriter]:
         """The right to write; one process at a time has it.
 
         Milvus has no locks: processes of one machine are kept apart by a file, those of several by
@@ -86,13 +86,14 @@ class MilvusStore:
     def _state(self) -> MilvusState:
         return MilvusState(self._connection, read_catalogue(self._connection), self._run)
 
-    def _take_lease(self, *, wait: bool) -> dict[str, str | float]:
+    def _take_lease(self, *, wait: float) -> dict[str, str | float]:
         """Record in the index who is writing.
 
         Raises:
             IndexBusyError: a process on another machine is writing it, or one of another user.
         """
         warned = False
+        deadline = time.monotonic() + wait
         while True:
             held = read_catalogue(self._connection).writer
             if not self._is_elsewhere(held) or time.time() - held.get("seen", 0) > LEASE_SECONDS:
@@ -101,7 +102,7 @@ class MilvusStore:
                 f"{self.path} is being written by process {held.get('process')} on "
                 f"{held.get('host')} since {held.get('since')}"
             )
-            if not wait:
+            if time.monotonic() >= deadline:
                 raise IndexBusyError(busy, can_wait=True)
             if not warned:
                 logger.warning("%s; waiting for it", busy)
