@@ -19,6 +19,7 @@ from semsearch.cli.command import Command
 from semsearch.cli.options import (
     Duration,
     all_indexes,
+    existing_index,
     indexes_here,
     indexes_option,
     refuse_others,
@@ -118,7 +119,7 @@ def command(
     """
     if stop:
         refuse_others({"directories", "stop"}, "does not go with --stop, which takes only --index")
-        _stop(directories or indexes_here())
+        _stop([existing_index(directory) for directory in directories] or indexes_here())
         return
     for package in ("fastapi", "fastapi_offline", "uvicorn", "prometheus_client"):
         if find_spec(package) is None:
