@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from semsearch.arguments import check_text, check_texts
 from semsearch.encodings import ESCAPED_BYTE, first_escaped
-from semsearch.errors import ColumnNotFoundError, CorpusError
+from semsearch.errors import ColumnNotFoundError, CombinationError, CorpusError
 
 if TYPE_CHECKING:
     from semsearch.corpus.table import Table
@@ -45,6 +45,18 @@ MOST, FEW_TEXTS, MANY_TEXTS, HANDFUL = 0.9, 3, 20, 10
 _NUMBER = re.compile(r"[-+.]{0,2}\d[\d.,]*+%?")
 
 
+class EarlierIds(NamedTuple):
+    """The id column of the documents that an index has of a corpus.
+
+    Args:
+        column: its name; empty if their ids are derived from their texts.
+        made: the index, for messages.
+    """
+
+    column: str
+    made: str
+
+
 class Roles(NamedTuple):
     """The columns of a table that are not metadata.
 
@@ -52,11 +64,13 @@ class Roles(NamedTuple):
         text: the columns to search, joined in this order; empty to guess.
         title: the column that is shown as the title, if any.
         id: the column that identifies documents, if any.
+        earlier_ids: the only id column that is accepted; None for any.
     """
 
     text: tuple[str, ...]
     title: str | None
     id: str | None
+    earlier_ids: EarlierIds | None = None
 
     @classmethod
     def wanted(cls, text: str | Iterable[str], title: str | None, id: str | None) -> Roles:  # noqa: A002
@@ -83,6 +97,7 @@ def resolve(table: Table, wanted: Roles) -> Roles:
     Raises:
         CorpusError: a named column does not exist, two columns have the same name, or the text
             column cannot be guessed.
+        CombinationError: another id column is named than an index has ids from.
     """
     for name, count in Counter(table.columns).items():
         if count > 1:
@@ -107,10 +122,22 @@ def resolve(table: Table, wanted: Roles) -> Roles:
     if title is None:
         # A title column that is also searched is still shown as the title.
         title = _first(TITLE_NAMES, table.columns, but=text if len(text) == 1 else ())
+    return Roles(text, title, _id_column(table, wanted, text))
+
+
+def _id_column(table: Table, wanted: Roles, text: Sequence[str]) -> str | None:
     identifier = None if wanted.id is None else _column(table, wanted.id)
-    if identifier is None:
-        identifier = _first(ID_NAMES, table.columns, but=text)
-    return Roles(text, title, identifier)
+    earlier = wanted.earlier_ids
+    if earlier is None:
+        return identifier or _first(ID_NAMES, table.columns, but=text)
+    if identifier not in (None, earlier.column):
+        column = shortened(earlier.column)
+        how = f"with ids from '{column}'" if column else "without an id column"
+        raise CombinationError(
+            f"{table.name}: {earlier.made} was made {how}; for ids from "
+            f"'{shortened(identifier)}', delete this index and start again, or use another --index"
+        )
+    return _column(table, earlier.column) if earlier.column else None
 
 
 def describe(table: Table, roles: Roles, wanted: Roles) -> str:
