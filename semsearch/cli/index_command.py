@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from importlib.resources import as_file, files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -35,7 +35,12 @@ from semsearch.cli.render import visible
 from semsearch.corpus import Corpus
 from semsearch.encoders import DEFAULT_ENCODER
 from semsearch.encoders.specs import with_dimension
-from semsearch.errors import CombinationError, UnsupportedByStoreError
+from semsearch.errors import (
+    CombinationError,
+    IndexNotFoundError,
+    UnsupportedByStoreError,
+    quoted,
+)
 from semsearch.preload import preload_for_documents
 from semsearch.records import STORED_TYPES
 from semsearch.texts import quantity
@@ -154,7 +159,7 @@ def command(
     CORPUS is a table (CSV, TSV, JSON, Parquet, Arrow, XLSX; also .gz), a document (text,
     Markdown, HTML, PDF, DOCX, PPTX, EPUB), a folder of these, the URL of a file, a database with
     --sql, or - for standard input. Only new and changed documents are encoded; an interrupted run
-    continues where it stopped.
+    continues where it stopped. Columns and other options for reading a corpus are remembered.
 
     \b
     semsearch index corpus.csv
@@ -270,8 +275,12 @@ def _index_corpus(
             fraction = read and read * summary.documents / max(documents.taken, 1)
             progress.update(summary.documents, fraction, _nodes(summary))
 
-        with ExitStack() as stack:
-            if not isinstance(directory, Address) and any(directory.glob("*")):
+        documents.readings.earlier = _corpora(directory)
+        documents.readings.index = quoted(str(directory))
+        is_new = _is_new(directory)
+        has_folder = is_new and directory.is_dir()
+        with ExitStack() as created, ExitStack() as stack:
+            if not isinstance(directory, Address) and not is_new:
                 index = stack.enter_context(_opened(directory, encoders, stored_type, precision))
                 documents.files.known = index.known_file
                 documents.look_ahead(FIRST_DOCUMENTS)
@@ -284,6 +293,8 @@ def _index_corpus(
             stack.enter_context(_exit_if_interrupted(index, progress))
             writing = index.writer(on_bad_row=bad_rows, on_batch=on_batch, wait=wait, on=on)
             writer = stack.enter_context(writing)
+            if is_new and not len(index):  # and not made by another process meanwhile
+                created.enter_context(_removed_on_error(directory, keep_folder=has_folder))
             if index_type:
                 writer.set_index_type(**index_type)
             if language:
@@ -414,9 +425,40 @@ def _sources(corpora: tuple[str, ...], sample: str | None) -> Iterator[list[str]
         yield list(corpora)
 
 
+def _is_new(directory: Path) -> bool:
+    """Whether there is nothing in a directory; False for addresses, of which that is not known."""
+    return not isinstance(directory, Address) and not any(directory.glob("*"))
+
+
+def _corpora(directory: Path) -> dict[str, dict[str, Any]]:
+    """How an index has read its corpora; nothing if there is no index yet."""
+    from semsearch.index import Index
+
+    with suppress(IndexNotFoundError), Index.open(directory) as index, index.read() as state:
+        return state.corpora
+    return {}
+
+
+@contextmanager
+def _removed_on_error(directory: Path, *, keep_folder: bool) -> Iterator[None]:
+    """Remove a new index if the run fails; after Ctrl-C, the next run continues."""
+    try:
+        yield
+    except click.exceptions.Exit:
+        raise
+    except Exception:
+        with suppress(OSError):
+            for file in directory.iterdir():
+                file.unlink()
+            if not keep_folder:
+                directory.rmdir()
+            click.echo(visible(f"{directory}: removed, as the run that made it failed"), err=True)
+        raise
+
+
 def _loading(directory: Path, encoders: Sequence[str], precision: str | None) -> list[Encoder]:
     """The encoders of a new index, which load in the background; none if the index may exist."""
-    if isinstance(directory, Address) or any(directory.glob("*")):
+    if not _is_new(directory):
         return []
     named = encoders or (DEFAULT_ENCODER,)
     return [preload_for_documents(spec, precision or "auto") for spec in named]

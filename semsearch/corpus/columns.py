@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from semsearch.arguments import check_text, check_texts
 from semsearch.corpus.celltypes import is_prose
 from semsearch.encodings import ESCAPED_BYTE, first_escaped
-from semsearch.errors import BadRowError, ColumnNotFoundError, CorpusError
+from semsearch.errors import BadRowError, ColumnNotFoundError, CombinationError, CorpusError
 
 if TYPE_CHECKING:
     from semsearch.corpus.table import Row, Table
@@ -54,6 +54,18 @@ _NUMBER = re.compile(r"[-+.]{0,2}\d[\d.,]*+%?")
 MOSTLY_PROSE, MOSTLY_DISTINCT, CLEARLY_LONGER = 2 / 3, 0.8, 3
 
 
+class EarlierIds(NamedTuple):
+    """The id column of the documents that an index has of a corpus.
+
+    Args:
+        column: its name; empty if their ids are derived from their texts.
+        made: the index, for messages.
+    """
+
+    column: str
+    made: str
+
+
 class Roles(NamedTuple):
     """The columns of a table that are not metadata.
 
@@ -61,11 +73,13 @@ class Roles(NamedTuple):
         text: the columns to search, joined in this order; empty to guess.
         title: the column that is shown as the title, if any.
         id: the column that identifies documents, if any.
+        earlier_ids: the only id column that is accepted; None for any.
     """
 
     text: tuple[str, ...]
     title: str | None
     id: str | None
+    earlier_ids: EarlierIds | None = None
 
     @classmethod
     def wanted(cls, text: str | Iterable[str], title: str | None, id: str | None) -> Roles:  # noqa: A002
@@ -92,6 +106,7 @@ def resolve(table: Table, wanted: Roles) -> Roles:
     Raises:
         CorpusError: a named column does not exist, two columns have the same name, or the text
             column cannot be told.
+        CombinationError: another id column is named than an index has ids from.
     """
     for name, count in Counter(table.columns).items():
         if count > 1:
@@ -116,19 +131,28 @@ def resolve(table: Table, wanted: Roles) -> Roles:
     if title is None:
         # A title column that is also searched is still shown as the title.
         title = _first(TITLE_NAMES, table.columns, but=text if len(text) == 1 else ())
+    return Roles(text, title, _id_column(table, wanted, text))
+
+
+def _id_column(table: Table, wanted: Roles, text: Sequence[str]) -> str | None:
     identifier = None if wanted.id is None else _column(table, wanted.id)
-    if identifier is None:
-        identifier = _first(ID_NAMES, table.columns, but=text)
-    return Roles(text, title, identifier)
+    earlier = wanted.earlier_ids
+    if earlier is None:
+        return identifier or _first(ID_NAMES, table.columns, but=text)
+    if identifier not in (None, earlier.column):
+        column = shortened(earlier.column)
+        how = f"with ids from '{column}'" if column else "without an id column"
+        raise CombinationError(
+            f"{table.name}: {earlier.made} was made {how}; for ids from "
+            f"'{shortened(identifier)}', delete this index and start again, or use another --index"
+        )
+    return _column(table, earlier.column) if earlier.column else None
 
 
-def likely_ids(table: Table, wanted: Roles) -> list[str]:
-    """Columns that are named like ids and may be, unless a column is named or has a usual name."""
-    roles = resolve(table, wanted)
-    if roles.id is not None:
-        return []
+def likely_id_column(table: Table, roles: Roles) -> str | None:
+    """The first column that is named like ids, and may be, as far as the first rows show."""
     names = (name for name in table.columns if name not in roles.names and _LIKE_ID.fullmatch(name))
-    return [name for name in names if are_ids(table.sample, name, roles.text)]
+    return next((name for name in names if are_ids(table.sample, name, roles.text)), None)
 
 
 def are_ids(rows: Iterable[Row | BadRowError], column: str, text: Sequence[str]) -> bool:

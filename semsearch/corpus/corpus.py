@@ -6,19 +6,22 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
+from typing import Any
 
 from semsearch.arguments import check_callable, check_items, check_path, check_text, check_texts
-from semsearch.corpus.columns import Roles
+from semsearch.corpus.columns import EarlierIds, Roles, are_ids, likely_id_column, resolve
 from semsearch.corpus.database import open_query, sqlite_tables
 from semsearch.corpus.documents import (
     DocumentReader,
     Elsewhere,
+    Note,
     Notify,
     OnBadRow,
+    Readings,
     silent,
     table_documents,
 )
@@ -26,7 +29,7 @@ from semsearch.corpus.elsewhere import ReadUnits, Unit, UnitReader
 from semsearch.corpus.files import FolderFiles
 from semsearch.corpus.folder import Folder, fits_documents, folder_tables
 from semsearch.corpus.formats import CorpusFormat, format_by_name, without_gz
-from semsearch.corpus.locations import Location, file_of, is_url, is_web, shown_url
+from semsearch.corpus.locations import Location, file_of, is_url, is_web, recorded_name, shown_url
 from semsearch.corpus.parts import FILE_BYTES, Part, Version, WholeFile, divided
 from semsearch.corpus.readers import FORMATS, Reading, read
 from semsearch.corpus.recognition import SQLITE_MAGIC
@@ -47,6 +50,8 @@ CorpusPath = str | os.PathLike[str]
 _SCHEMES_OF_FILES = {"file", "ftp", "ftps", "sftp", "s3", "gs", "az", "hdfs"}
 _CHOOSE_ROWS = 'choose its rows with --sql "SELECT … FROM …"'
 _TABLES_SHOWN = 20
+#: Options that select the rows of a file: with others, it is another corpus.
+_SELECTORS = {"records", "sheet", "sql"}
 
 
 class Corpus:
@@ -118,9 +123,15 @@ class Corpus:
         check_callable("notify", notify)
         self._paths: list[Location] = [None if str(path) == "-" else path for path in given]
         self._wanted = Roles.wanted(text_columns, title_column, id_column)
-        chosen = None if format is None else _format(format)
-        self._reading = Reading(chosen, encoding, header, self._wanted.names, records, sheet)
-        self._sql = sql
+        options: dict[str, Any] = {
+            **named,
+            "id_column": id_column,
+            "title_column": title_column,
+            "text_columns": list(self._wanted.text) or None,
+            "header": header,
+            "format": None if format is None else _format(format).value,
+        }
+        self._options = {name: value for name, value in options.items() if value is not None}
         self._exclude = check_texts("exclude", exclude)
         self._on_bad_row = on_bad_row
         self._notify = notify
@@ -153,15 +164,16 @@ class Corpus:
         return self._progress.fraction
 
     def __iter__(self) -> DocumentReader:
-        files, elsewhere = FolderFiles(), Elsewhere()
-        read = partial(self._read, files, elsewhere)
-        return DocumentReader(read, self._on_bad_row, files, elsewhere)
+        files, elsewhere, readings = FolderFiles(), Elsewhere(), Readings()
+        read = partial(self._read, files, elsewhere, readings)
+        return DocumentReader(read, self._on_bad_row, files, elsewhere, readings)
 
     def _read(
-        self, files: FolderFiles, elsewhere: Elsewhere, on_bad_row: OnBadRow
+        self, files: FolderFiles, elsewhere: Elsewhere, readings: Readings, on_bad_row: OnBadRow
     ) -> Iterator[Document]:
-        total = None if self._sql is not None else self._total_size()
-        self._progress = Progress(total)
+        places = [self._place(path, readings) for path in self._paths]
+        sizes = [place.size() for place in places]
+        self._progress = Progress(None if None in sizes else sum(filter(None, sizes)))
         rows = 0
 
         def counting(error: BadRowError) -> None:
@@ -169,122 +181,201 @@ class Corpus:
             on_bad_row(error)
             rows += 1
 
-        for place, path in enumerate(self._paths):
+        for number, place in enumerate(places):
             if elsewhere.read:
-                units = self._units(self._paths[place:], files, on_bad_row)
-                yield from self._unit_reader(elsewhere.read).documents(units, 0, on_bad_row)
+                units = self._units(places[number:], files, on_bad_row)
+                yield from self._unit_reader(elsewhere.read, places).documents(units, 0, on_bad_row)
                 return
             rows, asked = 0, False
-            for document in self._documents_of(path, files, counting):
+            for document in place.documents(self._progress, files, counting):
                 yield document
                 rows += 1  # noqa: SIM113 - bad rows count, too
                 if elsewhere.read and not asked:
                     asked = True
-                    if (parts := self._parts(path, silent)) is not None:
-                        others = self._units(self._paths[place + 1 :], files, on_bad_row)
-                        reader = self._unit_reader(elsewhere.read)
+                    if (parts := place.parts(silent)) is not None:
+                        others = self._units(places[number + 1 :], files, on_bad_row)
+                        reader = self._unit_reader(elsewhere.read, places)
                         yield from reader.documents(chain(parts, others), rows, on_bad_row)
                         return
 
-    def _unit_reader(self, read: ReadUnits) -> UnitReader:
+    def _place(self, path: Location, readings: Readings) -> _Place:
+        """A place with the given options, or else those of earlier runs."""
+        name = recorded_name(path)
+        earlier = dict(readings.earlier.get(name, {}))
+        if any(self._options[it] != earlier.get(it) for it in _SELECTORS & self._options.keys()):
+            earlier = {}
+        ids = earlier.get("id_column")
+        options = earlier | self._options
+        wanted = self._wanted._replace(
+            text=tuple(options.get("text_columns", ())),
+            title=options.get("title_column"),
+            earlier_ids=None if ids is None else EarlierIds(ids, readings.index),
+        )
+        reading = Reading(
+            CorpusFormat(options["format"]) if "format" in options else None,
+            options.get("encoding"),
+            options.get("header"),
+            wanted.names,
+            options.get("records"),
+            options.get("sheet"),
+        )
+        note = partial(readings.note, name, options)
+        return _Place(
+            path,
+            wanted,
+            self._wanted,
+            reading,
+            options.get("sql"),
+            self._exclude,
+            self._notify,
+            note,
+            # Numbers of rows would also be those of other files.
+            guesses_ids=isinstance(path, Path) and len(self._paths) == 1 and not readings.earlier,
+        )
+
+    def _unit_reader(self, read: ReadUnits, places: Sequence[_Place]) -> UnitReader:
         def whole(unit: WholeFile, on_bad_row: OnBadRow) -> Iterator[Document]:
-            return self._file_documents(unit.file.given, on_bad_row, Progress(None))
+            place = next(place for place in places if place.path == unit.file.given)
+            return place.file_documents(unit.file.given, Progress(None), on_bad_row)
 
         return UnitReader(read, whole, self._notify, self._progress)
 
-    def _documents_of(
-        self, path: Location, files: FolderFiles, on_bad_row: OnBadRow
-    ) -> Iterator[Document]:
-        if self._sql is not None:
-            with open_query(_database(path), self._sql) as table:
-                yield from self._documents(table, on_bad_row)
-        elif isinstance(path, Path) and _is_folder(path):
-            yield from self._folder_documents(path, files, on_bad_row)
-        else:
-            yield from self._file_documents(_file(path), on_bad_row, self._progress)
-
     def _units(
-        self, paths: Sequence[Location], files: FolderFiles, on_bad_row: OnBadRow
+        self, places: Sequence[_Place], files: FolderFiles, on_bad_row: OnBadRow
     ) -> Iterator[Unit]:
         """The units to read, in order: parts of files, or documents that can only be read here."""
-        for path in paths:
-            if (parts := self._parts(path, self._notify)) is not None:
+        for place in places:
+            place.note({})  # the columns that are guessed elsewhere are not known here
+            if (parts := place.parts(self._notify)) is not None:
                 yield from parts
-            elif (file := self._version(path)) and self._is_small(file):
-                yield WholeFile(file, self._wanted, self._reading)
+            elif (file := place.version()) and place.is_small(file):
+                yield WholeFile(file, place.wanted, place.reading)
             else:
-                yield self._documents_of(path, files, on_bad_row)
+                yield place.documents(self._progress, files, on_bad_row)
 
-    def _version(self, path: Location) -> Version | None:
-        """A regular file; None for anything else."""
-        if self._sql is not None or not isinstance(path, Path) or _is_folder(path):
-            return None
-        return None if file_size(path) is None else Version.of(path)
 
-    def _is_small(self, file: Version) -> bool:
-        is_known = self._reading.format or format_by_name(file.given)
-        return bool(is_known) and file.size <= FILE_BYTES and file.given.suffix.lower() != ".gz"
+@dataclass(frozen=True)
+class _Place:
+    """A file, folder or database of a corpus, and how it is read.
 
-    def _parts(self, path: Location, notify: Notify) -> Iterator[Part] | None:
-        file = self._version(path)
-        return None if file is None else divided(file, self._wanted, self._reading, notify)
+    Args:
+        path: its path or URL; None for standard input.
+        wanted: the columns of tables.
+        given: those of them that were named for this run.
+        reading: how files are read.
+        sql: the query that selects the rows of a database.
+        exclude: files of a folder to exclude.
+        notify: called with lines about what is read.
+        note: called with what is found out about its table; see `Readings.note`.
+        guesses_ids: whether a column may have ids if it is only named like that.
+    """
 
-    def _file_documents(
-        self, path: Location, on_bad_row: OnBadRow, progress: Progress
+    path: Location
+    wanted: Roles
+    given: Roles
+    reading: Reading
+    sql: str | None
+    exclude: Sequence[str]
+    notify: Notify
+    note: Note
+    guesses_ids: bool
+
+    def documents(
+        self, progress: Progress, files: FolderFiles, on_bad_row: OnBadRow
     ) -> Iterator[Document]:
+        """Its documents, read here."""
+        if self.sql is not None:
+            with open_query(_database(self.path), self.sql) as table:
+                yield from self._documents(table, on_bad_row)
+        elif isinstance(self.path, Path) and _is_folder(self.path):
+            yield from self._folder_documents(self.path, progress, files, on_bad_row)
+        else:
+            yield from self.file_documents(_file(self.path), progress, on_bad_row)
+
+    def file_documents(
+        self, path: Location, progress: Progress, on_bad_row: OnBadRow
+    ) -> Iterator[Document]:
+        """The documents of a single file."""
         with ExitStack() as stack:
             try:
                 source = stack.enter_context(open_source(path, progress))
                 _refuse_database(source, path)
-                table = read(source, self._reading)
+                table = read(source, self.reading)
             except BadFileError as error:
                 table = BadRowError(error.source, error.reason)
             if isinstance(table, BadRowError):
                 on_bad_row(table)
             else:
                 rows = _until_damaged(table.rows)
-                yield from self._documents(replace(table, rows=rows), on_bad_row)
+                place = self._with_likely_ids(table)
+                yield from place._documents(replace(table, rows=rows), on_bad_row)
+
+    def _with_likely_ids(self, table: Table) -> _Place:
+        """This place with the column of ids that has no usual name, if all rows confirm it."""
+        roles = resolve(table, self.wanted)
+        column = likely_id_column(table, roles) if self.guesses_ids and roles.id is None else None
+        if column is None:
+            return self
+        with open_source(self.path, Progress(None)) as source:
+            again = read(source, self.reading)
+            if isinstance(again, BadRowError) or not are_ids(again.rows, column, roles.text):
+                return self
+        return replace(self, wanted=self.wanted._replace(id=column))
+
+    def version(self) -> Version | None:
+        """A regular file; None for anything else."""
+        if self.sql is not None or not isinstance(self.path, Path) or _is_folder(self.path):
+            return None
+        return None if file_size(self.path) is None else Version.of(self.path)
+
+    def is_small(self, file: Version) -> bool:
+        """Whether another machine should read the whole file."""
+        is_known = self.reading.format or format_by_name(file.given)
+        return bool(is_known) and file.size <= FILE_BYTES and file.given.suffix.lower() != ".gz"
+
+    def parts(self, notify: Notify) -> Iterator[Part] | None:
+        """The parts of a large file that other machines can read."""
+        file = self.version()
+        return None if file is None else divided(file, self.wanted, self.reading, notify)
+
+    def size(self) -> int | None:
+        """The size of all its files; None if unknown."""
+        if self.sql is not None or not isinstance(self.path, Path):
+            return None
+        if not _is_folder(self.path):
+            return file_size(self.path)
+        total = 0
+        for file in self._folder(self.path).files():
+            with suppress(CorpusError):  # reported when it is read
+                total += file_size(file) or 0
+        return total
 
     def _documents(self, table: Table, on_bad_row: OnBadRow) -> Iterator[Document]:
-        return table_documents(table, self._wanted, on_bad_row, self._notify)
+        return table_documents(table, self.wanted, on_bad_row, self.notify, self.note)
 
     def _folder_documents(
-        self, path: Path, files: FolderFiles, on_bad_row: OnBadRow
+        self, path: Path, progress: Progress, files: FolderFiles, on_bad_row: OnBadRow
     ) -> Iterator[Document]:
         folder = self._folder(path)
-        wanted, notify = self._wanted, self._notify
-        for table in folder_tables(folder, self._reading, wanted, self._progress, files, notify):
+        self.note({})
+        wanted, notify = self.wanted._replace(earlier_ids=None), self.notify
+        tables = folder_tables(folder, self.reading, wanted, progress, files, notify, self.given)
+        for table in tables:
             applies = table.file is not None or fits_documents(wanted)
             columns = wanted if applies else Roles.wanted((), None, None)
             yield from table_documents(table, columns, on_bad_row, notify)
 
     def _folder(self, path: Path) -> Folder:
-        if self._reading.format not in (None, CorpusFormat.TEXT):
+        if self.reading.format not in (None, CorpusFormat.TEXT):
             raise UnknownFormatError(
                 f"{path} is a folder, whose files are read by their suffixes; the only "
                 "--input-format for a folder is text, which skips tables"
             )
-        if self._reading.records is not None or self._reading.sheet is not None:
+        if self.reading.records is not None or self.reading.sheet is not None:
             raise UnknownFormatError(
                 f"{path} is a folder: --records and --sheet are for a single file"
             )
-        return Folder(path, self._exclude, with_tables=self._reading.format is None)
-
-    def _total_size(self) -> int | None:
-        total = 0
-        for path in self._paths:
-            if not isinstance(path, Path):
-                return None
-            if _is_folder(path):
-                for file in self._folder(path).files():
-                    with suppress(CorpusError):  # reported when it is read
-                        total += file_size(file) or 0
-                continue
-            size = file_size(path)
-            if size is None:
-                return None
-            total += size
-        return total
+        return Folder(path, self.exclude, with_tables=self.reading.format is None)
 
 
 @contextmanager

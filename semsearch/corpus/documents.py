@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,6 +17,7 @@ from semsearch.corpus.columns import Roles, describe, doubts, resolve
 from semsearch.corpus.files import FolderFiles
 from semsearch.corpus.formats import without_gz
 from semsearch.corpus.table import Row
+from semsearch.encodings import ESCAPED_BYTE
 from semsearch.errors import BadFileError, BadRowError, UndecodableError
 from semsearch.records import Document, field_name
 from semsearch.texts import joined_text, sentences_text
@@ -27,6 +29,8 @@ if TYPE_CHECKING:
 OnBadRow = Callable[[BadRowError], None]
 #: Called with one line about what was guessed.
 Notify = Callable[[str], None]
+#: Called with arguments of `Corpus`: the columns and the sheet that a table is read with.
+Note = Callable[[dict[str, Any]], None]
 
 #: The most ids of skipped rows kept in memory; further rows count as unidentified.
 MAX_SKIPPED_IDS = 1_000_000
@@ -74,6 +78,35 @@ class Elsewhere:
     read: Callable[[Iterator[Any]], Iterator[tuple[Any, Any]]] | None = None
 
 
+@dataclass
+class Readings:
+    """How the files of a corpus are read: the arguments of `Corpus` by `recorded_name`.
+
+    Text and id columns are always named; an empty id column says that there is none.
+
+    Args:
+        earlier: the arguments of earlier runs, used where none are given now.
+        used: those of this run.
+        index: the index that recorded the earlier ones, for messages.
+    """
+
+    earlier: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    used: dict[str, dict[str, Any]] = field(default_factory=dict)
+    index: str = "the index"
+
+    def note(self, name: str, given: Mapping[str, Any], found: Mapping[str, Any]) -> None:
+        """Note how a file is read, unless its name or a column's cannot be decoded.
+
+        Args:
+            name: its `recorded_name`.
+            given: the arguments with which it was opened.
+            found: those that describe its table, which take precedence.
+        """
+        used = {**given, **found}
+        if name and used and not ESCAPED_BYTE.search(json.dumps([name, used], ensure_ascii=False)):
+            self.used[name] = used
+
+
 class DocumentReader(Iterator[Document]):
     """Iterates over the documents of a corpus, and counts skipped rows.
 
@@ -82,6 +115,7 @@ class DocumentReader(Iterator[Document]):
         on_bad_row: called with the error of each bad row; if it returns, the row is skipped.
         files: tracks the files of folders.
         elsewhere: its `read` may be set during iteration.
+        readings: its `earlier` may be set before the first document is read.
     """
 
     def __init__(
@@ -90,8 +124,10 @@ class DocumentReader(Iterator[Document]):
         on_bad_row: OnBadRow,
         files: FolderFiles | None = None,
         elsewhere: Elsewhere | None = None,
+        readings: Readings | None = None,
     ) -> None:
         self.elsewhere = elsewhere or Elsewhere()
+        self.readings = readings or Readings()
         self.taken = 0  #: the number of documents iterated over
         self.files = found = files or FolderFiles()
         self.skipped = skipped = SkippedRows(files=found.left_out)  # one set: a sync keeps both
@@ -119,14 +155,20 @@ def silent(message: str) -> None:
 
 
 def table_documents(
-    table: Table, wanted: Roles, on_bad_row: OnBadRow, notify: Notify
+    table: Table,
+    wanted: Roles,
+    on_bad_row: OnBadRow,
+    notify: Notify,
+    note: Note = lambda arguments: None,
 ) -> Iterator[Document]:
     """The documents of a table, row by row.
 
     Raises:
         CorpusError: a wanted column does not exist, or the text column cannot be guessed.
+        CombinationError: another id column is named than an index has ids from.
     """
     roles = resolve(table, wanted)
+    note(_arguments(table, roles) if table.announced else {})
     if table.announced:
         for line in (describe(table, roles, wanted), *doubts(table, roles)):
             notify(line)
@@ -146,6 +188,12 @@ def table_documents(
             on_bad_row(explained)
             continue
         yield document
+
+
+def _arguments(table: Table, roles: Roles) -> dict[str, Any]:
+    """The arguments of `Corpus` with which the same rows are read in the same way."""
+    columns = {"text_columns": list(roles.text), "id_column": roles.id or ""}
+    return columns if table.sheet is None else {**columns, "sheet": table.sheet}
 
 
 def _binary_columns(table: Table) -> list[str]:

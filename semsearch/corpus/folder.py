@@ -156,6 +156,7 @@ def folder_tables(
     progress: Progress,
     files: FolderFiles,
     notify: Notify,
+    given: Roles,
 ) -> Iterator[Table]:
     """A table for each file in a folder, named by its path inside the folder.
 
@@ -168,14 +169,15 @@ def folder_tables(
         progress: updated while reading.
         files: tracks which files are unchanged and which have been read.
         notify: called with one line about what is read, and others about what is left out.
+        given: the wanted columns without those of earlier runs.
 
     Raises:
-        CorpusError: there are no files to read, or no tables although columns are wanted.
+        CorpusError: there are no files to read, or no tables although columns are given.
     """
     remark = folder.remark(files)
     if next(folder.files(), None) is None:
         raise EmptyCorpusError(f"{folder.path} has no documents to read: {remark}")
-    if not fits_documents(wanted) and not any(map(_is_table, folder.files())):
+    if not fits_documents(given) and not any(map(_is_table, folder.files())):
         listed = ", ".join(COLUMNS)
         raise UnknownFormatError(
             f"{folder.path} has no tables; documents only have the columns {listed}"

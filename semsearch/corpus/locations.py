@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path, PurePath, PurePosixPath
 from typing import IO
 from urllib.parse import unquote, urlsplit
@@ -46,6 +47,20 @@ def shown_url(url: str) -> str:
 def file_of(url: str) -> PurePath:
     """The path of a URL: ``/a/report.pdf``."""
     return PurePosixPath(unquote(urlsplit(url).path))
+
+
+def recorded_name(location: Location) -> str:
+    """What an index records of a location: a path, or the hash of a URL, which may hold a token.
+
+    It is empty for streams, which cannot be read again.
+    """
+    if isinstance(location, str):
+        return hashlib.blake2b(shown_url(location).encode(), digest_size=16).hexdigest()
+    if location is not None:
+        with suppress(OSError):  # reported when it is read
+            if location.is_file() or location.is_dir():
+                return str(location.resolve())
+    return ""
 
 
 @contextmanager

@@ -26,7 +26,7 @@ from semsearch.corpus.readers import Reading, read
 from semsearch.corpus.sources import Progress, Source, open_source, reading, text_of
 from semsearch.corpus.table import Layout, Table
 from semsearch.corpus.textstream import TextStream, encoding_of
-from semsearch.errors import BadRowError, CorpusError, refuse
+from semsearch.errors import BadRowError, CombinationError, CorpusError, refuse
 from semsearch.records import Document
 
 #: The size of parts, and of the largest file that is read whole elsewhere.
@@ -147,7 +147,7 @@ def read_elsewhere(part: Part | WholeFile) -> ReadPart | Found:
             if is_inside() and not part.is_last:
                 return Found.RAGGED
         return Found.BAD if errors else ReadPart(found, remarks)
-    except CorpusError:
+    except (CorpusError, CombinationError):
         return Found.BAD
 
 

@@ -48,6 +48,7 @@ class Table:
         file: the name of its file inside a folder; None for a single file.
         not_decoded: explains bytes that could not be decoded, and what to do.
         layout: how to read parts of its file; None if it has to be read as a whole.
+        sheet: the name of its sheet in a workbook.
     """
 
     name: str
@@ -63,6 +64,7 @@ class Table:
     file: str | None = None
     not_decoded: Callable[[], str] | None = None
     layout: Layout | None = None
+    sheet: str | None = None
 
 
 class Layout(Protocol):

@@ -138,6 +138,7 @@ def _table(
         loosely_typed=True,
         remark=remark,
         sample=[row for row in sample if isinstance(row, Row)],
+        sheet=sheet.title,
     )
 
 

@@ -96,6 +96,7 @@ def copy_index(
             _carry_language(state, writer)
             count = _copy(state, writer, on_batch)
             removed = writer.remove(others) if others else 0
+            writer.note_corpora(state.corpora)
             forget_size(writer)
             writer.optimise()
             with writer.state() as copy:

@@ -52,6 +52,7 @@ def preview_index(
     changes: Counter[Change] = Counter()
     with _state(directory) as state:
         state.begin_run()
+        corpus.readings.earlier, corpus.readings.index = state.corpora, str(directory)
         while batch := next_documents(corpus):
             changes.update(plan.change for plan in plan_batch(state, batch, on_bad_row))
         removal = unseen_documents(state, corpus.skipped) if sync else None

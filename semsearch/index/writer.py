@@ -13,7 +13,7 @@ from typing import Any
 
 from semsearch.analysis import language
 from semsearch.arguments import check_text, check_texts, shown
-from semsearch.corpus.documents import DocumentReader, SkippedRows
+from semsearch.corpus.documents import DocumentReader, Readings, SkippedRows
 from semsearch.corpus.files import FileState, FolderFiles
 from semsearch.corpus.parts import Part, WholeFile
 from semsearch.errors import (
@@ -133,11 +133,13 @@ class IndexWriter:
 
         Each batch is one transaction; committed batches remain if a later one fails. Files in the
         folders of a `Corpus` are not opened if they are unchanged since the index read them; their
-        documents count as unchanged.
+        documents count as unchanged. A `Corpus` is read as in the last run where its arguments do
+        not say otherwise.
 
         Raises:
             ArgumentError: the corpus contains other items than documents.
             BadRowError: a document cannot be indexed, and `on_bad_row` raised it.
+            CombinationError: a `Corpus` names another id column than in the last run.
             SpaceError: the spec of a space now names another model.
         """
         started = time.perf_counter()
@@ -152,11 +154,14 @@ class IndexWriter:
         """`upsert` without `optimise`; also returns the files of folders to remember."""
         started = time.perf_counter()
         summary = Summary()
-        files = documents.files if isinstance(documents, DocumentReader) else FolderFiles()
+        files, readings = FolderFiles(), Readings()
+        if isinstance(documents, DocumentReader):
+            files, readings = documents.files, documents.readings
         files.known = files.known or self._memory.known
         with self._store.state() as state:
             state.begin_run()
             max_tokens = state.max_tokens
+            readings.earlier = readings.earlier or state.corpora
         encoders = self._encoders()
         if not encoders:
             raise SpaceError(
@@ -175,12 +180,19 @@ class IndexWriter:
             writer = self._batch_writer(encoders, workers, max_tokens, on_bad_row, before_adding)
             with closing(writer.write_all(_checked(documents))) as batches:
                 for batch in batches:
+                    self._note(readings)
                     summary = summary.plus(batch, time.perf_counter() - started)
                     self._on_batch(summary)
             summary = replace(summary, unchanged=summary.unchanged + self._see_unchanged(files))
             self._complete(encoders, workers)
         # If rows were refused, files are read again next time, to report these rows again.
         return summary, {} if refused else files.to_remember
+
+    def _note(self, readings: Readings) -> None:
+        """Record how the files of a corpus are read, as far as that is new."""
+        if new := {k: v for k, v in readings.used.items() if readings.earlier.get(k) != v}:
+            self._store.note_corpora(new)
+            readings.earlier = {**readings.earlier, **new}
 
     def _batch_writer(self, spaces: Spaces, workers: Workers, *options: Any) -> BatchWriter:
         sharing_writer = sharing(self._store)

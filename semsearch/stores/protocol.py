@@ -341,6 +341,10 @@ class StoreState(Protocol):
     def unfinished_sync(self) -> int | None:
         """The number that `StoreWriter.note_sync` recorded."""
 
+    @property
+    def corpora(self) -> dict[str, dict[str, Any]]:
+        """How corpora were read, as `StoreWriter.note_corpora` recorded it."""
+
     def spaces(self) -> list[Space]:
         """The embedding spaces, oldest first."""
 
@@ -502,6 +506,9 @@ class StoreWriter(Protocol):
 
     def note_sync(self, documents: int | None) -> None:
         """Record the number of documents before a sync or copy; None when it has finished."""
+
+    def note_corpora(self, readings: Mapping[str, dict[str, Any]]) -> None:
+        """Record how corpora are read: arguments of `Corpus`, as JSON, by `recorded_name`."""
 
     def add_space(self, encoder: Encoder, dtype: str | None) -> Space:
         """Add a space, which is incomplete."""

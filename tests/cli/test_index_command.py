@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import re
+import shlex
 import signal
 import sqlite3
 import subprocess
 import sys
 import time
+from contextlib import closing
+from pathlib import Path
 
+import openpyxl
 import pytest
 
-from semsearch import Index
+from semsearch import Document, Index
+from semsearch.cli import index_command
 from tests.cli.conftest import CORPUS, error_of
 
 
@@ -177,6 +183,135 @@ class TestIndex:
 
     def test_no_corpus(self, run):
         assert "name a corpus" in error_of(run("index", code=1))
+
+
+ANSWERS = [(f"R{number:03}", f"Answer {number}.", "text") for number in range(420)]
+
+
+def workbook(path, **sheets):
+    """Write a workbook with these rows, below a heading and the names of their columns."""
+    book = openpyxl.Workbook()
+    book.active.title = "About"
+    for name, rows in sheets.items():
+        sheet = book.create_sheet(name)
+        for row in [["Customer survey"], [], ["Resp. no.", "Comment", "Kind"], *rows]:
+            sheet.append(row)
+    book.save(path)
+
+
+class TestRunsThatFail:
+    @pytest.fixture
+    def survey(self, run, tmp_path):
+        workbook(tmp_path / "survey.xlsx", Answers=[*ANSWERS, ("Total", None, None)])
+        options = ["--sheet", "Answers", "--text-column", "Comment", "--encoder", "hashing"]
+        return functools.partial(run, "index", "survey.xlsx", *options)
+
+    def test_leave_no_new_index(self, survey, tmp_path):
+        """The documents of the first run would be in the index twice."""
+        assert "row 424: empty text" in survey(code=1).stderr
+        assert not (tmp_path / "indexes" / "survey").exists()
+        result = survey("--id-column", "Resp. no.", "--skip-bad-rows")
+        assert "420 documents (420 added, 1 bad row skipped)" in result.stdout
+
+    def test_leave_an_empty_folder_empty(self, survey, tmp_path):
+        (tmp_path / "empty").mkdir()
+        survey("--index", "empty", code=1)
+        assert list((tmp_path / "empty").iterdir()) == []
+
+    def test_keep_an_existing_index(self, survey, indexed):
+        survey("--index", "indexes/corpus", code=1)
+        with Index.open("indexes/corpus") as index:
+            assert {"a", "b", "c"} <= {document.id for document in index}
+
+    def test_keep_an_index_that_another_process_made_meanwhile(self, survey, monkeypatch):
+        def opened(*arguments):
+            with Index.create("indexes/survey", "hashing") as index:
+                index.add([Document("other", "Of another process.")])
+            return original(*arguments)
+
+        original = index_command._opened
+        monkeypatch.setattr(index_command, "_opened", opened)
+        survey(code=1)
+        with Index.open("indexes/survey") as index:
+            assert "other" in index
+
+
+class TestLaterRuns:
+    """They read a corpus as the first one did."""
+
+    def write(self, name):
+        match Path(name).suffix:
+            case ".xlsx":
+                workbook(name, Y2023=[("1", "Old.", "text")], Y2024=ANSWERS[:5])
+            case ".json":
+                rows = [{"key": key, "msg": text} for key, text, _ in ANSWERS[:5]]
+                Path(name).write_text(json.dumps({"meta": [{}], "data": {"items": rows}}))
+            case ".csv":
+                lines = [f"{key};schöne Grüße, {text}" for key, text, _ in ANSWERS[:5]]
+                Path(name).write_bytes("\n".join(lines).encode("cp1252"))
+            case ".sqlite":
+                with closing(sqlite3.connect(name)) as database, database:
+                    database.execute("CREATE TABLE answers (key, msg, kind)")
+                    database.executemany("INSERT INTO answers VALUES (?, ?, ?)", ANSWERS[:5])
+
+    FILES = (
+        ("a.xlsx", "--sheet Y2024 --text-column Comment --id-column 1", "Kind"),
+        ("a.json", "--records data.items --text-column msg --id-column key", "msg"),
+        ("a.csv", "--encoding cp1252 --no-header --text-column 2 --id-column 1", "2"),
+        ("a.csv", "--encoding cp1252 --no-header --text-column 2", "1"),
+        ("a.sqlite", "--sql 'SELECT * FROM answers' --text-column msg --id-column key", "kind"),
+    )
+
+    @pytest.mark.parametrize(("name", "options", "other"), FILES)
+    def test_need_no_options(self, run, name, options, other):
+        self.write(name)
+        run("index", name, *shlex.split(options), "--encoder", "hashing")
+        for again in ([], shlex.split(options)):
+            result = run("index", name, "--sync", *again)
+            assert "5 documents (5 unchanged), 0 chunks" in result.stdout
+
+    @pytest.mark.parametrize(("name", "options", "other"), FILES)
+    def test_other_ids_are_refused(self, run, name, options, other):
+        self.write(name)
+        run("index", name, *shlex.split(options), "--encoder", "hashing")
+        before = Path("indexes/a/index.sqlite").read_bytes()
+        for option in ("--dry-run", "--sync", "--skip-bad-rows"):
+            error = error_of(run("index", name, "--id-column", other, option, code=1))
+            assert "indexes/a was made with" in error
+        assert Path("indexes/a/index.sqlite").read_bytes() == before
+
+    def test_options_take_precedence_and_are_recorded(self, run):
+        self.write("a.xlsx")
+        run("index", "a.xlsx", "--sheet", "Y2024", "--text-column", "Kind", "--encoder", "hashing")
+        run("index", "a.xlsx", "--text-column", "Comment")
+        assert "text from 'Comment'" in run("index", "a.xlsx").stderr
+
+    def test_another_sheet_is_another_corpus(self, run):
+        self.write("a.xlsx")
+        columns = ["--text-column", "Comment", "--id-column", "1", "--encoder", "hashing"]
+        run("index", "a.xlsx", "--sheet", "Y2024", *columns)
+        result = run("index", "a.xlsx", "--sheet", "Y2023", "--text-column", "Comment")
+        assert "1 document (1 added, 5 more in the index)" in result.stdout
+        assert "no id column" in result.stderr
+
+    def test_read_each_of_several_files_in_its_own_way(self, run, tmp_path):
+        (tmp_path / "x.csv").write_text("ref,opinion\n1,Good.\n2,Bad.\n")
+        (tmp_path / "y.csv").write_text("ref,remark\n3,Fast.\n4,Slow.\n")
+        for name, text in (("x.csv", "opinion"), ("y.csv", "remark")):
+            columns = ["--text-column", text, "--id-column", "ref"]
+            run("index", name, *columns, "--index", "both", "--encoder", "hashing")
+        result = run("index", "x.csv", tmp_path / "y.csv", "--sync", "--index", "both")
+        assert "4 documents (4 unchanged), 0 chunks" in result.stdout
+
+    def test_a_column_found_later_does_not_become_the_id(self, run, tmp_path):
+        (tmp_path / "x.csv").write_text("text,year\nGood.,2024\nBad.,2025\n")
+        run("index", "x.csv", "--encoder", "hashing")
+        (tmp_path / "x.csv").write_text("id,text,year\n1,Good.,2024\n2,Bad.,2025\n")
+        assert "2 with new metadata" in run("index", "x.csv").stdout
+
+    def test_streams_are_not_recorded(self, run):
+        run("index", "-", "--index", "x", "--encoder", "hashing", typed=CORPUS)
+        run("index", "-", "--index", "x", "--id-column", "title", "--skip-bad-rows", typed=CORPUS)
 
 
 class TestLanguageAndFilterColumns:

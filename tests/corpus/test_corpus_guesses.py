@@ -7,6 +7,7 @@ import random
 
 import pytest
 
+from semsearch import Index
 from semsearch.corpus import Corpus
 from semsearch.errors import ColumnNotFoundError
 
@@ -68,3 +69,57 @@ def test_none_is_clearly_the_text(tmp_path, columns):
 def test_a_usual_name_decides(tmp_path):
     columns = {"text": lambda row: f"short {row}", "Why?": lambda row: sentence(row, 20)}
     assert read(tmp_path, columns)[0][3].text == "short 3"
+
+
+class TestIds:
+    @pytest.fixture
+    def read(self, tmp_path):
+        """The ids and messages of tables with texts and one more column."""
+
+        def read(name, values, files=1):
+            paths = [tmp_path / f"{number}.csv" for number in range(files)]
+            for path in paths:
+                with path.open("w", encoding="utf-8", newline="") as stream:
+                    writer = csv.writer(stream)
+                    writer.writerow([name, "text"])
+                    writer.writerows((value, value and f"text {value}") for value in values)
+            notes = []
+            corpus = Corpus(paths, notify=notes.append, on_bad_row=lambda error: None)
+            return [document.id for document in corpus], notes
+
+        return read
+
+    @pytest.mark.parametrize(
+        "name",
+        ["Resp. no.", "Ticket #", "KEY", "Nr.", "ticketId", "ticket-id", "Vorgangsnummer", "No"],
+    )
+    def test_a_column_named_like_an_id(self, read, name):
+        ids, [note] = read(name, ["7", "9", ""])  # a total has no text
+        assert ids == ["7", "9"]
+        assert f"id from '{name}'" in note
+
+    @pytest.mark.parametrize("name", ["year", "note", "kind", "idea", "piano"])
+    def test_other_names(self, read, name):
+        assert "7" not in read(name, ["7", "9"])[0]
+
+    def test_a_repeated_value_far_below(self, read):
+        values = [str(number) for number in range(1, 3001)]
+        assert read("Nr.", values)[0] == values
+        assert "1" not in read("Nr.", [*values, "1"])[0]
+
+    def test_a_missing_value(self, tmp_path):
+        (tmp_path / "a.csv").write_text("Nr.,text\n1,one\n,two\n")
+        assert "1" not in {document.id for document in Corpus(tmp_path / "a.csv")}
+
+    def test_numbers_of_several_files(self, read):
+        ids, _ = read("Nr.", ["1", "2"], files=2)
+        assert "1" not in ids
+
+    def test_in_an_index_only_of_the_first_corpus(self, tmp_path, hashing):
+        for name in "ab":
+            (tmp_path / f"{name}.csv").write_text(f"Nr.,text\n1,one {name}\n2,two {name}\n")
+        with Index.create(tmp_path / "x", hashing) as index:
+            for name in "aba":
+                index.add(Corpus(tmp_path / f"{name}.csv"))
+            assert len(index) == 4
+            assert {"1", "2"} < {document.id for document in index}

@@ -60,6 +60,7 @@ class Content:
     vectors: Mapping[tuple[int, int], Matrix] = field(default_factory=dict)  # by space and chunk
     last_chunk: int = 0
     unfinished_sync: int | None = None
+    corpora: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
 
 class MemoryState:
@@ -76,6 +77,10 @@ class MemoryState:
     @property
     def unfinished_sync(self) -> int | None:
         return self._content.unfinished_sync
+
+    @property
+    def corpora(self) -> dict[str, dict[str, Any]]:
+        return dict(self._content.corpora)
 
     def spaces(self) -> list[Space]:
         return list(self._content.spaces)
@@ -409,6 +414,10 @@ class MemoryWriter:
             vectors={key: row for key, row in content.vectors.items() if key[1] in chunks},
         )
         return len(removed)
+
+    def note_corpora(self, readings: Mapping[str, dict[str, Any]]) -> None:
+        corpora = {**self._store.content.corpora, **readings}
+        self._store.content = replace(self._store.content, corpora=corpora)
 
     def note_sync(self, documents: int | None) -> None:
         self._store.content = replace(self._store.content, unfinished_sync=documents)

@@ -9,11 +9,11 @@ from contextlib import closing
 import pytest
 from click.testing import CliRunner
 
-from semsearch import Document, Index, load_encoder
+from semsearch import Corpus, Document, Index, load_encoder
 from semsearch.addresses import place
 from semsearch.analysis import language
 from semsearch.cli import main
-from semsearch.errors import IndexStoreError, RemovalError, SpaceError
+from semsearch.errors import CombinationError, IndexStoreError, RemovalError, SpaceError
 from semsearch.index import copying
 from semsearch.index.copying import Copied, copy_index
 
@@ -75,6 +75,17 @@ def test_only_changes_are_copied(local, lite):
     with Index.open(address) as copy, Index.open(local) as index:
         assert {one.id: one for one in copy} == {one.id: one for one in index}
         assert copy.search("new text", 1)[0].document_id == "d3"
+
+
+def test_how_corpora_were_read_is_copied(local, lite, tmp_path):
+    (tmp_path / "corpus.csv").write_text("ref,text\n1,cedar\n2,dogwood\n")
+    with Index.open(local) as index:
+        index.add(Corpus(tmp_path / "corpus.csv", id_column="ref"))
+    copy_index(local, place(lite))
+    with Index.open(place(lite)) as copy:
+        with pytest.raises(CombinationError, match="was made with ids from 'ref'"):
+            copy.add(Corpus(tmp_path / "corpus.csv", id_column="text"))
+        assert copy.add(Corpus(tmp_path / "corpus.csv")).unchanged == 2
 
 
 def test_an_interrupted_copy_is_resumed(local, lite):

@@ -404,7 +404,7 @@ def get_setting(connection: Connection, name: str, default: int | None = None) -
 def settings_faults(connection: Connection) -> Iterator[str]:
     """What is wrong with the settings of the index, one description each."""
     names = set(connection.scalars(select(settings.c.name)))
-    special = {"index_type": get_index_type, "language": get_language}
+    special = {"index_type": get_index_type, "language": get_language, "corpora": get_corpora}
     for name in sorted(names | {"chunk_max_tokens"}):
         try:
             special[name](connection) if name in special else get_setting(connection, name)
@@ -455,6 +455,12 @@ def get_language(connection: Connection) -> Language | None:
 def put_language(connection: Connection, language: Language) -> None:
     """Store the language of BM25's stemmer and stop words."""
     put_setting(connection, "language", language._asdict())
+
+
+def get_corpora(connection: Connection) -> dict[str, dict[str, Any]]:
+    """How corpora were read."""
+    value = connection.scalar(_SETTING, {"name": "corpora"})
+    return {} if value is None else stored_json(value, dict)
 
 
 def next_revision(connection: Connection) -> None:

@@ -40,6 +40,7 @@ from semsearch.stores.local.schema import (
     checked_columns,
     chunks,
     documents,
+    get_corpora,
     get_index_type,
     get_language,
     get_setting,
@@ -186,6 +187,11 @@ class LocalState:
         """The number of documents before a sync that has not finished."""
         documents = get_setting(self.connection, "unfinished_sync", -1)
         return None if documents < 0 else documents
+
+    @property
+    def corpora(self) -> dict[str, dict[str, Any]]:
+        """How corpora were read."""
+        return get_corpora(self.connection)
 
     def spaces(self) -> list[Space]:
         """The embedding spaces, oldest first."""

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import faiss  # noqa: F401 - needed at the end, and imported while texts are encoded
 import numpy
@@ -22,6 +23,7 @@ from semsearch.stores.local.schema import (
     chunks,
     chunks_fts,
     documents,
+    get_corpora,
     get_index_type,
     get_language,
     get_setting,
@@ -115,6 +117,12 @@ class LocalWriter:
         """Record the number of documents before a sync; None when it has finished."""
         with self._connection.begin():
             put_setting(self._connection, "unfinished_sync", -1 if documents is None else documents)
+
+    def note_corpora(self, readings: Mapping[str, dict[str, Any]]) -> None:
+        """Record how corpora are read."""
+        with self._connection.begin():
+            corpora = {**get_corpora(self._connection), **readings}
+            put_setting(self._connection, "corpora", corpora)
 
     def add_space(self, encoder: Encoder, dtype: str | None) -> Space:
         """Add a space, which is incomplete."""

@@ -23,8 +23,9 @@ from semsearch.stores.protocol import Space
 
 FORMAT_VERSION = 1
 
-_FORMAT, _MAX_TOKENS, _SPACES, _STATE, _WRITER, _SYNC = (
-    f"semsearch.{name}" for name in ("format", "max_tokens", "spaces", "state", "writer", "sync")
+_FORMAT, _MAX_TOKENS, _SPACES, _STATE, _WRITER, _SYNC, _CORPORA = (
+    f"semsearch.{name}"
+    for name in ("format", "max_tokens", "spaces", "state", "writer", "sync", "corpora")
 )
 
 
@@ -75,6 +76,7 @@ class Catalogue(NamedTuple):
     content: Content
     writer: Mapping[str, Any]  #: who is writing; empty for nobody
     sync: Mapping[str, int]  #: the documents before a sync; empty once it has finished
+    corpora: dict[str, dict[str, Any]]  #: how they were read
 
 
 def read_catalogue(connection: Connection) -> Catalogue:
@@ -105,6 +107,7 @@ def read_catalogue(connection: Connection) -> Catalogue:
             Content(**json.loads(properties[_STATE])),
             json.loads(properties.get(_WRITER, "{}")),
             json.loads(properties.get(_SYNC, "{}")),
+            json.loads(properties.get(_CORPORA, "{}")),
         )
     except (KeyError, TypeError, ValueError) as error:
         raise DamagedIndexError(f"{address}: its properties are damaged ({error})") from error
@@ -133,9 +136,10 @@ def write_catalogue(
     content: Content | None = None,
     writer: Mapping[str, Any] | None = None,
     sync: Mapping[str, int] | None = None,
+    corpora: Mapping[str, dict[str, Any]] | None = None,
 ) -> None:
     """Replace those properties that are given."""
-    changed = _written(spaces=spaces, content=content, writer=writer, sync=sync)
+    changed = _written(spaces, content, writer, sync, corpora)
     # Twice: when a server of version 2.3.5 starts again, it has the properties that were last but
     # one, however long ago the last ones were written.
     for _ in range(1 if connection.target.is_file else 2):
@@ -147,11 +151,13 @@ def _written(
     content: Content | None = None,
     writer: Mapping[str, Any] | None = None,
     sync: Mapping[str, int] | None = None,
+    corpora: Mapping[str, dict[str, Any]] | None = None,
 ) -> dict[str, str]:
     values = {
         _SPACES: None if spaces is None else [space._asdict() for space in spaces],
         _STATE: None if content is None else content._asdict(),
         _WRITER: writer,
         _SYNC: sync,
+        _CORPORA: corpora,
     }
     return {name: json.dumps(value) for name, value in values.items() if value is not None}

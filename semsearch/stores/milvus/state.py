@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import numpy
 
@@ -92,6 +93,11 @@ class MilvusState:
     def unfinished_sync(self) -> int | None:
         """The number of documents before a sync that has not finished."""
         return self._catalogue.sync.get("documents")
+
+    @property
+    def corpora(self) -> dict[str, dict[str, Any]]:
+        """How corpora were read."""
+        return self._catalogue.corpora
 
     def spaces(self) -> list[Space]:
         """The embedding spaces, oldest first."""

@@ -162,6 +162,11 @@ class MilvusWriter:
         sync = {} if documents is None else {"documents": documents}
         write_catalogue(self._connection, sync=sync)
 
+    def note_corpora(self, readings: Mapping[str, dict[str, Any]]) -> None:
+        """Record how corpora are read."""
+        state, _ = self._begin()
+        write_catalogue(self._connection, corpora={**state.corpora, **readings})
+
     def add_space(self, encoder: Encoder, dtype: str | None) -> Space:
         """A new space, which is incomplete."""
         state, _ = self._begin()
