@@ -6,6 +6,7 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Sequence
+from functools import partial
 from itertools import chain, count
 from pathlib import Path
 from typing import Any
@@ -24,7 +25,7 @@ from semsearch.cli.options import (
     report_option,
     systems_option,
 )
-from semsearch.cli.progress import working
+from semsearch.cli.progress import EvaluationProgress, working
 from semsearch.cli.render import json_text, note
 from semsearch.cli.render_evaluation import difference_record, ir_tables, json_number, warn_of_few
 from semsearch.datasets import RetrievalSet, load_retrieval_set, read_questions
@@ -138,7 +139,7 @@ def command(
         sets = [load_retrieval_set(name, split, note) for name in data]
         with working("loading"):
             rankers = load_rankers(names, encoders, precision)
-        evaluated = _evaluated_sets(sets, rankers, measures, whole_documents)
+        evaluated = _evaluated(sets, rankers, measures, whole_documents=whole_documents)
     evaluations = []
     written = {file.resolve() for file in recorded_files(systems)}  # these are not overwritten
     failed: list[str] = []
@@ -200,20 +201,21 @@ def _evaluated_index(
         questions = read_questions(queries, qrels, index.__contains__)
         with working("loading"):
             rankers = index_rankers(index, list(dict.fromkeys(systems)), precision)
-        with working(questions.name):
-            yield evaluate_retrieval(questions, rankers, measures, index=index)
+        yield from _evaluated([questions], rankers, measures, index=index)
 
 
-def _evaluated_sets(
+def _evaluated(
     sets: Sequence[RetrievalSet],
     rankers: Sequence[Ranker],
     measures: tuple[str, ...],
-    whole_documents: bool,
+    **options: Any,
 ) -> Iterator[IrEvaluation]:
+    progress = EvaluationProgress([one.name for one in sets], [one.spec for one in rankers])
     for retrieval in sets:
-        with working(retrieval.name):
+        with progress:
+            on_progress = partial(progress.show, retrieval.name)
             evaluation = evaluate_retrieval(
-                retrieval, rankers, measures, whole_documents=whole_documents
+                retrieval, rankers, measures, on_progress=on_progress, **options
             )
         yield evaluation
 
