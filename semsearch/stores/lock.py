@@ -77,7 +77,7 @@ class WriterQueue:
                 self._thread = None
 
 
-#: By process and directory.
+#: The queues of writers, by process and directory.
 _queues: dict[tuple[int, Path], WriterQueue] = {}
 
 

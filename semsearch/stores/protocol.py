@@ -651,7 +651,7 @@ class Store(Protocol):
         """
 
     def writer(self, *, wait: float = 0) -> AbstractContextManager[StoreWriter]:
-        """A writer, once the other threads of this process that want one have had theirs.
+        """A writer, for one thread of one process at a time; the threads of a process queue.
 
         Args:
             wait: how many seconds to wait for another process that is writing.
