@@ -167,62 +167,50 @@ def _pieces(text: str) -> list[str]:
     return [text.lower()] if text.isascii() else run_pattern().split(folded(text))
 
 
-#: ``"a phrase"`` and ``-"a phrase"``; ``-word``; -5 is a number. Possessive, without backtracking.
-_SPECIAL = re.compile(r"""(?<!\S)(-?)"([^"]++)"(?!\w)|(?<!\S)-([^\W\d]\S*)""")
+#: ``"a phrase"``; after a blank, ``-"a phrase"`` and ``-word``, but not -5. Possessive, without
+#: backtracking.
+_SPECIAL = re.compile(r"""(?<!\S)"([^"]++)"(?!\w)|(?<= )-(?:"([^"]++)"(?!\w)|([^\W\d]\S*))""")
 _WORD = re.compile(r"\w")
-
-#: Each is a separate condition; SQLite accepts expressions up to 1,000 operators deep.
-MAX_PHRASES = 100
+#: The second dash of a pair: "the card -a new one- was declined".
+_CLOSING_DASH = re.compile(r"\w-(?!\S)")
 
 
 class WordQuery(NamedTuple):
     """A query parsed for BM25."""
 
-    plain: str  #: without quotes and excluded words
-    words: str  #: also without phrases
-    required: tuple[str, ...]  #: phrases that a document must contain
-    excluded: tuple[str, ...]  #: words and phrases that it must not contain
+    words: str  #: without quotes and excluded words
+    phrases: tuple[str, ...] = ()  #: passages that contain them rank above others
+    excluded: tuple[str, ...] = ()  #: words and phrases that a document must not contain
 
 
 def parse_query(text: str) -> WordQuery:
-    """Parse the words, quoted phrases, and words and phrases excluded by a minus sign.
+    """Parse the words of a query, its quoted phrases, and what a minus sign excludes.
+
+    A single word in quotes is a word like others. Minus signs exclude nothing if no other word is
+    left.
 
     >>> parse_query('"carpe diem" film -comedy')
-    WordQuery(plain='carpe diem film', words='film', required=('carpe diem',), excluded=('comedy',))
-
-    Raises:
-        ArgumentError: there are too many phrases and excluded words.
+    WordQuery(words='carpe diem film', phrases=('carpe diem',), excluded=('comedy',))
     """
-    required: list[str] = []
-    excluded: list[str] = []
-    plain: list[str] = []
-    words: list[str] = []
+    phrases: dict[str, None] = {}
+    excluded: dict[str, None] = {}
+    kept: list[str] = []
     place = 0
+    last_dash = max((dash.start() for dash in _CLOSING_DASH.finditer(text)), default=0)
     for found in _SPECIAL.finditer(text):
-        minus, phrase, word = found.groups()
-        if phrase and not _WORD.search(phrase):
-            continue  # quotes without a word
-        between = text[place : found.start()]
+        quoted = found[1]
+        content = quoted or found[2] or found[3]
+        if not _WORD.search(content) or (quoted is None and found.start() < last_dash):
+            continue
+        kept.append(text[place : found.start()])
         place = found.end()
-        words.append(between)
-        plain.append(between)
-        if word or minus:
-            excluded.append(word or phrase)
+        if quoted is None:
+            excluded[content] = None
         else:
-            required.append(phrase)
-            plain.append(phrase)
-    if not required and not excluded:
-        return WordQuery(text, text, (), ())
-    if len(required) + len(excluded) > MAX_PHRASES:
-        raise QueryError(
-            f"the query has {len(required) + len(excluded):,} phrases and excluded words; "
-            f"bm25 and hybrid accept {MAX_PHRASES}"
-        )
-    rest = text[place:]
-    return WordQuery(
-        _joined([*plain, rest]), _joined([*words, rest]), tuple(required), tuple(excluded)
-    )
-
-
-def _joined(parts: list[str]) -> str:
-    return " ".join(" ".join(parts).split())
+            kept.append(quoted)
+            if sum(1 for word in quoted.split() if _WORD.search(word)) > 1:
+                phrases[quoted] = None
+    words = " ".join("".join([*kept, text[place:]]).split())
+    if not kept or not _WORD.search(words):
+        return WordQuery(text)
+    return WordQuery(words, tuple(phrases), tuple(excluded))

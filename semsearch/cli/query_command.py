@@ -54,7 +54,14 @@ ranking_options = together(
         type=click.Choice([mode.value for mode in SearchMode]),
         default="semantic",
         show_default=True,
-        help='By vectors, by words, or both. The latter two support "a phrase" and -word.',
+        help='By vectors, by words, or both. In the latter two, "a phrase" ranks passages that '
+        "contain it first, and -word excludes.",
+    ),
+    click.option(
+        "--require",
+        metavar="PHRASE",
+        multiple=True,
+        help="Only documents with a passage that contains this phrase; may be repeated.",
     ),
     click.option(
         "--fusion",

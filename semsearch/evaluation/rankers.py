@@ -201,11 +201,6 @@ class IndexRanker:
             found.append(self._reranker.precision)
         return "+".join(dict.fromkeys(filter(None, found))) or None
 
-    @property
-    def reads_operators(self) -> bool:
-        """Whether quotes and minus signs in queries are operators, as in all search by words."""
-        return self._mode is not SearchMode.SEMANTIC
-
     def rank(self, collection: Collection) -> Ranking:
         """Search the index for each query."""
         index, seconds = collection.index(self._encoder)

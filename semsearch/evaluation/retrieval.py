@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections import defaultdict
 from collections.abc import Sequence
 from itertools import combinations
@@ -10,7 +9,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy
 
-from semsearch.analysis import parse_query
 from semsearch.arguments import check_items, check_readable, check_texts, shown
 from semsearch.correlations import Values
 from semsearch.datasets import RetrievalSet
@@ -29,8 +27,6 @@ from semsearch.index import Index
 
 if TYPE_CHECKING:
     from ir_measures import Measure
-
-logger = logging.getLogger(__name__)
 
 #: Names as in ir-measures: RR is the reciprocal rank (its mean is MRR), AP's mean is MAP.
 MEASURES = ("nDCG@10", "RR@10", "R@10", "R@100", "AP")
@@ -120,9 +116,8 @@ def evaluate_retrieval(
     """Evaluate the rankings of systems on a retrieval set.
 
     Indexes are created as by `semsearch index`, searched as by `semsearch query`, and removed at
-    the end. As there, BM25 and hybrid search read quoted phrases and words with a minus sign in
-    queries as operators; a warning says how many queries have any. Intervals are from a bootstrap
-    over the queries; differences are tested with a randomisation test.
+    the end; BM25 and hybrid search read operators in queries, as there. Intervals are from a
+    bootstrap over the queries; differences are tested with a randomisation test.
 
     Args:
         retrieval: documents, queries and judgements.
@@ -135,8 +130,7 @@ def evaluate_retrieval(
     Raises:
         ArgumentError: a measure is unknown, two systems have the same name, or an argument has the
             wrong type.
-        DatasetError: a judgement is higher than a measure allows, or a query has only excluded
-            words, which BM25 cannot search for.
+        DatasetError: a judgement is higher than a measure allows, or a query is empty.
     """
     if not isinstance(retrieval, RetrievalSet):
         raise ArgumentError(f"retrieval must be a RetrievalSet, not {shown(retrieval)}")
@@ -151,8 +145,8 @@ def evaluate_retrieval(
         raise ArgumentError(f"two systems are named '{twice[0]}'")
     wanted = measures(names)
     _check_relevance(retrieval, wanted)
-    if any(isinstance(ranker, IndexRanker) and ranker.reads_operators for ranker in rankers):
-        _check_operators(retrieval)
+    if any(isinstance(ranker, IndexRanker) for ranker in rankers):
+        _check_queries(retrieval)
     evaluation = IrEvaluation(retrieval, {}, {}, [], [], whole_documents)
     with Collection(retrieval, index, whole_documents=whole_documents) as collection:
         for ranker in rankers:
@@ -179,27 +173,13 @@ def _check_relevance(retrieval: RetrievalSet, wanted: Sequence[Measure]) -> None
             )
 
 
-def _check_operators(retrieval: RetrievalSet) -> None:
-    """Refuse queries that only exclude words, before anything is ranked; warn of operators."""
-    count = 0
+def _check_queries(retrieval: RetrievalSet) -> None:
+    """Refuse empty queries before anything is ranked."""
     for name, query in retrieval.queries.items():
         try:
-            parsed = parse_query(check_readable("the query", query))
+            check_readable("the query", query)
         except ArgumentError as error:
             raise DatasetError(f"{retrieval.name}, query {name}: {error}") from None
-        if not parsed.plain:
-            raise DatasetError(
-                f"{retrieval.name}, query {name}: {shown(query)} only excludes words; bm25 and "
-                "hybrid need a word or a phrase to search for"
-            )
-        count += bool(parsed.required or parsed.excluded)
-    if count:
-        logger.warning(
-            "%s: bm25 and hybrid read quotes or minus signs as operators in %s of %s queries",
-            retrieval.name,
-            f"{count:,}",
-            f"{len(retrieval.queries):,}",
-        )
 
 
 def _add(

@@ -25,6 +25,7 @@ from semsearch.search.queries import (
     Wanted,
     checked_queries,
     example_vector,
+    log_operators,
     query_vectors,
 )
 from semsearch.stores.protocol import Candidate, FoundPassage, Restriction, Space, StoreState
@@ -75,6 +76,7 @@ class Ranked(NamedTuple):
 class Answer(NamedTuple):
     """The hits of one query before reranking and truncation, with their vectors if needed."""
 
+    query: Wanted  #: without exclusions that would leave no hits
     hits: Hits
     found: int  #: the number of chunks found, those of the examples included
     vectors: Mapping[int, Matrix]  #: by chunk id; empty unless needed
@@ -90,7 +92,8 @@ def rank(index: Searched, space: Space, queries: Iterable[Query], options: Optio
         options: the options of the search.
     """
     clock = Stopwatch()
-    wanted = checked_queries(queries, space, options)
+    asked = checked_queries(queries, space, options)
+    wanted = list(asked)
     depth = _depth(options)
     by_meaning = options.mode is not SearchMode.BM25 and bool(wanted)
     if by_meaning and not index.has_loaded(space):
@@ -108,7 +111,7 @@ def rank(index: Searched, space: Space, queries: Iterable[Query], options: Optio
             answers = _answers(index, space, queries_left, vectors_left, depth, options, clock)
         lacking = []
         for place, answer in zip(places, answers, strict=True):
-            found = answer.hits
+            wanted[place], found = answer.query, answer.hits
             if options.rerank is not None:
                 with clock("rerank"):
                     found = _reranked(found, wanted[place], options, reranked.get(place))
@@ -121,6 +124,7 @@ def rank(index: Searched, space: Space, queries: Iterable[Query], options: Optio
         if not lacking:
             break
         places, depth = lacking, 4 * depth
+    log_operators(asked, wanted)
     if options.explain:
         from semsearch.search.explaining import explained
 
@@ -194,6 +198,12 @@ def _answers(
     with _garbage_uncollected(), index.read() as state:
         condition = None if options.where is None else index.filter(state, options.where)
         rankings = _rankings(state, space, queries, vectors, wanted, condition, options, clock)
+        if any(query.excluded for query, found in zip(queries, rankings, strict=True) if not found):
+            queries = [
+                query if found else query._replace(excluded=())
+                for query, found in zip(queries, rankings, strict=True)
+            ]
+            rankings = _rankings(state, space, queries, vectors, wanted, condition, options, clock)
         if condition is not None and not any(rankings):
             index.explain_no_match(state, condition)
         with clock("fetch"):
@@ -203,8 +213,8 @@ def _answers(
                 chunk_ids = sorted({hit.chunk.id for hits in found for hit in hits})
                 rows = dict(zip(chunk_ids, state.chunk_vectors(space, chunk_ids), strict=True))
     return [
-        Answer(hits, min(len(ranked), wanted), rows)
-        for hits, ranked in zip(found, rankings, strict=True)
+        Answer(query, hits, min(len(ranked), wanted), rows)
+        for query, hits, ranked in zip(queries, found, rankings, strict=True)
     ]
 
 
@@ -224,7 +234,7 @@ def _rankings(
     words: list[list[Candidate]] = [[] for _ in queries]
     groups: dict[Restriction, list[int]] = {}
     for place, query in enumerate(queries):
-        restriction = Restriction(condition, query.required, query.excluded)
+        restriction = Restriction(condition, tuple(options.require), query.excluded)
         groups.setdefault(restriction, []).append(place)
     for restriction, places in groups.items():
         if vectors is not None:
@@ -238,8 +248,9 @@ def _rankings(
         if options.mode is not SearchMode.SEMANTIC:
             with clock("words"):
                 for place in places:
+                    query = queries[place]
                     words[place] = state.search_words(
-                        queries[place].words, depth, restriction, options.per_document
+                        query.words, depth, restriction, options.per_document, query.phrases
                     )
     known = state.known(list(options.examples)) if options.examples and options.explain else {}
     examples = {one.document_id for one in known.values()}

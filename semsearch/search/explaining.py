@@ -21,9 +21,7 @@ def explained(
         encoder: of the space; None if no vectors were searched.
         vector: of the query.
     """
-    found = state.matched_words(
-        query.words or query.text, query.required, [hit.chunk.id for hit in hits]
-    )
+    found = state.matched_words(query.words or query.text, [hit.chunk.id for hit in hits])
     sentences = _nearest_sentences(hits, encoder, vector) if encoder and vector is not None else {}
     explained_hits = (
         hit._replace(

@@ -49,6 +49,12 @@ UNLIKE_WEIGHT = -0.5
 #: Larger weights leave nothing of the other texts and documents.
 MAX_WEIGHT = 1e6
 
+#: Phrases that a message quotes.
+PHRASES_SHOWN = 3
+
+#: The most phrases of `require`: SQLite accepts expressions up to 1,000 operators deep.
+MAX_REQUIRED = 100
+
 
 class Fusion(Enum):
     """How hybrid search fuses two rankings; see `semsearch.search.fusion`."""
@@ -66,8 +72,11 @@ class SearchOptions(TypedDict, total=False):
         min_score: drop hits with a lower score; with `rerank`, also those that it did not read.
         where: a filter over metadata, such as ``year >= 1990 and genres = 'Drama'``.
         mode: ``semantic`` (the default), ``bm25`` or ``hybrid``: by meaning, by words, or both.
-            In the latter two, ``"an exact phrase"`` is required in a passage of the document, and
-            ``-word`` or ``-"a phrase"`` excludes documents with such a passage.
+            In the latter two, ``"an exact phrase"`` ranks passages that contain it above others by
+            BM25, and ``-word`` or ``-"a phrase"`` after a blank excludes documents with such a
+            passage, if others are left.
+        require: a phrase, or several, that some passage of the document must contain, as BM25 reads
+            words; at most 100.
         fusion: how hybrid search fuses both rankings: ``zscores`` (the default) or ``rrf``.
         dense_weight: the weight of the semantic ranking in fusion, from 0 to 1; 0.5 by default.
         like: ids of documents that hits should resemble, or weights by id. Their vectors are added
@@ -89,6 +98,7 @@ class SearchOptions(TypedDict, total=False):
     min_score: float | None
     where: str | None
     mode: SearchMode | str
+    require: str | Sequence[str]
     fusion: Fusion | str
     dense_weight: float
     like: Examples
@@ -115,6 +125,7 @@ class Options:
     min_score: float | None = None
     where: str | None = None
     mode: SearchMode | str = SearchMode.SEMANTIC
+    require: str | Sequence[str] = ()
     fusion: Fusion | str = Fusion.ZSCORES
     dense_weight: float = DENSE_WEIGHT
     like: Examples = ()
@@ -140,6 +151,13 @@ class Options:
         for name, least in (("k", 1), ("offset", 0), ("per_document", 1), ("rerank_depth", 1)):
             self._set(name, check_whole_number(name, getattr(self, name), least))
         self._set("mode", check_choice("mode", SearchMode, self.mode))
+        required = [self.require] if isinstance(self.require, str) else self.require
+        listed = check_items("require", required, "phrases")
+        self._set("require", tuple(check_readable("the required phrase", one) for one in listed))
+        if len(self.require) > MAX_REQUIRED:
+            raise ArgumentError(
+                f"require accepts {MAX_REQUIRED} phrases, not {len(self.require):,}"
+            )
         self._set("fusion", check_choice("fusion", Fusion, self.fusion))
         self._set("dense_weight", check_number("dense_weight", self.dense_weight, 0, 1))
         for name, most in (("mmr", 1), ("rerank_budget", math.inf)):
@@ -205,8 +223,8 @@ class Wanted(NamedTuple):
     to_encode: tuple[str, ...] = ()
     vector: Matrix | None = None
     words: str = ""  #: for BM25
-    required: tuple[str, ...] = ()  #: phrases that a passage of the document must contain
-    excluded: tuple[str, ...] = ()  #: words and phrases that no passage of it may contain
+    phrases: tuple[str, ...] = ()  #: passages that contain them rank above others
+    excluded: tuple[str, ...] = ()  #: words and phrases that no passage of a document may contain
 
 
 def checked_queries(queries: Iterable[Query], space: Space, options: Options) -> list[Wanted]:
@@ -220,6 +238,35 @@ def checked_queries(queries: Iterable[Query], space: Space, options: Options) ->
     if isinstance(queries, numpy.ndarray):
         queries = list(queries)
     return [_checked(query, space, options) for query in check_items("queries", queries, "queries")]
+
+
+def log_operators(queries: Sequence[Wanted], searched: Sequence[Wanted]) -> None:
+    """Log a warning that says which operators were read.
+
+    Args:
+        queries: with all operators.
+        searched: the same queries, without exclusions that would have left no hits.
+    """
+    count = sum(1 for query in queries if query.phrases or query.excluded)
+    if count and len(queries) > 1:
+        logger.warning(
+            "quotes or minus signs are operators in %s of %s queries",
+            f"{count:,}",
+            f"{len(queries):,}",
+        )
+    elif count:
+        (query,), (used,) = queries, searched
+        effects = []
+        if query.phrases:
+            effects.append(f"passages with {_enumerated(query.phrases)} rank higher")
+        if query.excluded:
+            effect = "are excluded" if used.excluded else "are not: no hits would be left"
+            effects.append(f"documents with {_enumerated(query.excluded)} {effect}")
+        logger.warning("operators in the query: %s", "; ".join(effects))
+
+
+def _enumerated(phrases: Sequence[str]) -> str:
+    return ", ".join(map(shown, phrases[:PHRASES_SHOWN])) + ", …" * (len(phrases) > PHRASES_SHOWN)
 
 
 def query_vectors(
@@ -292,19 +339,14 @@ def _checked(query: Query, space: Space, options: Options) -> Wanted:
     from semsearch.analysis import parse_query  # only for BM25
 
     parsed = [parse_query(text) for text in read]
-    found = Wanted(
+    words = tuple(one.words for one in parsed)
+    return Wanted(
         " ".join(read),
-        tuple(one.plain for one in parsed if one.plain),
-        words=" ".join(one.words for one in parsed),
-        required=tuple(phrase for one in parsed for phrase in one.required),
+        words,
+        words=" ".join(words),
+        phrases=tuple(phrase for one in parsed for phrase in one.phrases),
         excluded=tuple(phrase for one in parsed for phrase in one.excluded),
     )
-    if not found.to_encode:
-        raise QueryError(
-            f"the query {shown(found.text)} only excludes words; add a word or a phrase to search "
-            "for"
-        )
-    return found
 
 
 def _unit(vector: Any, space: Space, options: Options) -> Matrix:

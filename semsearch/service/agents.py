@@ -47,6 +47,10 @@ Where = Annotated[
         description="A filter over metadata fields, such as: year >= 1990 and genre = 'Crime'.",
     ),
 ]
+Required = Annotated[
+    list[str] | None,
+    Field(description="Phrases that a document must contain; quotes in a query are no condition."),
+]
 Start = Annotated[
     int, Field(ge=0, description="The first character of the text to return."), NUMBER
 ]
@@ -122,13 +126,14 @@ class Tools:
         query: Query,
         k: Count = 5,
         where: Where = None,
+        require: Required = None,
         mode: Annotated[
             Mode, Field(description="Semantic, by words (BM25), or both.")
         ] = "semantic",
         index: Name = None,
     ) -> dict[str, Any]:
         """Find documents by meaning. Returns the best passage of each, best first."""
-        options = {"k": k, "where": where, "mode": mode}
+        options = {"k": k, "where": where, "require": require or (), "mode": mode}
         (found,), warnings = await _answered(self._worker(index).search([query], options))
         return with_warnings({"note": NOTE, "hits": [_hit(hit) for hit in found]}, warnings)
 

@@ -85,7 +85,7 @@ def _check_parameters(scope: Scope, *, takes_some: bool) -> None:
             detail = f"{scope['method']} takes its parameters in the body, not in the URL"
         raise HTTPException(HTTPStatus.UNPROCESSABLE_ENTITY, detail)
     for name, count in names.items():
-        if count > 1 and name != "query":
+        if count > 1 and name not in ("query", "require"):
             detail = f"{name} is given {count} times"
             raise HTTPException(HTTPStatus.UNPROCESSABLE_ENTITY, detail)
 

@@ -31,6 +31,9 @@ class SearchRequest(BaseModel):
         description="The number of best hits to skip. Pages of an approximate index may overlap.",
     )
     where: str | None = Field(default=None, description="A filter, such as: year >= 1990.")
+    require: list[str] = Field(
+        default_factory=list, description="Phrases that some passage of a document must contain."
+    )
     mode: Mode = Field(default="semantic", description="Semantic, by words, or both.")
     space: str | None = Field(
         default=None, description="The embedding space; the first one by default."

@@ -212,7 +212,7 @@ class Restriction(NamedTuple):
 
     condition: Condition | None = None
     required: tuple[str, ...] = ()  #: phrases that some passage contains, as BM25 reads words
-    excluded: tuple[str, ...] = ()  #: phrases that no passage contains
+    excluded: tuple[str, ...] = ()  #: words and phrases that no passage contains
 
 
 NO_RESTRICTION = Restriction()
@@ -422,16 +422,15 @@ class StoreState(Protocol):
         k: int,
         restriction: Restriction = NO_RESTRICTION,
         per_document: int = 1,
+        phrases: Sequence[str] = (),
     ) -> list[Candidate]:
         """The `k` best passages by BM25 over their words, best first.
 
-        The words are those of `text` and of the required phrases.
+        Passages with one of the phrases rank above those without; the more phrases, the higher.
         """
 
-    def matched_words(
-        self, text: str, phrases: Sequence[str], chunk_ids: Sequence[int]
-    ) -> dict[int, list[str]]:
-        """The words of chunks, as BM25 reads them, that occur in a text or phrases."""
+    def matched_words(self, text: str, chunk_ids: Sequence[int]) -> dict[int, list[str]]:
+        """The words of chunks, as BM25 reads them, that occur in a text."""
 
     def chunk_vectors(self, space: Space, chunk_ids: Sequence[int]) -> Matrix:
         """The vectors of chunks, shape (len(chunk_ids), dimension)."""

@@ -149,14 +149,15 @@ class TestQuery:
         assert result.stderr == messages
 
     def test_queries_before_an_unusable_one_are_answered(self, indexed, tmp_path):
-        (tmp_path / "q.txt").write_text("train\n\nbread\n-train\nnight\n")
+        unusable = "night " * 10_001
+        (tmp_path / "q.txt").write_text(f"train\n\nbread\n{unusable}\nnight\n")
         arguments = ["--mode", "bm25", "--format", "jsonl", "--queries"]
         result = indexed("query", *arguments, "q.txt", code=1)
         answered = [json.loads(line)["query"] for line in result.stdout.splitlines()]
         assert answered == ["train", "bread"]
-        assert "Error: q.txt:4: the query '-train' only excludes words" in result.stderr
-        result = indexed("query", *arguments, "-", typed="-train\n", code=1)
-        assert error_of(result).startswith("stdin:1: the query '-train' only excludes words")
+        assert "Error: q.txt:4: the query has 10,001 words" in result.stderr
+        result = indexed("query", *arguments, "-", typed=unusable, code=1)
+        assert error_of(result).startswith("stdin:1: the query has 10,001 words")
 
     @pytest.mark.parametrize("how", ["file", "stdin"])
     def test_queries_in_another_encoding(self, indexed, tmp_path, how):
@@ -228,9 +229,15 @@ class TestRanking:
         assert set(first["scores"]) == {"cosine", "bm25"}
         assert [stage["name"] for stage in line["stages"]][:2] == ["encode", "vectors"]
 
-    def test_excluded_words_and_phrases(self, indexed):
+    def test_phrases_and_excluded_words(self, indexed):
         assert sorted(self.hits(indexed, "the -dawn", "--mode", "bm25")) == ["a", "c"]
-        assert self.hits(indexed, '"at night" train', "--mode", "hybrid") == ["a"]
+        assert len(self.hits(indexed, '"at night" train', "--mode", "hybrid")) == 3
+        assert self.hits(indexed, "train", "--require", "at night") == ["a"]
+        assert self.hits(indexed, "x", "--require", "at night", "--require", "dawn") == []
+        result = indexed("query", '"at night" -dawn', "--mode", "bm25")
+        (line,) = result.stderr.splitlines()
+        assert "'at night' rank higher" in line
+        assert "'dawn' are excluded" in line
 
     def test_like_also_and_unlike(self, indexed):
         assert sorted(self.hits(indexed, "--like", "a")) == ["b", "c"]

@@ -7,7 +7,9 @@ import pytest
 
 from semsearch import Document, Index, load_encoder
 from semsearch.analysis import parse_query
+from semsearch.datasets import load_retrieval_set
 from semsearch.errors import ArgumentError, CombinationError
+from semsearch.evaluation import evaluate_retrieval, index_rankers
 
 TEXTS = {
     "a": "The heist goes wrong in Rome.",
@@ -47,60 +49,121 @@ def found(hits):
 class TestWords:
     @pytest.mark.parametrize("mode", ["bm25", "hybrid"])
     @pytest.mark.parametrize(
-        ("query", "expected"),
+        ("query", "excluded"),
         [
-            ('"goes wrong" heist', "a"),
-            ('"heist goes"', "a"),
-            ('"Heist GOES"', "a"),
-            ("heist -comedy", "ac"),
-            ("heist -comedies", "ac"),  # by its stem
-            ('heist -"goes wrong"', "bc"),
-            ("heist -comedy -number", "a"),
-            ('heist "goes" -comedy', "a"),
-            ('heist "no such phrase"', ""),
-            ('"heist', "abc"),  # an unclosed quote is no phrase
-            ("well-known heist", "abc"),
-            ("heist - comedy", "abc"),
-            ("heist -5", "abc"),  # a number
+            ("heist -comedy", "b"),
+            ("heist -comedies", "b"),  # by its stem
+            ('heist -"goes wrong"', "a"),
+            ("heist -comedy -number", "bc"),
+            ('heist "goes well" -comedy', "b"),
+            ("heist - comedy", ""),
+            ("heist –comedy", ""),
+            ("heist --comedy", ""),
+            ("heist-comedy", ""),
+            ("heist -5", ""),  # a number
+            ("heist -a comedy- goes", ""),  # dashes of a sentence
+            ("-comedy heist", ""),  # as in a list
         ],
     )
-    def test_phrases_and_exclusions(self, index, mode, query, expected):
+    def test_exclusions(self, index, mode, query, excluded):
         hits = index.search(query, mode=mode)
         # semantic search also finds documents without any of the words
-        assert [name for name in found(hits) if name != "d"] == list(expected)
+        assert [name for name in found(hits) if name != "d"] == [
+            name for name in "abc" if name not in excluded
+        ]
         assert hits.query == query
+
+    def test_an_exclusion_leaves_something(self, index):
+        assert ids(index.search("-comedy", mode="bm25")) == ["b"]
+        assert found(index.search("heist -heist", mode="bm25")) == ["a", "b", "c"]
+        assert found(index.search("heist -heist", mode="hybrid")) == ["d"]
+        assert found(index.search("heist -rome", mode="bm25", where="n = 0")) == ["a"]
+        assert ids(index.search("unknown -comedy", mode="bm25")) == []
+
+    @pytest.mark.parametrize("mode", ["bm25", "hybrid"])
+    def test_a_phrase_ranks_first_and_removes_nothing(self, index, mode):
+        words = "heist Rome wrong goes well"
+        plain = index.search(words, mode=mode)
+        assert ids(plain)[0] == "a"
+        quoted = index.search('heist Rome wrong "GOES well"', mode=mode)
+        assert ids(quoted)[0] == "b"
+        assert found(quoted) == found(plain)
+        assert found(index.search('heist "no such phrase"', mode=mode)) == found(plain)
+        assert index.search('heist Rome wrong "goes well', mode=mode)[0].document_id == "a"
+
+    def test_more_phrases_rank_higher(self, index):
+        hits = index.search('comedy "heist that" "goes wrong" "wrong in Rome"', mode="bm25")
+        assert ids(hits) == ["a", "b", "c"]
+        assert ids(index.search('"that goes" wrong right number', 1, mode="bm25")) == ["b"]
+        among = index.search('"that goes" wrong right number', mode="bm25", where="n > 0")
+        assert ids(among) == ["b", "c"]
+
+    @pytest.mark.parametrize("mode", ["bm25", "hybrid"])
+    def test_a_word_in_quotes_is_a_word(self, index, mode):
+        plain = index.search("a heist goes wrong in Rome", mode=mode)
+        for query in ('a "heist" goes wrong in Rome', 'a heist "goes" wrong in "Rome"'):
+            assert list(index.search(query, mode=mode)) == list(plain)
+
+    @pytest.mark.parametrize("mode", ["semantic", "bm25", "hybrid"])
+    def test_required_phrases(self, index, mode):
+        def search(require, **options):
+            return found(index.search("heist goes", mode=mode, require=require, **options))
+
+        assert search("GOES wrong") == ["a"]
+        assert search(["heist", "goes"]) == ["a", "b"]
+        assert search("goes", where="n > 0") == ["b"]
+        assert search("no such phrase") == search("?!") == []
+
+    @pytest.mark.parametrize("require", ["", [3], 3, ["a"] * 101])
+    def test_invalid_required_phrases(self, index, require):
+        with pytest.raises(ArgumentError, match="require"):
+            index.search("heist", require=require)
 
     def test_with_a_filter(self, index):
         assert ids(index.search("heist -comedy", mode="hybrid", where="n > 0")) == ["c", "d"]
         many = index.search_many(
             ["heist -comedy", "heist", '"goes well"'], mode="bm25", where="n < 3"
         )
-        assert [found(hits) for hits in many] == [["a", "c"], ["a", "b", "c"], ["b"]]
+        assert [found(hits) for hits in many] == [["a", "c"], ["a", "b", "c"], ["a", "b"]]
 
-    def test_semantic_search_takes_them_literally(self, index):
+    def test_semantic_search_takes_them_literally(self, index, caplog):
         assert found(index.search('"goes wrong" -comedy')) == ["a", "b", "c", "d"]
+        assert not caplog.messages
 
-    def test_excluded_words_only(self, index):
-        for mode in ("bm25", "hybrid"):
-            with pytest.raises(ArgumentError, match="the query '-comedy' only excludes words"):
-                index.search("-comedy", mode=mode)
+    @pytest.mark.parametrize(
+        ("query", "parts"),
+        [
+            ('heist "goes wrong"', ["passages with 'goes wrong' rank higher"]),
+            ("heist -comedy", ["documents with 'comedy' are excluded"]),
+            ('"goes well" -comedy', ["'goes well' rank higher", "'comedy' are excluded"]),
+            ("heist -heist", ["documents with 'heist' are not: no hits would be left"]),
+        ],
+    )
+    def test_operators_are_reported_in_one_line(self, index, caplog, query, parts):
+        index.search(query, mode="bm25")
+        assert len(caplog.messages) == 1
+        assert all(part in caplog.messages[0] for part in parts)
 
-    @pytest.mark.parametrize("query", ["-no " * 101 + "heist", '"a b" ' * 60 + "-c " * 60])
-    def test_too_many_phrases(self, index, query):
-        with pytest.raises(ArgumentError, match="phrases and excluded words; .* accept 100"):
-            index.search(query, mode="bm25")
-        assert len(index.search("-no " * 100 + "heist", mode="bm25")) == 3
+    def test_operators_of_several_queries_are_counted(self, index, caplog):
+        index.search_many(['a "heist"', "b", "heist -b", '"a heist"'], mode="bm25")
+        assert caplog.messages == ["quotes or minus signs are operators in 2 of 4 queries"]
+
+    @pytest.mark.parametrize("mode", ["bm25", "hybrid"])
+    def test_any_number_of_operators(self, index, mode):
+        phrases = " ".join(f'"heist {number}"' for number in range(150))
+        assert len(index.search(f"{phrases} heist", mode=mode)) >= 3
+        assert ids(index.search("right" + " -wrong" * 150, mode=mode)) != []
 
     @pytest.mark.parametrize("query", ['"' + "a" * 10**6, '"' * 10**6, '-"' + "é " * 10**5])
     def test_long_queries_are_parsed_fast(self, query):
         """With a backtracking pattern, the first took hours."""
-        assert parse_query(query).required == ()
+        assert parse_query(query) == (query, (), ())
 
     @pytest.mark.parametrize("query", ['""', '"?!"', '-"…"', "--", '"a"b'])
     def test_quotes_and_hyphens_without_a_phrase(self, query):
-        assert parse_query(query) == (query, query, (), ())
+        assert parse_query(query) == (query, (), ())
 
-    def test_phrases_and_exclusions_apply_to_whole_documents(self, tmp_path):
+    def test_exclusions_and_requirements_apply_to_whole_documents(self, tmp_path):
         """A passage without the excluded word does not save its document."""
         with Index.create(tmp_path / "long", "hashing") as index:
             index.add(
@@ -109,18 +172,58 @@ class TestWords:
             assert index.info().chunks > 2
             for mode in ("bm25", "hybrid"):
                 assert ids(index.search("heist -comedy", mode=mode)) == ["b"]
-                assert ids(index.search('heist "a comedy"', mode=mode)) == ["long"]
+                assert ids(index.search("heist", mode=mode, require="a comedy")) == ["long"]
 
     @pytest.mark.parametrize(
-        ("query", "expected"),
-        [('"京都"', "xy"), ('"東京都"', "x"), ('"都へ"', "x"), ("京 -東京", "y")],
+        ("query", "require", "expected"),
+        [("京", "京都", "xy"), ("京", "東京都", "x"), ("京", "都へ", "x"), ("京 -東京", (), "y")],
     )
-    def test_scripts_without_spaces(self, tmp_path, query, expected):
+    def test_scripts_without_spaces(self, tmp_path, query, require, expected):
         with Index.create(tmp_path / "ja", "hashing") as index:
             index.add(
                 [Document("x", "東京都へ行く"), Document("y", "京都は古い"), Document("z", "大阪")]
             )
-            assert found(index.search(query, mode="bm25")) == list(expected)
+            hits = index.search(query, mode="bm25", require=require)
+            assert found(hits) == list(expected)
+
+
+@pytest.mark.slow
+def test_punctuation_leaves_scifact_as_it_is(data, encoder, tmp_path):
+    """Claims with a word in quotes or with a dash find what the plain claims find."""
+    del data
+    scifact = load_retrieval_set("scifact")
+    with Index.create(tmp_path / "scifact", encoder) as index:
+        index.add(Document(name, text) for name, text in scifact.documents.items())
+        rankers = index_rankers(index, ["bm25", "hybrid:hashing"])
+        values = {}
+        for kind, changed in CHANGES.items():
+            queries = {name: changed(query.split()) for name, query in scifact.queries.items()}
+            found = evaluate_retrieval(
+                scifact._replace(queries=queries), rankers, ["nDCG@10"], index=index
+            )
+            values[kind] = [result.mean.value for result in found.results]
+    plain = values.pop("plain")
+    for changed in values.values():
+        assert changed == pytest.approx(plain, abs=1)
+
+
+def _after_middle(words, dash):
+    middle = len(words) // 2
+    return " ".join([*words[:middle], dash, *words[middle:]])
+
+
+def _in_quotes(words):
+    longest = max(range(len(words)), key=lambda place: len(words[place]))
+    return " ".join(f'"{word}"' if place == longest else word for place, word in enumerate(words))
+
+
+CHANGES = {
+    "plain": " ".join,
+    "quotes": _in_quotes,
+    "hyphen": lambda words: _after_middle(words, "-"),
+    "dash": lambda words: _after_middle(words, "–"),
+    "prefix": lambda words: " ".join([f"non-{words[0]}", *words[1:]]),
+}
 
 
 class TestExamples:

@@ -100,6 +100,8 @@ def test_search(workers):
     (hit,) = found["hits"]
     assert (hit["id"], hit["title"], hit["text"]) == ("a", "Robin", "a red bird sings")
     assert hit["metadata"] == {"year": 1999}
+    found = answer_of(server, "search", {"query": "red bird", "require": ["bird sings"]})
+    assert [hit["id"] for hit in found["hits"]] == ["a"]
     found = answer_of(server, "search", {"query": "red bird", "where": "year > 2000"})
     assert [hit["id"] for hit in found["hits"]] == ["b"]
 

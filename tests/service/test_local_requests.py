@@ -62,6 +62,7 @@ red fish --where "tags = 'rde'"
 red fish --where "year > '2000'" --format csv
 red fish --mode bm25
 '"a fish" -river' --mode bm25 --format jsonl
+red fish --require 'a fish'
 red fish --mode hybrid
 red fish --mode hybrid --fusion rrf --format csv
 red fish --mode hybrid --dense-weight 0.9 --format jsonl

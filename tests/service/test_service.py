@@ -44,6 +44,16 @@ class TestSearch:
         assert client.get(f"{BIRDS}/search", params=parameters).json() == expected
         assert client.post(f"{BIRDS}/search", json=parameters).json() == expected
 
+    def test_required_phrases_and_operators(self, client, path):
+        parameters = {"query": "red fish", "require": ["a red", "fish"]}
+        with Index.open(path) as index:
+            expected = index.search(**parameters).to_dict()
+        assert 0 < len(expected["hits"]) < 3
+        assert client.get(f"{BIRDS}/search", params=parameters).json() == expected
+        assert client.post(f"{BIRDS}/search", json=parameters).json() == expected
+        answer = client.post(f"{BIRDS}/search", json={"query": 'a "red fish"', "mode": "bm25"})
+        assert ["'red fish'" in warning for warning in answer.json()["warnings"]] == [True]
+
     @pytest.mark.parametrize(
         ("method", "place"),
         [

@@ -189,14 +189,16 @@ class MemoryState:
         k: int,
         restriction: Restriction = NO_RESTRICTION,
         per_document: int = 1,
+        phrases: Sequence[str] = (),
     ) -> list[Candidate]:
         """BM25 (k1 = 1.2, b = 0.75; Robertson & Zaragoza 2009), without stemming."""
         words = {chunk.id: _words(chunk.text) for chunk in self._chunks()}
         mean = sum(map(len, words.values())) / max(len(words), 1)
         terms = [tuple(_words(term)) for term in Analyser().query_terms(text)]
-        terms += [tuple(_words(phrase)) for phrase in restriction.required]
+        raised = [tuple(_words(phrase)) for phrase in phrases]
+        terms += raised
         scored = []
-        for chunk in self._restricted(restriction):
+        for chunk in self._chunks():
             found = words[chunk.id]
             score = 0.0
             for term in filter(None, terms):
@@ -208,12 +210,17 @@ class MemoryState:
                 score += max(weight, 1e-6) * times * 2.2 / (times + 1.2 * length)
             if score:
                 scored.append((chunk, score))
+        best = max((score for _, score in scored), default=0)
+        allowed = self._restricted(restriction)
+        scored = [
+            (chunk, score + best * sum(_count(words[chunk.id], term) > 0 for term in raised))
+            for chunk, score in scored
+            if chunk in allowed
+        ]
         return self._best(scored, k, per_document)
 
-    def matched_words(
-        self, text: str, phrases: Sequence[str], chunk_ids: Sequence[int]
-    ) -> dict[int, list[str]]:
-        terms = [_words(term) for term in [*Analyser().query_terms(text), *phrases]]
+    def matched_words(self, text: str, chunk_ids: Sequence[int]) -> dict[int, list[str]]:
+        terms = [_words(term) for term in Analyser().query_terms(text)]
         found = {}
         for chunk_id in chunk_ids:
             held = _words(self._content.chunks[chunk_id].text)

@@ -35,7 +35,7 @@ STORES = {
 }
 
 #: Limitations of an index on Milvus, from docs/milvus.md.
-without_phrases = pytest.mark.differs("milvus-lite", reason="Milvus finds no phrases")
+without_phrases = pytest.mark.differs("milvus-lite", reason="Milvus finds no phrases itself")
 without_states = pytest.mark.differs("milvus-lite", reason="Milvus keeps no older states")
 
 MODES = ["semantic", "bm25", "hybrid"]
@@ -261,22 +261,31 @@ class TestSearch:
         assert hits[0].score > hits[1].score > 0
         assert ids(Retriever(films).search("unknown", mode="bm25")) == []
 
+    @pytest.mark.parametrize(
+        ("query", "first"), [('fjord grove "birch cedar"', "b"), ('fjord grove "cedar birch"', "d")]
+    )
+    def test_phrases(self, films, query, first):
+        hits = films.search(query, mode="bm25")
+        assert (ids(hits)[0], sorted(ids(hits))) == (first, ["a", "b", "c", "d"])
+        assert ids(films.search(query, 1, mode="bm25", where="id in ('b', 'd')")) == [first]
+
     @without_phrases
     @pytest.mark.parametrize(
-        ("query", "expected"),
+        ("query", "require", "expected"),
         [
-            ("birch -delta", "a"),
-            ('"birch cedar"', "b"),
-            ('cedar -"birch cedar"', "c"),
-            ("-x y", ""),
+            ("birch -delta", (), "a"),
+            ("cedar", "birch cedar", "b"),
+            ('cedar -"birch cedar"', (), "c"),
+            ("x -y", (), ""),
         ],
     )
-    def test_phrases_and_excluded_words(self, films, query, expected):
-        hits = films.search(query, mode="bm25")
+    def test_required_phrases_and_excluded_words(self, films, query, require, expected):
+        hits = films.search(query, mode="bm25", require=require)
         assert ids(hits) == list(expected)
-        assert set(ids(films.search(query, mode="hybrid"))) >= set(expected)
+        assert set(ids(films.search(query, mode="hybrid", require=require))) >= set(expected)
         where = "year > 1900"
-        assert set(ids(films.search(query, mode="bm25", where=where))) == set(expected)
+        hits = films.search(query, mode="bm25", require=require, where=where)
+        assert ids(hits) == list(expected)
 
     def test_several_passages_of_a_document(self, index):
         index.add([Document("long", "amber birch. " * 100), Document("b", "amber.")])

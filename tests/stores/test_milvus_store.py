@@ -137,8 +137,8 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [
-            (["query", "fish -red", "--mode", "bm25"], "finds no phrases and leaves out no words"),
-            (["query", '"red fish"', "--mode", "hybrid"], "finds no phrases"),
+            (["query", "fish -red", "--mode", "bm25"], "excludes no words"),
+            (["query", "fish", "--require", "red fish"], "requires no phrases"),
             (["map"], "a map is stored in the directory of its index"),
             (["compact"], "is not compacted by semsearch"),
             (["index", "--filter-column", "year"], "no indexes of fields"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
@@ -101,8 +101,9 @@ class Restrictions:
         clauses = []
         if restriction.condition is not None:
             clauses.append(self._clause(restriction.condition, indexed_fields, number))
-        clauses += [number.in_(self._documents_with(phrase)) for phrase in restriction.required]
-        clauses += [number.not_in(self._documents_with(phrase)) for phrase in restriction.excluded]
+        clauses += [number.in_(self._documents_with([phrase])) for phrase in restriction.required]
+        if restriction.excluded:
+            clauses.append(number.not_in(self._documents_with(restriction.excluded)))
         return and_(*clauses) if clauses else None
 
     def share(self, restriction: Restriction) -> float:
@@ -176,9 +177,9 @@ class Restrictions:
             number=number,
         )
 
-    def _documents_with(self, phrase: str) -> ScalarSelect[int]:
-        """The documents with a passage that contains a phrase; none if the phrase has no words."""
-        match = self.analyser.phrase_term(phrase) or '""'
+    def _documents_with(self, phrases: Sequence[str]) -> ScalarSelect[int]:
+        """The documents with a passage that contains a phrase; none if no phrase has words."""
+        match = self.analyser.match_expression("", phrases) or '""'
         query = (
             select(chunks.c.document_id)
             .join(_WORDS, chunks.c.chunk_id == literal_column("chunks_fts.rowid", Integer))

@@ -7,7 +7,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     Integer,
+    Select,
     Text,
     and_,
     bindparam,
@@ -96,6 +97,9 @@ MAX_LEFT_OUT = 50
 #: are spread at random, fewer than one query in a hundred has to be searched again.
 SPARE_DEVIATIONS = 3
 
+#: SQLite accepts expressions up to 1,000 operators deep; further phrases are words only.
+MAX_PHRASES = 100
+
 #: Marks matched words.
 MARK = "\x02\x1f\x03"
 
@@ -121,29 +125,40 @@ _PASSAGES_CHECKS = (
 
 _words = table("chunks_fts")
 _CHUNK_ID = literal_column("rowid", Integer).label("chunk_id")
-_SCORE = (-literal_column("rank", StoredFloat)).label("score")
-_MATCHES = literal_column("chunks_fts").op("MATCH")(bindparam("match", type_=Text))
-# With this order SQLite keeps the `n` best; ordered by rank alone, FTS5 would sort all rows.
-_BY_WORDS = (
-    select(_CHUNK_ID, _SCORE)
-    .select_from(_words)
-    .where(_MATCHES)
-    .order_by(_SCORE.desc(), _CHUNK_ID)
-    .limit(bindparam("n"))
-)
-_BY_WORDS_AMONG = _BY_WORDS.where(
-    # The sign keeps SQLite from searching the words once for each chunk.
-    literal_column("+rowid", Integer).in_(values_later("chunk_ids"))
-)
+
+
+def _matches(parameter: str) -> ColumnElement[bool]:
+    return literal_column("chunks_fts").bool_op("MATCH")(bindparam(parameter, type_=Text))
+
+
 _MATCHED = (
     select(
         _CHUNK_ID,
         literal_column(f"highlight(chunks_fts, 0, '{MARK}', '{MARK}')", Text).label("marked"),
     )
     .select_from(_words)
-    .where(_MATCHES, literal_column("rowid", Integer).in_(values_later("chunk_ids")))
+    .where(_matches("match"), literal_column("rowid", Integer).in_(values_later("chunk_ids")))
 )
 _MARKED = re.compile(f"{MARK}(.*?){MARK}", re.DOTALL)
+
+
+@cache
+def _by_words(phrases: int = 0, *, among: bool = False) -> Select[int, float]:
+    """The best passages by their words and by this number of phrases, `among` some chunks or all.
+
+    Cached, because SQLAlchemy takes longer to build a statement than to run it.
+    """
+    score: ColumnElement[float] = -literal_column("rank", StoredFloat)
+    for number in range(phrases):
+        held = select(_CHUNK_ID).select_from(_words).where(_matches(f"phrase{number}"))
+        score += bindparam("best") * literal_column("rowid").in_(held)
+    # With this order SQLite keeps the `n` best; ordered by rank alone, FTS5 would sort all rows.
+    ranked = score.label("score")
+    query = select(_CHUNK_ID, ranked).select_from(_words).where(_matches("match"))
+    if among:
+        # The sign keeps SQLite from searching the words once for each chunk.
+        query = query.where(literal_column("+rowid", Integer).in_(values_later("chunk_ids")))
+    return query.order_by(ranked.desc(), _CHUNK_ID).limit(bindparam("n"))
 
 
 class LocalState:
@@ -436,21 +451,30 @@ class LocalState:
         k: int,
         restriction: Restriction = NO_RESTRICTION,
         per_document: int = 1,
+        phrases: Sequence[str] = (),
     ) -> list[Candidate]:
         """The `k` best passages by BM25 over their words, best first.
 
         The score is SQLite's `bm25` with the opposite sign, so that higher is better (k1 = 1.2,
-        b = 0.75; Robertson & Zaragoza 2009).
+        b = 0.75; Robertson & Zaragoza 2009). A phrase is one more word, and each phrase in a
+        passage adds the best score of any passage, so that passages with more phrases come first.
         """
-        match = self._restrictions.analyser.match_expression(text, restriction.required)
+        analyser = self._restrictions.analyser
+        match = analyser.match_expression(text, phrases)
         if match is None:
             return []
-        share = self._listed_share(restriction, LISTED_SHARE)
+        terms = [term for term in map(analyser.phrase_term, phrases) if term][:MAX_PHRASES]
         parameters: dict[str, Any] = {"match": match}
+        if terms:
+            best = self.connection.execute(_by_words(), parameters | {"n": 1}).first()
+            parameters |= {"best": best.score if best else 0}
+            parameters |= {f"phrase{number}": term for number, term in enumerate(terms)}
+        share = self._listed_share(restriction, LISTED_SHARE)
+        query = _by_words(len(terms), among=not share)
         if share:
-            query, clause = _BY_WORDS, self._restrictions.clause(restriction)
+            clause = self._restrictions.clause(restriction)
         else:
-            query, clause, share = _BY_WORDS_AMONG, None, 1
+            clause, share = None, 1
             parameters["chunk_ids"] = self._restrictions.chunks(restriction).tolist()
         found: list[Candidate] = []
         n = min(math.ceil((2 * k + 8) / share), MAX_WHOLE_NUMBER)
@@ -463,11 +487,9 @@ class LocalState:
                 return found
             n = min(4 * n, MAX_WHOLE_NUMBER)
 
-    def matched_words(
-        self, text: str, phrases: Sequence[str], chunk_ids: Sequence[int]
-    ) -> dict[int, list[str]]:
-        """The words of chunks, as BM25 reads them, that occur in a text or phrases."""
-        match = self._restrictions.analyser.match_expression(text, phrases)
+    def matched_words(self, text: str, chunk_ids: Sequence[int]) -> dict[int, list[str]]:
+        """The words of chunks, as BM25 reads them, that occur in a text."""
+        match = self._restrictions.analyser.match_expression(text)
         if match is None:
             return {}
         rows = self.connection.execute(_MATCHED, {"match": match, "chunk_ids": list(chunk_ids)})

@@ -58,6 +58,8 @@ from semsearch.vector_indexes import IndexType
 
 #: How many fields are listed with an example.
 EXAMPLES = 50
+#: The passages, best by their words, in which phrases are found.
+PHRASE_DEPTH = 100
 
 
 class MilvusState:
@@ -282,21 +284,35 @@ class MilvusState:
         k: int,
         restriction: Restriction = NO_RESTRICTION,
         per_document: int = 1,
+        phrases: Sequence[str] = (),
     ) -> list[Candidate]:
-        """The `k` best passages by BM25 over their words, best first."""
+        """The `k` best passages by BM25 over their words, best first.
+
+        Phrases are found in the first passages only, as Milvus finds none.
+        """
         self._check_words()
         query = query_vector(self._connection, text, self.analyser, self.totals, self._since)
-        search = self._search(WORDS, restriction)
-        return search.best([query], k, per_document)[0] if query else []
+        if not query:
+            return []
+        depth = max(k, PHRASE_DEPTH) if phrases else k
+        [found] = self._search(WORDS, restriction).best([query], depth, per_document)
+        if phrases and found:
+            texts = self._texts([one.chunk_id for one in found])
+            terms = map(self.analyser.phrase_term, phrases)
+            held = Counter(
+                chunk_id for term in terms for chunk_id in matched_words(term, texts, self.analyser)
+            )
+            best = found[0].score
+            found = [one._replace(score=one.score + best * held[one.chunk_id]) for one in found]
+            found.sort(key=lambda one: (-one.score, one.chunk_id))
+        return found[:k]
 
-    def matched_words(
-        self, text: str, phrases: Sequence[str], chunk_ids: Sequence[int]
-    ) -> dict[int, list[str]]:
-        """The words of chunks, as BM25 reads them, that a text or phrases have too."""
+    def matched_words(self, text: str, chunk_ids: Sequence[int]) -> dict[int, list[str]]:
+        """The words of chunks, as BM25 reads them, that a text has too."""
         if not self.has_words:
             return {}
-        texts = {row["chunk"]: row["text"] for row in self.reader.chunks(chunk_ids, ["text"])}
-        return matched_words(text, phrases, texts, self.analyser)
+        match = self.analyser.match_expression(text)
+        return matched_words(match, self._texts(chunk_ids), self.analyser)
 
     def chunk_vectors(self, space: Space, chunk_ids: Sequence[int]) -> Matrix:
         """The vectors of chunks, shape (len(chunk_ids), dimension)."""
@@ -451,6 +467,9 @@ class MilvusState:
             )
         return passages
 
+    def _texts(self, chunk_ids: Sequence[int]) -> dict[int, str]:
+        return {row["chunk"]: row["text"] for row in self.reader.chunks(chunk_ids, ["text"])}
+
     def _whole(self, rows: Sequence[Row]) -> dict[int, Document]:
         passages: dict[int, list[tuple[int, int, str]]] = {row["document"]: [] for row in rows}
         for row in self._passages_of(rows, ["start", "end", "text"]):
@@ -486,9 +505,9 @@ class MilvusState:
     def _search(self, space: Space, restriction: Restriction) -> VectorSearch:
         if restriction.required or restriction.excluded:
             raise UnsupportedByStoreError(
-                f"{self._connection.target.address}: an index on Milvus finds no phrases and "
-                'leaves out no words; search without "…" and -word, or a copy of the index that '
-                "semsearch pull has made"
+                f"{self._connection.target.address}: an index on Milvus requires no phrases and "
+                "excludes no words; search without --require and -word, or a copy of the index "
+                "that semsearch pull has made"
             )
         return VectorSearch(
             self._connection,

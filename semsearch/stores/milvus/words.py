@@ -128,10 +128,9 @@ def _counts(searchable: Sequence[str], analyser: Analyser) -> list[Counts]:
 
 
 def matched_words(
-    text: str, phrases: Sequence[str], texts: Mapping[int, str], analyser: Analyser
+    match: str | None, texts: Mapping[int, str], analyser: Analyser
 ) -> dict[int, list[str]]:
-    """The words of texts, by the texts' keys, that a query or phrases have too."""
-    match = analyser.match_expression(text, phrases)
+    """The words that match a query of FTS5, of the texts that do, by their keys."""
     if match is None:
         return {}
     keys = list(texts)
