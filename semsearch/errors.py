@@ -5,7 +5,7 @@
     │   ├── CombinationError            arguments conflict, or one is missing
     │   ├── OutputError                 an output file exists already, or cannot be written
     │   ├── DocumentNotFoundError       the index has no document with this id
-    │   ├── QueryError                  a query is too long, or has no words or no direction
+    │   ├── QueryError                  a query is too long, or has no direction
     │   ├── ExamplesError               examples are unsuitable for training or evaluation
     │   ├── ResumeError                 a training run cannot be started or resumed as requested
     │   └── ServeError                  a service cannot be started or stopped
@@ -112,7 +112,7 @@ class DocumentNotFoundError(ArgumentError):
 
 
 class QueryError(ArgumentError):
-    """A query cannot be used: it is too long, has no words, or its vector has no direction."""
+    """A query cannot be used: it is too long, or its vector has no direction."""
 
     code = "unusable-query"
 

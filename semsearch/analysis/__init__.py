@@ -172,7 +172,7 @@ def _pieces(text: str) -> list[str]:
 _SPECIAL = re.compile(r"""(?<!\S)"([^"]++)"(?!\w)|(?<= )-(?:"([^"]++)"(?!\w)|([^\W\d]\S*))""")
 _WORD = re.compile(r"\w")
 #: The second dash of a pair: "the card -a new one- was declined".
-_CLOSING_DASH = re.compile(r"\w-(?!\S)")
+_CLOSING_DASH = re.compile(r"\S-(?!\w)")
 
 
 class WordQuery(NamedTuple):

@@ -62,6 +62,7 @@ class TestWords:
             ("heist-comedy", ""),
             ("heist -5", ""),  # a number
             ("heist -a comedy- goes", ""),  # dashes of a sentence
+            ('a -comedy (at last)-, "heist" -rome', "a"),
             ("-comedy heist", ""),  # as in a list
         ],
     )
