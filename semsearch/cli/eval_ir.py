@@ -23,7 +23,7 @@ from semsearch.cli.options import (
     report_option,
     systems_option,
 )
-from semsearch.cli.progress import working
+from semsearch.cli.progress import EvaluationProgress, working
 from semsearch.cli.render import json_text, note
 from semsearch.cli.render_evaluation import difference_record, ir_tables, json_number, warn_of_few
 from semsearch.datasets import RetrievalSet, load_retrieval_set, read_questions
@@ -137,7 +137,7 @@ def command(
         sets = [load_retrieval_set(name, split, note) for name in data]
         with working("loading"):
             rankers = load_rankers(names, encoders, precision)
-        evaluated = _evaluated_sets(sets, rankers, measures, whole_documents)
+        evaluated = _evaluated(sets, rankers, measures, whole_documents=whole_documents)
     evaluations = []
     written = {file.resolve() for file in recorded_files(systems)}  # these are not overwritten
     failed: list[str] = []
@@ -199,20 +199,20 @@ def _evaluated_index(
         questions = read_questions(queries, qrels, index.__contains__)
         with working("loading"):
             rankers = index_rankers(index, list(dict.fromkeys(systems)), precision)
-        with working(questions.name):
-            yield evaluate_retrieval(questions, rankers, measures, index=index)
+        yield from _evaluated([questions], rankers, measures, index=index)
 
 
-def _evaluated_sets(
+def _evaluated(
     sets: Sequence[RetrievalSet],
     rankers: Sequence[Ranker],
     measures: tuple[str, ...],
-    whole_documents: bool,
+    **options: Any,
 ) -> Iterator[IrEvaluation]:
+    progress = EvaluationProgress([one.name for one in sets], [one.spec for one in rankers])
     for retrieval in sets:
-        with working(retrieval.name):
+        with progress:
             evaluation = evaluate_retrieval(
-                retrieval, rankers, measures, whole_documents=whole_documents
+                retrieval, rankers, measures, on_progress=progress.show, **options
             )
         yield evaluation
 

@@ -16,7 +16,7 @@ from semsearch.cli.options import (
     report_option,
     systems_option,
 )
-from semsearch.cli.progress import working
+from semsearch.cli.progress import EvaluationProgress, working
 from semsearch.cli.render import json_text, note
 from semsearch.cli.render_evaluation import difference_record, json_number, sts_tables, warn_of_few
 from semsearch.datasets import PairColumns, StsSet, load_sts_set, sts_names
@@ -88,9 +88,10 @@ def command(
     with working("loading"):
         scorers = [load_pair_scorer(spec, precision) for spec in dict.fromkeys(systems)]
     evaluations = []
+    progress = EvaluationProgress([one.name for one in sets], [one.spec for one in scorers])
     for dataset in sets:
-        with working(f"{dataset.name} {dataset.split}"):
-            evaluations.append(evaluate_sts(dataset, scorers))
+        with progress:
+            evaluations.append(evaluate_sts(dataset, scorers, on_progress=progress.show))
         if format_name == "jsonl":
             _write_lines(evaluations[-1])
     if format_name == "table":

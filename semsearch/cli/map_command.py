@@ -10,6 +10,7 @@ import click
 
 from semsearch.cli.command import Command
 from semsearch.cli.options import existing_index, index_option, space_option
+from semsearch.cli.progress import IndexingProgress
 from semsearch.cli.render import visible
 from semsearch.errors import MissingExtraError, quoted
 from semsearch.texts import quantity
@@ -38,13 +39,10 @@ def command(directory: Path | None, space: str | None, seed: int) -> None:
     from semsearch.index import Index
     from semsearch.maps import make_map
 
-    def notify(message: str) -> None:
-        click.echo(message, err=True)
-
     started = time.perf_counter()
     path = existing_index(directory)
-    with Index.open(path) as index:
-        found = make_map(index, space, seed=seed, notify=notify)
+    with Index.open(path) as index, IndexingProgress("", "reading the passages") as progress:
+        found = make_map(index, space, seed=seed, on_progress=progress.step)
         found.save(index.path)
     passages = quantity(len(found), "passage")
     seconds = time.perf_counter() - started

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import numpy
@@ -13,6 +13,9 @@ from semsearch.encoders.specs import Precision, computed_precision
 from semsearch.errors import CombinationError
 from semsearch.pairwise import paired_scores
 from semsearch.protocols import Encoder, Scores
+
+#: Called with a system, the items that it processes, how many are done, and of how many.
+OnProgress = Callable[[str, str, int, int], None]
 
 
 class PairScorer(Protocol):

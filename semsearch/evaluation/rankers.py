@@ -6,6 +6,7 @@ import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple, Protocol, Self
@@ -15,6 +16,7 @@ from semsearch.datasets import RetrievalSet
 from semsearch.encoders import CROSS_ENCODER_PREFIX, EncodesSentences, load_encoder, load_reranker
 from semsearch.encoders.specs import Precision, computed_precision
 from semsearch.errors import CombinationError, DatasetError
+from semsearch.evaluation.pair_scorers import OnProgress
 from semsearch.evaluation.trec import Run, read_run
 from semsearch.index import Index
 from semsearch.protocols import Encoder, Matrix, Reranker, TokenSpans
@@ -30,6 +32,8 @@ logger = logging.getLogger(__name__)
 DEPTH = 1000
 #: The length of hybrid and reranked rankings: up to this depth, they do not depend on `k`.
 FIRST = min(HYBRID_DEPTH, RERANK_DEPTH)
+#: Queries searched between two reports of progress.
+QUERIES_AT_ONCE = 32
 
 BM25 = "bm25"
 HYBRID_PREFIX = "hybrid:"
@@ -57,6 +61,8 @@ class Collection:
         index: an existing index of the documents. None creates a temporary index per encoder.
         whole_documents: whether temporary indexes store each document as one passage, truncated by
             the encoder, as in published evaluations.
+        on_progress: for rankers to call: with their name, "documents" or "queries", how many are
+            done, and of how many.
     """
 
     def __init__(
@@ -65,9 +71,11 @@ class Collection:
         index: Index | None = None,
         *,
         whole_documents: bool = False,
+        on_progress: OnProgress = lambda system, items, done, total: None,
     ) -> None:
         self.retrieval = retrieval
         self.whole_documents = whole_documents
+        self.on_progress = on_progress
         self._index = index
         self._created: dict[str, tuple[Index, float]] = {}
         self._closing = ExitStack()
@@ -78,8 +86,12 @@ class Collection:
     def __exit__(self, *error: object) -> None:
         self._closing.close()
 
-    def index(self, encoder: Encoder | None) -> tuple[Index, float]:
+    def index(self, encoder: Encoder | None, system: str) -> tuple[Index, float]:
         """The index with an encoder's vectors, and the seconds its creation took.
+
+        Args:
+            encoder: the encoder; None for an existing index.
+            system: the name of the ranker that needs the index, for the progress.
 
         Raises:
             ArgumentError: there is neither an index nor an encoder to create one.
@@ -90,11 +102,11 @@ class Collection:
             raise CombinationError("these systems search an existing index; pass it as index")
         if encoder.fingerprint not in self._created:
             started = time.perf_counter()
-            index = self._new_index(encoder)
+            index = self._new_index(encoder, system)
             self._created[encoder.fingerprint] = index, time.perf_counter() - started
         return self._created[encoder.fingerprint]
 
-    def _new_index(self, encoder: Encoder) -> Index:
+    def _new_index(self, encoder: Encoder, system: str) -> Index:
         folder = self._closing.enter_context(TemporaryDirectory(prefix="semsearch-eval-"))
         if isinstance(encoder, WithPassagesOf) and not self.whole_documents:
             logger.warning(
@@ -105,11 +117,13 @@ class Collection:
         index = self._closing.enter_context(Index.create(Path(folder) / "index", used))
         # In descending order of ids: an index orders equal scores by insertion, trec_eval by
         # descending id.
-        documents = self.retrieval.documents
+        texts = self.retrieval.documents
+        names = sorted((name for name, text in texts.items() if text.strip()), reverse=True)
+        on_progress = partial(self.on_progress, system, "documents")
+        on_progress(0, len(names))
         index.add(
-            Document(name, documents[name])
-            for name in sorted(documents, reverse=True)
-            if documents[name].strip()
+            (Document(name, texts[name]) for name in names),
+            on_batch=lambda summary: on_progress(summary.documents, len(names)),
         )
         return index
 
@@ -208,21 +222,27 @@ class IndexRanker:
 
     def rank(self, collection: Collection) -> Ranking:
         """Search the index for each query."""
-        index, seconds = collection.index(self._encoder)
+        index, seconds = collection.index(self._encoder, self.spec)
         queries = collection.retrieval.queries
         is_whole = self._mode is not SearchMode.HYBRID and self._reranker is None
         started = time.perf_counter()
-        answers = Retriever(index, self._space).search_many(
-            list(queries.values()),
-            DEPTH if is_whole else FIRST,
-            mode=self._mode,
-            fusion=self._fusion,
-            rerank=self._reranker,
-        )
-        run = {
-            name: {hit.document_id: hit.score for hit in hits}
-            for name, hits in zip(queries, answers, strict=True)
-        }
+        retriever = Retriever(index, self._space)
+        names = list(queries)
+        run: Run = {}
+        on_progress = partial(collection.on_progress, self.spec, "queries")
+        on_progress(0, len(names))
+        for start in range(0, len(names), QUERIES_AT_ONCE):
+            block = names[start : start + QUERIES_AT_ONCE]
+            answers = retriever.search_many(
+                [queries[name] for name in block],
+                DEPTH if is_whole else FIRST,
+                mode=self._mode,
+                fusion=self._fusion,
+                rerank=self._reranker,
+            )
+            for name, hits in zip(block, answers, strict=True):
+                run[name] = {hit.document_id: hit.score for hit in hits}
+            on_progress(len(run), len(names))
         return Ranking(run, seconds + time.perf_counter() - started)
 
 
@@ -256,10 +276,13 @@ class RecordedRanker:
             raise CombinationError(
                 f"{self.spec}: reranking a run needs the documents; use --data with documents"
             )
-        for name, query in retrieval.queries.items():
+        on_progress = partial(collection.on_progress, self.spec, "queries")
+        on_progress(0, len(run))
+        for done, (name, query) in enumerate(retrieval.queries.items(), 1):
             hits = _hits(query, run[name], retrieval.documents)
             hits = reranked(hits, query, self._reranker, RERANK_DEPTH)
             run[name] = {hit.document_id: hit.score for hit in hits}
+            on_progress(done, len(run))
         return Ranking(run, float("nan"))
 
 

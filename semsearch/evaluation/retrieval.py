@@ -22,6 +22,7 @@ from semsearch.evaluation.intervals import (
     mean_interval,
     randomised_difference,
 )
+from semsearch.evaluation.pair_scorers import OnProgress
 from semsearch.evaluation.published import published_ndcg
 from semsearch.evaluation.rankers import Collection, IndexRanker, Ranker
 from semsearch.evaluation.trec import Run
@@ -116,6 +117,7 @@ def evaluate_retrieval(
     *,
     index: Index | None = None,
     whole_documents: bool = False,
+    on_progress: OnProgress = lambda system, items, done, total: None,
 ) -> IrEvaluation:
     """Evaluate the rankings of systems on a retrieval set.
 
@@ -131,6 +133,8 @@ def evaluate_retrieval(
         index: an existing index of the documents; see `index_rankers`.
         whole_documents: store each document as one passage, truncated by the encoder, as in
             published evaluations; only then are published values part of the results.
+        on_progress: called with the name of a system, "documents" (which are indexed) or
+            "queries", how many are done, and of how many.
 
     Raises:
         ArgumentError: a measure is unknown, two systems have the same name, or an argument has the
@@ -154,7 +158,9 @@ def evaluate_retrieval(
     if any(isinstance(ranker, IndexRanker) and ranker.reads_operators for ranker in rankers):
         _check_operators(retrieval)
     evaluation = IrEvaluation(retrieval, {}, {}, [], [], whole_documents)
-    with Collection(retrieval, index, whole_documents=whole_documents) as collection:
+    with Collection(
+        retrieval, index, whole_documents=whole_documents, on_progress=on_progress
+    ) as collection:
         for ranker in rankers:
             _add(evaluation, ranker, collection, wanted)
     for other, system in combinations(evaluation.runs, 2):

@@ -27,10 +27,12 @@ from semsearch.evaluation.intervals import (
     interval,
     resampled_spearman,
 )
-from semsearch.evaluation.pair_scorers import PairScorer
+from semsearch.evaluation.pair_scorers import OnProgress, PairScorer
 from semsearch.evaluation.published import published_sts
 from semsearch.texts import quantity
 
+#: Pairs scored between two reports of progress.
+PAIRS_AT_ONCE = 500
 #: A correlation over fewer pairs is meaningless.
 MIN_PAIRS = 3
 
@@ -75,11 +77,22 @@ class StsEvaluation(NamedTuple):
     differences: list[StsDifference]  #: of all pairs of systems
 
 
-def evaluate_sts(dataset: StsSet, scorers: Sequence[PairScorer]) -> StsEvaluation:
+def evaluate_sts(
+    dataset: StsSet,
+    scorers: Sequence[PairScorer],
+    *,
+    on_progress: OnProgress = lambda system, items, done, total: None,
+) -> StsEvaluation:
     """Evaluate systems on an STS set, with 95 % bootstrap intervals.
 
     Pairs are resampled; for the mean over subsets, within each subset. All systems share the same
     samples, so their differences are paired.
+
+    Args:
+        dataset: pairs with gold scores.
+        scorers: the systems.
+        on_progress: called with the name of a system, "pairs", how many are scored, and of how
+            many.
 
     Raises:
         ArgumentError: the set or one of its subsets has too few pairs, there is no system, two have
@@ -109,12 +122,18 @@ def evaluate_sts(dataset: StsSet, scorers: Sequence[PairScorer]) -> StsEvaluatio
     for scorer in scorers:
         started = time.perf_counter()
         texts = [(pair.left, pair.right) for pair in dataset.pairs]
-        scores[scorer.spec] = numpy.asarray(scorer.score_pairs(texts), numpy.float64)
-        if scores[scorer.spec].shape != (len(texts),):
-            raise ArgumentError(
-                f"'{scorer.spec}' must return one score per pair, shape ({len(texts)},), not "
-                f"{scores[scorer.spec].shape}"
-            )
+        scores[scorer.spec] = numpy.empty(len(texts))
+        on_progress(scorer.spec, "pairs", 0, len(texts))
+        for start in range(0, len(texts), PAIRS_AT_ONCE):
+            block = texts[start : start + PAIRS_AT_ONCE]
+            found = numpy.asarray(scorer.score_pairs(block), numpy.float64)
+            if found.shape != (len(block),):
+                raise ArgumentError(
+                    f"'{scorer.spec}' must return one score per pair, shape ({len(block)},), not "
+                    f"{found.shape}"
+                )
+            scores[scorer.spec][start : start + len(block)] = found
+            on_progress(scorer.spec, "pairs", start + len(block), len(texts))
         seconds[scorer.spec] = time.perf_counter() - started
         precisions[scorer.spec] = scorer.precision
     evaluation = StsEvaluation(dataset, scores, [], [])

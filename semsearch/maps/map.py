@@ -6,8 +6,8 @@ import hashlib
 import json
 import logging
 import os
-from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from semsearch.arguments import check_whole_number
 from semsearch.clustering import cluster
 from semsearch.errors import ArgumentError, IndexStoreError, UnsupportedByStoreError
 from semsearch.index import Index
-from semsearch.maps.projection import Points, project
+from semsearch.maps.projection import OnProgress, Points, project
 from semsearch.stores.protocol import Space, text_hash
 
 logger = logging.getLogger(__name__)
@@ -112,7 +112,7 @@ def make_map(
     space: str | None = None,
     *,
     seed: int = 0,
-    notify: Callable[[str], None] = lambda message: None,
+    on_progress: OnProgress = lambda step, done, total: None,
 ) -> Map:
     """Project the passages of an index, and group them.
 
@@ -127,7 +127,8 @@ def make_map(
         index: an index with at least one passage.
         space: the name of the embedding space; None for the first.
         seed: at least 0; the same seed returns the same map.
-        notify: called with one line about each step.
+        on_progress: called with the name of a step, how much of it is done, and of how much (0 if
+            that is unknown).
 
     Raises:
         ArgumentError: the index is empty, or not in a directory, where the map would be stored, or
@@ -147,13 +148,13 @@ def make_map(
         raise ArgumentError(f"the index {index.path} is empty; add documents before mapping it")
     if not os.access(index.path, os.W_OK):
         raise IndexStoreError(f"cannot write in {index.path}: Permission denied")
-    points = project(passages.vectors, seed, notify)
-    notify("grouping by k-means")
+    points = project(passages.vectors, seed, on_progress)
     clustering = cluster(
         passages.vectors,
         passages.texts,
         seed=seed,
         words=WORDS,
+        on_progress=partial(on_progress, "grouping"),
         stop_words=index.info().stop_words,
     )
     groups = numpy.array(clustering.labels(), numpy.int32) - 1

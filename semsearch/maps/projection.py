@@ -9,6 +9,7 @@ from typing import Any
 import numpy
 from numpy.typing import NDArray
 
+from semsearch.pairwise import SCORE_DECIMALS
 from semsearch.protocols import Matrix
 
 #: The maximum number of passages projected with UMAP; others are placed between neighbours.
@@ -17,15 +18,19 @@ SAMPLE = 100_000
 FEW = 50
 #: UMAP's n_neighbors and min_dist.
 NEIGHBOURS, MIN_DISTANCE = 15, 0.1
+#: Passages whose neighbours are searched between two reports of progress.
+SEARCHED_AT_ONCE = 1_000
 #: The number of neighbours in the sample between which another passage is placed.
 ANCHORS = 5
 #: The minimum number of vectors per list for FAISS's k-means.
 POINTS_PER_LIST = 39
 
 Points = NDArray[Any]
+#: Called with a step, how much of it is done, and of how much (0 if that is unknown).
+OnProgress = Callable[[str, int, int], None]
 
 
-def project(vectors: Matrix, seed: int, notify: Callable[[str], None]) -> Points:
+def project(vectors: Matrix, seed: int, on_progress: OnProgress) -> Points:
     """Project vectors to points with similar neighbourhoods.
 
     Uses UMAP (McInnes, Healy and Melville 2018). Of more than `SAMPLE` vectors, a sample is
@@ -35,7 +40,7 @@ def project(vectors: Matrix, seed: int, notify: Callable[[str], None]) -> Points
     Args:
         vectors: unit vectors, shape (n, dimension).
         seed: the same seed returns the same points.
-        notify: called with one line about each step.
+        on_progress: called with the name of a step, how much of it is done, and of how much.
 
     Returns:
         Shape (n, 2), float32.
@@ -43,12 +48,11 @@ def project(vectors: Matrix, seed: int, notify: Callable[[str], None]) -> Points
     if len(vectors) < FEW:
         return _principal_components(vectors)
     if len(vectors) <= SAMPLE:
-        notify(f"UMAP of {len(vectors):,} passages")
-        return _umap(vectors, seed)
+        return _umap(vectors, seed, on_progress)
     random = numpy.random.default_rng(seed)
     sampled = numpy.sort(random.choice(len(vectors), SAMPLE, replace=False))
-    notify(f"UMAP of {SAMPLE:,} passages; the others are placed between them")
-    points = _umap(vectors[sampled], seed)
+    points = _umap(vectors[sampled], seed, on_progress)
+    on_progress("placing the others", 0, 0)
     return _between(vectors, vectors[sampled], points)
 
 
@@ -61,9 +65,12 @@ def _principal_components(vectors: Matrix) -> Points:
     return points
 
 
-def _umap(vectors: Matrix, seed: int) -> Points:
+def _umap(vectors: Matrix, seed: int, on_progress: OnProgress) -> Points:
+    neighbours = _neighbours(vectors, on_progress)
+    on_progress("loading and compiling UMAP", 0, 0)
     with warnings.catch_warnings():
-        # Warnings that TensorFlow is missing, and that a seeded run uses a single thread.
+        # Warnings that TensorFlow is missing, that a seeded run uses a single thread, and that the
+        # given neighbours cannot be searched.
         warnings.simplefilter("ignore")
         import umap
 
@@ -73,8 +80,46 @@ def _umap(vectors: Matrix, seed: int) -> Points:
             metric="cosine",
             init="pca",
             random_state=seed % 2**32,  # the largest that it takes is 2**32 - 1
+            precomputed_knn=neighbours,
+            tqdm_kwds={
+                "disable": False,
+                "bar_format": "{n} {total}",
+                "file": _Epochs(on_progress),
+            },
         )
         return numpy.asarray(model.fit_transform(vectors), numpy.float32)
+
+
+def _neighbours(vectors: Matrix, on_progress: OnProgress) -> tuple[NDArray[Any], NDArray[Any]]:
+    """The nearest vectors to each vector, itself included, and their cosine distances.
+
+    UMAP's own search is compiled in every run, which takes longer than this one up to about 50,000
+    vectors.
+    """
+    import faiss
+
+    index = faiss.IndexFlatIP(vectors.shape[1])
+    index.add(vectors)
+    blocks = []
+    for start in range(0, len(vectors), SEARCHED_AT_ONCE):
+        on_progress("neighbours", start, len(vectors))
+        blocks.append(index.search(vectors[start : start + SEARCHED_AT_ONCE], NEIGHBOURS))
+    cosines, rows = map(numpy.concatenate, zip(*blocks, strict=True))
+    # Rounded, so that the distance of a vector to itself is 0.
+    return rows, numpy.maximum(1 - cosines, 0).round(SCORE_DECIMALS)
+
+
+class _Epochs:
+    """A file to which tqdm writes the number of finished epochs and of all, as text."""
+
+    def __init__(self, on_progress: OnProgress) -> None:
+        self._on_progress = on_progress
+
+    def write(self, text: str) -> None:
+        """Report the numbers; tqdm also writes ends of lines."""
+        if text.strip():
+            done, total = text.split()
+            self._on_progress("epochs", int(done), int(total))
 
 
 def _between(vectors: Matrix, sample: Matrix, points: Points) -> Points:
