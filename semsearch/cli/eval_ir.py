@@ -213,9 +213,8 @@ def _evaluated(
     progress = EvaluationProgress([one.name for one in sets], [one.spec for one in rankers])
     for retrieval in sets:
         with progress:
-            on_progress = partial(progress.show, retrieval.name)
             evaluation = evaluate_retrieval(
-                retrieval, rankers, measures, on_progress=on_progress, **options
+                retrieval, rankers, measures, on_progress=progress.show, **options
             )
         yield evaluation
 

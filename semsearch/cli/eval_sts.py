@@ -92,8 +92,7 @@ def command(
     progress = EvaluationProgress([one.name for one in sets], [one.spec for one in scorers])
     for dataset in sets:
         with progress:
-            on_progress = partial(progress.show, dataset.name)
-            evaluations.append(evaluate_sts(dataset, scorers, on_progress=on_progress))
+            evaluations.append(evaluate_sts(dataset, scorers, on_progress=progress.show))
         if format_name == "jsonl":
             _write_lines(evaluations[-1])
     if format_name == "table":

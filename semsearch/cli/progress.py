@@ -107,17 +107,24 @@ class EvaluationProgress(IndexingProgress):
 
     Args:
         sets: the names of the sets, in their order.
-        systems: the names of the systems, in their order.
+        systems: the names of the systems.
     """
 
     def __init__(self, sets: Sequence[str], systems: Sequence[str]) -> None:
         super().__init__("", "evaluating")
         self._sets, self._systems = sets, systems
+        self._set = -1
 
-    def show(self, dataset: str, system: str, items: str, done: int, total: int) -> None:
-        """Show how many items of a set a system has processed."""
-        where = f"{_place(dataset, self._sets)}, " if len(self._sets) > 1 else ""
-        self.step(f"{where}{_place(system, self._systems)}: {items}", done, total)
+    def __enter__(self) -> Self:
+        self._set += 1
+        return super().__enter__()
+
+    def show(self, system: str, items: str, done: int, total: int) -> None:
+        """Show how many items of the set a system has processed."""
+        where = _place(system, self._systems.index(system), self._systems)
+        if len(self._sets) > 1:
+            where = f"{_place(self._sets[self._set], self._set, self._sets)}, {where}"
+        self.step(f"{where}: {items}", done, total)
 
 
 class _Bar:
@@ -165,8 +172,8 @@ def working(on: str) -> Iterator[None]:
         yield
 
 
-def _place(name: str, names: Sequence[str]) -> str:
-    return name if len(names) == 1 else f"{name} ({names.index(name) + 1} of {len(names)})"
+def _place(name: str, place: int, names: Sequence[str]) -> str:
+    return name if len(names) == 1 else f"{name} ({place + 1} of {len(names)})"
 
 
 def _rate(per_second: float) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from semsearch.cli import progress as module
-from semsearch.cli.progress import IndexingProgress
+from semsearch.cli.progress import EvaluationProgress, IndexingProgress
 
 
 @pytest.fixture
@@ -54,3 +54,50 @@ def test_new_stage_has_its_own_rate(clock, capsys):
         "0 examples",
         "20 examples, 20/s, 0:01 left",
     ]
+
+
+def test_each_step_has_its_own_rate(clock, capsys):
+    with IndexingProgress("") as progress:
+        progress.step("neighbours", 0, 40)
+        clock["now"] = 2.0
+        progress.step("neighbours", 10, 40)
+        progress.step("compiling", 0, 0)
+        clock["now"] = 9.0
+        progress.step("epochs", 10, 500)
+        clock["now"] = 10.0
+        progress.step("epochs", 20, 500)
+    assert lines(capsys) == [
+        "neighbours 0 of 40",
+        "neighbours 10 of 40, 5/s, 0:06 left",
+        "compiling",
+        "epochs 10 of 500",
+        "epochs 20 of 500, 10/s, 0:48 left",
+    ]
+
+
+def test_a_line_every_30_seconds_whatever_the_steps(clock, capsys, monkeypatch):
+    monkeypatch.setattr(module, "LINE_EVERY_SECONDS", 30.0)
+    with IndexingProgress("") as progress:
+        for second in range(100):
+            clock["now"] = float(second)
+            progress.step(f"step {second // 7}", second % 7, 7)
+    assert lines(capsys) == [
+        "step 4 2 of 7, 1/s, 0:05 left",
+        "step 8 4 of 7, 1/s, 0:03 left",
+        "step 12 6 of 7, 1/s, 0:01 left",
+    ]
+
+
+def test_the_set_and_the_system_are_counted(clock, capsys):
+    del clock
+    progress = EvaluationProgress(["pets", "pets"], ["minilm", "bm25"])
+    for _ in range(2):
+        with progress:
+            progress.show("bm25", "queries", 0, 5)
+    assert lines(capsys) == [
+        "pets (1 of 2), bm25 (2 of 2): queries 0 of 5",
+        "pets (2 of 2), bm25 (2 of 2): queries 0 of 5",
+    ]
+    with EvaluationProgress(["pets"], ["minilm"]) as progress:
+        progress.show("minilm", "documents", 0, 5)
+    assert lines(capsys) == ["minilm: documents 0 of 5"]

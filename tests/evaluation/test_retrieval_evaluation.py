@@ -299,6 +299,25 @@ def test_an_index_is_made_once_and_removed(hashing, monkeypatch, tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+def test_queries_are_searched_in_blocks_that_are_reported(hashing, monkeypatch):
+    rankers = load_rankers(["hashing", "hybrid:hashing"], {"hashing": hashing})
+    whole = evaluate_retrieval(PETS, rankers).runs
+    monkeypatch.setattr("semsearch.evaluation.rankers.QUERIES_AT_ONCE", 2)
+    calls = []
+    found = evaluate_retrieval(PETS, rankers, on_progress=lambda *call: calls.append(call))
+    assert found.runs == whole
+    assert calls == [
+        ("hashing", "documents", 0, 4),
+        ("hashing", "documents", 4, 4),
+        ("hashing", "queries", 0, 3),
+        ("hashing", "queries", 2, 3),
+        ("hashing", "queries", 3, 3),
+        ("hybrid:hashing", "queries", 0, 3),
+        ("hybrid:hashing", "queries", 2, 3),
+        ("hybrid:hashing", "queries", 3, 3),
+    ]
+
+
 def test_bm25_is_not_charged_with_the_encoding_of_another_system(minilm, monkeypatch, caplog):
     """It searches the same passages, in an index of its own."""
     encoders = {"minilm": minilm}

@@ -136,6 +136,17 @@ def test_a_scorer_may_return_a_list():
     assert evaluation.scores["listed"].tolist() == evaluation.scores["plain"].tolist()
 
 
+def test_pairs_are_scored_in_blocks_that_are_reported(monkeypatch):
+    dataset, calls = made_set((40, 45)), []
+    whole = evaluate_sts(dataset, [Lengths("lengths")]).scores["lengths"]
+    monkeypatch.setattr("semsearch.evaluation.sts.PAIRS_AT_ONCE", 50)
+    blocks = evaluate_sts(
+        dataset, [Lengths("lengths")], on_progress=lambda *call: calls.append(call)
+    )
+    numpy.testing.assert_array_equal(blocks.scores["lengths"], whole)
+    assert calls == [("lengths", "pairs", done, 85) for done in (0, 50, 85)]
+
+
 def test_too_few_pairs_are_refused():
     with pytest.raises(ArgumentError, match="made: 2 pairs with a gold score in part 1"):
         evaluate_sts(made_set([20, 2]), [Lengths("lengths")])

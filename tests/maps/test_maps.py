@@ -38,6 +38,10 @@ def clouds(groups, size, dimension=16, seed=0):
     return vectors.astype(numpy.float32), numbers
 
 
+def silent(step, done, total):
+    """Report no progress."""
+
+
 def same_group_nearby(points, numbers):
     """The share of points whose nearest other point belongs to the same centre."""
     distances = ((points[:, None] - points[None]) ** 2).sum(axis=2)
@@ -50,13 +54,13 @@ class TestProjection:
         from sklearn.decomposition import PCA
 
         vectors, _ = clouds(3, 5)
-        points = projection.project(vectors, 0, print)
+        points = projection.project(vectors, 0, silent)
         expected = PCA(2).fit_transform(vectors)
         assert numpy.allclose(numpy.abs(points), numpy.abs(expected), atol=1e-5)
 
     @pytest.mark.parametrize("n", [1, 2])
     def test_one_or_two_vectors(self, n):
-        points = projection.project(clouds(n, 1)[0], 0, print)
+        points = projection.project(clouds(n, 1)[0], 0, silent)
         assert points.shape == (n, 2)
         assert numpy.isfinite(points).all()
 
@@ -65,13 +69,21 @@ class TestProjection:
         vectors, numbers = clouds(4, 30)
         # Vectors beyond the sample are placed between its points.
         monkeypatch.setattr(projection, "SAMPLE", 60)
-        messages = []
+        calls = []
         seed = 2**32 + 1  # larger than UMAP's
-        points = projection.project(vectors, seed, messages.append)
-        assert messages == ["UMAP of 60 passages; the others are placed between them"]
+        points = projection.project(vectors, seed, lambda *call: calls.append(call))
+        assert list(dict.fromkeys((step, total) for step, _, total in calls)) == [
+            ("neighbours", 60),
+            ("loading and compiling UMAP", 0),
+            ("epochs", 500),
+            ("placing the others", 0),
+        ]
+        epochs = [done for step, done, _ in calls if step == "epochs"]
+        assert (epochs[0], epochs[-1]) == (0, 500)
+        assert epochs == sorted(epochs)
         assert points.dtype == numpy.float32
         assert same_group_nearby(points, numbers) > 0.95
-        assert numpy.array_equal(projection.project(vectors, seed, print), points)
+        assert numpy.array_equal(projection.project(vectors, seed, silent), points)
 
     def test_others_are_placed_at_the_weighted_mean_of_neighbours(self):
         sample = numpy.eye(4, dtype=numpy.float32)
