@@ -6,7 +6,6 @@ import os
 import re
 import sys
 from collections.abc import Iterator, Sequence
-from functools import partial
 from itertools import chain, count
 from pathlib import Path
 from typing import Any
