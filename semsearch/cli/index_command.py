@@ -452,7 +452,6 @@ def _removed_on_error(directory: Path, *, keep_folder: bool) -> Iterator[None]:
                 file.unlink()
             if not keep_folder:
                 directory.rmdir()
-            click.echo(visible(f"{directory}: removed, as the run that made it failed"), err=True)
         raise
 
 

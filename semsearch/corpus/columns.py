@@ -37,7 +37,9 @@ TEXT_NAMES = (
 TITLE_NAMES = ("title", "name", "headline", "heading", "subject")
 ID_NAMES = ("id", "_id", "doc_id", "docid", "document_id", "uuid", "key")
 #: Names like ``Resp. no.``, ``Ticket #``, ``ticketId`` and ``Fall-Nr.``: ids, if they are distinct.
-_LIKE_ID = re.compile(r"(?i:.*#|(?:.*[\W_])?(?:id|nr|no|number|key)\.?|.*nummer)|.*[a-z]I[dD]")
+_LIKE_ID = re.compile(
+    r"(?i:.*#|(?:.*[\W_])?(?:id|nr|no|key)\.?|.*[\W_]number|.*nummer)|.*[a-z]I[dD]"
+)
 
 _MAX_NAMES_SHOWN = 30
 _NAME_MAX_CHARACTERS = 100

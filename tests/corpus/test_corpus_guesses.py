@@ -98,7 +98,7 @@ class TestIds:
         assert ids == ["7", "9"]
         assert f"id from '{name}'" in note
 
-    @pytest.mark.parametrize("name", ["year", "note", "kind", "idea", "piano"])
+    @pytest.mark.parametrize("name", ["year", "note", "number", "idea", "piano"])
     def test_other_names(self, read, name):
         assert "7" not in read(name, ["7", "9"])[0]
 

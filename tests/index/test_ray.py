@@ -357,8 +357,7 @@ def test_a_batch_that_kills_every_actor_is_an_error(run, tmp_path):
     assert re.search(
         r"^Error: node 10\.77\.\d\.\d: 3 actors died of one batch; .+$", output, re.MULTILINE
     )
-    documents, _, _ = content(tmp_path / "x")
-    assert len(documents) == 256  # those of the previous batch
+    assert not (tmp_path / "x").exists()  # the run that makes an index makes it whole
 
 
 @pytest.mark.slow
