@@ -242,6 +242,8 @@ def copy_checkout(tree: Path) -> None:
 def measure_coverage(room: str, tree: Path, results: Path) -> None:
     """Run a room's tests once, and write which test executed which line."""
     configuration, data_file = results / f"{room}.ini", results / f"{room}.coverage"
+    for left in results.glob(f"{data_file.name}*"):  # by a run that was stopped
+        left.unlink()
     configuration.write_text(COVERAGE.format(tree=tree, data=data_file), "utf-8")
     command = ["coverage", "run", f"--rcfile={configuration}", "-m", *PYTEST, *PLUGIN]
     command += ["--durations=40", *ROOMS[room][1]]
@@ -261,7 +263,7 @@ def measure_coverage(room: str, tree: Path, results: Path) -> None:
     coverage.save()
     package = tree / ROOMS[room][0]
     include = [str(package), f"{package}/*"]
-    output = results / f"{room}.coverage.json"
+    output = results / f"{room}.totals.json"
     coverage.json_report(include=include, outfile=str(output), contexts=[])
     record = json.loads((results / f"{room}.part").read_text("utf-8"))
     record |= {"wall": time.monotonic() - began, "cpu": cpu}
@@ -286,7 +288,8 @@ def draw(tree: Path, rooms: list[str], number: int, seed: int) -> list[Mutant]:
         if len(sample) == number:
             break
         original = (tree / place.file).read_text("utf-8")
-        for name, occurrence in sorted(place.changes, key=lambda change: digest(key, change[0])):
+        order = sorted(range(len(place.changes)), key=lambda number: digest(key, number))
+        for name, occurrence in (place.changes[number] for number in order):
             code = mutate_code(original, OPERATORS[name], occurrence)
             if code != original and compiles(code):
                 sample.append(Mutant(key, place, name.partition("/")[2], original, code))
