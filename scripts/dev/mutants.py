@@ -3,7 +3,8 @@
 A mutant is the package with one small change by an operator of Cosmic Ray, such as `<` to `<=`.
 A seed draws places in the code, each equally likely, and for each place one of its changes; a
 place's rank depends on the text of its line only, so that most of the sample stays the same while
-the code around it changes. Not drawn: annotations, `if TYPE_CHECKING` and overloads.
+the code around it changes. Not drawn: annotations, `if TYPE_CHECKING`, protocols and
+overloads.
 
 Each room's tests are run once, with coverage recorded by test and in child processes. Each mutant
 then meets the tests of its room that execute its line, in a copy of the checkout, until one fails.
@@ -212,6 +213,7 @@ def main() -> int:
         "with the checkout in it (build/mutants)",
     )
     arguments = parser.parse_args()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # kill the tests, as after Ctrl-C
     if unknown := set(arguments.rooms) - ROOMS.keys():
         parser.error(f"no such room: {', '.join(unknown)}")
     rooms = arguments.rooms or list(ROOMS)
@@ -341,6 +343,7 @@ def walk(node: NodeOrLeaf, live: bool) -> Iterator[tuple[NodeOrLeaf, bool]]:
     """All nodes in the order of Cosmic Ray's, and whether tests can notice a change to them."""
     live = live and not (
         (node.type == "if_stmt" and node.children[1].get_code().strip() == "TYPE_CHECKING")
+        or (node.type == "classdef" and "Protocol" in base_names(node))
         or (node.type == "decorator" and node.children[1].get_code() == "overload")
         or (node.parent and node.parent.type == "annassign" and node is node.parent.children[1])
         or (node.parent and node.parent.type == "tfpdef" and node is node.parent.children[2])
@@ -350,6 +353,12 @@ def walk(node: NodeOrLeaf, live: bool) -> Iterator[tuple[NodeOrLeaf, bool]]:
     if isinstance(node, BaseNode):
         for child in node.children:
             yield from walk(child, live)
+
+
+def base_names(node: NodeOrLeaf) -> list[str]:
+    """The names of a class's base classes."""
+    bases = node.get_super_arglist()
+    return [one.value for one in ast_nodes(bases) if one.type == "name"] if bases else []
 
 
 def qualified_name(node: NodeOrLeaf) -> str:
@@ -429,7 +438,11 @@ def test_mutants(
             )
 
     with ThreadPoolExecutor(workers) as pool:
-        list(pool.map(test, waiting))
+        try:
+            for tested in [pool.submit(test, mutant) for mutant in waiting]:
+                tested.result()
+        finally:  # a stopped run ends after the mutants that are being tested
+            pool.shutdown(cancel_futures=True)
     return outcomes
 
 
@@ -500,7 +513,8 @@ def run(
             stderr=subprocess.STDOUT,
         )
         for kind in (RLIMIT_DATA, RLIMIT_FSIZE):
-            prlimit(process.pid, kind, (BYTES, BYTES))
+            _, most = prlimit(process.pid, kind)  # stays as it is: some tests raise their limits
+            prlimit(process.pid, kind, (BYTES, most))
         try:
             status = process.wait(timeout)
         except subprocess.TimeoutExpired:
