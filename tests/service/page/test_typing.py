@@ -17,7 +17,9 @@ def test_hits_follow_the_last_key(browser, package, tmp_path):
     assert CliRunner().invoke(main, ["index", "--sample", "--index", str(index)]).exit_code == 0
     page = browser.new_page()
     with served(index) as address:
-        run = type_query(page, address, "how do I soothe my mouth after spicy food", delay=150)
+        query = "how do I soothe my mouth after spicy food"
+        runs = [type_query(page, address, query, delay=150) for _ in range(3)]
     page.close()
-    assert run.answered > 1  # not only the last key
-    assert run.last_key_to_hits < 1000
+    assert min(run.answered for run in runs) > 1  # not only the last key
+    # Other tests may take the processor from one run; a slow page takes over ten seconds in each.
+    assert min(run.last_key_to_hits for run in runs) < 1000
