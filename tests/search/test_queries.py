@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import islice
+
 import numpy
 import pytest
 
@@ -190,18 +192,19 @@ class TestWords:
 
 @pytest.mark.slow
 def test_punctuation_leaves_scifact_as_it_is(data, encoder, tmp_path):
-    """Claims with a word in quotes or with a dash find what the plain claims find."""
+    """A third of its claims with a word in quotes or with a dash: as the plain claims."""
     del data
     scifact = load_retrieval_set("scifact")
+    claims = dict(islice(scifact.queries.items(), 0, None, 3))
+    judged = {name: scifact.qrels[name] for name in claims}
     with Index.create(tmp_path / "scifact", encoder) as index:
         index.add(Document(name, text) for name, text in scifact.documents.items())
         rankers = index_rankers(index, ["bm25", "hybrid:hashing"])
         values = {}
         for kind, changed in CHANGES.items():
-            queries = {name: changed(query.split()) for name, query in scifact.queries.items()}
-            found = evaluate_retrieval(
-                scifact._replace(queries=queries), rankers, ["nDCG@10"], index=index
-            )
+            queries = {name: changed(query.split()) for name, query in claims.items()}
+            part = scifact._replace(queries=queries, qrels=judged)
+            found = evaluate_retrieval(part, rankers, ["nDCG@10"], index=index)
             values[kind] = [result.mean.value for result in found.results]
     plain = values.pop("plain")
     for changed in values.values():
