@@ -145,7 +145,7 @@ def test_the_first_commands_set_up_a_clean_clone(clone, tmp_path):
     answer = r"too spicy\"\n +score +title\n1 +\d\.\d+ +Cooling a chilli burn"
     assert re.search(answer, output(*demo))
     assert (clone / ".venv").exists()
-    assert re.search(r"\b\d+ passed", output(*test, "tests/test_records.py"))
+    assert re.search(r"\b\d+ passed", output(*test, "-n", "0", "tests/test_texts.py"))
 
 
 def test_there_are_examples():
