@@ -41,7 +41,7 @@ def command(directory: Path | None, space: str | None, seed: int) -> None:
 
     started = time.perf_counter()
     path = existing_index(directory)
-    with Index.open(path) as index, IndexingProgress("", "reading the passages") as progress:
+    with Index.open(path) as index, IndexingProgress(beginning="reading the passages") as progress:
         found = make_map(index, space, seed=seed, on_progress=progress.step)
         found.save(index.path)
     passages = quantity(len(found), "passage")

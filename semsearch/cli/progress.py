@@ -26,7 +26,7 @@ class IndexingProgress:
 
     def __init__(
         self,
-        things: str,
+        things: str = "",
         beginning: str = "loading, encoding the first batch",
         *,
         quiet: bool = False,
@@ -111,7 +111,7 @@ class EvaluationProgress(IndexingProgress):
     """
 
     def __init__(self, sets: Sequence[str], systems: Sequence[str]) -> None:
-        super().__init__("", "evaluating")
+        super().__init__(beginning="evaluating")
         self._sets, self._systems = sets, systems
         self._set = -1
 

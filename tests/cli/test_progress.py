@@ -57,7 +57,7 @@ def test_new_stage_has_its_own_rate(clock, capsys):
 
 
 def test_each_step_has_its_own_rate(clock, capsys):
-    with IndexingProgress("") as progress:
+    with IndexingProgress() as progress:
         progress.step("neighbours", 0, 40)
         clock["now"] = 2.0
         progress.step("neighbours", 10, 40)
@@ -77,7 +77,7 @@ def test_each_step_has_its_own_rate(clock, capsys):
 
 def test_a_line_every_30_seconds_whatever_the_steps(clock, capsys, monkeypatch):
     monkeypatch.setattr(module, "LINE_EVERY_SECONDS", 30.0)
-    with IndexingProgress("") as progress:
+    with IndexingProgress() as progress:
         for second in range(100):
             clock["now"] = float(second)
             progress.step(f"step {second // 7}", second % 7, 7)

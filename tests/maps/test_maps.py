@@ -76,7 +76,7 @@ class TestProjection:
             ("neighbours", 60),
             ("loading and compiling UMAP", 0),
             ("epochs", 500),
-            ("placing the others", 0),
+            ("placing", 120),
         ]
         epochs = [done for step, done, _ in calls if step == "epochs"]
         assert (epochs[0], epochs[-1]) == (0, 500)
@@ -91,7 +91,9 @@ class TestProjection:
         between = numpy.array([[0.8, 0.6, 0, 0]], numpy.float32)
         # By hand: the weights are 0.8^8 and 0.6^8, and 0 for orthogonal vectors.
         share = 0.6**8 / (0.6**8 + 0.8**8)
-        assert projection._between(between, sample, points)[0] == pytest.approx([10 * share, 0])
+        assert projection._between(between, sample, points, silent)[0] == pytest.approx(
+            [10 * share, 0]
+        )
 
 
 class TestMap:
