@@ -279,7 +279,7 @@ def _index_corpus(
         documents.readings.index = quoted(str(directory))
         is_new = _is_new(directory)
         has_folder = is_new and directory.is_dir()
-        with ExitStack() as created, ExitStack() as stack:
+        with ExitStack() as created, ExitStack() as stack:  # an index is removed after it is closed
             if not isinstance(directory, Address) and not is_new:
                 index = stack.enter_context(_opened(directory, encoders, stored_type, precision))
                 documents.files.known = index.known_file
@@ -306,8 +306,8 @@ def _index_corpus(
                 summary = writer.upsert(documents)
             info = index.info()
             encoders_used = [(space, index.encoder(space)) for space in info.spaces]
-            is_new = 2 * summary.added >= info.documents
-            texts = sampled_texts(index, info.chunks) if is_new else []
+            mostly_added = 2 * summary.added >= info.documents
+            texts = sampled_texts(index, info.chunks) if mostly_added else []
     others = info.documents - summary.documents - summary.kept
     click.echo(visible(_summary_line(directory, summary, bad_rows.skipped, others)))
     for space, encoder in encoders_used:

@@ -60,8 +60,8 @@ ranking_options = together(
         type=click.Choice([mode.value for mode in SearchMode]),
         default="semantic",
         show_default=True,
-        help='By vectors, by words, or both. In the latter two, "a phrase" ranks passages that '
-        "contain it first, and -word excludes.",
+        help='By vectors, by words, or both. In the latter two, "a phrase" raises passages that '
+        "contain it, and -word excludes.",
     ),
     click.option(
         "--require",

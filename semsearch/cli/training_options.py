@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
 from pathlib import Path
@@ -215,7 +216,7 @@ def train_on_corpus(
         recipe = task.recipe_for(settings["base"])
         if given.keys() & LENGTHS.keys():
             recipe = replace(recipe, **LENGTHS)
-        with bad_rows.listed(lambda: list(corpus or ())):
+        with bad_rows.listed(lambda: deque(corpus or (), maxlen=0)):
             trained = _trained(
                 task,
                 Settings(

@@ -61,11 +61,11 @@ class EarlierIds(NamedTuple):
 
     Args:
         column: its name; empty if their ids are derived from their texts.
-        made: the index, for messages.
+        index_name: the index, for messages.
     """
 
     column: str
-    made: str
+    index_name: str
 
 
 class Roles(NamedTuple):
@@ -145,7 +145,7 @@ def _id_column(table: Table, wanted: Roles, text: Sequence[str]) -> str | None:
         column = shortened(earlier.column)
         how = f"with ids from '{column}'" if column else "without an id column"
         raise CombinationError(
-            f"{table.name}: {earlier.made} was made {how}; for ids from "
+            f"{table.name}: {earlier.index_name} was made {how}; for ids from "
             f"'{shortened(identifier)}', delete this index and start again, or use another --index"
         )
     return _column(table, earlier.column) if earlier.column else None

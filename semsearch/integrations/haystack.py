@@ -133,9 +133,7 @@ class SemsearchDocumentStore:
             if not isinstance(document, HaystackDocument):
                 raise ArgumentError(f"documents must hold Documents, not {shown(document)}")
         new: dict[str, HaystackDocument] = {}
-        with self.index.writer(
-            wait=math.inf
-        ) as writer:  # its lock keeps others from adding these ids
+        with self.index.writer(wait=math.inf) as writer:  # nobody else adds these ids meanwhile
             with self.index.read() as state:
                 known = state.known([document.id for document in documents])
             for document in documents:

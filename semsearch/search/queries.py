@@ -52,9 +52,6 @@ MAX_WEIGHT = 1e6
 #: Phrases that a message quotes.
 PHRASES_SHOWN = 3
 
-#: The most phrases of `require`: SQLite accepts expressions up to 1,000 operators deep.
-MAX_REQUIRED = 100
-
 
 class Fusion(Enum):
     """How hybrid search fuses two rankings; see `semsearch.search.fusion`."""
@@ -76,7 +73,7 @@ class SearchOptions(TypedDict, total=False):
             BM25, and ``-word`` or ``-"a phrase"`` after a blank excludes documents with such a
             passage, if others are left.
         require: a phrase, or several, that some passage of the document must contain, as BM25 reads
-            words; at most 100.
+            words.
         fusion: how hybrid search fuses both rankings: ``zscores`` (the default) or ``rrf``.
         dense_weight: the weight of the semantic ranking in fusion, from 0 to 1; 0.5 by default.
         like: ids of documents that hits should resemble, or weights by id. Their vectors are added
@@ -154,10 +151,6 @@ class Options:
         required = [self.require] if isinstance(self.require, str) else self.require
         listed = check_items("require", required, "phrases")
         self._set("require", tuple(check_readable("the required phrase", one) for one in listed))
-        if len(self.require) > MAX_REQUIRED:
-            raise ArgumentError(
-                f"require accepts {MAX_REQUIRED} phrases, not {len(self.require):,}"
-            )
         self._set("fusion", check_choice("fusion", Fusion, self.fusion))
         self._set("dense_weight", check_number("dense_weight", self.dense_weight, 0, 1))
         for name, most in (("mmr", 1), ("rerank_budget", math.inf)):

@@ -117,7 +117,7 @@ class TestWords:
         assert search("goes", where="n > 0") == ["b"]
         assert search("no such phrase") == search("?!") == []
 
-    @pytest.mark.parametrize("require", ["", [3], 3, ["a"] * 101])
+    @pytest.mark.parametrize("require", ["", [3], 3])
     def test_invalid_required_phrases(self, index, require):
         with pytest.raises(ArgumentError, match="require"):
             index.search("heist", require=require)
