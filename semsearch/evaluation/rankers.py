@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -23,7 +23,7 @@ from semsearch.protocols import Encoder, Matrix, Reranker, TokenSpans
 from semsearch.records import Chunk, Document, Hit, Hits, SearchMode
 from semsearch.retriever import Retriever
 from semsearch.search import HYBRID_DEPTH
-from semsearch.search.queries import RERANK_DEPTH, Fusion
+from semsearch.search.queries import RERANK_DEPTH, Fusion, log_operators
 from semsearch.search.reranking import reranked
 
 logger = logging.getLogger(__name__)
@@ -215,8 +215,13 @@ class IndexRanker:
             found.append(self._reranker.precision)
         return "+".join(dict.fromkeys(filter(None, found))) or None
 
+    @property
+    def reads_operators(self) -> bool:
+        """Whether quotes and minus signs in queries are operators, as in all search by words."""
+        return self._mode is not SearchMode.SEMANTIC
+
     def rank(self, collection: Collection) -> Ranking:
-        """Search the index for each query."""
+        """Search the index for each query; `evaluate_retrieval` says which have operators."""
         index, seconds = collection.index(self._encoder, self.spec)
         queries = collection.retrieval.queries
         is_whole = self._mode is not SearchMode.HYBRID and self._reranker is None
@@ -228,17 +233,33 @@ class IndexRanker:
         on_progress(0, len(names))
         for start in range(0, len(names), QUERIES_AT_ONCE):
             block = names[start : start + QUERIES_AT_ONCE]
-            answers = retriever.search_many(
-                [queries[name] for name in block],
-                DEPTH if is_whole else FIRST,
-                mode=self._mode,
-                fusion=self._fusion,
-                rerank=self._reranker,
-            )
+            with _operators_not_logged():
+                answers = retriever.search_many(
+                    [queries[name] for name in block],
+                    DEPTH if is_whole else FIRST,
+                    mode=self._mode,
+                    fusion=self._fusion,
+                    rerank=self._reranker,
+                )
             for name, hits in zip(block, answers, strict=True):
                 run[name] = {hit.document_id: hit.score for hit in hits}
             on_progress(len(run), len(names))
         return Ranking(run, seconds + time.perf_counter() - started)
+
+
+@contextmanager
+def _operators_not_logged() -> Iterator[None]:
+    """Without the line of each search about the operators in its queries."""
+
+    def is_other(record: logging.LogRecord) -> bool:
+        return record.funcName != log_operators.__name__
+
+    searches = logging.getLogger(log_operators.__module__)
+    searches.addFilter(is_other)
+    try:
+        yield
+    finally:
+        searches.removeFilter(is_other)
 
 
 class RecordedRanker:

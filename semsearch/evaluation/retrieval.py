@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections import defaultdict
 from collections.abc import Sequence
 from itertools import combinations
@@ -9,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy
 
+from semsearch.analysis import parse_query
 from semsearch.arguments import check_items, check_readable, check_texts, shown
 from semsearch.correlations import Values
 from semsearch.datasets import RetrievalSet
@@ -28,6 +30,8 @@ from semsearch.index import Index
 
 if TYPE_CHECKING:
     from ir_measures import Measure
+
+logger = logging.getLogger(__name__)
 
 #: Names as in ir-measures: RR is the reciprocal rank (its mean is MRR), AP's mean is MAP.
 MEASURES = ("nDCG@10", "RR@10", "R@10", "R@100", "AP")
@@ -151,6 +155,8 @@ def evaluate_retrieval(
     _check_relevance(retrieval, wanted)
     if any(isinstance(ranker, IndexRanker) for ranker in rankers):
         _check_queries(retrieval)
+    if any(isinstance(ranker, IndexRanker) and ranker.reads_operators for ranker in rankers):
+        _warn_of_operators(retrieval)
     evaluation = IrEvaluation(retrieval, {}, {}, [], [], whole_documents)
     with Collection(
         retrieval, index, whole_documents=whole_documents, on_progress=on_progress
@@ -177,6 +183,18 @@ def _check_relevance(retrieval: RetrievalSet, wanted: Sequence[Measure]) -> None
             raise DatasetError(
                 f"{retrieval.name} has a relevance of {highest:,}; {measure} allows up to {limit:,}"
             )
+
+
+def _warn_of_operators(retrieval: RetrievalSet) -> None:
+    """Say how many queries have operators; searches say it of each block of them."""
+    parsed = map(parse_query, retrieval.queries.values())
+    if count := sum(1 for query in parsed if query.phrases or query.excluded):
+        logger.warning(
+            "%s: quotes or minus signs are operators in %s of %s queries",
+            retrieval.name,
+            f"{count:,}",
+            f"{len(retrieval.queries):,}",
+        )
 
 
 def _check_queries(retrieval: RetrievalSet) -> None:

@@ -24,7 +24,13 @@ from semsearch.evaluation import (
     read_run,
     write_run,
 )
-from semsearch.evaluation.rankers import DEPTH, FIRST, IndexRanker, RecordedRanker
+from semsearch.evaluation.rankers import (
+    DEPTH,
+    FIRST,
+    QUERIES_AT_ONCE,
+    IndexRanker,
+    RecordedRanker,
+)
 from semsearch.evaluation.retrieval import measures
 from semsearch.records import SearchMode
 
@@ -135,7 +141,15 @@ def test_queries_with_operators_are_counted(hashing, caplog):
     evaluate_retrieval(retrieval, load_rankers(["hashing"], encoders), ["AP"])
     assert not caplog.messages
     evaluate_retrieval(retrieval, load_rankers(["hybrid:hashing"], encoders), ["AP"])
-    assert caplog.messages == ["quotes or minus signs are operators in 2 of 4 queries"]
+    assert caplog.messages == ["pets: quotes or minus signs are operators in 2 of 4 queries"]
+
+
+def test_operators_are_counted_once_for_all_queries_and_systems(hashing, caplog):
+    queries = {f"q{number}": f'"old cat" {number}' for number in range(1, 2 * QUERIES_AT_ONCE + 2)}
+    retrieval = PETS._replace(queries=queries, qrels={"q1": {"d1": 1}})
+    rankers = load_rankers(["bm25", "hybrid:hashing"], {"hashing": hashing})
+    evaluate_retrieval(retrieval, rankers, ["AP"])
+    assert caplog.messages == ["pets: quotes or minus signs are operators in 65 of 65 queries"]
 
 
 def test_a_query_without_judgements_has_a_value_of_0():
