@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import warnings
+from collections.abc import Callable
 from contextlib import contextmanager
 from http.server import ThreadingHTTPServer
 from importlib import import_module
@@ -18,6 +19,7 @@ from pathlib import Path
 from threading import Thread
 
 import pytest
+from filelock import FileLock
 from hypothesis import HealthCheck, settings
 
 from semsearch.encoders import load_encoder
@@ -43,6 +45,11 @@ def pytest_addoption(parser):
         type=int,
         help="Seed of all random tests and of their order; each run prints its seed.",
     )
+    parser.addoption(
+        "--all",
+        action="store_true",
+        help="Also run the tests that prove a release, marked nightly: about an hour more.",
+    )
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -55,6 +62,16 @@ def pytest_configure(config):
     config.option.seed = config.option.randomly_seed = given
     if config.getoption("hypothesis_seed", None) is None:
         config.option.hypothesis_seed = str(given)
+
+
+def pytest_collection_modifyitems(config, items):
+    """Leave tests marked nightly to `--all`."""
+    if config.option.all:
+        return
+    nightly = [item for item in items if item.get_closest_marker("nightly")]
+    if nightly:
+        config.hook.pytest_deselected(items=nightly)
+        items[:] = [item for item in items if not item.get_closest_marker("nightly")]
 
 
 def pytest_report_header(config):
@@ -93,10 +110,39 @@ def interruptible():
 
 @pytest.fixture(scope="session", autouse=True)
 def cache(tmp_path_factory):
-    """A cache of converted models for this run and its subprocesses only."""
-    folder = tmp_path_factory.mktemp("cache")
+    """A cache of converted models for this run: all its workers and subprocesses share it."""
+    folder = run_folder(tmp_path_factory) / "cache"
+    folder.mkdir(exist_ok=True)
     os.environ["SEMSEARCH_CACHE"] = str(folder)
     return folder
+
+
+def run_folder(tmp_path_factory) -> Path:
+    """The run's temporary folder, one for all workers of pytest-xdist."""
+    base = tmp_path_factory.getbasetemp()
+    return base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
+
+
+@pytest.fixture(scope="session")
+def once(tmp_path_factory):
+    """Make a folder once for all workers: `once(name, make)` calls `make(folder)` in one of them.
+
+    For what takes seconds to make and no test changes, such as a trained model.
+    """
+
+    def shared(name: str, make: Callable[[Path], object]) -> Path:
+        folder = run_folder(tmp_path_factory) / "once" / name
+        folder.parent.mkdir(exist_ok=True)
+        with FileLock(f"{folder}.lock"):
+            if not folder.exists():
+                part = folder.with_suffix(".part")
+                shutil.rmtree(part, ignore_errors=True)
+                part.mkdir()
+                make(part)
+                part.rename(folder)
+        return folder
+
+    return shared
 
 
 @pytest.fixture(scope="session")
