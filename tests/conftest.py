@@ -10,6 +10,7 @@ import signal
 import subprocess
 import sys
 import warnings
+from collections import Counter
 from collections.abc import Callable
 from contextlib import contextmanager
 from http.server import ThreadingHTTPServer
@@ -37,6 +38,10 @@ sys.modules["openvino_telemetry"] = None
 # characters and our modules' constants, and caches them in .hypothesis.
 settings.register_profile("semsearch", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("semsearch")
+
+
+#: How many tests each file left to `--all`, in the stash of pytest's configuration.
+LEFT = pytest.StashKey[dict]()
 
 
 def pytest_addoption(parser):
@@ -72,6 +77,14 @@ def pytest_collection_modifyitems(config, items):
     if nightly:
         config.hook.pytest_deselected(items=nightly)
         items[:] = [item for item in items if not item.get_closest_marker("nightly")]
+    left = Counter(str(item.path.relative_to(config.rootpath)) for item in nightly)
+    getattr(config, "workeroutput", config.stash.setdefault(LEFT, {}))["left"] = dict(left)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node):
+    """Take over what a worker of pytest-xdist left; all leave the same."""
+    node.config.stash[LEFT] = getattr(node, "workeroutput", {})
 
 
 def pytest_report_header(config):
@@ -79,7 +92,10 @@ def pytest_report_header(config):
 
 
 def pytest_terminal_summary(terminalreporter, exitstatus, config):
-    """Print the seed after a failure; a quiet run has no header."""
+    """Print what was left to `--all`, and the seed after a failure: a quiet run has no header."""
+    if left := config.stash.get(LEFT, {}).get("left"):
+        files = ", ".join(f"{file} {count}" for file, count in sorted(left.items()))
+        terminalreporter.write_line(f"{sum(left.values())} tests left to --all: {files}")
     if exitstatus:
         terminalreporter.write_line(f"to repeat with the same seed: --seed {config.option.seed}")
 
