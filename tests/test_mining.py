@@ -14,8 +14,6 @@ from semsearch.errors import ArgumentError
 from semsearch.mining import cells, similar_pairs
 from semsearch.records import Pair
 
-pytestmark = pytest.mark.slow
-
 
 def unit_rows(n, dimension, seed=0):
     return normalised(numpy.random.default_rng(seed).standard_normal((n, dimension)))
@@ -56,8 +54,8 @@ def small_tiles(monkeypatch):
 
 @pytest.mark.usefixtures("small_tiles")
 class TestExact:
-    @pytest.mark.parametrize("n", [2, 31, 32, 33, 64, 300])
-    @pytest.mark.parametrize("k", [1, 20, 1000])
+    @pytest.mark.parametrize("n", [2, 32, 33, 300])
+    @pytest.mark.parametrize("k", [1, 1000])
     def test_random_vectors(self, n, k):
         vectors = unit_rows(n, 24, seed=n)
         assert list(similar_pairs(vectors, k)) == every_pair(vectors)[:k]
@@ -84,17 +82,7 @@ class TestExact:
         assert best[:299] == [(0, right, 1.0) for right in range(1, 300)]
         assert best[299:] == [(1, 2, 1.0), (1, 3, 1.0)]
 
-    def test_opposites(self):
-        vectors = numpy.array([[1, 0], [-1, 0]], numpy.float32)
-        assert list(similar_pairs(vectors)) == [Pair(0, 1, -1.0)]
-
-    def test_k_above_the_number_of_pairs(self):
-        vectors = unit_rows(50, 24)
-        pairs = list(similar_pairs(vectors, 10**12))
-        assert pairs == every_pair(vectors)
-        assert len(pairs) == 50 * 49 // 2
-
-    @pytest.mark.parametrize("min_score", [-1, 0.0, 0.3, Decimal("0.99"), 1])
+    @pytest.mark.parametrize("min_score", [-1, 0.3, Decimal("0.99"), 1])
     def test_min_score(self, min_score):
         vectors = unit_rows(150, 24)
         vectors[100] = vectors[3]
@@ -103,10 +91,6 @@ class TestExact:
         found = list(similar_pairs(vectors, None, min_score))
         assert sorted(found) == sorted(expected)
         assert Pair(3, 100, 1.0) in found
-
-    def test_all_pairs(self):
-        vectors = unit_rows(70, 24)
-        assert sorted(similar_pairs(vectors, None)) == sorted(every_pair(vectors))
 
     def test_rows_of_a_group_are_not_paired(self):
         vectors = clustered_rows(200, clusters=3)
@@ -117,12 +101,6 @@ class TestExact:
                 == every_pair(vectors, groups=groups)[:k]
             )
         assert list(similar_pairs(vectors, groups=numpy.zeros(200, int))) == []
-
-    def test_progress_reaches_its_total(self):
-        steps = []
-        list(similar_pairs(unit_rows(100, 8), on_progress=lambda *now: steps.append(now)))
-        assert steps == sorted(steps)
-        assert steps[-1] == (4950, 4950)
 
 
 class TestStreaming:
@@ -137,14 +115,8 @@ class TestStreaming:
         assert [tuple(pair) for pair in islice(pairs, 2)] == [(0, 1, 1.0), (0, 2, 1.0)]
         assert done == []
 
-    def test_computation_starts_with_the_iteration(self):
-        vectors = unit_rows(3, 8)
-        pairs = similar_pairs(vectors, on_progress=lambda *now: pytest.fail("too early"))
-        vectors[2] = vectors[0]
-        pairs = similar_pairs(vectors, 1)
-        assert list(pairs) == [Pair(0, 2, 1.0)]
 
-
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     ("consume", "n"),
     [
@@ -176,16 +148,11 @@ def vectors():
 
 class TestApproximate:
     def test_recall_of_the_best(self, vectors):
-        messages = []
         for k in (20, 5000):
             exact = list(similar_pairs(vectors, k))
-            found = list(similar_pairs(vectors, k, exact_up_to=1000, notify=messages.append))
+            found = list(similar_pairs(vectors, k, exact_up_to=1000))
             assert len(set(found) & set(exact)) >= 0.95 * k
             assert found == sorted(found, key=lambda pair: (-pair.score, pair.left, pair.right))
-        assert len(messages) == 2
-        assert messages[0].startswith(
-            "4,000 texts are too many to compare all pairs; each is compared with"
-        )
 
     @pytest.mark.parametrize("min_score", [0.85, 0.9])
     def test_each_pair_comes_once_with_its_exact_score(self, vectors, min_score):
@@ -216,58 +183,30 @@ class TestApproximate:
         assert found < exact
         assert claimed == pytest.approx(len(found) / len(exact), abs=0.08)
 
-    def test_results_are_reproducible(self, vectors):
-        first, second = (list(similar_pairs(vectors, 300, exact_up_to=99)) for _ in range(2))
-        assert first == second
-
     def test_groups(self, vectors):
         groups = numpy.arange(4000) // 2
         found = list(similar_pairs(vectors, 500, groups=groups, exact_up_to=1000))
         assert len(found) == 500
         assert all(left // 2 != right // 2 for left, right, _ in found)
 
-    @pytest.mark.parametrize("n", [0, 1, 2, 3, 40, 129])
+    @pytest.mark.parametrize("n", [0, 1, 2, 129])
     def test_few_vectors(self, n):
         vectors = unit_rows(n, 8)
         assert len(list(similar_pairs(vectors, 10, exact_up_to=1))) == min(10, n * (n - 1) // 2)
 
 
-@pytest.mark.parametrize("n", [0, 1])
-def test_fewer_than_two_vectors_have_no_pairs(n):
-    assert list(similar_pairs(unit_rows(n, 8))) == []
-    assert list(similar_pairs(unit_rows(n, 8), None, 0.5)) == []
-
-
-class Tensor:
-    """One that NumPy cannot read, as of torch."""
-
-    def __array__(self, *arguments, **options):
-        raise RuntimeError("it requires grad")
-
-
 @pytest.mark.parametrize(
-    ("arguments", "message"),
+    "arguments",
     [
-        ({"k": 0}, "k must be at least 1, not 0"),
-        ({"min_score": 1.01}, "from -1 to 1, not 1.01"),
-        ({"min_score": float("nan")}, "from -1 to 1, not nan"),
-        ({"min_score": "0.5"}, "min_score must be a number from -1 to 1, not '0.5'"),
-        ({"k": "3"}, "k must be a whole number, not '3'"),
-        ({"k": 2.0}, "k must be a whole number, not 2.0"),
-        ({"k": True}, "k must be a whole number, not True"),
-        ({"exact_up_to": -1}, "exact_up_to must be at least 0, not -1"),
-        ({"notify": None}, "notify must be a function, not None"),
-        ({"groups": numpy.zeros(2, int)}, "one for each of 3 vectors, not int64 of shape (2,)"),
-        ({"groups": "abc"}, "groups must be integers"),
-        ({"groups": [1.0, float("nan"), 2.0]}, "groups must be integers"),
-        ({"vectors": numpy.zeros(3, numpy.float32)}, "not float32 of shape (3,)"),
-        ({"vectors": numpy.zeros((3, 2))}, "the length of row 0 is 0;"),
-        ({"vectors": [[1.0, 0.0], [0.0, 3.0]]}, "the length of row 1 is 3;"),
-        ({"vectors": None}, "rows of a matrix"),
-        ({"vectors": Tensor()}, "rows of a matrix: it requires grad"),
+        {"k": 0},
+        {"min_score": 1.01},
+        {"exact_up_to": -1},
+        {"groups": numpy.zeros(2, int)},
+        {"groups": [1.0, float("nan"), 2.0]},
+        {"vectors": numpy.zeros((3, 2))},
+        {"vectors": None},
     ],
 )
-def test_mistakes_are_reported_before_iterating(arguments, message):
-    with pytest.raises(ArgumentError) as caught:
+def test_mistakes_are_reported_before_iterating(arguments):
+    with pytest.raises(ArgumentError):
         similar_pairs(**{"vectors": unit_rows(3, 8), **arguments})
-    assert message in str(caught.value)
