@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from semsearch.encodings import likely_encoding, undecodable
+from semsearch.encodings import likely_encoding
 
 #: The usual legacy encoding of a language, and a sentence in it.
 SENTENCES = [
@@ -45,30 +45,3 @@ def test_correctly_decoded_text_has_no_likely_encoding(text):
 def test_damaged_utf_8_is_not_taken_for_another_encoding():
     damaged = "Zürich, Genève, Rhône".encode() + b"\xc3"
     assert likely_encoding(damaged.decode("utf-8", "surrogateescape")) is None
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (
-            (read_as("Café", "latin-1"),),
-            "byte 0xe9 is not UTF-8; the file looks like windows-1252: --encoding windows-1252",
-        ),
-        (
-            (read_as("Café", "latin-1"), "utf-8-sig", None),
-            "byte 0xe9 is not UTF-8; the file looks like windows-1252: convert it to UTF-8",
-        ),
-        (
-            (read_as("Café", "utf-8", "ascii"), "ascii"),
-            "byte 0xc3 is not ascii; the file looks like utf-8: --encoding utf-8",
-        ),
-        (
-            (read_as("naïve École à ï", "utf-8", "shift_jis"), "shift_jis"),
-            "byte 0xa0 is not shift_jis; the file looks like utf-8: --encoding utf-8",
-        ),
-        (("ü\udcff",), "byte 0xff is not UTF-8; name its encoding with --encoding"),
-        (("ü\udcff", "utf-8", None), "byte 0xff is not UTF-8; convert the file to UTF-8"),
-    ],
-)
-def test_message_names_the_fault_and_the_fix(arguments, message):
-    assert undecodable(*arguments) == message

@@ -129,7 +129,6 @@ def test_lists_round_trip(values):
     assert converted([printed]) == [values]
 
 
-@pytest.mark.slow
 @given(st.text(max_size=30) | st.text("[]'\"\\, nuUx0123456789", max_size=30))
 def test_no_cell_raises(cell):
     convert = cell_type([cell])

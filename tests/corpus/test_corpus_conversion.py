@@ -51,7 +51,6 @@ def reasons(*names: str) -> list[str]:
     return [error.reason for error in bad]
 
 
-@pytest.mark.slow
 def test_memory_limit(write, monkeypatch):
     monkeypatch.setattr(conversion, "MAX_CONVERSION_BYTES", 100 << 20)
     bomb = pdf(b" " * (150 << 20))

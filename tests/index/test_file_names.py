@@ -1,13 +1,10 @@
-"""Nothing in a corpus, an encoder's name or a database reaches beyond the index directory."""
+"""No id and no name of an encoder becomes a path beyond the index directory."""
 
 from __future__ import annotations
 
 import hashlib
-import logging
 import shutil
-import sqlite3
 import sys
-from contextlib import closing, suppress
 from pathlib import Path
 
 import pytest
@@ -15,7 +12,7 @@ import pytest
 from semsearch import Document, Index, Retriever
 from semsearch.corpus import Corpus
 from semsearch.encoders import load_encoder
-from semsearch.errors import BadRowError, IndexFormatError, ModelNotFoundError, SemsearchError
+from semsearch.errors import BadRowError, ModelNotFoundError
 
 IDS = [
     *("../../x", "/etc/passwd", "/evil", "CON", "NUL.txt", "..", ".", "index.sqlite", "x\ny", "~"),
@@ -77,7 +74,7 @@ def test_ids_are_not_used_as_file_names(around):
 
 def test_an_id_with_a_nul_is_a_bad_row():
     # SQLite would read only the part before the NUL.
-    with pytest.raises(BadRowError, match=r"^c.csv:2: id contains a NUL character$"):
+    with pytest.raises(BadRowError, match=r"^c\.csv:2"):
         Document("a\0b", "Text.", source="c.csv:2")
 
 
@@ -116,75 +113,6 @@ def test_unknown_spec(spec):
         load_encoder(spec)
 
 
-@pytest.fixture
-def pets(around) -> Path:
-    with Index.create("pets", ["hashing"]) as index:
-        index.add(
-            [Document("cat", "The cat sleeps."), Document("dog", "The dog barks at the cat.")]
-        )
-    return around / "middle" / "pets"
-
-
-def forge(pets: Path, statement: str, *values: object) -> None:
-    with closing(sqlite3.connect(pets / "index.sqlite")) as connection, connection:
-        connection.execute(statement, values)
-
-
-def use(pets: Path) -> None:
-    """Do everything that touches files; only SemsearchError is suppressed."""
-    with suppress(SemsearchError), Index.open(pets) as index:
-        for mode in ("semantic", "hybrid"):
-            with suppress(SemsearchError):
-                Retriever(index).search("cat", mode=mode)
-        with index.writer() as writer:
-            for action in (
-                writer.verify,
-                lambda: writer.add_space(load_encoder("hashing:8")),
-                lambda: writer.upsert([Document(f"new {n}", f"New {n}.") for n in range(9)]),
-                lambda: writer.drop_space("hashing-8"),
-                lambda: writer.sync([Document("one", "Only one.")]),
-                writer.repair,
-                writer.compact,
-            ):
-                with suppress(SemsearchError):
-                    action()
-
-
-PLACES = ["../../x", "../x", "../x-1.faiss", "/x-1.faiss", "..", ".", "", "x/../../x-1.faiss"]
-PLACES += ["index.sqlite", "a\0b", "a\nb", "-1.faiss/../../x", "x" * 300, "\x1b[2J", "/dev/zero"]
-
-
-@pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize("column", ["snapshots.file", "spaces.name", "spaces.spec"])
-def test_forged_paths_are_left_alone(around, pets, place, column):
-    outside = {name: content for name, content in tree(around).items() if "pets" not in name}
-    table, _, name = column.partition(".")
-    forge(pets, f"UPDATE {table} SET {name} = ?", place)
-    use(pets)
-    after = tree(around)
-    assert {name: after[name] for name in after if "pets" not in name} == outside
-    inside = {path.rpartition("/")[2] for path in after if "pets/" in path}
-    assert inside <= {"index.sqlite", "writer.lock", *(f"hashing-{n}.faiss" for n in range(9))}
-
-
-def test_a_snapshot_outside_the_directory_is_not_read(around, pets, caplog):
-    """Not even an intact one with the recorded hash."""
-    with Index.create(around / "other", ["hashing"]) as other:
-        other.add([Document("1", "Barks at the cat, the dog."), Document("2", "The cat sleeps.")])
-    content = (around / "other" / "hashing-1.faiss").read_bytes()
-    (around / "x-1.faiss").write_bytes(content)
-    (pets / "hashing-1.faiss").unlink()
-    forge(
-        pets,
-        "UPDATE snapshots SET file = '../../x-1.faiss', sha256 = ?, bytes = ?",
-        hashlib.sha256(content).hexdigest(),
-        len(content),
-    )
-    with caplog.at_level(logging.WARNING), Retriever.open(pets) as retriever:
-        assert retriever.search("The cat sleeps.", k=1)[0].document_id == "cat"
-    assert "not a snapshot's file name" in caplog.text
-
-
 @pytest.mark.skipif(sys.platform != "linux", reason="file names can be any bytes on Linux only")
 def test_undecodable_file_names(around):
     folder = around / "middle" / "caf\udce9"
@@ -201,20 +129,3 @@ def test_undecodable_file_names(around):
     rows = {"c\\udcff.csv#row=2", "d\\udcff.jsonl#row=1"}  # from the folder's tables
     assert ids == {"b\\udcff.txt", f"{place}/b\\udcff.txt", "c", "d"} | rows
     assert [error.source for error in bad] == [f"{place}/d\\udcff.jsonl:2"] * 2  # folder, file
-
-
-def test_a_forged_space_name_is_rejected(pets):
-    forge(pets, "UPDATE spaces SET name = '../../x'")
-    with (
-        pytest.raises(IndexFormatError, match="is not an embedding space"),
-        Index.open(pets) as index,
-    ):
-        index.add([Document("new", "New.")])
-
-
-def test_planted_links_are_not_followed_when_writing(around, pets):
-    for name in ("hashing-2.faiss.tmp", "hashing-2.faiss", "writer.json", "old-1.faiss"):
-        (pets / name).symlink_to("../../x")
-    use(pets)
-    assert (around / "x").read_text() == "not ours"
-    assert not any(file.is_symlink() for file in pets.iterdir())
