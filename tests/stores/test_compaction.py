@@ -101,7 +101,7 @@ def test_compaction_fails_while_a_reader_holds_an_old_state(index, vector, monke
     ):
         state.connection.exec_driver_sql("SELECT count(*) FROM chunks").scalar_one()
         index.delete([SECRET.id])
-        with pytest.raises(IndexBusyError, match="is being read, by this process or another, so"):
+        with pytest.raises(IndexBusyError):
             compact(impatient)
     compact(index)
     assert traces(index.path, vector) == {}
@@ -119,7 +119,7 @@ def test_compaction_fails_while_a_snapshot_cannot_be_deleted(index, vector, monk
     index.delete([SECRET.id])
     with monkeypatch.context() as patch:
         patch.setattr(Path, "unlink", refuse)
-        with pytest.raises(IndexBusyError, match="an old snapshot still holds deleted data"):
+        with pytest.raises(IndexBusyError):
             compact(index)
     compact(index)
     assert traces(index.path, vector) == {}

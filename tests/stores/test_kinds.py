@@ -112,11 +112,8 @@ writes = st.lists(
 )
 
 
-@settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(writes)
-@pytest.mark.slow
 def test_counts_are_those_of_the_corpus(tmp_path_factory, steps):
     corpus = {}
     with Index.create(tmp_path_factory.mktemp("kinds") / "x", ["hashing:8"]) as index:
@@ -152,4 +149,4 @@ def test_numbers_that_sqlite_reads_as_infinity_are_no_examples(tmp_path, caplog)
         )
         assert [field.example for field in index.info().fields] == [7]
         assert index.search("text", where="big < 1") == []
-    assert "big < 1: nearest: 7" in caplog.text
+    assert caplog.messages[0].endswith(" 7")

@@ -81,7 +81,7 @@ def test_a_writer_of_the_old_index_raises(path):
         with index.writer() as writer:
             writer.upsert([Document("before", "a cat before")])
             move(path)
-            with pytest.raises(IndexStoreError, match="was replaced or deleted while"):
+            with pytest.raises(IndexStoreError):
                 writer.upsert([Document("after", "a cat after")])
         assert [document.id for document in index] == ["new1", "new2", "new3"]
         with index.writer() as writer:
@@ -132,7 +132,7 @@ def test_no_connection_to_the_new_file_reads_as_the_old_index(path):
         database = index._store.database
         with index.read():  # takes the connection
             make_anew(path)
-            with pytest.raises(IndexChangedError, match="was replaced"), database.read():
+            with pytest.raises(IndexChangedError), database.read():
                 pass
 
 

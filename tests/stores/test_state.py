@@ -25,7 +25,7 @@ def path(tmp_path):
 def test_a_copy_of_damaged_vectors_is_refused(path, tmp_path):
     with closing(sqlite3.connect(path / "index.sqlite")) as connection, connection:
         connection.execute("UPDATE vectors SET vector = zeroblob(128) WHERE chunk_id = 3")
-    with pytest.raises(DamagedIndexError, match="damaged one; see: semsearch verify --repair"):
+    with pytest.raises(DamagedIndexError):
         copy_index(path, tmp_path / "copy")
 
 
