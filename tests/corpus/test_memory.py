@@ -1,0 +1,150 @@
+"""Memory use is bounded, whatever the sizes in a corpus, a file of queries or a data set.
+
+Each case runs in its own process, whose peak (VmHWM, which starts afresh with a program, unlike
+ru_maxrss) is compared with that after its imports.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import subprocess
+import sys
+import threading
+from contextlib import suppress
+from itertools import repeat
+
+import pytest
+
+from semsearch import Document, Index
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc/self/status")
+
+MIB = 1 << 20
+#: Above the imports. A row of 64 Mi characters takes 128 MiB while it is assembled, and four
+#: times that if one of its characters is beyond U+FFFF.
+PEAK_MIB = 300
+PEAK_MIB_OF_WIDE_CHARACTERS = 600
+
+MEASURED = """
+import sys
+import faiss, numpy, sqlalchemy
+import semsearch.corpus, semsearch.index
+from semsearch.cli import index_command, main, query_command
+from semsearch.datasets import load_retrieval_set, load_sts_set
+
+def peak():
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith("VmHWM")) // 1024
+
+before = peak()
+try:
+    {use}
+finally:
+    print(f"peak {{peak() - before}}", file=sys.stderr)
+"""
+
+
+def measured(use, *arguments, cwd, blocks=()):
+    """Exit status, stderr and peak memory in MiB of a program that reads these blocks."""
+    command = [sys.executable, "-c", MEASURED.format(use=use), *arguments]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, cwd=cwd, **pipes) as process:
+
+        def feed():
+            with suppress(BrokenPipeError), process.stdin:
+                for block in blocks:
+                    process.stdin.write(block)
+
+        feeder = threading.Thread(target=feed)
+        feeder.start()
+        reported, _, number = process.stderr.read().decode().rpartition("peak ")
+        feeder.join()
+    return process.returncode, reported, int(number)
+
+
+def long(beginning, block, size=1024 * MIB):
+    """Blocks of this total size, which share one MiB of memory."""
+    return [beginning, *repeat(block * (MIB // len(block)), size // MIB)]
+
+
+CAT = "\U0001f408".encode()
+
+
+@pytest.mark.parametrize(
+    ("format_name", "blocks", "place"),
+    [
+        ("csv", long(b"id,text\n1,", b"x"), "stdin:2: "),
+        ("csv", long(b'text,n\n"', b'b","c\n', 60 * MIB), "stdin:2: "),  # ten million cells
+        ("jsonl", long(b'{"text": "', CAT), "stdin:1: "),
+        ("json", [b"[" * 60 * MIB], "stdin, item 1: "),
+    ],
+)
+def test_a_corpus(tmp_path, format_name, blocks, place):
+    options = ["--encoder", "hashing", "--input-format", format_name]
+    status, reported, peak = measured(
+        "main()", "index", "-", *options, cwd=tmp_path, blocks=blocks
+    )
+    assert status == 1
+    assert f"Error: {place}" in reported
+    assert peak < (PEAK_MIB_OF_WIDE_CHARACTERS if CAT in blocks[1:2] else PEAK_MIB)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_of_queries(tmp_path):
+    with Index.create(tmp_path / "indexes" / "one", ["hashing"]) as index:
+        index.add([Document("1", "One.")])
+    status, reported, peak = measured(
+        "main()", "query", "--queries", "-", cwd=tmp_path, blocks=long(b"one\n", b"x ")
+    )
+    assert status == 1
+    assert reported.startswith("Error: stdin:2: ")
+    assert peak < PEAK_MIB
+
+
+@pytest.mark.parametrize(
+    ("use", "name", "blocks", "place"),
+    [
+        ("load_sts_set", "a.csv.gz", long(b"s1,s2,score\na,b,1\n", b"x"), "a.csv.gz:3: "),
+        pytest.param(
+            *("load_retrieval_set", "x/corpus.jsonl.gz"),
+            *(long(b'{"_id": "', b"[],[],", 60 * MIB), "corpus.jsonl.gz:1: "),
+            marks=pytest.mark.nightly,
+        ),
+    ],
+)
+def test_a_data_set(tmp_path, use, name, blocks, place):
+    file = tmp_path / name
+    file.parent.mkdir(exist_ok=True)
+    members = {block: gzip.compress(block) for block in set(blocks)}
+    file.write_bytes(b"".join(members[block] for block in blocks))
+    path = file if file.parent == tmp_path else file.parent
+    status, reported, peak = measured(f"{use}({json.dumps(str(path))})", cwd=tmp_path)
+    assert status == 1
+    assert place in reported
+    assert peak < PEAK_MIB
+
+
+GROWTH = """
+import sys
+from itertools import islice
+from semsearch.corpus import Corpus
+
+def peak():
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith("VmHWM"))
+
+documents = iter(Corpus("-", format="csv"))
+assert sum(1 for _ in islice(documents, 20_000)) == 20_000
+before = peak()
+print(20_000 + sum(1 for _ in documents), peak() - before)
+"""
+
+
+def test_memory_does_not_grow_with_the_rows():
+    """The memory of the first 20,000 is enough for the next 200,000, and so for millions."""
+    content = b"text,n\n" + b"one,2\n" * 220_000
+    done = subprocess.run([sys.executable, "-c", GROWTH], input=content, stdout=subprocess.PIPE)
+    count, growth = map(int, done.stdout.split())
+    assert count == 220_000
+    assert growth < 2 * 1024  # KiB; a hundredth of the rows' objects
