@@ -57,18 +57,6 @@ def test_processes_that_create_one_index_at_once(tmp_path):
             assert len(retriever.search("text", 10)) == 4
 
 
-def test_threads_that_create_one_index_at_once(tmp_path):
-    barrier = Barrier(8)
-
-    def create(_):
-        barrier.wait()
-        with Index.create(tmp_path / "x", ["hashing:32"]) as index:
-            return [space.name for space in index.info().spaces]
-
-    with ThreadPoolExecutor(8) as threads:
-        assert list(threads.map(create, range(8))) == [["hashing-32"]] * 8
-
-
 def test_threads_that_write_one_index_lose_nothing(tmp_path):
     """They use two objects, and two names of the directory."""
     (tmp_path / "link").symlink_to(tmp_path / "x")
@@ -101,16 +89,6 @@ class TestWriteAheadLog:
             assert connection.execute("PRAGMA journal_mode = DELETE").fetchone() == ("delete",)
         with Index.open(path) as index:
             index.add([Document("b", "two")])
-        assert journal_mode(path) == "wal"
-
-    def test_it_is_set_if_the_tables_are_still_empty(self, tmp_path):
-        path = tmp_path / "x"
-        with closing(Database.create(path, lambda connection: None)):
-            pass
-        with closing(sqlite3.connect(path / "index.sqlite")) as connection:
-            connection.execute("PRAGMA journal_mode = DELETE")
-        with Index.create(path, ["hashing:32"]) as index:
-            index.add([Document("a", "one")])
         assert journal_mode(path) == "wal"
 
     @pytest.mark.parametrize("code", [sqlite3.SQLITE_IOERR_SHMMAP, sqlite3.SQLITE_IOERR_SHMSIZE])
@@ -253,28 +231,6 @@ os.waitpid(in_child(lambda: print(len(index))), 0)
 """
 
 
-WRITING_AT_FORK = """
-from threading import Event, Thread
-from semsearch.errors import IndexBusyError
-def write():
-    with index.writer():
-        writing.set()
-        end.wait()
-def add():
-    try:
-        index.add([Document("b", "two")])
-    except IndexBusyError as error:
-        print(error)
-index = Index.open(sys.argv[1])
-writing, end = Event(), Event()
-Thread(target=write).start()
-writing.wait()
-os.waitpid(in_child(add), 0)
-end.set()
-print(os.getpid())
-"""
-
-
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="Windows has no fork")
 class TestFork:
     @pytest.fixture
@@ -307,11 +263,6 @@ class TestFork:
         command = [sys.executable, "-c", FORKED + IN_USE_AT_FORK, path]
         printed = subprocess.check_output(command, text=True).split()
         assert printed == [*["refused"] * 3, "300"]
-
-    def test_the_child_does_not_queue_behind_a_thread_of_its_parent(self, path):
-        command = [sys.executable, "-c", FORKED + WRITING_AT_FORK, path]
-        error, parent = subprocess.check_output(command, text=True, timeout=60).splitlines()
-        assert f"process {parent} " in error
 
 
 class TestReadersOfChangedSpaces:

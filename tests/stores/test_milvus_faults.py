@@ -1,11 +1,9 @@
-"""Server crashes and restarts, a slow and unreliable network, a killed writer."""
+"""Server crashes and restarts, a slow and unreliable network."""
 
 from __future__ import annotations
 
 import contextlib
 import socket
-import subprocess
-import sys
 import threading
 import time
 
@@ -81,20 +79,6 @@ def test_a_server_crash(server, expected):
         check_sound(index, expected)
 
 
-def test_a_writer_waits_for_the_server(server, expected, monkeypatch):
-    monkeypatch.setenv("SEMSEARCH_MILVUS_TIMEOUT", "90")
-    restarting = threading.Thread(target=server.restart)
-
-    def restart():
-        server.kill()
-        restarting.start()
-
-    with Index.create(server.address(), "hashing:64") as index:
-        assert index.add(with_event(800, restart)).added == len(DOCUMENTS)
-        restarting.join()
-        check_sound(index, expected)
-
-
 class Network:
     """A TCP proxy that delays data, breaks connections, or drops everything."""
 
@@ -160,29 +144,3 @@ def test_a_slow_network_that_drops_connections(server, expected, monkeypatch):
     finally:
         stop.set()
         network.close()
-
-
-WRITE_UNTIL_KILLED = """
-import os, sys
-from semsearch import Document, Index
-with Index.create(sys.argv[1], "hashing:64") as index:
-    for batch in range(1000):
-        index.add([Document(f"f{batch}-{n}", f"amber birch {batch}") for n in range(20)])
-        print(batch, flush=True)
-"""
-
-
-def test_a_killed_writer_of_milvus_lite(lite):
-    with subprocess.Popen(
-        [sys.executable, "-c", WRITE_UNTIL_KILLED, lite], stdout=subprocess.PIPE, text=True
-    ) as run:
-        for line in run.stdout:
-            if line == "12\n":
-                run.kill()
-                break
-        last = int((run.stdout.read() or line).split()[-1])
-    with Index.open(lite) as index:
-        ids = {document.id for document in index}
-        assert ids >= {f"f{batch}-{n}" for batch in range(last + 1) for n in range(20)}
-        with index.writer() as writer:
-            assert writer.verify() == []

@@ -113,15 +113,6 @@ class TestInterruptedCommits:
             texts = [one.chunk.text for one in state.fetch(chunks, missing_ok=True).values()]
             assert sorted(texts) == ["a red bird sings", "a red fish swims"]
 
-    def test_a_document_deleted_while_it_is_read(self, index):
-        with index.read() as state:
-            found = state.search_vectors(
-                index.space(), load_encoder("hashing:64").encode_queries(["red"]), 3
-            )
-            index.delete(["a"])
-            with pytest.raises(IndexChangedError):
-                state.fetch([one.chunk_id for one in found[0]])
-
 
 class TestReading:
     def test_long_documents_are_read_in_parts(self, lite, monkeypatch):
@@ -173,15 +164,3 @@ class TestReading:
         monkeypatch.setattr(Reader, "live_passages", live_passages)
         with index.read() as state, pytest.raises(IndexChangedError):
             read(state, index.space())
-
-    def test_vectors_written_meanwhile_are_not_left_out(self, index, monkeypatch):
-        original = Reader.live_vectors
-
-        def live_vectors(self, space, owners, fields):
-            monkeypatch.undo()
-            index.add([Document("b", "a blue fish swims", "Another title")])
-            return original(self, space, owners, fields)
-
-        monkeypatch.setattr(Reader, "live_vectors", live_vectors)
-        with index.read() as state, pytest.raises(IndexChangedError):
-            state.document_vectors(index.space(), ["a", "b"])

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 
 import pytest
 from sqlalchemy.sql.compiler import SQLCompiler
 
 from semsearch import Document, Index
-from semsearch.errors import DamagedIndexError
 from semsearch.index.copying import copy_index
 from semsearch.stores.local import state
 
@@ -20,13 +17,6 @@ def path(tmp_path):
     with Index.create(tmp_path / "x", "hashing:32") as index:
         index.add(Document(str(number), f"text {number}") for number in range(60))
     return tmp_path / "x"
-
-
-def test_a_copy_of_damaged_vectors_is_refused(path, tmp_path):
-    with closing(sqlite3.connect(path / "index.sqlite")) as connection, connection:
-        connection.execute("UPDATE vectors SET vector = zeroblob(128) WHERE chunk_id = 3")
-    with pytest.raises(DamagedIndexError):
-        copy_index(path, tmp_path / "copy")
 
 
 def test_indexes_share_their_compiled_statements(path, tmp_path, monkeypatch):
@@ -69,21 +59,6 @@ def test_repeated_texts_are_encoded_once_and_read_once(tmp_path, monkeypatch):
         encoded = index.add([Document("again", "the same notice"), Document("new", "a new notice")])
         assert (encoded.added, read) == (2, [1])
         assert len(index.search("the same notice", 600)) == 503
-
-
-def test_the_contents_of_an_index_that_is_being_written(path, monkeypatch):
-    """Files may vanish between their listing and their inspection."""
-
-    def with_vanished(directory):
-        yield from real(directory)
-        yield directory / "minilm-7.faiss.tmp"
-
-    real = Path.iterdir
-    with Index.open(path) as index:
-        files = index.info().files
-        monkeypatch.setattr(Path, "iterdir", with_vanished)
-        monkeypatch.setattr(Path, "is_file", lambda file: True)
-        assert index.info().files == files
 
 
 def test_a_snapshot_that_cannot_be_deleted_is_left_to_the_next_writer(path, monkeypatch):
