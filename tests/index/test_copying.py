@@ -67,7 +67,7 @@ def interrupt_at(number):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
-def test_milvus_and_back(package, tmp_path, monkeypatch, dtype):
+def test_milvus_and_back(package, tmp_path, monkeypatch, caplog, dtype):
     """Rounded vectors are not of unit length, and copying does not normalise them."""
     package("pymilvus")
     package("milvus_lite")
@@ -76,9 +76,11 @@ def test_milvus_and_back(package, tmp_path, monkeypatch, dtype):
         writer.upsert(DOCUMENTS)
         writer.add_space(load_encoder("hashing:32"), "float32")
         writer.set_language("english")
+        writer.index_field("n")
     monkeypatch.setattr("semsearch.encoders.hashing.HashingEncoder.encode_documents", None)
     copied = copy_index(paths[0], paths[1])
     assert (copied.documents, copied.written, copied.removed) == (31, 31, 0)
+    assert "'n'" in caplog.text  # Milvus has no indexes of fields
     assert copy_index(paths[0], paths[1]) == copied._replace(written=0)
     assert copy_index(paths[1], paths[2]) == copied
     documents, *rest = content(paths[0])
@@ -165,7 +167,7 @@ def test_large_removals_are_refused(local, copy):
             copy_index(local, copy)
     assert copy_index(local, copy, allow_removals=True)[::2] == (107, 24)
     with Index.open(copy) as index, index.writer() as writer:
-        assert writer.sync(list(index)[30:]).removed == 30
+        assert writer.sync(list(index)[8:]).removed == 8
 
 
 def test_a_copy_of_damaged_vectors_is_refused(local, copy):
@@ -185,10 +187,8 @@ def test_an_unequal_copy_is_reported(local, copy):
 
 
 def test_settings_that_the_copy_keeps_are_reported(local, copy, caplog):
-    with Index.open(local) as index, index.writer() as writer:
-        writer.index_field("n")
     copy_index(local, copy)
-    assert ["'n'" in message for message in caplog.messages] == [True]
+    assert not caplog.messages
     with Index.open(copy) as index, index.writer() as writer:
         writer.set_language("german")
         writer.set_index_type("hnsw", recall=0.9)

@@ -17,7 +17,7 @@ from sqlalchemy import event
 
 from semsearch import Document, Index, Retriever
 from semsearch.encoders import load_encoder
-from semsearch.errors import IndexStoreError, SemsearchError, SpaceError
+from semsearch.errors import IndexStoreError, SpaceError
 from semsearch.stores.local.database import Database
 
 CREATE = """
@@ -108,20 +108,6 @@ class TestWriteAheadLog:
         with pytest.raises(IndexStoreError):
             Index.create(tmp_path / "x", ["hashing:32"])
 
-    def test_a_file_system_without_support_for_it_is_reported(self, tmp_path, monkeypatch, caplog):
-        """SQLite's VFS with lock files stands in for a file system without shared memory."""
-        connect = sqlite3.connect
-
-        def without_shared_memory(database, *arguments, **options):
-            return connect(f"{database}&vfs=unix-dotfile", *arguments, **options)
-
-        with monkeypatch.context() as patch:
-            patch.setattr(sqlite3, "connect", without_shared_memory)
-            with Index.create(tmp_path / "x", ["hashing:32"]) as index:
-                index.add([Document("a", "one")])
-                assert len(Retriever(index).search("one")) == 1
-        assert "'delete'" in caplog.text
-
 
 def test_any_number_of_threads_can_read_at_once(tmp_path):
     """QueuePool's default is 15 connections; the next one times out after 30 seconds."""
@@ -138,29 +124,6 @@ def test_any_number_of_threads_can_read_at_once(tmp_path):
 
         with ThreadPoolExecutor(threads) as pool:
             assert list(pool.map(read, range(threads))) == [1] * threads
-
-
-def test_running_out_of_file_descriptors_raises_our_error(tmp_path):
-    with Index.create(tmp_path / "x", ["hashing:32"]) as index:
-        index.add([Document("a", "one")])
-    resource = pytest.importorskip("resource", reason="Windows has no resource limits")
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    with Index.open(tmp_path / "x") as index:
-        held, raised = [], None
-        resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))
-        try:
-            for _ in range(256):
-                reading = index.read()
-                reading.__enter__()
-                held.append(reading)
-        except Exception as error:
-            raised = error
-        finally:
-            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-            for reading in held:
-                reading.__exit__(None, None, None)
-        assert isinstance(raised, SemsearchError), repr(raised)
-        assert len(index) == 1
 
 
 @pytest.mark.parametrize("interruption", [KeyboardInterrupt, TimeoutError])
@@ -204,15 +167,6 @@ print("closed", flush=True)
 os.waitpid(child, 0)
 """
 
-IDLE_AT_FORK = """
-log = os.path.join(sys.argv[1], "index.sqlite-wal")
-index = Index.open(sys.argv[1])
-len(index)
-print(os.path.exists(log))
-os.waitpid(in_child(lambda: None), 0)
-print(os.path.exists(log))
-"""
-
 IN_USE_AT_FORK = """
 def refused(use):
     try:
@@ -254,11 +208,6 @@ class TestFork:
             assert (len(index), "a" in index, "other 0" in index) == (305, False, True)
             assert writer.verify() == []
 
-    def test_the_child_inherits_no_connection(self, path):
-        """The last connection that is closed removes the log."""
-        command = [sys.executable, "-c", FORKED + IDLE_AT_FORK, path]
-        assert subprocess.check_output(command, text=True).split() == ["True", "False"]
-
     def test_the_child_of_a_reader_is_refused(self, path):
         command = [sys.executable, "-c", FORKED + IN_USE_AT_FORK, path]
         printed = subprocess.check_output(command, text=True).split()
@@ -283,29 +232,3 @@ class TestReadersOfChangedSpaces:
             with pytest.raises(SpaceError, match="hashing-64"):
                 retriever.search("text", 300)
             assert len(retriever.search("text", 300, mode="bm25")) == 300
-
-    def test_an_open_reader_sees_what_was_repaired(self, path):
-        damage = "DELETE FROM vectors WHERE chunk_id > 200"
-        with closing(sqlite3.connect(path / "index.sqlite")) as connection, connection:
-            connection.execute(damage)
-            connection.execute("DELETE FROM snapshots")
-        seen = []
-        with Retriever.open(path) as retriever, Index.open(path) as index:
-            assert len(retriever.search("text", 300)) == 200
-            encoder = index.encoder(index.space("hashing-64"))
-            encode = encoder.encode_documents
-
-            def observed(texts):
-                try:
-                    seen.append(len(retriever.search("text", 300)))
-                except SpaceError:
-                    seen.append("refused")
-                return encode(texts)
-
-            first = index.encoder(index.space("hashing-32"))
-            first_encode = first.encode_documents
-            first.encode_documents = lambda texts: (observed(texts[:1]), first_encode(texts))[1]
-            with index.writer() as writer:
-                writer.repair()
-            assert set(seen) == {"refused"}
-            assert len(retriever.search("text", 300)) == 300

@@ -3,23 +3,20 @@
 from __future__ import annotations
 
 import itertools
-import json
 import math
 from concurrent.futures import ThreadPoolExecutor
 
-import numpy
 import pytest
 from conditions_model import holds
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from semsearch import Document, Index, Retriever, export_index, load_encoder
+from semsearch import Document, Index, Retriever, load_encoder
 from semsearch.addresses import place
 from semsearch.errors import (
     ArgumentError,
     FilterError,
     IndexBusyError,
-    IndexClosedError,
     RemovalError,
     SpaceError,
 )
@@ -164,24 +161,6 @@ class TestDocuments:
         assert all(one.text == long[one.start : one.end] for one in found["long"])
         assert [one.start for one in found["long"]] == sorted(one.start for one in found["long"])
 
-    def test_they_are_exported_with_their_vectors(self, films, tmp_path):
-        exported = export_index(films, tmp_path / "films.npy", where="year = 2001")
-        lines = exported.files[1].read_text("utf-8").splitlines()
-        assert [json.loads(line)["id"] for line in lines] == ["b", "c"]
-        assert (numpy.load(exported.files[0]) == films.passages(where="year = 2001").vectors).all()
-
-    @without_states
-    def test_iteration_sees_one_state(self, films, monkeypatch):
-        monkeypatch.setattr("semsearch.index.DOCUMENTS_AT_ONCE", 2)
-        found = iter(films)
-        first = next(found)
-        films.delete(["d"])
-        films.add([Document("e", "new")])
-        assert [first, *found] == FILMS
-        assert [one.id for one in films] == ["a", "b", "c", "e"]
-        next(iter(films))  # not iterated to its end
-        assert len(films) == 4
-
     def test_they_are_deleted_by_id_and_filter(self, films):
         assert films.delete(["a"]) == 1
         assert films.delete(where="year = 2001") == 2
@@ -218,12 +197,6 @@ class TestStates:
         with films.writer(), pytest.raises(IndexBusyError):
             films.add(FILMS, wait=math.inf)
         assert films.add(FILMS).unchanged == len(FILMS)
-
-    def test_a_writer_is_closed_after_its_block(self, films):
-        with films.writer() as writer:
-            pass
-        with pytest.raises(IndexClosedError):
-            writer.upsert([Document("e", "new")])
 
     def test_an_open_retriever_sees_each_commit(self, films):
         retriever = Retriever(films)
@@ -298,19 +271,6 @@ class TestSearch:
         assert found["c"].words == ("cedar",)
         assert found["d"].words == ()
         assert {stage.name: stage.plan for stage in hits.stages}["vectors"].startswith("exact")
-
-    def test_duplicates_are_folded(self, films):
-        films.add([Document("again", "Amber birch")])
-        hits = films.search("amber", fold_duplicates=True)
-        assert (ids(hits)[0], hits[0].duplicates) == ("a", ("again",))
-
-    def test_passages(self, films, encoder):
-        passages = films.passages(where="year = 2001")
-        assert passages.document_ids == ["b", "c"]
-        assert passages.texts == ["birch cedar delta", "cedar"]
-        numpy.testing.assert_allclose(
-            passages.vectors, encoder.encode_documents(passages.texts), atol=1e-6
-        )
 
 
 conditions = st.sampled_from(

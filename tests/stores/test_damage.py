@@ -77,19 +77,6 @@ def test_a_search_names_what_is_wrong(path, statement, named):
         index.search("cat 1", k=30, mode="hybrid")
 
 
-@pytest.mark.parametrize(
-    "statement",
-    [
-        "CREATE VIEW v AS SELECT 1",
-        "CREATE TRIGGER t AFTER INSERT ON documents BEGIN DELETE FROM chunks; END",
-    ],
-)
-def test_views_and_triggers_are_rejected(path, statement):
-    execute(path, statement)
-    with pytest.raises(IndexFormatError):
-        Index.open(path)
-
-
 @pytest.mark.parametrize("vector", [b"\0" * 64, b"\0\0\x80\x7f" * 16, b"\0"])
 def test_damaged_vectors_are_reported_and_repaired(path, vector):
     """Zeros, infinities, too few bytes."""

@@ -31,14 +31,11 @@ def documents():
 
 WHERES = [
     "year = 1993",
-    "year != 1993",
     "year >= 1998.5 and seen = true",
     "year in (1990, 1991) or genres = 'Crime'",
     "genres not in ('Crime', 'Drama')",
     "not genres = 'Drama' and note > 'note 3'",
     f"note = '{LONG}10'",
-    f"note >= '{LONG}'",
-    "note < 'x'",
     "metadata.id = 7",
     "id = 'd7' or title = 'T3'",
     "genres is null or year is null",
@@ -88,7 +85,7 @@ def test_filters_find_the_same_with_an_index(index):
         assert writer.verify() == []
 
 
-@pytest.mark.parametrize("where", ["year = 1993", "year > 1997", "genres in ('Crime')"])
+@pytest.mark.parametrize("where", ["year > 1997", "genres in ('Crime')"])
 def test_the_index_is_used(index, where):
     assert "field_values" not in plan_of(index, where)
     index_all_fields(index)
@@ -126,15 +123,6 @@ def test_damage_is_found_and_repaired(index):
         writer.repair()
         assert writer.verify() == []
     assert index.count("year = 1993") == 6
-
-
-def test_indexing_twice_beside_an_open_reader(index):
-    with Index.open(index.path) as reader:
-        assert reader.count("year = 1993") == 6
-        index_all_fields(index)
-        index_all_fields(index)
-        assert reader.count("year = 1993") == 6
-        assert reader.info().indexed_fields == index.fields()
 
 
 def test_unknown_fields(index):

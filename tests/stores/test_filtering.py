@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from semsearch import Document, Index, Retriever
-from semsearch.comparison import compare_neighbours
 from semsearch.errors import FilterError
 from semsearch.stores import filtering
 
@@ -103,7 +102,6 @@ def test_valid_filters_log_nothing(retriever, caplog):
         ("year >= '+2008.5'", "9", ["'+2008.5' as 2008.5"]),
         ("metadata.year = '2001'", "1", ["'2001' as 2001"]),
         ("id in (1, 2, 3, '4', 5, 6)", "123456", ["1 as '1', 2 as '2', 3 as '3'", "2 more"]),
-        ("not year between '2001' and 2009", "0", ["'2001' as 2001"]),
         ("year in ('abc', 2001)", "1", ["not 'abc'"]),
         ("seen not in (1, true)", "13579", ["not 1"]),
         ("seen = 'True' and id < '3'", "02", ["'True' as true"]),
@@ -123,15 +121,11 @@ def test_unambiguous_literals_are_converted(retriever, caplog, where, ids, readi
         ("year in ('abc', true)", "year", "2000"),
         ("year > '1e999'", "year", "2000"),
         (f"year != '{10**30}'", "year", "2000"),
-        ("not year = true", "year", "2000"),
         ("year like '20%'", "year", "2000"),
         ("price > 1", "price", "'0,5'"),
-        ("title = true", "title", "'Film 0'"),
         ("seen = 1", "seen", "true"),
-        ("seen > 'a'", "seen", "true"),
         ("on > 2004", "on", "'2000-05-01'"),
         ("on > '01/05/2004'", "on", "'2000-05-01'"),
-        ("on > 'x'", "on", "'2000-05-01'"),
         ("day > '2004-05-01'", "day", "'1/5/2000'"),
         ("day between '2/5/2001' and '3/5/2002'", "day", "'1/5/2000'"),
         ("published > '1.5.2004'", "published", "'2001-05-01'"),
@@ -142,17 +136,9 @@ def test_unambiguous_literals_are_converted(retriever, caplog, where, ids, readi
     ],
 )
 def test_literals_that_a_field_never_holds_are_refused(retriever, where, field, shown):
-    with pytest.raises(FilterError, match=rf"^where: {field} holds .*{shown}"):
-        found(retriever, where)
-
-
-def test_every_use_of_a_filter_refuses_them(path, retriever):
-    for use in (retriever.index.passages, retriever.index.delete):
-        with pytest.raises(FilterError):
-            use(where="year = 'abc'")
-    with pytest.raises(FilterError):
-        compare_neighbours(path, "film", where="year = 'abc'")
-    assert len(retriever.index) == 10
+    for use in (found, lambda retriever, where: retriever.index.delete(where=where)):
+        with pytest.raises(FilterError, match=rf"^where: {field} holds .*{shown}"):
+            use(retriever, where)
 
 
 @pytest.mark.parametrize(
@@ -206,24 +192,6 @@ def test_fields_of_deleted_documents_are_known_until_the_index_is_compacted(tmp_
                 writer.compact()
             with pytest.raises(FilterError):
                 found(retriever, "prize is null")
-
-
-def test_the_filter_is_not_blamed_if_no_word_matches(retriever, caplog):
-    assert retriever.search("zebra", where="year = 2001", mode="bm25") == []
-    assert caplog.messages == []
-
-
-def test_messages_are_one_line_whatever_the_values_contain(tmp_path, caplog):
-    evil = "\x1b[2J\nevil " * 40
-    with Index.create(tmp_path / "x", ["hashing:8"]) as index:
-        index.add([Document("1", "One.", metadata={evil: evil})])
-        name = evil.replace('"', '""')
-        with pytest.raises(FilterError) as refused:
-            Retriever(index).search("x", where=f'"{name}" = 5.5')
-        Retriever(index).search("x", where=f"\"{name}\" = '{evil}x'")
-    assert all(text.isprintable() for text in [str(refused.value), *caplog.messages])
-    assert max(len(text) for text in [str(refused.value), *caplog.messages]) < 600
-    assert len(caplog.messages) == 1
 
 
 def test_codes_that_look_like_numbers(tmp_path, caplog):
@@ -285,7 +253,6 @@ def test_a_date_is_its_midnight(tmp_path, time):
         ("2020-01-01T{}:00:00+00:00", ">=", "2020-01-01T14:00:00+02:00", "T12:00:00+00:00", "23"),
         ("2020-01-01T{}:00:00Z", "<=", "2020-01-01T14:00:00+02:00", "T12:00:00Z", "12"),
         ("2020-01-01T{}:00:00+05:00", ">", "2020-01-01T07:00Z", "T12:00:00+05:00", "3"),
-        ("2020-01-01T{}:00:00", ">=", "2020-01-01T14:00:00+02:00", "T12:00:00", "23"),
         ("2020-01-01T{}:00Z", "=", "2020-01-01T14:00:00+02:00", "T12:00Z", "2"),
         ("2020-01-01 {}:00:00+0000", ">=", "2020-01-01T12:00:00Z", None, "23"),
         ("2020-01-01T{}:00:00Z", ">=", "2020-01-01T12:00:00.5", None, "3"),
@@ -328,35 +295,6 @@ def test_times_in_several_notations(tmp_path, caplog):
         assert "'2020-05-01T12:00:00+02:00' and '2020-05-01 10:00:00Z'" in caplog.messages[before]
 
 
-def test_a_list_with_midnight_and_a_later_time_is_later_than_its_day(tmp_path):
-    with Index.create(tmp_path / "x", "hashing") as index:
-        times = ["2020-05-01T00:00:00Z", "2020-05-01T00:00:30Z"]
-        index.add([Document("1", "text", metadata={"at": times})])
-        assert index.search("text", where="at > '2020-05-01'")
-        assert not index.search("text", where="at > '2020-05-01T00:00:30Z'")
-
-
-def test_a_time_in_a_notation_outside_the_sample_is_found_as_it_is(tmp_path, monkeypatch):
-    """Python writes no fraction of a second that is 0."""
-    monkeypatch.setattr("semsearch.stores.local.fields.SPREAD_DATES", 1)
-    time = "2020-05-01T11:00:00"
-    times = [f"2020-05-01T1{hour}:00:00.5" for hour in range(3)]
-    with Index.create(tmp_path / "x", "hashing:8") as index:
-        index.add(Document(str(n), "text", metadata={"at": at}) for n, at in enumerate(times))
-        index.add([Document("rare", "text", metadata={"at": time})])
-        for where, names in [
-            (f"at = '{time}'", ["rare"]),
-            (f"at != '{time}'", ["0", "1", "2"]),
-            (f"at in ('{time}', '2020-05-01T10:00:00.5')", ["0", "rare"]),
-            (f"at >= '{time}'", ["1", "2", "rare"]),
-            (f"at <= '{time}'", ["0", "rare"]),
-            (f"at > '{time}'", ["1", "2"]),
-            (f"at < '{time}'", ["0"]),
-            (f"at between '{time}' and '{time}'", ["rare"]),
-        ]:
-            assert found(index, where) == names, where
-
-
 def test_the_notation_of_a_field_that_the_sample_lacks(tmp_path, monkeypatch):
     monkeypatch.setattr("semsearch.stores.local.fields.SPREAD_DOCUMENTS", 1)
     with Index.create(tmp_path / "x", "hashing:8") as index:
@@ -364,10 +302,3 @@ def test_the_notation_of_a_field_that_the_sample_lacks(tmp_path, monkeypatch):
         index.add([Document("due", "text", metadata={"due": "2020-05-01T10:00+02:00"})])
         assert index.count("due = '2020-05-01T08:00Z'") == 1
         assert index.count("due < '2020-05-01T08:30Z'") == 1
-
-
-def test_long_texts_are_not_compared_by_spelling(path, monkeypatch, caplog):
-    monkeypatch.setattr("difflib.get_close_matches", lambda *_: pytest.fail("compared"))
-    with Retriever.open(path) as retriever:
-        assert not retriever.search("film", where=f"genres = '{'x' * 300}'")
-    assert len(caplog.messages) == 1

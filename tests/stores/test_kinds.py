@@ -55,18 +55,6 @@ def test_kinds_and_examples(index):
     assert index.fields() == ["day", "id", "in", "ok", "on", "tags", "year"]
 
 
-def test_fields_that_no_document_has_any_more_are_forgotten(index):
-    index.add(
-        [Document("1", "One.", metadata={"a": 1}), Document("2", "Two.", metadata={"a": "x"})]
-    )
-    index.add([Document("1", "One.", metadata={"b": True})])  # the text is the same
-    assert fields(index) == {"a": ({"text": 1}, "x"), "b": ({"boolean": 1}, True)}
-    index.delete(["2"])
-    assert fields(index) == {"b": ({"boolean": 1}, True)}
-    index.add([Document("1", "Another one.")])
-    assert fields(index) == {}
-
-
 def test_many_fields_are_listed_and_the_first_have_an_example(index):
     index.add([Document("1", "One.", metadata={f"f{n:03}": n for n in range(EXAMPLES + 5)})])
     found = index.info().fields

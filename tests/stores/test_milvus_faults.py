@@ -1,9 +1,7 @@
-"""Server crashes and restarts, a slow and unreliable network."""
+"""Crashes and restarts of a server."""
 
 from __future__ import annotations
 
-import contextlib
-import socket
 import threading
 import time
 
@@ -77,70 +75,3 @@ def test_a_server_crash(server, expected):
         count = acknowledged[-1].documents
         assert held[:count] == [document.id for document in DOCUMENTS[:count]]
         check_sound(index, expected)
-
-
-class Network:
-    """A TCP proxy that delays data, breaks connections, or drops everything."""
-
-    def __init__(self, port):
-        self._to = port
-        self._listening = socket.create_server(("127.0.0.1", 0))
-        self.port = self._listening.getsockname()[1]
-        self.delay = 0.0
-        self.is_dead = False
-        self._open = []
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def drop(self):
-        """Break all connections."""
-        for each in self._open:
-            with contextlib.suppress(OSError):
-                each.shutdown(socket.SHUT_RDWR)
-        self._open.clear()
-
-    def close(self):
-        self._listening.close()
-        self.drop()
-
-    def _accept(self):
-        with contextlib.suppress(OSError):
-            while True:
-                near, _ = self._listening.accept()
-                far = socket.create_connection(("127.0.0.1", self._to))
-                self._open += [near, far]
-                for pair in ((near, far), (far, near)):
-                    threading.Thread(target=self._forward, args=pair, daemon=True).start()
-
-    def _forward(self, source, target):
-        with contextlib.suppress(OSError), source:
-            while data := source.recv(1 << 16):
-                time.sleep(self.delay)
-                if not self.is_dead:
-                    target.sendall(data)
-
-
-def test_a_slow_network_that_drops_connections(server, expected, monkeypatch):
-    monkeypatch.setenv("SEMSEARCH_MILVUS_TIMEOUT", "60")
-    network = Network(server.port)
-    network.delay = 0.02
-    stop = threading.Event()
-
-    def drop_now_and_then():
-        while not stop.wait(1):
-            network.drop()
-
-    dropping = threading.Thread(target=drop_now_and_then)
-    dropping.start()
-    try:
-        with Index.create(server.address(port=network.port), "hashing:64") as index:
-            assert index.add(DOCUMENTS).added == len(DOCUMENTS)
-            check_sound(index, expected)
-            stop.set()
-            dropping.join()
-            network.is_dead = True  # everything is dropped silently
-            index._store._connection.timeout = 2
-            with pytest.raises(IndexStoreError, match="2 s"):
-                index.search("amber")
-    finally:
-        stop.set()
-        network.close()

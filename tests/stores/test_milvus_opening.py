@@ -172,16 +172,6 @@ class TestGuards:
             pass
         assert subprocess.check_output([sys.executable, "-c", code], text=True) == "3\n"
 
-    def test_a_file_has_several_spellings(self, index, lite, tmp_path, monkeypatch):
-        monkeypatch.chdir(tmp_path)
-        (tmp_path / "link.db").symlink_to("file.db")
-        for spelling in ("file.db", "./file.db", "link.db"):
-            with Index.open(f"milvus-lite:{spelling}/one") as other:
-                assert len(other) == 3
-                with index.writer(), pytest.raises(IndexBusyError), other.writer():
-                    pass
-            assert len(index) == 3
-
     def test_a_writer_on_another_host_is_reported(self, index, lite):
         connection = index._store._connection
         remote = {"token": "t", "host": "elsewhere", "process": 7, "since": "noon"}
@@ -195,9 +185,3 @@ class TestGuards:
             with pytest.raises(IndexBusyError, match="elsewhere since noon"):
                 writer.delete(["b"])
         assert len(index) == 2
-
-    def test_a_writer_that_has_ended_meanwhile_is_reported(self, index):
-        with index.writer() as writer:
-            write_catalogue(index._store._connection, writer={})
-            with pytest.raises(IndexBusyError):
-                writer.delete(["b"])

@@ -10,7 +10,7 @@ from milvus_documents import DOCUMENTS
 
 from semsearch import Document, Index
 from semsearch.cli import main
-from semsearch.errors import BadRowError, IndexStoreError, StoreUnreachableError
+from semsearch.errors import BadRowError, StoreUnreachableError
 from semsearch.stores.milvus.catalogue import read_catalogue, write_catalogue
 from semsearch.stores.milvus.connection import Connection
 
@@ -110,15 +110,6 @@ class TestWords:
         with index.writer() as writer:
             assert writer.verify() == []
         assert [hit.document_id for hit in index.search("bird", mode="bm25")] == ["a"]
-
-    def test_searching_while_bm25_is_being_built(self, index):
-        connection = index._store._connection
-        content = read_catalogue(connection).content
-        write_catalogue(connection, content=content._replace(bm25="building", clean=False))
-        with pytest.raises(IndexStoreError):
-            index.search("bird", mode="bm25")
-        index.delete(["b"])
-        assert [hit.document_id for hit in index.search("fish", mode="bm25")] == ["c"]
 
 
 class TestRefusals:

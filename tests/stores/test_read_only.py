@@ -175,11 +175,6 @@ os.kill(os.getpid(), signal.SIGKILL)
                 path.chmod(0o555)
                 assert ask() == [300] * 3
             assert ask() == [300] * 3
-            path.chmod(0o755)
-            with Index.open(path) as index:
-                index.add([Document("new", "number")])
-            path.chmod(0o555)
-            assert ask() == [301] * 3
 
     def test_a_writer_that_came_and_went_between_two_queries(self, path):
         """There is no log before or after: SQLite must drop its cached pages all the same."""
@@ -235,13 +230,3 @@ class TestCopies:
             assert checking.verify() == []
         with Retriever.open(tmp_path / "copy") as retriever:
             assert len(retriever.search("number", 1000)) == DOCUMENTS
-
-    def test_a_copy_made_at_rest(self, path, tmp_path):
-        with writer(path) as process:
-            process.kill()
-        with Index.open(path):
-            pass  # the log is moved into the database
-        shutil.copytree(path, tmp_path / "copy")
-        with Index.open(tmp_path / "copy") as index:
-            index.add([Document("new", "number")])
-            assert len(index) == DOCUMENTS + 1

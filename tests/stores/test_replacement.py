@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-from pathlib import Path
 
 import pytest
 
@@ -123,31 +122,3 @@ def test_no_connection_to_the_new_file_reads_as_the_old_index(path):
             make_anew(path)
             with pytest.raises(IndexChangedError), database.read():
                 pass
-
-
-def test_a_search_finds_the_space_of_an_index_that_comes_meanwhile(path, monkeypatch):
-    with Index.open(path) as index:
-        real = index.encoder
-
-        def encoder(space):
-            if "old1" in index:
-                shutil.rmtree(path)
-                make(path, "new", "hashing:64")
-            return real(space)
-
-        monkeypatch.setattr(index, "encoder", encoder)
-        assert index.search("cat")[0].document_id == "new1"
-
-
-def test_another_working_directory_replaces_nothing(path, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    with Index.open("x") as index:
-        (tmp_path / "other").mkdir()
-        monkeypatch.chdir("other")
-        assert len(index) == 3
-        index.add([Document("later", "a later cat")])
-        assert index.search("a later cat")[0].document_id == "later"
-        with Index.open(path) as other, other.writer() as writer:
-            writer.delete(["later"])  # and the log stays
-            assert len(index) == 3
-    assert not any(Path().iterdir())

@@ -9,7 +9,7 @@ import pytest
 
 from semsearch import Document, Index, Retriever
 from semsearch.encoders import load_encoder
-from semsearch.errors import EncoderError, IndexFormatError, SpaceError
+from semsearch.errors import EncoderError, SpaceError
 from semsearch.stores.protocol import text_hash
 
 DOCUMENTS = [
@@ -56,10 +56,6 @@ def answers(path):
             for query in ("word3 thing4", "word1")
             for mode in ("semantic", "bm25")
         ]
-
-
-def test_an_undamaged_index_has_no_faults(path):
-    assert faults(path) == []
 
 
 ORPHAN = f"""
@@ -121,13 +117,6 @@ def test_unrepairable_damage_is_reported(path, statement):
     assert not reported[what].repairable
 
 
-def test_passages_get_new_ids_even_if_their_sequence_is_damaged(path):
-    damage(path, "UPDATE sqlite_sequence SET seq = 7 WHERE name = 'chunks'")
-    with Index.open(path) as index:
-        assert index.add([Document("new", "word1 new")]).added == 1
-    assert faults(path) == []
-
-
 def test_every_damaged_byte_of_a_snapshot_is_found_and_repaired(path):
     before = answers(path)
     (file,) = path.glob("*.faiss")
@@ -141,15 +130,6 @@ def test_every_damaged_byte_of_a_snapshot_is_found_and_repaired(path):
     repair(path)
     assert faults(path) == []
     assert answers(path) == before
-
-
-def test_a_damaged_page_of_the_database_is_reported(path):
-    file = path / "index.sqlite"
-    content = bytearray(file.read_bytes())
-    content[3 * 4096 : 4 * 4096] = bytes(4096)
-    file.write_bytes(content)
-    with pytest.raises(IndexFormatError):
-        faults(path)
 
 
 @pytest.mark.parametrize("name", ["data", "config"])
