@@ -91,11 +91,7 @@ def test_the_index_is_used(index, where):
     index_all_fields(index)
     assert "SEARCH field_values USING PRIMARY KEY (field_id=? AND value" in plan_of(index, where)
     assert "SCAN documents" not in plan_of(index, where)
-
-
-def test_titles_and_ids_are_always_indexed(index):
     assert "ix_documents_title" in plan_of(index, "title = 'T3'")
-    assert "sqlite_autoindex_documents" in plan_of(index, "id = 'd7'")
 
 
 def test_writes_keep_the_index_current(index, tmp_path):

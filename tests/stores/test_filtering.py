@@ -293,12 +293,3 @@ def test_times_in_several_notations(tmp_path, caplog):
         before = len(caplog.messages)
         found("at > '2020-05-01T10:00:00Z'")
         assert "'2020-05-01T12:00:00+02:00' and '2020-05-01 10:00:00Z'" in caplog.messages[before]
-
-
-def test_the_notation_of_a_field_that_the_sample_lacks(tmp_path, monkeypatch):
-    monkeypatch.setattr("semsearch.stores.local.fields.SPREAD_DOCUMENTS", 1)
-    with Index.create(tmp_path / "x", "hashing:8") as index:
-        index.add(Document(str(n), "text") for n in range(3))
-        index.add([Document("due", "text", metadata={"due": "2020-05-01T10:00+02:00"})])
-        assert index.count("due = '2020-05-01T08:00Z'") == 1
-        assert index.count("due < '2020-05-01T08:30Z'") == 1

@@ -83,13 +83,6 @@ def test_a_certificate_of_another_authority(guarded, environment, tmp_path):
         Index.open(guarded.address())
 
 
-def test_the_server_does_not_answer_without_tls(guarded, environment):
-    environment.delenv("SEMSEARCH_MILVUS_CA")
-    environment.setenv("SEMSEARCH_MILVUS_TIMEOUT", "1")
-    with pytest.raises(StoreUnreachableError, match="http://"):
-        Index.open(guarded.address())
-
-
 @pytest.mark.parametrize("content", [None, "no certificate"])
 def test_a_file_without_a_certificate(environment, tmp_path, package, content):
     package("pymilvus")

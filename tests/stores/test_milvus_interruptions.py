@@ -6,7 +6,7 @@ import numpy
 import pytest
 from milvus_documents import DOCUMENTS
 
-from semsearch import Document, Index, load_encoder
+from semsearch import Document, Index
 from semsearch.errors import IndexChangedError
 from semsearch.stores.milvus import reader
 from semsearch.stores.milvus.collections import passages_of, vectors_of
@@ -98,20 +98,6 @@ class TestInterruptedCommits:
         assert "'c'" in caplog.text
         assert index.add(DOCUMENTS).added == 1
         assert len(index.search("red", 10)) == 3
-
-    def test_a_document_replaced_while_it_is_read(self, index, interrupt):
-        query = load_encoder("hashing:64").encode_queries(["fish"])
-        with index.read() as state:
-            [found] = state.search_vectors(index.space(), query, 3)
-            chunks = [one.chunk_id for one in found]
-            resume = interrupt("delete", "one_passages")  # the former passages are still there
-            with pytest.raises(KeyboardInterrupt):
-                index.add([Document("b", "a green bird", "Carp", {"year": 2020})])
-            resume()
-            with pytest.raises(IndexChangedError):
-                state.fetch(chunks)
-            texts = [one.chunk.text for one in state.fetch(chunks, missing_ok=True).values()]
-            assert sorted(texts) == ["a red bird sings", "a red fish swims"]
 
 
 class TestReading:

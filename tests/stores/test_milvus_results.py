@@ -9,7 +9,6 @@ import itertools
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 
-import numpy
 import pytest
 from conditions_model import holds
 
@@ -35,7 +34,8 @@ LITERALS = [
 PATTERNS = ["%", "a%", "%b", "A_", "a\\%b", "x%", "", "😀", '%"%']
 CONDITIONS = [
     *(f"a {sign} {value}" for sign in ("=", "!=") for value in [*LITERALS, "true", "false"]),
-    *(f"a {sign} {value}" for sign in ("<", "<=", ">", ">=") for value in LITERALS[:-1]),
+    *(f"a {sign} {value}" for sign in ("<", ">=") for value in LITERALS[:-1]),
+    *(f"a {sign} {value}" for sign in ("<=", ">") for value in ("1", "'a'")),
     *(f"a like '{pattern}'" for pattern in PATTERNS),
     *("a is null", "a is not null", "a in ()", "a in (1, 'ab', true)", "a not in (1, 'a')"),
     *("a between 0 and 1", "a between 'a' and 'b'", "a not between 1 and 2"),
@@ -164,22 +164,6 @@ def test_filters_with_every_operator(indexes):
         for index in indexes:
             found = index.search("amber", 1000, where=where)
             assert {hit.document_id for hit in found} == expected, (where, index)
-
-
-def test_documents(indexes):
-    local, other = indexes
-    assert list(other) == list(local) == CORPUS
-    assert other.get("länge 東京") == next(one for one in CORPUS if one.id == "länge 東京")
-    assert "same/c" in other
-    assert other.get("nothing") is None
-    left, right = other.info(), local.info()
-    assert (left.documents, left.chunks) == (right.documents, right.chunks)
-    assert {one.name: one.kinds for one in left.fields} == {
-        one.name: one.kinds for one in right.fields
-    }
-    left, right = (index.passages(where="n is not null") for index in indexes)
-    assert (left.texts, left.document_ids) == (right.texts, right.document_ids)
-    numpy.testing.assert_allclose(left.vectors, right.vectors, atol=1e-6)
 
 
 def test_a_sequence_of_changes(create, tmp_path, encoders):

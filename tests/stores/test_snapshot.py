@@ -12,7 +12,6 @@ import numpy
 import pytest
 
 from semsearch import Document, Index, Retriever
-from semsearch.errors import IndexFormatError
 from semsearch.stores.local.spaces import SpaceView, snapshot_record
 from semsearch.vector_indexes.refined import RefinedIndex
 
@@ -199,7 +198,7 @@ def test_most_filtered_queries_search_once(tmp_path, monkeypatch):
     chance = numpy.random.default_rng(0)
     documents = [
         Document(str(number), f"word{number}", metadata={"half": int(chance.integers(2))})
-        for number in range(1000)
+        for number in range(300)
     ]
     search, calls = SpaceView.search, []
     monkeypatch.setattr(
@@ -207,9 +206,9 @@ def test_most_filtered_queries_search_once(tmp_path, monkeypatch):
     )
     with Index.create(tmp_path / "filtered", ["hashing:32"]) as index:
         index.add(documents)
-        for number in range(100):
+        for number in range(40):
             assert len(index.search(f"word{number}", k=10, where="half = 1")) == 10
-    assert 100 <= len(calls) <= 105
+    assert 40 <= len(calls) <= 42
 
 
 def kinds(index):
@@ -263,13 +262,6 @@ class TestIndexTypes:
             writer.set_index_type("hnsw", recall=0.95)
             writer.optimise()
         assert ["0.944" in message for message in caplog.messages] == ([True] if warned else [])
-
-    def test_a_damaged_setting(self, index):
-        with closing(sqlite3.connect(index.path / "index.sqlite")) as connection, connection:
-            connection.execute("INSERT INTO settings VALUES ('index_type', '{\"kind\": \"x\"}')")
-        with pytest.raises(IndexFormatError, match="index_type"), index.writer() as writer:
-            writer.upsert([Document("a", "a text")])
-            writer.optimise()
 
 
 class TestOpenReaders:
