@@ -78,20 +78,6 @@ def ids(hits) -> list[str]:
     return [hit.document_id for hit in hits]
 
 
-def test_times_are_compared_in_all_notations_of_a_field(index):
-    times = ["2020-05-01", *["2020-05-01 10:00:00+00"] * 3, *["2020-05-02T00:00:00Z"] * 3]
-    index.add(
-        Document(str(name), "amber", metadata={"at": [time]}) for name, time in enumerate(times)
-    )
-    for where, count in [
-        ("at = '2020-05-01T12:00+02:00'", 3),
-        ("at <= '2020-05-01T00:00Z'", 1),
-        ("at > '2020-05-01'", 6),
-        ("at != '2020-05-02'", 4),
-    ]:
-        assert len(index.passages(where=where).texts) == count, where
-
-
 class TestDocuments:
     def test_they_are_added_changed_or_left_unchanged(self, films):
         summary = films.add(
@@ -373,11 +359,6 @@ class TestSpaces:
         with films.writer() as writer:
             writer.compact()
         assert Retriever(films).search("cedar birch") == before
-
-    def test_info(self, films):
-        info = films.info()
-        assert (info.documents, info.chunks) == (4, 4)
-        assert [space.dimension for space in info.spaces] == [64]
 
 
 letters = st.sampled_from([*"ab.?\n\t ", "\u2003", "\u200b", "é", "e\u0301", "東", "\r\n", "\x1c"])

@@ -274,22 +274,3 @@ def test_times_are_compared_in_the_notation_of_the_field(
         assert [f"'{given}' as '2020-01-01{reads}'" in one for one in caplog.messages] == (
             [True] if reads else []
         )
-
-
-def test_times_in_several_notations(tmp_path, caplog):
-    """What is equal is found in each of them; an order that may be wrong is reported."""
-    with Index.create(tmp_path / "x", "hashing") as index:
-        for name, at in enumerate(
-            ["2020-05-01", "2020-05-01T12:00:00+02:00", "2020-05-01 10:00:00Z"]
-        ):
-            index.add([Document(str(name), "text", metadata={"at": at, "list": [at, "2021"]})])
-
-        def found(where):
-            return "".join(sorted(hit.document_id for hit in index.search("text", where=where)))
-
-        assert found("at in ('2020-05-01T10:00:00Z', '2020')") == "12"
-        assert found("list != '2020-05-01T10:00:00Z'") == "0"
-        assert found("at > '2020-05-01'") == "12"
-        before = len(caplog.messages)
-        found("at > '2020-05-01T10:00:00Z'")
-        assert "'2020-05-01T12:00:00+02:00' and '2020-05-01 10:00:00Z'" in caplog.messages[before]

@@ -122,13 +122,17 @@ def path(tmp_path):
     return tmp_path / "x"
 
 
+def create(path, documents):
+    with Index.create(path, ["hashing:32"]) as index:
+        index.add(Document(str(n), f"word{n % 5} number {n}") for n in range(documents))
+
+
 class TestReadersWithoutWritePermission:
     """Each sees the last commit: the expected numbers are those that the writer committed."""
 
     @pytest.mark.parametrize("read_only", [unwritable, on_read_only_file_system])
     def test_at_rest(self, path, read_only):
-        with Index.create(path, ["hashing:32"]) as index:
-            index.add(Document(str(n), f"word{n % 5} number {n}") for n in range(DOCUMENTS))
+        create(path, DOCUMENTS)
         with read_only(path) as prefix:
             assert answer(path, prefix) == [DOCUMENTS] * 3
 
@@ -148,8 +152,7 @@ class TestReadersWithoutWritePermission:
 
     def test_after_a_writer_without_write_ahead_log_was_killed(self, path):
         """Uncommitted changes are in the database; the next process that may write undoes them."""
-        with Index.create(path, ["hashing:32"]) as index:
-            index.add(Document(str(n), f"word{n % 5} number {n}") for n in range(DOCUMENTS))
+        create(path, DOCUMENTS)
         killed = """
 import os, signal, sqlite3, sys
 database = sqlite3.connect(sys.argv[1], isolation_level=None)
@@ -166,8 +169,7 @@ os.kill(os.getpid(), signal.SIGKILL)
         assert answer(path, []) == [DOCUMENTS] * 3
 
     def test_a_writer_that_comes_and_goes(self, path):
-        with Index.create(path, ["hashing:32"]) as index:
-            index.add(Document(str(n), f"word{n % 5} number {n}") for n in range(100))
+        create(path, 100)
         with unwritable(path) as prefix, reader(path, prefix) as ask:
             assert ask() == [100] * 3
             path.chmod(0o755)
@@ -178,8 +180,7 @@ os.kill(os.getpid(), signal.SIGKILL)
 
     def test_a_writer_that_came_and_went_between_two_queries(self, path):
         """There is no log before or after: SQLite must drop its cached pages all the same."""
-        with Index.create(path, ["hashing:32"]) as index:
-            index.add(Document(str(n), f"word{n % 5} number {n}") for n in range(100))
+        create(path, 100)
         with unwritable(path) as prefix, reader(path, prefix) as ask:
             assert ask() == [100] * 3
             path.chmod(0o755)
