@@ -39,7 +39,7 @@ def test_processes_that_create_one_index_at_once(tmp_path):
     path = tmp_path / "x"
     command = [sys.executable, "-c", CREATE, path]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    processes = [subprocess.Popen([*command, str(number)], **pipes) for number in range(4)]
+    processes = [subprocess.Popen([*command, str(number)], **pipes) for number in range(3)]
     for process in processes:
         assert process.stdout.readline() == "ready\n"
     for process in processes:
@@ -49,12 +49,12 @@ def test_processes_that_create_one_index_at_once(tmp_path):
         assert json.loads(process.communicate()[0]) == ["hashing-32", "hashing-64"]
         assert process.returncode == 0
     with Index.open(path) as index:
-        assert len(index) == 4
+        assert len(index) == 3
         with index.writer() as writer:
             assert writer.verify() == []
     for space in ("hashing-32", "hashing-64"):
         with Retriever.open(path, space) as retriever:
-            assert len(retriever.search("text", 10)) == 4
+            assert len(retriever.search("text", 10)) == 3
 
 
 def test_threads_that_write_one_index_lose_nothing(tmp_path):

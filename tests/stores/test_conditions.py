@@ -120,14 +120,14 @@ conditions = st.recursive(
 )
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(condition=conditions, rows=st.lists(rows, max_size=6), escaped=st.booleans())
 def test_sqlite_and_python_find_the_same(connection, condition, rows, escaped):
     expected = [number for number, row in enumerate(rows) if holds(condition, row)]
     assert matching(connection, condition, rows, escaped=escaped) == expected
 
 
-@settings(max_examples=50)
+@settings(max_examples=25)
 @given(condition=conditions, titles=st.lists(st.none() | texts, min_size=1, max_size=4))
 @example(condition=Not(Like("title", "%")), titles=[None, ""])
 @example(condition=Comparison("title", Operator.EQUAL, 1), titles=["1"])
@@ -210,8 +210,8 @@ class TestLarge:
         assert matching(connection, condition, ROWS) == [2, 3]
 
     @pytest.mark.parametrize("keyword", ["and", "or"])
-    @pytest.mark.parametrize("test", ["b like 'text %'", "title > ''"])
-    def test_the_maximum_number_of_tests(self, connection, keyword, test):
+    def test_the_maximum_number_of_tests(self, connection, keyword):
+        test = "b like 'text %'"
         chain = [test] * MAX_TESTS
         condition = parse(f" {keyword} ".join(chain))
         assert matching(connection, condition, ROWS, names=["x"] * 4) == [0, 1, 2, 3]

@@ -277,7 +277,7 @@ conditions = st.sampled_from(
 
 
 class TestFilters:
-    @settings(max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(
         st.recursive(
             conditions,
@@ -364,7 +364,7 @@ class TestSpaces:
 letters = st.sampled_from([*"ab.?\n\t ", "\u2003", "\u200b", "é", "e\u0301", "東", "\r\n", "\x1c"])
 
 
-@settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(letters, max_size=60).map("".join).filter(str.strip), st.integers(1, 40))
 def test_any_text_is_returned_unchanged(tmp_path_factory, encoder, text, times):
     store = create_store(tmp_path_factory.mktemp("texts") / "index", 8, [encoder])

@@ -100,7 +100,7 @@ writes = st.lists(
 )
 
 
-@settings(max_examples=10, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(writes)
 def test_counts_are_those_of_the_corpus(tmp_path_factory, steps):
     corpus = {}
