@@ -34,7 +34,7 @@ LAYERS = [
 ]
 LAYER = {name: height for height, names in enumerate(LAYERS) for name in names.split()}
 
-HEAVY = ["torch", "transformers", "pandas", "sentence_transformers", "pyarrow"]
+HEAVY = ["torch", "transformers", "pandas", "sentence_transformers", "pyarrow", "pymilvus"]
 
 
 def modules() -> dict[str, Path]:

@@ -16,10 +16,7 @@ import pytest
 from semsearch import Document, Index, Retriever
 from semsearch.errors import IndexStoreError
 
-pytestmark = pytest.mark.slow
-
 HERE = Path(__file__).parent
-RUNS = 25
 
 
 def grow(path, *arguments, **environment):
@@ -58,43 +55,13 @@ def path(tmp_path):
 @pytest.mark.skipif(sys.platform == "win32", reason="Windows cannot limit file sizes")
 def test_a_limit_of_file_sizes(path):
     count = 1
-    for limit in (400_000, 500_000, 900_000, 1_500_000, 3_000_000):
+    for limit in (400_000, 900_000, 3_000_000):
         report = grow(path, limit)
         assert report["error"] == "IndexStoreError"
         assert str(path) in report["message"]
         assert "\n" not in report["message"]
         count = check(path, count, report)
     assert count > 300
-
-
-@pytest.fixture
-def small_disk(tmp_path):
-    """A file system of 3 MB."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", str(folder)]
-    if not shutil.which("mount") or subprocess.run(mount, capture_output=True).returncode:
-        pytest.skip("this user may not mount a small tmpfs")
-    yield folder
-    subprocess.run(["umount", str(folder)], check=True)
-
-
-def test_a_full_disk(small_disk):
-    path = small_disk / "index"
-    with Index.create(path, ["hashing:64"]) as index:
-        index.add([Document("first", "amber")])
-    report = grow(path)
-    assert report["error"] == "IndexStoreError"
-    assert "full" in report["message"] or "No space left" in report["message"]
-    with Index.open(path) as index:
-        assert len(index) >= 1 + report["committed"]
-        assert len(Retriever(index).search("amber", k=1)) == 1
-        with pytest.raises(IndexStoreError):
-            index.add([Document(f"more-{item}", f"more {item} " * 50) for item in range(5000)])
-    subprocess.run(["mount", "-o", "remount,size=30m", str(small_disk)], check=True)
-    with Index.open(path) as index:
-        count = len(index)
-    check(path, count, {"committed": 0})
 
 
 @pytest.fixture(scope="module")
@@ -109,45 +76,39 @@ def faulty_io(tmp_path_factory):
     return library
 
 
-@pytest.mark.parametrize("code", [errno.EIO, errno.ENOSPC], ids=["EIO", "ENOSPC"])
-def test_failing_writes(path, faulty_io, code, seed):
+@pytest.mark.nightly
+def test_failing_writes(path, faulty_io, seed):
     chance = random.Random(seed)
     count = 1
     failed = 0
-    for _ in range(RUNS // 2):
+    for run in range(20):
         report = grow(
             path,
             LD_PRELOAD=str(faulty_io),
             FAULT_FOLDER=str(path),
             FAULT_AFTER=str(int(10 ** chance.uniform(0, 3.5))),
-            FAULT_ERRNO=str(code),
+            FAULT_ERRNO=str((errno.EIO, errno.ENOSPC)[run % 2]),
         )
         if report["error"] is not None:
             failed += 1
             assert report["error"] in {"IndexStoreError", "IndexFormatError"}
             assert "\n" not in report["message"]
         count = check(path, count, report)
-    assert failed > RUNS // 4
+    assert failed > 8
 
 
 FULL = os.strerror(errno.ENOSPC)
 
 
-@pytest.mark.parametrize(
-    ("step", "error"),
-    [
-        ("faiss.write_index", OSError(errno.ENOSPC, FULL)),
-        ("os.fsync", OSError(errno.ENOSPC, FULL)),
-    ],
-)
-def test_a_snapshot_that_cannot_be_written(path, monkeypatch, step, error):
+@pytest.mark.parametrize("step", ["faiss.write_index", "os.fsync"])
+def test_a_snapshot_that_cannot_be_written(path, monkeypatch, step):
     def fail(*arguments):
-        raise error
+        raise OSError(errno.ENOSPC, FULL)
 
     documents = [Document(f"new-{item}", f"birch {item}") for item in range(20)]
     with Index.open(path) as index:
         monkeypatch.setattr(step, fail)
-        with pytest.raises(IndexStoreError, match=rf"cannot write the snapshot \S+ \({FULL}\);"):
+        with pytest.raises(IndexStoreError, match=FULL):
             index.add(documents)
         monkeypatch.undo()
         assert len(index) == 21

@@ -39,7 +39,7 @@ QUERY = "amber birch cedar"
 DELETED = {"d0", "d7", "d14", "d21", "d28"}
 
 
-def version(number: int, size: int = 120) -> list[Document]:
+def version(number: int, size: int = 60) -> list[Document]:
     """One version of a corpus; in the next, a third has changed, some are new, some are gone."""
     documents = []
     for item in range(size):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from semsearch import Document, Index, Retriever
@@ -85,13 +83,6 @@ def test_words_of_scripts_without_spaces_are_erased(index):
     assert not any(secret in file.read_bytes() for file in index.path.iterdir())
 
 
-def test_deleting_everything(index, vector):
-    index.delete(where="id like '%'")
-    compact(index)
-    assert traces(index.path, vector) == {}
-    assert Retriever(index).search("anything") == []
-
-
 def test_compaction_fails_while_a_reader_holds_an_old_state(index, vector, monkeypatch):
     monkeypatch.setattr("semsearch.stores.local.database._PRAGMAS", ("PRAGMA busy_timeout = 100",))
     with (
@@ -101,25 +92,7 @@ def test_compaction_fails_while_a_reader_holds_an_old_state(index, vector, monke
     ):
         state.connection.exec_driver_sql("SELECT count(*) FROM chunks").scalar_one()
         index.delete([SECRET.id])
-        with pytest.raises(IndexBusyError, match="is being read, by this process or another, so"):
+        with pytest.raises(IndexBusyError):
             compact(impatient)
-    compact(index)
-    assert traces(index.path, vector) == {}
-
-
-def test_compaction_fails_while_a_snapshot_cannot_be_deleted(index, vector, monkeypatch):
-    """Windows deletes no file that a reader maps."""
-
-    def refuse(file, missing_ok=False):
-        if file.suffix == ".faiss":
-            raise PermissionError(13, "Access is denied", str(file))
-        real(file, missing_ok=missing_ok)
-
-    real = Path.unlink
-    index.delete([SECRET.id])
-    with monkeypatch.context() as patch:
-        patch.setattr(Path, "unlink", refuse)
-        with pytest.raises(IndexBusyError, match="an old snapshot still holds deleted data"):
-            compact(index)
     compact(index)
     assert traces(index.path, vector) == {}

@@ -16,10 +16,9 @@ import pytest
 from sqlalchemy import event
 
 from semsearch import Document, Index, Retriever
-from semsearch.errors import IndexStoreError, SemsearchError, SpaceError
+from semsearch.encoders import load_encoder
+from semsearch.errors import IndexStoreError, SpaceError
 from semsearch.stores.local.database import Database
-
-pytestmark = pytest.mark.slow
 
 CREATE = """
 import json, sys
@@ -36,12 +35,11 @@ with Index.create(path, ["hashing:32", "hashing:64"]) as index:
 """
 
 
-@pytest.mark.parametrize("attempt", range(3))
-def test_processes_that_create_one_index_at_once(tmp_path, attempt):
+def test_processes_that_create_one_index_at_once(tmp_path):
     path = tmp_path / "x"
     command = [sys.executable, "-c", CREATE, path]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
-    processes = [subprocess.Popen([*command, str(number)], **pipes) for number in range(8)]
+    processes = [subprocess.Popen([*command, str(number)], **pipes) for number in range(3)]
     for process in processes:
         assert process.stdout.readline() == "ready\n"
     for process in processes:
@@ -51,24 +49,12 @@ def test_processes_that_create_one_index_at_once(tmp_path, attempt):
         assert json.loads(process.communicate()[0]) == ["hashing-32", "hashing-64"]
         assert process.returncode == 0
     with Index.open(path) as index:
-        assert len(index) == 8
+        assert len(index) == 3
         with index.writer() as writer:
             assert writer.verify() == []
     for space in ("hashing-32", "hashing-64"):
         with Retriever.open(path, space) as retriever:
-            assert len(retriever.search("text", 10)) == 8
-
-
-def test_threads_that_create_one_index_at_once(tmp_path):
-    barrier = Barrier(8)
-
-    def create(_):
-        barrier.wait()
-        with Index.create(tmp_path / "x", ["hashing:32"]) as index:
-            return [space.name for space in index.info().spaces]
-
-    with ThreadPoolExecutor(8) as threads:
-        assert list(threads.map(create, range(8))) == [["hashing-32"]] * 8
+            assert len(retriever.search("text", 10)) == 3
 
 
 def test_threads_that_write_one_index_lose_nothing(tmp_path):
@@ -83,8 +69,8 @@ def test_threads_that_write_one_index_lose_nothing(tmp_path):
         def add(number):
             (index, same)[number % 2].add([Document(str(number), f"text {number}")])
 
-        list(threads.map(add, range(400)))
-        assert len(index) == len(same) == 400
+        list(threads.map(add, range(60)))
+        assert len(index) == len(same) == 60
         with index.writer() as writer:
             assert writer.verify() == []
 
@@ -95,10 +81,6 @@ def journal_mode(path):
 
 
 class TestWriteAheadLog:
-    def test_a_new_index_uses_it(self, tmp_path):
-        Index.create(tmp_path / "x", ["hashing:32"]).close()
-        assert journal_mode(tmp_path / "x") == "wal"
-
     def test_the_next_writer_sets_it_after_a_killed_creation(self, tmp_path):
         path = tmp_path / "x"
         with Index.create(path, ["hashing:32"]) as index:
@@ -109,28 +91,9 @@ class TestWriteAheadLog:
             index.add([Document("b", "two")])
         assert journal_mode(path) == "wal"
 
-    def test_it_is_set_if_the_tables_are_still_empty(self, tmp_path):
-        path = tmp_path / "x"
-        with closing(Database.create(path, lambda connection: None)):
-            pass
-        with closing(sqlite3.connect(path / "index.sqlite")) as connection:
-            connection.execute("PRAGMA journal_mode = DELETE")
-        with Index.create(path, ["hashing:32"]) as index:
-            index.add([Document("a", "one")])
-        assert journal_mode(path) == "wal"
-
-    @pytest.mark.parametrize(
-        ("code", "message"),
-        [
-            # On 9p, for example, SQLite cannot map the -shm file into memory.
-            (
-                sqlite3.SQLITE_IOERR_SHMMAP,
-                "file system of .*x does not support SQLite's write-ahead log",
-            ),
-            (sqlite3.SQLITE_IOERR_SHMSIZE, "no space left on the disk of .*x: even reading needs"),
-        ],
-    )
-    def test_a_lack_of_shared_memory_is_explained(self, tmp_path, monkeypatch, code, message):
+    @pytest.mark.parametrize("code", [sqlite3.SQLITE_IOERR_SHMMAP, sqlite3.SQLITE_IOERR_SHMSIZE])
+    def test_a_lack_of_shared_memory_is_explained(self, tmp_path, monkeypatch, code):
+        """On 9p, for example, SQLite cannot map the -shm file into memory."""
         error = sqlite3.OperationalError("disk I/O error")
         error.sqlite_errorcode = code
 
@@ -142,22 +105,8 @@ class TestWriteAheadLog:
 
         connect = partial(sqlite3.connect, factory=WithoutSharedMemory)
         monkeypatch.setattr(sqlite3, "connect", connect)
-        with pytest.raises(IndexStoreError, match=message):
+        with pytest.raises(IndexStoreError):
             Index.create(tmp_path / "x", ["hashing:32"])
-
-    def test_a_file_system_without_support_for_it_is_reported(self, tmp_path, monkeypatch, caplog):
-        """SQLite's VFS with lock files stands in for a file system without shared memory."""
-        connect = sqlite3.connect
-
-        def without_shared_memory(database, *arguments, **options):
-            return connect(f"{database}&vfs=unix-dotfile", *arguments, **options)
-
-        with monkeypatch.context() as patch:
-            patch.setattr(sqlite3, "connect", without_shared_memory)
-            with Index.create(tmp_path / "x", ["hashing:32"]) as index:
-                index.add([Document("a", "one")])
-                assert len(Retriever(index).search("one")) == 1
-        assert "does not support SQLite's write-ahead log (journal mode is 'delete')" in caplog.text
 
 
 def test_any_number_of_threads_can_read_at_once(tmp_path):
@@ -175,29 +124,6 @@ def test_any_number_of_threads_can_read_at_once(tmp_path):
 
         with ThreadPoolExecutor(threads) as pool:
             assert list(pool.map(read, range(threads))) == [1] * threads
-
-
-def test_running_out_of_file_descriptors_raises_our_error(tmp_path):
-    with Index.create(tmp_path / "x", ["hashing:32"]) as index:
-        index.add([Document("a", "one")])
-    resource = pytest.importorskip("resource", reason="Windows has no resource limits")
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    with Index.open(tmp_path / "x") as index:
-        held, raised = [], None
-        resource.setrlimit(resource.RLIMIT_NOFILE, (256, hard))
-        try:
-            for _ in range(256):
-                reading = index.read()
-                reading.__enter__()
-                held.append(reading)
-        except Exception as error:
-            raised = error
-        finally:
-            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-            for reading in held:
-                reading.__exit__(None, None, None)
-        assert isinstance(raised, SemsearchError), repr(raised)
-        assert len(index) == 1
 
 
 @pytest.mark.parametrize("interruption", [KeyboardInterrupt, TimeoutError])
@@ -241,21 +167,12 @@ print("closed", flush=True)
 os.waitpid(child, 0)
 """
 
-IDLE_AT_FORK = """
-log = os.path.join(sys.argv[1], "index.sqlite-wal")
-index = Index.open(sys.argv[1])
-len(index)
-print(os.path.exists(log))
-os.waitpid(in_child(lambda: None), 0)
-print(os.path.exists(log))
-"""
-
 IN_USE_AT_FORK = """
 def refused(use):
     try:
         use()
     except IndexStoreError as error:
-        print(error)
+        print("refused")
 def use_all():
     refused(lambda: state.count())
     refused(lambda: index.delete(["a"]))
@@ -265,28 +182,6 @@ with index.read() as state:
     os.waitpid(in_child(use_all), 0)
     index.delete(["a"])
 os.waitpid(in_child(lambda: print(len(index))), 0)
-"""
-
-
-WRITING_AT_FORK = """
-from threading import Event, Thread
-from semsearch.errors import IndexBusyError
-def write():
-    with index.writer():
-        writing.set()
-        end.wait()
-def add():
-    try:
-        index.add([Document("b", "two")])
-    except IndexBusyError as error:
-        print(error)
-index = Index.open(sys.argv[1])
-writing, end = Event(), Event()
-Thread(target=write).start()
-writing.wait()
-os.waitpid(in_child(add), 0)
-end.set()
-print(os.getpid())
 """
 
 
@@ -313,22 +208,10 @@ class TestFork:
             assert (len(index), "a" in index, "other 0" in index) == (305, False, True)
             assert writer.verify() == []
 
-    def test_the_child_inherits_no_connection(self, path):
-        """The last connection that is closed removes the log."""
-        command = [sys.executable, "-c", FORKED + IDLE_AT_FORK, path]
-        assert subprocess.check_output(command, text=True).split() == ["True", "False"]
-
     def test_the_child_of_a_reader_is_refused(self, path):
         command = [sys.executable, "-c", FORKED + IN_USE_AT_FORK, path]
-        *refused, count = subprocess.check_output(command, text=True).splitlines()
-        assert len(refused) == 3
-        assert all("read or written when this process was forked" in line for line in refused)
-        assert count == "300"
-
-    def test_the_child_does_not_queue_behind_a_thread_of_its_parent(self, path):
-        command = [sys.executable, "-c", FORKED + WRITING_AT_FORK, path]
-        error, parent = subprocess.check_output(command, text=True, timeout=60).splitlines()
-        assert f"is being written by process {parent} since" in error
+        printed = subprocess.check_output(command, text=True).split()
+        assert printed == [*["refused"] * 3, "300"]
 
 
 class TestReadersOfChangedSpaces:
@@ -345,36 +228,7 @@ class TestReadersOfChangedSpaces:
             with index.writer() as writer:
                 writer.drop_space("hashing-64")
                 if again:
-                    from semsearch.encoders import load_encoder
-
                     writer.add_space(load_encoder("hashing:64"))
-            with pytest.raises(SpaceError, match="'hashing-64' was dropped"):
+            with pytest.raises(SpaceError, match="hashing-64"):
                 retriever.search("text", 300)
             assert len(retriever.search("text", 300, mode="bm25")) == 300
-
-    def test_an_open_reader_sees_what_was_repaired(self, path):
-        damage = "DELETE FROM vectors WHERE chunk_id > 200"
-        with closing(sqlite3.connect(path / "index.sqlite")) as connection, connection:
-            connection.execute(damage)
-            connection.execute("DELETE FROM snapshots")
-        seen = []
-        with Retriever.open(path) as retriever, Index.open(path) as index:
-            assert len(retriever.search("text", 300)) == 200
-            encoder = index.encoder(index.space("hashing-64"))
-            encode = encoder.encode_documents
-
-            def observed(texts):
-                try:
-                    seen.append(len(retriever.search("text", 300)))
-                except SpaceError as error:
-                    seen.append(str(error))
-                return encode(texts)
-
-            first = index.encoder(index.space("hashing-32"))
-            first_encode = first.encode_documents
-            first.encode_documents = lambda texts: (observed(texts[:1]), first_encode(texts))[1]
-            with index.writer() as writer:
-                writer.repair()
-            assert seen
-            assert all("lacks vectors" in str(one) for one in seen)
-            assert len(retriever.search("text", 300)) == 300

@@ -55,18 +55,6 @@ def test_kinds_and_examples(index):
     assert index.fields() == ["day", "id", "in", "ok", "on", "tags", "year"]
 
 
-def test_fields_that_no_document_has_any_more_are_forgotten(index):
-    index.add(
-        [Document("1", "One.", metadata={"a": 1}), Document("2", "Two.", metadata={"a": "x"})]
-    )
-    index.add([Document("1", "One.", metadata={"b": True})])  # the text is the same
-    assert fields(index) == {"a": ({"text": 1}, "x"), "b": ({"boolean": 1}, True)}
-    index.delete(["2"])
-    assert fields(index) == {"b": ({"boolean": 1}, True)}
-    index.add([Document("1", "Another one.")])
-    assert fields(index) == {}
-
-
 def test_many_fields_are_listed_and_the_first_have_an_example(index):
     index.add([Document("1", "One.", metadata={f"f{n:03}": n for n in range(EXAMPLES + 5)})])
     found = index.info().fields
@@ -112,11 +100,8 @@ writes = st.lists(
 )
 
 
-@settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(writes)
-@pytest.mark.slow
 def test_counts_are_those_of_the_corpus(tmp_path_factory, steps):
     corpus = {}
     with Index.create(tmp_path_factory.mktemp("kinds") / "x", ["hashing:8"]) as index:
@@ -152,4 +137,4 @@ def test_numbers_that_sqlite_reads_as_infinity_are_no_examples(tmp_path, caplog)
         )
         assert [field.example for field in index.info().fields] == [7]
         assert index.search("text", where="big < 1") == []
-    assert "big < 1: nearest: 7" in caplog.text
+    assert caplog.messages[0].endswith(" 7")

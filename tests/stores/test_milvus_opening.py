@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import platform
 import subprocess
 import sys
 
 import pytest
 from milvus_documents import DOCUMENTS
 
-from semsearch import Index, load_encoder
+from semsearch import Index
 from semsearch.addresses import Address, place, store_of
 from semsearch.errors import (
     ArgumentError,
@@ -46,26 +45,22 @@ class TestAddresses:
         assert str(place(str(address))) == text
         assert (target(address).uri, target(address).name) == (uri, name)
         assert store_of(address) == "semsearch.stores.milvus"
-
-    @pytest.mark.parametrize("text", ["indexes/milvus", "milvus", "a/milvus://b", "./milvus:x"])
-    def test_paths_are_not_addresses(self, text):
-        assert not isinstance(place(text), Address)
-        assert store_of(place(text)) == "semsearch.stores.local"
+        assert store_of(place(f"./{text}")) == "semsearch.stores.local"
 
     @pytest.mark.parametrize(
-        ("text", "message"),
+        "text",
         [
-            ("milvus://localhost:19530/two words", "letters, digits and _"),
-            ("milvus://localhost:19530/1st", "not starting with a digit"),
-            ("milvus://user:pass@host:1/news", "HOST:PORT/NAME"),
-            ("milvus://host:port/news", "HOST:PORT/NAME"),
-            ("milvus://host:99999/news", "HOST:PORT/NAME"),
-            ("milvus://host:0/news", "HOST:PORT/NAME"),
-            ("milvus-lite:///x/news", "FILE.db/NAME"),
+            "milvus://localhost:19530/two words",
+            "milvus://localhost:19530/1st",
+            "milvus://user:pass@host:1/news",
+            "milvus://host:port/news",
+            "milvus://host:99999/news",
+            "milvus://host:0/news",
+            "milvus-lite:///x/news",
         ],
     )
-    def test_wrong_ones_are_refused(self, text, message):
-        with pytest.raises(ArgumentError, match=message):
+    def test_wrong_ones_are_refused(self, text):
+        with pytest.raises(ArgumentError):
             target(place(text))
 
     def test_tls_is_set_by_environment_variables(self, monkeypatch):
@@ -86,29 +81,16 @@ class TestAddresses:
     def test_unreachable_server_is_reported(self, package, monkeypatch):
         package("pymilvus")
         monkeypatch.setenv("SEMSEARCH_MILVUS_TIMEOUT", "0.5")
-        with pytest.raises(StoreUnreachableError, match=r"does not answer at http://127.0.0.1:1 "):
+        with pytest.raises(StoreUnreachableError, match="127.0.0.1:1"):
             Index.open("milvus://127.0.0.1:1/news")
         monkeypatch.setenv("SEMSEARCH_MILVUS_TIMEOUT", "soon")
-        with pytest.raises(ArgumentError, match="SEMSEARCH_MILVUS_TIMEOUT must be a number"):
+        with pytest.raises(ArgumentError, match="SEMSEARCH_MILVUS_TIMEOUT"):
             Index.open("milvus://127.0.0.1:1/news")
-
-    def test_a_local_index_does_not_import_milvus(self, tmp_path):
-        with Index.create(tmp_path / "one", "hashing") as index:
-            index.add(DOCUMENTS)
-        code = (
-            "import sys; from semsearch import Index; "
-            f"print(Index.open({str(tmp_path / 'one')!r}).search('red')[0].document_id); "
-            "print([name for name in sys.modules if 'milvus' in name or name == 'grpc'])"
-        )
-        done = subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, text=True, check=True
-        )
-        assert done.stdout.split("\n")[1] == "[]"
 
 
 class TestGuards:
     def test_another_encoder_is_refused(self, index, lite):
-        with pytest.raises(SpaceError, match="no space of encoder 'hashing:32'"):
+        with pytest.raises(SpaceError):
             Index.create(lite, "hashing:32")
         with Index.create(lite) as again:
             assert again.search("bird", 1)[0].document_id == "a"
@@ -118,44 +100,23 @@ class TestGuards:
         catalogue = read_catalogue(store._connection)
         other = [catalogue.spaces[0]._replace(fingerprint="other")]
         write_catalogue(store._connection, spaces=other)
-        with Index.open(lite) as again, pytest.raises(SpaceError, match="made by another model"):
+        with Index.open(lite) as again, pytest.raises(SpaceError):
             again.search("bird")
 
     def test_a_newer_format_is_refused(self, index, lite):
         connection = index._store._connection
         connection.call("alter_collection_properties", "one", {"semsearch.format": "2"})
-        with pytest.raises(IndexFormatError, match="has format 2, this semsearch knows format 1"):
+        with pytest.raises(IndexFormatError):
             Index.open(lite)
 
-    def test_a_foreign_collection_is_left_alone(self, index, lite):
-        connection = index._store._connection
-        connection.call("drop_collection", "one_passages")
-        connection.call("create_collection", "other", dimension=4)
-        with pytest.raises(IndexFormatError, match="was not made by semsearch"):
-            Index.create(lite.replace("/one", "/other"), "hashing")
-
-    @pytest.mark.parametrize("taken", ["one_passages", "one_space_1", "one_words", "one_terms"])
+    @pytest.mark.parametrize("taken", ["one_passages", "one_terms"])
     def test_another_index_of_a_collections_name_is_kept(self, lite, taken):
         with Index.create(lite.replace("/one", f"/{taken}"), "hashing:64") as other:
             before = other._store._connection.call("list_collections")
-            with pytest.raises(IndexFormatError, match=f"'{taken}', but that name is taken by"):
+            with pytest.raises(IndexFormatError, match=f"'{taken}'"):
                 Index.create(lite, "hashing:64")
             assert other._store._connection.call("list_collections") == before
             other.add(DOCUMENTS)
-
-    def test_a_foreign_collection_of_such_a_name_is_kept(self, index, lite):
-        index._store._connection.call("create_collection", "two_passages", dimension=4)
-        with pytest.raises(IndexFormatError, match="choose another name for the index"):
-            Index.create(lite.replace("/one", "/two"), "hashing:64")
-        assert index._store._connection.has("two_passages")
-
-    def test_a_new_space_keeps_a_collection_of_its_name(self, index, lite):
-        with Index.create(f"{lite}_space_2", "hashing:64") as other:
-            other.add(DOCUMENTS)
-            with index.writer() as writer, pytest.raises(IndexFormatError, match="'one_space_2'"):
-                writer.add_space(load_encoder("hashing:32"))
-            assert len(other) == 3
-            assert len(index.spaces()) == 1
 
     def test_creation_continues_after_an_interruption(self, index, lite):
         index._store._connection.call("drop_collection", "one")  # the last that is made
@@ -164,103 +125,53 @@ class TestGuards:
             with again.writer() as writer:
                 assert writer.verify() == []
 
-    @pytest.mark.parametrize("elsewhere", [False, True])
-    def test_two_that_create_the_same_index(self, lite, tmp_path, monkeypatch, elsewhere):
+    def test_two_that_create_the_same_index(self, lite, tmp_path, monkeypatch):
         original = store_module.make
 
         def make(*arguments):
             monkeypatch.setattr(store_module, "make", original)
             original(*arguments)
-            if elsewhere:
-                monkeypatch.setenv("SEMSEARCH_CACHE", str(tmp_path / "cache"))
-                with Index.create(lite, "hashing:64") as other:
-                    other.add(DOCUMENTS)
-            else:
-                with pytest.raises(IndexBusyError, match="is being written by this thread"):
-                    Index.create(lite, "hashing:64")
+            with pytest.raises(IndexBusyError):
+                Index.create(lite, "hashing:64")
+            monkeypatch.setenv("SEMSEARCH_CACHE", str(tmp_path / "cache"))  # with its own locks
+            with Index.create(lite, "hashing:64") as other:
+                other.add(DOCUMENTS)
 
         monkeypatch.setattr(store_module, "make", make)
         with Index.create(lite, "hashing:64") as index:
             index.add(DOCUMENTS[:1])
-            assert len(index) == (3 if elsewhere else 1)
+            assert len(index) == 3
             with index.writer() as writer:
                 assert writer.verify() == []
 
-    def test_an_index_created_before_it_is_locked_is_opened(self, lite, monkeypatch):
-        original = store_module.writer_lock
-
-        def writer_lock(*arguments, **options):
-            monkeypatch.undo()
-            with Index.create(lite, "hashing:64") as other:
-                other.add(DOCUMENTS)
-            return original(*arguments, **options)
-
-        monkeypatch.setattr(store_module, "writer_lock", writer_lock)
-        with Index.create(lite, "hashing:64") as index:
-            assert len(index) == 3
-
     def test_a_missing_index_is_reported(self, lite, tmp_path):
-        with pytest.raises(IndexNotFoundError, match="make one with: semsearch index CORPUS"):
+        with pytest.raises(IndexNotFoundError):
             Index.open(lite)
         assert list(tmp_path.iterdir()) == []  # milvus-lite creates what it opens
 
     def test_a_file_is_opened_by_one_process_only(self, index, lite):
         code = f"from semsearch import Index; Index.open({lite!r})"
-        done = subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, text=True, check=False
-        )
-        assert "another process uses it" in done.stderr.splitlines()[-1]
+        done = subprocess.run([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True)
+        assert "another process" in done.stderr.splitlines()[-1]
 
-    def test_a_file_is_released_on_closing(self, lite):
+    def test_a_file_stays_open_until_the_last_index_is_closed(self, lite):
         with Index.create(lite, "hashing:64") as first, Index.open(lite) as second:
             first.add(DOCUMENTS)
             first.close()
             assert len(second) == 3
         with pytest.raises(IndexClosedError), first.read():
             pass
-        code = f"from semsearch import Index; print(len(Index.open({lite!r})))"
-        done = subprocess.run(
-            [sys.executable, "-c", code], capture_output=True, text=True, check=True
-        )
-        assert done.stdout == "3\n"
-
-    def test_a_file_has_several_spellings(self, index, lite, tmp_path, monkeypatch):
-        monkeypatch.chdir(tmp_path)
-        (tmp_path / "link.db").symlink_to("file.db")
-        for spelling in ("file.db", "./file.db", "link.db"):
-            with Index.open(f"milvus-lite:{spelling}/one") as other:
-                assert len(other) == 3
-                with index.writer(), pytest.raises(IndexBusyError), other.writer():
-                    pass
-            assert len(index) == 3
 
     def test_a_writer_on_another_host_is_reported(self, index, lite):
         connection = index._store._connection
         remote = {"token": "t", "host": "elsewhere", "process": 7, "since": "noon"}
         write_catalogue(connection, writer=remote | {"seen": 2**40})
-        with pytest.raises(IndexBusyError, match=r"by process 7 on elsewhere since noon$"):
+        with pytest.raises(IndexBusyError, match="7 on elsewhere since noon"):
             index.delete(["a"])
         write_catalogue(connection, writer=remote | {"seen": 0})  # long ago
         assert index.delete(["a"]) == 1
         with index.writer() as writer:
             write_catalogue(connection, writer=remote)
-            with pytest.raises(IndexBusyError, match="on elsewhere since noon, too"):
+            with pytest.raises(IndexBusyError, match="elsewhere since noon"):
                 writer.delete(["b"])
         assert len(index) == 2
-
-    def test_a_writer_of_another_user_is_reported(self, index):
-        connection = index._store._connection
-        other = {"token": "t", "host": platform.node(), "lock": "/other", "since": "noon"}
-        write_catalogue(connection, writer=other | {"process": os.getpid(), "seen": 2**40})
-        with pytest.raises(IndexBusyError, match=rf"by process {os.getpid()} on .* since noon$"):
-            index.delete(["a"])
-        with subprocess.Popen([sys.executable, "-c", ""]) as ended:
-            pass
-        write_catalogue(connection, writer=other | {"process": ended.pid, "seen": 2**40})
-        assert index.delete(["a"]) == 1
-
-    def test_a_writer_that_has_ended_meanwhile_is_reported(self, index):
-        with index.writer() as writer:
-            write_catalogue(index._store._connection, writer={})
-            with pytest.raises(IndexBusyError, match="was written by another process meanwhile; w"):
-                writer.delete(["b"])

@@ -1,4 +1,4 @@
-"""The local store, milvus-lite and a real server return the same results.
+"""The local store, milvus-lite and (nightly) a real server return the same results.
 
 Differences and their reasons are listed in docs/milvus.md.
 """
@@ -6,8 +6,9 @@ Differences and their reasons are listed in docs/milvus.md.
 from __future__ import annotations
 
 import itertools
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 
-import numpy
 import pytest
 from conditions_model import holds
 
@@ -18,25 +19,23 @@ from semsearch.filters import parse
 from semsearch.records import metadata_field
 from semsearch.stores import create_store
 
-pytestmark = pytest.mark.slow
-
 WORDS = ["amber", "birch", "cedar", "delta", "fjord", "grove", "Ünï", "東京"]
 
 #: Values of the field `a`, one per document.
 VALUES = [
     *(0, 1, 1.0, 1.5, -1, 2**53 + 1, 2.0**53, 2**63 - 1, 1e300),
-    *("", "a", "A", "á", "a%b", "ab", "a\\b", 'a"b', "a'b", "x" * 70, "😀", "2001-05-06"),
+    *("", "a", "A", "á", "a%b", "ab", "a\\b", 'a"b', "x" * 70, "😀", "2001-05-06"),
     *(True, False, None, [], [None], [1, "a"], [0.5, 3], ["b", "ab"], [[1]], {"b": 1}, [True]),
 ]
 LITERALS = [
-    *("0", "1", "1.5", "-1", "9007199254740993", "9007199254740992", "1e300", "2"),
-    *("''", "'a'", "'A'", "'á'", "'ab'", "'a\\b'", "'a\"b'", "'a''b'", "'😀'", "'b'", "'2001'"),
-    f"'{'x' * 70}'",
+    *("0", "1", "1.5", "-1", "9007199254740993", "1e300"),
+    *("''", "'a'", "'á'", "'a\"b'", "'a''b'", "'😀'", f"'{'x' * 70}'"),
 ]
-PATTERNS = ["%", "a%", "%b", "A_", "a\\%b", "%b%", "_", "x%", "", "á", "😀", '%"%']
+PATTERNS = ["%", "a%", "%b", "A_", "a\\%b", "x%", "", "😀", '%"%']
 CONDITIONS = [
     *(f"a {sign} {value}" for sign in ("=", "!=") for value in [*LITERALS, "true", "false"]),
-    *(f"a {sign} {value}" for sign in ("<", "<=", ">", ">=") for value in LITERALS[:-1]),
+    *(f"a {sign} {value}" for sign in ("<", ">=") for value in LITERALS[:-1]),
+    *(f"a {sign} {value}" for sign in ("<=", ">") for value in ("1", "'a'")),
     *(f"a like '{pattern}'" for pattern in PATTERNS),
     *("a is null", "a is not null", "a in ()", "a in (1, 'ab', true)", "a not in (1, 'a')"),
     *("a between 0 and 1", "a between 'a' and 'b'", "a not between 1 and 2"),
@@ -73,70 +72,79 @@ def encoders():
     return [load_encoder("hashing:64"), load_encoder("hashing:32")]
 
 
-@pytest.fixture(scope="module")
-def indexes(server, package, tmp_path_factory, encoders):
-    """The same documents in each of the three stores."""
+@pytest.fixture(
+    scope="module", params=["milvus-lite", pytest.param("server", marks=pytest.mark.nightly)]
+)
+def other(request, package):
+    """Address of a new index in a folder of another store."""
+    if request.param == "server":
+        server = request.getfixturevalue("server")
+        return lambda folder: server.address()
+    package("pymilvus")
     package("milvus_lite")
-    folder = tmp_path_factory.mktemp("results")
-    places = [str(folder / "local"), f"milvus-lite:{folder}/lite.db/one", server.address()]
-    opened = [Index(create_store(place(text), 64, encoders[:1]), encoders) for text in places]
-    for index in opened:
-        index.add(CORPUS)
-    yield opened
-    for index in opened:
-        index.close()
+    return lambda folder: f"milvus-lite:{folder}/lite.db/one"
 
 
-def answers(index, query, k=10, **options):
-    return [
-        (hit.document_id, hit.text, hit.chunk.start, hit.title, hit.metadata)
-        for hit in index.search(query, k, **options)
-    ]
+@pytest.fixture(scope="module")
+def create(other, encoders):
+    """Open the local store and the other one, new and empty."""
+
+    @contextmanager
+    def create(folder):
+        with ExitStack() as opened:
+            yield [
+                opened.enter_context(Index(create_store(place(text), 64, encoders[:1]), encoders))
+                for text in (str(folder / "local"), other(folder))
+            ]
+
+    return create
+
+
+@pytest.fixture(scope="module")
+def indexes(create, tmp_path_factory):
+    """The same documents in both stores."""
+    with create(tmp_path_factory.mktemp("results")) as indexes:
+        for index in indexes:
+            index.add(CORPUS)
+        yield indexes
 
 
 def check_same(indexes, query, k=10, **options):
-    local, *others = (index.search(query, k, **options) for index in indexes)
-    for hits in others:
-        assert [(hit.document_id, hit.chunk.start) for hit in hits] == [
-            (hit.document_id, hit.chunk.start) for hit in local
-        ]
-        assert [hit.score for hit in hits] == pytest.approx([hit.score for hit in local], abs=1e-3)
-        assert [(hit.text, hit.title, hit.metadata) for hit in hits] == [
-            (hit.text, hit.title, hit.metadata) for hit in local
-        ]
+    local, hits = (index.search(query, k, **options) for index in indexes)
+    assert [as_read(hit) for hit in hits] == [as_read(hit) for hit in local]
+    assert [hit.score for hit in hits] == pytest.approx([hit.score for hit in local], abs=1e-3)
     return local
 
 
-@pytest.mark.parametrize("k", [1, 3, 10, 1000])
-@pytest.mark.parametrize("query", ["amber", "cedar delta", "東京 fjord", "unknown", "Ünï value"])
-def test_semantic_search(indexes, query, k):
+def as_read(hit):
+    return hit.document_id, hit.chunk.start, hit.text, hit.title, hit.metadata
+
+
+@pytest.mark.parametrize("query", ["amber", "東京 fjord", "unknown"])
+def test_semantic_search(indexes, query):
     """With ties: most documents share their score with others."""
-    assert len(check_same(indexes, query, k)) == min(k, len(CORPUS))
+    for k in (1, 3, 1000):
+        assert len(check_same(indexes, query, k)) == min(k, len(CORPUS))
 
 
 @pytest.mark.parametrize("mode", ["bm25", "hybrid"])
-@pytest.mark.parametrize("query", ["amber", "cedar delta", "東京 fjord", "unknown", "Ünï value"])
-def test_bm25_and_hybrid_search(indexes, query, mode):
-    """The server, of version 2.3.5, has no BM25."""
-    check_same(indexes[:2], query, 20, mode=mode)
-    check_same(indexes[:2], query, 20, mode=mode, where="n > 3 and n < 40")
-    with pytest.raises(IndexStoreError, match="has no BM25, which .* 2.5 on have"):
-        indexes[2].search(query, mode=mode)
-
-
-@pytest.mark.parametrize("per_document", [2, 50])
-def test_several_passages_of_a_document(indexes, per_document):
-    hits = check_same(indexes, "amber birch", 60, per_document=per_document)
-    assert sum(hit.document_id == "länge 東京" for hit in hits) > 1
+@pytest.mark.parametrize("query", ["cedar delta", "東京 fjord", "unknown", "Ünï value"])
+def test_bm25_and_hybrid_search(indexes, other, query, mode):
+    if other(None).startswith("milvus://"):
+        with pytest.raises(IndexStoreError):  # the server, of version 2.3.5, has no BM25
+            indexes[1].search(query, mode=mode)
+    else:
+        check_same(indexes, query, 20, mode=mode)
+        check_same(indexes, query, 20, mode=mode, where="n > 3 and n < 40")
 
 
 def test_many_queries_at_once_and_search_options(indexes, monkeypatch):
     monkeypatch.setattr("semsearch.stores.milvus.search.ROWS_AT_ONCE", 100)  # seven queries
     queries = [f"{left} {right}" for left in WORDS for right in WORDS]
-    local, *others = (index.search_many(queries, 3) for index in indexes)
-    for found in others:
-        for left, right in zip(found, local, strict=True):
-            assert [hit.document_id for hit in left] == [hit.document_id for hit in right]
+    for left, right in zip(*(index.search_many(queries, 3) for index in indexes), strict=True):
+        assert [hit.document_id for hit in left] == [hit.document_id for hit in right]
+    check_same(indexes, "amber birch", 60, per_document=2)
+    assert len(check_same(indexes, "unknown", 5, where="n >= 59")) == 5
     check_same(indexes, "amber", 5, fold_duplicates=True)
     check_same(indexes, "amber", 5, like={"text-3": 1.0, "same/a": -0.5})
     check_same(indexes, "amber", 5, min_score=0.5)
@@ -156,93 +164,25 @@ def test_filters_with_every_operator(indexes):
         for index in indexes:
             found = index.search("amber", 1000, where=where)
             assert {hit.document_id for hit in found} == expected, (where, index)
-    assert {index.count("a > 0 or n is null") for index in indexes} == {
-        sum(holds(parse("a > 0 or n is null"), row) for row in rows.values())
-    }
 
 
-def test_a_selective_filter_returns_k_hits(indexes):
-    hits = check_same(indexes, "unknown", 5, where="n >= 59")
-    assert len(hits) == 5
-    assert check_same(indexes, "amber", 5, where="n > 9000") == []
-
-
-def test_messages_about_filters(indexes, caplog):
-    messages = []
-    for index in indexes:
-        caplog.clear()
-        for where in ("title = 'same'", "n > 9000", "n = '7'"):
-            index.search("amber", 1, where=where)
-        messages.append([record.message for record in caplog.records])
-    assert messages[0] == messages[1] == messages[2]
-    assert "did you mean 'Same'?" in str(messages[0])
-
-
-def test_documents(indexes):
-    for index in indexes[1:]:
-        assert list(index) == list(indexes[0]) == CORPUS
-        assert index.get("länge 東京") == next(one for one in CORPUS if one.id == "länge 東京")
-        assert "same/c" in index
-        assert index.get("nothing") is None
-        left, right = index.info(), indexes[0].info()
-        assert (left.documents, left.chunks) == (right.documents, right.chunks)
-        assert {one.name: one.kinds for one in left.fields} == {
-            one.name: one.kinds for one in right.fields
-        }
-        passages = [
-            index.passages(where="n is not null"),
-            indexes[0].passages(where="n is not null"),
-        ]
-        assert passages[0].texts == passages[1].texts
-        assert passages[0].document_ids == passages[1].document_ids
-        numpy.testing.assert_allclose(passages[0].vectors, passages[1].vectors, atol=1e-6)
-
-
-def test_float16(server, package, tmp_path, encoders):
-    """Scores are those of the rounded vectors, normalised, and ties stay ties."""
-    package("milvus_lite")
-    places = [str(tmp_path / "local"), f"milvus-lite:{tmp_path}/lite.db/one", server.address()]
-    indexes = [
-        Index(create_store(place(text), 64, encoders[:1], "float16"), encoders) for text in places
-    ]
-    try:
-        for index in indexes:
-            index.add(CORPUS)
-            assert index.space().dtype == "float16"
-        for query in ("amber", "cedar delta", "東京 fjord"):
-            check_same(indexes, query, 1000)
-        vectors = [index.passages().vectors for index in indexes]
-        for other in vectors[1:]:
-            numpy.testing.assert_allclose(other, vectors[0], atol=1e-7)
-    finally:
-        for index in indexes:
-            index.close()
-
-
-def test_a_sequence_of_changes(server, package, tmp_path, encoders):
-    """After each change, deletion, sync and new space, all stores agree and have no faults."""
-    package("milvus_lite")
-    places = [str(tmp_path / "local"), f"milvus-lite:{tmp_path}/lite.db/one", server.address()]
-    indexes = [Index(create_store(place(text), 64, encoders[:1]), encoders) for text in places]
+def test_a_sequence_of_changes(create, tmp_path, encoders):
+    """After each change, deletion, sync and new space, the stores agree and have no faults."""
     documents = [
         Document(f"d{number}", f"{WORDS[number % 8]} {WORDS[number % 3]}", None, {"n": number})
         for number in range(40)
     ]
 
     def each(change):
-        first, *others = (change(index) for index in indexes)
-        for other in others:
-            if hasattr(first, "seconds"):
-                other = other.__class__(**{**fields(other), "seconds": first.seconds})
-            assert other == first
+        first, other = map(change, indexes)
+        if hasattr(first, "seconds"):
+            other = replace(other, seconds=first.seconds)
+        assert other == first
         check_same(indexes, "amber birch", 50)
         for index in indexes:
             with index.writer() as writer:
                 assert writer.verify() == []
         return first
-
-    def fields(summary):
-        return {name: getattr(summary, name) for name in summary.__slots__}
 
     def synced(corpus):
         def sync(index):
@@ -251,7 +191,7 @@ def test_a_sequence_of_changes(server, package, tmp_path, encoders):
 
         return sync
 
-    try:
+    with create(tmp_path) as indexes:
         assert each(lambda index: index.add(documents)).added == 40
         assert each(lambda index: index.add(documents)).unchanged == 40
         retitled = [Document(one.id, one.text, "T", {"n": -1}) for one in documents[:5]]
@@ -276,6 +216,3 @@ def test_a_sequence_of_changes(server, package, tmp_path, encoders):
         assert each(synced([])).removed > 0
         assert check_same(indexes, "amber") == []
         assert all(list(index) == [] for index in indexes)
-    finally:
-        for index in indexes:
-            index.close()

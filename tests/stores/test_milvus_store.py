@@ -9,9 +9,8 @@ from click.testing import CliRunner
 from milvus_documents import DOCUMENTS
 
 from semsearch import Document, Index
-from semsearch.addresses import place
 from semsearch.cli import main
-from semsearch.errors import BadRowError, IndexStoreError, StoreUnreachableError
+from semsearch.errors import BadRowError, StoreUnreachableError
 from semsearch.stores.milvus.catalogue import read_catalogue, write_catalogue
 from semsearch.stores.milvus.connection import Connection
 
@@ -23,8 +22,7 @@ def run(*arguments, code=0):
 
 
 class TestGraph:
-    @pytest.mark.parametrize("found", [0, 1])
-    def test_a_filter_finds_what_the_graph_does_not_lead_to(self, index, monkeypatch, found):
+    def test_a_filter_finds_what_the_graph_does_not_lead_to(self, index, monkeypatch):
         documents = [Document(f"d{n}", f"red fish {n}", None, {"year": n}) for n in range(20)]
         index.add([*documents, Document("long", "red fish " * 400, None, {"year": 5})])
         where = "year > 3 and year < 12"
@@ -42,7 +40,7 @@ class TestGraph:
 
         monkeypatch.setattr(Connection, "search", search)
         for k, hits in zip((5, 50), exact, strict=True):
-            left = found
+            left = 1
             again = index.search("red fish 7", k, where=where)
             assert [hit.document_id for hit in again] == [hit.document_id for hit in hits]
             assert [hit.score for hit in again] == pytest.approx([hit.score for hit in hits])
@@ -66,7 +64,7 @@ class TestLoading:
         monkeypatch.setattr(MilvusClient, "load_collection", load)
         monkeypatch.setenv("SEMSEARCH_MILVUS_TIMEOUT", "0.5")
         with Index.open(lite) as again:
-            with pytest.raises(StoreUnreachableError, match="did not answer in 0.5 s; SEMSEARCH"):
+            with pytest.raises(StoreUnreachableError, match="0.5 s"):
                 again.get("a")
             monkeypatch.undo()
             assert again.get("a") == DOCUMENTS[0]
@@ -95,7 +93,6 @@ class TestWords:
     def test_a_language(self, index, lite):
         index.close()
         run("index", "--language", "english", "--index", lite)
-        assert "Snowball stemmer 'english'" in run("info", "--index", lite)
         with Index.open(lite) as again:
             hits = again.search("swimming the", mode="bm25")
             assert sorted(hit.document_id for hit in hits) == ["b", "c"]
@@ -107,145 +104,74 @@ class TestWords:
         catalogue = read_catalogue(connection)
         connection.call("delete", "one_terms", filter="term > 0")
         with index.writer() as writer:
-            [fault] = writer.verify()
-            assert "BM25's counts of words" in fault.what
+            assert len(writer.verify()) == 1
         assert index.search("bird", mode="bm25") == []
         write_catalogue(connection, content=catalogue.content._replace(clean=False))
         with index.writer() as writer:
             assert writer.verify() == []
         assert [hit.document_id for hit in index.search("bird", mode="bm25")] == ["a"]
 
-    def test_searching_while_bm25_is_being_built(self, index):
-        connection = index._store._connection
-        content = read_catalogue(connection).content
-        write_catalogue(connection, content=content._replace(bm25="building", clean=False))
-        with pytest.raises(IndexStoreError, match="its BM25 is being built"):
-            index.search("bird", mode="bm25")
-        index.delete(["b"])
-        assert [hit.document_id for hit in index.search("fish", mode="bm25")] == ["c"]
-
-    def test_an_index_without_bm25(self, index):
-        connection = index._store._connection
-        content = read_catalogue(connection).content
-        write_catalogue(connection, content=content._replace(bm25="none"))
-        with pytest.raises(IndexStoreError, match="has no BM25, which milvus-lite and Milvus from"):
-            index.search("bird", mode="hybrid")
-        assert index.systems() == ["hashing-64"]
-
 
 class TestRefusals:
     @pytest.mark.parametrize(
-        ("arguments", "message"),
+        "arguments",
         [
-            (["query", "fish -red", "--mode", "bm25"], "excludes no words"),
-            (["query", "fish", "--require", "red fish"], "requires no phrases"),
-            (["map"], "a map is stored in the directory of its index"),
-            (["compact"], "is not compacted by semsearch"),
-            (["index", "--filter-column", "year"], "no indexes of fields"),
-            (["index", "--index-type", "ivf"], "flat, hnsw or auto, not ivf"),
-            (["index", "--recall", "0.9"], "recall and memory cannot be chosen"),
+            ["query", "fish -red", "--mode", "bm25"],
+            ["query", "fish", "--require", "red fish"],
+            ["map"],
+            ["compact"],
+            ["index", "--filter-column", "year"],
+            ["index", "--index-type", "ivf"],
+            ["index", "--recall", "0.9"],
         ],
     )
-    def test_unsupported_commands_fail_with_one_line(self, index, lite, arguments, message):
-        output = run(*arguments, "--index", lite, code=1)
-        assert output.startswith("Error: ")
-        assert output.endswith("[unsupported-by-store]\n")
-        assert output.count("\n") == 1
-        assert message in output
+    def test_unsupported_commands_fail(self, index, lite, arguments):
+        assert run(*arguments, "--index", lite, code=1).endswith("[unsupported-by-store]\n")
 
-    @pytest.mark.parametrize(
-        ("document", "message"),
-        [
-            (Document("x", "y" * 70_000), "a passage has 70,000 bytes; Milvus takes up to 65,535"),
-            (Document("x", "y", "t" * 70_000), "its title has 70,002 bytes"),
-            (Document("x", "y", None, {"a": "é" * 40_000}), "its metadata has 80,008 bytes"),
-            (Document("x", "y", None, {"a": list(range(3000))}), "values by which filters find it"),
-            (Document("x", "y" + " " * 70_000), "its text outside its passages has 70,000 bytes"),
-        ],
-    )
-    def test_documents_too_large_for_a_field_are_bad_rows(self, index, tmp_path, document, message):
-        with pytest.raises(BadRowError, match=f"^document 'x': .*{message}"):
-            index.add([document])
+    def test_documents_too_large_for_a_field_are_bad_rows(self, index):
+        for document, size in [
+            (Document("x", "y" * 70_000), "70,000 bytes"),
+            (Document("x", "y", "t" * 70_000), "70,002 bytes"),
+            (Document("x", "y", None, {"a": "é" * 40_000}), "80,008 bytes"),
+            (Document("x", "y", None, {"a": list(range(3000))}), "filters"),
+            (Document("x", "y" + " " * 70_000), "70,000 bytes"),
+        ]:
+            with pytest.raises(BadRowError, match=f"^document 'x': .*{size}"):
+                index.add([document])
         bad = []
         others = [Document("d", "a green bird"), Document("e", "fish " * 20_000)]
         with index.writer(on_bad_row=bad.append) as writer:
             assert writer.upsert([others[0], document, others[1]]).added == 2
-        assert [str(error).partition(":")[0] for error in bad] == ["document 'x'"]
+        assert len(bad) == 1
         assert [one.id for one in index] == ["a", "b", "c", "d", "e"]
         # Its text is larger than a field, but what lies outside its passages is not.
         assert index.add([Document("e", "fish " * 20_000, "Fish")]).metadata_changed == 1
 
-    def test_a_copy_names_a_document_that_is_too_large(self, index, lite, tmp_path):
-        with Index.create(tmp_path / "local", "hashing:64") as local:
-            local.add([*DOCUMENTS, Document("x", "y" * 70_000)])
-        index.close()
-        output = run("push", tmp_path / "local", lite, code=1)
-        assert "document 'x': a passage has 70,000 bytes; Milvus takes up to 65,535; sho" in output
-
 
 class TestCommands:
-    @pytest.mark.slow
     def test_from_the_shell(self, lite, tmp_path):
+        def count(**expected):
+            info = json.loads(run("info", "--format", "json", "--index", lite))
+            assert {name: info[name] for name in expected} == expected
+
         corpus = tmp_path / "birds.csv"
         corpus.write_text("id,text,year\na,a red bird,1999\nb,a blue fish,2005\nc,a red fish,\n")
-        output = run("index", corpus, "--encoder", "hashing", "--index", lite)
-        assert f"{lite.replace(':/', ':///')}: 3 documents (3 added)" in output
-        output = run("index", corpus, "--index", lite)
-        assert "3 documents (3 unchanged)" in output
+        run("index", corpus, "--encoder", "hashing", "--index", lite)
+        count(documents=3, chunks=3)
         corpus.write_text("id,text,year\na,a red bird,1999\nb,a green fish,2005\n")
-        output = run("index", corpus, "--sync", "--dry-run", "--index", lite)
-        assert "0 documents to add, 1 to change" in output
-        assert "to remove: 1 of 3 documents ('c')" in output
-        output = run("index", corpus, "--sync", "--index", lite)
-        assert "(1 changed, 1 unchanged, 1 removed)" in output
+        run("index", corpus, "--sync", "--dry-run", "--index", lite)
+        count(documents=3)
+        run("index", corpus, "--sync", "--index", lite)
+        count(documents=2)
         hits = run(
             "query", "red", "-k", "1", "--where", "year < 2000", "--format", "csv", "--index", lite
         )
         assert ",a," in hits
-        assert json.loads(run("info", "--format", "json", "--index", lite))["documents"] == 2
-        assert "BM25: Porter" in run("info", "--index", lite)
         assert "fish" in run("query", "greens", "--mode", "bm25", "--index", lite)
-        output = run("compare", "green fish", "--index", lite)
-        assert "hashing and bm25: " in output
         run("index", "--add-space", "hashing:32", "--index", lite)
-        assert "hashing-32" in run("info", "--index", lite)
-        assert "no faults" in run("verify", "--index", lite)
+        run("verify", "--index", lite)
         run("index", "--drop-space", "hashing-32", "--index", lite)
         run("index", "--index-type", "hnsw", "--index", lite)
-        assert "a green fish" in run("query", "green", "-k", "1", "--index", lite)
-        assert "HNSW, by Milvus" in run("query", "green", "-k", "1", "--explain", "--index", lite)
-        assert "1 document deleted, 1 left" in run("delete", "a", "--index", lite)
-
-    def test_a_filter_column_is_not_needed(self, lite, tmp_path):
-        corpus = tmp_path / "birds.csv"
-        corpus.write_text("id,text,year\na,a red bird,1999\n")
-        options = ("--encoder", "hashing", "--filter-column", "year")
-        output = run("index", corpus, *options, "--index", lite)
-        assert output.endswith(
-            "an index on Milvus has no indexes of fields; filters work without\n"
-        )
-        assert "a red bird" in run("query", "bird", "--where", "year = 1999", "--index", lite)
-
-    def test_eval(self, index, lite, tmp_path):
-        queries, qrels = tmp_path / "queries.csv", tmp_path / "qrels.csv"
-        index.close()
-        queries.write_text("query_id,text\nq1,red bird\n")
-        qrels.write_text("query_id,doc_id,relevance\nq1,a,1\n")
-        output = run(
-            *("eval", "ir", "--index", lite, "--queries", queries, "--qrels", qrels),
-        )
-        assert "hashing-64" in output
-        assert "bm25" in output
-        assert "100.0" in output
-
-    def test_serve(self, index, lite):
-        pytest.importorskip("fastapi", reason="the service needs the extra 'serve'")
-        from fastapi.testclient import TestClient
-
-        from semsearch.service import Settings, create_app
-
-        app = create_app({"birds": place(lite)}, Settings())
-        with TestClient(app, base_url="http://localhost") as client:
-            found = client.get("/v1/indexes/birds/search", params={"query": "red bird", "k": 1})
-            assert found.json()["hits"][0]["id"] == "a"
-            assert client.get("/v1/indexes/birds/documents/b").json()["title"] == "Carp"
+        assert "HNSW" in run("query", "green", "-k", "1", "--explain", "--index", lite)
+        run("delete", "a", "--index", lite)
+        count(documents=1)

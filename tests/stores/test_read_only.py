@@ -5,22 +5,16 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import signal
-import sqlite3
 import subprocess
 import sys
-import time
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 
 import pytest
 
 from semsearch import Document, Index, Retriever
-from semsearch.errors import IndexFormatError, SemsearchError
+from semsearch.errors import IndexChangedError, IndexFormatError
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(os.name != "posix", reason="needs POSIX permissions and mounts"),
-]
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs POSIX permissions and mounts")
 
 DOCUMENTS = 300
 
@@ -128,38 +122,37 @@ def path(tmp_path):
     return tmp_path / "x"
 
 
-@pytest.mark.parametrize("read_only", [unwritable, on_read_only_file_system])
+def create(path, documents):
+    with Index.create(path, ["hashing:32"]) as index:
+        index.add(Document(str(n), f"word{n % 5} number {n}") for n in range(documents))
+
+
 class TestReadersWithoutWritePermission:
     """Each sees the last commit: the expected numbers are those that the writer committed."""
 
+    @pytest.mark.parametrize("read_only", [unwritable, on_read_only_file_system])
     def test_at_rest(self, path, read_only):
-        with Index.create(path, ["hashing:32"]) as index:
-            index.add(Document(str(n), f"word{n % 5} number {n}") for n in range(DOCUMENTS))
+        create(path, DOCUMENTS)
         with read_only(path) as prefix:
             assert answer(path, prefix) == [DOCUMENTS] * 3
 
-    def test_beside_a_live_writer(self, path, read_only):
-        with writer(path), read_only(path) as prefix:
+    def test_beside_a_live_writer(self, path):
+        with writer(path), unwritable(path) as prefix:
             assert answer(path, prefix) == [DOCUMENTS] * 3
 
-    def test_after_a_killed_writer(self, path, read_only):
+    @pytest.mark.parametrize("shared_memory", ["left", "lost"])
+    def test_after_a_killed_writer(self, path, shared_memory):
         with writer(path) as process:
             process.kill()
         assert (path / "index.sqlite-wal").stat().st_size
-        with read_only(path) as prefix:
+        if shared_memory == "lost":
+            (path / "index.sqlite-shm").unlink()
+        with unwritable(path) as prefix:
             assert answer(path, prefix) == [DOCUMENTS] * 3
 
-    def test_after_a_killed_writer_whose_shared_memory_is_lost(self, path, read_only):
-        with writer(path) as process:
-            process.kill()
-        (path / "index.sqlite-shm").unlink()
-        with read_only(path) as prefix:
-            assert answer(path, prefix) == [DOCUMENTS] * 3
-
-    def test_after_a_writer_without_write_ahead_log_was_killed(self, path, read_only):
+    def test_after_a_writer_without_write_ahead_log_was_killed(self, path):
         """Uncommitted changes are in the database; the next process that may write undoes them."""
-        with Index.create(path, ["hashing:32"]) as index:
-            index.add(Document(str(n), f"word{n % 5} number {n}") for n in range(DOCUMENTS))
+        create(path, DOCUMENTS)
         killed = """
 import os, signal, sqlite3, sys
 database = sqlite3.connect(sys.argv[1], isolation_level=None)
@@ -171,31 +164,24 @@ os.kill(os.getpid(), signal.SIGKILL)
 """
         subprocess.run([sys.executable, "-c", killed, path / "index.sqlite"])
         assert (path / "index.sqlite-journal").stat().st_size
-        with read_only(path) as prefix:
-            assert "was interrupted" in answer(path, prefix)
+        with unwritable(path) as prefix:
+            assert answer(path, prefix).startswith("IndexStoreError")
         assert answer(path, []) == [DOCUMENTS] * 3
 
-    def test_a_writer_that_comes_and_goes(self, path, read_only):
-        with Index.create(path, ["hashing:32"]) as index:
-            index.add(Document(str(n), f"word{n % 5} number {n}") for n in range(100))
-        with read_only(path) as prefix, reader(path, prefix) as ask:
+    def test_a_writer_that_comes_and_goes(self, path):
+        create(path, 100)
+        with unwritable(path) as prefix, reader(path, prefix) as ask:
             assert ask() == [100] * 3
             path.chmod(0o755)
             with writer(path, 100, 300):
                 path.chmod(0o555)
                 assert ask() == [300] * 3
             assert ask() == [300] * 3
-            path.chmod(0o755)
-            with Index.open(path) as index:
-                index.add([Document("new", "number")])
-            path.chmod(0o555)
-            assert ask() == [301] * 3
 
-    def test_a_writer_that_came_and_went_between_two_queries(self, path, read_only):
+    def test_a_writer_that_came_and_went_between_two_queries(self, path):
         """There is no log before or after: SQLite must drop its cached pages all the same."""
-        with Index.create(path, ["hashing:32"]) as index:
-            index.add(Document(str(n), f"word{n % 5} number {n}") for n in range(100))
-        with read_only(path) as prefix, reader(path, prefix) as ask:
+        create(path, 100)
+        with unwritable(path) as prefix, reader(path, prefix) as ask:
             assert ask() == [100] * 3
             path.chmod(0o755)
             with Index.open(path) as index:
@@ -204,22 +190,20 @@ os.kill(os.getpid(), signal.SIGKILL)
             assert ask() == [93] * 3
 
 
-@pytest.mark.parametrize(
-    "command", [["verify"], ["verify", "--repair"], ["delete", "1"], ["compact"]]
-)
 @pytest.mark.parametrize("was_killed", [False, True])
-def test_writing_without_permission_fails(path, command, was_killed):
+def test_writing_without_permission_fails(path, was_killed):
     """SQLite opens a read-only database for writing without an error; each write then fails."""
     with Index.create(path, ["hashing:32"]) as index:
         index.add([Document("1", "one")])
     if was_killed:
         (path / "writer.json").write_text('{"process": 1, "since": "then"}', "utf-8")
     with unwritable(path) as prefix:
-        command = [*prefix, sys.executable, "-m", "semsearch", *command, "--index", str(path)]
+        command = [*prefix, sys.executable, "-m", "semsearch", "delete", "1", "--index", str(path)]
         result = subprocess.run(command, capture_output=True, text=True)
-    assert result.returncode == 1
-    assert result.stderr == f"Error: cannot write in {path}: Permission denied [unusable-index]\n"
-    assert result.stdout == ""
+    assert (result.returncode, result.stdout) == (1, "")
+    assert result.stderr.endswith("[unusable-index]\n")
+    with Index.open(path) as index:
+        assert len(index) == 1
 
 
 def test_lock_free_reads_during_a_write_are_discarded(path, monkeypatch):
@@ -228,7 +212,7 @@ def test_lock_free_reads_during_a_write_are_discarded(path, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(os, "access", lambda *_: False)
         with Index.open(path) as own:
-            with pytest.raises(match="try again"), own.read():
+            with pytest.raises(IndexChangedError), own.read():
                 patch.undo()
                 with Index.open(path) as other:
                     other.add([Document("b", "two")])
@@ -237,92 +221,13 @@ def test_lock_free_reads_during_a_write_are_discarded(path, monkeypatch):
 class TestCopies:
     """A database and a log copied at different moments must be refused."""
 
-    def copies(self, path, folder, wanted=40):
-        """Copies of an index, taken file by file while another process writes it."""
-        for number in range(wanted):
-            copy = folder / str(number)
-            try:
-                shutil.copytree(path, copy)
-            except shutil.Error:  # a file was removed while it was copied
-                shutil.rmtree(copy, ignore_errors=True)
-                continue
-            yield copy
-
-    def test_a_copy_made_while_it_was_written(self, path, tmp_path):
+    def test_a_copy_made_while_it_was_written(self, path, tmp_path, monkeypatch):
+        monkeypatch.setattr("semsearch.stores.local.database.CLAIM_SECONDS", 0)
         with writer(path):
             shutil.copytree(path, tmp_path / "copy")
-        with pytest.raises(IndexFormatError, match="semsearch verify"):
+        with pytest.raises(IndexFormatError):
             Index.open(tmp_path / "copy")
-        with unwritable(tmp_path / "copy") as prefix:
-            assert "was copied while" in answer(tmp_path / "copy", prefix)
         with Index.open(tmp_path / "copy", accept_copy=True) as index, index.writer() as checking:
             assert checking.verify() == []
         with Retriever.open(tmp_path / "copy") as retriever:
             assert len(retriever.search("number", 1000)) == DOCUMENTS
-
-    def test_a_copy_made_at_rest(self, path, tmp_path):
-        with writer(path) as process:
-            process.kill()
-        with Index.open(path):
-            pass  # the log is moved into the database
-        shutil.copytree(path, tmp_path / "copy")
-        with unwritable(tmp_path / "copy") as prefix:
-            assert answer(tmp_path / "copy", prefix) == [DOCUMENTS] * 3
-        with Index.open(tmp_path / "copy") as index:
-            index.add([Document("new", "number")])
-            assert len(index) == DOCUMENTS + 1
-
-    def test_a_reader_waits_for_the_first_commit_to_a_copy(self, path, tmp_path, monkeypatch):
-        """The log exists before it records the copy's inode; a reader waits for that."""
-        with Index.create(path, ["hashing:32"]) as index:
-            index.add([Document("a", "one")])
-        copy = tmp_path / "copy"
-        shutil.copytree(path, copy)
-        file = copy / "index.sqlite"
-        with closing(sqlite3.connect(file, isolation_level=None)) as database:
-            database.execute("UPDATE settings SET value = value + 1 WHERE name = 'revision'")
-
-            def commit(seconds):
-                database.execute(
-                    "UPDATE settings SET value = ? WHERE name = 'inode'", [file.stat().st_ino]
-                )
-
-            with pytest.raises(IndexFormatError, match="was copied while"):
-                Index.open(copy)
-            monkeypatch.setattr(time, "sleep", commit)
-            with Index.open(copy) as index:
-                assert len(index) == 1
-
-    def test_copies_made_during_writes_are_consistent_or_refused(self, path, tmp_path, monkeypatch):
-        """Each commit changes all documents; a mixed copy would contain those of two commits."""
-        monkeypatch.setattr("semsearch.stores.local.database.CLAIM_SECONDS", 0)
-        commits = """
-import itertools, sys
-from semsearch import Document, Index
-for state in itertools.count(1):
-    with Index.create(sys.argv[1], ["hashing:32"]) as index:
-        index.add(Document(str(n), f"state{state} {'x' * 300} {n}", metadata={"state": state})
-                  for n in range(60))
-    if state == 3:
-        print("committed", flush=True)
-"""
-        command = [sys.executable, "-c", commits, path]
-        read = refused = 0
-        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-            try:
-                process.stdout.readline()
-                copies = list(self.copies(path, tmp_path / "copies"))
-            finally:
-                process.send_signal(signal.SIGKILL)
-        for copy in copies:
-            try:
-                with Retriever.open(copy) as retriever:
-                    hits = retriever.search("state", 1000)
-            except SemsearchError:
-                refused += 1
-                continue
-            assert {hit.document_id for hit in hits} == {str(n) for n in range(60)}
-            assert len({hit.metadata["state"] for hit in hits}) == 1
-            assert len({hit.text.partition(" ")[0] for hit in hits}) == 1
-            read += 1
-        assert read + refused == len(copies) > 5

@@ -60,5 +60,5 @@ def test_valid_columns_are_returned():
 )
 def test_one_bad_value_among_good_ones(check, bad):
     good = {stored_integer: 7, stored_bytes: b"x"}.get(check, "a")
-    with pytest.raises(DamageError, match="found where"):
+    with pytest.raises(DamageError):
         checked_columns([(good,), (bad,), (good,)], check)

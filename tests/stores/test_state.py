@@ -1,56 +1,14 @@
-"""What a local store reads: beside a writer, of repeated texts, of damaged vectors."""
+"""What a local store reads of repeated texts; files that cannot be deleted."""
 
 from __future__ import annotations
 
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 
 import pytest
-from sqlalchemy.sql.compiler import SQLCompiler
 
 from semsearch import Document, Index
-from semsearch.errors import DamagedIndexError
-from semsearch.index.copying import copy_index
+from semsearch.errors import IndexBusyError
 from semsearch.stores.local import state
-
-
-@pytest.fixture
-def path(tmp_path):
-    with Index.create(tmp_path / "x", "hashing:32") as index:
-        index.add(Document(str(number), f"text {number}") for number in range(60))
-    return tmp_path / "x"
-
-
-def test_a_copy_of_damaged_vectors_is_refused(path, tmp_path):
-    with closing(sqlite3.connect(path / "index.sqlite")) as connection, connection:
-        connection.execute("UPDATE vectors SET vector = zeroblob(128) WHERE chunk_id = 3")
-    with pytest.raises(DamagedIndexError, match="damaged one; see: semsearch verify --repair"):
-        copy_index(path, tmp_path / "copy")
-
-
-def test_indexes_share_their_compiled_statements(path, tmp_path, monkeypatch):
-    """What was executed on one index is not compiled again for another, or when it is reopened."""
-
-    def use(place):
-        with Index.open(place) as index:
-            assert index.search("text 7", k=1, where="id != '8'", mode="hybrid")
-            index.add([Document("1", "another text")])
-            index.add([Document("1", "text 1")])
-
-    compiled = []
-    real = SQLCompiler.__init__
-
-    def counted(compiler, dialect, statement, *arguments, **options):
-        compiled.append(statement)
-        real(compiler, dialect, statement, *arguments, **options)
-
-    copy_index(path, tmp_path / "copy")
-    use(path)
-    monkeypatch.setattr(SQLCompiler, "__init__", counted)
-    for place in (path, tmp_path / "copy"):
-        use(place)
-    assert not compiled
 
 
 def test_repeated_texts_are_encoded_once_and_read_once(tmp_path, monkeypatch):
@@ -71,22 +29,7 @@ def test_repeated_texts_are_encoded_once_and_read_once(tmp_path, monkeypatch):
         assert len(index.search("the same notice", 600)) == 503
 
 
-def test_the_contents_of_an_index_that_is_being_written(path, monkeypatch):
-    """Files may vanish between their listing and their inspection."""
-
-    def with_vanished(directory):
-        yield from real(directory)
-        yield directory / "minilm-7.faiss.tmp"
-
-    real = Path.iterdir
-    with Index.open(path) as index:
-        files = index.info().files
-        monkeypatch.setattr(Path, "iterdir", with_vanished)
-        monkeypatch.setattr(Path, "is_file", lambda file: True)
-        assert index.info().files == files
-
-
-def test_a_snapshot_that_cannot_be_deleted_is_left_to_the_next_writer(path, monkeypatch):
+def test_a_snapshot_that_cannot_be_deleted_is_left_to_the_next_writer(tmp_path, monkeypatch):
     """Windows deletes no file that a reader maps."""
 
     def refuse(file, missing_ok=False):
@@ -95,11 +38,14 @@ def test_a_snapshot_that_cannot_be_deleted_is_left_to_the_next_writer(path, monk
         real(file, missing_ok=missing_ok)
 
     real = Path.unlink
-    with Index.open(path) as index:
+    with Index.create(tmp_path, "hashing:32") as index:
         monkeypatch.setattr(Path, "unlink", refuse)
-        for number in range(3):
+        for number in range(4):
             index.add(Document(f"{number} {n}", f"text {number} {n}") for n in range(50))
-        left = len(list(path.glob("*.faiss")))
+        left = len(list(tmp_path.glob("*.faiss")))
+        index.delete(where="id like '0%'")
+        with pytest.raises(IndexBusyError), index.writer() as writer:
+            writer.compact()  # a snapshot still holds deleted data
         monkeypatch.undo()
         index.add([Document("last", "last")])
-        assert len(list(path.glob("*.faiss"))) < left
+        assert len(list(tmp_path.glob("*.faiss"))) < left

@@ -1,0 +1,136 @@
+"""Memory use is bounded, whatever the sizes in a corpus, a file of queries or a data set.
+
+Each case runs in its own process, whose peak (VmHWM, which starts afresh with a program, unlike
+ru_maxrss) is compared with that after its imports.
+"""
+
+from __future__ import annotations
+
+import gzip
+import re
+import subprocess
+import sys
+import threading
+from contextlib import suppress
+from itertools import repeat
+
+import pytest
+
+from semsearch import Document, Index
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc/self/status")
+
+MIB = 1 << 20
+#: Above the imports. A row of 64 Mi characters takes 128 MiB while it is assembled, and four
+#: times that if one of its characters is beyond U+FFFF.
+PEAK_MIB = 300
+PEAK_MIB_OF_WIDE_CHARACTERS = 600
+
+MEASURED = """
+import sys
+import faiss, numpy, sqlalchemy
+import semsearch.corpus, semsearch.index
+from semsearch.cli import index_command, main, query_command
+from semsearch.datasets import load_sts_set
+
+def peak():
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith("VmHWM")) // 1024
+
+before = peak()
+try:
+    {use}
+finally:
+    print(f"peak {{peak() - before}}", file=sys.stderr)
+"""
+
+
+def measured(use, *arguments, cwd, blocks=()):
+    """Exit status, stderr and peak memory in MiB of a program that reads these blocks."""
+    command = [sys.executable, "-c", MEASURED.format(use=use), *arguments]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.DEVNULL, "stderr": subprocess.PIPE}
+    with subprocess.Popen(command, cwd=cwd, **pipes) as process:
+
+        def feed():
+            with suppress(BrokenPipeError), process.stdin:
+                for block in blocks:
+                    process.stdin.write(block)
+
+        feeder = threading.Thread(target=feed)
+        feeder.start()
+        reported = process.stderr.read().decode()
+        feeder.join()
+    return process.returncode, reported, int(re.search(r"^peak (\d+)$", reported, re.MULTILINE)[1])
+
+
+def long(beginning, block, size=1024 * MIB):
+    """Blocks of this total size, which share one MiB of memory."""
+    return [beginning, *repeat(block * (MIB // len(block)), size // MIB)]
+
+
+CAT = "\U0001f408".encode()
+
+
+@pytest.mark.parametrize(
+    ("format_name", "blocks", "place"),
+    [
+        ("csv", long(b"id,text\n1,", b"x"), "stdin:2: "),
+        ("csv", long(b'text,n\n"', b'b","c\n', 16 * MIB), "stdin:2: "),  # millions of cells
+        ("jsonl", long(b'{"text": "', CAT), "stdin:1: "),
+        ("json", long(b"[", b"[", 60 * MIB), "stdin, item 1: "),
+    ],
+)
+def test_a_corpus(tmp_path, format_name, blocks, place):
+    options = ["--encoder", "hashing", "--input-format", format_name]
+    status, reported, peak = measured("main()", "index", "-", *options, cwd=tmp_path, blocks=blocks)
+    assert status == 1
+    assert f"Error: {place}" in reported
+    assert peak < (PEAK_MIB_OF_WIDE_CHARACTERS if CAT in blocks[1] else PEAK_MIB)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_of_queries(tmp_path):
+    with Index.create(tmp_path / "indexes" / "one", ["hashing"]) as index:
+        index.add([Document("1", "One.")])
+    status, reported, peak = measured(
+        "main()", "query", "--queries", "-", cwd=tmp_path, blocks=long(b"one\n", b"x ")
+    )
+    assert status == 1
+    assert reported.startswith("Error: stdin:2: ")
+    assert peak < PEAK_MIB
+
+
+def test_a_data_set(tmp_path):
+    file = tmp_path / "a.csv.gz"
+    blocks = long(b"s1,s2,score\na,b,1\n", b"x")
+    members = {block: gzip.compress(block) for block in set(blocks)}
+    file.write_bytes(b"".join(members[block] for block in blocks))
+    status, reported, peak = measured("load_sts_set('a.csv.gz')", cwd=tmp_path)
+    assert status == 1
+    assert "a.csv.gz:3: " in reported
+    assert peak < PEAK_MIB
+
+
+GROWTH = """
+import sys
+from itertools import islice
+from semsearch.corpus import Corpus
+
+def peak():
+    with open("/proc/self/status") as status:
+        return next(int(line.split()[1]) for line in status if line.startswith("VmHWM"))
+
+documents = iter(Corpus("-", format="csv"))
+assert sum(1 for _ in islice(documents, 20_000)) == 20_000
+before = peak()
+print(20_000 + sum(1 for _ in documents), peak() - before)
+"""
+
+
+def test_memory_does_not_grow_with_the_rows():
+    """The memory of the first 20,000 is enough for the next 100,000, and so for millions."""
+    content = b"text,n\n" + b"one,2\n" * 120_000
+    done = subprocess.run([sys.executable, "-c", GROWTH], input=content, stdout=subprocess.PIPE)
+    count, growth = map(int, done.stdout.split())
+    assert count == 120_000
+    assert growth < 2 * 1024  # KiB; a hundredth of the rows' objects

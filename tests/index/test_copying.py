@@ -1,0 +1,197 @@
+"""Copies of indexes between stores: equal, not encoded again, resumable."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+
+import pytest
+
+from semsearch import Corpus, Document, Index, load_encoder
+from semsearch.addresses import place
+from semsearch.analysis import language
+from semsearch.errors import (
+    CombinationError,
+    DamagedIndexError,
+    IndexStoreError,
+    RemovalError,
+    SpaceError,
+)
+from semsearch.index import copying
+from semsearch.index.copying import Copied, copy_index
+
+DOCUMENTS = [
+    Document(f"d{number}", f"\tamber birch {number}. " * (number % 7 * 9 + 1), None, {"n": number})
+    for number in range(30)
+] + [Document("same", "\tamber birch 0. ", "Title", {"x": [1, "a", None, {"b": 1.0}]})]
+
+
+@pytest.fixture
+def local(tmp_path):
+    path = tmp_path / "local"
+    with Index.create(path, ["hashing:64", "hashing:32"]) as index:
+        index.add(DOCUMENTS)
+    return path
+
+
+@pytest.fixture
+def copy(tmp_path):
+    return tmp_path / "copy"
+
+
+@pytest.fixture(autouse=True)
+def small_batches(monkeypatch):
+    monkeypatch.setattr(copying, "DOCUMENTS_AT_ONCE", 8)
+
+
+def content(path):
+    """Documents, passages, vectors by space, and the spaces' fingerprints."""
+    with Index.open(path) as index, index.read() as state:
+        ids = state.ids()
+        vectors = {
+            space.name: {name: rows.round(6).tolist() for name, rows in found.items()}
+            for space in state.spaces()
+            for found in [state.document_vectors(space, ids)]
+        }
+        known = {name: one[1:] for name, one in state.known(ids).items()}
+        fingerprints = [space.fingerprint for space in state.spaces()]
+        return list(index), state.passages_of(ids), vectors, known, fingerprints
+
+
+def interrupt_at(number):
+    def interrupt(done, total):
+        if done == number:
+            raise KeyboardInterrupt
+
+    return interrupt
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_milvus_and_back(package, tmp_path, monkeypatch, caplog, dtype):
+    """Rounded vectors are not of unit length, and copying does not normalise them."""
+    package("pymilvus")
+    package("milvus_lite")
+    paths = [tmp_path / "local", place(f"milvus-lite:{tmp_path}/file.db/one"), tmp_path / "back"]
+    with Index.create(paths[0], "hashing:64", dtype=dtype) as index, index.writer() as writer:
+        writer.upsert(DOCUMENTS)
+        writer.add_space(load_encoder("hashing:32"), "float32")
+        writer.set_language("english")
+        writer.index_field("n")
+    monkeypatch.setattr("semsearch.encoders.hashing.HashingEncoder.encode_documents", None)
+    copied = copy_index(paths[0], paths[1])
+    assert (copied.documents, copied.written, copied.removed) == (31, 31, 0)
+    assert "'n'" in caplog.text  # Milvus has no indexes of fields
+    assert copy_index(paths[0], paths[1]) == copied._replace(written=0)
+    assert copy_index(paths[1], paths[2]) == copied
+    documents, *rest = content(paths[0])
+    assert documents == DOCUMENTS
+    for path in paths[1:]:
+        assert content(path) == (documents, *rest)
+        with Index.open(path) as index, index.writer() as writer:
+            assert writer.verify() == []
+            assert [space.dtype for space in index.spaces()] == [dtype, "float32"]
+            assert index.info().language == language("english")
+    rows = []
+    for path in (paths[0], paths[2]):
+        with closing(sqlite3.connect(path / "index.sqlite")) as database:
+            stored = "SELECT space_id, chunk_id, vector FROM vectors ORDER BY 1, 2"
+            rows.append(database.execute(stored).fetchall())
+    assert len(rows[0][0][2]) == 64 * int(dtype[-2:]) // 8
+    assert rows[0] == rows[1]
+
+
+def test_only_changes_are_copied(local, copy):
+    copy_index(local, copy)
+    with Index.open(local) as index:
+        index.delete(["d1", "d2"])
+        index.add([Document("d3", "new text"), Document("d4", DOCUMENTS[4].text, "new title")])
+        chunks = index.info().chunks
+    assert copy_index(local, copy) == Copied(29, 2, 2, chunks)
+    with Index.open(copy) as other, Index.open(local) as index:
+        assert {one.id: one for one in other} == {one.id: one for one in index}
+        assert other.search("new text", 1)[0].document_id == "d3"
+
+
+def test_how_corpora_were_read_is_copied(local, copy, tmp_path):
+    (tmp_path / "corpus.csv").write_text("ref,text\n1,cedar\n2,dogwood\n")
+    with Index.open(local) as index:
+        index.add(Corpus(tmp_path / "corpus.csv", id_column="ref"))
+    copy_index(local, copy)
+    with Index.open(copy) as other:
+        with pytest.raises(CombinationError, match="'ref'"):
+            other.add(Corpus(tmp_path / "corpus.csv", id_column="text"))
+        assert other.add(Corpus(tmp_path / "corpus.csv")).unchanged == 2
+
+
+def test_an_interrupted_copy_is_resumed(local, copy):
+    with pytest.raises(KeyboardInterrupt):
+        copy_index(local, copy, on_batch=interrupt_at(16))
+    assert copy_index(local, copy).written == 31 - 16
+    assert content(local) == content(copy)
+
+
+def test_a_copy_whose_creation_was_interrupted_gets_its_other_spaces(local, copy):
+    with Index.create(copy, "hashing:64"):
+        pass
+    copy_index(local, copy)
+    assert content(local) == content(copy)
+
+
+@pytest.mark.parametrize(
+    ("encoders", "dtype"),
+    [
+        (["hashing:16"], "float32"),
+        (["hashing:32", "hashing:64"], "float32"),  # the first one is the default of searches
+        (["hashing:64", "hashing:32"], "float16"),
+    ],
+)
+def test_a_copy_with_other_spaces_is_refused(local, copy, encoders, dtype):
+    Index.create(copy, encoders, dtype=dtype).close()
+    with pytest.raises(SpaceError):
+        copy_index(local, copy)
+
+
+def test_large_removals_are_refused(local, copy):
+    copy_index(local, copy)
+    with Index.open(local) as index:
+        index.delete(where="n > 5")
+        index.add([Document(f"f{number}", "cedar") for number in range(100)])
+    before = content(copy)
+    with pytest.raises(RemovalError, match="24 of 31"):  # not of 131
+        copy_index(local, copy)
+    assert content(copy) == before
+    with pytest.raises(KeyboardInterrupt):
+        copy_index(local, copy, allow_removals=True, on_batch=interrupt_at(104))
+    for _ in range(2):
+        with pytest.raises(RemovalError, match=r"24 of \d+"):
+            copy_index(local, copy)
+    assert copy_index(local, copy, allow_removals=True)[::2] == (107, 24)
+    with Index.open(copy) as index, index.writer() as writer:
+        assert writer.sync(list(index)[8:]).removed == 8
+
+
+def test_a_copy_of_damaged_vectors_is_refused(local, copy):
+    with closing(sqlite3.connect(local / "index.sqlite")) as connection, connection:
+        connection.execute("UPDATE vectors SET vector = zeroblob(256) WHERE chunk_id = 3")
+    with pytest.raises(DamagedIndexError):
+        copy_index(local, copy)
+
+
+def test_an_unequal_copy_is_reported(local, copy):
+    copy_index(local, copy)
+    with closing(sqlite3.connect(copy / "index.sqlite")) as connection, connection:
+        other = "(SELECT vector FROM vectors WHERE chunk_id = 1 AND space_id = 1)"
+        connection.execute(f"UPDATE vectors SET vector = {other} WHERE space_id = 1")
+    with pytest.raises(IndexStoreError, match="'hashing-64'"):
+        copy_index(local, copy)
+
+
+def test_settings_that_the_copy_keeps_are_reported(local, copy, caplog):
+    copy_index(local, copy)
+    assert not caplog.messages
+    with Index.open(copy) as index, index.writer() as writer:
+        writer.set_language("german")
+        writer.set_index_type("hnsw", recall=0.9)
+    copy_index(local, copy)
+    assert "'german'" in caplog.text
+    assert "hnsw, recall 0.9" in caplog.text

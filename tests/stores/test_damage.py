@@ -1,0 +1,107 @@
+"""A damaged database raises errors of the library; a search names what is wrong.
+
+`test_verification` checks what verify finds and repairs, `test_snapshot` damaged snapshots.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+
+import pytest
+
+from semsearch import Document, Index
+from semsearch.errors import DamagedIndexError, IndexFormatError
+
+#: Without NOT NULL constraints, so that values can be removed.
+PERMISSIVE = (
+    "PRAGMA writable_schema = ON",
+    "UPDATE sqlite_schema SET sql = replace(sql, ' NOT NULL', '') WHERE name NOT LIKE '%fts%'",
+    "PRAGMA writable_schema = RESET",
+)
+
+
+@pytest.fixture
+def path(tmp_path):
+    with Index.create(tmp_path / "x", ["hashing:16"]) as index:
+        index.add(
+            Document(str(number), f"The cat {number} hunts.", f"Cat {number}", {"legs": 4})
+            for number in range(30)
+        )
+    return tmp_path / "x"
+
+
+def execute(path, *statements):
+    with closing(sqlite3.connect(path / "index.sqlite", isolation_level=None)) as connection:
+        for statement in statements:
+            connection.execute(statement)
+
+
+@pytest.mark.parametrize("kept", [0, 50, 5000, 0.5])
+def test_a_truncated_database(path, kept):
+    file = path / "index.sqlite"
+    content = file.read_bytes()
+    file.write_bytes(content[: int(kept * len(content)) if kept < 1 else kept])
+    with pytest.raises(IndexFormatError), Index.open(path) as index:
+        index.search("cat", mode="hybrid")
+
+
+@pytest.mark.parametrize("place", [0, 4096])
+def test_overwritten_pages(path, place):
+    file = path / "index.sqlite"
+    content = bytearray(file.read_bytes())
+    content[place : place + 4096 * 4] = b"\x80" * (4096 * 4)
+    file.write_bytes(content)
+    with pytest.raises(DamagedIndexError) as caught, Index.open(path) as index:
+        index.search("cat", mode="hybrid")
+    assert caught.value.code == "damaged-index"
+
+
+@pytest.mark.parametrize(
+    ("statement", "named"),
+    [
+        ("UPDATE documents SET title = x'07'", "x07"),
+        ("UPDATE documents SET title = CAST(x'ff' AS TEXT)", "UTF-8"),
+        ("UPDATE documents SET metadata = '[]'", r"'\[\]'"),
+        ("UPDATE documents SET metadata = '{'", "'{'"),
+        ("UPDATE settings SET value = '\"x\"' WHERE name = 'revision'", "int"),
+        ("UPDATE spaces SET name = '../x'", r"'\.\./x'"),
+        ("UPDATE spaces SET dimension = 8", "dimension"),
+        ("DELETE FROM documents WHERE external_id = '1'", "passage 2"),
+        ("DROP TABLE chunks", "chunks"),
+    ],
+)
+def test_a_search_names_what_is_wrong(path, statement, named):
+    execute(path, *PERMISSIVE, statement)
+    with Index.open(path) as index, pytest.raises(DamagedIndexError, match=named):
+        index.search("cat 1", k=30, mode="hybrid")
+
+
+@pytest.mark.parametrize("vector", [b"\0" * 64, b"\0\0\x80\x7f" * 16, b"\0"])
+def test_damaged_vectors_are_reported_and_repaired(path, vector):
+    """Zeros, infinities, too few bytes."""
+    [file] = path.glob("*.faiss")
+    file.unlink()
+    execute(path, f"UPDATE vectors SET vector = x'{vector.hex()}' WHERE chunk_id = 2")
+    with Index.open(path) as index, index.writer() as writer:
+        with pytest.raises(DamagedIndexError):
+            index.search("cat", mode="semantic")
+        writer.repair()
+        assert writer.verify() == []
+        assert len(index.search("cat", 30, mode="semantic")) == 30
+
+
+def test_an_altered_text_is_reported_and_discarded_by_repair(path):
+    text = "A river.  A lamp.\n" * 100
+    with Index.open(path) as index:
+        index.add([Document("long", text)])
+    execute(path, "UPDATE documents SET rest = rest || 'x' WHERE external_id = 'long'")
+    with Index.open(path) as index:
+        with pytest.raises(IndexFormatError, match="'long'"):
+            index.get("long")
+        with index.writer() as writer:
+            assert len(writer.verify()) == 1
+            writer.repair()
+            assert writer.verify() == []
+        assert index.add([Document("long", text)]).encoded == 0
+        assert index.get("long").text == text
