@@ -42,26 +42,6 @@ class Client(NamedTuple):
     ids: Callable[[Any], list[str]]
 
 
-class Load(NamedTuple):
-    """Throughput and latency under a load.
-
-    Args:
-        clients: concurrent clients.
-        rate: answers a second.
-        p50_seconds: the median latency.
-        p99_seconds: the 99th percentile of the latency.
-        client_cores: cores that this process kept busy.
-        failed: requests without an answer, or with an error.
-    """
-
-    clients: int
-    rate: float
-    p50_seconds: float
-    p99_seconds: float
-    client_cores: float
-    failed: int
-
-
 def main() -> int:
     """Run the clients, and print the figures."""
     parser = argparse.ArgumentParser(description="One process of scripts/bench/serve.")
@@ -86,13 +66,18 @@ async def measured(arguments: argparse.Namespace) -> dict[str, Any]:
             await under_load(client.ask, len(queries), number, arguments.seconds)
             for number in numbers
         ]
-    return {"found": found, "loads": [load._asdict() for load in loads]}
+    return {"found": found, "loads": loads}
 
 
 async def under_load(
     ask: Callable[[int], Awaitable[Any]], queries: int, clients: int, seconds: float
-) -> Load:
-    """The figures of concurrent clients over some seconds."""
+) -> dict[str, float]:
+    """The figures of concurrent clients over some seconds.
+
+    Returns:
+        The answers a second, the median and the 99th percentile of the latency, the cores that this
+        process kept busy, and the number of requests that failed.
+    """
     numbers = count()
     taken: list[float] = []
     failed = 0
@@ -118,7 +103,13 @@ async def under_load(
 
     processor, *_ = await asyncio.gather(busy(), *(one_client() for _ in range(clients)))
     p50, p99 = numpy.percentile(taken, [50, 99]).tolist() if taken else (seconds, seconds)
-    return Load(clients, len(taken) / seconds, p50, p99, processor / seconds, failed)
+    return {
+        "rate": len(taken) / seconds,
+        "p50_seconds": p50,
+        "p99_seconds": p99,
+        "client_cores": processor / seconds,
+        "failed": failed,
+    }
 
 
 @asynccontextmanager

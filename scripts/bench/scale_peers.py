@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -72,36 +72,26 @@ def lancedb_build(folder: Path, documents: Iterator[Document], vectors: Matrix) 
     width = vectors.shape[1]
 
     def rows() -> Iterator[pyarrow.RecordBatch]:
-        start = 0
-        for some in _parts(documents, ROWS_AT_ONCE):
-            part = numpy.array(vectors[start : start + len(some)])
-            start += len(some)
-            columns: dict[str, Any] = {
-                "id": [document.id for document in some],
-                "text": [document.text for document in some],
-                **{
-                    name: [document.metadata[name] for document in some]
-                    for name in some[0].metadata
-                },
-                "vector": pyarrow.FixedSizeListArray.from_arrays(part.ravel(), width),
-            }
-            yield pyarrow.RecordBatch.from_pydict(columns)
+        for some, part in _parts(documents, vectors, ROWS_AT_ONCE):
+            records = [{"id": one.id, "text": one.text, **one.metadata} for one in some]
+            vector = pyarrow.FixedSizeListArray.from_arrays(part.ravel(), width)
+            batch = pyarrow.RecordBatch.from_pylist(records)
+            yield batch.append_column("vector", vector)
 
     first = next(batches := rows())
     table = lancedb.connect(str(folder)).create_table("texts", schema=first.schema)
-    table.add(pyarrow.RecordBatchReader.from_batches(first.schema, _with(first, batches)))
+    table.add(pyarrow.RecordBatchReader.from_batches(first.schema, chain([first], batches)))
     if len(vectors) >= LANCEDB_INDEXES:
         table.create_index(metric="cosine", num_partitions=math.isqrt(len(vectors)))
     table.create_fts_index("text")
 
 
-def _parts(documents: Iterator[Document], size: int) -> Iterator[list[Document]]:
-    return iter(lambda: list(islice(documents, size)), [])
-
-
-def _with(first: Any, others: Iterator[Any]) -> Iterator[Any]:
-    yield first
-    yield from others
+def _parts(
+    documents: Iterator[Document], vectors: Matrix, size: int
+) -> Iterator[tuple[list[Document], Matrix]]:
+    """Documents with their vectors, so many at once."""
+    for start in range(0, len(vectors), size):
+        yield list(islice(documents, size)), numpy.array(vectors[start : start + size])
 
 
 def lancedb_open(folder: Path) -> Callable[[int], Search]:
@@ -111,14 +101,9 @@ def lancedb_open(folder: Path) -> Callable[[int], Search]:
 
     def going(effort: int) -> Search:
         def search(query: Matrix) -> list[str]:
-            asked = table.search(query).distance_type("cosine").nprobes(effort)
-            found = (
-                asked.refine_factor(REFINED)
-                .limit(HITS)
-                .select(["id", "text", "_distance"])
-                .to_list()
-            )
-            return [row["id"] for row in found]
+            asked = table.search(query).distance_type("cosine").nprobes(effort).limit(HITS)
+            shown = asked.refine_factor(REFINED).select(["id", "text", "_distance"])
+            return [row["id"] for row in shown.to_list()]
 
         return search
 
@@ -128,15 +113,13 @@ def lancedb_open(folder: Path) -> Callable[[int], Search]:
 def chroma_build(folder: Path, documents: Iterator[Document], vectors: Matrix) -> None:
     client = _chroma_client(folder)
     collection = client.create_collection("texts", configuration={"hnsw": {"space": "cosine"}})
-    start = 0
-    for some in _parts(documents, client.get_max_batch_size()):
+    for some, part in _parts(documents, vectors, client.get_max_batch_size()):
         collection.add(
             ids=[str(document.id) for document in some],
             documents=[document.text for document in some],
             metadatas=[dict(document.metadata) for document in some],
-            embeddings=numpy.array(vectors[start : start + len(some)]),
+            embeddings=part,
         )
-        start += len(some)
 
 
 def chroma_open(folder: Path) -> Callable[[int], Search]:

@@ -8,23 +8,16 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import io
 import multiprocessing
 import random
 import shutil
 import sys
 import tempfile
-import zipfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any
 
-from semsearch.errors import MissingExtraError, SemsearchError
-
-if TYPE_CHECKING:
-    from semsearch.corpus.formats import CorpusFormat
-    from semsearch.corpus.sections import Parts, Section
-    from semsearch.corpus.sources import Source
+from semsearch.errors import SemsearchError
 
 SUFFIXES = (".csv", ".tsv", ".jsonl", ".json", ".parquet", ".txt", ".csv.gz")
 SUFFIXES += (".md", ".html", ".pdf", ".xlsx", ".docx", ".pptx", ".epub", ".arrow")
@@ -49,23 +42,19 @@ def fuzz_filters(folder: Path) -> Target:
     return run
 
 
-def _converted_here(source: Source, kind: CorpusFormat, encoding: str | None) -> Parts:
-    """Convert a document in this process, whose coverage counts, instead of a child process."""
-    from semsearch.corpus.converters import convert
-    from semsearch.corpus.sections import Parts
-
-    sections: list[Section] = []
-    with contextlib.suppress(Exception):  # the child process would report them
-        sections.extend(convert(source, kind, encoding).sections)
-    return Parts("", iter(sections))
-
-
 def fuzz_corpus(folder: Path) -> Target:
     """Files of every format; the first byte selects the format."""
     from semsearch import Corpus
     from semsearch.corpus import converters
+    from semsearch.corpus.sections import Parts
 
-    converters.converted = _converted_here
+    def converted(*arguments: Any) -> Parts:
+        sections: list[Any] = []
+        with contextlib.suppress(Exception):  # a child process would report them
+            sections.extend(converters.convert(*arguments).sections)
+        return Parts("", iter(sections))
+
+    converters.converted = converted  # in this process, whose coverage counts
 
     def run(data: bytes) -> None:
         suffix = SUFFIXES[data[0] % len(SUFFIXES)] if data else ".csv"
@@ -77,90 +66,12 @@ def fuzz_corpus(folder: Path) -> Target:
     return run
 
 
-def fuzz_documents(folder: Path) -> Target:
-    """Valid office documents with bytes of one inner file replaced, as `fuzz_index` does.
-
-    The first byte selects the document, the second the file.
-    """
-    from semsearch import Corpus
-    from semsearch.corpus import converters
-
-    converters.converted = _converted_here
-    documents = _office_documents()
-
-    def run(data: bytes) -> None:
-        if len(data) < 2:
-            return
-        suffix = list(documents)[data[0] % len(documents)]
-        parts = documents[suffix]
-        name = list(parts)[data[1] % len(parts)]
-        file = folder / f"document{suffix}"
-        file.write_bytes(_zipped(parts | {name: _replaced(parts[name], data[2:])}))
-        for _ in Corpus(file, on_bad_row=lambda error: None):
-            pass
-
-    return run
-
-
-def _office_documents() -> dict[str, dict[str, bytes]]:
-    """The files inside small office documents, by the suffix of the document."""
-    import openpyxl
-    import pptx
-
-    book, presentation = openpyxl.Workbook(), pptx.Presentation()
-    book.active.append(["id", "text", "day"])
-    book.active.append([1, "A text.", 2.5])
-    slide = presentation.slides.add_slide(presentation.slide_layouts[1])
-    slide.shapes.title.text_frame.text = "A title"
-    slide.notes_slide.notes_text_frame.text = "A note"
-    found = {}
-    for suffix, document in ((".xlsx", book), (".pptx", presentation)):
-        stream = io.BytesIO()
-        document.save(stream)
-        with zipfile.ZipFile(stream) as archive:
-            found[suffix] = {name: archive.read(name) for name in archive.namelist()}
-    return found | {".docx": DOCX, ".epub": EPUB}
-
-
-def _zipped(parts: dict[str, bytes]) -> bytes:
-    stream = io.BytesIO()
-    with zipfile.ZipFile(stream, "w") as archive:
-        for name, content in parts.items():
-            archive.writestr(name, content)
-    return stream.getvalue()
-
-
 def _replaced(content: bytes, data: bytes) -> bytes:
     """The content with bytes replaced; `data` is pairs of a position and a new byte."""
     changed = bytearray(content)
     for at in range(0, len(data) - 4 if changed else 0, 5):
         changed[int.from_bytes(data[at : at + 4], "little") % len(changed)] = data[at + 4]
     return bytes(changed)
-
-
-_WORD = "http://schemas.openxmlformats.org/wordprocessingml/2006/main"
-_PACKAGE = "http://schemas.openxmlformats.org/package/2006"
-_OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships/officeDocument"
-DOCX = {
-    "[Content_Types].xml": f'<Types xmlns="{_PACKAGE}/content-types"/>'.encode(),
-    "_rels/.rels": (
-        f'<Relationships xmlns="{_PACKAGE}/relationships"><Relationship Id="r1" Type="{_OFFICE}"'
-        ' Target="word/document.xml"/></Relationships>'
-    ).encode(),
-    "word/document.xml": (
-        f'<w:document xmlns:w="{_WORD}"><w:body><w:p><w:pPr><w:pStyle w:val="Heading1"/></w:pPr>'
-        "<w:r><w:t>A heading</w:t></w:r></w:p><w:tbl><w:tr><w:tc><w:p><w:r><w:t>A cell</w:t></w:r>"
-        "</w:p></w:tc></w:tr></w:tbl></w:body></w:document>"
-    ).encode(),
-}
-EPUB = {
-    "META-INF/container.xml": b'<container><rootfiles><rootfile full-path="b.opf"/></rootfiles>'
-    b"</container>",
-    "b.opf": b'<package><manifest><item id="c" href="c.xhtml" media-type="application/xhtml+xml"/>'
-    b'</manifest><spine><itemref idref="c"/></spine></package>',
-    "c.xhtml": b"<html><head><title>T</title></head><body><h1>H</h1><p>A <b>text</b></p><table>"
-    b"<tr><td>1</td></tr></table><pre>x</pre></body></html>",
-}
 
 
 def fuzz_index(folder: Path) -> Target:
@@ -188,12 +99,7 @@ def fuzz_index(folder: Path) -> Target:
     return run
 
 
-TARGETS = {
-    "filters": fuzz_filters,
-    "corpus": fuzz_corpus,
-    "documents": fuzz_documents,
-    "index": fuzz_index,
-}
+TARGETS = {"filters": fuzz_filters, "corpus": fuzz_corpus, "index": fuzz_index}
 
 
 def fuzz(name: str, seconds: int, seed: int, folder: Path, corpus: Path) -> None:
@@ -217,36 +123,31 @@ def fuzz(name: str, seconds: int, seed: int, folder: Path, corpus: Path) -> None
 def main() -> int:
     """Fuzz; exit status 1 if a target failed."""
     parser = argparse.ArgumentParser(prog="scripts/dev/fuzz", description=__doc__)
-    parser.add_argument("targets", nargs="*", metavar="TARGET", help=f"of {', '.join(TARGETS)}")
-    parser.add_argument("--seconds", type=int, default=60, help="seconds for each target (60)")
-    parser.add_argument("--seed", type=int, help="seed of the inputs; each run prints its own")
-    parser.add_argument("--corpus", type=Path, help="a folder that keeps the inputs found")
-    parser.add_argument("--input", type=Path, help="run a target on this file alone")
+    add = parser.add_argument
+    add("targets", nargs="*", metavar="TARGET", help=f"of {', '.join(TARGETS)} (all)")
+    add("--seconds", type=int, default=60, help="seconds for each target (60)")
+    add("--seed", type=int, default=random.randrange(2**32), help="seed of the inputs (random)")
+    add("--corpus", type=Path, help="a folder that keeps the inputs found")
+    add("--input", type=Path, help="run a target on this file alone")
     arguments = parser.parse_args()
     names = arguments.targets or list(TARGETS)
     if unknown := set(names) - set(TARGETS):
         parser.error(f"no target {', '.join(sorted(unknown))}")
+    failed = []
     with tempfile.TemporaryDirectory() as temporary:
         if arguments.input:
             with contextlib.suppress(SemsearchError):
                 TARGETS[names[0]](Path(temporary))(arguments.input.read_bytes())
             return 0
-        try:
-            import atheris  # noqa: F401 - the processes use it
-        except ImportError:
-            sys.exit(str(MissingExtraError("atheris", "fuzz", "fuzzing")))
-        processes = multiprocessing.get_context("spawn")
-        seed = random.randrange(2**32) if arguments.seed is None else arguments.seed
-        print(f"seed {seed}", flush=True)
-        failed = []
+        print(f"seed {arguments.seed}", flush=True)
         for name in names:
             folder = Path(temporary) / name
             corpus = (arguments.corpus or Path(temporary) / "corpora") / name
             for made in (folder, corpus):
                 made.mkdir(parents=True, exist_ok=True)
             print(f"fuzzing {name} for {arguments.seconds} s", flush=True)
-            process = processes.Process(
-                target=fuzz, args=(name, arguments.seconds, seed, folder, corpus)
+            process = multiprocessing.get_context("spawn").Process(
+                target=fuzz, args=(name, arguments.seconds, arguments.seed, folder, corpus)
             )
             process.start()
             process.join()
@@ -255,8 +156,8 @@ def main() -> int:
                 for crash in corpus.glob("crash-*"):
                     kept = Path(shutil.copy(crash, f"fuzz-{name}-{crash.name}"))
                     print(f"rerun: scripts/dev/fuzz {name} --input {kept}")
-        print(f"targets: {len(names)}, failed: {len(failed)} {' '.join(failed)}".rstrip())
-        return 1 if failed else 0
+    print(f"targets: {len(names)}, failed: {len(failed)} {' '.join(failed)}".rstrip())
+    return 1 if failed else 0
 
 
 if __name__ == "__main__":

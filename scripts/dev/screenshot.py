@@ -3,32 +3,25 @@
 from __future__ import annotations
 
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from urllib.parse import urlencode
 
 from playwright.sync_api import sync_playwright
 
+from scripts.shared.frame import SEMSEARCH, run, served
+
 PICTURE = Path(__file__).parents[2] / "docs" / "page.png"
 SHOWN = {"query": "how do I soothe my mouth after eating something too spicy", "view": "map"}
 
 
 def main() -> None:
-    semsearch = [sys.executable, "-m", "semsearch"]
     with TemporaryDirectory() as folder:
-        for command in (["index", "--sample"], ["map"]):
-            subprocess.run([*semsearch, *command], cwd=folder, check=True)
-        serving = subprocess.Popen(
-            [*semsearch, "serve", "--port", "0"], cwd=folder, stderr=subprocess.PIPE, text=True
-        )
-        try:
-            address = serving.stderr.readline().split()[-1]
+        index = Path(folder) / "notes"
+        run([*SEMSEARCH, "index", "--sample", "--index", index])
+        run([*SEMSEARCH, "map", "--index", index])
+        with served(index) as address:
             draw(f"{address}/?{urlencode(SHOWN)}")
-        finally:
-            serving.terminate()
-            serving.wait()
     print(PICTURE)
 
 

@@ -1,0 +1,271 @@
+"""The frame of the benchmarks: commands, rounds, medians, tables, bars and JSON.
+
+A benchmark measures its systems in turn, and reports tables whose rows are dictionaries:
+
+    arguments = new_parser("scripts/bench/x", __doc__).parse_args()
+    measured = in_turn("warm", ["ours", "theirs"], arguments.repeats, seconds_of)
+    rows = [{"system": name, "s": spread(values)} for name, values in measured.items()]
+    report(arguments, [Table("one query", rows, bars="s")])
+
+Systems take turns, so that a slow minute of the machine affects all of them, and each round begins
+with another one. A figure is the median of the rounds, with the lowest and the highest value.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from tempfile import TemporaryFile
+from typing import Any, NamedTuple, TypeVar
+
+import rich.table
+from rich.console import Console
+
+SEMSEARCH = [str(Path(sys.executable).with_name("semsearch"))]
+#: Flags of /proc/cpuinfo that matter to the products of matrices.
+FLAGS = {"avx2", "avx512f", "avx512_bf16", "avx512_vnni", "avx_vnni", "amx_bf16", "amx_int8"}
+
+messages = Console(stderr=True, soft_wrap=True, highlight=False, markup=False)
+System = TypeVar("System")
+Measured = TypeVar("Measured")
+
+
+class Spread(NamedTuple):
+    """The median and the range of a figure over all rounds."""
+
+    median: float
+    low: float
+    high: float
+
+    def __str__(self) -> str:
+        middle, low, high = map(number_text, self)
+        return middle if low == high else f"{middle} ({low}..{high})"
+
+
+class Table(NamedTuple):
+    """A table: rows of figures by heading, and the heading of those that `--plot` draws."""
+
+    title: str
+    rows: Sequence[Mapping[str, Any]]
+    bars: str | None = None
+
+
+class Finished(NamedTuple):
+    """A finished command."""
+
+    seconds: float
+    peak_mebibytes: float
+    output: str
+    errors: str
+
+
+class CommandFailedError(Exception):
+    """A command exited with a non-zero status; the message is its last on stderr."""
+
+
+def new_parser(name: str, description: str | None, *, repeats: int = 3) -> argparse.ArgumentParser:
+    """The options that benchmarks share."""
+    form = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(prog=name, description=description, formatter_class=form)
+    add = parser.add_argument
+    add("--repeats", type=positive, default=repeats, help=f"number of rounds ({repeats})")
+    add("--json", type=Path, metavar="FILE", help="write the figures to this file")
+    add("--plot", type=Path, metavar="FILE", help="draw bars into this file (.png or .svg)")
+    return parser
+
+
+def some_of(known: Sequence[str]) -> Callable[[str], list[str]]:
+    """A parser of comma-separated names."""
+
+    def read(text: str) -> list[str]:
+        names = text.split(",")
+        if unknown := set(names) - set(known):
+            raise argparse.ArgumentTypeError(f"no {min(unknown)!r} among {','.join(known)}")
+        return names
+
+    return read
+
+
+def positive(text: str) -> int:
+    """Parse a positive integer."""
+    if (number := int(text)) < 1:
+        raise argparse.ArgumentTypeError(f"{text} is less than 1")
+    return number
+
+
+def data_folder() -> Path:
+    """The folder of published data sets."""
+    if not os.environ.get("SEMSEARCH_DATA"):
+        sys.exit("SEMSEARCH_DATA must name a folder of published data sets")
+    return Path(os.environ["SEMSEARCH_DATA"])
+
+
+def in_turn(
+    title: str,
+    systems: Sequence[System],
+    repeats: int,
+    measure: Callable[[System], Measured],
+) -> dict[System, list[Measured]]:
+    """What `measure` returned for each system in each round; systems that fail are left out."""
+    measured: dict[System, list[Measured]] = {system: [] for system in systems}
+    for number in range(repeats):
+        start = number % max(len(systems), 1)
+        for system in [*systems[start:], *systems[:start]]:
+            if system not in measured:
+                continue
+            began = time.perf_counter()
+            try:
+                measured[system].append(measure(system))
+            except CommandFailedError as error:
+                del measured[system]
+                messages.print(f"{system} failed and is left out: {error}")
+            else:
+                seconds = time.perf_counter() - began
+                messages.print(f"{title} {number + 1}/{repeats}: {system} {seconds:.1f} s")
+    return measured
+
+
+def run(command: Sequence[object], **variables: str) -> Finished:
+    """Run a command without network and GPU.
+
+    The kernel reports the peak memory, of the process and of those that it waited for. Linux
+    includes the memory of this process when it started the command, so it must stay small.
+
+    Raises:
+        CommandFailedError: its exit status is not 0.
+    """
+    with TemporaryFile() as output, TemporaryFile() as errors:
+        started = time.perf_counter()
+        process = subprocess.Popen(
+            list(map(str, command)), stdout=output, stderr=errors, env=environment(**variables)
+        )
+        _, status, usage = os.wait4(process.pid, 0)
+        seconds = time.perf_counter() - started
+        process.returncode = os.waitstatus_to_exitcode(status)
+        texts = []
+        for stream in (output, errors):
+            stream.seek(0)
+            texts.append(stream.read().decode("utf-8", "replace"))
+    if process.returncode:
+        said = texts[1].strip().splitlines() or ["no message"]
+        raise CommandFailedError(f"{said[-1].strip()} (exit status {process.returncode})")
+    unit = 1 if sys.platform == "darwin" else 1024
+    return Finished(seconds, usage.ru_maxrss * unit / 2**20, *texts)
+
+
+def environment(**more: str) -> dict[str, str]:
+    """The variables of measured processes."""
+    fixed = {"HF_HUB_OFFLINE": "1", "LITELLM_LOCAL_MODEL_COST_MAP": "True"}
+    found = {**os.environ, **fixed, "CUDA_VISIBLE_DEVICES": "", **more}
+    found.pop("PYTHONDONTWRITEBYTECODE", None)  # or each run compiles what is not installed
+    return found
+
+
+@contextmanager
+def served(index: Path, *options: str) -> Iterator[str]:
+    """Run `semsearch serve`; yields its address."""
+    command = [*SEMSEARCH, "serve", "--index", str(index), "--port", "0", *options]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as service:
+        try:
+            yield service.stderr.readline().split()[-1]  # type: ignore[union-attr]
+        finally:
+            service.terminate()
+
+
+def spread(values: Sequence[float]) -> Spread:
+    """The median and the range of values."""
+    return Spread(statistics.median(values), min(values), max(values))
+
+
+def milliseconds(seconds: Sequence[float]) -> Spread:
+    """The median and the range of times in seconds."""
+    return spread([1000 * value for value in seconds])
+
+
+def report(arguments: argparse.Namespace, tables: Sequence[Table]) -> None:
+    """Print tables below the processor's name, and write what `--json` and `--plot` ask for."""
+    machine = processor()
+    console = Console(width=None if sys.stdout.isatty() else 140, highlight=False)
+    console.print(f"{machine['name']}, {machine['cores']} cores, {' '.join(machine['flags'])}")
+    for one in tables:
+        console.print(rich_table(one))
+    if arguments.json:
+        figures = {one.title: one.rows for one in tables}
+        record = {"options": vars(arguments), "machine": machine, "figures": figures}
+        arguments.json.write_text(json.dumps(record, indent=2, default=str) + "\n", "utf-8")
+    if arguments.plot:
+        plot([one for one in tables if one.bars and one.rows], arguments.plot)
+
+
+def processor() -> dict[str, Any]:
+    """The processor's name, the cores that this process may use, and the relevant flags."""
+    name, flags = platform.processor() or platform.machine(), set()
+    file = Path("/proc/cpuinfo")
+    if file.exists():
+        lines = file.read_text("utf-8").partition("\n\n")[0].splitlines()
+        fields = dict((part.strip() for part in line.partition(":")[::2]) for line in lines)
+        name, flags = fields.get("model name", name), set(fields.get("flags", "").split())
+    return {"name": name, "cores": cores(), "flags": sorted(FLAGS & flags)}
+
+
+def cores() -> int:
+    """The number of cores that this process may use."""
+    has_affinity = hasattr(os, "sched_getaffinity")
+    return len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
+
+
+def rich_table(one: Table) -> rich.table.Table:
+    """A table for the terminal; a figure that a row lacks is a dash."""
+    drawn = rich.table.Table(title=one.title, title_justify="left", title_style="bold")
+    headings = list(dict.fromkeys(heading for row in one.rows for heading in row))
+    for place, heading in enumerate(headings):
+        drawn.add_column(heading, justify="right" if place else "left", no_wrap=not place)
+    for row in one.rows:
+        drawn.add_row(*(cell(row.get(heading)) for heading in headings))
+    return drawn
+
+
+def cell(value: object) -> str:
+    """A figure as text."""
+    if value is None:
+        return "-"
+    return number_text(value) if isinstance(value, float) else str(value)
+
+
+def number_text(number: float) -> str:
+    """A number with three digits, or all digits before the point."""
+    return f"{number:,.0f}" if abs(number) >= 100 else f"{number:.3g}"
+
+
+def plot(tables: Sequence[Table], file: Path) -> None:
+    """Draw medians as bars, with lines from the lowest to the highest value."""
+    from matplotlib.figure import Figure
+
+    heights = [len(one.rows) + 1 for one in tables]
+    figure = Figure(figsize=(8, 0.4 * sum(heights) + 0.8), layout="constrained")
+    axes = figure.subplots(len(tables), squeeze=False, height_ratios=heights)[:, 0]
+    for axis, one in zip(axes, tables, strict=True):
+        names = [str(next(iter(row.values()))) for row in one.rows]
+        spreads = [row[one.bars] for row in one.rows]
+        medians = [value.median for value in spreads]
+        errors = [
+            [value.median - value.low for value in spreads],
+            [value.high - value.median for value in spreads],
+        ]
+        colours = ["tab:blue" if "ours" in name.split() else "tab:gray" for name in names]
+        drawn = axis.barh(names, medians, xerr=errors, color=colours, ecolor="black")
+        axis.bar_label(drawn, list(map(number_text, medians)), padding=4)
+        axis.margins(x=0.12)
+        axis.invert_yaxis()  # in the order of the table
+        axis.set_title(f"{one.title}: {one.bars}", loc="left", fontsize="medium")
+        axis.spines[["top", "right"]].set_visible(False)
+    figure.savefig(file, dpi=150)
