@@ -14,9 +14,8 @@ from __future__ import annotations
 import argparse
 import json
 import shutil
-import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -35,7 +34,6 @@ from scripts.shared.frame import (
     Table,
     data_folder,
     in_turn,
-    messages,
     milliseconds,
     new_parser,
     positive,
@@ -57,57 +55,29 @@ MIN_REST = 0.1
 
 
 class System(NamedTuple):
-    """A tool that computes in one precision, where the processor has it.
-
-    Attributes:
-        modules: the modules that it needs.
-        python: the interpreter of the environment that it is installed in.
-    """
+    """A tool, the precision it computes in where the processor has that, and its interpreter."""
 
     tool: str
     precision: str = "fp32"
-    modules: tuple[str, ...] = ()
     python: Path = Path(sys.executable)
 
     def __str__(self) -> str:
         return f"ours {self.precision}" if self.tool == "ours" else self.tool
 
-    def missing(self) -> list[str]:
-        """The modules that its environment lacks."""
-        if not self.python.exists():
-            return list(self.modules)
-        command = [str(self.python), "-c", MISSING, *self.modules]
-        done = subprocess.run(command, check=True, capture_output=True, text=True)
-        return done.stdout.split()
-
-
-MISSING = """
-import sys
-from importlib.util import find_spec
-for name in sys.argv[1:]:
-    try:
-        found = find_spec(name)
-    except ModuleNotFoundError:
-        found = None
-    if found is None:
-        print(name)
-"""
 
 PEERS = {
     one.tool: one
     for one in (
-        System("script", modules=("sentence_transformers", "faiss")),
-        System("script-bf16", "bf16", ("sentence_transformers", "faiss")),
-        System("openvino", "bf16", ("optimum.intel", "faiss"), OTHER_ENVIRONMENT),
-        System("openvino-int8", "int8", ("optimum.intel", "nncf", "faiss"), OTHER_ENVIRONMENT),
-        System("fastembed", "fp32", ("fastembed", "faiss"), OTHER_ENVIRONMENT),
-        System("txtai", modules=("txtai",)),
-        System("chroma", modules=("chromadb", "sentence_transformers")),
-        System("lancedb", modules=("lancedb", "sentence_transformers")),
+        System("script"),
+        System("script-bf16", "bf16"),
+        System("openvino", "bf16", OTHER_ENVIRONMENT),
+        System("openvino-int8", "int8", OTHER_ENVIRONMENT),
+        System("fastembed", "fp32", OTHER_ENVIRONMENT),
+        System("txtai"),
+        System("chroma"),
+        System("lancedb"),
     )
 }
-#: The command without any work, timed with the cold queries.
-HELP = System("semsearch --help")
 
 
 def main() -> int:
@@ -139,15 +109,11 @@ def parsed() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def installed(systems: Sequence[System]) -> list[System]:
-    """The systems whose modules are installed."""
-    found = []
-    for system in systems:
-        if missing := system.missing():
-            messages.print(f"{system} is left out: {', '.join(missing)} is not installed")
-        else:
-            found.append(system)
-    return found
+def chosen(arguments: argparse.Namespace, others: Mapping[str, System]) -> list[System]:
+    """The systems that the options name; ours in each of the precisions."""
+    ours = [System("ours", precision) for precision in arguments.precisions]
+    names = arguments.systems
+    return [one for name in names for one in (ours if name == "ours" else [others[name]])]
 
 
 class Bench:
@@ -173,14 +139,7 @@ class Bench:
             ]
         self._queried = self.corpora[-1]
         self._one = corpus_of("one-text", self._queried.texts[:1], folder)
-        ours = [System("ours", precision) for precision in arguments.precisions]
-        self.systems = installed(
-            [
-                system
-                for name in arguments.systems
-                for system in (ours if name == "ours" else [PEERS[name]])
-            ]
-        )
+        self.systems = chosen(arguments, PEERS)
 
     def measured(self) -> list[Table]:
         """The tables of all requested sections."""
@@ -209,46 +168,27 @@ class Bench:
             return self._index(system, self._one), self._index(system, corpus)
 
         count = len(corpus.texts)
-        rows = {}
-        for system, rounds in in_turn(
-            corpus.name, self.systems, self._arguments.repeats, both
-        ).items():
+        rows = []
+        repeats = self._arguments.repeats
+        for system, rounds in in_turn(corpus.name, self.systems, repeats, both).items():
             rests = [(whole.seconds - start.seconds) / start.seconds for start, whole in rounds]
             without = [(count - 1) / (whole.seconds - start.seconds) for start, whole in rounds]
-            rows[system] = {
-                "system": str(system),
-                "texts/s": spread([count / whole.seconds for _, whole in rounds]),
-                "x fastest peer": None,
-                "without start-up": spread(without) if min(rests) > MIN_REST else None,
-                "x fastest peer so": None,
-                "peak MiB": spread([whole.peak_mebibytes for _, whole in rounds]),
-            }
-        for heading, ratio in (
-            ("texts/s", "x fastest peer"),
-            ("without start-up", "x fastest peer so"),
-        ):
-            for system, row in rows.items():
-                alike = [
-                    other[heading].median
-                    for peer, other in rows.items()
-                    if peer.tool != "ours" and peer.precision == system.precision and other[heading]
-                ]
-                if alike and row[heading]:
-                    row[ratio] = row[heading].median / max(alike)
-        return Table(f"bulk: {corpus.name}, {count:,} texts", list(rows.values()), "texts/s")
+            rows.append(
+                {
+                    "system": str(system),
+                    "texts/s": spread([count / whole.seconds for _, whole in rounds]),
+                    "without start-up": spread(without) if min(rests) > MIN_REST else None,
+                    "peak MiB": spread([whole.peak_mebibytes for _, whole in rounds]),
+                }
+            )
+        return Table(f"bulk: {corpus.name}, {count:,} texts", rows)
 
     def _cold(self) -> Table:
         """The time of one query in a whole process."""
-        text = self._queried.texts[0]
-
-        def query(system: System) -> Finished:
-            if system is HELP:
-                return run([*SEMSEARCH, "--help"])
-            return self._query(system, text)
-
-        measured = in_turn("cold", [*self.systems, HELP], self._arguments.repeats, query)
-        seconds = {str(one): [done.seconds for done in rounds] for one, rounds in measured.items()}
-        return Table("cold: one query, a whole process", query_rows(seconds), "ms")
+        ask = lambda system: self._query(system, self._queried.texts[0]).seconds  # noqa: E731
+        measured = in_turn("cold", self.systems, self._arguments.repeats, ask)
+        rows = [{"system": str(one), "ms": milliseconds(taken)} for one, taken in measured.items()]
+        return Table("cold: one query, a whole process", rows)
 
     def _warm(self) -> Table:
         """The time of one query on an open index, and how many hits are those of the script."""
@@ -261,16 +201,15 @@ class Bench:
             return json.loads(self._program(system, "warm", folder, queries).output)
 
         measured = in_turn("warm", self.systems, self._arguments.repeats, ask)
-        seconds = {
-            str(one): [done["median_seconds"] for done in rounds]
-            for one, rounds in measured.items()
-        }
-        rows = query_rows(seconds)
         expected = next((found for one, found in measured.items() if one.tool == "script"), None)
-        if expected:
-            for row, rounds in zip(rows, measured.values(), strict=True):
-                row["same ten, %"] = 100 * overlap(rounds[0]["found"], expected[0]["found"])
-        return Table("warm: one query, the index is open", rows, "ms")
+        rows = []
+        for system, rounds in measured.items():
+            seconds = [done["median_seconds"] for done in rounds]
+            rows.append({"system": str(system), "ms": milliseconds(seconds)})
+            if expected:
+                same = overlap(rounds[0]["found"], expected[0]["found"])
+                rows[-1]["same ten as script, %"] = 100 * same
+        return Table("warm: one query, the index is open", rows)
 
     def _open(self, system: System) -> Finished:
         """Make an index to query, unless the bulk section has, and read its files once."""
@@ -303,17 +242,6 @@ class Bench:
 def index_command(corpus: Corpus, folder: Path, precision: str) -> list[object]:
     """Our command that builds an index, whose queries then have the same precision."""
     return [*SEMSEARCH, "index", corpus.file, "--index", folder, "--precision", precision]
-
-
-def query_rows(seconds: dict[str, list[float]]) -> list[dict[str, Any]]:
-    """The rows of a table of queries, with their ratio to the script, which has no layer at all."""
-    rows: list[dict[str, Any]] = [
-        {"system": name, "ms": milliseconds(values)} for name, values in seconds.items()
-    ]
-    script = next((row["ms"].median for row in rows if row["system"] == "script"), None)
-    for row in rows:
-        row["x script"] = script / row["ms"].median if script else None
-    return rows
 
 
 def overlap(found: Sequence[Sequence[str]], expected: Sequence[Sequence[str]]) -> float:

@@ -24,20 +24,18 @@ import faiss
 import numpy
 from numpy.typing import NDArray
 
-from scripts.bench.scale_peers import PEERS
 from scripts.shared.corpora import sts_sentences, wordnet_definitions
-from scripts.shared.frame import Table, data_folder, in_turn, messages, new_parser, report
+from scripts.shared.frame import Table, data_folder, in_turn, messages, new_parser, plot, report
 from semsearch import Document, Index, load_encoder
 from semsearch.protocols import Matrix, TokenSpans
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
 QUERIES = 1000
-#: Queries whose recall is measured; the others tune the effort of other stores.
+#: Queries whose recall is measured.
 MEASURED = 500
 #: Filters, by the share of documents that match them.
 FILTERS = {"50 %": "half = 1", "5 %": "twentieth = 1", "0.5 %": "rare = 1", "0.01 %": "few = 1"}
 ONE_IN = {"half": 2, "twentieth": 20, "rare": 200, "few": 10_000}
-RECALL = 0.98
 #: Newer passages than the snapshot, as a share of it; with a tenth, an index is rebuilt.
 NEWER = 0.095
 WORDS = ["small dog", "the act of moving", "king of france", "of the and a"]
@@ -310,53 +308,7 @@ def tail(folder: Path, count: int, data: Path) -> dict[str, float]:
     return found | {"tail": float(newer + max(0, more))}
 
 
-def peer_build(folder: Path, count: int, data: Path, peer: str) -> dict[str, float]:
-    """Put the same documents and vectors into another store."""
-    place = folder / f"{peer}-{count}"
-    if place.exists():
-        return {}
-    vectors = numpy.load(vectors_of(folder, count), mmap_mode="r")
-    started = time.perf_counter()
-    PEERS[peer].build(place, documents(count, data), vectors)
-    seconds = time.perf_counter() - started
-    size = sum(file.stat().st_size for file in place.rglob("*") if file.is_file())
-    return {
-        f"{peer} load s": seconds,
-        f"{peer} load MiB": peak_mebibytes(),
-        f"{peer} MB": size / 1e6,
-    }
-
-
-def peer_search(folder: Path, count: int, data: Path, peer: str) -> dict[str, float]:
-    """Single queries of another store, at the least effort that reaches the recall.
-
-    The effort is chosen by queries other than those that are measured.
-    """
-    del data
-    going = PEERS[peer].open(folder / f"{peer}-{count}")
-    queries = numpy.load(folder / "queries.npy")
-    best = _nearest(folder, count, queries)
-    for effort in PEERS[peer].efforts:
-        search = going(effort)
-        if _recall(search, queries, best, range(MEASURED, QUERIES)) >= RECALL:
-            break
-    found = {f"{peer} recall": _recall(search, queries, best, range(MEASURED))}
-    found |= timed(f" {peer}", lambda row: search(queries[row]), 300)
-    return found | {f"{peer} effort": float(effort)}
-
-
-def _nearest(folder: Path, count: int, queries: Matrix) -> Matrix:
-    """The numbers of the ten nearest vectors."""
-    return numpy.array(exact_index(folder, count).search(queries, 10)[1])
-
-
-def _recall(search: Any, queries: Matrix, best: Any, rows: range) -> float:
-    shared = [len(set(search(queries[row])) & set(map(str, best[row].tolist()))) for row in rows]
-    return sum(shared) / (10 * len(rows))
-
-
-OURS = {step.__name__: step for step in (make, load, cold, searched, add, words, tail)}
-OTHERS = {step.__name__: step for step in (peer_build, peer_search)}
+STEPS = {step.__name__: step for step in (make, load, cold, searched, add, words, tail)}
 
 
 def main() -> None:
@@ -365,8 +317,7 @@ def main() -> None:
     if arguments.step:
         (size,) = arguments.sizes
         options = {"index_type": arguments.index_type} if arguments.step == "load" else {}
-        options |= {"peer": arguments.peer} if arguments.peer else {}
-        step = (OURS | OTHERS)[arguments.step]
+        step = STEPS[arguments.step]
         print(json.dumps(step(arguments.folder, size, data_folder(), **options)))
         return
     with tempfile.TemporaryDirectory() as temporary:
@@ -379,10 +330,9 @@ def main() -> None:
         {"": name, **{f"{size:,}": figures.get(name) for size, figures in columns.items()}}
         for name in names
     ]
-    plotted, arguments.plot = arguments.plot, None
     report(arguments, [Table("by the number of passages", rows)])
-    if plotted:
-        plot(columns, plotted)
+    if arguments.plot:
+        plot(columns, PANELS, "passages", arguments.plot)
 
 
 def parsed() -> argparse.Namespace:
@@ -391,25 +341,22 @@ def parsed() -> argparse.Namespace:
     add = parser.add_argument
     add("--sizes", type=int, nargs="+", default=SIZES)
     add("--index-type", default="auto")
-    add("--peers", nargs="*", choices=PEERS, default=list(PEERS), help="other stores (all)")
+    add("--plot", type=Path, metavar="FILE", help="draw curves into this file (.png or .svg)")
     add("--folder", type=Path, help="keeps vectors and indexes for the next run")
-    add("--step", choices=[*OURS, *OTHERS], help=argparse.SUPPRESS)
-    add("--peer", help=argparse.SUPPRESS)
+    add("--step", choices=STEPS, help=argparse.SUPPRESS)
     return parser.parse_args()
 
 
 def measured(folder: Path, size: int, arguments: argparse.Namespace) -> dict[str, float]:
     """The figures of all steps at one size; a step that fails has none."""
     found: dict[str, float] = {}
-    steps = [[step] for step in OURS]
-    steps += [[step, "--peer", peer] for peer in arguments.peers for step in OTHERS]
-    for step, *options in steps:
+    for step in STEPS:
         if step == "load" and (folder / f"index-{size}").exists():
             continue
-        command = [sys.executable, "-m", "scripts.bench.scale", "--step", step, *options]
+        command = [sys.executable, "-m", "scripts.bench.scale", "--step", step]
         command += ["--sizes", str(size), "--folder", str(folder)]
         command += ["--index-type", arguments.index_type]
-        messages.print(f"{size:,}: {' '.join([step, *options[1:]])}")
+        messages.print(f"{size:,}: {step}")
         done = subprocess.run(command, check=False, stdout=subprocess.PIPE, text=True)
         if done.returncode:
             messages.print(f"failed (exit status {done.returncode})")
@@ -424,39 +371,15 @@ def measured(folder: Path, size: int, arguments: argparse.Namespace) -> dict[str
     return found
 
 
-def plot(columns: Mapping[int, Mapping[str, float]], file: Path) -> None:
-    """Draw what grows with the number of passages."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(10, 7), layout="constrained")
-    for axis, (title, names) in zip(figure.subplots(2, 2).flat, PANELS.items(), strict=True):
-        for name, label in names.items():
-            points = [(size, one[name]) for size, one in columns.items() if name in one]
-            if points:
-                axis.plot(*zip(*points, strict=True), marker="o", label=label)
-        axis.set(xscale="log", yscale="log", xlabel="passages")
-        axis.set_title(title, loc="left", fontsize="medium")
-        axis.legend(fontsize="small")
-        axis.grid(alpha=0.3)
-    figure.savefig(file, dpi=150)
-
-
 PANELS = {
-    "seconds to build, without encoding": {
-        "load s": "semsearch",
-        **{f"{peer} load s": peer for peer in PEERS},
-    },
-    "milliseconds of one query (median), recall@10 of 0.98 if reached": {
-        "p50 ms": "semsearch",
-        **{f"p50 {peer} ms": peer for peer in PEERS},
-    },
-    "milliseconds of one query (median), semsearch": {
+    "seconds to load, without encoding": {"load s": "semsearch"},
+    "milliseconds of one query (median)": {
         "p50 ms": "semantic",
         **{f"p50 {share} ms": f"filter that {share} meet" for share in FILTERS},
         "p50 bm25 ms": "BM25",
         "p50 bm25 english ms": "BM25, English stop words",
     },
-    "memory and files of semsearch, MB": {
+    "memory and files, MB": {
         "load MiB": "peak of loading",
         "own MiB": "of a query, its own",
         "SQLite MB": "SQLite",

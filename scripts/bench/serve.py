@@ -4,11 +4,10 @@ Clients on the same machine ask for the ten best passages with their texts; each
 query when the previous one is answered. Services have the same corpus and queries and encode with
 the same all-MiniLM-L6-v2, with the defaults of their documentation:
 
-ours            `semsearch serve`, in each of the precisions
-txtai           `uvicorn txtai.api:app`
-chroma          `chroma run` and its Python client, which encodes with sentence-transformers in the
-                process of the clients; these share one model
-chroma-vectors  `chroma run` with query vectors that are encoded beforehand: search alone
+ours    `semsearch serve`, in each of the precisions
+txtai   `uvicorn txtai.api:app`
+chroma  `chroma run` and its Python client, which encodes with sentence-transformers in the
+        process of the clients; these share one model
 
 Services take turns; those that wait are idle. All clients are in one other process, whose busy
 cores are shown.
@@ -30,7 +29,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from scripts.bench.peers import PRECISIONS, System, index_command, installed, overlap
+from scripts.bench.peers import PRECISIONS, System, chosen, index_command, overlap
 from scripts.shared.corpora import (
     Corpus,
     corpus_of,
@@ -54,11 +53,7 @@ from scripts.shared.frame import (
     spread,
 )
 
-OTHERS = {
-    "txtai": System("txtai", modules=("txtai", "fastapi_mcp", "uvicorn")),
-    "chroma": System("chroma", modules=("chromadb", "sentence_transformers")),
-    "chroma-vectors": System("chroma-vectors", modules=("chromadb",)),
-}
+OTHERS = {name: System(name) for name in ("txtai", "chroma")}
 QUERIES = 4000
 START_SECONDS = 300
 
@@ -66,28 +61,24 @@ START_SECONDS = 300
 def main() -> int:
     """Measure, and print a table for each number of clients."""
     arguments = parsed()
-    ours = [System("ours", precision) for precision in arguments.precisions]
-    systems = installed(
-        [one for name in arguments.systems for one in (ours if name == "ours" else [OTHERS[name]])]
-    )
     with TemporaryDirectory() as name, ExitStack() as running:
         folder = Path(name)
         corpus, queries = texts(arguments, folder)
         (folder / "queries.txt").write_text("\n".join(queries), "utf-8")
-        services: dict[str, str] = {}
-        for system in systems:
-            if (place := place_of(system)) not in services:
-                service = start(system, corpus, folder / place, max(arguments.clients))
-                services[place] = running.enter_context(service)
+
+        def address_of(system: System) -> str:
+            index = folder / str(system).replace(" ", "-")
+            return running.enter_context(start(system, corpus, index, max(arguments.clients)))
+
+        services = in_turn("start", chosen(arguments, OTHERS), 1, address_of)
 
         def load(system: System) -> Any:
             clients = ",".join(map(str, arguments.clients))
             command = [sys.executable, "-m", "scripts.bench.load", system.tool]
-            command += [services[place_of(system)], folder / "queries.txt"]
-            done = run([*command, "--clients", clients, "--seconds", arguments.seconds])
-            return json.loads(done.output.splitlines()[-1])
+            command += [*services[system], folder / "queries.txt", clients, arguments.seconds]
+            return json.loads(run(command).output.splitlines()[-1])
 
-        measured = in_turn("load", systems, arguments.repeats, load)
+        measured = in_turn("load", list(services), arguments.repeats, load)
     tables = [table(place, number, measured) for place, number in enumerate(arguments.clients)]
     report(arguments, tables)
     return 0
@@ -127,11 +118,6 @@ def texts(arguments: argparse.Namespace, folder: Path) -> tuple[Corpus, list[str
     return corpus_of("texts", found, folder), queries
 
 
-def place_of(system: System) -> str:
-    """The name of a system's index; both ways to query Chroma share one."""
-    return str(system).removesuffix("-vectors").replace(" ", "-")
-
-
 @contextmanager
 def start(system: System, corpus: Corpus, index: Path, clients: int) -> Iterator[str]:
     """Index the corpus and run a service; yields its address."""
@@ -141,10 +127,11 @@ def start(system: System, corpus: Corpus, index: Path, clients: int) -> Iterator
             yield address
         return
     program = Path(__file__).with_name("one_peer.py")
-    tool = system.tool.removesuffix("-vectors")
-    run([sys.executable, program, tool, "index", index.parent / "models", corpus.file, index])
+    run(
+        [sys.executable, program, system.tool, "index", index.parent / "models", corpus.file, index]
+    )
     port = free_port()
-    if tool == "txtai":
+    if system.tool == "txtai":
         command = [sys.executable, "-m", "uvicorn", "txtai.api:app", "--port", str(port)]
     else:
         command = [str(Path(sys.executable).with_name("chroma")), "run", "--path", str(index)]
@@ -205,7 +192,7 @@ def table(place: int, clients: int, measured: dict[System, list[Any]]) -> Table:
                 "same ten, %": 100 * overlap(rounds[0]["found"], first),
             }
         )
-    return Table(f"{clients} client{'s' * (clients > 1)}", rows, "queries/s")
+    return Table(f"{clients} client{'s' * (clients > 1)}", rows)
 
 
 if __name__ == "__main__":

@@ -46,7 +46,7 @@ def main() -> None:
         for name, rates in measured.items()
     ]
     title = f"{arguments.model}: {arguments.pairs:,} pairs of STS Benchmark"
-    report(arguments, [Table(title, rows, "pairs/s")])
+    report(arguments, [Table(title, rows)])
 
 
 def plain(model: str, count: int) -> float:

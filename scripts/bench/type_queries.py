@@ -7,9 +7,7 @@ shown instead. Something moves when new hits are shown or an animation runs.
 
 from __future__ import annotations
 
-import json
 import shutil
-import tempfile
 from bisect import bisect_left
 from pathlib import Path
 from typing import NamedTuple
@@ -17,20 +15,9 @@ from typing import NamedTuple
 import numpy
 from playwright.sync_api import Page, sync_playwright
 
-from scripts.shared.corpora import films
-from scripts.shared.frame import (
-    SEMSEARCH,
-    Table,
-    data_folder,
-    new_parser,
-    positive,
-    report,
-    run,
-    served,
-)
+from scripts.shared.frame import Table, new_parser, positive, report, served
 
 QUERY = "a detective hunts a killer through the city"
-FILMS = 20_000
 SECONDS_TO_ANSWER = 120
 
 #: Records, in milliseconds: keys as [text, time], the time of the first hits for each text, and the
@@ -91,17 +78,14 @@ def main() -> None:
     """Measure, and print the table."""
     parser = new_parser("scripts/bench/typing", __doc__, repeats=20)
     add = parser.add_argument
-    add("--index", type=Path, metavar="DIR", help="an index; made of films if it does not exist")
+    add("--index", type=Path, required=True, metavar="DIR", help="an index, such as one of films")
     add("--delay", type=positive, default=150, metavar="MS", help="between two keys (150)")
     arguments = parser.parse_args()
-    with tempfile.TemporaryDirectory() as name, sync_playwright() as playwright:
-        index = arguments.index or Path(name) / "films"
-        if not index.exists():
-            make_index(index)
+    with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=shutil.which("chromium"), args=["--no-sandbox"]
         )
-        with served(index) as address:
+        with served(arguments.index) as address:
             runs = []
             for _ in range(arguments.repeats):
                 page = browser.new_page()
@@ -114,17 +98,6 @@ def main() -> None:
     worst = numpy.percentile([one[3:] for one in runs], 95, axis=0).tolist()
     rows.append({"run": "p95", **dict(zip(Run._fields[3:], worst, strict=True))})
     report(arguments, [Table("times in milliseconds", rows)])
-
-
-def make_index(index: Path) -> None:
-    """Index the first films that have a description."""
-    with tempfile.TemporaryDirectory() as name:
-        corpus = Path(name) / "films.jsonl"
-        with corpus.open("w", encoding="utf-8") as stream:
-            for number, film in enumerate(films(data_folder())[:FILMS]):
-                fields = {field: film[field] for field in ("title", "year", "genres", "cast")}
-                stream.write(json.dumps({"id": number, "text": film["extract"], **fields}) + "\n")
-        run([*SEMSEARCH, "index", corpus, "--index", index])
 
 
 def type_query(page: Page, address: str, query: str = QUERY, *, delay: float) -> Run:

@@ -16,20 +16,17 @@ import argparse
 import hashlib
 import json
 import os
-import queue
 import re
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 import warnings
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from difflib import unified_diff
 from pathlib import Path
 from resource import RLIMIT_DATA, RLIMIT_FSIZE, RUSAGE_CHILDREN, getrusage, prlimit
@@ -193,7 +190,6 @@ def main() -> None:
     add("rooms", nargs="*", metavar="ROOM", help=f"{', '.join(ROOMS)} (all)")
     add("--sample", type=int, default=300, help="number of mutants (300)")
     add("--seed", type=int, default=1, help="seed of the sample (1)")
-    add("--workers", type=int, default=1, help="mutants tested at once (1)")
     add(
         "--results",
         type=Path,
@@ -215,7 +211,7 @@ def main() -> None:
             measure_coverage(room, tree, results)
     sample = draw(tree, rooms, arguments.sample, arguments.seed)
     tests = {room: Tests(results / f"{room}.json", results / f"{room}.coverage") for room in rooms}
-    outcomes = test_mutants(sample, tests, results, arguments.workers)
+    outcomes = test_mutants(sample, tests, results)
     report(rooms, sample, outcomes, results)
 
 
@@ -386,50 +382,32 @@ def span(node: NodeOrLeaf) -> range:
 
 
 def test_mutants(
-    sample: list[Mutant], tests: dict[str, Tests], results: Path, workers: int
+    sample: list[Mutant], tests: dict[str, Tests], results: Path
 ) -> dict[str, dict[str, Any]]:
     """Test the mutants that have no outcome yet; returns all outcomes by key."""
-    log, lock = results / "mutants.jsonl", threading.Lock()
+    log, tree = results / "mutants.jsonl", results / "tree-0"
     lines = log.read_text("utf-8").splitlines() if log.exists() else []
     outcomes = {outcome["key"]: outcome for outcome in map(json.loads, lines)}
     waiting = [mutant for mutant in sample if mutant.key not in outcomes]
     print(f"{len(sample)} mutants, {len(waiting)} to test", flush=True)
-    trees: queue.SimpleQueue[Path] = queue.SimpleQueue()
-    for number in range(workers):
-        tree = results / f"tree-{number}"
-        shutil.rmtree(tree, ignore_errors=True)
-        shutil.copytree(results / "tree", tree)
-        trees.put(tree)
-
-    def test(mutant: Mutant) -> dict[str, Any]:
-        tree = trees.get()
-        try:
-            return test_mutant(mutant, tests[mutant.place.room], tree, results)
-        finally:
-            trees.put(tree)
-
-    def test_and_log(mutant: Mutant) -> None:
-        outcome = test(mutant)
-        with lock, log.open("a", encoding="utf-8") as file:
-            outcomes[mutant.key] = outcome
-            file.write(json.dumps(outcome) + "\n")
-            done = sum(one.key in outcomes for one in sample)
-            print(
-                f"{done}/{len(sample)} {outcome['outcome']} in {outcome['wall']:.0f} s: "
-                f"{mutant.place.file}:{mutant.place.line} {mutant.operator}",
-                flush=True,
-            )
-
+    shutil.rmtree(tree, ignore_errors=True)
+    shutil.copytree(results / "tree", tree)
     if not outcomes:
         for room, first in {mutant.place.room: mutant for mutant in waiting}.items():
-            outcome = test(first._replace(code=first.original))
+            unchanged = first._replace(code=first.original)
+            outcome = test_mutant(unchanged, tests[room], tree, results)
             if outcome["outcome"] in KILLED:
                 raise SystemExit(f"{room}: {outcome['killer']} fails on the unchanged code, too")
-    with ThreadPoolExecutor(workers) as pool:
-        try:
-            list(pool.map(test_and_log, waiting))
-        finally:  # a stopped run ends after the mutants that are being tested
-            pool.shutdown(cancel_futures=True)
+    for mutant in waiting:
+        outcome = test_mutant(mutant, tests[mutant.place.room], tree, results)
+        outcomes[mutant.key] = outcome
+        with log.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(outcome) + "\n")
+        print(
+            f"{len(outcomes)}/{len(sample)} {outcome['outcome']} in {outcome['wall']:.0f} s: "
+            f"{outcome['file']}:{outcome['line']} {mutant.operator}",
+            flush=True,
+        )
     return outcomes
 
 
@@ -442,11 +420,14 @@ def test_mutant(mutant: Mutant, tests: Tests, tree: Path, results: Path) -> dict
     first = sum(seconds <= FIRST_SECONDS for seconds in total[:most])
     outcome, killer = "survived", ""
     file, log = tree / mutant.place.file, tree / "mutant.log"
-    with replaced(file, mutant.code):
-        for stage in filter(None, (names[:first], names[first:most])):
-            outcome, killer = run_stage(stage, tests, tree, log)
-            if outcome != "survived":
-                break
+    before = file.stat()
+    file.write_text(mutant.code, "utf-8")
+    for stage in filter(None, (names[:first], names[first:most])):
+        outcome, killer = run_stage(stage, tests, tree, log)
+        if outcome != "survived":
+            break
+    file.write_text(mutant.original, "utf-8")
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))  # its compiled code is valid again
     if outcome == "survived" and how == "processes":
         outcome = "not covered"
     place = mutant.place
@@ -512,18 +493,6 @@ def kill_all(folder: str) -> None:
         with suppress(OSError):
             if f"TMPDIR={folder}\0".encode() in environment.read_bytes():
                 os.kill(int(environment.parent.name), signal.SIGKILL)
-
-
-@contextmanager
-def replaced(file: Path, code: str) -> Iterator[None]:
-    """Replace a file's code; its times tell Python which compiled code is stale."""
-    original, before = file.read_bytes(), file.stat()
-    file.write_text(code, "utf-8")
-    try:
-        yield
-    finally:
-        file.write_bytes(original)
-        os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
 
 
 def report(

@@ -10,10 +10,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from scripts.shared.corpora import film_titles
 from scripts.shared.frame import data_folder
 from semsearch.datasets import load_retrieval_set, load_sts_set, retrieval_names, sts_names
-from semsearch.encoders import load_encoder
 from semsearch.errors import DatasetNotFoundError
 from semsearch.evaluation import (
     Aggregation,
@@ -28,9 +26,6 @@ from semsearch.evaluation import (
 )
 from semsearch.evaluation.intervals import randomised_difference
 from semsearch.evaluation.published import published_rows
-from semsearch.evaluation.rankers import IndexRanker
-from semsearch.records import SearchMode
-from semsearch.search.queries import Fusion
 
 MEASURES = ("nDCG@10", "RR@10", "R@100", "AP")
 #: Other poolings of the bundled model's transformer; its own is the mean.
@@ -132,33 +127,9 @@ def indexed(whole: list[IrEvaluation], rankers: Sequence[Any]) -> Iterator[list[
             yield [before.dataset.name, short(system), *means, change]
 
 
-def fusion(words: Sequence[str]) -> Iterator[str]:
-    """Each fusion of a hybrid search, and its difference from the better of its two sides."""
-    del words
-    sets = [*available(retrieval_names(), load_retrieval_set), film_titles(data_folder())]
-    encoder = load_encoder("minilm")
-    rankers = load_rankers(["bm25", "minilm"], {"minilm": encoder}, precision="auto")
-    for one in Fusion:
-        name = f"hybrid ({one.value})"
-        rankers.append(IndexRanker(name, SearchMode.HYBRID, encoder, fusion=one))
-    found = [evaluate_retrieval(one, rankers, MEASURES[:1]) for one in sets]
-    rows = []
-    for system in found[0].runs:
-        row = [short(system)]
-        for one in found:
-            values = {name: one.per_query[name][MEASURES[0]] for name in one.runs}
-            better = max(("bm25", "minilm"), key=lambda name: values[name].mean())
-            change = difference(randomised_difference(values[system], values[better]))
-            row.append(f"{values[system].mean():.2f}")
-            row[-1] += f" ({change})" if system.startswith("hybrid") else ""
-        rows.append(row)
-    yield table(["system", *(f"{one.name} ({len(one.queries)})" for one in sets)], rows)
-
-
 PARTS: dict[str, Callable[[Sequence[str]], Iterator[str]]] = {
     "sts": sts,
     "retrieval": retrieval,
-    "fusion": fusion,
 }
 
 

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 import csv
 import json
-import random
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
-
-from semsearch.datasets import RetrievalSet
 
 FILM_WORDS = 60
 
@@ -22,32 +19,11 @@ class Corpus(NamedTuple):
     file: Path
 
 
-def films(data: Path) -> list[dict]:
-    """The films with a description, oldest first."""
-    files = sorted((data / "corpora" / "movies").glob("*.json"))
-    found = (film for file in files for film in json.loads(file.read_text("utf-8")))
-    return [film for film in found if (film.get("extract") or "").strip()]
-
-
 def film_beginnings(data: Path) -> Iterator[str]:
-    """The first words of film descriptions."""
-    return distinct(" ".join(film["extract"].split()[:FILM_WORDS]) for film in films(data))
-
-
-def film_titles(data: Path, count: int = 500) -> RetrievalSet:
-    """Film descriptions, and the titles of `count` films (seed 0), each to find its own film."""
-    titled = [
-        (film["title"].strip(), film["extract"].strip())
-        for film in films(data)
-        if len(film["extract"].strip()) >= 80 and (film.get("title") or "").strip()
-    ]
-    chosen = sorted(random.Random(0).sample(range(len(titled)), count))
-    return RetrievalSet(
-        "film titles",
-        {str(number): text for number, (_, text) in enumerate(titled)},
-        {str(number): titled[number][0] for number in chosen},
-        {str(number): {str(number): 1} for number in chosen},
-    )
+    """The first words of film descriptions, oldest films first."""
+    files = sorted((data / "corpora" / "movies").glob("*.json"))
+    films = (film for file in files for film in json.loads(file.read_text("utf-8")))
+    return distinct(" ".join((film.get("extract") or "").split()[:FILM_WORDS]) for film in films)
 
 
 def sts_sentences(data: Path) -> Iterator[str]:

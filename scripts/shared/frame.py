@@ -1,11 +1,11 @@
-"""The frame of the benchmarks: commands, rounds, medians, tables, bars and JSON.
+"""The frame of the benchmarks: commands, rounds, medians, tables, curves and JSON.
 
 A benchmark measures its systems in turn, and reports tables whose rows are dictionaries:
 
     arguments = new_parser("scripts/bench/x", __doc__).parse_args()
     measured = in_turn("warm", ["ours", "theirs"], arguments.repeats, seconds_of)
     rows = [{"system": name, "s": spread(values)} for name, values in measured.items()]
-    report(arguments, [Table("one query", rows, bars="s")])
+    report(arguments, [Table("one query", rows)])
 
 Systems take turns, so that a slow minute of the machine affects all of them, and each round begins
 with another one. A figure is the median of the rounds, with the lowest and the highest value.
@@ -52,11 +52,10 @@ class Spread(NamedTuple):
 
 
 class Table(NamedTuple):
-    """A table: rows of figures by heading, and the heading of those that `--plot` draws."""
+    """A table: rows of figures by heading."""
 
     title: str
     rows: Sequence[Mapping[str, Any]]
-    bars: str | None = None
 
 
 class Finished(NamedTuple):
@@ -79,7 +78,6 @@ def new_parser(name: str, description: str | None, *, repeats: int = 3) -> argpa
     add = parser.add_argument
     add("--repeats", type=positive, default=repeats, help=f"number of rounds ({repeats})")
     add("--json", type=Path, metavar="FILE", help="write the figures to this file")
-    add("--plot", type=Path, metavar="FILE", help="draw bars into this file (.png or .svg)")
     return parser
 
 
@@ -125,7 +123,7 @@ def in_turn(
             began = time.perf_counter()
             try:
                 measured[system].append(measure(system))
-            except CommandFailedError as error:
+            except (CommandFailedError, OSError) as error:
                 del measured[system]
                 messages.print(f"{system} failed and is left out: {error}")
             else:
@@ -192,7 +190,7 @@ def milliseconds(seconds: Sequence[float]) -> Spread:
 
 
 def report(arguments: argparse.Namespace, tables: Sequence[Table]) -> None:
-    """Print tables below the processor's name, and write what `--json` and `--plot` ask for."""
+    """Print tables below the processor's name, and write them for `--json`."""
     machine = processor()
     console = Console(width=None if sys.stdout.isatty() else 140, highlight=False)
     console.print(f"{machine['name']}, {machine['cores']} cores, {' '.join(machine['flags'])}")
@@ -202,8 +200,6 @@ def report(arguments: argparse.Namespace, tables: Sequence[Table]) -> None:
         figures = {one.title: one.rows for one in tables}
         record = {"options": vars(arguments), "machine": machine, "figures": figures}
         arguments.json.write_text(json.dumps(record, indent=2, default=str) + "\n", "utf-8")
-    if arguments.plot:
-        plot([one for one in tables if one.bars and one.rows], arguments.plot)
 
 
 def processor() -> dict[str, Any]:
@@ -246,26 +242,27 @@ def number_text(number: float) -> str:
     return f"{number:,.0f}" if abs(number) >= 100 else f"{number:.3g}"
 
 
-def plot(tables: Sequence[Table], file: Path) -> None:
-    """Draw medians as bars, with lines from the lowest to the highest value."""
+def plot(
+    columns: Mapping[int, Mapping[str, float]],
+    panels: Mapping[str, Mapping[str, str]],
+    label: str,
+    file: Path,
+) -> None:
+    """Draw figures as curves, on logarithmic scales.
+
+    Args:
+        columns: figures by name, for each place on the horizontal axis.
+        panels: for each title, the names of its figures with their labels.
+        label: that of the horizontal axis.
+        file: the picture, .png or .svg.
+    """
+    import pandas
     from matplotlib.figure import Figure
 
-    heights = [len(one.rows) + 1 for one in tables]
-    figure = Figure(figsize=(8, 0.4 * sum(heights) + 0.8), layout="constrained")
-    axes = figure.subplots(len(tables), squeeze=False, height_ratios=heights)[:, 0]
-    for axis, one in zip(axes, tables, strict=True):
-        names = [str(next(iter(row.values()))) for row in one.rows]
-        spreads = [row[one.bars] for row in one.rows]
-        medians = [value.median for value in spreads]
-        errors = [
-            [value.median - value.low for value in spreads],
-            [value.high - value.median for value in spreads],
-        ]
-        colours = ["tab:blue" if "ours" in name.split() else "tab:gray" for name in names]
-        drawn = axis.barh(names, medians, xerr=errors, color=colours, ecolor="black")
-        axis.bar_label(drawn, list(map(number_text, medians)), padding=4)
-        axis.margins(x=0.12)
-        axis.invert_yaxis()  # in the order of the table
-        axis.set_title(f"{one.title}: {one.bars}", loc="left", fontsize="medium")
-        axis.spines[["top", "right"]].set_visible(False)
+    found = pandas.DataFrame(columns).T
+    figure = Figure(figsize=(13, 4), layout="constrained")
+    axes = figure.subplots(1, len(panels), squeeze=False)[0]
+    for axis, (title, names) in zip(axes, panels.items(), strict=True):
+        shown = found.reindex(columns=list(names)).rename(columns=dict(names))
+        shown.plot(ax=axis, loglog=True, marker="o", grid=True, title=title, xlabel=label)
     figure.savefig(file, dpi=150)
