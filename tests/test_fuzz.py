@@ -13,7 +13,7 @@ ROOT = Path(__file__).parent.parent
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("target", ["filters", "corpus", "index"])
+@pytest.mark.parametrize("target", ["filters", "corpus"])
 def test_a_short_run(tmp_path, seed, target):
     pytest.importorskip("atheris", reason="fuzzing needs the extra 'fuzz'")
     command = [sys.executable, "-m", "scripts.dev.fuzz_target", target, "-max_total_time=1"]

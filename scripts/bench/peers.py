@@ -46,7 +46,6 @@ from scripts.shared.frame import (
 ROOT = Path(__file__).resolve().parents[2]
 #: The second environment of scripts/bench/peers: optimum-intel needs another transformers.
 OTHER_ENVIRONMENT = ROOT / ".venv-bench" / "bin" / "python"
-SECTIONS = ("bulk", "cold", "warm")
 PRECISIONS = ("auto", "fp32", "bf16", "int8")
 QUERIES = 50
 #: The time of a run without its start-up is reported from this fraction of the start-up on; less
@@ -96,7 +95,6 @@ def parsed() -> argparse.Namespace:
     known = ["ours", *PEERS]
     add = parser.add_argument
     add("--systems", type=some_of(known), default=known, help=f"some of {','.join(known)}")
-    add("--sections", type=some_of(SECTIONS), default=SECTIONS, help="some of the above (all)")
     add(
         "--precisions",
         type=some_of(PRECISIONS),
@@ -142,20 +140,12 @@ class Bench:
         self.systems = chosen(arguments, PEERS)
 
     def measured(self) -> list[Table]:
-        """The tables of all requested sections."""
-        sections = self._arguments.sections
+        """The tables of all sections."""
         self._prepare("model", lambda system: self._program(system, "prepare"))
         self._prepare("first", lambda system: self._index(system, self._one))
-        tables = []
-        if "bulk" in sections:
-            tables += [self._bulk(corpus) for corpus in self.corpora]
-        if {"cold", "warm"} & set(sections):
-            self._prepare("open", self._open)
-        if "cold" in sections:
-            tables.append(self._cold())
-        if "warm" in sections:
-            tables.append(self._warm())
-        return tables
+        tables = [self._bulk(corpus) for corpus in self.corpora]
+        self._prepare("open", lambda system: self._query(system, self._queried.texts[-1]))
+        return [*tables, self._cold(), self._warm()]
 
     def _prepare(self, title: str, step: Any) -> None:
         """Run a step once; the systems that fail are left out from now on."""
@@ -210,12 +200,6 @@ class Bench:
                 same = overlap(rounds[0]["found"], expected[0]["found"])
                 rows[-1]["same ten as script, %"] = 100 * same
         return Table("warm: one query, the index is open", rows)
-
-    def _open(self, system: System) -> Finished:
-        """Make an index to query, unless the bulk section has, and read its files once."""
-        if not self._index_path(system, self._queried).exists():
-            self._index(system, self._queried)
-        return self._query(system, self._queried.texts[-1])
 
     def _query(self, system: System, text: str) -> Finished:
         folder = self._index_path(system, self._queried)

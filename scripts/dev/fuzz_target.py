@@ -7,7 +7,6 @@ as crash-…; `scripts/dev/fuzz TARGET crash-…` reproduces the error.
 from __future__ import annotations
 
 import contextlib
-import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -17,10 +16,9 @@ from typing import Any
 import atheris
 
 with atheris.instrument_imports(include=["semsearch"]):
-    from semsearch import Corpus, Document, Index, Retriever
+    from semsearch import Corpus, Document, Index
     from semsearch.corpus import converters
     from semsearch.corpus.sections import Parts
-    from semsearch.encoders import load_encoder
     from semsearch.errors import SemsearchError
     from semsearch.stores.filtering import read_filter
     from semsearch.stores.protocol import Selection
@@ -67,32 +65,7 @@ def fuzz_corpus(folder: Path) -> Target:
     return run
 
 
-def fuzz_index(folder: Path) -> Target:
-    """A valid database with bytes replaced, given as pairs of a position and a new byte."""
-    encoder = load_encoder("hashing:8")
-    sound, damaged = folder / "sound", folder / "damaged"
-    with Index.create(sound, [encoder]) as index:
-        index.add(Document(str(n), f"text {n}", "title", {"n": n}) for n in range(20))
-    content = (sound / "index.sqlite").read_bytes()
-
-    def run(data: bytes) -> None:
-        changed = bytearray(content)
-        for at in range(0, len(data) - 4, 5):
-            changed[int.from_bytes(data[at : at + 4], "little") % len(changed)] = data[at + 4]
-        shutil.rmtree(damaged, ignore_errors=True)
-        shutil.copytree(sound, damaged)
-        (damaged / "index.sqlite").write_bytes(changed)
-        with Index.open(damaged, [encoder]) as index:
-            index.info()
-            for mode in ("semantic", "hybrid"):
-                Retriever(index).search("text 7", where="n > 3", mode=mode)
-            with index.writer() as writer:
-                writer.verify()
-
-    return run
-
-
-TARGETS = {"filters": fuzz_filters, "corpus": fuzz_corpus, "index": fuzz_index}
+TARGETS = {"filters": fuzz_filters, "corpus": fuzz_corpus}
 
 
 def main() -> None:

@@ -190,13 +190,8 @@ def main() -> None:
     add("rooms", nargs="*", metavar="ROOM", help=f"{', '.join(ROOMS)} (all)")
     add("--sample", type=int, default=300, help="number of mutants (300)")
     add("--seed", type=int, default=1, help="seed of the sample (1)")
-    add(
-        "--results",
-        type=Path,
-        default=ROOT / "build" / "mutants",
-        help="folder of the measured checkout and of all results; a run that finds it continues "
-        "with the checkout in it (build/mutants)",
-    )
+    default = ROOT / "build" / "mutants"
+    add("--results", type=Path, default=default, help="a run that finds this folder continues")
     arguments = parser.parse_args()
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # kill the tests, as after Ctrl-C
     rooms = arguments.rooms or list(ROOMS)
@@ -255,8 +250,7 @@ def measure_coverage(room: str, tree: Path, results: Path) -> None:
     record |= {"wall": time.monotonic() - began, "cpu": cpu}
     record |= {"coverage": json.loads(output.read_text("utf-8"))["totals"]}
     (results / f"{room}.json").write_text(json.dumps(record, indent=1), "utf-8")
-    counts = Counter(test["outcome"] for test in record["tests"].values())
-    print(f"{room}: {dict(counts)} in {record['wall']:.0f} s ({cpu:.0f} s of CPU)", flush=True)
+    print(table([coverage_row(room, results)]), flush=True)
 
 
 def draw(tree: Path, rooms: list[str], number: int, seed: int) -> list[Mutant]:
@@ -403,11 +397,7 @@ def test_mutants(
         outcomes[mutant.key] = outcome
         with log.open("a", encoding="utf-8") as file:
             file.write(json.dumps(outcome) + "\n")
-        print(
-            f"{len(outcomes)}/{len(sample)} {outcome['outcome']} in {outcome['wall']:.0f} s: "
-            f"{outcome['file']}:{outcome['line']} {mutant.operator}",
-            flush=True,
-        )
+        print(len(outcomes), *outcome.values(), flush=True)
     return outcomes
 
 

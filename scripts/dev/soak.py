@@ -30,12 +30,11 @@ def main() -> int:
     """Run the soak test, and print its counts; exit status 1 if there was a fault."""
     parser = argparse.ArgumentParser(prog="scripts/dev/soak", description=__doc__)
     parser.add_argument("--minutes", type=float, default=1.0, help="duration (1)")
-    parser.add_argument("--seed", type=int, help="seed of the times of the kills")
+    parser.add_argument("--seed", type=int, default=random.randrange(2**32), help="of the kills")
     arguments = parser.parse_args()
-    seed = random.randrange(2**32) if arguments.seed is None else arguments.seed
-    print(f"seed {seed}")
+    print(f"seed {arguments.seed}")
     with tempfile.TemporaryDirectory() as folder:
-        return soak(Path(folder), 60 * arguments.minutes, random.Random(seed))
+        return soak(Path(folder), 60 * arguments.minutes, random.Random(arguments.seed))
 
 
 def soak(path: Path, seconds: float, chance: random.Random) -> int:

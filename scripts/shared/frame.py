@@ -64,7 +64,6 @@ class Finished(NamedTuple):
     seconds: float
     peak_mebibytes: float
     output: str
-    errors: str
 
 
 class CommandFailedError(Exception):
@@ -149,15 +148,14 @@ def run(command: Sequence[object], **variables: str) -> Finished:
         _, status, usage = os.wait4(process.pid, 0)
         seconds = time.perf_counter() - started
         process.returncode = os.waitstatus_to_exitcode(status)
-        texts = []
-        for stream in (output, errors):
-            stream.seek(0)
-            texts.append(stream.read().decode("utf-8", "replace"))
+        output.seek(0)
+        errors.seek(0)
+        printed, told = (one.read().decode("utf-8", "replace") for one in (output, errors))
     if process.returncode:
-        said = texts[1].strip().splitlines() or ["no message"]
+        said = told.strip().splitlines() or ["no message"]
         raise CommandFailedError(f"{said[-1].strip()} (exit status {process.returncode})")
     unit = 1 if sys.platform == "darwin" else 1024
-    return Finished(seconds, usage.ru_maxrss * unit / 2**20, *texts)
+    return Finished(seconds, usage.ru_maxrss * unit / 2**20, printed)
 
 
 def environment(**more: str) -> dict[str, str]:
@@ -210,13 +208,9 @@ def processor() -> dict[str, Any]:
         lines = file.read_text("utf-8").partition("\n\n")[0].splitlines()
         fields = dict((part.strip() for part in line.partition(":")[::2]) for line in lines)
         name, flags = fields.get("model name", name), set(fields.get("flags", "").split())
-    return {"name": name, "cores": cores(), "flags": sorted(FLAGS & flags)}
-
-
-def cores() -> int:
-    """The number of cores that this process may use."""
     has_affinity = hasattr(os, "sched_getaffinity")
-    return len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1
+    cores = len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count()
+    return {"name": name, "cores": cores, "flags": sorted(FLAGS & flags)}
 
 
 def rich_table(one: Table) -> rich.table.Table:
@@ -226,15 +220,10 @@ def rich_table(one: Table) -> rich.table.Table:
     for place, heading in enumerate(headings):
         drawn.add_column(heading, justify="right" if place else "left", no_wrap=not place)
     for row in one.rows:
-        drawn.add_row(*(cell(row.get(heading)) for heading in headings))
+        values = [row.get(heading, "-") for heading in headings]
+        cells = [number_text(value) if isinstance(value, float) else value for value in values]
+        drawn.add_row(*("-" if value is None else str(value) for value in cells))
     return drawn
-
-
-def cell(value: object) -> str:
-    """A figure as text."""
-    if value is None:
-        return "-"
-    return number_text(value) if isinstance(value, float) else str(value)
 
 
 def number_text(number: float) -> str:
