@@ -1,282 +1,140 @@
-"""The output of scripts/bench; its timings are not tested."""
+"""The benchmarks run on a few texts; their figures are not tested."""
 
 from __future__ import annotations
 
-import asyncio
+import csv
+import io
 import json
 import os
 import subprocess
 import sys
 from pathlib import Path
+from zipfile import ZipFile
 
 import numpy
 import pytest
 
-from scripts.bench import load
 from semsearch import Document, Index
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.nightly
 
 ROOT = Path(__file__).parent.parent
-COMMAND = [sys.executable, "-m", "scripts.bench.peers"]
-SENTENCES = [
-    f"{who} {what} {where}."
-    for who in ("A cat", "The old baker", "My neighbour", "A young engineer")
+TEXTS = [
+    f"{who} {what}."
+    for who in ("A cat", "The old baker", "My neighbour")
     for what in ("sleeps", "reads a letter", "repairs a bicycle", "whistles")
-    for where in ("in the kitchen", "on the roof", "beside the river")
 ]
 
 
-def bench(*arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*COMMAND, *map(str, arguments)],
+def run(module: str, *options: object, data: Path | str = "") -> str:
+    """What a benchmark prints."""
+    done = subprocess.run(
+        [sys.executable, "-m", f"scripts.{module}", *map(str, options)],
         capture_output=True,
         text=True,
         check=False,
-        env={**os.environ, "PYTHONPATH": str(ROOT), **environment},
+        env={**os.environ, "PYTHONPATH": str(ROOT), "SEMSEARCH_DATA": str(data)},
     )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
 
 
-@pytest.fixture(scope="module")
-def corpus(tmp_path_factory) -> Path:
-    file = tmp_path_factory.mktemp("bench") / "sentences.txt"
-    file.write_text("\n".join([*SENTENCES, "", SENTENCES[0]]), "utf-8")
+@pytest.fixture
+def corpus(tmp_path) -> Path:
+    file = tmp_path / "texts.txt"
+    file.write_text("\n".join([*TEXTS, "", TEXTS[0]]), "utf-8")
     return file
 
 
-@pytest.fixture(scope="module")
-def done(corpus) -> subprocess.CompletedProcess[str]:
-    """A run of all sections, without txtai."""
-    # A module that is None cannot be found, as if it were not installed.
-    (corpus.parent / "sitecustomize.py").write_text("import sys; sys.modules['txtai'] = None")
-    options = ["--corpus", corpus, "--systems", "ours,script,txtai", "--precisions", "fp32"]
-    options += ["--repeats", 1, "--machine-seconds", 1, "--json", corpus.with_suffix(".json")]
-    done = bench(*options, PYTHONPATH=f"{corpus.parent}{os.pathsep}{ROOT}")
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done
+@pytest.fixture
+def small_data(tmp_path) -> Path:
+    """A folder of data sets with a few texts each."""
+    films = tmp_path / "corpora" / "movies" / "movies-1970s.json"
+    films.parent.mkdir(parents=True)
+    films.write_text(json.dumps([{"extract": text} for text in TEXTS]), "utf-8")
+    definitions = films.parents[1] / "wordnet_definitions.jsonl"
+    texts = [json.dumps({"text": f"{TEXTS[n % 12]} {n}"}) for n in range(400)]
+    definitions.write_text("\n".join(texts), "utf-8")
+    pairs = tmp_path / "sts" / "stsbenchmark"
+    pairs.mkdir(parents=True)
+    lines = [f"a\tb\tc\t{n}\t{n % 6}\t{TEXTS[0]}\t{TEXTS[n]}\n" for n in range(12)]
+    for split in ("train", "dev", "test"):
+        (pairs / f"sts-{split}.csv").write_text("".join(lines), "utf-8")
+    scifact = tmp_path / "ir" / "scifact" / "scifact.zip"
+    scifact.parent.mkdir(parents=True)
+    documents = [(n, text, "['Nothing more is known.']") for n, text in enumerate(TEXTS)]
+    claims = [(n, f"Who {text}", f"[{n}]") for n, text in enumerate(TEXTS[:3])]
+    with ZipFile(scifact, "w") as archive:
+        archive.writestr("corpus_train.csv", table(["doc_id", "title", "abstract"], documents))
+        for split in ("validation", "train"):
+            archive.writestr(f"claims_{split}.csv", table(["id", "claim", "cited_doc_ids"], claims))
+    return tmp_path
 
 
-@pytest.fixture(scope="module")
-def results(corpus, done):
-    return json.loads(corpus.with_suffix(".json").read_text("utf-8"))
+def table(names, rows) -> str:
+    text = io.StringIO()
+    csv.writer(text).writerows([names, *rows])
+    return text.getvalue()
 
 
-def figures(value):
-    """All spreads in a JSON value."""
-    if isinstance(value, dict) and value.keys() == {"median", "low", "high"}:
-        yield value
-    elif isinstance(value, dict | list):
-        for item in value.values() if isinstance(value, dict) else value:
-            yield from figures(item)
+def figures(file: Path) -> dict:
+    return json.loads(file.read_text("utf-8"))["figures"]
 
 
-def test_every_system_has_figures_in_every_section(results):
-    assert [one["system"] for one in results["bulk"]] == ["ours fp32", "script"]
-    assert [one["system"] for one in results["cold"]] == ["ours fp32", "script", "semsearch --help"]
-    assert [one["system"] for one in results["warm"]] == ["ours fp32", "script"]
-    assert results["left_out"].keys() == {"txtai"}
-    assert results["versions"]["main"]["semsearch"]
+def test_peers(corpus, tmp_path):
+    """A peer that is not installed is left out."""
+    (tmp_path / "sitecustomize.py").write_text("import sys; sys.modules['txtai'] = None")
+    options = ["--corpus", corpus, "--systems", "ours,txtai", "--precisions", "fp32"]
+    run("bench.peers", *options, "--repeats", 2, "--json", tmp_path / "out.json")
+    found = figures(tmp_path / "out.json")
+    assert len(found) == 3
+    for [row] in found.values():
+        assert row["system"] == "ours fp32"
+    median, low, high = found["bulk: own, 12 texts"][0]["texts/s"]
+    assert 0 < low <= median <= high
 
 
-def test_medians_lie_within_their_spreads(results):
-    found = list(figures([results["bulk"], results["cold"], results["warm"]]))
-    assert len(found) >= 2 * 4 + 3 + 2
-    for one in found:
-        assert 0 < one["low"] <= one["median"] <= one["high"]
-
-
-def test_ratios_compare_with_the_peer(results):
-    ours, script = results["bulk"]
-    assert script["ratio"] == 1
-    assert ours["ratio"] == pytest.approx(ours["rate"]["median"] / script["rate"]["median"])
-    ours, script = results["warm"]
-    assert ours["ratio"] == pytest.approx(script["seconds"]["median"] / ours["seconds"]["median"])
-
-
-def test_systems_find_the_same_texts(results):
-    assert [one["same_ten"] for one in results["warm"]] == [pytest.approx(1, abs=0.02), 1]
-
-
-def test_texts_are_counted_once_and_cost_the_models_flops(results):
-    [corpus] = results["corpora"]
-    assert corpus["documents"] == len(SENTENCES)
-    # 6 layers of 4 matrices 384 x 384 and 2 of 384 x 1536: 21.2 MFLOP; a token's attention adds
-    # 6 x 4 x 384 for each token of its text, of which there are fewer than 16 here.
-    matrices = 6 * 2 * (4 * 384 * 384 + 2 * 384 * 1536)
-    assert matrices < 1e6 * corpus["megaflops_a_token"] < matrices + 6 * 4 * 384 * 16
-
-
-def test_bound_is_computed_from_the_machine(results):
-    machine, [corpus] = results["machine"], results["corpora"]
-    assert machine["gflops"]["fp32"] > 0
-    assert machine["memory_gigabytes_per_second"] > 0
-    flops = corpus["tokens"] * corpus["megaflops_a_token"] * 1e6
-    bound = corpus["documents"] * machine["gflops"]["fp32"] * 1e9 / flops
-    assert [one["bound"] for one in results["bulk"]] == [pytest.approx(bound)] * 2
-
-
-def test_tables_are_printed(done):
-    for title in ("bulk: own", "cold: one query", "warm: one query", "machine: "):
-        assert title in done.stdout
-
-
-@pytest.mark.parametrize("suffix", ["png", "svg"])
-def test_plot(corpus, tmp_path, suffix):
-    pytest.importorskip("matplotlib", reason="pictures need the extra 'bench'")
-    file = tmp_path / f"bars.{suffix}"
-    options = ["--systems", "ours", "--precisions", "fp32", "--sections", "cold", "--repeats", 1]
-    done = bench("--corpus", corpus, *options, "--plot", file)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert file.stat().st_size > 1000
-
-
-def test_missing_peer_is_reported_in_one_line(done):
-    assert "txtai is left out: txtai is not installed" in done.stderr
-    assert "Traceback" not in done.stderr
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (
-            ["--systems", "ours,elastic"],
-            "no 'elastic' among ours,script,script-bf16,openvino,",
-        ),
-        (["--repeats", "0"], "0 is less than 1"),
-        (["--corpus", "no-such-file"], "no file no-such-file"),
-    ],
-)
-def test_mistakes(arguments, message):
-    done = bench(*arguments)
-    assert done.returncode == 2
-    assert message in done.stderr
-
-
-def test_missing_texts_are_reported():
-    environment = {key: value for key, value in os.environ.items() if key != "SEMSEARCH_DATA"}
-    environment["PYTHONPATH"] = str(ROOT)
-    done = subprocess.run(COMMAND, capture_output=True, text=True, check=False, env=environment)
-    assert done.returncode == 2
-    assert "SEMSEARCH_DATA" in done.stderr
-
-
-def test_serve(corpus):
+def test_serve(corpus, tmp_path):
     pytest.importorskip("aiohttp", reason="the clients need the extra 'bench'")
-    file = corpus.with_name("serve.json")
-    options = ["--corpus", corpus, "--systems", "ours", "--precisions", "auto", "--repeats", "1"]
-    options += ["--clients", "2", "--seconds", "0.3", "--json", file]
-    done = subprocess.run(
-        [sys.executable, "-m", "scripts.bench.serve", *map(str, options)],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )
-    assert done.returncode == 0, done.stderr
-    assert "2 clients" in done.stdout
-    report = json.loads(file.read_text("utf-8"))
-    assert report["corpus"]["documents"] == report["queries"] == len(SENTENCES)
-    [only] = report["loads"]
-    assert [only["system"], only["clients"], only["failed"]] == ["ours auto", 2, 0]
-    assert [only["ratio"], only["same_ten"]] == [1, 1]
-    assert 0 < only["p50_seconds"]["median"] <= only["p99_seconds"]["median"]
-    assert only["rate"]["median"] > 0
+    options = ["--corpus", corpus, "--systems", "ours", "--precisions", "auto", "--repeats", 1]
+    options += ["--clients", 2, "--seconds", 0.3, "--json", tmp_path / "out.json"]
+    run("bench.serve", *options)
+    [row] = figures(tmp_path / "out.json")["2 clients"]
+    assert row["failed"] == 0
+    assert row["same ten, %"] == 100
 
 
-def test_clients_wait_for_answers_and_failures_are_counted(monkeypatch):
-    monkeypatch.setattr(load, "WARM_SECONDS", 0)
-    asked: list[int] = []
-    running = 0
-
-    async def ask(number):
-        nonlocal running
-        asked.append(number)
-        running += 1
-        assert running <= 3
-        await asyncio.sleep(0.001)
-        running -= 1
-        if number == 4:
-            raise OSError
-
-    report = asyncio.run(load.under_load(ask, 5, 3, 0.2))
-    assert report.clients == 3
-    assert set(asked) == set(range(5))
-    assert report.failed == asked.count(4)
-    # Queries sent before the end may be answered after it, at most one per client.
-    assert 0 <= len(asked) - report.failed - round(report.rate * 0.2) <= 3
-
-
-def test_scale(tmp_path):
-    texts = [f"{sentence} {number}" for number in range(9) for sentence in SENTENCES][:400]
-    file = tmp_path / "data" / "corpora" / "wordnet_definitions.jsonl"
-    file.parent.mkdir(parents=True)
-    file.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts))
-    for name, count in {"definitions": len(texts), "queries": 300}.items():
+def test_scale(small_data, tmp_path):
+    for name, count in {"definitions": 400, "queries": 600}.items():
         rows = numpy.random.default_rng(count).standard_normal((count, 16), numpy.float32)
-        rows /= numpy.linalg.norm(rows, axis=1, keepdims=True)
-        numpy.save(tmp_path / f"{name}.npy", rows)
-    options = ["--sizes", "600", "--peers", "--folder", tmp_path, "--json", tmp_path / "out.json"]
-    done = subprocess.run(
-        [sys.executable, "-m", "scripts.bench.scale", *map(str, options)],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "SEMSEARCH_DATA": str(tmp_path / "data")},
-    )
-    assert done.returncode == 0, done.stderr
-    assert "failed" not in done.stderr
-    measured = json.loads((tmp_path / "out.json").read_text())["600"]
-    assert measured["recall"] == 1
-    assert [measured[f"recall {share}"] for share in ("50 %", "5 %", "0.5 %", "0.01 %")] == [1] * 4
-    assert all(value > 0 for value in measured.values())
-    vectors = numpy.load(tmp_path / "made-600.npy")
-    numpy.testing.assert_array_equal(vectors[:400], numpy.load(tmp_path / "definitions.npy"))
-    numpy.testing.assert_allclose(numpy.linalg.norm(vectors, axis=1), 1, rtol=1e-5)
+        numpy.save(tmp_path / f"{name}.npy", rows / numpy.linalg.norm(rows, axis=1, keepdims=True))
+    options = ["--sizes", 600, "--folder", tmp_path, "--plot", tmp_path / "curves.svg"]
+    run("bench.scale", *options, "--json", tmp_path / "out.json", data=small_data)
+    [rows] = figures(tmp_path / "out.json").values()
+    measured = {row[""]: row["600"] for row in rows}
+    names = ["recall", *(f"recall {share}" for share in ("50 %", "5 %", "0.5 %", "0.01 %"))]
+    assert [measured[name] for name in names] == [1] * 5
+    assert {"process ms", "add 100 ms", "p50 bm25 english ms", "p95 tail ms"} <= measured.keys()
+    assert (tmp_path / "curves.svg").stat().st_size > 1000
 
 
-def test_queries_from_the_shell(tmp_path):
-    with Index.create(tmp_path / "one", "hashing") as index:
-        index.add([Document("a", "A text.")])
-    done = subprocess.run(
-        [sys.executable, "-m", "scripts.bench.shell"]
-        + ["--index", str(tmp_path / "one"), "--repeats", "1"],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines()[-1] == "both ways print the same bytes"
-    ways = ("no service", "by a service")
-    for name in ("table", "jsonl"):
-        assert [way for way in ways if f"query --format {name}, {way}" in done.stdout] == list(ways)
-    assert done.stderr.splitlines()[-1].startswith("stopped serving one at ")
+def test_quantization(small_data):
+    options = ["--texts", 6, "--repeats", 1, "--recipe", "smoothing"]
+    assert "smoothing" in run("bench.quantization", *options, data=small_data)
 
 
-def test_typed_queries(tmp_path, program, package):
+def test_training(small_data):
+    pytest.importorskip("datasets", reason="training needs the extra 'train'")
+    assert "ours" in run("bench.training", "--pairs", 12, "--repeats", 1, data=small_data)
+
+
+def test_typing(tmp_path, program, package):
     program("chromium")
     package("playwright")
-    films = [
-        {"title": "M", "year": 1931, "genres": ["Crime"], "cast": [], "extract": "A city hunts."},
-        {"title": "Lost", "year": 1931, "genres": [], "cast": []},  # left out: no description
-        {"title": "Pond", "year": 1932, "genres": [], "cast": ["A. Fish"], "extract": "Fish swim."},
-    ]
-    (tmp_path / "corpora" / "movies").mkdir(parents=True)
-    (tmp_path / "corpora" / "movies" / "movies-1930s.json").write_text(json.dumps(films), "utf-8")
-    index = tmp_path / "films"
-    done = subprocess.run(
-        [sys.executable, "-m", "scripts.bench.type_queries"]
-        + ["--index", str(index), "--repeats", "2", "--delay", "20"],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "SEMSEARCH_DATA": str(tmp_path)},
-    )
-    assert done.returncode == 0, done.stderr
-    with Index.open(index) as opened:
-        assert [opened.get(name).title for name in ("0", "1")] == ["M", "Pond"]
-        assert len(opened) == 2
-    rows = [line.split("│")[1:-1] for line in done.stdout.splitlines() if line.startswith("│")]
-    assert [row[0].strip() for row in rows] == ["1", "2", "p95"]
-    for _, keys, answered, superseded, *times in rows[:-1]:
-        assert int(answered) + int(superseded) == int(keys) == 43
-        assert int(answered) >= 1
-        assert all(float(time) >= 0 for time in times)
+    with Index.create(tmp_path / "one", "hashing") as index:
+        index.add([Document("a", "A detective hunts a killer.")])
+    options = ["--index", tmp_path / "one", "--repeats", 2, "--delay", 20]
+    run("bench.type_queries", *options, "--json", tmp_path / "out.json")
+    [rows] = figures(tmp_path / "out.json").values()
+    assert [row["run"] for row in rows] == [1, 2, "p95"]
+    assert all(row["answered"] + row["superseded"] == row["keys"] == 43 for row in rows[:2])

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.nightly
 
 SOAK = Path(__file__).parent.parent / "scripts" / "dev" / "soak.py"
 

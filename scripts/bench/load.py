@@ -1,6 +1,6 @@
 """Clients of a service, which scripts/bench/serve runs in a process of their own.
 
-    python -m scripts.bench.load KIND ADDRESS QUERIES.txt --clients 1,8,64 --seconds 5
+    python -m scripts.bench.load KIND ADDRESS QUERIES.txt 1,8,64 SECONDS
 
 Each client sends its next query when the previous one is answered. Prints as JSON the hits of the
 first queries and, for each number of clients, throughput and latency.
@@ -8,7 +8,6 @@ first queries and, for each number of clients, throughput and latency.
 
 from __future__ import annotations
 
-import argparse
 import asyncio
 import json
 import sys
@@ -42,57 +41,35 @@ class Client(NamedTuple):
     ids: Callable[[Any], list[str]]
 
 
-class Load(NamedTuple):
-    """Throughput and latency under a load.
-
-    Args:
-        clients: concurrent clients.
-        rate: answers a second.
-        p50_seconds: the median latency.
-        p99_seconds: the 99th percentile of the latency.
-        client_cores: cores that this process kept busy.
-        failed: requests without an answer, or with an error.
-    """
-
-    clients: int
-    rate: float
-    p50_seconds: float
-    p99_seconds: float
-    client_cores: float
-    failed: int
-
-
-def main() -> int:
+def main() -> None:
     """Run the clients, and print the figures."""
-    parser = argparse.ArgumentParser(description="One process of scripts/bench/serve.")
-    parser.add_argument("kind", choices=KINDS)
-    parser.add_argument("address", help="such as http://127.0.0.1:8080")
-    parser.add_argument("queries", type=Path, help="one query per line")
-    parser.add_argument("--clients", required=True, help="comma-separated numbers")
-    parser.add_argument("--seconds", type=float, required=True)
-    print(json.dumps(asyncio.run(measured(parser.parse_args()))))
-    return 0
+    kind, address, file, clients, seconds = sys.argv[1:]
+    queries = Path(file).read_text("utf-8").splitlines()
+    numbers = [int(number) for number in clients.split(",")]
+    print(json.dumps(asyncio.run(measured(kind, address, queries, numbers, float(seconds)))))
 
 
-async def measured(arguments: argparse.Namespace) -> dict[str, Any]:
+async def measured(
+    kind: str, address: str, queries: Sequence[str], numbers: Sequence[int], seconds: float
+) -> dict[str, Any]:
     """The hits of the first queries, and the figures for each number of clients."""
-    queries = arguments.queries.read_text("utf-8").splitlines()
-    numbers = [int(number) for number in arguments.clients.split(",")]
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(max(numbers)))
-    async with KINDS[arguments.kind](arguments.address, queries) as client:
+    async with KINDS[kind](address, queries) as client:
         compared = range(min(COMPARED, len(queries)))
         found = [client.ids(await client.ask(number)) for number in compared]
-        loads = [
-            await under_load(client.ask, len(queries), number, arguments.seconds)
-            for number in numbers
-        ]
-    return {"found": found, "loads": [load._asdict() for load in loads]}
+        loads = [await under_load(client.ask, len(queries), number, seconds) for number in numbers]
+    return {"found": found, "loads": loads}
 
 
 async def under_load(
     ask: Callable[[int], Awaitable[Any]], queries: int, clients: int, seconds: float
-) -> Load:
-    """The figures of concurrent clients over some seconds."""
+) -> dict[str, float]:
+    """The figures of concurrent clients over some seconds.
+
+    Returns:
+        The answers a second, the median and the 99th percentile of the latency, the cores that this
+        process kept busy, and the number of requests that failed.
+    """
     numbers = count()
     taken: list[float] = []
     failed = 0
@@ -118,7 +95,13 @@ async def under_load(
 
     processor, *_ = await asyncio.gather(busy(), *(one_client() for _ in range(clients)))
     p50, p99 = numpy.percentile(taken, [50, 99]).tolist() if taken else (seconds, seconds)
-    return Load(clients, len(taken) / seconds, p50, p99, processor / seconds, failed)
+    return {
+        "rate": len(taken) / seconds,
+        "p50_seconds": p50,
+        "p99_seconds": p99,
+        "client_cores": processor / seconds,
+        "failed": failed,
+    }
 
 
 @asynccontextmanager
@@ -167,31 +150,6 @@ async def asked_of_chroma(address: str, queries: Sequence[str]) -> AsyncIterator
 
 
 @asynccontextmanager
-async def asked_by_vector(address: str, queries: Sequence[str]) -> AsyncIterator[Client]:
-    """`chroma run` with query vectors that are encoded beforehand."""
-    from semsearch import load_encoder
-
-    vectors = load_encoder("minilm", precision="fp32").encode_queries(queries).tolist()
-    async with http(address) as (session, ask):
-        place = "/api/v2/tenants/default_tenant/databases/default_database/collections"
-        async with session.get(place) as response:
-            (collection,) = await response.json()
-        include = ["metadatas", "documents", "distances"]  # as its own client requests
-        yield Client(
-            lambda number: ask(
-                "POST",
-                f"{place}/{collection['id']}/query",
-                json={
-                    "query_embeddings": [vectors[number]],
-                    "n_results": HITS,
-                    "include": include,
-                },
-            ),
-            lambda answer: json.loads(answer)["ids"][0],
-        )
-
-
-@asynccontextmanager
 async def http(address: str) -> AsyncIterator[tuple[Any, Callable[..., Awaitable[bytes]]]]:
     """A session with a service, and a function that sends a request and returns the body."""
     import aiohttp
@@ -211,9 +169,8 @@ KINDS: dict[str, Callable[[str, Sequence[str]], AbstractAsyncContextManager[Clie
     "ours": asked_of_ours,
     "txtai": asked_of_txtai,
     "chroma": asked_of_chroma,
-    "chroma-vectors": asked_by_vector,
 }
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -12,7 +12,6 @@ Imports are inside the functions, so that each program loads its own tool only.
 
 from __future__ import annotations
 
-import argparse
 import csv
 import json
 import statistics
@@ -29,27 +28,21 @@ BATCH = 32
 UNMEASURED = 5
 
 
-class Answer(NamedTuple):
-    """A hit."""
-
-    document_id: str
-    score: float
-    text: str
-
-
-Search = Callable[[str], list[Answer]]
+#: Returns the hits of a query: document, score and text.
+Search = Callable[[str], list[tuple[str, float, str]]]
 
 
 class Peer(NamedTuple):
     """A tool: how it builds an index in a folder, and how it opens one.
 
     Args:
-        index: indexes texts into a folder, with the model in another folder.
+        index: indexes texts into a folder, with the model in another folder; None for ours, as
+            `semsearch index` is measured instead.
         open: opens an index with the model; returns its search.
         prepare: writes the converted model into a folder.
     """
 
-    index: Callable[[Sequence[str], Path, Path], None]
+    index: Callable[[Sequence[str], Path, Path], None] | None
     open: Callable[[Path, Path], Search]
     prepare: Callable[[Path], None] | None = None
 
@@ -88,13 +81,10 @@ def script(load: Callable[[Path], Encode], prepare: Callable[[Path], None] | Non
         index = faiss.read_index(str(folder / "vectors.faiss"))
         texts = json.loads((folder / "texts.json").read_text("utf-8"))
 
-        def search(query: str) -> list[Answer]:
+        def search(query: str) -> list[tuple[str, float, str]]:
             scores, rows = index.search(encode([query]), HITS)
-            return [
-                Answer(str(row), float(score), texts[row])
-                for row, score in zip(rows[0], scores[0], strict=True)
-                if row >= 0
-            ]
+            found = zip(rows[0], scores[0], strict=True)
+            return [(str(row), float(score), texts[row]) for row, score in found if row >= 0]
 
         return search
 
@@ -182,9 +172,9 @@ def txtai_open(folder: Path, model: Path) -> Search:
     embeddings = Embeddings()
     embeddings.load(str(folder))
 
-    def search(query: str) -> list[Answer]:
+    def search(query: str) -> list[tuple[str, float, str]]:
         found = embeddings.search(query, HITS)
-        return [Answer(hit["id"], hit["score"], hit["text"]) for hit in found]
+        return [(hit["id"], hit["score"], hit["text"]) for hit in found]
 
     return search
 
@@ -207,13 +197,11 @@ def chroma_open(folder: Path, model: Path) -> Search:
         "texts", embedding_function=_chroma_embedding(model)
     )
 
-    def search(query: str) -> list[Answer]:
+    def search(query: str) -> list[tuple[str, float, str]]:
         found = collection.query(query_texts=[query], n_results=HITS)
-        ids, distances, documents = found["ids"], found["distances"], found["documents"]
-        return [
-            Answer(name, 1 - distance, text)
-            for name, distance, text in zip(ids[0], distances[0], documents[0], strict=True)
-        ]
+        columns = (found[name][0] for name in ("ids", "distances", "documents"))
+        hits = zip(*columns, strict=True)
+        return [(name, 1 - distance, text) for name, distance, text in hits]
 
     return search
 
@@ -258,15 +246,11 @@ def lancedb_open(folder: Path, model: Path) -> Search:
 
     table = lancedb.connect(str(folder)).open_table("texts")
 
-    def search(query: str) -> list[Answer]:
+    def search(query: str) -> list[tuple[str, float, str]]:
         found = table.search(query).distance_type("cosine").limit(HITS).to_list()
-        return [Answer(row["id"], 1 - row["_distance"], row["text"]) for row in found]
+        return [(row["id"], 1 - row["_distance"], row["text"]) for row in found]
 
     return search
-
-
-def ours_index(texts: Sequence[str], folder: Path, model: Path) -> None:
-    raise SystemExit("`semsearch index` is measured instead")
 
 
 def ours_open(folder: Path, model: Path) -> Search:
@@ -274,15 +258,15 @@ def ours_open(folder: Path, model: Path) -> Search:
 
     retriever = Retriever.open(folder)
 
-    def search(query: str) -> list[Answer]:
+    def search(query: str) -> list[tuple[str, float, str]]:
         hits = retriever.search(query, HITS)
-        return [Answer(hit.document_id, hit.score, hit.text) for hit in hits]
+        return [(hit.document_id, hit.score, hit.text) for hit in hits]
 
     return search
 
 
 PEERS = {
-    "ours": Peer(ours_index, ours_open),
+    "ours": Peer(None, ours_open),
     "script": script(sentence_transformer()),
     "script-bf16": script(sentence_transformer(model_kwargs={"dtype": "bfloat16"})),
     "openvino": script(sentence_transformer(backend="openvino"), convert_openvino),
@@ -299,38 +283,25 @@ PEERS = {
 }
 
 
-def main() -> int:
+def main() -> None:
     """Run one action of one tool."""
-    parser = argparse.ArgumentParser(description="One program of scripts/bench/peers.")
-    parser.add_argument("peer", choices=PEERS)
-    actions = parser.add_subparsers(dest="action", required=True)
-    for action, places in {
-        "prepare": ["model"],
-        "index": ["model", "corpus", "folder"],
-        "query": ["model", "folder"],
-        "warm": ["model", "folder", "queries"],
-    }.items():
-        added = actions.add_parser(action)
-        for place in places:
-            added.add_argument(place, type=Path)
-        if action == "query":
-            added.add_argument("text")
-    arguments = parser.parse_args()
-    peer = PEERS[arguments.peer]
-    model = arguments.model if peer.prepare else bundled_model()
-    if arguments.action == "prepare":
+    name, action, *words = sys.argv[1:]
+    peer, (model, *places) = PEERS[name], map(Path, words)
+    if action == "prepare":
         if peer.prepare and not model.exists():
             peer.prepare(model)
-    elif arguments.action == "index":
-        with arguments.corpus.open(encoding="utf-8", newline="") as stream:
-            peer.index([row["text"] for row in csv.DictReader(stream)], arguments.folder, model)
-    elif arguments.action == "query":
-        for answer in peer.open(arguments.folder, model)(arguments.text):
-            print(f"{answer.score:.3f}\t{answer.document_id}\t{answer.text}")
+        return
+    model = model if peer.prepare else bundled_model()
+    if action == "index":
+        corpus, folder = places
+        with corpus.open(encoding="utf-8", newline="") as stream:
+            peer.index([row["text"] for row in csv.DictReader(stream)], folder, model)
+    elif action == "query":
+        for document, score, text in peer.open(places[0], model)(words[2]):
+            print(f"{score:.3f}\t{document}\t{text}")
     else:
-        queries = arguments.queries.read_text("utf-8").splitlines()
-        print(json.dumps(timed(peer.open(arguments.folder, model), queries)))
-    return 0
+        queries = places[1].read_text("utf-8").splitlines()
+        print(json.dumps(timed(peer.open(places[0], model), queries)))
 
 
 def timed(search: Search, queries: Sequence[str]) -> dict[str, object]:
@@ -342,9 +313,9 @@ def timed(search: Search, queries: Sequence[str]) -> dict[str, object]:
         start = time.perf_counter()
         answers = search(query)
         seconds.append(time.perf_counter() - start)
-        found.append([answer.document_id for answer in answers])
+        found.append([document for document, _, _ in answers])
     return {"median_seconds": statistics.median(seconds), "found": found}
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -10,37 +10,32 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import random
 import re
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import faiss
 import numpy
 from numpy.typing import NDArray
-from rich.console import Console
-from rich.table import Table
 
-from scripts.bench.scale_peers import PEERS
-from scripts.bench.systems import messages
-from scripts.shared.corpora import distinct, sts_sentences, wordnet_definitions
+from scripts.shared.corpora import sts_sentences, wordnet_definitions
+from scripts.shared.frame import Table, data_folder, in_turn, messages, new_parser, plot, report
 from semsearch import Document, Index, load_encoder
 from semsearch.protocols import Matrix, TokenSpans
 
 SIZES = (1_000, 10_000, 100_000, 1_000_000)
 QUERIES = 1000
-#: Queries whose recall is measured; the others tune the effort of other stores.
+#: Queries whose recall is measured.
 MEASURED = 500
 #: Filters, by the share of documents that match them.
 FILTERS = {"50 %": "half = 1", "5 %": "twentieth = 1", "0.5 %": "rare = 1", "0.01 %": "few = 1"}
 ONE_IN = {"half": 2, "twentieth": 20, "rare": 200, "few": 10_000}
-RECALL = 0.98
 #: Newer passages than the snapshot, as a share of it; with a tenth, an index is rebuilt.
 NEWER = 0.095
 WORDS = ["small dog", "the act of moving", "king of france", "of the and a"]
@@ -79,7 +74,7 @@ def encode(folder: Path, data: Path) -> None:
     if (folder / "definitions.npy").exists():
         return
     encoder = load_encoder("minilm", precision="fp32")
-    queries = random.Random(0).sample(list(distinct(sts_sentences(data))), QUERIES)
+    queries = random.Random(0).sample(list(sts_sentences(data)), QUERIES)
     numpy.save(folder / "queries.npy", encoder.encode_queries(queries))
     numpy.save(folder / "definitions.npy", encoder.encode_documents(wordnet_definitions(data)))
 
@@ -93,38 +88,25 @@ def origins_of(count: int, data: Path) -> NDArray[numpy.int64]:
 
 def make(folder: Path, count: int, data: Path) -> dict[str, float]:
     """Write `count` vectors, the definitions first."""
-    file = vectors_of(folder, count)
-    if file.exists():
+    if vectors_of(folder, count).exists():
         return {}
-    vectors = None
-    place = 0
-    for rows in made(folder, count, data):
-        if vectors is None:
-            vectors = numpy.empty((count, rows.shape[1]), numpy.float32)
-        vectors[place : place + len(rows)] = rows
-        place += len(rows)
-    numpy.save(file, vectors)
-    return {}
-
-
-def made(folder: Path, count: int, data: Path) -> Iterator[Matrix]:
-    """The same `count` vectors, in blocks."""
     known = numpy.load(folder / "definitions.npy")
-    yield known[:count]
-    more = origins_of(count, data)[len(known) :]
-    if not len(more):
-        return
-    graph = faiss.index_factory(known.shape[1], "HNSW32", faiss.METRIC_INNER_PRODUCT)
-    graph.add(known)
-    neighbours = graph.search(known, 11)[1][:, 1:]
-    random = numpy.random.default_rng(1)
-    for start in range(0, len(more), 100_000):
-        some = more[start : start + 100_000]
-        others = neighbours[some, random.integers(0, 10, len(some))]
-        part = random.uniform(0.25, 0.75, (len(some), 1))
-        rows = (1 - part) * known[some] + part * known[others]
-        noise = random.standard_normal(rows.shape)
-        yield _unit(_unit(rows) + _unit(noise) / 8).astype(numpy.float32)
+    vectors = numpy.empty((count, known.shape[1]), numpy.float32)
+    vectors[: len(known)] = known[:count]
+    if count > len(known):
+        graph = faiss.index_factory(known.shape[1], "HNSW32", faiss.METRIC_INNER_PRODUCT)
+        graph.add(known)
+        neighbours = graph.search(known, 11)[1][:, 1:]
+        origins, random = origins_of(count, data), numpy.random.default_rng(1)
+        for start in range(len(known), count, 100_000):
+            some = origins[start : start + 100_000]
+            others = neighbours[some, random.integers(0, 10, len(some))]
+            part = random.uniform(0.25, 0.75, (len(some), 1))
+            rows = (1 - part) * known[some] + part * known[others]
+            noise = _unit(random.standard_normal(rows.shape)) / 8
+            vectors[start : start + len(some)] = _unit(_unit(rows) + noise)
+    numpy.save(vectors_of(folder, count), vectors)
+    return {}
 
 
 def vectors_of(folder: Path, count: int) -> Path:
@@ -236,33 +218,29 @@ def searched(folder: Path, count: int, data: Path) -> dict[str, float]:
     del data
     queries = numpy.load(folder / "queries.npy")
     exact = exact_index(folder, count)
-    few = queries[:MEASURED]
-    found: dict[str, float] = {}
+
+    def recall(where: str | None, allowed: faiss.SearchParameters | None) -> float:
+        """The share of the ten nearest that are found, or equally near ones."""
+        answers = index.search_many(list(queries[:MEASURED]), k=10, where=where)
+        best, numbers = exact.search(queries[:MEASURED], 10, params=allowed)
+        reached = [
+            [hit.score >= scores[rows >= 0].min() - 1e-5 for hit in hits]
+            for scores, rows, hits in zip(best, numbers, answers, strict=True)
+            if rows.max() >= 0
+        ]
+        return float(numpy.concatenate(reached).mean()) if reached else 1.0
+
     with Index.open(folder / f"index-{count}", [Given(vectors_of(folder, count))]) as index:
         (snapshot,) = index.info().snapshots.values()
-        found["told recall"] = snapshot.recall
-        best = exact.search(few, 10)[0]
-        answers = index.search_many(list(few), k=10)
-        scores = numpy.array([[hit.score for hit in hits] for hits in answers])
-        found["recall"] = float((scores >= best[:, -1:] - 1e-5).mean())
+        found: dict[str, float] = {"told recall": snapshot.recall, "recall": recall(None, None)}
         found |= timed("", lambda row: index.search(queries[row]), 300)
         found |= _many(index, folder / f"index-{count}" / snapshot.file, queries)
         for share, where in FILTERS.items():
-            found |= timed(
-                f" {share}", lambda row, where=where: index.search(queries[row], where=where), 100
-            )
-            field = where.split()[0]
-            allowed = faiss.IDSelectorBatch(numpy.flatnonzero(values_of(count)[field] == 1))
-            best = exact.search(few, 10, params=faiss.SearchParameters(sel=allowed))
-            answers = index.search_many(list(few), k=10, where=where)
-            reached = [
-                score >= least - 1e-5
-                for row, hits in zip(best[0], answers, strict=True)
-                for least, score in [(row[row > -1][-1:], numpy.array([hit.score for hit in hits]))]
-                if len(least)
-            ]
-            is_met = bool(reached)
-            found[f"recall {share}"] = float(numpy.concatenate(reached).mean()) if is_met else 1.0
+            matching = numpy.flatnonzero(values_of(count)[where.split()[0]] == 1)
+            allowed = faiss.SearchParameters(sel=faiss.IDSelectorBatch(matching))
+            found[f"recall {share}"] = recall(where, allowed)
+            search = lambda row, where=where: index.search(queries[row], where=where)  # noqa: E731
+            found |= timed(f" {share}", search, 100)
         found |= timed(" bm25", lambda row: index.search(WORDS[row % 4], mode="bm25"), 40)
     return found
 
@@ -275,17 +253,21 @@ def _many(index: Index, file: Path, queries: Matrix) -> dict[str, float]:
     bare = faiss.read_index(str(file), faiss.IO_FLAG_MMAP_IFC)
     bare.search(queries[:10], 10)
     index.search_many(list(queries), k=10)
-    rates: dict[str, list[float]] = {"FAISS q/s": [], "many q/s": []}
-    for _ in range(3):
-        for name, search in (
-            ("FAISS q/s", lambda: bare.search(queries, 10)),
-            ("many q/s", lambda: index.search_many(list(queries), k=10)),
-        ):
-            started = time.perf_counter()
-            search()
-            rates[name].append(len(queries) / (time.perf_counter() - started))
-    found = {name: float(numpy.median(values)) for name, values in rates.items()}
-    return found | {"of FAISS": found["many q/s"] / found["FAISS q/s"]}
+    searches: dict[str, Callable[[], object]] = {
+        "FAISS q/s": lambda: bare.search(queries, 10),
+        "many q/s": lambda: index.search_many(list(queries), k=10),
+    }
+
+    def rate(name: str) -> float:
+        started = time.perf_counter()
+        searches[name]()
+        return len(queries) / (time.perf_counter() - started)
+
+    rates = {
+        name: float(numpy.median(found))
+        for name, found in in_turn("many", list(searches), 3, rate).items()
+    }
+    return rates | {"of FAISS": rates["many q/s"] / rates["FAISS q/s"]}
 
 
 def timed(name: str, search: Any, times: int) -> dict[str, float]:
@@ -326,164 +308,78 @@ def tail(folder: Path, count: int, data: Path) -> dict[str, float]:
     return found | {"tail": float(newer + max(0, more))}
 
 
-def peer_build(folder: Path, count: int, data: Path, peer: str) -> dict[str, float]:
-    """Put the same documents and vectors into another store."""
-    place = folder / f"{peer}-{count}"
-    if place.exists():
-        return {}
-    vectors = numpy.load(vectors_of(folder, count), mmap_mode="r")
-    started = time.perf_counter()
-    PEERS[peer].build(place, documents(count, data), vectors)
-    seconds = time.perf_counter() - started
-    size = sum(file.stat().st_size for file in place.rglob("*") if file.is_file())
-    return {
-        f"{peer} load s": seconds,
-        f"{peer} load MiB": peak_mebibytes(),
-        f"{peer} MB": size / 1e6,
-    }
-
-
-def peer_search(folder: Path, count: int, data: Path, peer: str) -> dict[str, float]:
-    """Single queries of another store, at the least effort that reaches the recall.
-
-    The effort is chosen by queries other than those that are measured.
-    """
-    del data
-    going = PEERS[peer].open(folder / f"{peer}-{count}")
-    queries = numpy.load(folder / "queries.npy")
-    best = _nearest(folder, count, queries)
-    for effort in PEERS[peer].efforts:
-        search = going(effort)
-        if _recall(search, queries, best, range(MEASURED, QUERIES)) >= RECALL:
-            break
-    found = {f"{peer} recall": _recall(search, queries, best, range(MEASURED))}
-    found |= timed(f" {peer}", lambda row: search(queries[row]), 300)
-    return found | {f"{peer} effort": float(effort)}
-
-
-def _nearest(folder: Path, count: int, queries: Matrix) -> Matrix:
-    """The numbers of the ten nearest vectors."""
-    return numpy.array(exact_index(folder, count).search(queries, 10)[1])
-
-
-def _recall(search: Any, queries: Matrix, best: Any, rows: range) -> float:
-    shared = [len(set(search(queries[row])) & set(map(str, best[row].tolist()))) for row in rows]
-    return sum(shared) / (10 * len(rows))
-
-
-OURS = {step.__name__: step for step in (make, load, cold, searched, add, words, tail)}
-OTHERS = {step.__name__: step for step in (peer_build, peer_search)}
+STEPS = {step.__name__: step for step in (make, load, cold, searched, add, words, tail)}
 
 
 def main() -> None:
     """Run each step at each size in a process of its own, then print one table."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawTextHelpFormatter
-    )
-    add = parser.add_argument
-    add("--sizes", type=int, nargs="+", default=SIZES)
-    add("--index-type", default="auto")
-    add("--peers", nargs="*", choices=PEERS, default=list(PEERS), help="other stores (all)")
-    add("--folder", type=Path, help="keeps vectors and indexes for the next run")
-    add("--json", type=Path, metavar="FILE", help="add the figures to this file")
-    add("--plot", type=Path, metavar="FILE", help="draw curves into this file (.png or .svg)")
-    add("--step", choices=[*OURS, *OTHERS], help=argparse.SUPPRESS)
-    add("--peer", help=argparse.SUPPRESS)
-    arguments = parser.parse_args()
-    data = Path(os.environ["SEMSEARCH_DATA"])
+    arguments = parsed()
     if arguments.step:
         (size,) = arguments.sizes
-        step = (OURS | OTHERS)[arguments.step]
         options = {"index_type": arguments.index_type} if arguments.step == "load" else {}
-        options |= {"peer": arguments.peer} if arguments.peer else {}
-        print(json.dumps(step(arguments.folder, size, data, **options)))
+        step = STEPS[arguments.step]
+        print(json.dumps(step(arguments.folder, size, data_folder(), **options)))
         return
     with tempfile.TemporaryDirectory() as temporary:
         folder = arguments.folder or Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
-        encode(folder, data)
-        columns = _columns(arguments.json)
-        for size in arguments.sizes:
-            for figures in _measured(folder, size, arguments):
-                columns.setdefault(size, {}).update(figures)
-                if arguments.json:
-                    arguments.json.write_text(json.dumps(columns, indent=2) + "\n", "utf-8")
-    columns = dict(sorted(columns.items()))
-    table = Table("", *(f"{size:,}" for size in columns))
-    names = dict.fromkeys(name for column in columns.values() for name in column)
-    for name in names:
-        values = (column.get(name) for column in columns.values())
-        table.add_row(name, *("-" if value is None else f"{value:,.4g}" for value in values))
-    Console().print(table)
+        encode(folder, data_folder())
+        columns = {size: measured(folder, size, arguments) for size in arguments.sizes}
+    names = dict.fromkeys(name for figures in columns.values() for name in figures)
+    rows = [
+        {"": name, **{f"{size:,}": figures.get(name) for size, figures in columns.items()}}
+        for name in names
+    ]
+    report(arguments, [Table("by the number of passages", rows)])
     if arguments.plot:
-        plot(columns, arguments.plot)
+        plot(columns, PANELS, "passages", arguments.plot)
 
 
-def _columns(file: Path | None) -> dict[int, dict[str, float]]:
-    """The figures of earlier runs, by size."""
-    if file is None or not file.exists():
-        return {}
-    return {int(size): figures for size, figures in json.loads(file.read_text("utf-8")).items()}
+def parsed() -> argparse.Namespace:
+    """The parsed options."""
+    parser = new_parser("scripts/bench/scale", __doc__)
+    add = parser.add_argument
+    add("--sizes", type=int, nargs="+", default=SIZES)
+    add("--index-type", default="auto")
+    add("--plot", type=Path, metavar="FILE", help="draw curves into this file (.png or .svg)")
+    add("--folder", type=Path, help="keeps vectors and indexes for the next run")
+    add("--step", choices=STEPS, help=argparse.SUPPRESS)
+    return parser.parse_args()
 
 
-def _measured(folder: Path, size: int, arguments: argparse.Namespace) -> Iterator[dict[str, float]]:
-    steps = [[step] for step in OURS]
-    steps += [[step, "--peer", peer] for peer in arguments.peers for step in OTHERS]
-    for step, *options in steps:
+def measured(folder: Path, size: int, arguments: argparse.Namespace) -> dict[str, float]:
+    """The figures of all steps at one size; a step that fails has none."""
+    found: dict[str, float] = {}
+    for step in STEPS:
         if step == "load" and (folder / f"index-{size}").exists():
             continue
-        command = [sys.executable, "-m", "scripts.bench.scale", "--step", step, *options]
+        command = [sys.executable, "-m", "scripts.bench.scale", "--step", step]
         command += ["--sizes", str(size), "--folder", str(folder)]
         command += ["--index-type", arguments.index_type]
-        messages.print(f"{size:,}: {' '.join([step, *options[1:]])}")
+        messages.print(f"{size:,}: {step}")
         done = subprocess.run(command, check=False, stdout=subprocess.PIPE, text=True)
         if done.returncode:
             messages.print(f"failed (exit status {done.returncode})")
             continue
-        yield json.loads(done.stdout.splitlines()[-1])
+        found |= json.loads(done.stdout.splitlines()[-1])
         if step == "load":
             with Index.open(folder / f"index-{size}") as index:
                 info = index.info()
             (snapshot,) = info.snapshots.values()
-            yield {
-                "SQLite MB": info.files["index.sqlite"] / 1e6,
-                "vectors MB": info.files[snapshot.file] / 1e6,
-            }
-
-
-def plot(columns: Mapping[int, Mapping[str, float]], file: Path) -> None:
-    """Draw what grows with the number of passages."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(10, 7), layout="constrained")
-    for axis, (title, names) in zip(figure.subplots(2, 2).flat, PANELS.items(), strict=True):
-        for name, label in names.items():
-            points = [(size, one[name]) for size, one in columns.items() if name in one]
-            if points:
-                axis.plot(*zip(*points, strict=True), marker="o", label=label)
-        axis.set(xscale="log", yscale="log", xlabel="passages")
-        axis.set_title(title, loc="left", fontsize="medium")
-        axis.legend(fontsize="small")
-        axis.grid(alpha=0.3)
-    figure.savefig(file, dpi=150)
+            files = {"SQLite MB": "index.sqlite", "vectors MB": snapshot.file}
+            found |= {name: info.files[file] / 1e6 for name, file in files.items()}
+    return found
 
 
 PANELS = {
-    "seconds to build, without encoding": {
-        "load s": "semsearch",
-        **{f"{peer} load s": peer for peer in PEERS},
-    },
-    "milliseconds of one query (median), recall@10 of 0.98 if reached": {
-        "p50 ms": "semsearch",
-        **{f"p50 {peer} ms": peer for peer in PEERS},
-    },
-    "milliseconds of one query (median), semsearch": {
+    "seconds to load, without encoding": {"load s": "semsearch"},
+    "milliseconds of one query (median)": {
         "p50 ms": "semantic",
         **{f"p50 {share} ms": f"filter that {share} meet" for share in FILTERS},
         "p50 bm25 ms": "BM25",
         "p50 bm25 english ms": "BM25, English stop words",
     },
-    "memory and files of semsearch, MB": {
+    "memory and files, MB": {
         "load MiB": "peak of loading",
         "own MiB": "of a query, its own",
         "SQLite MB": "SQLite",

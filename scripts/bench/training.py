@@ -9,58 +9,44 @@ are not counted; writing the last checkpoint is, in both.
 from __future__ import annotations
 
 import argparse
-import os
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 
-from rich.console import Console
-from rich.table import Table
-
+from scripts.shared.frame import Table, data_folder, in_turn, new_parser, report, run, spread
 from semsearch.datasets import read_stsbenchmark
 from semsearch.encoders.model_folder import find_model
 
 SYSTEMS = ("plain", "ours")
 
 
-def main() -> int:
-    arguments = parsed()
-    if arguments.measure:
-        rate = {"plain": plain, "ours": ours}[arguments.measure](arguments.model, arguments.pairs)
-        print(rate)
-        return 0
-    rates: dict[str, list[float]] = {system: [] for system in SYSTEMS}
-    for _ in range(arguments.repeats):
-        for system in SYSTEMS:
-            rates[system].append(measured(system, arguments))
-            Console(stderr=True).print(f"{system}: {rates[system][-1]:.1f} pairs/s")
-    Console().print(table(rates, arguments))
-    return 0
-
-
-def parsed() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+def main() -> None:
+    """Measure, and print the table."""
+    parser = new_parser("scripts/bench/training", __doc__)
     parser.add_argument("--model", choices=["siamese", "cross-encoder"], default="siamese")
     parser.add_argument("--pairs", type=int, default=2048)
-    parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--measure", choices=SYSTEMS, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
-    if "SEMSEARCH_DATA" not in os.environ:
-        parser.error("SEMSEARCH_DATA must name a folder of published data sets")
-    return arguments
+    data_folder()
+    if arguments.measure:
+        print({"plain": plain, "ours": ours}[arguments.measure](arguments.model, arguments.pairs))
+        return
 
+    def rate(system: str) -> float:
+        command = [sys.executable, "-m", "scripts.bench.training", "--measure", system]
+        options = ["--model", arguments.model, "--pairs", arguments.pairs]
+        return float(run([*command, *options]).output.split()[-1])
 
-def measured(system: str, arguments: argparse.Namespace) -> float:
-    """Pairs a second of one run."""
-    command = [sys.executable, __file__, "--measure", system, "--model", arguments.model]
-    command += ["--pairs", str(arguments.pairs)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if done.returncode:
-        sys.exit(f"{system} failed: {done.stderr.strip().splitlines()[-1]}")
-    return float(done.stdout.split()[-1])
+    measured = in_turn(arguments.model, SYSTEMS, arguments.repeats, rate)
+    base = statistics.median(measured["plain"])
+    rows = [
+        {"": name, "pairs/s": spread(rates), "x plain": statistics.median(rates) / base}
+        for name, rates in measured.items()
+    ]
+    title = f"{arguments.model}: {arguments.pairs:,} pairs of STS Benchmark"
+    report(arguments, [Table(title, rows)])
 
 
 def plain(model: str, count: int) -> float:
@@ -78,7 +64,7 @@ def plain(model: str, count: int) -> float:
     from sentence_transformers.sentence_transformer.losses import CosineSimilarityLoss
 
     pairs = read_stsbenchmark("train")
-    pairs = [pairs[row] for row in spread(len(pairs), count)]
+    pairs = [pairs[row] for row in evenly(len(pairs), count)]
     columns = {
         "sentence1": [pair.left for pair in pairs],
         "sentence2": [pair.right for pair in pairs],
@@ -121,7 +107,7 @@ def ours(model: str, count: int) -> float:
     from semsearch.training.stages import Stage
 
     examples = load_examples("stsbenchmark:train", [Kind.SCORED], notify=lambda line: None)
-    examples = examples.take(spread(len(examples), count))
+    examples = examples.take(evenly(len(examples), count))
     task = Siamese([Loss.COSINE]) if model == "siamese" else CrossEncoding()
     stage = Stage(examples, None, Recipe(epochs=1))
     trainer = task.trainer(find_model("minilm").path, 0, stage)
@@ -131,26 +117,10 @@ def ours(model: str, count: int) -> float:
         return count / (time.perf_counter() - started)
 
 
-def spread(length: int, count: int) -> list[int]:
+def evenly(length: int, count: int) -> list[int]:
     """The positions of `count` pairs, spread evenly: parts of the set differ in text length."""
     return [place * length // count for place in range(count)]
 
 
-def table(rates: dict[str, list[float]], arguments: argparse.Namespace) -> Table:
-    """Medians with the lowest and the highest value, and their ratio."""
-    rows = Table(
-        title=f"{arguments.model}: {arguments.pairs:,} pairs of STS Benchmark",
-        title_justify="left",
-    )
-    for heading in ("", "pairs/s", "x plain"):
-        rows.add_column(heading, justify="right" if heading else "left")
-    base = statistics.median(rates["plain"])
-    for system, values in rates.items():
-        middle = statistics.median(values)
-        spread = f"{middle:.1f} ({min(values):.1f}..{max(values):.1f})"
-        rows.add_row(system, spread, f"{middle / base:.2f}x")
-    return rows
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -7,31 +7,17 @@ shown instead. Something moves when new hits are shown or an animation runs.
 
 from __future__ import annotations
 
-import argparse
-import json
-import os
 import shutil
-import subprocess
-import sys
-import tempfile
 from bisect import bisect_left
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy
 from playwright.sync_api import Page, sync_playwright
-from rich.console import Console
 
-from scripts.bench.peers import positive
-from scripts.bench.report import plain_table
-from scripts.bench.systems import semsearch
-from scripts.shared.machine import cpu_description
+from scripts.shared.frame import Table, new_parser, positive, report, served
 
 QUERY = "a detective hunts a killer through the city"
-FILMS = 20_000
 SECONDS_TO_ANSWER = 120
 
 #: Records, in milliseconds: keys as [text, time], the time of the first hits for each text, and the
@@ -88,67 +74,30 @@ class Run(NamedTuple):
     tenth_key_to_movement: float
 
 
-def main() -> int:
+def main() -> None:
     """Measure, and print the table."""
-    arguments = parsed()
-    with tempfile.TemporaryDirectory() as name, sync_playwright() as playwright:
-        index = arguments.index or Path(name) / "films"
-        if not index.exists():
-            make_index(index)
+    parser = new_parser("scripts/bench/typing", __doc__, repeats=20)
+    add = parser.add_argument
+    add("--index", type=Path, required=True, metavar="DIR", help="an index, such as one of films")
+    add("--delay", type=positive, default=150, metavar="MS", help="between two keys (150)")
+    arguments = parser.parse_args()
+    with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=shutil.which("chromium"), args=["--no-sandbox"]
         )
-        with served(index) as address:
+        with served(arguments.index) as address:
             runs = []
             for _ in range(arguments.repeats):
                 page = browser.new_page()
                 runs.append(type_query(page, address, delay=arguments.delay))
                 page.close()
         browser.close()
-    show(runs, Console() if sys.stdout.isatty() else Console(width=120))
-    return 0
-
-
-def parsed() -> argparse.Namespace:
-    """The parsed options."""
-    parser = argparse.ArgumentParser(
-        prog="scripts/bench/typing",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    add = parser.add_argument
-    add("--index", type=Path, metavar="DIR", help="an index; made of films if it does not exist")
-    add("--repeats", type=positive, default=20, metavar="N", help="number of runs (20)")
-    add("--delay", type=positive, default=150, metavar="MS", help="between two keys (150)")
-    arguments = parser.parse_args()
-    if "SEMSEARCH_DATA" not in os.environ and not (arguments.index and arguments.index.exists()):
-        parser.error("pass --index, or set SEMSEARCH_DATA to a folder of published data sets")
-    return arguments
-
-
-def make_index(index: Path) -> None:
-    """Index the first films that have a description."""
-    files = sorted((Path(os.environ["SEMSEARCH_DATA"]) / "corpora" / "movies").glob("*.json"))
-    films = (film for file in files for film in json.loads(file.read_text("utf-8")))
-    described = islice((film for film in films if (film.get("extract") or "").strip()), FILMS)
-    with tempfile.TemporaryDirectory() as name:
-        corpus = Path(name) / "films.jsonl"
-        with corpus.open("w", encoding="utf-8") as stream:
-            for number, film in enumerate(described):
-                fields = {field: film[field] for field in ("title", "year", "genres", "cast")}
-                stream.write(json.dumps({"id": number, "text": film["extract"], **fields}) + "\n")
-        subprocess.run([*semsearch(), "index", str(corpus), "--index", str(index)], check=True)
-
-
-@contextmanager
-def served(index: Path) -> Iterator[str]:
-    """Run `semsearch serve`; yields its address."""
-    command = [*semsearch(), "serve", "--index", str(index), "--port", "0"]
-    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as service:
-        try:
-            yield service.stderr.readline().split()[-1]  # type: ignore[union-attr]
-        finally:
-            service.terminate()
+    rows: list[dict[str, object]] = [
+        {"run": number, **one._asdict()} for number, one in enumerate(runs, start=1)
+    ]
+    worst = numpy.percentile([one[3:] for one in runs], 95, axis=0).tolist()
+    rows.append({"run": "p95", **dict(zip(Run._fields[3:], worst, strict=True))})
+    report(arguments, [Table("times in milliseconds", rows)])
 
 
 def type_query(page: Page, address: str, query: str = QUERY, *, delay: float) -> Run:
@@ -189,27 +138,5 @@ def type_query(page: Page, address: str, query: str = QUERY, *, delay: float) ->
     )
 
 
-def show(runs: Sequence[Run], console: Console) -> None:
-    """Print a line for each run, and the 95th percentile of the times."""
-    machine = cpu_description()
-    load = f"{os.getloadavg()[0]:.1f}" if hasattr(os, "getloadavg") else "unknown"
-    console.print(f"{machine['cpu']}, {machine['cores']} cores, load {load}", highlight=False)
-    table = plain_table(
-        "times in milliseconds",
-        "run",
-        "keys",
-        "answered",
-        "superseded",
-        "last key to its hits",
-        "first key to movement",
-        "tenth key to movement",
-    )
-    for number, run in enumerate(runs, start=1):
-        table.add_row(str(number), *map(str, run[:3]), *(f"{value:.0f}" for value in run[3:]))
-    worst = numpy.percentile([run[3:] for run in runs], 95, axis=0)
-    table.add_row("p95", "", "", "", *(f"{value:.0f}" for value in worst))
-    console.print(table)
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -250,13 +250,11 @@ def _python(code: str, names: dict[str, object]) -> str:
 
 
 def main() -> None:
-    arguments = [Path(name).resolve() for name in sys.argv[1:] if not name.startswith("-")]
     stale = 0
-    run_here = [page for page in pages() if str(page.relative_to(ROOT)) not in ELSEWHERE]
-    for page in arguments or run_here:
+    for page in pages():
         name, text = str(page.relative_to(ROOT)), page.read_text("utf-8")
-        if name in FILES and "SEMSEARCH_DATA" not in os.environ:
-            print(f"{name}: skipped, SEMSEARCH_DATA is not set")
+        if name in ELSEWHERE or (name in FILES and "SEMSEARCH_DATA" not in os.environ):
+            print(f"{name}: skipped")
             continue
         with TemporaryDirectory() as folder, contextlib.chdir(folder):
             if name in FILES:

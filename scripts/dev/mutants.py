@@ -16,20 +16,17 @@ import argparse
 import hashlib
 import json
 import os
-import queue
 import re
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 import warnings
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import suppress
 from difflib import unified_diff
 from pathlib import Path
 from resource import RLIMIT_DATA, RLIMIT_FSIZE, RUSAGE_CHILDREN, getrusage, prlimit
@@ -49,27 +46,23 @@ ROOT = Path(__file__).parents[2]
 
 #: What is mutated, and the tests that are to notice.
 ROOMS = {
-    "stores": ("semsearch/stores", ["tests/stores"]),
-    "index": ("semsearch/index", ["tests/index", "tests/crash"]),
+    "stores": ("semsearch/stores", "tests/stores"),
+    "index": ("semsearch/index", "tests/index tests/crash"),
     "search": (
         "semsearch/search",
-        ["tests/search", "tests/test_retriever.py", "tests/hostile/test_hostile_queries.py"],
+        "tests/search tests/test_retriever.py tests/hostile/test_hostile_queries.py",
     ),
     "filters": (
         "semsearch/filters.py",
-        ["tests/test_filters.py", "tests/hostile/test_hostile_filters.py"],
+        "tests/test_filters.py tests/hostile/test_hostile_filters.py",
     ),
-    "vector_indexes": ("semsearch/vector_indexes", ["tests/vector_indexes"]),
+    "vector_indexes": ("semsearch/vector_indexes", "tests/vector_indexes"),
     "corpus": (
         "semsearch/corpus",
-        [
-            "tests/corpus",
-            "tests/hostile/test_hostile_corpus.py",
-            "tests/hostile/test_hostile_files.py",
-        ],
+        "tests/corpus tests/hostile/test_hostile_corpus.py tests/hostile/test_hostile_files.py",
     ),
-    "evaluation": ("semsearch/evaluation", ["tests/evaluation"]),
-    "encoders": ("semsearch/encoders", ["tests/encoders"]),
+    "evaluation": ("semsearch/evaluation", "tests/evaluation"),
+    "encoders": ("semsearch/encoders", "tests/encoders"),
 }
 
 #: Outcomes of mutants that the tests noticed.
@@ -77,7 +70,7 @@ KILLED = ("killed", "timed out")
 
 #: A mutant meets at least so many tests, then more up to so many seconds: one of each test
 #: function before further parameters, the fastest first.
-TESTS, SECONDS = 40, 120.0
+TESTS, SECONDS = 40, 60.0
 #: Seconds of these tests that run first: most mutants need no more.
 FIRST_SECONDS = 8.0
 #: Seconds that starting pytest and collecting may take.
@@ -137,11 +130,6 @@ class Mutant(NamedTuple):
     original: str
     code: str
 
-    def diff(self) -> str:
-        """The change as a unified diff."""
-        before, after = self.original.splitlines(True), self.code.splitlines(True)
-        return "".join(unified_diff(before, after, self.place.file, self.place.file, n=2))
-
 
 class Tests:
     """A room's tests, by the lines that they execute."""
@@ -194,29 +182,21 @@ class Tests:
         )
 
 
-def main() -> int:
-    """Measure, and print the tables; exit status 0 whatever is found."""
-    parser = argparse.ArgumentParser(
-        prog="scripts/dev/mutants",
-        description=__doc__,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("rooms", nargs="*", metavar="ROOM", help=f"{', '.join(ROOMS)} (all)")
-    parser.add_argument("--sample", type=int, default=300, help="number of mutants (300)")
-    parser.add_argument("--seed", type=int, default=1, help="seed of the sample (1)")
-    parser.add_argument("--workers", type=int, default=1, help="mutants tested at once (1)")
-    parser.add_argument(
-        "--results",
-        type=Path,
-        default=ROOT / "build" / "mutants",
-        help="folder of the measured checkout and of all results; a run that finds it continues "
-        "with the checkout in it (build/mutants)",
-    )
+def main() -> None:
+    """Measure, and print the tables."""
+    form = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser("scripts/dev/mutants", None, __doc__, formatter_class=form)
+    add = parser.add_argument
+    add("rooms", nargs="*", metavar="ROOM", help=f"{', '.join(ROOMS)} (all)")
+    add("--sample", type=int, default=300, help="number of mutants (300)")
+    add("--seed", type=int, default=1, help="seed of the sample (1)")
+    default = ROOT / "build" / "mutants"
+    add("--results", type=Path, default=default, help="a run that finds this folder continues")
     arguments = parser.parse_args()
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # kill the tests, as after Ctrl-C
-    if unknown := set(arguments.rooms) - ROOMS.keys():
-        parser.error(f"no such room: {', '.join(unknown)}")
     rooms = arguments.rooms or list(ROOMS)
+    if unknown := set(rooms) - ROOMS.keys():
+        parser.error(f"no such room: {', '.join(unknown)}")
     results = arguments.results.resolve()
     tree = results / "tree"
     if not tree.exists():
@@ -226,9 +206,8 @@ def main() -> int:
             measure_coverage(room, tree, results)
     sample = draw(tree, rooms, arguments.sample, arguments.seed)
     tests = {room: Tests(results / f"{room}.json", results / f"{room}.coverage") for room in rooms}
-    outcomes = test_mutants(sample, tests, results, arguments.workers)
+    outcomes = test_mutants(sample, tests, results)
     report(rooms, sample, outcomes, results)
-    return 0
 
 
 def copy_checkout(tree: Path) -> None:
@@ -248,7 +227,7 @@ def measure_coverage(room: str, tree: Path, results: Path) -> None:
         left.unlink()
     configuration.write_text(COVERAGE.format(tree=tree, data=data_file), "utf-8")
     command = ["coverage", "run", f"--rcfile={configuration}", "-m", *PYTEST, *PLUGIN]
-    command += ["--durations=40", *ROOMS[room][1]]
+    command += ["--durations=40", *ROOMS[room][1].split()]
     variables = {
         "COVERAGE_PROCESS_START": str(configuration),
         "MUTANTS_RECORD": str(results / f"{room}.part"),
@@ -271,8 +250,7 @@ def measure_coverage(room: str, tree: Path, results: Path) -> None:
     record |= {"wall": time.monotonic() - began, "cpu": cpu}
     record |= {"coverage": json.loads(output.read_text("utf-8"))["totals"]}
     (results / f"{room}.json").write_text(json.dumps(record, indent=1), "utf-8")
-    counts = Counter(test["outcome"] for test in record["tests"].values())
-    print(f"{room}: {dict(counts)} in {record['wall']:.0f} s ({cpu:.0f} s of CPU)", flush=True)
+    print(table([coverage_row(room, results)]), flush=True)
 
 
 def draw(tree: Path, rooms: list[str], number: int, seed: int) -> list[Mutant]:
@@ -304,13 +282,11 @@ def digest(*parts: object) -> str:
 
 
 def compiles(code: str) -> bool:
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), suppress(SyntaxError):
         warnings.simplefilter("ignore")
-        try:
-            compile(code, "mutant", "exec")
-        except SyntaxError:
-            return False
-    return True
+        compile(code, "mutant", "exec")
+        return True
+    return False
 
 
 def places(tree: Path, room: str) -> Iterator[Place]:
@@ -400,49 +376,28 @@ def span(node: NodeOrLeaf) -> range:
 
 
 def test_mutants(
-    sample: list[Mutant], tests: dict[str, Tests], results: Path, workers: int
+    sample: list[Mutant], tests: dict[str, Tests], results: Path
 ) -> dict[str, dict[str, Any]]:
     """Test the mutants that have no outcome yet; returns all outcomes by key."""
-    log = results / "mutants.jsonl"
+    log, tree = results / "mutants.jsonl", results / "tree-0"
     lines = log.read_text("utf-8").splitlines() if log.exists() else []
     outcomes = {outcome["key"]: outcome for outcome in map(json.loads, lines)}
     waiting = [mutant for mutant in sample if mutant.key not in outcomes]
     print(f"{len(sample)} mutants, {len(waiting)} to test", flush=True)
-    trees: queue.SimpleQueue[Path] = queue.SimpleQueue()
-    for number in range(workers):
-        tree = results / f"tree-{number}"
-        shutil.rmtree(tree, ignore_errors=True)
-        shutil.copytree(results / "tree", tree)
-        trees.put(tree)
+    shutil.rmtree(tree, ignore_errors=True)
+    shutil.copytree(results / "tree", tree)
     if not outcomes:
         for room, first in {mutant.place.room: mutant for mutant in waiting}.items():
-            control = first._replace(code=first.original)
-            outcome = test_mutant(control, tests[room], results / "tree-0", results)
+            unchanged = first._replace(code=first.original)
+            outcome = test_mutant(unchanged, tests[room], tree, results)
             if outcome["outcome"] in KILLED:
                 raise SystemExit(f"{room}: {outcome['killer']} fails on the unchanged code, too")
-            print(f"{room}: the unchanged code passes in {outcome['wall']:.0f} s", flush=True)
-    lock = threading.Lock()
-
-    def test(mutant: Mutant) -> None:
-        tree = trees.get()
+    for mutant in waiting:
         outcome = test_mutant(mutant, tests[mutant.place.room], tree, results)
-        trees.put(tree)
-        with lock, log.open("a", encoding="utf-8") as file:
-            outcomes[mutant.key] = outcome
+        outcomes[mutant.key] = outcome
+        with log.open("a", encoding="utf-8") as file:
             file.write(json.dumps(outcome) + "\n")
-            done = sum(one.key in outcomes for one in sample)
-            print(
-                f"{done}/{len(sample)} {outcome['outcome']} in {outcome['wall']:.0f} s: "
-                f"{mutant.place.file}:{mutant.place.line} {mutant.operator}",
-                flush=True,
-            )
-
-    with ThreadPoolExecutor(workers) as pool:
-        try:
-            for tested in [pool.submit(test, mutant) for mutant in waiting]:
-                tested.result()
-        finally:  # a stopped run ends after the mutants that are being tested
-            pool.shutdown(cancel_futures=True)
+        print(len(outcomes), *outcome.values(), flush=True)
     return outcomes
 
 
@@ -455,26 +410,21 @@ def test_mutant(mutant: Mutant, tests: Tests, tree: Path, results: Path) -> dict
     first = sum(seconds <= FIRST_SECONDS for seconds in total[:most])
     outcome, killer = "survived", ""
     file, log = tree / mutant.place.file, tree / "mutant.log"
-    with replaced(file, mutant.code):
-        for stage in filter(None, (names[:first], names[first:most])):
-            outcome, killer = run_stage(stage, tests, tree, log)
-            if outcome != "survived":
-                break
+    before = file.stat()
+    file.write_text(mutant.code, "utf-8")
+    for stage in filter(None, (names[:first], names[first:most])):
+        outcome, killer = run_stage(stage, tests, tree, log)
+        if outcome != "survived":
+            break
+    file.write_text(mutant.original, "utf-8")
+    os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))  # its compiled code is valid again
     if outcome == "survived" and how == "processes":
         outcome = "not covered"
-    return {
-        "key": mutant.key,
-        "outcome": outcome,
-        "killer": killer,
-        "chosen by": how,
-        "tests": len(names),
-        "left out": len(names[most:]),
-        "wall": time.monotonic() - began,
-        "room": mutant.place.room,
-        "file": mutant.place.file,
-        "line": mutant.place.line,
-        "operator": mutant.operator,
-    }
+    place = mutant.place
+    found = {"key": mutant.key, "outcome": outcome, "killer": killer, "chosen by": how}
+    found |= {"tests": len(names), "left out": len(names[most:])}
+    found |= {"room": place.room, "file": place.file, "line": place.line}
+    return found | {"operator": mutant.operator, "wall": time.monotonic() - began}
 
 
 def run_stage(names: list[str], tests: Tests, tree: Path, log: Path) -> tuple[str, str]:
@@ -535,87 +485,65 @@ def kill_all(folder: str) -> None:
                 os.kill(int(environment.parent.name), signal.SIGKILL)
 
 
-@contextmanager
-def replaced(file: Path, code: str) -> Iterator[None]:
-    """Replace a file's code; its times tell Python which compiled code is stale."""
-    original, before = file.read_bytes(), file.stat()
-    file.write_text(code, "utf-8")
-    try:
-        yield
-    finally:
-        file.write_bytes(original)
-        os.utime(file, ns=(before.st_atime_ns, before.st_mtime_ns))
-
-
 def report(
     rooms: list[str], sample: list[Mutant], outcomes: dict[str, dict[str, Any]], results: Path
 ) -> None:
     """Print the tables, and write them and the diffs of all mutants that were not killed."""
-    text = coverage_table(rooms, results) + "\n" + mutant_table(rooms, sample, outcomes)
+    covered = table(coverage_row(room, results) for room in rooms)
+    everywhere = [outcomes[mutant.key] for mutant in sample]
+    by_room = {room: [one for one in everywhere if one["room"] == room] for room in rooms}
+    killed = table(mutant_row(name, some) for name, some in [*by_room.items(), ("all", everywhere)])
+    limited = sum(one["outcome"] == "survived" and bool(one["left out"]) for one in everywhere)
+    text = (
+        f"{covered}\n{killed}\nKilled includes timed out. {limited} survivors met only "
+        f"the first {TESTS} of their tests, and more up to {SECONDS:.0f} s.\n"
+    )
     (results / "report.md").write_text(text, "utf-8")
-    print(f"\n{text}")
     survivors = [mutant for mutant in sample if outcomes[mutant.key]["outcome"] not in KILLED]
     survivors.sort(key=lambda mutant: (mutant.place.file, mutant.place.line))
     with (results / "survivors.diff").open("w", encoding="utf-8") as file:
         for mutant in survivors:
-            outcome = outcomes[mutant.key]
+            outcome, place = outcomes[mutant.key], mutant.place
+            codes = (code.splitlines(True) for code in (mutant.original, mutant.code))
+            diff = "".join(unified_diff(*codes, place.file, place.file, n=2))
             file.write(
-                f"# {mutant.place.file}:{mutant.place.line} {mutant.operator}: "
-                f"{outcome['outcome']}, {outcome['tests']} tests by {outcome['chosen by']}, "
-                f"{outcome['left out']} left out\n{mutant.diff()}\n"
+                f"# {place.file}:{place.line} {mutant.operator}: {outcome['outcome']}, "
+                f"{outcome['tests']} tests by {outcome['chosen by']}, "
+                f"{outcome['left out']} left out\n{diff}\n"
             )
-    print(f"{len(survivors)} survivors: {results / 'survivors.diff'}")
+    print(f"\n{text}\n{len(survivors)} survivors: {results / 'survivors.diff'}")
 
 
-def coverage_table(rooms: list[str], results: Path) -> str:
-    rows = [("room", "tests", "failed", "skipped", "wall s", "CPU s", "lines %", "branches %")]
-    for room in rooms:
-        record = json.loads((results / f"{room}.json").read_text("utf-8"))
-        counts = Counter(test["outcome"] for test in record["tests"].values())
-        total = record["coverage"]
-        lines = total["covered_lines"] / total["num_statements"]
-        branches = total["covered_branches"] / total["num_branches"]
-        rows.append(
-            (
-                room,
-                counts.total(),
-                counts["failed"],
-                counts["skipped"],
-                round(record["wall"]),
-                round(record["cpu"]),
-                f"{100 * lines:.1f}",
-                f"{100 * branches:.1f}",
-            )
-        )
-    return table(rows)
+def coverage_row(room: str, results: Path) -> dict[str, object]:
+    record = json.loads((results / f"{room}.json").read_text("utf-8"))
+    counts = Counter(test["outcome"] for test in record["tests"].values())
+    total = record["coverage"]
+    return {
+        "room": room,
+        "tests": counts.total(),
+        "failed": counts["failed"],
+        "skipped": counts["skipped"],
+        "wall s": round(record["wall"]),
+        "CPU s": round(record["cpu"]),
+        "lines %": f"{100 * total['covered_lines'] / total['num_statements']:.1f}",
+        "branches %": f"{100 * total['covered_branches'] / total['num_branches']:.1f}",
+    }
 
 
-def mutant_table(
-    rooms: list[str], sample: list[Mutant], outcomes: dict[str, dict[str, Any]]
-) -> str:
-    counts = {room: Counter() for room in [*rooms, "all"]}
-    for mutant in sample:
-        outcome = outcomes[mutant.key]
-        for count in (counts[mutant.place.room], counts["all"]):
-            count[outcome["outcome"]] += 1
-            count["limited"] += bool(outcome["left out"]) and outcome["outcome"] == "survived"
-    columns = ["killed", "timed out", "survived", "not covered"]
-    rows = [("room", "mutants", *columns, "killed %")]
-    for room, count in counts.items():
-        number = sum(count[column] for column in columns)
-        share = 100 * sum(count[column] for column in KILLED) / number if number else 0
-        rows.append((room, number, *(count[column] for column in columns), f"{share:.1f}"))
-    return (
-        f"{table(rows)}\nKilled includes timed out. {counts['all']['limited']} survivors met only "
-        f"the first {TESTS} of their tests, and more up to {SECONDS:.0f} s.\n"
-    )
+def mutant_row(room: str, outcomes: list[dict[str, Any]]) -> dict[str, object]:
+    counts = Counter(one["outcome"] for one in outcomes)
+    columns = ("killed", "timed out", "survived", "not covered")
+    share = 100 * sum(counts[one] for one in KILLED) / max(1, len(outcomes))
+    named = {column: counts[column] for column in columns}
+    return {"room": room, "mutants": len(outcomes), **named, "killed %": f"{share:.1f}"}
 
 
-def table(rows: list[tuple[object, ...]]) -> str:
-    """Rows, the first with the headings, as a table in Markdown."""
-    lines = [f"| {' | '.join(map(str, row))} |\n" for row in rows]
-    return "".join([lines[0], "|---" * len(rows[0]) + "|\n", *lines[1:]])
+def table(rows: Iterable[dict[str, object]]) -> str:
+    """Rows as a table in Markdown."""
+    headings, *_ = found = list(rows)
+    lines = [headings, ["---"] * len(headings), *(row.values() for row in found)]
+    return "".join(f"| {' | '.join(map(str, line))} |\n" for line in lines)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -27,7 +27,7 @@ FLAT_NUMBERS = 50_000 * 384
 MIN_IVF_VECTORS = 1000
 
 #: Up to this many vectors, ``auto`` makes one list, that is, compares all codes. With a few hundred
-#: thousand, the neighbours of a query are spread over most of the lists (`scripts/bench/recall`).
+#: thousand, the neighbours of a query are spread over most of the lists (RESULTS.md).
 ONE_LIST = 250_000
 
 #: The FAISS factory strings of the types that can be built: a graph or lists, followed by a code.

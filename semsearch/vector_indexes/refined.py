@@ -41,7 +41,7 @@ class RecallTest(NamedTuple):
     lie elsewhere: tuned to a recall of 98 % for its own vectors, HNSW over 107,525 definitions had
     88 % for sentences. So a query lies halfway between two vectors, plus a longer step in a random
     direction. Its length was chosen with four kinds of real queries (words, titles, questions,
-    sentences) over definitions and sentences about films; `scripts/bench/recall` compares them.
+    sentences) over definitions and sentences about films; RESULTS.md compares them.
 
     A neighbour counts as found if its score is at least the tenth best of exact search, so that
     equal vectors are interchangeable.
