@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import click
 import pytest
 from click.testing import CliRunner
 
@@ -22,6 +23,18 @@ def invoke(*arguments, code=0, typed=None):
     result = runner.invoke(main, list(map(str, arguments)), input=typed)
     assert result.exit_code == code, result.output
     return result
+
+
+def all_commands(group, context=None):
+    """All commands that are not groups, with their paths."""
+    context = click.Context(group, context)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        if isinstance(command, click.Group):
+            for path, inner in all_commands(command, context):
+                yield [name, *path], inner
+        else:
+            yield [name], command
 
 
 @pytest.fixture
