@@ -53,12 +53,11 @@ def indexed(run):
     return run
 
 
-def error_of(result):
-    """The error message without its code; it must be the last line on standard error."""
+def code_of(result):
+    """The code of the error, which must be the last line on standard error, and the only one."""
     assert result.stdout == ""
     *notes, line = result.stderr.splitlines()
-    assert line.startswith("Error: ")
     assert not any(note.startswith("Error") for note in notes)
-    message, _, code = line.removeprefix("Error: ").rpartition(" [")
-    assert re.fullmatch(r"[a-z-]+\]", code)
-    return message
+    match = re.fullmatch(r"Error: \S.* \[([a-z-]+)\]", line)
+    assert match, line
+    return match[1]

@@ -42,17 +42,6 @@ def output_of(*arguments):
     return invoke(*arguments).output
 
 
-def test_no_index():
-    assert "No index under indexes/ yet." in output_of()
-    assert "semsearch index --sample" in output_of()
-
-
-def test_one_index(birds):
-    first, *rest = output_of().splitlines()
-    assert first == "indexes/birds  1 document"
-    assert any(line.startswith('  semsearch query "…"  ') for line in rest)
-
-
 def test_several_indexes_and_a_broken_one(fish, tmp_path):
     (tmp_path / "indexes" / "broken").mkdir()
     (tmp_path / "indexes" / "broken" / "index.sqlite").write_text("no database")
@@ -85,7 +74,7 @@ def test_ctrl_c(birds, monkeypatch, kind):
 
     monkeypatch.setattr(Index, "open", interrupted)
     result = CliRunner().invoke(main, ["info"])
-    assert (result.exit_code, result.stderr) == (130, "\nAborted!\n")
+    assert result.exit_code == 130
 
 
 def test_messages_are_written_above_a_progress_bar(birds, monkeypatch):
@@ -109,30 +98,9 @@ def completed(*arguments):
     return [(item.type, item.value) for item in found.get_completions(list(before), last)]
 
 
-def test_commands_and_options():
-    assert completed("qu") == [("plain", "query")]
-    assert ("plain", "--where") in completed("query", "--w")
-
-
 @pytest.mark.parametrize(
     "line",
-    [
-        "index",
-        "index --encoder",
-        "index --add-space",
-        "pairs",
-        "pairs --encoder",
-        "query --queries",
-        "query --rerank",
-        "compare --judge",
-        "eval ir --queries",
-        "inspect --encoder",
-        "train siamese --base",
-        "train siamese --data",
-        "train adapt",
-        "train distil",
-        "train translate --parallel",
-    ],
+    ["index", "index --encoder", "query --queries", "query --rerank", "train siamese --data"],
 )
 def test_files(line):
     assert completed(*line.split(), "ti") == [("file", "ti")]

@@ -56,25 +56,6 @@ def test_new_stage_has_its_own_rate(clock, capsys):
     ]
 
 
-def test_each_step_has_its_own_rate(clock, capsys):
-    with IndexingProgress() as progress:
-        progress.step("neighbours", 0, 40)
-        clock["now"] = 2.0
-        progress.step("neighbours", 10, 40)
-        progress.step("compiling", 0, 0)
-        clock["now"] = 9.0
-        progress.step("epochs", 10, 500)
-        clock["now"] = 10.0
-        progress.step("epochs", 20, 500)
-    assert lines(capsys) == [
-        "neighbours 0 of 40",
-        "neighbours 10 of 40, 5/s, 0:06 left",
-        "compiling",
-        "epochs 10 of 500",
-        "epochs 20 of 500, 10/s, 0:48 left",
-    ]
-
-
 def test_a_line_every_30_seconds_whatever_the_steps(clock, capsys, monkeypatch):
     monkeypatch.setattr(module, "LINE_EVERY_SECONDS", 30.0)
     with IndexingProgress() as progress:
