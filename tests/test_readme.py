@@ -9,7 +9,6 @@ import shlex
 import shutil
 import subprocess
 import sys
-from importlib.metadata import version
 from pathlib import Path
 
 import click
@@ -17,18 +16,15 @@ import pytest
 
 from scripts.dev.examples import (
     ELSEWHERE,
-    ENVIRONMENT,
     ERRORS,
     FILES,
     ROOT,
-    CommandError,
     blocks,
     pages,
     pictures,
     provide,
     run,
     same,
-    updated,
 )
 from semsearch.cli import COMMANDS, main
 
@@ -159,46 +155,3 @@ def test_links_resolve():
             folder = Path("docs/errors") if (ROOT / name).parent == ERRORS else Path(name).parent
             page = ROOT / os.path.normpath(folder / target)
             assert page.exists() or target in GENERATED, f"{name}: {target}"
-
-
-def test_readme_compares_with_the_pinned_versions():
-    pinned = (ROOT / "scripts/constraints.txt").read_text("utf-8")
-    for name, package in {"Chroma": "chromadb", "LanceDB": "lancedb", "txtai": "txtai"}.items():
-        (shown,) = set(re.findall(rf"{name} (\d+\.\d+\.\d+)", README))
-        assert f"\n{package}=={shown}\n" in pinned
-        assert f"\n{package} {shown}\n" in TEXTS["docs/comparison.md"]  # scripts/bench/features
-    assert f"sentence-transformers {version('sentence-transformers')}" in README
-
-
-def test_times_and_noise_of_scores_are_ignored():
-    assert same("1  0.603  Chilli  in 1.2 s (258 b/s)\n", "1  0.605  Chilli in 12.9 s (9 b/s)")
-    assert not same("1  0.603  Chilli", "1  0.403  Chilli")
-    assert not same("1  0.603  Chilli", "2  0.603  Chilli")
-    assert not same("1  0.603  Chilli", "1  0.603  Soup")
-    assert not same("1  0.603", "1  0.603\n2  0.500")
-
-
-@pytest.mark.skipif(sys.platform == "win32", reason="the pages are written for a POSIX shell")
-def test_page_is_run_and_updated(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    page = "\n".join(
-        [
-            '```csv title="data/a.csv"\nid,text\n1,red bird\n```',
-            "```console\n$ cat data/a.csv \\\n    | wc -l\nold\n\n$ echo $COLUMNS\n```",
-            "    ```python\n    print('a')\n    if True:\n\n        print('b')\n    ```",
-            "    ```text\n    a\n    ```",
-            "```text\nno output\n```",
-            "<!-- not run: why (tests/test_readme.py) -->\n```bash\nfalse\n```",
-        ]
-    )
-    examples = run(page)
-    assert [example.printed for example in examples] == [
-        f"$ cat data/a.csv \\\n    | wc -l\n2\n\n$ echo $COLUMNS\n{ENVIRONMENT['COLUMNS']}",
-        "a\nb\n",
-    ]
-    assert updated(page, examples) == page.replace("\nold\n", "\n2\n").replace(
-        "$COLUMNS\n", f"$COLUMNS\n{ENVIRONMENT['COLUMNS']}\n"
-    ).replace("    a\n    ```", "    a\n    b\n    ```")
-    with pytest.raises(CommandError, match="no such file"):
-        run("```bash\nsemsearch index gone.csv\n```")
-    assert Path("data/a.csv").exists()

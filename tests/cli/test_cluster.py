@@ -10,7 +10,7 @@ from functools import partial
 import pytest
 
 from semsearch import Document, Index
-from tests.cli.conftest import code_of, invoke
+from tests.cli.conftest import invoke
 
 ODD = 'a ship, a "fast" ship\nand another ship'
 TOPICS = {
@@ -95,12 +95,6 @@ class TestSelection:
         found = members(run("-n", 2, "--where", "topic != 'alone'", "--format", "jsonl"))
         assert found == [SEA, BREAD]
 
-    def test_filter_without_matches(self, run):
-        for grouping in (["-n", 3], [], ["--min-score", 0.5]):
-            result = run(*grouping, "--where", "number > 100", "--format", "jsonl")
-            assert result.stdout == ""
-        assert run("--where", "number > 100", "--format", "csv").stdout.count("\n") == 1
-
     def test_another_space(self, run):
         first, second = (
             run("-n", 3, "--format", "csv", "--space", space).stdout
@@ -108,24 +102,3 @@ class TestSelection:
         )
         assert first != second
         assert run("-n", 3, "--format", "csv").stdout == first
-
-    def test_same_seed_gives_the_same_groups(self, run):
-        one, again = (run("-n", 4, "--seed", 3, "--format", "csv").stdout for _ in range(2))
-        assert one == again
-
-
-@pytest.mark.parametrize(
-    ("arguments", "code"),
-    [
-        (["-n", 0], "invalid-argument"),
-        (["-n", 2, "--min-score", 0.5], "argument-combination"),
-        (["--min-size", 3], "argument-combination"),
-        (["--min-score", 0.5, "--seed", 3], "argument-combination"),
-        (["--examples", -1], "invalid-argument"),
-        (["--space", "other"], "space-not-found"),
-        (["--where", "yaer = 1"], "field-not-found"),
-        (["--index", "nowhere"], "index-not-found"),
-    ],
-)
-def test_mistakes(run, arguments, code):
-    assert code_of(run(*arguments, code=1)) == code

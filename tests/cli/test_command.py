@@ -41,12 +41,6 @@ def test_flags_and_multiple_options_can_be_repeated(options):
     assert code_of(result) == "corpus-not-found"
 
 
-def test_environment_variable_does_not_count_as_a_repetition(monkeypatch, tmp_path):
-    monkeypatch.setenv("SEMSEARCH_INDEX", str(tmp_path))
-    result = invoke("info", "--index", tmp_path / "other", code=1)
-    assert code_of(result) == "index-not-found"
-
-
 @pytest.mark.parametrize(
     "arguments",
     [

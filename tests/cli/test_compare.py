@@ -8,7 +8,7 @@ from functools import partial
 import pytest
 
 from semsearch import Document, Index
-from tests.cli.conftest import code_of, invoke
+from tests.cli.conftest import invoke
 
 TEXTS = {"a": "a red fox", "b": "a red hen", "c": "bread and butter"}
 
@@ -39,21 +39,3 @@ def test_sentences(run, monkeypatch):
     line = json.loads(run(*arguments, "--format", "jsonl").stdout)
     assert line["sentences"] == ["a red fox", "a red hen"]
     assert line["matrix"][0] == pytest.approx([1, 2 / 3], abs=1e-6)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "code"),
-    [
-        (["x", "--system", "hashing", "--system", "none"], "space-not-found"),
-        (["--sentence", "x"], "argument-combination"),
-        (["x", "--sentence", "y", "--sentence", "z"], "argument-combination"),
-        (["--sentence", "y", "--sentence", "z", "-k", "3"], "argument-combination"),
-        (["--sentence", "y", "--index", "."], "argument-combination"),
-        (["x", "--judge", "./none"], "model-not-found"),
-        (["x", "--index", "none"], "index-not-found"),
-        (["x", "-k", "0"], "invalid-argument"),
-        (["  "], "unusable-query"),
-    ],
-)
-def test_mistakes(run, arguments, code):
-    assert code_of(run(*arguments, code=1)) == code

@@ -83,12 +83,6 @@ class TestFetch:
         assert code_of(run("fetch", "s", code=1)) == "download-failed"
         assert not (tmp_path / "data" / "s" / "a.csv").exists()
 
-    def test_file_missing_on_the_server(self, run, published):
-        published.unlink()
-        result = run("fetch", "s", code=1)
-        assert code_of(result) == "download-failed"
-        assert "404" in result.stderr
-
     def test_names_are_checked_before_downloading(self, run, tmp_path):
         result = run("fetch", "stsbenchmark", "nope", code=1)
         assert code_of(result) == "dataset-not-found"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import re
 import shutil
 from functools import partial
 
@@ -58,22 +57,6 @@ def beir(tmp_path):
 
 
 class TestSts:
-    def test_local_model_is_named_as_typed(self, run, pairs, write_bert, tmp_path):
-        shutil.copytree(write_bert(["cats"]), tmp_path / "mine")
-        systems = ["--system", "hashing", "--system", "./mine"]
-        printed = run("sts", "--data", pairs, *systems).stdout
-        assert "  ./mine (fp32" in printed
-        assert "  ./mine minus hashing\n" in printed
-        assert str(tmp_path) not in printed
-
-    def test_classes_are_not_taken_for_gold_scores(self, run, tmp_path):
-        """The error comes before loading the model, which does not exist."""
-        rows = [f'"{1 + n % 4}","Title {n}","What happened {n}"' for n in range(20)]
-        (tmp_path / "news.csv").write_text("\n".join(rows))
-        arguments = ["sts", "--data", "news.csv", "--system", "no-such-model"]
-        assert code_of(run(*arguments, code=1)) == "column-not-found"
-        run(*arguments[:3], "--score-column", "1", "--system", "hashing")
-
     def test_jsonl(self, run, pairs):
         output = run("sts", "--data", pairs, "--system", "hashing", "--format", "jsonl").stdout
         [line] = map(json.loads, output.splitlines())
@@ -96,16 +79,6 @@ class TestSts:
             second["spearman"] - first["spearman"], abs=0.01
         )
         assert 0 < difference["p"] <= 1
-
-    @pytest.mark.parametrize("columns", [60, 80])
-    def test_narrow_table_does_not_break_numbers(self, run, pairs, beir, monkeypatch, columns):
-        monkeypatch.setenv("COLUMNS", str(columns))
-        systems = ["--system", "hashing", "--system", "hashing:16"]
-        for kind, data in {"sts": pairs, "ir": beir}.items():
-            output = run(kind, "--data", data, *systems, "--system", "hashing:384").stdout
-            assert max(map(len, output.splitlines())) <= columns
-            assert output.count("[") == len(re.findall(r"\d \[[-+]?[\d.]+, [-+]?[\d.]+\]", output))
-            assert "published" not in output  # these systems have no published values
 
     def test_a_constant_has_no_correlation(self, run, tmp_path):
         """Not even a p value, as of systems that do not differ."""
@@ -229,40 +202,23 @@ def test_precision(run, pairs, monkeypatch):
     assert loaded == ["fp32", "auto"]
 
 
-def test_whole_documents(run, beir):
-    arguments = ["--data", beir, "--system", "hashing", "--measure", "AP", "--format", "jsonl"]
-    for more, expected in ([], False), (["--whole-documents"], True):
-        assert json.loads(run("ir", *arguments, *more).stdout)["whole_documents"] is expected
+STS = ("sts", "--data", "pairs.csv", "--system", "hashing")
+IR = ("ir", "--data", "pets", "--system", "bm25")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code"),
-    [
-        ("sts --data nowhere.csv", "dataset-not-found"),
-        ("sts", "dataset-not-found"),
-        ("sts --split dev", "argument-combination"),
-        ("sts --score-column 3", "argument-combination"),
-        ("sts --data pairs.csv --split dev", "dataset-not-found"),
-        ("sts --data pairs.csv --system bm25", "unusable-model"),
-        ("sts --data pairs.csv --system ./none", "model-not-found"),
-        ("ir", "argument-combination"),
-        ("ir --data nowhere", "dataset-not-found"),
-        ("ir --data pets --measure nDGC@10", "invalid-argument"),
-        ("ir --data pets --system cross-encoder:x", "invalid-argument"),
-        ("ir --data pets --system run:none.run", "unusable-dataset"),
-        ("ir --data pets --per-query", "argument-combination"),
-        ("ir --data pets --whole-documents --system run:x", "argument-combination"),
-        ("ir --data pets --precision fp32 --system bm25", "argument-combination"),
-        ("ir --data pets --system bm25 --runs pets/corpus.jsonl/x", "unusable-output"),
-        ("ir --queries pets/queries.jsonl", "argument-combination"),
-        ("ir --index pets --data pets", "argument-combination"),
-        ("ir --index pets --whole-documents", "argument-combination"),
-        ("ir --index pets --split test", "argument-combination"),
-        ("ir --index pets --precision fp32", "argument-combination"),
-        ("ir --index i --queries no.csv --qrels pets/qrels/test.tsv", "unusable-dataset"),
-        ("ir --index i --queries pets/queries.jsonl --qrels no.csv", "unusable-dataset"),
-    ],
-)
-def test_mistakes(run, pairs, beir, arguments, code):
-    Index.create("i", "hashing").close()
-    assert code_of(run(*arguments.split(), code=1)) == code
+@pytest.mark.parametrize("arguments", [STS, IR])
+def test_report_has_its_command(run, pairs, beir, tmp_path, monkeypatch, arguments):
+    whole = [*arguments, "--report", "a b/out"]
+    monkeypatch.setattr("sys.argv", ["semsearch", "eval", *whole])
+    run(*whole)
+    report = (tmp_path / "a b" / "out" / "index.html").read_text("utf-8")
+    command = f"semsearch eval {' '.join(arguments)} --report &#39;a b/out&#39;"
+    assert f"<code>{command}</code>" in report
+
+
+def test_mistakes_of_reports_are_found_before_evaluation(run, pairs, beir, tmp_path, monkeypatch):
+    assert code_of(run(*IR, "--report", "pairs.csv", code=1)) == "unusable-output"
+    run("sts", "--data", "none.csv", "--report", "out", code=1)
+    monkeypatch.setattr("semsearch.report.page.find_spec", lambda name: None)
+    assert "[missing-extra]" in run(*STS, "--report", "out", code=1).stderr
+    assert not (tmp_path / "out").exists()

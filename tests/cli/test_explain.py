@@ -9,8 +9,6 @@ from pathlib import Path
 import pytest
 
 from semsearch import Document, Index
-from semsearch.cli import serve_command
-from semsearch.cli.options import complete_code
 from semsearch.explanations import codes, page, summary
 from semsearch.stores.local.database import Database, _Access
 from tests.cli.conftest import invoke as run
@@ -46,13 +44,6 @@ def test_pages_are_printed_as_text():
         assert max(map(len, prose)) <= 80
 
 
-def test_codes_are_completed():
-    assert [item.value for item in complete_code(None, None, "corpus-")] == [
-        "corpus-not-found",
-        "corpus-too-large",
-    ]
-
-
 def test_index_busy(index, writing_elsewhere):
     with writing_elsewhere(index.path):
         stderr = run("delete", "1", code=1).stderr
@@ -69,8 +60,3 @@ def test_index_changed_during_reading(index, monkeypatch):
     stderr = run("info", code=1).stderr
     here = str(Path.cwd() / "indexes")
     assert stderr == error_shown("index-changed").replace("/mnt/shared", here) + "\n"
-
-
-def test_missing_extra(monkeypatch):
-    monkeypatch.setattr(serve_command, "find_spec", lambda name: None)
-    assert run("serve", code=1).stderr == error_shown("missing-extra") + "\n"

@@ -77,10 +77,6 @@ class TestHitsAsParquet:
         frame = self.read(run(*arguments, "parquet"))
         assert [*frame] == run(*arguments, "csv").stdout.splitlines()[0].split(",")
 
-    def test_error_writes_nothing_to_stdout(self, run):
-        result = run("query", "red", "--where", "wings = 1", "--format", "parquet", code=1)
-        assert result.stdout_bytes == b""
-
     def test_explain_and_terminals_are_rejected(self, run, monkeypatch):
         result = run("query", "red", "--explain", "--format", "parquet", code=1)
         assert code_of(result) == "argument-combination"

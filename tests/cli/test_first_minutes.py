@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import logging
-import subprocess
 import sys
 
 import click
@@ -16,7 +15,6 @@ from rich.file_proxy import FileProxy
 
 from semsearch import Document, Index
 from semsearch.cli import main
-from semsearch.cli.completion_command import SHELLS
 from tests.cli.conftest import invoke
 
 
@@ -122,13 +120,3 @@ def test_spaces_and_fields(fish):
     assert completed("index", "", "--drop") == [("plain", "--drop-space")]
     assert completed("query", "--space", "") == []  # ambiguous: there are two indexes
     assert completed("query", "--index", "nowhere", "--space", "") == []
-
-
-@pytest.mark.parametrize("shell", SHELLS)
-def test_scripts(shell, tmp_path):
-    script = output_of("completion", shell)
-    assert f"_SEMSEARCH_COMPLETE={shell}_complete" in script
-    if shell == "bash":
-        file = tmp_path / "script"
-        file.write_text(script)
-        subprocess.run(["bash", "-n", file], check=True)

@@ -12,7 +12,7 @@ import pytest
 from semsearch import Document, Index
 from semsearch.cli import pairs_command
 from semsearch.mining import similar_pairs
-from tests.cli.conftest import code_of, invoke
+from tests.cli.conftest import invoke
 
 CORPUS = """id,title,text
 a,One,the cat sat on the mat
@@ -44,13 +44,6 @@ def ids(result):
 
 
 class TestFormats:
-    def test_table_shortens_long_texts(self, run, tmp_path):
-        long = "word " * 1000
-        (tmp_path / "c.csv").write_text(f"id,text\na,{long}\nb,{long}\n")
-        assert len(run("c.csv", *HASHING).stdout) < 5000
-        (pair,) = records(run("c.csv", *HASHING, "--format", "jsonl"))
-        assert pair["left"]["text"] == long
-
     def test_jsonl(self, run):
         first, *others = records(run("c.csv", *HASHING, "--format", "jsonl"))
         text = "the cat sat on the mat"
@@ -120,21 +113,6 @@ class TestCorpus:
         found = ids(run("c.csv", "more.csv", *HASHING, "--min-score", 1, "--format", "jsonl"))
         assert found == [("a", "c"), ("a", "z"), ("c", "z")]
 
-    def test_bad_rows(self, run):
-        bad = "id,text\na,One.\nb,\nc\nd,One.\n"
-        assert "stdin:3: empty text" in run("-", *HASHING, typed=bad, code=1).stderr
-        result = run("-", *HASHING, "--skip-bad-rows", "--format", "jsonl", typed=bad)
-        assert "skipped stdin:3: empty text\nskipped stdin:4" in result.stderr
-        assert ids(result) == [("a", "d")]
-
-    def test_one_text(self, run):
-        assert run("-", *HASHING, "--format", "jsonl", typed="id,text\na,One.\n").stdout == ""
-
-    def test_encoding_in_windows_changes_nothing(self, run, monkeypatch):
-        whole = run("c.csv", *HASHING, "--format", "jsonl").stdout
-        monkeypatch.setattr(pairs_command, "ENCODED_AT_ONCE", 2)
-        assert run("c.csv", *HASHING, "--format", "jsonl").stdout == whole
-
     def test_identical_texts_are_encoded_once(self, hashing):
         seen = []
 
@@ -170,24 +148,3 @@ class TestIndex:
             found = ids(indexed("--format", "jsonl", *space))
             assert found[0] == ("a", "b")
             assert set(found[1:]) == {("long", "a"), ("long", "b")}
-
-
-@pytest.mark.parametrize(
-    ("arguments", "code"),
-    [
-        (["c.csv", "-k", 0], "invalid-argument"),
-        (["c.csv", "--min-score", "nan"], "invalid-argument"),
-        (["c.csv", "--text-column", "txet"], "column-not-found"),
-        (["c.csv", "--encoder", "./no-model"], "model-not-found"),
-        (["--index", "nowhere"], "index-not-found"),
-        (["c.csv", "--space", "hashing"], "argument-combination"),
-        (["c.csv", "--index", "i"], "argument-combination"),
-        (["--index", "i", "--space", "other"], "space-not-found"),
-        (["--index", "i", "--encoder", "hashing"], "argument-combination"),
-        (["--index", "i", "--text-column", "x"], "argument-combination"),
-        (["--index", "i", "--skip-bad-rows"], "argument-combination"),
-    ],
-)
-def test_mistakes(run, arguments, code):
-    Index.create("i", "hashing").close()
-    assert code_of(run(*arguments, code=1)) == code

@@ -12,7 +12,6 @@ import sys
 import pytest
 
 from semsearch import Document, Index
-from tests.cli.conftest import code_of
 
 
 def ids(run, *arguments):
@@ -42,22 +41,6 @@ def test_passages_fit_the_width(run, tmp_path, monkeypatch, columns):
     assert all(line.startswith("          ") for line in title[1:])
 
 
-def test_jsonl(indexed):
-    line = json.loads(indexed("query", "train at night", "--format", "jsonl", "-k", "2").stdout)
-    assert line["query"] == "train at night"
-    assert [hit["rank"] for hit in line["hits"]] == [1, 2]
-    assert {"rank", "score", "id", "text", "metadata"} <= set(line["hits"][0])
-    assert line["hits"][0]["id"] == "a"
-    assert line["hits"][0]["metadata"] == {"year": 1951, "genres": ["Drama", "Mystery"]}
-
-
-def test_csv(indexed):
-    output = indexed("query", "train at night", "--format", "csv").stdout
-    rows = list(csv.DictReader(io.StringIO(output)))
-    assert (rows[0]["id"], rows[0]["genres"]) == ("a", "Drama, Mystery")
-    assert len(rows) == 3
-
-
 def test_metadata_field_with_the_name_of_a_built_in_one(run, tmp_path):
     with Index.create(tmp_path / "indexes" / "x", ["hashing"]) as index:
         own = {"id": "mine", "title": "also mine", "metadata.id": "deep"}
@@ -70,50 +53,13 @@ def test_metadata_field_with_the_name_of_a_built_in_one(run, tmp_path):
     assert [output.count(cell) for cell in ("a", "mine", "deep")] == [1, 1, 1]
 
 
-def test_where(indexed):
+def test_where_and_modes(indexed):
     assert ids(indexed, "x", "--where", "year >= 1990 and genres = 'Drama'") == ["b"]
-
-
-@pytest.mark.parametrize("mode", ["bm25", "hybrid"])
-def test_modes(indexed, mode):
-    assert ids(indexed, "train", "--mode", mode, "-k", "1") == ["a"]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "code"),
-    [
-        (["x", "-k", "0"], "invalid-argument"),
-        (["x", "--where", "year ="], "invalid-filter"),
-        (["x", "--space", "other"], "space-not-found"),
-        (["x", "--encoder", "hashing"], "argument-combination"),
-        (["x", "--show", "price"], "field-not-found"),
-        (["x", "--index", "corpus.csv"], "not-an-index"),
-        ([" "], "unusable-query"),
-        (["x", "--queries", "q.txt"], "argument-combination"),
-        (["x", "--encoding", "utf-8"], "argument-combination"),
-        (["--queries", "q.txt"], "corpus-not-found"),
-        (["--like", "x"], "document-not-found"),
-        (["x", "--explain", "--format", "csv"], "argument-combination"),
-        (["x", "--show", "year", "--format", "jsonl"], "argument-combination"),
-        (["x", "--mmr", "2"], "invalid-argument"),
-        (["x", "--mode", "hybrid", "--dense-weight", "-1"], "invalid-argument"),
-        (["x", "--per-document", "0"], "invalid-argument"),
-        # The values by default, too.
-        (["x", "--fusion", "zscores"], "argument-combination"),
-        (["x", "--dense-weight", "0.5"], "argument-combination"),
-        (["x", "--rerank-depth", "100"], "argument-combination"),
-        (["x", "--rerank-budget", "2s"], "argument-combination"),
-        (["x", "--like", "a", "--mode", "bm25"], "argument-combination"),
-    ],
-)
-def test_mistakes(indexed, arguments, code):
-    assert code_of(indexed("query", *arguments, code=1)) == code
+    for mode in ("bm25", "hybrid"):
+        assert ids(indexed, "train", "--mode", mode, "-k", "1") == ["a"]
 
 
 class TestQueriesOfAFile:
-    def test_standard_input(self, indexed):
-        assert indexed("query", "--queries", "-", typed="train\n").stdout.startswith("train\n")
-
     @pytest.mark.parametrize(
         ("content", "expected", "blank"),
         [
@@ -140,9 +86,8 @@ class TestQueriesOfAFile:
 
     def test_in_another_encoding(self, indexed):
         content = "plain\nLe café est situé près de la forêt\n".encode("cp1252")
-        result = indexed("query", "--queries", "-", typed=content, code=1)
-        assert code_of(result) == "unreadable-corpus"
-        assert "stdin:2: byte 0xe9" in result.stderr
+        result = indexed("query", "--queries", "-", "--format", "jsonl", typed=content, code=1)
+        assert "Error: stdin:2: byte 0xe9" in result.stderr
         arguments = ["--queries", "-", "--encoding", "windows-1252", "--format", "jsonl"]
         answered = indexed("query", *arguments, typed=content)
         assert queries(answered) == ["plain", "Le café est situé près de la forêt"]
@@ -208,14 +153,11 @@ class TestRanking:
 
     def test_like_also_and_unlike(self, indexed):
         assert sorted(ids(indexed, "--like", "a")) == ["b", "c"]
+        assert ids(indexed, "train at night", "--min-score", "0.3") == ["a"]
         assert "a" not in ids(indexed, "train", "--like", "a")
         assert ids(indexed, "boats", "--also", "the bay", "-k", "1") == ["c"]
         unlike = ids(indexed, "the", "--unlike", "c")
         assert unlike == ids(indexed, "the", "--where", "id != 'c'", "--unlike", "c")
-
-    def test_min_score_and_mmr(self, indexed):
-        assert ids(indexed, "train at night", "--min-score", "0.3") == ["a"]
-        assert len(ids(indexed, "the", "--mmr", "0.5", "--fold-duplicates")) == 3
 
     def test_folded_duplicates_are_listed(self, run, tmp_path):
         (tmp_path / "twice.csv").write_text("id,text\none,A train.\ntwo,a Train\n")

@@ -95,12 +95,6 @@ class TestDryRun:
         assert "51 documents to add, 0 to change" in result.stdout
         assert state(tmp_path) == before
 
-    def test_errors_are_the_same(self, run, tmp_path):
-        write(tmp_path / "corpus.csv", [*ROWS, "d100"])
-        run("index", "corpus.csv", "--dry-run", code=1)
-        skipped = run("index", "corpus.csv", "--dry-run", "--skip-bad-rows").stdout
-        assert "1 bad row to skip" in skipped
-
 
 @pytest.mark.parametrize("answer", ["y", "n"])
 def test_confirmation_on_a_terminal(run, answer):

@@ -21,16 +21,13 @@ from tests.cli.conftest import code_of, invoke
 
 SHORT = ("--size", "tiny", "--vocabulary", 120, "--max-tokens", 32, "--batch-size", 4)
 PAIRS = "\n".join(f"a cat {n},one cat {n % 7},{n % 6}" for n in range(40))
-JUDGED = ["--index", "i", "--queries", "p.csv", "--qrels", "p.csv"]
 
 
 @pytest.fixture
 def run(tmp_path, monkeypatch):
     """Call `semsearch train` in a folder with scored pairs, pairs and a corpus."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("SEMSEARCH_DATA", str(tmp_path))
     (tmp_path / "p.csv").write_text(f"sentence1,sentence2,score\n{PAIRS}\n")
-    (tmp_path / "q.csv").write_text("anchor,positive\na cat,one cat\na dog,one dog\n")
     lines = []
     for number in range(40):
         text = " ".join(f"The {word} {number} is here now." for word in ("cat", "dog", "owl"))
@@ -102,77 +99,6 @@ def test_pretrain_then_distil_then_adapt(run, tmp_path):
     assert result.stdout.startswith("c, judged queries: ")
     (tmp_path / "qrels.csv").write_text("query-id,document-id,relevance\nq1,3,1\nq2,none,1\n")
     assert "[unusable-examples]" in run("adapt", "c.jsonl", *short, *judged, code=1).stderr
-
-
-@pytest.mark.parametrize(
-    ("arguments", "code"),
-    [
-        (["--data", "p.csv", "--base", "./nothing"], "model-not-found"),
-        (["--data", "p.csv", "--scale", 1, 5], "unusable-dataset"),
-        (["--data", "p.csv", "--dev", "p.csv"], "unusable-examples"),
-        (["--data", "p.csv", "--output", "p.csv"], "unusable-output"),
-        (["--data", "p.csv", "--output", "."], "unusable-output"),
-        (["--data", "p.csv", "--resume"], "not-resumable"),
-        (["--data", "p.csv", "--epochs", 1, "--epochs", 2], "argument-combination"),
-        (["--data", "p.csv", "--batch-size", 0], "invalid-argument"),
-        (["--data", "stsbenchmark"], "dataset-not-found"),
-        (["--data", "p.csv", "--queries", "p.csv"], "argument-combination"),
-        (["--data", "p.csv", "--negatives", "3"], "argument-combination"),
-        (["--data", "p.csv", "--dev", "none", "--patience", "2"], "argument-combination"),
-        (["--index", "i"], "argument-combination"),
-        ([*JUDGED, "--data", "p.csv"], "argument-combination"),
-        ([*JUDGED, "--keep-leaks"], "argument-combination"),
-    ],
-)
-def test_mistakes_of_cross_encoder(run, base, tmp_path, arguments, code):
-    defaults = {"--base": base, "--output": "model"}
-    given = [word for pair in defaults.items() if pair[0] not in arguments for word in pair]
-    assert code_of(run("cross-encoder", *given, *arguments, code=1)) == code
-    assert not (tmp_path / "model").exists()
-
-
-@pytest.mark.parametrize(
-    ("arguments", "code"),
-    [
-        ("--data p.csv --loss triplet", "column-not-found"),
-        ("--data p.csv --data q.csv --margin 2", "argument-combination"),
-        ("--data p.csv --head-learning-rate 0.1", "argument-combination"),
-        ("--data q.csv --scale 0 5", "argument-combination"),
-    ],
-)
-def test_mistakes_of_siamese(run, base, arguments, code):
-    command = ["siamese", "--base", base, "--output", "m", *arguments.split()]
-    assert code_of(run(*command, code=1)) == code
-
-
-@pytest.mark.parametrize(
-    ("arguments", "code"),
-    [
-        ("pretrain none.csv", "corpus-not-found"),
-        ("pretrain c.jsonl --steps -1", "invalid-argument"),
-        ("pretrain c.jsonl --steps 0 --from x", "argument-combination"),
-        ("pretrain c.jsonl --minutes -1", "invalid-argument"),
-        ("pretrain c.jsonl --steps 1 --minutes 1", "argument-combination"),
-        ("pretrain c.jsonl --from ./x", "model-not-found"),
-        ("pretrain c.jsonl --vocabulary 0", "invalid-argument"),
-        ("pretrain c.jsonl --resume", "not-resumable"),
-        ("pretrain c.jsonl --output c.jsonl", "unusable-output"),
-        ("contrast c.jsonl --base ./x", "model-not-found"),
-        ("contrast c.jsonl --base minilm --epochs 0", "invalid-argument"),
-        ("adapt c.jsonl --encoder ./x", "model-not-found"),
-        ("adapt c.jsonl --queries q.csv", "argument-combination"),
-        ("distil minilm", "argument-combination"),
-        ("distil minilm --static --layers 2", "argument-combination"),
-        ("distil minilm --layers 2", "argument-combination"),
-        ("distil minilm --static --dimension 0", "invalid-argument"),
-        ("distil minilm --static --epochs 2", "argument-combination"),
-        ("distil minilm c.jsonl --layers 6 --steps 1", "invalid-argument"),
-    ],
-)
-def test_mistakes_without_labels(run, tmp_path, arguments, code):
-    before = set(tmp_path.iterdir())
-    assert code_of(run(*arguments.split(), code=1)) == code
-    assert set(tmp_path.iterdir()) == before
 
 
 def test_ctrl_c_can_be_resumed(run, base, tmp_path, interruptible):

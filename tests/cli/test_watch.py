@@ -16,7 +16,6 @@ from click.testing import CliRunner
 from semsearch import Index
 from semsearch.cli import main
 from semsearch.cli.watching import _changes
-from tests.cli.conftest import code_of
 
 
 @pytest.fixture(autouse=True)
@@ -91,16 +90,6 @@ def test_index_follows_the_folder(watching):
     assert Path("log").read_text().endswith("stopped watching\n")
 
 
-def test_a_link_to_a_file():
-    Path("real").mkdir()
-    Path("real/c.csv").write_text("id,text\n1,one\n")
-    Path("link.csv").symlink_to("real/c.csv")
-    changes = _changes(["link.csv"], Path("indexes/notes"))
-    next(changes)
-    Path("real/c.csv").write_text("id,text\n1,one\n2,two\n")
-    assert next_in_time(changes)
-
-
 def test_a_link_that_gets_another_target():
     for name in ("1.csv", "2.csv"):
         Path("real").mkdir(exist_ok=True)
@@ -114,17 +103,6 @@ def test_a_link_that_gets_another_target():
     assert next_in_time(changes)
     Path("real/2.csv").write_text("id,text\n1,one\n2,two\n")
     assert next_in_time(changes)
-
-
-def test_only_the_folder_is_watched_not_its_parent(monkeypatch):
-    Path("beside/docs").mkdir(parents=True)
-    Path("here").mkdir()
-    Path("link").symlink_to("beside/docs")
-    watched = []
-    monkeypatch.setattr("watchfiles.watch", lambda *places, **_: watched.append(places) or [set()])
-    for name in ("here/../beside/docs", "link"):
-        next(_changes([name], Path("indexes/notes")))
-    assert watched == [(Path(name).absolute(),) for name in ("here/../beside/docs", "link")]
 
 
 def test_a_folder_that_is_removed_and_made_again():
@@ -141,34 +119,3 @@ def test_a_folder_that_is_removed_and_made_again():
         assert next_in_time(changes)
         Path("notes/a.txt").unlink()
         assert next_in_time(changes)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "code"),
-    [
-        (["-"], "argument-combination"),
-        (["https://example.org/x.csv"], "argument-combination"),
-        (["a.txt", "--dry-run"], "argument-combination"),
-        (["nosuch/x.csv"], "corpus-not-found"),
-        ([], "argument-combination"),
-    ],
-)
-def test_sources_that_cannot_be_watched(arguments, code):
-    Path("a.txt").write_text("One.")
-    done = run(*arguments, "--watch")
-    assert done.exit_code == 1
-    assert code_of(done) == code
-    assert not Path("indexes").exists()
-
-
-def test_folder_summary():
-    for name in ("a.txt", "b.md", "c.csv", "drafts/d.txt"):
-        Path("notes", name).parent.mkdir(parents=True, exist_ok=True)
-        Path("notes", name).write_text("text\nA text.")
-        os.utime(Path("notes", name), (1_600_000_000,) * 2)
-    Path("notes", "d.csv").write_text("name,age\nx,7\n")
-    for counts in ("3 added", "3 unchanged"):
-        done = run("notes", "--exclude", "drafts/")
-        assert f"3 documents ({counts})" in done.stdout
-    for part in ("4 files (2 csv, 1 md, 1 txt)", "3 unchanged", "1 excluded", "notes/d.csv"):
-        assert part in done.stderr

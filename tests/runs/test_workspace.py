@@ -145,13 +145,6 @@ def test_one_process_at_a_time(tmp_path):
         pytest.fail("both processes started")
 
 
-def test_discarded_run_leaves_nothing(tmp_path):
-    workspace = Workspace(tmp_path / "model")
-    with workspace.opened(PLAN):
-        workspace.discard()
-    assert list(tmp_path.iterdir()) == []
-
-
 @pytest.mark.parametrize("path", ["/", ".", ".."])
 def test_invalid_folders_are_rejected(path):
     with pytest.raises(ArgumentError):
