@@ -91,10 +91,6 @@ class TestFormats:
 
 
 class TestSelection:
-    def test_filter(self, run):
-        found = members(run("-n", 2, "--where", "topic != 'alone'", "--format", "jsonl"))
-        assert found == [SEA, BREAD]
-
     def test_another_space(self, run):
         first, second = (
             run("-n", 3, "--format", "csv", "--space", space).stdout

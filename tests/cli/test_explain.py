@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from semsearch import Document, Index
+from semsearch.cli import serve_command
 from semsearch.explanations import codes, page, summary
 from semsearch.stores.local.database import Database, _Access
 from tests.cli.conftest import invoke as run
@@ -60,3 +61,8 @@ def test_index_changed_during_reading(index, monkeypatch):
     stderr = run("info", code=1).stderr
     here = str(Path.cwd() / "indexes")
     assert stderr == error_shown("index-changed").replace("/mnt/shared", here) + "\n"
+
+
+def test_missing_extra(monkeypatch):
+    monkeypatch.setattr(serve_command, "find_spec", lambda name: None)
+    assert run("serve", code=1).stderr == error_shown("missing-extra") + "\n"

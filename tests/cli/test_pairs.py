@@ -87,10 +87,6 @@ class TestHowMany:
         assert len(ids(many("--format", "jsonl"))) == 20
         assert many("--min-score", 0.9).stdout.count("1.000") == 20
 
-    def test_k_pairs(self, many):
-        found = ids(many("--format", "jsonl", "--min-score", 0.9, "-k", 3))
-        assert found == [("0", "1"), ("0", "2"), ("0", "3")]
-
 
 def test_approximate_search_is_reported(run, tmp_path, monkeypatch):
     monkeypatch.setattr(pairs_command, "similar_pairs", partial(similar_pairs, exact_up_to=100))
@@ -107,11 +103,6 @@ class TestCorpus:
     def test_texts_without_ids_are_named_by_line(self, run, tmp_path):
         (tmp_path / "t.csv").write_text("text\none two\nthree\none two\n")
         assert ids(run("t.csv", *HASHING, "--format", "jsonl"))[0] == ("t.csv:2", "t.csv:4")
-
-    def test_two_files(self, run, tmp_path):
-        (tmp_path / "more.csv").write_text("id,text\nz,the cat sat on the mat\n")
-        found = ids(run("c.csv", "more.csv", *HASHING, "--min-score", 1, "--format", "jsonl"))
-        assert found == [("a", "c"), ("a", "z"), ("c", "z")]
 
     def test_identical_texts_are_encoded_once(self, hashing):
         seen = []

@@ -97,7 +97,7 @@ class TestQueriesOfAFile:
         answered = indexed("query", "--queries", "q.txt", "--format", "jsonl")
         assert queries(answered) == ["un café", "b"]
 
-    @pytest.mark.parametrize("format_name", ["table", "jsonl", "csv"])
+    @pytest.mark.parametrize("format_name", ["table", "jsonl"])
     def test_each_of_a_pipe_is_answered_when_it_comes(self, indexed, format_name):
         arguments = ["query", "--queries", "-", "-k", "1", "--format", format_name]
         with subprocess.Popen(

@@ -58,7 +58,7 @@ def hostile(tmp_path, monkeypatch):
         ["compare", "one"],
         ["inspect", EVIL, "--encoder", "hashing"],
         ["index", f"bad{EVIL}.csv", "--encoder", "hashing", "--skip-bad-rows"],
-        ["index", EVIL],
+        ["index", EVIL, "--encoder", "hashing"],
         ["datasets", "path", EVIL],
     ],
 )
