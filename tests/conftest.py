@@ -51,6 +51,11 @@ def pytest_addoption(parser):
         help="Seed of all random tests and of their order; each run prints its seed.",
     )
     parser.addoption(
+        "--update-golden",
+        action="store_true",
+        help="Rewrite tests/cli/golden/*.txt with what the commands print.",
+    )
+    parser.addoption(
         "--all",
         action="store_true",
         help="Also run the tests that prove a release, marked nightly: about an hour more.",

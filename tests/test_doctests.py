@@ -22,7 +22,6 @@ MODULES = [
 ]
 
 
-@pytest.mark.slow
 @pytest.mark.usefixtures("forgetful")
 @pytest.mark.parametrize("module", MODULES)
 def test_examples(module, tmp_path, monkeypatch):

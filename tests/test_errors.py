@@ -13,7 +13,7 @@ import pytest
 
 from scripts.dev.examples import ERRORS, blocks
 from semsearch import errors
-from semsearch.errors import BadRowError, DuplicateIdError, SemsearchError, quoted, with_code
+from semsearch.errors import DuplicateIdError, SemsearchError, quoted, with_code
 from semsearch.explanations import codes, page, summary
 
 PACKAGE = Path(errors.__file__).parent
@@ -59,34 +59,23 @@ def test_error_tree_in_the_docstring_matches_the_classes():
         assert parent in [base.__name__ for base in CLASSES[name].__bases__], name
 
 
-@pytest.mark.parametrize("code", CODES)
-def test_page_is_complete(code):
-    """The output of its example is tested with those of all pages."""
-    text = page(code)
-    assert text.startswith(f"# {code}\n\n")
-    assert text.endswith(f"\n\nIn Python: `semsearch.errors.{CODES[code]}`.\n")
-    assert len(summary(code)) < 110
-    assert summary(code).endswith(".")
-    shown = [block.body for block in blocks(text) if block.language in ("console", "text")]
-    assert any(f"[{code}]\n" in body or body.startswith(f"{code}: ") for body in shown)
+def test_pages_are_complete():
+    """The output of their examples is tested with those of all pages."""
+    for code, name in CODES.items():
+        text = page(code)
+        assert text.startswith(f"# {code}\n\n")
+        assert text.endswith(f"\n\nIn Python: `semsearch.errors.{name}`.\n")
+        assert len(summary(code)) < 110
+        shown = [block.body for block in blocks(text) if block.language in ("console", "text")]
+        assert any(f"[{code}]\n" in body or body.startswith(f"{code}: ") for body in shown)
 
 
-def test_message_ends_with_the_code():
-    assert with_code(DuplicateIdError("a.csv:3", "duplicate id '7'")) == (
-        "a.csv:3: duplicate id '7' [duplicate-id]"
-    )
-    assert with_code(SemsearchError("of a plugin")) == "of a plugin"
-
-
-def test_add_remedy():
-    error = BadRowError("a.csv:3", "empty text", "7")
+def test_message_ends_with_the_remedy_and_the_code():
+    error = DuplicateIdError("a.csv:3", "duplicate id '7'")
     error.add_remedy("leave it out")
-    assert str(error) == "a.csv:3: empty text; leave it out"
-    assert (error.source, error.reason, error.document_id) == (
-        "a.csv:3",
-        "empty text; leave it out",
-        "7",
-    )
+    assert error.reason == "duplicate id '7'; leave it out"
+    assert with_code(error) == "a.csv:3: duplicate id '7'; leave it out [duplicate-id]"
+    assert with_code(SemsearchError("of a plugin")) == "of a plugin"
 
 
 @pytest.mark.parametrize(
@@ -107,18 +96,10 @@ def test_errors_reach_other_processes(error):
     assert (type(copy), str(copy), vars(copy)) == (type(error), str(error), vars(error))
 
 
-@pytest.mark.parametrize(
-    ("text", "typed"),
-    [("word", "word"), ("two words", '"two words"'), ("it's", '"it\'s"'), ("", '""')],
-)
-def test_quoting(text, typed):
-    assert quoted(text) == typed
-
-
 @pytest.mark.skipif(os.name == "nt", reason="needs a shell of Unix")
-@pytest.mark.parametrize("text", ['a "b"', "$(echo x)", "`echo x`", "a\\ b", "it's $5", "a!b", ""])
-def test_a_shell_reads_a_quoted_argument_as_it_was(text):
-    shell = subprocess.run(
-        ["sh", "-c", f"printf %s {quoted(text)}"], capture_output=True, text=True, check=True
-    )
-    assert shell.stdout == text
+def test_a_shell_reads_quoted_arguments_as_they_were():
+    texts = ["word", 'a "b"', "$(echo x)", "`echo x`", "a\\ b", "it's $5", "a!b", ""]
+    line = "printf '%s\\n' " + " ".join(map(quoted, texts))
+    shell = subprocess.run(["sh", "-c", line], capture_output=True, text=True, check=True)
+    assert shell.stdout == "".join(f"{text}\n" for text in texts)
+    assert (quoted("word"), quoted("two words")) == ("word", '"two words"')

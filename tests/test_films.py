@@ -11,14 +11,12 @@ import os
 
 import numpy
 import pytest
-from sentence_transformers import SentenceTransformer
 from sqlalchemy import text
 
 from semsearch import Document, Index, Retriever
 from semsearch.encoders.model_folder import find_model
-from semsearch.stores.local.spaces import from_bytes, to_bytes
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.nightly
 
 K = 10
 TIE = 1e-3
@@ -71,6 +69,8 @@ def reference(films, queries, index):
 
     A film whose extract exceeds the model's limit scores by its best passage.
     """
+    from sentence_transformers import SentenceTransformer
+
     model = SentenceTransformer(str(find_model("minilm").path), device="cpu")
     asked = model.encode(queries, normalize_embeddings=True)
     cosines = asked @ model.encode([f.text for f in films], normalize_embeddings=True).T
@@ -106,32 +106,3 @@ def test_search_equals_numpy(films, queries, index, reference, where):
         # The same films in the same order, except that films within TIE may swap.
         numpy.testing.assert_allclose([score[name] for name in found], expected, atol=TIE)
         numpy.testing.assert_allclose([hit.score for hit in hits], expected, atol=TIE)
-
-
-def test_the_fast_runtime_keeps_the_ranking(films, queries, index, reference, tmp_path):
-    """At the default precision, against plain sentence-transformers on torch."""
-    with Index.create(tmp_path / "films", ["minilm"]) as fast:
-        fast.add(films)
-        answers = Retriever(fast).search_many(queries, K)
-    names = [film.id for film in films]
-    exact = [{names[row] for row in best[:K]} for best in numpy.argsort(-reference, axis=1)]
-    found = [{hit.document_id for hit in hits} for hits in answers]
-    agreement = numpy.mean([len(a & b) / K for a, b in zip(exact, found, strict=True)])
-    print(f"top {K} agreement {agreement:.4f}")  # noqa: T201
-    assert agreement >= 0.985
-
-
-def test_float16_keeps_the_ranking(queries, index, minilm):
-    """Vectors stored as float16 keep the top hits and, nearly, the scores."""
-    vectors = index.passages().vectors
-    half = index.space()._replace(dtype="float16")
-    stored = from_bytes(half, to_bytes(half, vectors))
-    asked = minilm.encode_queries(queries)
-    single, rounded = asked @ vectors.T, asked @ stored.T
-    best = [set(row) for row in numpy.argsort(-single, axis=1)[:, :K]]
-    found = [set(row) for row in numpy.argsort(-rounded, axis=1)[:, :K]]
-    agreement = numpy.mean([len(a & b) / K for a, b in zip(best, found, strict=True)])
-    largest = abs(single - rounded).max()
-    print(f"top {K} agreement {agreement:.4f}, largest difference {largest:.6f}")  # noqa: T201
-    assert agreement >= 0.999
-    assert largest < 1e-3

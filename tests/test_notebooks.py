@@ -8,21 +8,19 @@ import pytest
 
 from scripts.dev.examples import same
 
-pytestmark = pytest.mark.slow
-
 FOLDER = Path(__file__).parent.parent / "docs" / "notebooks"
 
 
+@pytest.mark.nightly
 @pytest.mark.usefixtures("minilm")
-@pytest.mark.parametrize("name", ["contrast", "your-own-csv"])
-def test_notebook(package, name):
+@pytest.mark.parametrize("file", sorted(FOLDER.glob("*.ipynb")), ids=lambda file: file.stem)
+def test_notebook(package, file):
     package("nbclient")
     package("ipykernel")
     import nbformat
 
     from scripts.dev.notebooks import executed
 
-    file = FOLDER / f"{name}.ipynb"
     shown, run = nbformat.read(file, as_version=4), executed(file)
     assert same(printed(shown), printed(run)), printed(run)
     assert kinds(run) == kinds(shown)
@@ -43,7 +41,3 @@ def kinds(notebook):
 
 def outputs(notebook):
     return [output for cell in notebook.cells for output in cell.get("outputs", [])]
-
-
-def test_all_notebooks_are_tested():
-    assert len(list(FOLDER.glob("*.ipynb"))) == 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 
+import click
 import pytest
 from click.testing import CliRunner
 
@@ -24,6 +25,18 @@ def invoke(*arguments, code=0, typed=None):
     return result
 
 
+def all_commands(group, context=None):
+    """All commands that are not groups, with their paths."""
+    context = click.Context(group, context)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        if isinstance(command, click.Group):
+            for path, inner in all_commands(command, context):
+                yield [name, *path], inner
+        else:
+            yield [name], command
+
+
 @pytest.fixture
 def run(tmp_path, monkeypatch):
     """Call `semsearch` in a folder that contains only corpus.csv."""
@@ -40,12 +53,11 @@ def indexed(run):
     return run
 
 
-def error_of(result):
-    """The error message without its code; it must be the last line on standard error."""
+def code_of(result):
+    """The code of the error, which must be the last line on standard error, and the only one."""
     assert result.stdout == ""
     *notes, line = result.stderr.splitlines()
-    assert line.startswith("Error: ")
     assert not any(note.startswith("Error") for note in notes)
-    message, _, code = line.removeprefix("Error: ").rpartition(" [")
-    assert re.fullmatch(r"[a-z-]+\]", code)
-    return message
+    match = re.fullmatch(r"Error: \S.* \[([a-z-]+)\]", line)
+    assert match, line
+    return match[1]

@@ -32,11 +32,6 @@ def test_all_bad_rows_of_a_short_table(run, table, more):
     assert result.stderr.splitlines()[-1].endswith("[bad-row]")
 
 
-def test_texts_for_pairs(run, table):
-    result = run("pairs", table.name, "--encoder", "hashing", code=1)
-    assert listed(result) == [3, 6]  # ids may repeat
-
-
 def test_at_most_twenty(run, tmp_path):
     write(tmp_path / "bad.csv", [(number, "", 0) for number in range(30)])
     result = run("index", "bad.csv", "--encoder", "hashing", code=1)

@@ -13,10 +13,9 @@ from select import select
 import pytest
 
 from semsearch import Document, Index
+from tests.cli.conftest import invoke
 
 pty = pytest.importorskip("pty", reason="needs a pseudo-terminal")
-
-pytestmark = pytest.mark.slow
 
 #: Interactive shells without the user's settings.
 COMMANDS = {
@@ -31,94 +30,64 @@ LINES = {
     "semsearch que": "query",
     "semsearch query --expl": "--explain",
     "semsearch index ti": "tickets.csv",
-    "semsearch index --encoder mod": "model",
-    "semsearch query --queries ti": "tickets.csv",
     "semsearch query --index indexes/b": "indexes/birds",
-    "semsearch query --index=indexes/b": "--index=indexes/birds",
-    "semsearch query --index indexes/m": "indexes/my notes",
     "semsearch query --index=indexes/m": "--index=indexes/my notes",
     'semsearch info --index "indexes/m': "indexes/my notes",
-    "semsearch query --index indexes/birds --space h": "hashing",
     "semsearch query --index=indexes/birds --show co": "colour",
     "semsearch query --index indexes/my\\ notes --show fir": "first author",
 }
-
-END = "that was line"
 
 #: Control sequences of terminals.
 CONTROLS = re.compile(r"\x1b(?:\[[0-9;?]*[A-Za-z]|\][^\x07]*\x07|\(.|[=>])|\r")
 
 
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("completion")
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", COMMANDS)
+def test_tab_completion(program, tmp_path, monkeypatch, name):
+    program(name)
+    monkeypatch.chdir(tmp_path)
     fields = {"birds": {"year": 1999, "colour": "red"}, "my notes": {"first author": "Ada"}}
-    for name, metadata in fields.items():
-        with Index.create(folder / "indexes" / name, "hashing") as index:
+    for index_name, metadata in fields.items():
+        with Index.create(tmp_path / "indexes" / index_name, "hashing") as index:
             index.add([Document("a", "a red bird", metadata=metadata)])
-    (folder / "tickets.csv").touch()
-    (folder / "model").touch()
-    return folder
+    (tmp_path / "tickets.csv").touch()
+    (tmp_path / "script").write_text(invoke("completion", name).stdout)
+    assert list(last_words(COMMANDS[name], LINES)) == list(LINES.values())
 
 
-class Shell:
-    """An interactive shell in a pseudo-terminal."""
-
-    def __init__(self, command, folder):
-        programs = str(Path(sys.executable).parent)
-        home = {"HOME": str(folder), "XDG_DATA_HOME": str(folder), "TERM": "xterm", "COLUMNS": "80"}
-        self._ends = pty.openpty()
-        self._terminal = self._ends[0]
-        self._output = ""
-        # The first terminal that a session leader opens becomes its controlling terminal.
-        opening = ["sh", "-c", 'exec "$@" <>"$0" >&0 2>&0', os.ttyname(self._ends[1])]
-        self._process = subprocess.Popen(
-            [*opening, *command],
-            cwd=folder,
-            env={**os.environ, **home, "PATH": f"{programs}:{os.environ['PATH']}"},
-            start_new_session=True,
-        )
-
-    def type(self, keys):
-        os.write(self._terminal, keys.encode())
-
-    def read_until(self, pattern):
-        """The output up to a match of the pattern, without control sequences."""
-        deadline = time.monotonic() + 100
-        while not (found := re.search(pattern, self._output)):
-            assert time.monotonic() < deadline, self._output
-            if select([self._terminal], [], [], 1)[0]:
-                self._output += os.read(self._terminal, 1 << 16).decode(errors="replace")
-                self._output = CONTROLS.sub("", self._output)
-        output, self._output = self._output[: found.end()], self._output[found.end() :]
-        return output
-
-    def end(self):
-        self._process.kill()
-        self._process.wait()
-        for end in self._ends:
+def last_words(shell, lines):
+    """The last word of each line after TAB, in a pseudo-terminal."""
+    programs = str(Path(sys.executable).parent)
+    home = {"HOME": os.getcwd(), "XDG_DATA_HOME": os.getcwd(), "TERM": "xterm", "COLUMNS": "80"}  # noqa: PTH109
+    ends = pty.openpty()
+    # The first terminal that a session leader opens becomes its controlling terminal.
+    opening = ["sh", "-c", 'exec "$@" <>"$0" >&0 2>&0', os.ttyname(ends[1])]
+    process = subprocess.Popen(
+        [*opening, *shell],
+        env={**os.environ, **home, "PATH": f"{programs}:{os.environ['PATH']}"},
+        start_new_session=True,
+    )
+    try:
+        os.write(ends[0], b"source ./script\n")
+        for number, line in enumerate(lines):
+            # Ctrl-A goes to the start of the line, to print its words instead of running it.
+            typed = f"{line}\t\x01printf '<%s>\\n' \necho 'that was line' {number}\n"
+            os.write(ends[0], typed.encode())
+            output = read_until(ends[0], rf"\nthat was line {number}\n")
+            yield re.findall(r"^<(.*)>$", output, re.MULTILINE)[-1]
+    finally:
+        process.kill()
+        process.wait()
+        for end in ends:
             os.close(end)
 
 
-@pytest.mark.parametrize("name", COMMANDS)
-def test_tab_completion(program, folder, name):
-    program(name)
-    script = subprocess.run(
-        [sys.executable, "-m", "semsearch", "completion", name],
-        check=True,
-        capture_output=True,
-        text=True,
-    )
-    (folder / f"script.{name}").write_text(script.stdout)
-    shell = Shell(COMMANDS[name], folder)
-    try:
-        shell.type(f"source ./script.{name}\n")
-        completed = {}
-        for number, line in enumerate(LINES):
-            # Ctrl-A goes to the start of the line, to print its words instead of running it.
-            shell.type(f"{line}\t\x01printf '<%s>\\n' \necho '{END}' {number}\n")
-            output = shell.read_until(rf"\n{END} {number}\n")
-            completed[line] = re.findall(r"^<(.*)>$", output, re.MULTILINE)[-1]
-    finally:
-        shell.end()
-    assert completed == LINES
+def read_until(terminal, pattern):
+    """The output up to a match of the pattern, without control sequences."""
+    output = ""
+    deadline = time.monotonic() + 100
+    while not re.search(pattern, output):
+        assert time.monotonic() < deadline, output
+        if select([terminal], [], [], 1)[0]:
+            output = CONTROLS.sub("", output + os.read(terminal, 1 << 16).decode(errors="replace"))
+    return output

@@ -11,7 +11,7 @@ import pytest
 from semsearch import Document, Index
 from semsearch.cli.render import hits_output
 from semsearch.errors import ArgumentError
-from tests.cli.conftest import invoke
+from tests.cli.conftest import code_of, invoke
 
 
 @pytest.fixture
@@ -31,25 +31,15 @@ def run(tmp_path, monkeypatch):
     return invoke
 
 
-def test_reports_what_it_wrote(run):
-    assert run("export", "pets.jsonl").stdout == "pets.jsonl: 3 documents\n"
-    assert run("export", "pets.faiss").stdout == "pets.faiss, pets.faiss.jsonl: 3 passages\n"
-    assert run("export", "set", "--format", "datasets").stdout == "set/train.parquet: 3 documents\n"
+def test_options(run):
+    assert run("export", "set", "--format", "datasets").stdout.startswith("set/train.parquet: 3 ")
     result = run("export", "new.parquet", "--where", "year > 2000", "--vectors")
-    assert (result.stdout, result.stderr) == ("new.parquet: 1 passage\n", "")
-    result = run("export", "pets.parquet")
-    assert result.stderr == "written as JSON text, since no Parquet type fits all values: odd\n"
-    assert (
-        run("export", "pets.jsonl", code=1).stderr
-        == "Error: pets.jsonl exists; name another file, or --overwrite it [unusable-output]\n"
-    )
-    run("export", "pets.jsonl", "--overwrite")
-
-
-def test_standard_output_is_refused(run, tmp_path):
-    result = run("export", "-", "--format", "jsonl", code=1)
-    assert "not standard output" in result.stderr
-    assert not (tmp_path / "-").exists()
+    assert result.stdout == "new.parquet: 1 passage\n"
+    assert code_of(run("export", "new.parquet", code=1)) == "unusable-output"
+    overwritten = run("export", "new.parquet", "--overwrite")
+    assert overwritten.stdout == "new.parquet: 3 documents\n"
+    assert "odd" in overwritten.stderr  # its values fit no single type of Parquet
+    assert code_of(run("export", "-", "--format", "jsonl", code=1)) == "unusable-output"
 
 
 def test_exported_file_can_be_indexed(run):
@@ -87,16 +77,9 @@ class TestHitsAsParquet:
         frame = self.read(run(*arguments, "parquet"))
         assert [*frame] == run(*arguments, "csv").stdout.splitlines()[0].split(",")
 
-    def test_error_writes_nothing_to_stdout(self, run):
-        result = run("query", "red", "--where", "wings = 1", "--format", "parquet", code=1)
-        assert result.stdout_bytes == b""
-
     def test_explain_and_terminals_are_rejected(self, run, monkeypatch):
         result = run("query", "red", "--explain", "--format", "parquet", code=1)
-        assert (
-            result.stderr
-            == "Error: --explain needs --format table or jsonl [argument-combination]\n"
-        )
+        assert code_of(result) == "argument-combination"
         monkeypatch.setattr("sys.stdout.isatty", lambda: True)
-        with pytest.raises(ArgumentError, match="write Parquet to a file"):
+        with pytest.raises(ArgumentError):
             hits_output("parquet", [], [])

@@ -7,11 +7,10 @@ import io
 import json
 from functools import partial
 
-import click
 import pytest
 
 from semsearch import Document, Index
-from semsearch.cli import main, pairs_command
+from semsearch.cli import pairs_command
 from semsearch.mining import similar_pairs
 from tests.cli.conftest import invoke
 
@@ -45,62 +44,31 @@ def ids(result):
 
 
 class TestFormats:
-    def test_table(self, run):
-        result = run("c.csv", *HASHING, "-k", 2)
-        lines = result.stdout.splitlines()
-        assert lines[0].split() == ["score", "left", "right"]
-        assert lines[1].split() == ["1", "1.000", "a", "c"]
-        assert lines[2].split() == 2 * ["the", "cat", "sat", "on", "the", "mat"]
-        assert lines[3].split()[::2] == ["2", "a"]
-        assert len(lines) == 5
-        assert "c.csv: text from 'text'" in result.stderr
-
-    def test_table_shortens_long_texts(self, run, tmp_path):
-        long = "word " * 1000
-        (tmp_path / "c.csv").write_text(f"id,text\na,{long}\nb,{long}\n")
-        assert "…" in run("c.csv", *HASHING).stdout
-        assert len(run("c.csv", *HASHING).stdout) < 5000
-        (pair,) = records(run("c.csv", *HASHING, "--format", "jsonl"))
-        assert pair["left"]["text"] == long
-
     def test_jsonl(self, run):
         first, *others = records(run("c.csv", *HASHING, "--format", "jsonl"))
         text = "the cat sat on the mat"
         sides = {"left": {"id": "a", "text": text}, "right": {"id": "c", "text": text}}
         assert first == {"score": 1.0, **sides}
         assert len(others) == 5
-        assert [pair["score"] for pair in others] == sorted(
-            (pair["score"] for pair in others), reverse=True
-        )
+        scores = [pair["score"] for pair in others]
+        assert scores == sorted(scores, reverse=True)
 
     def test_csv_reads_back(self, run):
         output = run("c.csv", *HASHING, "--format", "csv").stdout
         rows = list(csv.DictReader(io.StringIO(output, newline="")))
         assert list(rows[0]) == ["score", "left_id", "right_id", "left_text", "right_text"]
-        assert [(row["left_id"], row["right_id"]) for row in rows[:3]] == [
-            ("a", "c"),
-            ("a", "d"),
-            ("c", "d"),
-        ]
+        found = [(row["left_id"], row["right_id"]) for row in rows[:3]]
+        assert found == [("a", "c"), ("a", "d"), ("c", "d")]
         assert rows[0]["score"] == "1.000000"
         assert len(rows) == 6
         (text,) = {row["left_text"] for row in rows if row["left_id"] == "b"}
         assert text == 'a baker, "kneading" dough\nbefore dawn'
 
     def test_no_pairs(self, run):
-        far = ("-k", 5, "--min-score", 1)
+        far = (*HASHING, "-k", 5, "--min-score", 1, "--format")
         corpus = "id,text\na,one\nb,two\n"
-        assert run("-", *HASHING, *far, typed=corpus).stdout == "no pairs\n"
-        assert run("-", *HASHING, *far, "--format", "jsonl", typed=corpus).stdout == ""
-        assert run("-", *HASHING, *far, "--format", "csv", typed=corpus).stdout.count("\n") == 1
-
-    def test_control_characters_are_not_printed(self, run, tmp_path):
-        evil = "\x1b[2Jgone\x9b31m \u202etxet"
-        lines = [json.dumps({"id": f"{evil}{number}", "text": evil}) for number in range(2)]
-        (tmp_path / "evil.jsonl").write_text("\n".join(lines))
-        output = run("evil.jsonl", *HASHING).stdout
-        assert "gone" in output
-        assert not {"\x1b", "\x9b", "\u202e"} & set(output)
+        assert run("-", *far, "jsonl", typed=corpus).stdout == ""
+        assert run("-", *far, "csv", typed=corpus).stdout.count("\n") == 1
 
 
 class TestHowMany:
@@ -119,10 +87,6 @@ class TestHowMany:
         assert len(ids(many("--format", "jsonl"))) == 20
         assert many("--min-score", 0.9).stdout.count("1.000") == 20
 
-    def test_k_pairs(self, many):
-        found = ids(many("--format", "jsonl", "--min-score", 0.9, "-k", 3))
-        assert found == [("0", "1"), ("0", "2"), ("0", "3")]
-
 
 def test_approximate_search_is_reported(run, tmp_path, monkeypatch):
     monkeypatch.setattr(pairs_command, "similar_pairs", partial(similar_pairs, exact_up_to=100))
@@ -132,41 +96,13 @@ def test_approximate_search_is_reported(run, tmp_path, monkeypatch):
         result = run("c.csv", *HASHING, "--format", "jsonl", "--min-score", 1, *options)
         # Other texts have equal vectors, too: words are hashed into 256 dimensions.
         assert {(str(number), str(number + 400)) for number in range(400)} <= set(ids(result))
-        assert "800 texts are too many to compare all pairs" in result.stderr
+        assert "too many to compare all pairs" in result.stderr
 
 
 class TestCorpus:
-    def test_text_columns(self, run):
-        columns = ("--text-column", "title", "--text-column", "text", "--id-column", "title")
-        (pair, *_) = records(run("c.csv", *HASHING, *columns, "--format", "jsonl"))
-        assert pair["score"] < 1
-        assert pair["left"] == {"id": "One", "text": "One\nthe cat sat on the mat"}
-
     def test_texts_without_ids_are_named_by_line(self, run, tmp_path):
         (tmp_path / "t.csv").write_text("text\none two\nthree\none two\n")
         assert ids(run("t.csv", *HASHING, "--format", "jsonl"))[0] == ("t.csv:2", "t.csv:4")
-
-    def test_two_files(self, run, tmp_path):
-        (tmp_path / "more.csv").write_text("id,text\nz,the cat sat on the mat\n")
-        found = ids(run("c.csv", "more.csv", *HASHING, "--min-score", 1, "--format", "jsonl"))
-        assert found == [("a", "c"), ("a", "z"), ("c", "z")]
-
-    def test_bad_rows(self, run):
-        bad = "id,text\na,One.\nb,\nc\nd,One.\n"
-        assert "stdin:3: empty text" in run("-", *HASHING, typed=bad, code=1).stderr
-        result = run("-", *HASHING, "--skip-bad-rows", "--format", "jsonl", typed=bad)
-        assert "skipped stdin:3: empty text\nskipped stdin:4" in result.stderr
-        assert ids(result) == [("a", "d")]
-
-    def test_one_text(self, run):
-        result = run("-", *HASHING, typed="id,text\na,One.\n")
-        assert result.stdout == "no pairs\n"
-        assert "\n1 text; a pair needs two\n" in result.stderr
-
-    def test_encoding_in_windows_changes_nothing(self, run, monkeypatch):
-        whole = run("c.csv", *HASHING, "--format", "jsonl").stdout
-        monkeypatch.setattr(pairs_command, "ENCODED_AT_ONCE", 2)
-        assert run("c.csv", *HASHING, "--format", "jsonl").stdout == whole
 
     def test_identical_texts_are_encoded_once(self, hashing):
         seen = []
@@ -203,53 +139,3 @@ class TestIndex:
             found = ids(indexed("--format", "jsonl", *space))
             assert found[0] == ("a", "b")
             assert set(found[1:]) == {("long", "a"), ("long", "b")}
-
-    @pytest.mark.parametrize(
-        ("arguments", "message"),
-        [
-            (["c.csv"], "name a FILE, or an index with --index DIR, not both"),
-            (["--space", "other"], "no space 'other' in this index"),
-            (["--encoder", "hashing"], "one of its spaces: --space hashing"),
-            (["--text-column", "x"], "--text-column applies to a FILE"),
-            (["--input-format", "csv"], "--input-format applies to a FILE"),
-            (["--skip-bad-rows"], "--skip-bad-rows applies to a FILE"),
-        ],
-    )
-    def test_mistakes_are_one_line(self, indexed, arguments, message):
-        assert message in error_of(indexed(*arguments, code=1))
-
-
-def error_of(result):
-    assert result.stdout == ""
-    *notes, line = result.stderr.splitlines()
-    assert line.startswith("Error: ")
-    assert not any(note.startswith("Error") for note in notes)
-    return line
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ([], "no index under indexes/"),
-        (["none.csv"], "no such file: none.csv"),
-        (["c.csv", "-k", 0], "k must be at least 1, not 0"),
-        (["c.csv", "--min-score", 2], "from -1 to 1, not 2.0"),
-        (["c.csv", "--min-score", "nan"], "from -1 to 1, not nan"),
-        (["c.csv", "--text-column", "txet"], "c.csv: no column 'txet'"),
-        (["c.csv", "--encoder", "./no-model"], "no model folder ./no-model"),
-        (["--index", "nowhere"], "no index at nowhere"),
-        (["c.csv", "--space", "hashing"], "--space needs --index"),
-    ],
-)
-def test_mistakes_are_one_line(run, arguments, message):
-    assert message in error_of(run(*arguments, code=1))
-
-
-def test_corpus_options_are_those_of_index():
-    options = {}
-    for name in ("index", "pairs"):
-        command = main.get_command(click.Context(main), name)
-        options[name] = {option.opts[0]: option.to_info_dict() for option in command.params}
-    for name in ("--id-column", "--text-column", "--encoding", "--input-format", "--skip-bad-rows"):
-        ours, theirs = options["pairs"][name], options["index"][name]
-        assert {**ours, "name": ""} == {**theirs, "name": ""}

@@ -40,41 +40,6 @@ def test_rate_excludes_time_and_work_before_the_first_update(clock, capsys):
     assert lines(capsys) == ["40 steps", "50 steps, 5.0 s each, 4:10 left"]
 
 
-def test_new_stage_has_its_own_rate(clock, capsys):
-    with IndexingProgress("examples") as progress:
-        progress.update(0, 0.0)
-        clock["now"] = 1.0
-        progress.update(10, 1.0)
-        progress.update(0, 0.0)
-        clock["now"] = 2.0
-        progress.update(20, 0.5)
-    assert lines(capsys) == [
-        "0 examples",
-        "10 examples, 10/s, 0:00 left",
-        "0 examples",
-        "20 examples, 20/s, 0:01 left",
-    ]
-
-
-def test_each_step_has_its_own_rate(clock, capsys):
-    with IndexingProgress() as progress:
-        progress.step("neighbours", 0, 40)
-        clock["now"] = 2.0
-        progress.step("neighbours", 10, 40)
-        progress.step("compiling", 0, 0)
-        clock["now"] = 9.0
-        progress.step("epochs", 10, 500)
-        clock["now"] = 10.0
-        progress.step("epochs", 20, 500)
-    assert lines(capsys) == [
-        "neighbours 0 of 40",
-        "neighbours 10 of 40, 5/s, 0:06 left",
-        "compiling",
-        "epochs 10 of 500",
-        "epochs 20 of 500, 10/s, 0:48 left",
-    ]
-
-
 def test_a_line_every_30_seconds_whatever_the_steps(clock, capsys, monkeypatch):
     monkeypatch.setattr(module, "LINE_EVERY_SECONDS", 30.0)
     with IndexingProgress() as progress:

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import os
 import signal
-import sqlite3
 import subprocess
 import sys
 import threading
 import time
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -68,7 +66,7 @@ def next_in_time(changes):
     return not waiting.is_alive()
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_index_follows_the_folder(watching):
     wait_for(lambda: "watching for changes" in Path("log").read_text())
     assert documents() == {"a.txt": "One."}
@@ -92,16 +90,6 @@ def test_index_follows_the_folder(watching):
     assert Path("log").read_text().endswith("stopped watching\n")
 
 
-def test_a_link_to_a_file():
-    Path("real").mkdir()
-    Path("real/c.csv").write_text("id,text\n1,one\n")
-    Path("link.csv").symlink_to("real/c.csv")
-    changes = _changes(["link.csv"], Path("indexes/notes"))
-    next(changes)
-    Path("real/c.csv").write_text("id,text\n1,one\n2,two\n")
-    assert next_in_time(changes)
-
-
 def test_a_link_that_gets_another_target():
     for name in ("1.csv", "2.csv"):
         Path("real").mkdir(exist_ok=True)
@@ -115,17 +103,6 @@ def test_a_link_that_gets_another_target():
     assert next_in_time(changes)
     Path("real/2.csv").write_text("id,text\n1,one\n2,two\n")
     assert next_in_time(changes)
-
-
-def test_only_the_folder_is_watched_not_its_parent(monkeypatch):
-    Path("beside/docs").mkdir(parents=True)
-    Path("here").mkdir()
-    Path("link").symlink_to("beside/docs")
-    watched = []
-    monkeypatch.setattr("watchfiles.watch", lambda *places, **_: watched.append(places) or [set()])
-    for name in ("here/../beside/docs", "link"):
-        next(_changes([name], Path("indexes/notes")))
-    assert watched == [(Path(name).absolute(),) for name in ("here/../beside/docs", "link")]
 
 
 def test_a_folder_that_is_removed_and_made_again():
@@ -142,71 +119,3 @@ def test_a_folder_that_is_removed_and_made_again():
         assert next_in_time(changes)
         Path("notes/a.txt").unlink()
         assert next_in_time(changes)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["-"], "--watch is for files and folders"),
-        (["https://example.org/x.csv"], "--watch is for files and folders"),
-        (["a.txt", "--dry-run"], "--watch is for files and folders, without --dry-run"),
-        (["nosuch/x.csv"], "no such file: "),
-        ([], "name a corpus"),
-    ],
-)
-def test_sources_that_cannot_be_watched(arguments, message):
-    Path("a.txt").write_text("One.")
-    done = run(*arguments, "--watch")
-    assert done.exit_code == 1
-    assert message in done.stderr
-    assert not Path("indexes").exists()
-
-
-def test_rows_of_a_database():
-    with closing(sqlite3.connect("films.db")) as connection, connection:
-        connection.execute("CREATE TABLE films AS SELECT 1 AS id, 'A heist.' AS plot")
-    done = run("films.db", "--sql", "SELECT id, plot AS text FROM films")
-    assert done.exit_code == 0, done.stderr
-    assert "films.db: text from 'text', id from 'id'; from sqlite" in done.stderr
-    assert done.stdout.startswith("indexes/films: 1 document (1 added)")
-
-
-def test_folder_summary():
-    for name in ("a.txt", "b.md", "c.csv", "drafts/d.txt"):
-        Path("notes", name).parent.mkdir(parents=True, exist_ok=True)
-        Path("notes", name).write_text("text\nA text.")
-        os.utime(Path("notes", name), (1_600_000_000,) * 2)
-    Path("notes", "d.csv").write_text("name,age\nx,7\n")
-    for counts in ("3 added", "3 unchanged"):
-        done = run("notes", "--exclude", "drafts/")
-        assert f"3 documents ({counts})" in done.stdout
-    assert done.stderr == (
-        "notes: 4 files (2 csv, 1 md, 1 txt); 3 unchanged and not opened; "
-        "left out: 1 excluded (drafts)\n"
-        "left out: notes/d.csv: cannot tell which column holds the text (columns: name, age); "
-        "name it with --text-column, for example --text-column name "
-        "(semsearch index notes/d.csv --text-column COLUMN)\n"
-    )
-
-
-def test_nested_records_and_missing_sheets():
-    Path("api.json").write_text('{"data": {"items": [{"id": 1, "text": "One."}]}}')
-    assert "--records data.items" in run("api.json").stderr
-    assert run("api.json", "--records", "data.items").exit_code == 0
-    assert (
-        "api.json is not a workbook: --sheet is for XLSX" in run("api.json", "--sheet", "S").stderr
-    )
-
-
-def test_help_has_sections():
-    output = CliRunner().invoke(main, ["index", "--help"]).stdout
-    headings = [line for line in output.splitlines() if line.endswith(":") and line[0] != " "]
-    assert headings == [
-        "Options:",
-        "Columns and formats:",
-        "Encoding:",
-        "Updating:",
-        "Search, also for an existing index:",
-    ]
-    for option in main.get_command(None, "index").params:
-        assert all(output.count(f"  {name}") for name in option.opts if name.startswith("--"))

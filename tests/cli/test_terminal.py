@@ -1,0 +1,129 @@
+"""The output in processes: contents cannot control a terminal; pipes get exact UTF-8."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import subprocess
+import sys
+import unicodedata
+from contextlib import suppress
+
+import pytest
+from click.testing import CliRunner
+
+from semsearch import Document, Index
+from semsearch.cli import main
+
+#: Unicode's marks that reorder the text between them (UAX #9).
+REORDERING = "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+EVIL = "\x1b[2J\x1b]0;owned\x07\x9b31m\x90q\x9c\x08\x7f\r\x85\u2028\u202eevil\u2066"
+TEXT = f"One. {EVIL}\nTwo."
+
+
+def control_characters(output):
+    """The characters of an output that control a terminal."""
+    return "".join(
+        letter
+        for letter in output
+        if letter in REORDERING or (unicodedata.category(letter) == "Cc" and letter != "\n")
+    )
+
+
+@pytest.fixture
+def hostile(tmp_path, monkeypatch):
+    """An index whose texts, ids and metadata are full of control characters."""
+    monkeypatch.chdir(tmp_path)
+    with Index.create("indexes/one", ["hashing", "hashing:8"]) as index:
+        index.add([Document(f"1{EVIL}", TEXT, EVIL, {f"a{EVIL}": EVIL, "b": [EVIL]})])
+        index.add([Document("2", TEXT)])
+    (tmp_path / f"bad{EVIL}.csv").write_text(f"id,text,{EVIL}\n{EVIL},\n", "utf-8")
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["query", "one", "--show", f"a{EVIL}", "--explain"],
+        ["query", EVIL, "--where", f"b = '{EVIL}'"],
+        ["query", "x", "--where", EVIL],
+        ["query", "x", "--space", EVIL],
+        ["query", "x", "--index", EVIL],
+        ["query", "caf\udce9"],
+        ["info"],
+        ["delete", EVIL],
+        ["pairs"],
+        ["cluster", "-n", "1"],
+        ["compare", "one"],
+        ["inspect", EVIL, "--encoder", "hashing"],
+        ["index", f"bad{EVIL}.csv", "--encoder", "hashing", "--skip-bad-rows"],
+        ["index", EVIL, "--encoder", "hashing"],
+        ["datasets", "path", EVIL],
+    ],
+)
+def test_contents_and_arguments_do_not_control_a_terminal(hostile, arguments):
+    result = CliRunner().invoke(main, arguments)
+    assert not result.exception or isinstance(result.exception, SystemExit)
+    assert result.output.strip()
+    assert control_characters(result.output) == ""
+
+
+@pytest.mark.parametrize("format_name", ["csv", "jsonl"])
+def test_machine_readable_formats_are_exact_in_a_pipe_and_safe_on_a_terminal(hostile, format_name):
+    command = ["query", "--mode", "bm25", "One.", "--format", format_name]
+    piped = CliRunner().invoke(main, command).stdout
+    rows = {
+        "csv": lambda: next(csv.DictReader(io.StringIO(piped, newline=""))),
+        "jsonl": lambda: json.loads(piped)["hits"][0],
+    }
+    assert rows[format_name]()["text"] == TEXT
+
+    pty = pytest.importorskip("pty", reason="needs a pseudo-terminal")
+    master, slave = pty.openpty()
+    whole = [sys.executable, "-m", "semsearch", *command]
+    with subprocess.Popen(whole, stdout=slave, stderr=subprocess.PIPE) as process:
+        os.close(slave)
+        blocks = []
+        with suppress(OSError):  # raised by Linux at the end of the output
+            while block := os.read(master, 1 << 16):
+                blocks.append(block)
+        messages = process.stderr.read().decode()
+    os.close(master)
+    assert process.returncode == 0, messages
+    output = b"".join(blocks).decode().replace("\r\n", "\n")
+    assert "owned" in output
+    assert control_characters(output) == ""
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", None])
+def test_any_character_is_printed(tmp_path, encoding):
+    """Files are UTF-8; a terminal, or the user's choice, has escapes for what it lacks."""
+    with Index.create(tmp_path / "x", "hashing") as index:
+        index.add([Document("1", "hello 日本語")])
+    environment = os.environ | {"PYTHONUTF8": "0", "LC_ALL": "C", "PYTHONCOERCECLOCALE": "0"}
+    if encoding is not None:
+        environment["PYTHONIOENCODING"] = encoding
+    command = [sys.executable, "-m", "semsearch", "query", "hello", "--index", "x"]
+    done = subprocess.run(command, capture_output=True, cwd=tmp_path, env=environment)
+    assert done.returncode == 0, done.stderr
+    shown = "日本語" if encoding is None else r"\u65e5\u672c\u8a9e"
+    assert shown in done.stdout.decode("utf-8" if encoding is None else encoding)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "query hello --index x --format csv >&-",
+        "query hello --index x <&- >&- 2>&-",
+        "index c.csv --encoder hashing --index y 2>&-",
+    ],
+)
+def test_closed_streams(tmp_path, line):
+    (tmp_path / "c.csv").write_text("id,text\n1,hello\n")
+    with Index.create(tmp_path / "x", "hashing") as index:
+        index.add([Document("1", "hello")])
+    command = ["sh", "-c", f'"{sys.executable}" -m semsearch {line}']
+    done = subprocess.run(command, capture_output=True, cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, b"")
+    assert (tmp_path / "y").exists() == line.startswith("index")
