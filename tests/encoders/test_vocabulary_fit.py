@@ -133,27 +133,12 @@ def published(data):
     yield "papers", [*read_scifact().documents.values()]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_published_english_suits(english, data):
     for name, texts in published(data):
         fit = vocabulary_fit(english, texts[:: len(texts) // SAMPLE_TEXTS])
         assert fit.texts >= 40
         assert fit.poor <= 0.05 * fit.texts, name
-
-
-@pytest.mark.parametrize(("language", "is_poor"), [("en", False), ("de", True), ("pt", True)])
-def test_translations_of_sts_benchmark(english, data, language, is_poor):
-    """MiniLM's correlations: English 82.0, German 62.4, Portuguese 61.6."""
-    with (data / f"sts/stsb-multi/stsb-{language}-test.csv").open(encoding="utf-8") as file:
-        texts = [row[0] for row in csv.reader(file)][::20]
-    assert vocabulary_fit(english, texts).is_poor is is_poor
-
-
-def test_a_vocabulary_of_the_language_suits():
-    texts = sample("notes-pt.csv")
-    portuguese = learn_word_pieces(lambda: texts, 8000, 512).backend_tokenizer
-    assert not vocabulary_fit(portuguese, texts).is_poor
-    assert vocabulary_fit(portuguese, OTHER_LANGUAGES["russian"]).is_poor
 
 
 def test_byte_level_tokenizers():

@@ -56,23 +56,12 @@ def test_pairs_are_titles_and_adjacent_sentences(tmp_path):
     assert not found & held
 
 
-def test_pairs_beyond_the_maximum_are_sampled(tmp_path, monkeypatch):
-    monkeypatch.setattr("semsearch.training.contrast.MAX_PAIRS", 50)
-    first, again, other = (
-        stages(documents(), tmp_path, Recipe(seed=seed, epochs=1))[0].training for seed in (1, 1, 2)
-    )
-    assert len(first) == 50
-    assert first == again != other
-
-
 def test_too_few_documents_are_rejected(tmp_path):
-    with pytest.raises(
-        TrainingError, match="at least 12 different documents with a title or two sentences"
-    ):
+    with pytest.raises(TrainingError):
         stages([Document(str(n), f"Number {n}.") for n in range(30)], tmp_path)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_training_learns_which_words_go_together(tiny, tmp_path):
     """The scored pairs share no word, so a random model cannot match them."""
     pairs = tmp_path / "scored.csv"
@@ -94,8 +83,7 @@ def test_training_learns_which_words_go_together(tiny, tmp_path):
     assert "A bi-encoder, trained by semsearch" in card
 
 
-@pytest.mark.slow
-def test_default_learning_rate_depends_on_the_base(write_bert, minilm):
+def test_default_learning_rate_depends_on_the_base(write_bert):
     """1e-3 up to 256 dimensions, 5e-4 up to 512; 2e-5 for wide BERTs and sentence encoders."""
 
     def rate(base):

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 import torch
 from sentence_transformers import SentenceTransformer
-from sentence_transformers.sentence_transformer.modules import Dense, StaticEmbedding
+from sentence_transformers.sentence_transformer.modules import Dense
 
-from semsearch.errors import ArgumentError
 from semsearch.training import Loss, Recipe
 from semsearch.training.examples import Examples, Kind
 from semsearch.training.losses import TeacherLoss, embed_together, embedding_loss
@@ -43,7 +42,7 @@ def passes(model, loss, features, labels):
     return count, value
 
 
-@pytest.mark.parametrize("kind", [Loss.COSINE, Loss.RANKING, "teacher"])
+@pytest.mark.parametrize("kind", [Loss.COSINE, "teacher"])
 def test_dimensions_that_a_model_cuts_off_are_not_trained(model, kind):
     """A Dense layer's rows are the dimensions; the model's `encode` keeps the first 4 of 8."""
     dense = Dense(model.get_embedding_dimension(), 8, activation_function=torch.nn.Identity())
@@ -56,12 +55,6 @@ def test_dimensions_that_a_model_cuts_off_are_not_trained(model, kind):
         features = [cut.preprocess(texts) for texts in (LEFT, RIGHT)]
     loss(features, labels).backward()
     assert dense.linear.weight.grad.abs().sum(axis=1).gt(0).tolist() == [True] * 4 + [False] * 4
-
-
-def test_softmax_of_a_model_that_cuts_its_vectors_is_refused(model):
-    model.truncate_dim = 4
-    with pytest.raises(ArgumentError, match=r"with truncate_dim \(4\); use another --loss"):
-        embedding_loss(model, Loss.SOFTMAX, scored(LEFT, RIGHT), Recipe())
 
 
 @pytest.mark.parametrize("kind", [Loss.COSINE, Loss.COSENT, Loss.RANKING])
@@ -84,17 +77,6 @@ def test_one_pass_gives_the_same_loss_and_gradients(model, kind, dimensions):
     (apart, its_gradient), (one, gradient) = found
     torch.testing.assert_close(one, apart)
     torch.testing.assert_close(gradient, its_gradient, rtol=1e-4, atol=1e-4)
-
-
-def test_averaged_word_vectors_train_on_large_batches(model):
-    """Their inputs cannot be split for gradient caching."""
-    averaging = SentenceTransformer(
-        modules=[StaticEmbedding(model.tokenizer, embedding_dim=4)], device="cpu"
-    )
-    texts = [f"{word} {number}" for number, word in enumerate(LEFT * 50)]
-    examples = Examples("pairs", Kind.POSITIVE, (texts, texts), [""] * len(texts), [])
-    loss = embedding_loss(averaging, Loss.RANKING, examples, Recipe(batch_size=len(texts)))
-    assert torch.isfinite(loss([averaging.preprocess(texts)] * 2, None))
 
 
 @pytest.mark.parametrize(("times", "expected"), [(1, 1), (6, 2)])
