@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy
@@ -20,11 +18,7 @@ from sentence_transformers.sentence_transformer.modules import (
 
 from semsearch.encoders import load_encoder
 from semsearch.encoders.openvino_models import OpenVINOEncoder
-from semsearch.encoders.openvino_runtime import float_precision
-from semsearch.encoders.specs import Precision
 from semsearch.encoders.torch_models import TorchEncoder
-from semsearch.errors import EncoderError
-
 
 TEXTS = ["a b c", "d", "a a a a e f", "b " * 50, "", "f e d c b a"] * 3
 
@@ -136,5 +130,3 @@ def test_a_damaged_cache_is_converted_again(plain_bert, tmp_path, monkeypatch):
         file.unlink()  # models in use have it mapped into memory
         file.write_bytes(b"damaged")
     numpy.testing.assert_array_equal(load_encoder(str(plain_bert)).encode_documents(TEXTS), before)
-
-

@@ -9,10 +9,8 @@ import pytest
 from transformers import BertConfig, BertForSequenceClassification, BertTokenizerFast
 
 from semsearch.encoders import load_encoder, load_reranker
-from semsearch.encoders.openvino_runtime import OpenVINORuntime
 from semsearch.encoders.torch_models import TorchEncoder, TorchReranker
 from semsearch.errors import EncoderError
-
 
 TEXTS = ["a b c", "d"]
 NO_SPACE = OSError(errno.ENOSPC, "No space left on device")
@@ -110,5 +108,3 @@ def test_int8_reports_the_reason(failing, plain_bert):
     failing("_traced", RuntimeError("no tracing today"))
     with pytest.raises(EncoderError, match="no tracing today"):
         load_encoder(str(plain_bert), precision="int8")
-
-

@@ -12,11 +12,9 @@ from hypothesis import strategies as some
 from layouts import LAYOUTS, write_model
 from safetensors.numpy import load_file, save_file
 
-from semsearch import Document, Index, Retriever
 from semsearch.encoders import load_encoder
 from semsearch.encoders.model_folder import find_model
-from semsearch.errors import EncoderError, ModelNotFoundError, SpaceError, quoted
-
+from semsearch.errors import EncoderError
 
 TEXTS = ["a b c", "d e f a", "A b zzz", "c " * 40, "e"]
 
@@ -128,5 +126,3 @@ def test_the_bundled_models_fingerprint_is_stable():
     assert find_model("minilm").fingerprint == (
         "a8570d3ec9a900d73c890bb55c36bed54cac491cb236744f11ab3724b34909a3"
     )
-
-

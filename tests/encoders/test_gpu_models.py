@@ -15,9 +15,8 @@ from semsearch.encoders import load_encoder, load_reranker
 from semsearch.encoders.gpu_models import FIRST_DOCUMENTS, GPUEncoder
 from semsearch.encoders.openvino_models import OpenVINOEncoder
 from semsearch.encoders.specs import Precision, described_precision
-from semsearch.encoders.torch_models import TorchEncoder, TorchReranker, ready_attention, text_model
-from semsearch.errors import ArgumentError, PrecisionError
-
+from semsearch.encoders.torch_models import TorchEncoder, TorchReranker, ready_attention
+from semsearch.errors import PrecisionError
 
 TEXTS = ["a b c", "d", "a a a a e f", "b " * 50, "", "f e d c b a"]
 
@@ -160,5 +159,3 @@ def test_attention_of_cudnn_is_excluded_on_a_gpu():
         assert torch.backends.cuda.mem_efficient_sdp_enabled()
     with ready_attention("cpu"):
         assert torch.backends.cuda.cudnn_sdp_enabled()
-
-

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import platform
-import re
 import sys
-from pathlib import Path
 
 import numpy
 import pytest
@@ -21,7 +18,6 @@ from semsearch.encoders.openvino_runtime import float_precision
 from semsearch.encoders.parity import HeldOut, Parity, measure_parity, read_held_out
 from semsearch.encoders.specs import Precision
 from semsearch.errors import DatasetNotFoundError, EncoderError, MissingExtraError, PrecisionError
-
 
 LETTERS = "abcdef"
 
@@ -122,8 +118,9 @@ class TestInt8:
         assert "FakeQuantize" in file.read_text("utf-8")
         monkeypatch.setattr(quantization, "_quantize", None)  # cannot be called again
         again = load_encoder(str(plain_bert), precision="int8")
-        numpy.testing.assert_array_equal(again.encode_documents(text), encoder.encode_documents(text))
-
+        numpy.testing.assert_array_equal(
+            again.encode_documents(text), encoder.encode_documents(text)
+        )
 
     def test_too_much_loss_is_refused(self, plain_bert, monkeypatch):
         monkeypatch.setattr(parity, "AGREEMENT", 1.1)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import sys
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy
 import pytest
@@ -18,9 +16,7 @@ from transformers import BertModel, BertTokenizerFast, RobertaConfig, RobertaMod
 from semsearch.encoders import load_encoder, load_reranker
 from semsearch.encoders import torch_models as torch_runtime
 from semsearch.encoders.text_model import Batching
-from semsearch.encoders.torch_loading import complete
 from semsearch.errors import DamagedModelError, EncoderError
-
 
 TEXTS = ["a b c", "d", "a a a a e f"]
 
