@@ -169,21 +169,6 @@ def test_the_smallest_share_with_a_significant_gain_is_taken(gains, expected):
     assert chosen_share({0.0: [old, old]} | found) == expected
 
 
-def test_prompts_are_added_in_training(tiny_encoder, documents, tmp_path):
-    """Attention dropout is also switched off."""
-    task = Adaptation(documents, "topics")
-    (stage,), _ = task.stages(settings(tiny_encoder, tmp_path), lambda message: None)
-    model = task.load(tiny_encoder)
-    model.prompts = {"query": "the ", "document": ""}
-    queries, passages, negatives = task.prompted(stage.training, model).texts
-    assert queries == [f"the {text}" for text in stage.training.texts[0]]
-    assert (passages, negatives) == stage.training.texts[1:]
-    trained = task.trainer(tiny_encoder, 0, stage).model
-    rates = {type(m).__name__: m.dropout.p for m in trained.modules() if hasattr(m, "dropout")}
-    assert rates["BertSelfAttention"] == 0
-    assert rates["BertSelfOutput"] == 0.1
-
-
 @pytest.mark.parametrize("titles", [0, 11])
 def test_too_few_documents_are_reported_before_training(tiny_encoder, tmp_path, titles):
     documents = [

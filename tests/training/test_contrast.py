@@ -8,7 +8,6 @@ import random
 import pytest
 
 from semsearch import Document
-from semsearch.errors import TrainingError
 from semsearch.training import Contrast, Recipe, Settings, train
 from tests.training.conftest import DEEDS, THINGS
 
@@ -54,11 +53,6 @@ def test_pairs_are_titles_and_adjacent_sentences(tmp_path):
     held = set(zip(*stage.development.texts, strict=True))
     assert ("It is night.", "Nobody sees it.") in held
     assert not found & held
-
-
-def test_too_few_documents_are_rejected(tmp_path):
-    with pytest.raises(TrainingError):
-        stages([Document(str(n), f"Number {n}.") for n in range(30)], tmp_path)
 
 
 @pytest.mark.nightly

@@ -55,18 +55,6 @@ def test_a_student_learns_from_a_corpus(distil, documents, tmp_path, student):
     assert ("| layers | 1 |" if "layers" in student else "| student | static |") in card
 
 
-def test_a_static_student_without_a_corpus(distil, tiny_teacher, tmp_path):
-    distil(None, dimension=16)
-    encoder = load_encoder(str(tmp_path / "m"), device="cpu")
-    assert encoder.dimension == 16
-    assert (
-        encoder.facts.max_tokens == load_encoder(str(tiny_teacher), device="cpu").facts.max_tokens
-    )
-    assert len(encoder.token_spans("the wave")) == 2
-    one, other = encoder.encode_documents(["wave salt", "salt wave"])
-    numpy.testing.assert_allclose(one, other, atol=1e-6)  # word order does not matter
-
-
 @pytest.mark.parametrize(
     ("student", "message"), [({"layers": 3}, "1 to 2"), ({"dimension": 33}, "1 to 32")]
 )
@@ -108,9 +96,3 @@ def test_kept_layers_are_evenly_spaced(tiny_teacher):
     for layers in (0, 3):
         with pytest.raises(ArgumentError):
             shallow_student(teacher, layers)
-
-
-@pytest.mark.parametrize("wanted", [{"layers": 1}, {"recipe": Recipe(steps=3)}])
-def test_missing_corpus_is_reported(distil, wanted):
-    with pytest.raises(ArgumentError):
-        distil(None, **wanted)

@@ -10,7 +10,6 @@ from sentence_transformers.sentence_transformer.modules import Dense
 from semsearch.training import Loss, Recipe
 from semsearch.training.examples import Examples, Kind
 from semsearch.training.losses import TeacherLoss, embed_together, embedding_loss
-from semsearch.training.stage_trainer import text_trainer
 from semsearch.training.translation import drop_nothing
 
 LEFT = ["the cat runs", "the dog sleeps now", "a boat"]
@@ -77,14 +76,3 @@ def test_one_pass_gives_the_same_loss_and_gradients(model, kind, dimensions):
     (apart, its_gradient), (one, gradient) = found
     torch.testing.assert_close(one, apart)
     torch.testing.assert_close(gradient, its_gradient, rtol=1e-4, atol=1e-4)
-
-
-@pytest.mark.parametrize(("times", "expected"), [(1, 1), (6, 2)])
-def test_columns_of_different_length_get_separate_passes(model, times, expected):
-    longer = [" ".join([text] * times) for text in RIGHT]
-    examples = scored(LEFT, longer)
-    loss = embedding_loss(model, Loss.COSINE, examples, Recipe())
-    text_trainer(model, loss, examples, Recipe(epochs=1), None)
-    features = [model.preprocess(texts) for texts in examples.texts]
-    count, _ = passes(model, loss, features, torch.tensor(examples.targets))
-    assert count == expected

@@ -48,14 +48,6 @@ def test_true_pairs_are_contiguous_and_others_cross_documents(tokens):
     assert (same == pairs.is_next).all()
 
 
-def test_pairs_fit_the_maximum_length(tokens):
-    for room in (10, 30, 200):
-        pairs = pairs_of(tokens, room=room)
-        assert pairs.lengths().max() <= room
-        assert (pairs.first[:, 1] > pairs.first[:, 0]).all()
-        assert (pairs.second[:, 1] > pairs.second[:, 0]).all()
-
-
 def test_spans_stay_in_their_document(tokens):
     pairs = pairs_of(tokens)
     ends = tokens.sentences[tokens.documents[1:]]

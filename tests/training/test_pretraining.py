@@ -14,7 +14,7 @@ from sentence_transformers import SentenceTransformer
 
 from semsearch import Document
 from semsearch.encoders import load_encoder
-from semsearch.errors import ArgumentError, EncoderError, TrainingError, TrainingStoppedError
+from semsearch.errors import ArgumentError, TrainingError, TrainingStoppedError
 from semsearch.training import Pretraining, Recipe, Settings, train
 from semsearch.training.bert import BertSize, load_bert, new_bert, predict_frequencies
 from semsearch.training.masked_pairs import MaskedPairs, Row, held_out_losses, loss_of
@@ -147,30 +147,6 @@ def test_predictions_start_at_token_frequencies():
     assert float(bias.sum()) == pytest.approx(1)
 
 
-@pytest.mark.nightly
-def test_rare_words_stay_distinct(tmp_path):
-    """After 600 steps; with a zero initial bias, the rare half's mean cosine was 0.36."""
-    random = numpy.random.default_rng(0)
-    syllables = [first + second for first in "bdfgklmnprst" for second in "aeiou"]
-    words = ["".join(random.choice(syllables, 3)) for _ in range(500)]
-    zipf = 1 / numpy.arange(1, len(words) + 1)
-    texts = [
-        ". ".join(" ".join(random.choice(words, 8, p=zipf / zipf.sum())) for _ in range(4))
-        for _ in range(600)
-    ]
-    documents = [Document(str(number), text) for number, text in enumerate(texts)]
-    task = Pretraining(documents, "c", size=BertSize.TINY, vocabulary=700)
-    train(task, Settings(None, tmp_path / "bert", [], [recipe(600, batch_size=8)]))
-    bert, tokenizer, _ = load_bert(tmp_path / "bert")
-    ids = tokenizer(" ".join(texts), add_special_tokens=False, verbose=False).input_ids
-    counts = numpy.bincount(ids, minlength=len(tokenizer))
-    by_count = numpy.argsort(-counts)[: numpy.count_nonzero(counts)]
-    rare = bert.bert.embeddings.word_embeddings.weight[by_count[len(by_count) // 2 :]]
-    unit = torch.nn.functional.normalize(rare.detach())
-    mean_cosine = float((unit @ unit.T).fill_diagonal_(0).sum()) / (len(unit) * (len(unit) - 1))
-    assert mean_cosine < 0.2
-
-
 def test_the_losses_fall(trained):
     result, messages = trained
     before = next(line for line in messages if line.startswith("held out:"))
@@ -223,21 +199,6 @@ def test_resumed_run_equals_an_uninterrupted_one(trained, documents, tmp_path):
     found = load_file(folder / "model.safetensors")
     assert expected.keys() == found.keys()
     assert all(torch.equal(expected[name], found[name]) for name in expected)
-
-
-@pytest.mark.nightly
-def test_training_continues_from_a_bert(trained, documents, tmp_path):
-    result, _ = trained
-    further, _ = pretrain(documents, tmp_path / "m", recipe(20), base=str(result.folder))
-    name = "masked words, loss"
-    assert scores(further)[name] < scores(result)[name]
-
-
-def test_other_models_are_refused(tmp_path):
-    (tmp_path / "config.json").write_text('{"model_type": "roberta"}')
-    (tmp_path / "model.safetensors").touch()
-    with pytest.raises(EncoderError, match="roberta"):
-        load_bert(tmp_path)
 
 
 @pytest.mark.parametrize(("texts", "count"), [(["One sentence."] * 50, 0), (["One. Two."] * 50, 1)])

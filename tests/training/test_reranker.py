@@ -77,20 +77,6 @@ def test_negatives_are_near_and_not_relevant(tiny, index, judged, tmp_path):
         assert len(passages) == len(set(passages)) == 4
 
 
-def test_quotes_in_ids(tiny, index, judged, tmp_path):
-    """All ids here contain a quote; grades are divided by the highest one."""
-    graded = judged._replace(
-        qrels={
-            query: {f"{query.split()[-1]}'s sleeps": 2, f"{query.split()[-1]}'s waits": 1}
-            for query in judged.queries
-        }
-    )
-    (stage,), _ = Reranking(index, graded).stages(settings(tiny, tmp_path), lambda message: None)
-    for query, passage, target in zip(*stage.training.texts, stage.training.targets, strict=True):
-        thing = query.split()[-1]
-        assert target == {f"one {thing} sleeps": 1, f"one {thing} waits": 0.5}.get(passage, 0)
-
-
 def test_too_few_queries_are_reported(tiny, index, judged, tmp_path):
     few = judged._replace(queries=dict(list(judged.queries.items())[:11]))
     with pytest.raises(TrainingError, match="not 11$"):

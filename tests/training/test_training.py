@@ -15,13 +15,12 @@ import torch
 from safetensors.torch import load_file, save_file
 from sentence_transformers import CrossEncoder, SentenceTransformer
 from sentence_transformers.sentence_transformer.losses import SoftmaxLoss
-from transformers import BertModel, BertTokenizerFast, ModernBertModel, Qwen3Model, T5EncoderModel
+from transformers import BertModel, ModernBertModel, Qwen3Model, T5EncoderModel
 
 from semsearch.encoders import load_encoder
 from semsearch.errors import (
     ArgumentError,
     DamagedModelError,
-    MissingExtraError,
     TrainingError,
     TrainingStoppedError,
 )
@@ -137,14 +136,6 @@ class TestDimensions:
             assert score == pytest.approx(test.score, abs=0.1)
             assert f"| {test.dimension} | {test.score:.2f} |" in card
 
-    @pytest.mark.parametrize(
-        ("loss", "name", "dimensions"),
-        [(Loss.SOFTMAX, "labelled.tsv", (4,)), (Loss.COSINE, "scored.csv", (33,))],
-    )
-    def test_unsupported_dimensions_are_rejected(self, learn, loss, name, dimensions):
-        with pytest.raises(ArgumentError):
-            learn(Siamese([loss]), name, recipe=replace(QUICK, dimensions=dimensions))
-
 
 def test_a_cross_encoder_of_an_incomplete_bert_is_refused(tiny, tmp_path):
     """Only the head may be new."""
@@ -154,12 +145,6 @@ def test_a_cross_encoder_of_an_incomplete_bert_is_refused(tiny, tmp_path):
     save_file(weights, tmp_path / "bert" / "model.safetensors", {"format": "pt"})
     with pytest.raises(DamagedModelError, match=r"\S+word_embeddings\.weight$"):
         CrossEncoding().load(tmp_path / "bert", 1)
-
-
-def test_a_cross_encoder_of_a_bert_without_a_pooler(tiny, tmp_path):
-    BertModel.from_pretrained(tiny, add_pooling_layer=False).save_pretrained(tmp_path)
-    BertTokenizerFast.from_pretrained(tiny).save_pretrained(tmp_path)
-    assert CrossEncoding().load(tmp_path, 1).num_labels == 1
 
 
 def test_the_scores_of_a_new_head_are_probabilities(tiny, tmp_path):
@@ -268,16 +253,6 @@ def test_a_stage_starts_from_the_weights_of_the_one_before(tiny, files, tmp_path
     assert max((after[name] - before[name]).abs().max() for name in shared) < 1e-6
 
 
-def test_mixed_files_are_one_stage(learn):
-    task, recipe = Siamese([Loss.RANKING] * 2), replace(QUICK, epochs=1)
-    folder = learn(
-        task, "pairs.csv", "pairs.csv", mix=True, development="none", recipe=recipe
-    ).folder
-    (stage,) = record(folder)["stages"]
-    assert stage["data"]["examples"] == 128
-    assert record(folder)["results"][0]["steps"] == 128 // 8
-
-
 def test_early_stopping(learn, files):
     recipe = Recipe(epochs=50, learning_rate=1e-12, evaluate_every=4, patience=2)
     held = {"development": str(files / "scored.csv"), "keep_leaks": True}
@@ -308,18 +283,6 @@ class TestResuming:
         folder = learn(Siamese([Loss.SOFTMAX]), "labelled.tsv", recipe=cls.RECIPE).folder
         return (folder / "model.safetensors").read_bytes(), losses(folder)
 
-    def test_after_a_kill(self, learn, whole):
-        """The run continues from the last checkpoint and ends as the uninterrupted one."""
-        with pytest.raises(MemoryError):
-            learn(Siamese([Loss.SOFTMAX]), "labelled.tsv", recipe=self.RECIPE, on_step=dying_at(13))
-        folder = learn(
-            Siamese([Loss.SOFTMAX]), "labelled.tsv", recipe=self.RECIPE, resume=True
-        ).folder
-        assert "resuming from step 8" in learn.messages
-        assert learn.steps[0] == (8 * 8, 8 / 24)
-        assert (folder / "model.safetensors").read_bytes() == whole[0]
-        assert losses(folder) == whole[1]
-
     def test_after_ctrl_c(self, learn, whole):
         before = signal.getsignal(signal.SIGINT)
         with pytest.raises(TrainingStoppedError, match="step 13"):
@@ -339,7 +302,9 @@ class TestResuming:
             Siamese([Loss.SOFTMAX]), "labelled.tsv", recipe=self.RECIPE, resume=True
         ).folder
         assert "resuming from step 13" in learn.messages
+        assert learn.steps[0] == (13 * 8, 13 / 24)
         assert (folder / "model.safetensors").read_bytes() == whole[0]
+        assert losses(folder) == whole[1]
 
     def test_checkpoints_by_time(self, learn, monkeypatch, tmp_path):
         """Also between evaluations, if these are far apart; an incomplete one is skipped."""
@@ -351,10 +316,6 @@ class TestResuming:
         with pytest.raises(MemoryError):
             learn(Siamese([Loss.COSINE]), "scored.csv", resume=True, on_step=dying_at(7))
         assert "resuming from step 3" in learn.messages
-
-    def test_nothing_to_resume(self, learn):
-        with pytest.raises(ArgumentError):
-            learn(Siamese([Loss.COSINE]), "scored.csv", resume=True)
 
 
 def dying_at(step):
@@ -377,12 +338,6 @@ def test_loss_that_is_not_finite_is_reported(learn):
     recipe = Recipe(epochs=2, learning_rate=1e30, warmup=0)
     with pytest.raises(TrainingError, match=r"not finite at step \d+"):
         learn(Siamese([Loss.SOFTMAX]), "labelled.tsv", recipe=recipe)
-
-
-def test_missing_extra_is_reported(learn, monkeypatch):
-    monkeypatch.setattr("semsearch.training.run.find_spec", lambda name: None)
-    with pytest.raises(MissingExtraError):
-        learn(Siamese([Loss.COSINE]), "scored.csv")
 
 
 WIDTHS = {
@@ -416,11 +371,6 @@ def test_layer_decay(kind, sizes, layer, embeddings):
         found = [rate for pattern, rate in rates.items() if re.search(pattern, name)]
         assert found == [rate for start, rate in expected.items() if name.startswith(start)], name
     assert learning_rates(model, Recipe()) == {}
-
-
-def test_layer_decay_without_layers_is_rejected():
-    with pytest.raises(ArgumentError):
-        learning_rates(torch.nn.Embedding(2, 2), Recipe(layer_decay=0.5))
 
 
 def test_a_new_classifier_learns_faster(tiny):

@@ -91,27 +91,10 @@ class TestColumns:
         found = load("left,right,label\na,b,1\nc,d,0\ne,f,1\n", (Kind.POSITIVE,))
         assert found.texts == (["a", "e"], ["b", "f"])
 
-    @pytest.mark.parametrize("name", ["rating", "relatedness"])
-    def test_scores_of_eval_sts_are_scores_here(self, load, name):
-        found = load(f"sentence1,sentence2,{name}\na,b,5\nc,d,0\n")
-        assert (found.kind, found.targets) == (Kind.SCORED, [1.0, 0.0])
-
-    @pytest.mark.parametrize("name", ["is_paraphrase", "paraphrase", "quality", "Rel"])
-    def test_pairs_with_a_negative_label_are_not_positive(self, load, name):
-        content = f"sentence1,sentence2,{name}\na,b,1\nc,d,0\n"
-        assert load(content, (Kind.POSITIVE,)).texts == (["a"], ["b"])
-        assert load(content).kind is Kind.LABELLED
-
     def test_all_relevant_passages_are_positive(self, load):
         """As in `eval ir`, whose judgements may be grades."""
         found = load("query,passage,grade\na,b,2\nc,d,0\ne,f,1\ng,h,-1\n", (Kind.POSITIVE,))
         assert found.texts == (["a", "e"], ["b", "f"])
-
-    @pytest.mark.parametrize("name", ["relevance", "is_duplicate"])
-    def test_whole_numbers_as_pandas_writes_them_beside_missing_values(self, load, name):
-        content = f"query,passage,{name}\na,b,1.0\nc,d,0.0\ne,f,\n"
-        assert load(content, (Kind.POSITIVE,)).texts == (["a"], ["b"])
-        assert load(content, (Kind.LABELLED,)).labels == ("0", "1")
 
     def test_numbered_classes_are_no_positive_pairs(self, load):
         """On the hub, the labels of SNLI and MultiNLI are numbers, of which 1 means neutral."""
@@ -166,10 +149,6 @@ class TestScale:
         with pytest.raises(ArgumentError):
             load(self.CONTENT.format(*scores))
 
-    def test_reversed_scale(self, load):
-        with pytest.raises(ArgumentError):
-            load(self.CONTENT.format(1, 4), scale=(5, 1))
-
 
 class TestTrainable:
     @pytest.mark.parametrize(
@@ -197,9 +176,6 @@ class TestLeaks:
     def test_leaks_are_kept_on_request(self):
         assert without_leaks(self.TRAINING, [self.TRAINING], True, print) == self.TRAINING
 
-    def test_one_shared_text_is_no_leak(self):
-        assert without_leaks(self.TRAINING, [pairs(("a b", "g"))], False, pytest.fail)
-
     def test_training_data_of_leaks_only_are_rejected(self):
         with pytest.raises(ArgumentError):
             without_leaks(self.TRAINING, [self.TRAINING], False, lambda message: None)
@@ -223,13 +199,6 @@ def test_mixed(load):
     assert [both.labels[target] for target in both.targets] == ["x", "y", "z", "x"]
     with pytest.raises(ArgumentError):
         mixed([first, load("left,right,score\na,b,1\nc,d,0\n")])
-
-
-def test_label_missing_from_the_training_data(load):
-    training = load("left,right,label\na,b,x\nc,d,y\n")
-    development = load("left,right,label\na,b,y\nc,d,z\n")
-    with pytest.raises(ArgumentError, match=r"d\.csv:3: label 'z'"):
-        development.with_labels(training.labels)
 
 
 def test_stsbenchmark(data, monkeypatch):
@@ -296,23 +265,6 @@ def test_what_chooses_a_later_checkpoint_is_not_trained_on_earlier(staged):
         assert not held & set(zip(*stage.training.texts, strict=True))
 
 
-def test_a_bi_encoder_is_not_tested_on_labels(tmp_path):
-    """Its classifier is not kept: of labelled pairs, it ranks the positive ones."""
-    nli = tmp_path / "nli.csv"
-    nli.write_text("sentence1,sentence2,label\na,b,entailment\nc,d,neutral\n")
-    settings = Settings(
-        base=None,
-        output=tmp_path / "out",
-        data=[str(nli)],
-        recipes=[Recipe()],
-        development="none",
-        tests=[str(nli)],
-        keep_leaks=True,
-    )
-    (stage,), (test,) = Siamese([None]).stages(settings, print)
-    assert (stage.training.kind, test.kind) == (Kind.LABELLED, Kind.POSITIVE)
-
-
 @pytest.mark.parametrize(
     ("model_type", "positions", "allowed"),
     [("bert", 512, 512), ("roberta", 514, 512), ("mpnet", 514, 512), ("t5", None, 9999)],
@@ -329,9 +281,3 @@ def test_a_model_reads_as_many_tokens_as_it_has_positions(model_type, positions,
     if positions is not None:
         with pytest.raises(ArgumentError):
             limit_tokens(model, config, allowed + 1)
-
-
-def test_only_transformers_have_a_maximum_length():
-    limit_tokens(SimpleNamespace(), None, None)
-    with pytest.raises(ArgumentError):
-        limit_tokens(SimpleNamespace(), None, 16)

@@ -6,11 +6,9 @@ import gzip
 import signal
 from collections import defaultdict
 from dataclasses import replace
-from itertools import product
 
 import numpy
 import pytest
-import torch
 from sentence_transformers import SentenceTransformer
 from tokenizers import Tokenizer
 
@@ -24,8 +22,7 @@ from semsearch.training import Recipe, Settings, Translation, train
 from semsearch.training.dictionary import ITERATIONS, translation_probabilities
 from semsearch.training.new_words import extended
 from semsearch.training.parallel import read_parallel
-from semsearch.training.translation import add_words, drop_nothing
-from semsearch.training.word_dropout import WordDropout
+from semsearch.training.translation import add_words
 
 
 def by_hand(translations, sources, nothing):
@@ -60,11 +57,6 @@ def test_model_1_equals_the_papers(monkeypatch, at_once, kept):
             assert found[token, word] == pytest.approx(expected[word, token], abs=1e-12)
     assert found.argmax(axis=1).tolist() == [0, 1, 2, 3]
     numpy.testing.assert_allclose(found.sum(axis=1), 1)
-
-
-def test_absent_token_has_no_translation():
-    found = translation_probabilities([[0]], [[1]], 3, 2).toarray()
-    assert found.tolist() == [[0, 1], [0, 0], [0, 0]]
 
 
 class TestWords:
@@ -163,12 +155,6 @@ class TestTexts:
         with pytest.raises(error):
             read(content, name)
 
-    def test_different_numbers_of_lines(self, tmp_path):
-        (tmp_path / "news.en").write_text("a\nb\n")
-        (tmp_path / "news.pt").write_text("a\n")
-        with pytest.raises(CorpusError, match="2 lines .* 1"):
-            read_parallel(str(tmp_path / "news.pt"), None, print)
-
 
 @pytest.fixture
 def learn(tiny, tmp_path):
@@ -238,55 +224,10 @@ def test_initial_vectors_of_parts_of_words(tiny):
     numpy.testing.assert_allclose(stem, (2 * often + seldom) / 3, atol=1e-6)
 
 
-class TestWordDropout:
-    SYLLABLES = ("ba", "co", "di", "fu", "ge")
-    WORDS = tuple(map("".join, product(SYLLABLES, repeat=3)))
-
-    @pytest.fixture
-    def read(self, tiny):
-        """A function that tokenises a text as in training, and the model."""
-        model = SentenceTransformer(str(tiny))
-        known = len(model.tokenizer)
-        add_words(model, ["cat"] * len(self.WORDS), self.WORDS)
-        dropout = WordDropout(model[0], known, seed=1)
-
-        def read(text):
-            return model.tokenizer.convert_ids_to_tokens(dropout([text])["input_ids"][0])[1:-1]
-
-        return read, model
-
-    @pytest.mark.nightly
-    def test_one_new_word_in_fifty_is_split(self, read):
-        read, model = read
-        known = ["the", "cat", "dog", "bird", "train", "boat", "apple", "runs", "sleeps", "falls"]
-        texts = list(map(" ".join, product(known, known, self.WORDS)))
-        pieces = [(text, read(text)) for text in texts]
-        cut = [(text, found) for text, found in pieces if found != text.split()]
-        assert 0.01 < len(cut) / len(texts) < 0.03  # of 12 x 125 draws: 0.02 ± 0.004
-        for text, found in cut:
-            *known, word = text.split()
-            assert found[: len(known)] == known
-            assert "".join(found[len(known) :]).replace("##", "") == word
-        assert all(model.tokenizer.tokenize(text) == text.split() for text in texts)
-
-
 def embedded(model, words):
     """The rows of the embedding table for words."""
     table = model.transformers_model.get_input_embeddings().weight.detach().numpy()
     return table[model.tokenizer.convert_tokens_to_ids(words)]
-
-
-def test_drop_nothing_disables_dropout(tiny):
-    model = SentenceTransformer(str(tiny), device="cpu")
-    tokens = model.preprocess(["the cat runs now"])
-    model.train()
-
-    def vectors():
-        return model(dict(tokens))["sentence_embedding"].detach()
-
-    assert not torch.equal(vectors(), vectors())
-    drop_nothing(model)
-    assert torch.equal(vectors(), vectors())
 
 
 @pytest.mark.nightly
