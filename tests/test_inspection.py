@@ -10,7 +10,6 @@ from sentence_transformers.sentence_transformer.modules import (
     Dense,
     Normalize,
     Pooling,
-    StaticEmbedding,
     Transformer,
 )
 from transformers import BertModel, BertTokenizerFast
@@ -84,14 +83,6 @@ class TestMiniLM:
         assert pieces == text.replace(" ", "")
         assert all(token.attention == 1 and token.known for token in found.tokens)
         assert (found.pooling, found.max_tokens, len(found.vector)) == ("mean", 254, 384)
-
-    def test_the_sentence_vector_is_that_of_the_converted_model(self):
-        text = "Sinan loves a beautiful day"
-        found = inspect_text("minilm", text)
-        (expected,) = load_encoder("minilm", precision="fp32").encode_documents([text])
-        assert cosine(found.vector, expected) == pytest.approx(1, abs=1e-5)
-        assert found.poolings.mean_sentence == pytest.approx(1, abs=1e-5)
-        assert found.norm == pytest.approx(numpy.linalg.norm(found.token_vectors.mean(0)), rel=1e-5)
 
     def test_truncated_text(self):
         text = "word " * 300
@@ -209,21 +200,6 @@ class TestWords:
         assert token_similarity("hashing", text, "many").cosines.shape == (10_000, 1)
         with pytest.raises(ArgumentError, match="10,000 × 10,000"):
             token_similarity("hashing", text, text)
-
-
-def test_averaged_word_vectors(bert, tmp_path):
-    tokenizer = BertTokenizerFast.from_pretrained(bert)
-    model = SentenceTransformer(modules=[StaticEmbedding(tokenizer, embedding_dim=4)], device="cpu")
-    model.save(str(tmp_path))
-    with pytest.raises(EncoderError):
-        inspect_text(str(tmp_path), "a b")
-
-
-@pytest.mark.parametrize("text", ["😀 a", "שלום a", "\x00", "a\n\tb"])
-def test_odd_texts(bert, text):
-    found = inspect_text(str(bert), text)
-    assert found.tokens[0].kind is found.tokens[-1].kind is TokenKind.SPECIAL
-    assert found.cut_off == ""
 
 
 @pytest.mark.parametrize(

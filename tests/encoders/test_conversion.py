@@ -97,15 +97,6 @@ def test_token_spans_equal_those_of_torch(plain_bert, text):
     assert converted.token_spans(text).shape == expected.shape
 
 
-def test_encoders_can_be_dropped_at_once(plain_bert):
-    """Dropping a model while its last batches finish must not deadlock."""
-    expected = load_encoder(str(plain_bert)).encode_documents(TEXTS)
-    for _ in range(5):
-        numpy.testing.assert_array_equal(
-            load_encoder(str(plain_bert)).encode_documents(TEXTS), expected
-        )
-
-
 def test_other_models_run_on_torch_with_a_warning(plain_bert, tmp_path, caplog):
     spec = make(plain_bert, tmp_path, "mean")
     config = tmp_path / "config.json"

@@ -8,14 +8,13 @@ import sys
 
 import numpy
 import pytest
-from transformers import BertConfig, BertForSequenceClassification, BertTokenizerFast
 
 from semsearch import encoders as loading
-from semsearch.encoders import load_encoder, load_reranker
+from semsearch.encoders import load_encoder
 from semsearch.encoders.gpu_models import FIRST_DOCUMENTS, GPUEncoder
 from semsearch.encoders.openvino_models import OpenVINOEncoder
 from semsearch.encoders.specs import Precision, described_precision
-from semsearch.encoders.torch_models import TorchEncoder, TorchReranker, ready_attention
+from semsearch.encoders.torch_models import TorchEncoder, ready_attention
 from semsearch.errors import PrecisionError
 
 TEXTS = ["a b c", "d", "a a a a e f", "b " * 50, "", "f e d c b a"]
@@ -123,13 +122,6 @@ def test_a_failed_conversion(plain_bert, monkeypatch, tmp_path):
     monkeypatch.setenv("SEMSEARCH_CACHE", str(tmp_path / "cache"))
     monkeypatch.setattr("semsearch.encoders.conversion._traced", fail)
     assert type(load_encoder(str(plain_bert))) is TorchEncoder
-
-
-def test_a_cross_encoder_runs_on_torch(plain_bert, tmp_path):
-    config = BertConfig.from_pretrained(plain_bert, num_labels=1)
-    BertForSequenceClassification(config).eval().save_pretrained(tmp_path)
-    BertTokenizerFast.from_pretrained(plain_bert).save_pretrained(tmp_path)
-    assert isinstance(load_reranker(str(tmp_path)), TorchReranker)
 
 
 @pytest.mark.parametrize(

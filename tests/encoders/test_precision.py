@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 
 import numpy
 import pytest
@@ -15,9 +14,9 @@ from semsearch.datasets import RetrievalSet, ScoredPair, read_scifact, read_stsb
 from semsearch.encoders import load_encoder, openvino_runtime, parity, quantization
 from semsearch.encoders.openvino_models import OpenVINOEncoder
 from semsearch.encoders.openvino_runtime import float_precision
-from semsearch.encoders.parity import HeldOut, Parity, measure_parity, read_held_out
+from semsearch.encoders.parity import HeldOut, Parity, measure_parity
 from semsearch.encoders.specs import Precision
-from semsearch.errors import DatasetNotFoundError, EncoderError, MissingExtraError, PrecisionError
+from semsearch.errors import DatasetNotFoundError, EncoderError, PrecisionError
 
 LETTERS = "abcdef"
 
@@ -134,13 +133,6 @@ class TestInt8:
         with pytest.raises(DatasetNotFoundError):
             load_encoder(str(plain_bert), precision="int8").description()
 
-    def test_without_nncf(self, plain_bert, monkeypatch, tmp_path):
-        """It is missed before the data of the measurement, which this extra does not bring."""
-        monkeypatch.setenv("SEMSEARCH_DATA", str(tmp_path))
-        monkeypatch.setitem(sys.modules, "nncf", None)
-        with pytest.raises(MissingExtraError):
-            load_encoder(str(plain_bert), precision="int8").description()
-
 
 @pytest.mark.parametrize(
     ("change", "fault"),
@@ -207,19 +199,6 @@ def test_parity_equals_independent_measures():
     cosines = [table["exact"][text] @ table["other"][text] for text in documents.values()]
     assert found.mean_cosine == pytest.approx(numpy.mean(cosines), abs=1e-5)
     assert found.least_cosine == pytest.approx(min(cosines), abs=1e-5)
-
-
-@pytest.mark.nightly
-def test_the_held_out_data(data, monkeypatch):
-    """The published counts: 1,379 pairs, 5,183 abstracts, 300 validation and 809 training claims.
-    Two training claims occur twice, two are also validation claims (by pandas, from the CSVs).
-    """
-    monkeypatch.setenv("SEMSEARCH_DATA", str(data))
-    held_out = read_held_out()
-    assert len(held_out.pairs) == 1379
-    assert (len(held_out.retrieval.documents), len(held_out.retrieval.queries)) == (5183, 300)
-    assert len(held_out.claims) == len(set(held_out.claims)) == 1105
-    assert set(held_out.retrieval.queries.values()) < set(held_out.claims)
 
 
 def unit(vector):

@@ -13,7 +13,7 @@ from semsearch import encoders as loading
 from semsearch.encoders import load_encoder, load_reranker
 from semsearch.encoders.model_folder import NotConvertibleError
 from semsearch.encoders.openvino_models import OpenVINOEncoder
-from semsearch.encoders.torch_models import TorchEncoder, TorchReranker, TorchRuntime, text_model
+from semsearch.encoders.torch_models import TorchEncoder, TorchRuntime, text_model
 from semsearch.errors import ArgumentError, EncoderError
 
 TEXTS = ["a b c", "d", "a a a a e f", "b " * 50, "", "f e d c b a"]
@@ -88,11 +88,6 @@ def test_mistakes(plain_bert, monkeypatch, load, options):
     monkeypatch.setattr(loading, "check_head", lambda folder: None)
     with pytest.raises(ArgumentError):
         load(str(plain_bert), **options)
-
-
-def test_a_reranker_on_torch(plain_bert, monkeypatch):
-    monkeypatch.setattr(loading, "check_head", lambda folder: None)
-    assert isinstance(load_reranker(str(plain_bert), runtime="torch"), TorchReranker)
 
 
 @pytest.mark.parametrize("runtime", ["torch", "openvino"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy
 import pytest
@@ -16,7 +17,8 @@ from transformers import BertModel, BertTokenizerFast, RobertaConfig, RobertaMod
 from semsearch.encoders import load_encoder, load_reranker
 from semsearch.encoders import torch_models as torch_runtime
 from semsearch.encoders.text_model import Batching
-from semsearch.errors import DamagedModelError, EncoderError
+from semsearch.encoders.torch_loading import complete
+from semsearch.errors import DamagedModelError
 
 TEXTS = ["a b c", "d", "a a a a e f"]
 
@@ -31,19 +33,6 @@ def test_a_plain_bert_is_mean_pooled(plain_bert):
             tokens = bert(**tokenizer(text, return_tensors="pt")).last_hidden_state[0]
         mean = tokens.mean(0).numpy()
         numpy.testing.assert_allclose(vector, mean / numpy.linalg.norm(mean), atol=1e-5)
-
-
-def test_an_added_token_without_weights(plain_bert, tmp_path):
-    """Tokenizers may have such tokens, as long as no text has them."""
-    BertModel.from_pretrained(plain_bert).save_pretrained(tmp_path)
-    tokenizer = BertTokenizerFast.from_pretrained(plain_bert)
-    tokenizer.add_tokens(["zebra"])
-    tokenizer.save_pretrained(tmp_path)
-    encoder = load_encoder(str(tmp_path), device="cpu")
-    plain = load_encoder(str(plain_bert), device="cpu")
-    numpy.testing.assert_array_equal(encoder.encode_queries(["a"]), plain.encode_queries(["a"]))
-    with pytest.raises(EncoderError, match="index"):
-        encoder.encode_queries(["a zebra"])
 
 
 def test_prompts_are_used(plain_bert, tmp_path):
@@ -93,6 +82,24 @@ def test_missing_weights_are_refused(copied, change, device):
     save_file(weights, copied / "model.safetensors", {"format": "pt"})
     with pytest.raises(DamagedModelError, match=r"encoder\.|emb"):
         load_encoder(str(copied), device=device).encode_documents(["a"])
+
+
+def test_models_that_other_threads_load_are_not_checked(copied):
+    """They are of the program that imports us."""
+    weights = load_file(copied / "model.safetensors")
+    del weights["encoder.layer.1.output.dense.weight"]
+    save_file(weights, copied / "model.safetensors", {"format": "pt"})
+    with complete("mine"), ThreadPoolExecutor(1) as pool:
+        pool.submit(BertModel.from_pretrained, str(copied)).result()
+
+
+def test_a_missing_pooler_is_not_used(copied):
+    before = load_encoder(str(copied), device="cpu").encode_documents(["a b"])
+    weights = load_file(copied / "model.safetensors")
+    kept = {name: weights[name] for name in weights if "pooler" not in name}
+    save_file(kept, copied / "model.safetensors", {"format": "pt"})
+    after = load_encoder(str(copied), device="cpu").encode_documents(["a b"])
+    numpy.testing.assert_allclose(after, before, atol=1e-6)
 
 
 @pytest.mark.parametrize("name", ["classifier.weight", "bert.pooler.dense.weight"])

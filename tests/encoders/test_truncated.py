@@ -24,13 +24,6 @@ def test_the_vectors_are_those_of_sentence_transformers(plain_bert, device):
         numpy.testing.assert_allclose(found, wanted, atol=1e-5)
 
 
-def test_the_converted_model_is_shared(plain_bert, cache):
-    load_encoder(plain_bert)
-    made = sorted(cache.rglob("*"))
-    load_encoder(f"{plain_bert}@5d")
-    assert sorted(cache.rglob("*")) == made
-
-
 def test_each_dimension_is_another_encoder(plain_bert):
     specs = [str(plain_bert), *(f"{plain_bert}@{name}" for name in ("5d", "6d", "mean@5d"))]
     assert len({load_encoder(spec).fingerprint for spec in specs}) == len(specs)

@@ -12,7 +12,6 @@ import pytest
 from tokenizers import ByteLevelBPETokenizer
 
 import semsearch
-from semsearch.datasets.scifact import read_scifact
 from semsearch.encoders.sample import sample_texts
 from semsearch.encoders.vocabulary_fit import SAMPLE_TEXTS, tokenizer_of, vocabulary_fit
 
@@ -100,24 +99,6 @@ def english_of_all_kinds():
 @pytest.mark.parametrize(("kind", "texts"), [*english_of_all_kinds()])
 def test_english_of_all_kinds_suits(english, kind, texts):
     assert not vocabulary_fit(english, texts).is_poor, kind
-
-
-def published(data):
-    films = json.loads((data / "corpora/movies/movies-1970s.json").read_text("utf-8"))
-    definitions = (data / "corpora/wordnet_definitions.jsonl").read_text("utf-8").splitlines()
-    questions = (data / "pairs/quora_dev.tsv").read_text("utf-8").splitlines()
-    yield "films", [film["extract"] for film in films if film.get("extract")]
-    yield "definitions", [json.loads(line)["text"] for line in definitions]
-    yield "questions", [line.split("\t")[0] for line in questions]
-    yield "papers", [*read_scifact().documents.values()]
-
-
-@pytest.mark.nightly
-def test_published_english_suits(english, data):
-    for name, texts in published(data):
-        fit = vocabulary_fit(english, texts[:: len(texts) // SAMPLE_TEXTS])
-        assert fit.texts >= 40
-        assert fit.poor <= 0.05 * fit.texts, name
 
 
 def test_byte_level_tokenizers():
