@@ -54,23 +54,10 @@ def check(spec):
     assert converted.encode_documents([]).shape == (0, plain.dimension)
 
 
-@pytest.mark.parametrize("pooling", ["mean", "cls", "max"])
-def test_poolings(plain_bert, tmp_path, pooling):
-    check(make(plain_bert, tmp_path, pooling))
-
-
-def test_a_dense_layer_and_normalisation(plain_bert, tmp_path):
+def test_a_dense_layer_normalisation_and_prompts(plain_bert, tmp_path):
     torch.manual_seed(1)
-    check(make(plain_bert, tmp_path, "mean", Dense(32, 16), Normalize()))
-
-
-def test_prompts(plain_bert, tmp_path):
-    prompts = {"query": "query : ", "document": "document : "}
-    check(make(plain_bert, tmp_path, "mean", prompts=prompts))
-
-
-def test_a_plain_bert(plain_bert):
-    check(str(plain_bert))
+    prompts = {"query": "query : query : ", "document": "document : "}
+    check(make(plain_bert, tmp_path, "mean", Dense(32, 16), Normalize(), prompts=prompts))
 
 
 def test_threads_can_share_an_encoder(plain_bert):

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-
 import numpy
 import pytest
 
@@ -60,27 +56,6 @@ def test_queries_are_encoded_on_the_cpu(plain_bert, on_torch):
     numpy.testing.assert_array_equal(encoder.encode_queries(TEXTS), expected)
     encoder.encode_queries(["a"] * (FIRST_DOCUMENTS + 1))
     assert on_torch == []
-
-
-def test_few_texts_do_without_torch(plain_bert):
-    load_encoder(str(plain_bert))  # converts the model, which takes torch
-    program = f"""
-import sys
-from semsearch import encoders
-encoders.has_gpu = lambda: True
-encoder = encoders.load_encoder({str(plain_bert)!r})
-encoder.encode_queries(["a"])
-encoder.encode_documents(["a b"])
-encoder.token_spans("a b")
-print(type(encoder).__name__, encoder.dimension, encoder.max_document_tokens, encoder.precision)
-print(sorted({{"torch", "transformers", "sentence_transformers"}} & sys.modules.keys()))
-"""
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, env=os.environ
-    )
-    first, modules = done.stdout.splitlines()
-    assert first.split()[0] == "GPUEncoder"
-    assert modules == "[]"
 
 
 @pytest.mark.parametrize(("precision", "on_gpu"), [("auto", "fp16"), ("fp32", "fp32")])

@@ -193,18 +193,6 @@ class TestIndexes:
         assert (before.returncode, before.requests, after.requests) == (0, 0, 0), before.stderr
         assert after.stdout == before.stdout
 
-    @pytest.mark.nightly
-    def test_an_index_from_elsewhere(self, made, semsearch):
-        """Its model is fetched when the user names it, as the message says."""
-        path = made(NAME)
-        done = semsearch("query", "a b c", "--index", path, cache="other")
-        assert (done.returncode, done.requests) == (1, 0)
-        fetched = semsearch("inspect", "TEXT", "--encoder", f"{NAME}@{FIRST}", cache="other")
-        assert fetched.returncode == 0, fetched.stderr
-        assert fetched.requests
-        done = semsearch("query", "a b c", "--index", path, cache="other")
-        assert (done.returncode, done.requests) == (0, 0), done.stderr
-
     def test_an_index_with_an_untrusted_spec(self, semsearch, hub, tmp_path, hashing):
         """The Python interface does not contact the hub either, however an index is opened."""
         path = tmp_path / "index"
@@ -228,17 +216,3 @@ class TestIndexes:
         done = run(["-c", code, path], hub, tmp_path / "cache")
         assert done.stdout.splitlines() == ["model-not-found"] * 4, done
         assert Hub.asked == []
-
-    @pytest.mark.nightly
-    def test_a_folder_that_names_its_base_model(self, hub, tmp_path, write_bert):
-        """As trained models do; no library looks it up."""
-        folder = write_bert([*"abcdef"])
-        config = json.loads((folder / "config.json").read_text())
-        (folder / "config.json").write_text(json.dumps(config | {"_name_or_path": NAME}))
-        pairs = tmp_path / "pairs.tsv"
-        pairs.write_text("sentence1\tsentence2\tscore\n" + "a b\tc d\t1\ne f\tb\t0\n" * 8)
-        learn = f"train siamese --base {folder} --data {pairs} --epochs 1 --dev none"
-        done = run(
-            ["-m", "semsearch", *learn.split(), "--output", tmp_path / "b"], hub, tmp_path / "cache"
-        )
-        assert (done.returncode, Hub.asked) == (0, []), done.stderr

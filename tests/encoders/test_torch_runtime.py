@@ -8,7 +8,6 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy
 import pytest
-import torch
 from safetensors.torch import load_file, save_file
 from sentence_transformers import CrossEncoder, SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
@@ -21,18 +20,6 @@ from semsearch.encoders.torch_loading import complete
 from semsearch.errors import DamagedModelError
 
 TEXTS = ["a b c", "d", "a a a a e f"]
-
-
-def test_a_plain_bert_is_mean_pooled(plain_bert):
-    """Against the mean over the tokens of one text at a time, special tokens included."""
-    encoder = load_encoder(str(plain_bert), device="cpu")
-    tokenizer = BertTokenizerFast.from_pretrained(plain_bert)
-    bert = BertModel.from_pretrained(plain_bert).eval()
-    for text, vector in zip(TEXTS, encoder.encode_documents(TEXTS), strict=True):
-        with torch.no_grad():
-            tokens = bert(**tokenizer(text, return_tensors="pt")).last_hidden_state[0]
-        mean = tokens.mean(0).numpy()
-        numpy.testing.assert_allclose(vector, mean / numpy.linalg.norm(mean), atol=1e-5)
 
 
 def test_prompts_are_used(plain_bert, tmp_path):

@@ -48,13 +48,6 @@ def test_true_pairs_are_contiguous_and_others_cross_documents(tokens):
     assert (same == pairs.is_next).all()
 
 
-def test_spans_stay_in_their_document(tokens):
-    pairs = pairs_of(tokens)
-    ends = tokens.sentences[tokens.documents[1:]]
-    for spans in (pairs.first, pairs.second):
-        assert (spans[:, 1] <= ends[owners(tokens, spans)]).all()
-
-
 def test_documents_of_one_sentence_are_left_out():
     two = [[[3], [4]], [[5], [], [6]], [[7], [8]], [[9], [10]]]
     pairs = pairs_of(tokens_of([[[1, 2]], *two, [[11]]]))

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
 from itertools import chain
 
 import numpy
@@ -14,7 +12,7 @@ from sentence_transformers import SentenceTransformer
 
 from semsearch import Document
 from semsearch.encoders import load_encoder
-from semsearch.errors import ArgumentError, TrainingError, TrainingStoppedError
+from semsearch.errors import TrainingError
 from semsearch.training import Pretraining, Recipe, Settings, train
 from semsearch.training.bert import BertSize, load_bert, new_bert, predict_frequencies
 from semsearch.training.masked_pairs import MaskedPairs, Row, held_out_losses, loss_of
@@ -157,34 +155,6 @@ def test_round_trip(trained):
     card = (folder / "README.md").read_text("utf-8")
     assert "| topics (held out) | next sentence found, % |" in card
     assert not list(folder.glob("*.bin"))
-
-
-@pytest.mark.nightly
-def test_resumed_run_equals_an_uninterrupted_one(trained, documents, tmp_path):
-    def stop(done, fraction):
-        if done == 17 * 16:
-            os.kill(os.getpid(), signal.SIGINT)
-
-    folder = tmp_path / "m"
-    with pytest.raises(TrainingStoppedError, match="step 17"):
-        pretrain(documents, folder, on_progress=stop)
-    assert not folder.exists()
-    with pytest.raises(ArgumentError, match="batch_size 16, not 8"):
-        pretrain(documents, folder, recipe(batch_size=8), resume=True)
-    with pytest.raises(ArgumentError):
-        pretrain(documents[1:], folder, resume=True)
-    weights = tmp_path / "m.training" / "stage-0" / "checkpoint-17" / "model.safetensors"
-    whole = weights.read_bytes()
-    weights.write_bytes(whole[:20])
-    with pytest.raises(TrainingError, match="damaged"):
-        pretrain(documents, folder, resume=True)
-    weights.write_bytes(whole)
-    again, _ = pretrain(documents, folder, resume=True)
-    assert again.tests == trained[0].tests
-    expected = load_file(trained[0].folder / "model.safetensors")
-    found = load_file(folder / "model.safetensors")
-    assert expected.keys() == found.keys()
-    assert all(torch.equal(expected[name], found[name]) for name in expected)
 
 
 @pytest.mark.parametrize(("texts", "count"), [(["One sentence."] * 50, 0), (["One. Two."] * 50, 1)])

@@ -25,10 +25,8 @@ from semsearch.errors import (
     TrainingStoppedError,
 )
 from semsearch.training import CrossEncoding, Loss, Recipe, Settings, Siamese, train
-from semsearch.training.curve import draw_curve
 from semsearch.training.data import load_examples
 from semsearch.training.examples import Kind
-from semsearch.training.scoring import Measured
 from semsearch.training.siamese import SUITING
 from semsearch.training.stage_trainer import learning_rates
 
@@ -111,13 +109,6 @@ def test_gradient_caching_keeps_the_loss(learn, tiny_without_dropout, monkeypatc
     monkeypatch.setattr("semsearch.training.losses.CACHED_PART", 8)
     again = learn(Siamese([Loss.RANKING]), "pairs.csv", recipe=recipe, base=base, overwrite=True)
     assert losses(again.folder) == pytest.approx(first, rel=0.01)
-
-
-def test_curve_of_stages_and_dimensions(tmp_path):
-    history = [{"step": step, "loss": 1 / step, "score": step} for step in (1, 2)]
-    tests = [Measured("t", "Spearman x 100", 50 + size, dimension=size) for size in (4, 2)]
-    draw_curve([history, history], ["Spearman x 100", ""], tests, tmp_path / "curve.png")
-    assert (tmp_path / "curve.png").read_bytes().startswith(b"\x89PNG")
 
 
 class TestDimensions:
@@ -305,25 +296,6 @@ class TestResuming:
         assert learn.steps[0] == (13 * 8, 13 / 24)
         assert (folder / "model.safetensors").read_bytes() == whole[0]
         assert losses(folder) == whole[1]
-
-    def test_checkpoints_by_time(self, learn, monkeypatch, tmp_path):
-        """Also between evaluations, if these are far apart; an incomplete one is skipped."""
-        monkeypatch.setattr("semsearch.training.trainers.CHECKPOINT_EVERY_SECONDS", 0.0)
-        with pytest.raises(MemoryError):
-            learn(Siamese([Loss.COSINE]), "scored.csv", on_step=dying_at(5))
-        stage = tmp_path / "model.training" / "stage-0"
-        (stage / "checkpoint-4" / "trainer_state.json").unlink()
-        with pytest.raises(MemoryError):
-            learn(Siamese([Loss.COSINE]), "scored.csv", resume=True, on_step=dying_at(7))
-        assert "resuming from step 3" in learn.messages
-
-
-def dying_at(step):
-    def on_step(done):
-        if done == step * QUICK.batch_size:
-            raise MemoryError
-
-    return on_step
 
 
 def interrupting_at(step):

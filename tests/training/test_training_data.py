@@ -91,11 +91,6 @@ class TestColumns:
         found = load("left,right,label\na,b,1\nc,d,0\ne,f,1\n", (Kind.POSITIVE,))
         assert found.texts == (["a", "e"], ["b", "f"])
 
-    def test_all_relevant_passages_are_positive(self, load):
-        """As in `eval ir`, whose judgements may be grades."""
-        found = load("query,passage,grade\na,b,2\nc,d,0\ne,f,1\ng,h,-1\n", (Kind.POSITIVE,))
-        assert found.texts == (["a", "e"], ["b", "f"])
-
     def test_numbered_classes_are_no_positive_pairs(self, load):
         """On the hub, the labels of SNLI and MultiNLI are numbers, of which 1 means neutral."""
         content = "premise,hypothesis,label\na,b,0\nc,d,1\ne,f,2\n"
@@ -144,11 +139,6 @@ class TestScale:
         with pytest.raises(BadRowError, match=r"d\.csv:3: score 6"):
             load(self.CONTENT.format(1, 6), scale=(1, 5))
 
-    @pytest.mark.parametrize("scores", [(-1, 2), (0, 101)])
-    def test_scores_on_no_known_scale(self, load, scores):
-        with pytest.raises(ArgumentError):
-            load(self.CONTENT.format(*scores))
-
 
 class TestTrainable:
     @pytest.mark.parametrize(
@@ -172,9 +162,6 @@ class TestLeaks:
         held = [pairs(("C", " a  b"), name="dev"), pairs(("f", "g"), ("x", "y"), name="test")]
         rest = without_leaks(self.TRAINING, held, False, print)
         assert rest.texts == (["d"], ["e"])
-
-    def test_leaks_are_kept_on_request(self):
-        assert without_leaks(self.TRAINING, [self.TRAINING], True, print) == self.TRAINING
 
     def test_training_data_of_leaks_only_are_rejected(self):
         with pytest.raises(ArgumentError):
