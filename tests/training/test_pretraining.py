@@ -19,20 +19,13 @@ from semsearch.training.masked_pairs import MaskedPairs, Row, held_out_losses, l
 from semsearch.training.wordpieces import learn_word_pieces
 
 
-def recipe(steps=40, **others):
-    chosen = {"batch_size": 16, "max_tokens": 32, "learning_rate": 1e-3, "seed": 0} | others
-    return Recipe(**({} if "minutes" in others else {"steps": steps}) | chosen)
-
-
-def pretrain(documents, folder, wanted=None, base=None, resume=False, **options):
+def pretrain(documents, folder, steps=40, seed=0):
     """Pre-train a tiny BERT; return what `train` returns, and the messages."""
     messages = []
-    task = Pretraining(documents, "topics", **({} if base else TINY))
-    settings = Settings(base, folder, ["topics"], [wanted or recipe()], resume=resume)
-    return train(task, settings, messages.append, **options), messages
-
-
-TINY = {"size": BertSize.TINY, "vocabulary": 200}
+    task = Pretraining(documents, "topics", size=BertSize.TINY, vocabulary=200)
+    recipe = Recipe(steps=steps, batch_size=16, max_tokens=32, learning_rate=1e-3, seed=seed)
+    settings = Settings(None, folder, ["topics"], [recipe])
+    return train(task, settings, messages.append), messages
 
 
 def scores(trained):
@@ -49,7 +42,7 @@ def test_zero_steps_write_random_weights(tmp_path):
     """The vocabulary covers titles and texts of one sentence; the weights depend on the seed."""
     corpus = [Document(str(n), f"word{n} here", title="entitled") for n in range(3)]
     for name, seed in [("one", 0), ("again", 0), ("other", 1)]:
-        assert pretrain(corpus, tmp_path / name, recipe(0, seed=seed))[0].tests == []
+        assert pretrain(corpus, tmp_path / name, 0, seed)[0].tests == []
     one, again, other = (
         load_file(tmp_path / name / "model.safetensors") for name in ("one", "again", "other")
     )

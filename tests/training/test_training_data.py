@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -221,31 +222,14 @@ def test_of_two_classes_the_positive_one_is_second(load, labels, order):
         assert other.targets[:2] == found.targets
 
 
-@pytest.fixture
-def staged(tmp_path):
-    """The stages of a bi-encoder, from files given as lists of lines."""
-
-    def call(*files, tests=(), **options):
-        for name, lines in files:
-            (tmp_path / name).write_text("\n".join(["sentence1,sentence2,score", *lines]))
-        settings = Settings(
-            base=None,
-            output=tmp_path / "out",
-            data=[str(tmp_path / name) for name, _ in files],
-            recipes=[Recipe()],
-            tests=[str(tmp_path / name) for name in tests],
-            **options,
-        )
-        return Siamese([None] * len(files)).stages(settings, print)
-
-    return call
-
-
-def test_what_chooses_a_later_checkpoint_is_not_trained_on_earlier(staged):
+def test_what_chooses_a_later_checkpoint_is_not_trained_on_earlier(tmp_path):
     """The development part of the second stage is held out from its data."""
     shared = [f"a {n},b {n},{n % 6}" for n in range(2000)]
-    first, second = ("first.csv", [*shared, "only,here,5"]), ("second.csv", shared)
-    (one, two), _ = staged(first, second)
+    data = [str(tmp_path / "first.csv"), str(tmp_path / "second.csv")]
+    for file, lines in zip(data, ([*shared, "only,here,5"], shared), strict=True):
+        Path(file).write_text("\n".join(["sentence1,sentence2,score", *lines]))
+    settings = Settings(None, tmp_path / "out", data, [Recipe()])
+    (one, two), _ = Siamese([None, None]).stages(settings, print)
     held = set(zip(*two.development.texts, strict=True))
     assert held
     for stage in (one, two):
