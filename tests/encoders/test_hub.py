@@ -132,7 +132,8 @@ def test_a_model_is_fetched_once_and_without_pickles(hub, tmp_path):
     )
     assert read(Path(found)) == {name: FILES[name] for name in WANTED}
     assert again == found
-    assert len([path for path in Hub.asked if path.endswith("config.json")]) == 2 * 2
+    fetched = [path for path in Hub.asked if path.endswith("model.safetensors")]
+    assert len(fetched) == 2  # its size, then its content
     assert unknown.startswith("ModelNotFoundError: no model 'someone/nothing'")
     assert revision.startswith("ModelNotFoundError: no model 'someone/tiny@v2'")
     offline = find("http://127.0.0.1:9", tmp_path, NAME, "someone/other")  # nobody listens there
@@ -140,79 +141,49 @@ def test_a_model_is_fetched_once_and_without_pickles(hub, tmp_path):
     assert offline[1].startswith("ModelNotFoundError: no model 'someone/other'")
 
 
-class TestIndexes:
+def test_an_index_is_pinned_to_its_commit(hub, write_bert, tmp_path):
     """The hub is contacted for models that users name, never for those that indexes name."""
+    Hub.commits = {FIRST: read(write_bert([*"abcdef"]))}
+    (tmp_path / "corpus.jsonl").write_text('{"text": "a b c"}\n{"text": "d e f"}\n')
+    path = tmp_path / "index"
 
-    @pytest.fixture(autouse=True)
-    def models(self, hub, write_bert):
-        """The hub has two commits of a model; its main branch is at the first."""
-        words = [*"abcdef"]
-        Hub.commits = {FIRST: read(write_bert(words)), SECOND: read(write_bert(words, seed=1))}
+    def semsearch(*arguments):
+        Hub.asked.clear()
+        done = run(["-m", "semsearch", *arguments, "--index", path], hub, tmp_path / "cache")
+        assert done.returncode == 0, done.stderr
+        return done.stdout, bool(Hub.asked)
 
-    @pytest.fixture
-    def corpus(self, tmp_path):
-        file = tmp_path / "corpus.jsonl"
-        file.write_text('{"id": "1", "text": "a b c"}\n{"id": "2", "text": "d e f"}\n')
-        return file
+    assert semsearch("index", tmp_path / "corpus.jsonl", "--encoder", NAME)[1]
+    with Index.open(path) as index:
+        assert index.space().spec == f"{NAME}@{FIRST}"
+        assert index.space().name == "tiny"
+        assert index.space().description["commit"] == FIRST
+    before, asked = semsearch("query", "a b c", "--format", "jsonl")
+    assert not asked
+    Hub.revisions["main"] = SECOND
+    assert semsearch("query", "a b c", "--format", "jsonl") == (before, False)
 
-    @pytest.fixture
-    def semsearch(self, hub, tmp_path):
-        """Runs a command; its result includes the number of requests to the hub."""
 
-        def command(*arguments, cache="cache"):
-            before = len(Hub.asked)
-            done = run(["-m", "semsearch", *arguments], hub, tmp_path / cache)
-            done.requests = len(Hub.asked) - before
-            return done
-
-        return command
-
-    @pytest.fixture
-    def made(self, semsearch, corpus, tmp_path):
-        """Makes an index with `--encoder SPEC`."""
-
-        def make(spec, name="index"):
-            path = tmp_path / name
-            done = semsearch("index", corpus, "--encoder", spec, "--index", path)
-            assert done.returncode == 0, done.stderr
-            assert done.requests
-            return path
-
-        return make
-
-    def test_an_index_is_pinned_to_its_commit(self, made, semsearch):
-        path = made(NAME)
-        with Index.open(path) as index:
-            assert index.space().spec == f"{NAME}@{FIRST}"
-            assert index.space().name == "tiny"
-            assert index.space().description["commit"] == FIRST
-        query = ("query", "a b c", "--index", path, "--format", "jsonl")
-        before = semsearch(*query)
-        Hub.revisions["main"] = SECOND
-        after = semsearch(*query)
-        assert (before.returncode, before.requests, after.requests) == (0, 0, 0), before.stderr
-        assert after.stdout == before.stdout
-
-    def test_an_index_with_an_untrusted_spec(self, semsearch, hub, tmp_path, hashing):
-        """The Python interface does not contact the hub either, however an index is opened."""
-        path = tmp_path / "index"
-        with Index.create(path, [hashing]) as index:
-            index.add([Document("1", "a b c")])
-            with index._store.database.write() as connection:
-                connection.exec_driver_sql("UPDATE spaces SET spec = 'evil/tracker'")
-        code = (
-            "import sys\n"
-            "from semsearch import Document, Index, Retriever, SemsearchError\n"
-            "path = sys.argv[1]\n"
-            "for use in (\n"
-            "    lambda: Retriever.open(path).search('a'),\n"
-            "    lambda: Index.open(path).add([Document('2', 'b')]),\n"
-            "    lambda: Index.create(path).add([Document('2', 'b')]),\n"
-            "    lambda: Index.create(path, precision='fp32'),\n"
-            "):\n"
-            "    try: use()\n"
-            "    except SemsearchError as error: print(error.code)\n"
-        )
-        done = run(["-c", code, path], hub, tmp_path / "cache")
-        assert done.stdout.splitlines() == ["model-not-found"] * 4, done
-        assert Hub.asked == []
+def test_an_index_with_an_untrusted_spec(hub, tmp_path, hashing):
+    """The Python interface does not contact the hub either, however an index is opened."""
+    path = tmp_path / "index"
+    with Index.create(path, [hashing]) as index:
+        index.add([Document("1", "a b c")])
+        with index._store.database.write() as connection:
+            connection.exec_driver_sql("UPDATE spaces SET spec = 'evil/tracker'")
+    code = (
+        "import sys\n"
+        "from semsearch import Document, Index, Retriever, SemsearchError\n"
+        "path = sys.argv[1]\n"
+        "for use in (\n"
+        "    lambda: Retriever.open(path).search('a'),\n"
+        "    lambda: Index.open(path).add([Document('2', 'b')]),\n"
+        "    lambda: Index.create(path).add([Document('2', 'b')]),\n"
+        "    lambda: Index.create(path, precision='fp32'),\n"
+        "):\n"
+        "    try: use()\n"
+        "    except SemsearchError as error: print(error.code)\n"
+    )
+    done = run(["-c", code, path], hub, tmp_path / "cache")
+    assert done.stdout.splitlines() == ["model-not-found"] * 4, done
+    assert Hub.asked == []
