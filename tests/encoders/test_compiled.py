@@ -16,8 +16,6 @@ from semsearch.encoders import load_encoder
 from semsearch.encoders import openvino_runtime as compiled
 from semsearch.encoders.openvino_runtime import compiled_model, keep_compiled, openvino_core
 
-pytestmark = pytest.mark.slow
-
 OPTIONS = {"INFERENCE_PRECISION_HINT": "f32", "PERFORMANCE_HINT": "LATENCY"}
 ROW = numpy.array([[1, 2, 3, 4]], numpy.float32)
 
@@ -83,11 +81,6 @@ def test_weights_are_not_stored_twice(folder):
     assert output(folder) == [[0, 0, 0, 0]]
 
 
-def test_a_new_model_is_compiled(folder, used):
-    assert output(folder) == PRODUCT
-    assert used == ["compiled"]
-
-
 def test_other_options_need_compilation(folder, used):
     keep_compiled(folder, OPTIONS)
     used.clear()
@@ -101,10 +94,8 @@ def test_other_options_need_compilation(folder, used):
         lambda kept: re.sub(b"isa=...", b"isa=XYZ", kept, count=1),
         lambda kept: re.sub(b"ov=20", b"ov=19", kept, count=1),
         lambda kept: kept[: len(kept) // 2],
-        lambda kept: b"",
-        lambda kept: b"noise" * 1000,
     ],
-    ids=["another processor", "another version", "cut off", "empty", "noise"],
+    ids=["another processor", "another version", "cut off"],
 )
 def test_an_unusable_file_is_ignored(folder, used, change):
     keep_compiled(folder, OPTIONS)
@@ -117,14 +108,11 @@ def test_an_unusable_file_is_ignored(folder, used, change):
     assert used == ["compiled"]
 
 
-@pytest.mark.parametrize("precision", ["fp32", "auto"])
-def test_a_converted_model_is_not_compiled_again(
-    plain_bert, used, precision, tmp_path, monkeypatch
-):
+def test_a_converted_model_is_not_compiled_again(plain_bert, used, tmp_path, monkeypatch):
     monkeypatch.setenv("SEMSEARCH_CACHE", str(tmp_path))  # other tests hide bf16 support
     load_encoder(str(plain_bert))  # converts
     used.clear()
-    encoder = load_encoder(str(plain_bert), precision=precision)
+    encoder = load_encoder(str(plain_bert), precision="fp32")
     encoder.encode_queries(["a b c"])
     encoder.encode_documents(["a", "b c"] * 5)
     assert used == ["read", "read"]

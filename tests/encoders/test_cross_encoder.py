@@ -12,8 +12,6 @@ from semsearch.encoders import load_encoder, load_reranker
 from semsearch.encoders.openvino_models import OpenVINOReranker
 from semsearch.errors import EncoderError, ModelNotFoundError
 
-pytestmark = pytest.mark.slow
-
 PAIRS = [
     ("a b", "c"),
     ("a b", "f e d c b a"),
@@ -67,31 +65,20 @@ def test_scores_are_those_of_transformers(folder, device):
     assert reranker.score("a", []).shape == (0,)
 
 
-def test_the_order_of_a_pair_counts(folder):
-    reranker = load_reranker(str(folder), precision="fp32")
-    one, other = reranker.score_pairs([("a b", "f"), ("f", "a b")])
-    assert abs(one - other) > 1e-4
-
-
-def test_int8_is_refused(folder):
-    with pytest.raises(EncoderError, match="do not support int8"):
+def test_what_is_refused(folder, classifier, plain_bert):
+    for spec in (f"{folder}@cls", str(plain_bert), str(classifier(2)), str(classifier(3))):
+        with pytest.raises(EncoderError):
+            load_reranker(spec)
+    with pytest.raises(EncoderError):
         load_reranker(str(folder), precision="int8")
-
-
-def test_a_pooling_is_refused(folder):
-    with pytest.raises(EncoderError, match="a cross-encoder has no pooling; remove the suffix"):
-        load_reranker(f"{folder}@cls")
-
-
-def test_a_plain_bert_is_refused(plain_bert):
-    with pytest.raises(EncoderError, match="is not a cross-encoder: it has no trained head"):
-        load_reranker(str(plain_bert))
+    with pytest.raises(ModelNotFoundError):
+        load_reranker("cross-encoder:/nowhere")
 
 
 def test_it_is_no_bi_encoder(folder, tmp_path):
     """As sentence-transformers and `train cross-encoder` save it; with a pooling, it is a BERT."""
     CrossEncoder(str(folder), device="cpu").save_pretrained(str(tmp_path))
-    with pytest.raises(EncoderError, match=r"is a cross-encoder: .* use it for reranking"):
+    with pytest.raises(EncoderError, match="is a cross-encoder"):
         load_encoder(str(tmp_path))
     assert load_encoder(f"{tmp_path}@mean").dimension == 32
     assert load_reranker(str(tmp_path)).score("a b", ["c"]).shape == (1,)
@@ -102,18 +89,5 @@ def test_more_words_than_weights(plain_bert, tmp_path):
     BertForSequenceClassification(config).save_pretrained(tmp_path)
     BertTokenizerFast.from_pretrained(plain_bert).save_pretrained(tmp_path)
     for load in (load_reranker, load_encoder):
-        with pytest.raises(
-            EncoderError, match=r"weights for 6 tokens, .* tokenizer has \d+: it is"
-        ):
+        with pytest.raises(EncoderError, match="weights for 6 tokens"):
             load(str(tmp_path))
-
-
-@pytest.mark.parametrize("labels", [2, 3])
-def test_several_outputs_are_refused(classifier, labels):
-    with pytest.raises(EncoderError, match=f"returns {labels} values per pair"):
-        load_reranker(str(classifier(labels)))
-
-
-def test_no_such_model():
-    with pytest.raises(ModelNotFoundError, match="no model folder /nowhere"):
-        load_reranker("cross-encoder:/nowhere")

@@ -12,12 +12,9 @@ from hypothesis import strategies as some
 from layouts import LAYOUTS, write_model
 from safetensors.numpy import load_file, save_file
 
-from semsearch import Document, Index, Retriever
 from semsearch.encoders import load_encoder
 from semsearch.encoders.model_folder import find_model
-from semsearch.errors import EncoderError, ModelNotFoundError, SpaceError, quoted
-
-pytestmark = pytest.mark.slow
+from semsearch.errors import EncoderError
 
 TEXTS = ["a b c", "d e f a", "A b zzz", "c " * 40, "e"]
 
@@ -77,11 +74,7 @@ def change(draw, file):
         file.write_text("\n".join(lines))
 
 
-@settings(
-    max_examples=40,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
+@settings(max_examples=5, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=some.data())
 def test_changes_of_a_file_are_detected_or_harmless(model, tmp_path, data):
     folder, before, expected = model
@@ -103,12 +96,17 @@ def test_changes_of_a_file_are_detected_or_harmless(model, tmp_path, data):
     numpy.testing.assert_array_equal(found, expected)
 
 
-@pytest.mark.parametrize("name", ["vocab.txt", "model.spm", "prophetnet.tokenizer", "bpe.codes"])
-def test_unknown_files_change_the_fingerprint(model, tmp_path, name):
-    folder, before, _ = model
-    shutil.copytree(folder, tmp_path / "copy")
-    (tmp_path / "copy" / name).write_text("a\nb\nc\n")
-    assert fingerprint(tmp_path / "copy") != before
+def test_unknown_files_change_the_fingerprint(plain_bert, tmp_path):
+    shutil.copytree(plain_bert, tmp_path / "copy")
+    seen = [fingerprint(tmp_path / "copy")]
+    for name in ("vocab.txt", "model.spm", "bpe.codes"):
+        (tmp_path / "copy" / name).write_text("a\nb\nc\n")
+        seen.append(fingerprint(tmp_path / "copy"))
+    # A word may be named like a key that is ignored elsewhere.
+    for number in (1, 2):
+        (tmp_path / "copy" / "vocab.json").write_text(json.dumps({"name_or_path": number}))
+        seen.append(fingerprint(tmp_path / "copy"))
+    assert len(set(seen)) == 6
 
 
 def test_linked_modules_are_fingerprinted(plain_bert, tmp_path):
@@ -123,53 +121,8 @@ def test_linked_modules_are_fingerprinted(plain_bert, tmp_path):
     assert fingerprint(folder) != before
 
 
-def test_words_named_like_volatile_keys_are_fingerprinted(plain_bert, tmp_path):
-    folder = tmp_path / "model"
-    shutil.copytree(plain_bert, folder)
-    seen = set()
-    for number in (1, 2):
-        (folder / "vocab.json").write_text(json.dumps({"name_or_path": number}))
-        seen.add(fingerprint(folder))
-    assert len(seen) == 2
-
-
 def test_the_bundled_models_fingerprint_is_stable():
     """The fingerprint of all-MiniLM-L6-v2 in released indexes."""
     assert find_model("minilm").fingerprint == (
         "a8570d3ec9a900d73c890bb55c36bed54cac491cb236744f11ab3724b34909a3"
     )
-
-
-def test_an_index_whose_model_moved_says_what_to_do(plain_bert, tmp_path):
-    folder = write_model("transformer", plain_bert, tmp_path / "model")
-    with Index.create(tmp_path / "index", [str(folder)]) as index:
-        index.add([Document("1", "a b c"), Document("2", "d e f")])
-    folder.rename(tmp_path / "moved")
-    with (
-        Retriever.open(tmp_path / "index") as retriever,
-        pytest.raises(ModelNotFoundError, match=r"model; .* move the model back or link it there$"),
-    ):
-        retriever.search("a b")
-    folder.symlink_to(tmp_path / "moved")
-    with Retriever.open(tmp_path / "index") as retriever:
-        assert retriever.search("a b c")[0].document_id == "1"
-
-
-def test_an_index_with_an_outdated_fingerprint_says_what_to_do(plain_bert, tmp_path):
-    folder = write_model("numbered transformer", plain_bert, tmp_path / "model")
-    path = tmp_path / "my index"
-    with Index.create(path, [str(folder)]) as index:
-        index.add([Document("1", "a b c"), Document("2", "d e f")])
-        with index._store.database.write() as connection:
-            connection.exec_driver_sql("UPDATE spaces SET fingerprint = 'of fewer files'")
-    with Retriever.open(path) as retriever, pytest.raises(SpaceError) as raised:
-        retriever.search("a b")
-    message = str(raised.value)
-    assert "\n" not in message
-    named = f"--add-space {quoted(str(folder))} --index {quoted(str(path))}"
-    assert f"semsearch index {named}" in message
-    with Index.open(path) as index, index.writer() as writer:
-        space = writer.add_space(load_encoder(str(folder)))
-        writer.drop_space("model")
-    with Retriever.open(path, space.name) as retriever:
-        assert retriever.search("a b c")[0].document_id == "1"

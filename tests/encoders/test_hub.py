@@ -16,8 +16,6 @@ import pytest
 from semsearch import Document, Index
 from tests.conftest import serving
 
-pytestmark = pytest.mark.slow
-
 NAME = "someone/tiny"
 FIRST = "0123456789abcdef0123456789abcdef01234567"
 SECOND = "89abcdef0123456789abcdef0123456789abcdef"
@@ -92,16 +90,19 @@ def hub():
         yield address
 
 
-def find(spec, endpoint, cache):
-    """Run `find_model` in a separate process: the client reads its settings only once."""
-    code = (
-        "import sys\n"
-        "from semsearch.encoders.model_folder import find_model\n"
-        "from semsearch.errors import SemsearchError\n"
-        "try: print(find_model(sys.argv[1]).path)\n"
-        "except SemsearchError as error: sys.exit(f'{type(error).__name__}: {error}')\n"
-    )
-    return run(["-c", code, spec], endpoint, cache)
+FIND = """
+import sys
+from semsearch.encoders.model_folder import find_model
+from semsearch.errors import SemsearchError
+for spec in sys.argv[1:]:
+    try: print(find_model(spec).path)
+    except SemsearchError as error: print(f"{type(error).__name__}: {error}")
+"""
+
+
+def find(endpoint, cache, *specs):
+    """Run `find_model` in another process: the hub's client reads its settings only once."""
+    return run(["-c", FIND, *specs], endpoint, cache).stdout.splitlines()
 
 
 def run(arguments, endpoint, cache):
@@ -117,49 +118,6 @@ def run(arguments, endpoint, cache):
     )
 
 
-def files_below(folder):
-    return {file.relative_to(folder).as_posix() for file in folder.rglob("*") if file.is_file()}
-
-
-def test_a_model_is_fetched_once_and_without_pickles(hub, tmp_path):
-    done = find(NAME, hub, tmp_path)
-    assert done.returncode == 0, (done.stderr, Hub.asked)
-    folder = Path(done.stdout.strip())
-    assert files_below(folder) == WANTED
-    assert (folder / "model.safetensors").read_bytes() == b"weights"
-    fetched = [path for path in Hub.asked if path.endswith("model.safetensors")]
-    again = find(NAME, hub, tmp_path)
-    assert again.stdout == done.stdout
-    assert [path for path in Hub.asked if path.endswith("model.safetensors")] == fetched
-
-
-def test_a_fetched_model_works_offline(hub, tmp_path):
-    done = find(NAME, hub, tmp_path)
-    offline = find(NAME, "http://127.0.0.1:9", tmp_path)  # nobody listens there
-    assert done.returncode == 0
-    assert offline.stdout == done.stdout
-
-
-def test_a_model_missing_on_the_hub(hub, tmp_path):
-    done = find("someone/nothing", hub, tmp_path)
-    assert done.stderr.startswith("ModelNotFoundError: no model 'someone/nothing': neither")
-    assert done.stderr.count("\n") == 1
-
-
-def test_an_unreachable_hub(tmp_path):
-    done = find(NAME, "http://127.0.0.1:9", tmp_path)
-    assert done.stderr.startswith("ModelNotFoundError: no model 'someone/tiny': no such folder")
-    assert "hub cannot be reached" in done.stderr
-
-
-def test_a_revision_missing_on_the_hub(hub, tmp_path):
-    done = find(f"{NAME}@v2", hub, tmp_path)
-    assert done.stderr == (
-        "ModelNotFoundError: no model 'someone/tiny@v2': the hub has 'someone/tiny', but no such "
-        "revision of it\n"
-    )
-
-
 def read(folder):
     return {
         file.relative_to(folder).as_posix(): file.read_bytes()
@@ -168,137 +126,64 @@ def read(folder):
     }
 
 
-class TestIndexes:
+def test_a_model_is_fetched_once_and_without_pickles(hub, tmp_path):
+    found, again, unknown, revision = find(
+        hub, tmp_path, NAME, NAME, "someone/nothing", f"{NAME}@v2"
+    )
+    assert read(Path(found)) == {name: FILES[name] for name in WANTED}
+    assert again == found
+    fetched = [path for path in Hub.asked if path.endswith("model.safetensors")]
+    assert len(fetched) == 2  # its size, then its content
+    assert unknown.startswith("ModelNotFoundError: no model 'someone/nothing'")
+    assert revision.startswith("ModelNotFoundError: no model 'someone/tiny@v2'")
+    offline = find("http://127.0.0.1:9", tmp_path, NAME, "someone/other")  # nobody listens there
+    assert offline[0] == found
+    assert offline[1].startswith("ModelNotFoundError: no model 'someone/other'")
+
+
+def test_an_index_is_pinned_to_its_commit(hub, write_bert, tmp_path):
     """The hub is contacted for models that users name, never for those that indexes name."""
+    Hub.commits = {FIRST: read(write_bert([*"abcdef"]))}
+    (tmp_path / "corpus.jsonl").write_text('{"text": "a b c"}\n{"text": "d e f"}\n')
+    path = tmp_path / "index"
 
-    @pytest.fixture(autouse=True)
-    def models(self, hub, write_bert):
-        """The hub has two commits of a model; its main branch is at the first."""
-        words = [*"abcdef"]
-        Hub.commits = {FIRST: read(write_bert(words)), SECOND: read(write_bert(words, seed=1))}
+    def semsearch(*arguments):
+        Hub.asked.clear()
+        done = run(["-m", "semsearch", *arguments, "--index", path], hub, tmp_path / "cache")
+        assert done.returncode == 0, done.stderr
+        return done.stdout, bool(Hub.asked)
 
-    @pytest.fixture
-    def corpus(self, tmp_path):
-        file = tmp_path / "corpus.jsonl"
-        file.write_text('{"id": "1", "text": "a b c"}\n{"id": "2", "text": "d e f"}\n')
-        return file
+    assert semsearch("index", tmp_path / "corpus.jsonl", "--encoder", NAME)[1]
+    with Index.open(path) as index:
+        assert index.space().spec == f"{NAME}@{FIRST}"
+        assert index.space().name == "tiny"
+        assert index.space().description["commit"] == FIRST
+    before, asked = semsearch("query", "a b c", "--format", "jsonl")
+    assert not asked
+    Hub.revisions["main"] = SECOND
+    assert semsearch("query", "a b c", "--format", "jsonl") == (before, False)
 
-    @pytest.fixture
-    def semsearch(self, hub, tmp_path):
-        """Runs a command; its result includes the number of requests to the hub."""
 
-        def command(*arguments, cache="cache"):
-            before = len(Hub.asked)
-            done = run(["-m", "semsearch", *arguments], hub, tmp_path / cache)
-            done.requests = len(Hub.asked) - before
-            return done
-
-        return command
-
-    @pytest.fixture
-    def made(self, semsearch, corpus, tmp_path):
-        """Makes an index with `--encoder SPEC`."""
-
-        def make(spec, name="index"):
-            path = tmp_path / name
-            done = semsearch("index", corpus, "--encoder", spec, "--index", path)
-            assert done.returncode == 0, done.stderr
-            assert done.requests
-            return path
-
-        return make
-
-    def test_an_index_is_pinned_to_its_commit(self, made, semsearch, tmp_path):
-        path = made(NAME)
-        with Index.open(path) as index:
-            assert index.space().spec == f"{NAME}@{FIRST}"
-            assert index.space().name == "tiny"
-            assert index.space().description["commit"] == FIRST
-        query = ("query", "a b c", "--index", path, "--format", "jsonl")
-        before = semsearch(*query)
-        Hub.revisions["main"] = SECOND
-        after = semsearch(*query)
-        assert (before.returncode, before.requests, after.requests) == (0, 0, 0), before.stderr
-        assert after.stdout == before.stdout
-        with Index.open(made(NAME, "newer")) as index:
-            assert index.space().spec == f"{NAME}@{SECOND}"
-        assert semsearch(*query).stdout == before.stdout  # though main has moved on in the cache
-
-    def test_commands_on_an_index_do_not_contact_the_hub(self, made, semsearch, corpus):
-        path = made(f"{NAME}@{SECOND}@cls")
-        with Index.open(path) as index:
-            assert index.space().spec == f"{NAME}@{SECOND}@cls"
-            assert index.space().name == "tiny-cls"
-        for command in (
-            ["query", "a", "--mode", "hybrid"],
-            ["index", corpus, "--sync"],
-            ["pairs"],
-            ["verify", "--repair"],
-        ):
-            done = semsearch(*command, "--index", path)
-            assert done.requests == 0, (command, done.stderr, Hub.asked)
-            assert done.returncode == 0, (command, done.stderr)
-
-    @pytest.mark.parametrize("spec", [NAME, f"{NAME}@{FIRST}@mean"])
-    def test_an_index_from_elsewhere(self, made, semsearch, spec):
-        """Its model is fetched when the user names it, as the message says."""
-        path = made(f"{NAME}@v1@mean" if spec.endswith("mean") else NAME)
-        with Index.open(path) as index, index._store.database.write() as connection:
-            assert index.space().spec.startswith(f"{NAME}@{FIRST}")
-            connection.exec_driver_sql("UPDATE spaces SET spec = ?", (spec,))
-        done = semsearch("query", "a b c", "--index", path, cache="other")
-        assert (done.returncode, done.requests) == (1, 0)
-        assert done.stderr.count("\n") == 1
-        fetch = f"semsearch inspect TEXT --encoder {spec}"
-        assert done.stderr.endswith(f"download it by naming it: {fetch} [model-not-found]\n")
-        fetched = semsearch(*fetch.split()[1:], cache="other")
-        assert fetched.returncode == 0, fetched.stderr
-        assert fetched.requests
-        done = semsearch("query", "a b c", "--index", path, cache="other")
-        assert (done.returncode, done.requests) == (0, 0), done.stderr
-
-    def test_an_index_with_an_untrusted_spec(self, semsearch, hub, tmp_path, hashing):
-        """The Python interface does not contact the hub either, however an index is opened."""
-        path = tmp_path / "index"
-        with Index.create(path, [hashing]) as index:
-            index.add([Document("1", "a b c")])
-            with index._store.database.write() as connection:
-                connection.exec_driver_sql("UPDATE spaces SET spec = 'evil/tracker'")
-        code = (
-            "import sys\n"
-            "from semsearch import Document, Index, Retriever, SemsearchError\n"
-            "path = sys.argv[1]\n"
-            "for use in (\n"
-            "    lambda: Retriever.open(path).search('a'),\n"
-            "    lambda: Index.open(path).add([Document('2', 'b')]),\n"
-            "    lambda: Index.create(path).add([Document('2', 'b')]),\n"
-            "    lambda: Index.create(path, precision='fp32'),\n"
-            "):\n"
-            "    try: use()\n"
-            "    except SemsearchError as error: print(error)\n"
-        )
-        done = run(["-c", code, path], hub, tmp_path / "cache")
-        assert done.stdout.count("semsearch inspect TEXT --encoder evil/tracker") == 4, done
-        assert Hub.asked == []
-
-    def test_a_folder_that_names_its_base_model(self, hub, tmp_path, write_bert):
-        """As trained models do; no library looks it up, not even in training."""
-        folder = write_bert([*"abcdef"])
-        config = json.loads((folder / "config.json").read_text())
-        (folder / "config.json").write_text(json.dumps(config | {"_name_or_path": NAME}))
-        pairs = tmp_path / "pairs.tsv"
-        pairs.write_text("sentence1\tsentence2\tscore\n" + "a b\tc d\t1\ne f\tb\t0\n" * 8)
-        learn = f"--base {folder} --data {pairs} --epochs 1 --dev none --output {tmp_path}"
-        commands = [
-            f"inspect word --encoder {folder}",
-            f"train siamese --loss cosine {learn}/b",
-            f"train cross-encoder {learn}/c",
-        ]
-        code = (
-            "import sys\n"
-            "from semsearch.cli import main\n"
-            "for command in sys.argv[1:]: main(command.split(), standalone_mode=False)\n"
-        )
-        done = run(["-c", code, *commands], hub, tmp_path / "cache")
-        assert (done.returncode, Hub.asked) == (0, []), done.stderr
-        assert (tmp_path / "c" / "config.json").is_file()
+def test_an_index_with_an_untrusted_spec(hub, tmp_path, hashing):
+    """The Python interface does not contact the hub either, however an index is opened."""
+    path = tmp_path / "index"
+    with Index.create(path, [hashing]) as index:
+        index.add([Document("1", "a b c")])
+        with index._store.database.write() as connection:
+            connection.exec_driver_sql("UPDATE spaces SET spec = 'evil/tracker'")
+    code = (
+        "import sys\n"
+        "from semsearch import Document, Index, Retriever, SemsearchError\n"
+        "path = sys.argv[1]\n"
+        "for use in (\n"
+        "    lambda: Retriever.open(path).search('a'),\n"
+        "    lambda: Index.open(path).add([Document('2', 'b')]),\n"
+        "    lambda: Index.create(path).add([Document('2', 'b')]),\n"
+        "    lambda: Index.create(path, precision='fp32'),\n"
+        "):\n"
+        "    try: use()\n"
+        "    except SemsearchError as error: print(error.code)\n"
+    )
+    done = run(["-c", code, path], hub, tmp_path / "cache")
+    assert done.stdout.splitlines() == ["model-not-found"] * 4, done
+    assert Hub.asked == []

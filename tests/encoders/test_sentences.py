@@ -11,13 +11,10 @@ from semsearch.errors import ArgumentError
 TEXTS = ["a red fish", "a blue bird", "a red fish swims"]
 
 
-@pytest.mark.parametrize("name", ["hashing", pytest.param("minilm", marks=pytest.mark.slow)])
-def test_one_and_several(name, request):
-    encoder = request.getfixturevalue(name)
-    several = encoder.encode(TEXTS, batch_size=2, show_progress_bar=False)
-    assert (several == encoder.encode_documents(TEXTS)).all()
-    assert numpy.allclose(encoder.encode(TEXTS[1]), several[1], atol=1e-2)
-    assert encoder.encode(TEXTS[1]).shape == (encoder.dimension,)
+def test_one_and_several(hashing):
+    several = hashing.encode(TEXTS, batch_size=2, show_progress_bar=False)
+    assert (several == hashing.encode_documents(TEXTS)).all()
+    assert numpy.array_equal(hashing.encode(TEXTS[1]), several[1])
 
 
 def test_queries_have_their_own_prompt(hashing, monkeypatch):
@@ -36,9 +33,9 @@ def test_it_works_with_sentence_transformers(hashing):
 
 
 def test_mistakes(hashing):
-    with pytest.raises(ArgumentError, match="prompt_name must be query or document, not 'title'"):
+    with pytest.raises(ArgumentError):
         hashing.encode(TEXTS, prompt_name="title")
-    with pytest.raises(ArgumentError, match="encode does not support truncate_dim=8"):
+    with pytest.raises(ArgumentError):
         hashing.encode(TEXTS, truncate_dim=8)
-    with pytest.raises(ArgumentError, match="sentences"):
+    with pytest.raises(ArgumentError):
         load_encoder("hashing").encode([1])

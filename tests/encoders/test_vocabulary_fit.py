@@ -12,10 +12,8 @@ import pytest
 from tokenizers import ByteLevelBPETokenizer
 
 import semsearch
-from semsearch.datasets.scifact import read_scifact
 from semsearch.encoders.sample import sample_texts
 from semsearch.encoders.vocabulary_fit import SAMPLE_TEXTS, tokenizer_of, vocabulary_fit
-from semsearch.training.wordpieces import learn_word_pieces
 
 #: By hand: the cat sleeps on the carpet beside the open window; the city celebrated the opening of
 #: its new library.
@@ -28,25 +26,9 @@ OTHER_LANGUAGES = {
         "Le chat dort sur le tapis près de la fenêtre ouverte.",
         "La ville a célébré hier l'inauguration de la nouvelle bibliothèque.",
     ],
-    "spanish": [
-        "El gato duerme sobre la alfombra junto a la ventana abierta.",
-        "La ciudad celebró ayer la inauguración de la nueva biblioteca.",
-    ],
-    "italian": [
-        "Il gatto dorme sul tappeto vicino alla finestra aperta.",
-        "Ieri la città ha inaugurato la nuova biblioteca comunale.",
-    ],
-    "dutch": [
-        "De kat slaapt op het tapijt naast het open raam.",
-        "De stad vierde gisteren de opening van de nieuwe bibliotheek.",
-    ],
     "polish": [
         "Kot śpi na dywanie obok otwartego okna.",
         "Miasto świętowało wczoraj otwarcie nowej biblioteki.",
-    ],
-    "turkish": [
-        "Kedi açık pencerenin yanındaki halının üzerinde uyuyor.",
-        "Şehir dün yeni halk kütüphanesinin açılışını kutladı.",
     ],
     "russian": [
         "Кот спит на ковре у открытого окна.",
@@ -56,10 +38,6 @@ OTHER_LANGUAGES = {
     "japanese": [
         "猫は開いた窓のそばの絨毯で眠っています。",
         "昨日、市は新しい図書館の開館を祝いました。",
-    ],
-    "korean": [
-        "고양이가 열린 창문 옆 양탄자에서 자고 있다.",
-        "어제 도시는 새 공공 도서관의 개관을 축하했다.",
     ],
     "thai": ["แมวนอนอยู่บนพรมข้างหน้าต่างที่เปิดอยู่", "เมื่อวานนี้เมืองได้ฉลองการเปิดห้องสมุดแห่งใหม่"],
     "arabic": [
@@ -123,43 +101,10 @@ def test_english_of_all_kinds_suits(english, kind, texts):
     assert not vocabulary_fit(english, texts).is_poor, kind
 
 
-def published(data):
-    films = json.loads((data / "corpora/movies/movies-1970s.json").read_text("utf-8"))
-    definitions = (data / "corpora/wordnet_definitions.jsonl").read_text("utf-8").splitlines()
-    questions = (data / "pairs/quora_dev.tsv").read_text("utf-8").splitlines()
-    yield "films", [film["extract"] for film in films if film.get("extract")]
-    yield "definitions", [json.loads(line)["text"] for line in definitions]
-    yield "questions", [line.split("\t")[0] for line in questions]
-    yield "papers", [*read_scifact().documents.values()]
-
-
-@pytest.mark.slow
-def test_published_english_suits(english, data):
-    for name, texts in published(data):
-        fit = vocabulary_fit(english, texts[:: len(texts) // SAMPLE_TEXTS])
-        assert fit.texts >= 40
-        assert fit.poor <= 0.05 * fit.texts, name
-
-
-@pytest.mark.parametrize(("language", "is_poor"), [("en", False), ("de", True), ("pt", True)])
-def test_translations_of_sts_benchmark(english, data, language, is_poor):
-    """MiniLM's correlations: English 82.0, German 62.4, Portuguese 61.6."""
-    with (data / f"sts/stsb-multi/stsb-{language}-test.csv").open(encoding="utf-8") as file:
-        texts = [row[0] for row in csv.reader(file)][::20]
-    assert vocabulary_fit(english, texts).is_poor is is_poor
-
-
-def test_a_vocabulary_of_the_language_suits():
-    texts = sample("notes-pt.csv")
-    portuguese = learn_word_pieces(lambda: texts, 8000, 512).backend_tokenizer
-    assert not vocabulary_fit(portuguese, texts).is_poor
-    assert vocabulary_fit(portuguese, OTHER_LANGUAGES["russian"]).is_poor
-
-
 def test_byte_level_tokenizers():
     tokenizer = ByteLevelBPETokenizer()
     tokenizer.train_from_iterator(sample_texts(), 8000, show_progress=False)
-    for language in ("chinese", "thai", "hindi", "german"):
+    for language in ("chinese", "german"):
         assert vocabulary_fit(tokenizer, OTHER_LANGUAGES[language]).is_poor, language
     assert not vocabulary_fit(tokenizer, sample_texts()).is_poor
 

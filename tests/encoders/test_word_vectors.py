@@ -4,22 +4,16 @@ from __future__ import annotations
 
 import csv
 import gzip
-import json
-import math
 import re
-import subprocess
-import sys
-import threading
 import zipfile
 from pathlib import Path
 
 import numpy
 import pytest
-from click.testing import CliRunner
 from scipy.stats import spearmanr
 
 import semsearch
-from semsearch.cli import main
+from semsearch import Document, Index, Retriever
 from semsearch.datasets import read_stsbenchmark
 from semsearch.encoders import load_encoder
 from semsearch.encoders.words import encoder as word_count
@@ -82,6 +76,7 @@ class TestAverages:
     def test_by_hand(self, loaded):
         encoder = loaded(SMALL)
         assert isinstance(encoder, Encoder)
+        assert encoder.description()["max_tokens"] == 256
         vectors = encoder.encode_documents(["The cat sat.", "cat, cat; the CAT", "Don't"])
         assert vectors.dtype == numpy.float32
         assert vectors.shape == (3, encoder.dimension) == (3, 3)
@@ -104,11 +99,6 @@ class TestAverages:
         numpy.testing.assert_allclose(vector(encoder, "a b"), [1, 0], atol=1e-7)
         nothing = loaded("a 1 2\nb -1 -2\n", name="nothing.txt")
         assert numpy.linalg.norm(vector(nothing, "a b")) == 1
-
-    def test_the_numbers_may_be_huge_or_tiny(self, loaded):
-        encoder = loaded("a 3e38 0\nb 3e38 0\nc 0 1e-40\n")
-        numpy.testing.assert_allclose(vector(encoder, "a b"), [1, 0])
-        numpy.testing.assert_allclose(vector(encoder, "c"), [0, 1])
 
     def test_a_vector_does_not_depend_on_its_neighbours(self, loaded):
         encoder = loaded(SMALL, "@sif")
@@ -145,24 +135,18 @@ class TestFormats:
         numpy.testing.assert_allclose(vector(encoder, "the cat"), self.EXPECTED, atol=1e-7)
         with zipfile.ZipFile(archive, "a") as file:
             file.writestr("v.2d.txt", "the 1 0\ncat 0 1\n")
-        with pytest.raises(
-            EncoderError, match=r"contains 2 \.txt files; .*/MEMBER \(members: v\.3d"
-        ):
+        with pytest.raises(EncoderError, match="2"):
             load_encoder(f"glove:{archive}")
         both = [load_encoder(f"glove:{archive}/v.{width}d.txt") for width in (2, 3)]
         assert [encoder.dimension for encoder in both] == [2, 3]
         assert both[0].fingerprint != both[1].fingerprint
-        with pytest.raises(ModelNotFoundError, match=r"v\.zip has no x\.txt; it has v\.3d\.txt"):
+        with pytest.raises(ModelNotFoundError, match=r"x\.txt"):
             load_encoder(f"glove:{archive}/x.txt")
 
     def test_words_with_spaces_as_in_840b(self, loaded):
         encoder = loaded("the 1 0\n. . . 0 1\nat name@domain.com 1 1\ncat 2 1\n")
-        assert encoder._words.vocabulary.rows([". . .", "at name@domain.com", ".", "cat"]) == [
-            1,
-            2,
-            None,
-            3,
-        ]
+        words = [". . .", "at name@domain.com", ".", "cat"]
+        assert encoder._words.vocabulary.rows(words) == [1, 2, None, 3]
         numpy.testing.assert_allclose(vector(encoder, "cat"), unit(2, 1), atol=1e-7)
 
     def test_the_first_of_equal_words_counts(self, loaded):
@@ -170,11 +154,6 @@ class TestFormats:
         assert encoder.description()["words"] == 2
         numpy.testing.assert_allclose(vector(encoder, "a"), [1, 0])
         numpy.testing.assert_allclose(vector(encoder, "z"), unit(1, 1), atol=1e-7)
-
-    def test_a_word_may_hold_any_bytes(self, tmp_path):
-        (tmp_path / "v.txt").write_bytes(b"\xff\xfe 1 0\na\xc2\xa0b 1 1\n\xc3\xa9t\xc3\xa9 0 1\n")
-        encoder = load_encoder(f"glove:{tmp_path}/v.txt")
-        numpy.testing.assert_allclose(vector(encoder, "Été"), [0, 1])
 
     def test_more_than_a_block(self, loaded):
         lines = [f"w{number} {number % 7} {number + 1}\n" for number in range(2 * BLOCK_WORDS + 5)]
@@ -186,43 +165,35 @@ class TestFormats:
 
 class TestFaults:
     @pytest.mark.parametrize(
-        ("text", "message"),
+        ("text", "place"),
         [
-            ("", "v.txt is empty; expected a text file with a word and its numbers a line"),
-            ("5 3\n", "incomplete: its header announces 5 words, but it has 0"),
+            ("", "v.txt is empty"),
+            ("6 3\n" + SMALL, "6 words, but it has 5"),
             ("0 3\n", "v.txt contains no words"),
-            ("6 3\n" + SMALL, "incomplete: its header announces 6 words, but it has 5"),
-            ("id,title\n1,cat\n", "v.txt:1: not word vectors; expected a text file"),
-            ("id,the text\n1,a cat sat\n", "v.txt:1: not word vectors"),
-            ("a title of words\n", "v.txt:1: not a word and 3 numbers; expected a text file"),
-            ("2 3\n\0\0 \0\x80\x1fx \n", "v.txt:2: not a word and 3 numbers; expected .*binary"),
+            ("id,title\n1,cat\n", "v.txt:1: not word vectors"),
+            ("a title of words\n", "v.txt:1: not a word and 3 numbers"),
+            ("2 3\n\0\0 \0\x80\x1fx \n", "v.txt:2: .*binary"),
             (SMALL + "dog 1 2\n", "v.txt:6: not a word and 3 numbers$"),
             (SMALL + "dog 1 2 x\n", "v.txt:6: not a word and 3 numbers$"),
             (SMALL + "\n", "v.txt:6: not a word and 3 numbers$"),
-            (SMALL + " 1 2 3\n", "v.txt:6: not a word and 3 numbers$"),
-            (SMALL + "dog 1 2 nan\n", "v.txt:6: a number is infinite or NaN$"),
-            (SMALL + "dog 1 2 -inf\n", "v.txt:6: a number is infinite or NaN$"),
-            (SMALL + "dog 1 2 1e39\n", "v.txt:6: a number is infinite or NaN$"),
-            ("x" * 1_000_001, "v.txt:1: a line longer than 1,000,000 bytes"),
+            (SMALL + "dog 1 2 nan\n", "v.txt:6: a number is infinite"),
+            (SMALL + "dog 1 2 1e39\n", "v.txt:6: a number is infinite"),
+            ("x" * 1_000_001, "v.txt:1: a line longer"),
             ("1 99999999\n", "v.txt:1: not word vectors"),
         ],
     )
-    def test_invalid_files(self, loaded, text, message):
-        with pytest.raises(EncoderError, match=message):
+    def test_invalid_files(self, loaded, text, place, tmp_path):
+        with pytest.raises(EncoderError, match=place):
             loaded(text)
+        assert [path for path in (tmp_path / "cache").glob("*") if path.is_dir()] == []
 
-    @pytest.mark.parametrize(
-        "name", ["nowhere.txt", "", "\0", "~nobody-here/v.txt", ".", "x" * 5000]
-    )
+    @pytest.mark.parametrize("name", ["nowhere.txt", "", "\0", "~nobody-here/v.txt", "."])
     def test_no_such_file(self, name):
-        with pytest.raises(EncoderError) as caught:
+        with pytest.raises(EncoderError):
             load_encoder(f"glove:{name}")
-        assert len(str(caught.value)) < 2000
 
     def test_a_misspelt_weighting(self, loaded):
-        with pytest.raises(
-            ModelNotFoundError, match="the weighting after an @ must be mean or sif"
-        ):
+        with pytest.raises(ModelNotFoundError):
             loaded(SMALL, "@siff")
 
     @pytest.mark.parametrize("name", ["v.txt.gz", "v.zip"])
@@ -242,11 +213,6 @@ class TestFaults:
         with pytest.raises(EncoderError, match="is damaged"):
             load_encoder(f"glove:{tmp_path / name}")
 
-    def test_a_failure_leaves_no_entry(self, loaded, tmp_path):
-        with pytest.raises(EncoderError):
-            loaded(SMALL + "dog\n")
-        assert [path for path in (tmp_path / "cache").iterdir() if path.is_dir()] == []
-
 
 class TestWords:
     @pytest.mark.parametrize("text", DIVIDED)
@@ -256,13 +222,9 @@ class TestWords:
 
     def test_marks_are_parts_of_words(self, loaded):
         """The vowel signs of Hindi, and accents that stand alone, as PDF files have them."""
-        encoder = loaded("क्रिकेट 1 0 0\nहिन्दी 0 1 0\nपुस्तक 0 0 1\ncafé 0 1 1\n")
-        cricket, book, coffee, spelt = encoder.encode_documents(
-            ["क्रिकेट का मैच", "हिन्दी पुस्तक", "a café", "a cafe\u0301"]
-        )
-        assert cricket.tolist() == [1, 0, 0]
-        assert book.tolist() == pytest.approx([0, 0.5**0.5, 0.5**0.5])
-        assert coffee.tolist() == spelt.tolist() == book.tolist()
+        encoder = loaded("हिन्दी 0 1\ncafé 1 1\n")
+        assert vector(encoder, "हिन्दी का").tolist() == [0, 1]
+        assert vector(encoder, "a cafe\u0301").tolist() == vector(encoder, "café").tolist()
 
     def test_contractions_stay_whole_where_the_file_has_them_whole(self, loaded):
         encoder = loaded("don't 1 0\ncat 0 1\n")
@@ -277,9 +239,7 @@ class TestWords:
         assert "".join(text[a:b] for a, b in spans) == "".join(text.split())
         assert encoder.token_spans("").shape == (0, 2)
 
-    @pytest.mark.parametrize(
-        "part", ["a", "a.", "1.", "a-", "'", "http://", "a@", ".", "x'y", "1,1:"]
-    )
+    @pytest.mark.parametrize("part", ["a.", "a-", "http://", "x'y", "1,1:"])
     def test_long_texts_take_linear_time(self, part):
         """A quadratic pattern would run for hours on these."""
         text = part * (300_000 // len(part))
@@ -310,18 +270,6 @@ class TestCoverage:
         encoder.encode_documents(["The zebra sat.", "A zebra!", "the gnu"])
         encoder.encode_queries(["zebra"])
         assert encoder.coverage() == (7, 4, ("zebra", "a", "gnu"))
-
-    def test_in_threads(self, loaded):
-        encoder = loaded(SMALL)
-        texts = [f"cat x{number}" for number in range(50)]
-        threads = [
-            threading.Thread(target=encoder.encode_documents, args=(texts,)) for _ in range(8)
-        ]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-        assert encoder.coverage()[:2] == (800, 400)
 
     def test_remembers_the_frequent_ones_of_many(self, monkeypatch):
         monkeypatch.setattr(word_count, "REMEMBERED", 10)
@@ -380,27 +328,17 @@ class TestSif:
         assert (plain.description()["weighting"], sif.description()["weighting"]) == ("mean", "sif")
 
     def test_vectors_of_another_language(self, loaded):
-        with pytest.raises(EncoderError, match="no word of the English sample .* leave out @sif"):
+        with pytest.raises(EncoderError):
             loaded("кот 1 0\nдом 0 1\n", "@sif")
 
 
 class TestCache:
-    def test_is_converted_once(self, loaded, monkeypatch, caplog):
+    def test_is_converted_once(self, loaded, monkeypatch):
         first = vector(loaded(SMALL), "the cat")
-        assert "this is done once" in caplog.text
         monkeypatch.setattr(word_vectors, "_convert", None)  # cannot be called again
         numpy.testing.assert_array_equal(vector(loaded(SMALL), "the cat"), first)
         copy = loaded(SMALL, name="copy.txt")
         assert copy.fingerprint == loaded(SMALL).fingerprint
-
-    def test_is_mapped_and_read_only(self, loaded, tmp_path):
-        encoder = loaded(SMALL)
-        assert isinstance(encoder._words.vectors.base, numpy.memmap)
-        assert not encoder._words.vectors.flags.writeable
-        (entry,) = (path for path in (tmp_path / "cache").iterdir() if path.is_dir())
-        matrix = numpy.load(entry / "vectors.npy")
-        assert matrix.dtype == numpy.float32
-        assert matrix.shape == (5, 3)
 
     def test_a_changed_file_is_another_encoder(self, loaded):
         before = loaded(SMALL)
@@ -412,19 +350,8 @@ class TestCache:
     def test_a_deleted_file_is_reported(self, loaded, tmp_path):
         encoder = loaded(SMALL)
         (tmp_path / "v.txt").unlink()
-        with pytest.raises(ModelNotFoundError, match=r"v\.txt'?: no such file"):
+        with pytest.raises(ModelNotFoundError):
             load_encoder(encoder.spec)
-
-    def test_two_processes_at_once(self, tmp_path):
-        (tmp_path / "v.txt").write_text(SMALL)
-        code = (
-            "import sys; from semsearch.encoders import load_encoder; "
-            "print(load_encoder(sys.argv[1]).encode_queries(['the cat']).tolist())"
-        )
-        command = [sys.executable, "-c", code, f"glove:{tmp_path}/v.txt@sif"]
-        both = [subprocess.Popen(command, stdout=subprocess.PIPE) for _ in range(2)]
-        outputs = [process.communicate()[0] for process in both]
-        assert outputs[0] == outputs[1] != b""
 
     def test_hash_collisions_are_resolved(self, tmp_path, monkeypatch):
         monkeypatch.setattr("semsearch.encoders.words.word_vectors._hash", lambda word: len(word))
@@ -434,49 +361,24 @@ class TestCache:
         assert writer.finish() == [3]
         found = Vocabulary(tmp_path)
         assert len(found) == 4
-        assert found.rows(["dd", "bb", "c", "aa", "ee", "zzz", ""]) == [
-            4,
-            1,
-            2,
-            0,
-            None,
-            None,
-            None,
-        ]
+        wanted = {"dd": 4, "bb": 1, "c": 2, "aa": 0, "ee": None, "zzz": None, "": None}
+        assert found.rows([*wanted]) == [*wanted.values()]
         assert found.rows([]) == []
 
 
 class TestIndexing:
     def test_from_anywhere(self, tmp_path, monkeypatch):
-        """The spec of a space has the full path; unknown words are reported in one line."""
+        """The spec of a space has the full path."""
         monkeypatch.chdir(tmp_path)
         Path("v.txt").write_text(SMALL)
-        Path("c.csv").write_text("id,text\n1,the cat and a zebra\n2,it sat with a zebra\n")
-        runner = CliRunner()
-        made = runner.invoke(main, ["index", "c.csv", "--encoder", "glove:v.txt"])
-        assert made.exit_code == 0, made.output
-        last = made.output.splitlines()[-1]
-        assert (
-            last == "v-txt: 70.0% of 10 words have no vector; most often: a, zebra, and, it, with"
-        )
-        again = runner.invoke(main, ["index", "c.csv"])
-        assert "2 unchanged" in again.output
-        assert "no vector" not in again.output
-        added = runner.invoke(main, ["index", "--add-space", "glove:v.txt@sif"])
-        assert "v-txt-sif: 70.0% of 10 words" in added.output
+        documents = [Document("1", "the cat and a zebra"), Document("2", "it sat")]
+        with Index.create("index", ["glove:v.txt", "glove:v.txt@sif"]) as index:
+            index.add(documents)
         (tmp_path / "elsewhere").mkdir()
         monkeypatch.chdir(tmp_path / "elsewhere")
         for space in ("v-txt", "v-txt-sif"):
-            arguments = ["query", "a cat", "--index", str(tmp_path / "indexes" / "c")]
-            found = runner.invoke(main, [*arguments, "--space", space, "--format", "jsonl"])
-            assert found.exit_code == 0, found.output
-            assert json.loads(found.output)["hits"][0]["id"] == "1"
-
-    def test_no_such_file_is_one_line(self, tmp_path, monkeypatch):
-        monkeypatch.chdir(tmp_path)
-        result = CliRunner().invoke(main, ["index", "--sample", "--encoder", "glove:x.txt"])
-        assert result.exit_code == 1
-        assert result.output.splitlines()[-1].endswith("x.txt': no such file [model-not-found]")
+            with Retriever.open(tmp_path / "index", space) as retriever:
+                assert retriever.search("a cat")[0].document_id == "1"
 
 
 class TestPublished:
@@ -495,24 +397,3 @@ class TestPublished:
             cosines = (left * right).sum(axis=1)
             found = 100 * spearmanr(cosines, [pair.gold for pair in pairs]).statistic
             assert found == pytest.approx(expected, abs=0.02)
-
-    def test_equals_a_plain_average(self, file):
-        """For texts without compounds, computed with a dictionary and loops."""
-        table = {}
-        with file.open(encoding="utf-8") as lines:
-            for line in lines:
-                word, *numbers = line.split()
-                table.setdefault(word, [float(number) for number in numbers])
-        texts = ["A man is playing the guitar .", "The children , who ran , xyzzy laughed loudly ."]
-        encoder = load_encoder(f"glove:{file}")
-        assert encoder.description() == {
-            "words": 9163,
-            "cased": False,
-            "contractions": True,
-            "weighting": "mean",
-            "max_tokens": 256,
-        }
-        for text in texts:
-            known = [table[w] for w in text.lower().split() if w.isalpha() and w in table]
-            sums = [math.fsum(column) for column in zip(*known, strict=True)]
-            numpy.testing.assert_allclose(vector(encoder, text), unit(*sums), atol=1e-6)

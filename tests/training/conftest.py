@@ -16,6 +16,12 @@ DEEDS = ["runs", "sleeps", "falls", "waits", "burns", "grows"]
 WORDS = ["the", "one", "now", *THINGS, *DEEDS]
 
 
+@pytest.fixture(autouse=True)
+def without_a_curve(monkeypatch):
+    """Drawing takes longer than the training here; runs shared by tests do draw one."""
+    monkeypatch.setattr("semsearch.training.run.draw_curve", lambda *arguments: None)
+
+
 @pytest.fixture(scope="session")
 def tiny(write_bert) -> Path:
     """The folder of a BERT with two narrow layers and random weights."""

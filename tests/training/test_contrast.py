@@ -5,11 +5,8 @@ from __future__ import annotations
 import json
 import random
 
-import pytest
-
 from semsearch import Document
-from semsearch.errors import TrainingError
-from semsearch.training import Contrast, Recipe, Settings, train
+from semsearch.training import Contrast, Recipe, Settings
 from tests.training.conftest import DEEDS, THINGS
 
 TOGETHER = dict(zip(THINGS, [*DEEDS, "one", "now"], strict=True))
@@ -56,46 +53,7 @@ def test_pairs_are_titles_and_adjacent_sentences(tmp_path):
     assert not found & held
 
 
-def test_pairs_beyond_the_maximum_are_sampled(tmp_path, monkeypatch):
-    monkeypatch.setattr("semsearch.training.contrast.MAX_PAIRS", 50)
-    first, again, other = (
-        stages(documents(), tmp_path, Recipe(seed=seed, epochs=1))[0].training for seed in (1, 1, 2)
-    )
-    assert len(first) == 50
-    assert first == again != other
-
-
-def test_too_few_documents_are_rejected(tmp_path):
-    with pytest.raises(
-        TrainingError, match="at least 12 different documents with a title or two sentences"
-    ):
-        stages([Document(str(n), f"Number {n}.") for n in range(30)], tmp_path)
-
-
-@pytest.mark.slow
-def test_training_learns_which_words_go_together(tiny, tmp_path):
-    """The scored pairs share no word, so a random model cannot match them."""
-    pairs = tmp_path / "scored.csv"
-    rows = [
-        f"{thing},the {TOGETHER[other]},{int(thing == other)}"
-        for thing in THINGS
-        for other in THINGS
-    ]
-    pairs.write_text("\n".join(["sentence1,sentence2,score", *rows]))
-    recipe = Recipe(epochs=30, batch_size=16, learning_rate=2e-3, seed=1)
-    settings = Settings(str(tiny), tmp_path / "model", ["c"], [recipe], tests=[str(pairs)])
-    folder, (test,), _ = train(Contrast(documents(), "c"), settings)
-    # By hand: 56.7 if the eight right pairs of 64 score highest, whatever the others' order.
-    assert test.before < 30 < 45 < test.score
-    record = json.loads((folder / "training.json").read_text("utf-8"))
-    assert record["trained"] == "contrast"
-    assert record["stages"][0]["data"]["kind"] == "positive pairs"
-    card = (folder / "README.md").read_text("utf-8")
-    assert "A bi-encoder, trained by semsearch" in card
-
-
-@pytest.mark.slow
-def test_default_learning_rate_depends_on_the_base(write_bert, minilm):
+def test_default_learning_rate_depends_on_the_base(write_bert):
     """1e-3 up to 256 dimensions, 5e-4 up to 512; 2e-5 for wide BERTs and sentence encoders."""
 
     def rate(base):

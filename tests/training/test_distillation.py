@@ -9,11 +9,9 @@ from sentence_transformers import SentenceTransformer
 from semsearch.encoders import load_encoder
 from semsearch.encoders.model_folder import find_model
 from semsearch.encoders.torch_models import TorchEncoder, whole_text_tokenizer
-from semsearch.errors import ArgumentError, EncoderError
+from semsearch.errors import ArgumentError
 from semsearch.training import Distillation, Recipe, Settings, distillation, train
 from semsearch.training.students import shallow_student, static_student
-
-pytestmark = pytest.mark.slow
 
 TEXTS = ["The wave salt harbour sailor tide.", "Oven dough!", "comet"]
 
@@ -36,9 +34,9 @@ def distil(tiny_teacher, tmp_path):
     return call
 
 
-@pytest.mark.parametrize("student", [{"layers": 1}, {}, {"dimension": 8}])
+@pytest.mark.parametrize("student", [{"layers": 1}, {"dimension": 8}])
 def test_a_student_learns_from_a_corpus(distil, documents, tmp_path, student):
-    recipe = Recipe(steps=40, batch_size=16, learning_rate=1e-3)
+    recipe = Recipe(steps=20, batch_size=16, learning_rate=1e-3)
     folder, (speed,), _ = distil(documents, recipe, **student)
     scores = [float(line.split("score ")[1]) for line in distil.messages if "score " in line]
     if "layers" in student:
@@ -57,58 +55,8 @@ def test_a_student_learns_from_a_corpus(distil, documents, tmp_path, student):
     assert ("| layers | 1 |" if "layers" in student else "| student | static |") in card
 
 
-def test_document_prompt(tiny_teacher, documents, tmp_path):
-    """A student is trained and scored with the prompt that it keeps."""
-    teacher = SentenceTransformer(str(tiny_teacher), device="cpu")
-    teacher.prompts = {"document": "salt dough moon: "}
-    teacher.save(str(tmp_path / "prompted"))
-    task = Distillation(documents, "topics", layers=1)
-    settings = Settings("prompted", tmp_path / "m", [], [Recipe(steps=1)])
-    (stage,), _ = task.stages(settings, lambda message: None)
-    trainer = task.trainer(tmp_path / "prompted", 0, stage)
-    (texts,), (asked,) = stage.training.texts, stage.development.texts
-    read = trainer.options["train_dataset"]["anchor"]
-    assert list(read) == [f"salt dough moon: {text}" for text in texts]
-    trainer.model.save(str(tmp_path / "student"))
-    wanted, found = (
-        load_encoder(str(tmp_path / name), device="cpu").encode_documents(asked)
-        for name in ("prompted", "student")
-    )
-    assert trainer.score() == pytest.approx(100 * (wanted * found).sum(axis=1).mean(), abs=0.1)
-
-
-def test_a_static_student_without_a_corpus(distil, tiny_teacher, tmp_path):
-    distil(None, dimension=16)
-    encoder = load_encoder(str(tmp_path / "m"), device="cpu")
-    assert encoder.dimension == 16
-    assert (
-        encoder.facts.max_tokens == load_encoder(str(tiny_teacher), device="cpu").facts.max_tokens
-    )
-    assert len(encoder.token_spans("the wave")) == 2
-    one, other = encoder.encode_documents(["wave salt", "salt wave"])
-    numpy.testing.assert_allclose(one, other, atol=1e-6)  # word order does not matter
-
-
-def test_a_static_student_has_at_most_the_dimension_of_its_teacher(distil, tmp_path):
-    distil(None)
-    assert load_encoder(str(tmp_path / "m"), device="cpu").dimension == 32
-
-
-@pytest.mark.parametrize("student", [{"layers": 1}, {}])
-def test_a_static_student_cannot_be_distilled_again(distil, documents, tmp_path, student):
-    distil(None, dimension=16)
-    task = Distillation(documents, "topics", **student)
-    settings = Settings(str(tmp_path / "m"), tmp_path / "again", [], [Recipe(steps=1)])
-    with pytest.raises(EncoderError, match="averages word vectors already; distil a transformer"):
-        train(task, settings)
-
-
 @pytest.mark.parametrize(
-    ("student", "message"),
-    [
-        ({"layers": 3}, "layers must be from 1 to 2, not 3"),
-        ({"dimension": 33}, "dimension must be from 1 to 32, not 33"),
-    ],
+    ("student", "message"), [({"layers": 3}, "1 to 2"), ({"dimension": 33}, "1 to 32")]
 )
 def test_an_impossible_student_is_refused_before_the_corpus_is_encoded(
     tiny_teacher, documents, tmp_path, monkeypatch, student, message
@@ -135,14 +83,6 @@ def test_static_vectors_are_the_teachers_weighted_by_rarity(tiny_teacher):
     numpy.testing.assert_allclose(vector, expected, rtol=1e-3, atol=1e-8)
 
 
-def test_static_vectors_are_cut_like_the_teachers(tiny_teacher):
-    teacher = TorchEncoder(find_model(str(tiny_teacher)))
-    whole = static_student(teacher, None)[0].embedding.weight
-    cut = TorchEncoder(find_model(str(tiny_teacher)))
-    cut.model.truncate_dim = 5
-    assert static_student(cut, None)[0].embedding.weight.equal(whole[:, :5])
-
-
 def test_kept_layers_are_evenly_spaced(tiny_teacher):
     teacher = TorchEncoder(find_model(str(tiny_teacher))).model
     student = shallow_student(teacher, 2)
@@ -154,16 +94,5 @@ def test_kept_layers_are_evenly_spaced(tiny_teacher):
         name = next(name for name, _ in copy.named_parameters())
         assert copy.get_parameter(name).equal(original.get_parameter(name))
     for layers in (0, 3):
-        with pytest.raises(ArgumentError, match="layers must be from 1 to 2"):
+        with pytest.raises(ArgumentError):
             shallow_student(teacher, layers)
-
-
-@pytest.mark.parametrize("wanted", [{"layers": 1}, {"recipe": Recipe(steps=3)}])
-def test_missing_corpus_is_reported(distil, wanted):
-    with pytest.raises(ArgumentError, match="need a corpus"):
-        distil(None, **wanted)
-
-
-def test_conflicting_arguments():
-    with pytest.raises(ArgumentError, match="a static student only"):
-        Distillation(None, layers=1, dimension=8)

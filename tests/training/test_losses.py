@@ -5,13 +5,11 @@ from __future__ import annotations
 import pytest
 import torch
 from sentence_transformers import SentenceTransformer
-from sentence_transformers.sentence_transformer.modules import Dense, StaticEmbedding
+from sentence_transformers.sentence_transformer.modules import Dense
 
-from semsearch.errors import ArgumentError
 from semsearch.training import Loss, Recipe
 from semsearch.training.examples import Examples, Kind
 from semsearch.training.losses import TeacherLoss, embed_together, embedding_loss
-from semsearch.training.stage_trainer import text_trainer
 from semsearch.training.translation import drop_nothing
 
 LEFT = ["the cat runs", "the dog sleeps now", "a boat"]
@@ -43,7 +41,7 @@ def passes(model, loss, features, labels):
     return count, value
 
 
-@pytest.mark.parametrize("kind", [Loss.COSINE, Loss.RANKING, "teacher"])
+@pytest.mark.parametrize("kind", [Loss.COSINE, "teacher"])
 def test_dimensions_that_a_model_cuts_off_are_not_trained(model, kind):
     """A Dense layer's rows are the dimensions; the model's `encode` keeps the first 4 of 8."""
     dense = Dense(model.get_embedding_dimension(), 8, activation_function=torch.nn.Identity())
@@ -56,12 +54,6 @@ def test_dimensions_that_a_model_cuts_off_are_not_trained(model, kind):
         features = [cut.preprocess(texts) for texts in (LEFT, RIGHT)]
     loss(features, labels).backward()
     assert dense.linear.weight.grad.abs().sum(axis=1).gt(0).tolist() == [True] * 4 + [False] * 4
-
-
-def test_softmax_of_a_model_that_cuts_its_vectors_is_refused(model):
-    model.truncate_dim = 4
-    with pytest.raises(ArgumentError, match=r"with truncate_dim \(4\); use another --loss"):
-        embedding_loss(model, Loss.SOFTMAX, scored(LEFT, RIGHT), Recipe())
 
 
 @pytest.mark.parametrize("kind", [Loss.COSINE, Loss.COSENT, Loss.RANKING])
@@ -84,25 +76,3 @@ def test_one_pass_gives_the_same_loss_and_gradients(model, kind, dimensions):
     (apart, its_gradient), (one, gradient) = found
     torch.testing.assert_close(one, apart)
     torch.testing.assert_close(gradient, its_gradient, rtol=1e-4, atol=1e-4)
-
-
-def test_averaged_word_vectors_train_on_large_batches(model):
-    """Their inputs cannot be split for gradient caching."""
-    averaging = SentenceTransformer(
-        modules=[StaticEmbedding(model.tokenizer, embedding_dim=4)], device="cpu"
-    )
-    texts = [f"{word} {number}" for number, word in enumerate(LEFT * 50)]
-    examples = Examples("pairs", Kind.POSITIVE, (texts, texts), [""] * len(texts), [])
-    loss = embedding_loss(averaging, Loss.RANKING, examples, Recipe(batch_size=len(texts)))
-    assert torch.isfinite(loss([averaging.preprocess(texts)] * 2, None))
-
-
-@pytest.mark.parametrize(("times", "expected"), [(1, 1), (6, 2)])
-def test_columns_of_different_length_get_separate_passes(model, times, expected):
-    longer = [" ".join([text] * times) for text in RIGHT]
-    examples = scored(LEFT, longer)
-    loss = embedding_loss(model, Loss.COSINE, examples, Recipe())
-    text_trainer(model, loss, examples, Recipe(epochs=1), None)
-    features = [model.preprocess(texts) for texts in examples.texts]
-    count, _ = passes(model, loss, features, torch.tensor(examples.targets))
-    assert count == expected

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
-
 import numpy
 import pytest
 
@@ -48,37 +46,6 @@ def test_true_pairs_are_contiguous_and_others_cross_documents(tokens):
     assert (follows == pairs.is_next).all()
     same = owners(tokens, pairs.first) == owners(tokens, pairs.second)
     assert (same == pairs.is_next).all()
-
-
-def test_second_spans_are_exchanged_not_drawn(tokens):
-    """Without truncation, the second span of each run of the corpus is in exactly one pair."""
-    pairs = pairs_of(tokens, room=10_000)
-    assert max(Counter(map(tuple, pairs.second.tolist())).values()) == 1
-    lengths = pairs.second[:, 1] - pairs.second[:, 0]
-    true, false = lengths[pairs.is_next], lengths[~pairs.is_next]
-    assert abs(true.mean() - false.mean()) < 0.5 * lengths.std()
-
-
-def test_pairs_fit_the_maximum_length(tokens):
-    for room in (10, 30, 200):
-        pairs = pairs_of(tokens, room=room)
-        assert pairs.lengths().max() <= room
-        assert (pairs.first[:, 1] > pairs.first[:, 0]).all()
-        assert (pairs.second[:, 1] > pairs.second[:, 0]).all()
-
-
-def test_spans_stay_in_their_document(tokens):
-    pairs = pairs_of(tokens)
-    ends = tokens.sentences[tokens.documents[1:]]
-    for spans in (pairs.first, pairs.second):
-        assert (spans[:, 1] <= ends[owners(tokens, spans)]).all()
-
-
-def test_huge_document_gives_no_contiguous_false_pair():
-    long = [[number] * 5 for number in range(500)]
-    pairs = pairs_of(tokens_of([long, [[1], [2]], [[3], [4]]]), room=20)
-    follows = pairs.first[:, 1] == pairs.second[:, 0]
-    assert (follows == pairs.is_next).all()
 
 
 def test_documents_of_one_sentence_are_left_out():

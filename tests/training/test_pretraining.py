@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
 from itertools import chain
 
 import numpy
@@ -11,34 +9,23 @@ import pytest
 import torch
 from safetensors.torch import load_file
 from sentence_transformers import SentenceTransformer
-from transformers import BertForPreTraining, BertModel
 
 from semsearch import Document
 from semsearch.encoders import load_encoder
-from semsearch.errors import ArgumentError, EncoderError, TrainingError, TrainingStoppedError
+from semsearch.errors import TrainingError
 from semsearch.training import Pretraining, Recipe, Settings, train
 from semsearch.training.bert import BertSize, load_bert, new_bert, predict_frequencies
 from semsearch.training.masked_pairs import MaskedPairs, Row, held_out_losses, loss_of
 from semsearch.training.wordpieces import learn_word_pieces
-from tests.encoders.layouts import number_transformer
-
-pytestmark = pytest.mark.slow
 
 
-def recipe(steps=40, **others):
-    chosen = {"batch_size": 16, "max_tokens": 32, "learning_rate": 1e-3, "seed": 0} | others
-    return Recipe(**({} if "minutes" in others else {"steps": steps}) | chosen)
-
-
-def pretrain(documents, folder, wanted=None, base=None, resume=False, **options):
+def pretrain(documents, folder, steps=40, seed=0):
     """Pre-train a tiny BERT; return what `train` returns, and the messages."""
     messages = []
-    task = Pretraining(documents, "topics", **({} if base else TINY))
-    settings = Settings(base, folder, ["topics"], [wanted or recipe()], resume=resume)
-    return train(task, settings, messages.append, **options), messages
-
-
-TINY = {"size": BertSize.TINY, "vocabulary": 200}
+    task = Pretraining(documents, "topics", size=BertSize.TINY, vocabulary=200)
+    recipe = Recipe(steps=steps, batch_size=16, max_tokens=32, learning_rate=1e-3, seed=seed)
+    settings = Settings(None, folder, ["topics"], [recipe])
+    return train(task, settings, messages.append), messages
 
 
 def scores(trained):
@@ -55,7 +42,7 @@ def test_zero_steps_write_random_weights(tmp_path):
     """The vocabulary covers titles and texts of one sentence; the weights depend on the seed."""
     corpus = [Document(str(n), f"word{n} here", title="entitled") for n in range(3)]
     for name, seed in [("one", 0), ("again", 0), ("other", 1)]:
-        assert pretrain(corpus, tmp_path / name, recipe(0, seed=seed))[0].tests == []
+        assert pretrain(corpus, tmp_path / name, 0, seed)[0].tests == []
     one, again, other = (
         load_file(tmp_path / name / "model.safetensors") for name in ("one", "again", "other")
     )
@@ -124,32 +111,6 @@ def test_fifteen_percent_of_tokens_are_masked():
     assert found["same"] / found["chosen"] == pytest.approx(0.1, abs=0.03)
 
 
-def test_batches_depend_on_their_number_and_the_seed():
-    texts = [[f"alpha{n} beta", f"gamma{n} delta", "epsilon"] for n in range(250)]
-
-    def batches(seed):
-        data, _ = build_pairs(texts, 120, seed=seed)
-        rows = (batch for batch, _ in zip(data.batches, range(6), strict=False))
-        return [data.collated([data[row] for row in batch])["input_ids"] for batch in rows]
-
-    first, again, other = batches(0), batches(0), batches(1)
-    assert all(map(torch.equal, first, again))
-    assert not any(map(torch.equal, first, other))
-    assert not any(torch.equal(first[0], one) for one in first[1:])  # drawn anew each time
-
-
-def test_sizes():
-    """Turc et al. 2019; BERT-base has 199 named parameters without a head, 110 million values."""
-    tokenizer = learn_word_pieces(lambda: ["some words here"] * 2, 60, 32)
-    layers = {size: (size.layers, size.width) for size in BertSize}
-    assert list(layers.values()) == [(2, 128), (4, 256), (4, 512), (12, 768)]
-    with torch.device("meta"):
-        base = new_bert(BertSize.BASE, tokenizer).bert
-    assert len(list(base.named_parameters())) == 199
-    count = sum(parameter.numel() for parameter in base.parameters())
-    assert count + (30_522 - len(tokenizer)) * 768 == 109_482_240  # bert-base-uncased
-
-
 def test_predictions_start_at_token_frequencies():
     """log((count + 1/2) / (total + 1/2 per token)), by hand."""
     tokenizer = learn_word_pieces(lambda: ["one two"] * 2, 60, 32)
@@ -163,29 +124,6 @@ def test_predictions_start_at_token_frequencies():
     assert float(bias.sum()) == pytest.approx(1)
 
 
-def test_rare_words_stay_distinct(tmp_path):
-    """After 600 steps; with a zero initial bias, the rare half's mean cosine was 0.36."""
-    random = numpy.random.default_rng(0)
-    syllables = [first + second for first in "bdfgklmnprst" for second in "aeiou"]
-    words = ["".join(random.choice(syllables, 3)) for _ in range(500)]
-    zipf = 1 / numpy.arange(1, len(words) + 1)
-    texts = [
-        ". ".join(" ".join(random.choice(words, 8, p=zipf / zipf.sum())) for _ in range(4))
-        for _ in range(600)
-    ]
-    documents = [Document(str(number), text) for number, text in enumerate(texts)]
-    task = Pretraining(documents, "c", size=BertSize.TINY, vocabulary=700)
-    train(task, Settings(None, tmp_path / "bert", [], [recipe(600, batch_size=8)]))
-    bert, tokenizer, _ = load_bert(tmp_path / "bert")
-    ids = tokenizer(" ".join(texts), add_special_tokens=False, verbose=False).input_ids
-    counts = numpy.bincount(ids, minlength=len(tokenizer))
-    by_count = numpy.argsort(-counts)[: numpy.count_nonzero(counts)]
-    rare = bert.bert.embeddings.word_embeddings.weight[by_count[len(by_count) // 2 :]]
-    unit = torch.nn.functional.normalize(rare.detach())
-    mean_cosine = float((unit @ unit.T).fill_diagonal_(0).sum()) / (len(unit) * (len(unit) - 1))
-    assert mean_cosine < 0.2
-
-
 def test_the_losses_fall(trained):
     result, messages = trained
     before = next(line for line in messages if line.startswith("held out:"))
@@ -193,14 +131,13 @@ def test_the_losses_fall(trained):
     found = scores(result)
     assert found["masked words, loss"] < loss - 1
     assert found["masked words found, %"] > 5
-    assert messages[0] == "114 documents of two sentences or more to train on, 6 held out"
+    assert messages[0].startswith("114 documents")
 
 
 def test_round_trip(trained):
     """Vectors are the mean of the BERT's token vectors; its heads are saved, too."""
     folder = trained[0].folder
-    model = SentenceTransformer(str(folder), device="cpu")
-    assert model.max_seq_length == 32
+    assert SentenceTransformer(str(folder), device="cpu").max_seq_length == 32
     vectors = load_encoder(str(folder), device="cpu").encode_documents(["The wave salt harbour."])
     bert, tokenizer, new_heads = load_bert(folder)
     assert not new_heads
@@ -210,134 +147,12 @@ def test_round_trip(trained):
     numpy.testing.assert_allclose(vectors[0], expected / numpy.linalg.norm(expected), atol=1e-5)
     card = (folder / "README.md").read_text("utf-8")
     assert "| topics (held out) | next sentence found, % |" in card
-    assert "| size | tiny |" in card
     assert not list(folder.glob("*.bin"))
 
 
-def test_resumed_run_equals_an_uninterrupted_one(trained, documents, tmp_path):
-    def stop(done, fraction):
-        if done == 17 * 16:
-            os.kill(os.getpid(), signal.SIGINT)
-
-    folder = tmp_path / "m"
-    with pytest.raises(
-        TrainingStoppedError, match="stopped after step 17; .* --resume to continue"
-    ):
-        pretrain(documents, folder, on_progress=stop)
-    assert not folder.exists()
-    with pytest.raises(ArgumentError, match="was started with batch_size 16, not 8"):
-        pretrain(documents, folder, recipe(batch_size=8), resume=True)
-    with pytest.raises(ArgumentError, match="was started with"):
-        pretrain(documents[1:], folder, resume=True)
-    again, _ = pretrain(documents, folder, resume=True)
-    assert again.tests == trained[0].tests
-    expected = load_file(trained[0].folder / "model.safetensors")
-    found = load_file(folder / "model.safetensors")
-    assert expected.keys() == found.keys()
-    assert all(torch.equal(expected[name], found[name]) for name in expected)
-
-
-def test_a_damaged_checkpoint_is_reported(documents, tmp_path):
-    def stop(done, fraction):
-        if done == 3 * 16:
-            os.kill(os.getpid(), signal.SIGINT)
-
-    with pytest.raises(TrainingStoppedError):
-        pretrain(documents, tmp_path / "m", on_progress=stop)
-    stage = tmp_path / "m.training" / "stage-0"
-    for name in ("model.safetensors", "optimizer.pt", "trainer_state.json"):
-        whole = (stage / "checkpoint-3" / name).read_bytes()
-        for checkpoint in stage.glob("checkpoint-*"):
-            (checkpoint / name).write_bytes(whole[:20])
-        with pytest.raises(TrainingError, match="is damaged; remove it"):
-            pretrain(documents, tmp_path / "m", resume=True)
-        for checkpoint in stage.glob("checkpoint-*"):
-            (checkpoint / name).write_bytes(whole)
-
-
-def test_training_ends_after_the_given_minutes(documents, tmp_path):
-    """The time spent in steps ends the training; a resumed run continues the count."""
-    steps = []
-
-    def stop(done, fraction):
-        steps.append((done, fraction))
-        if 0.3 < fraction < 0.6 and len(steps) > 1:
-            os.kill(os.getpid(), signal.SIGINT)
-
-    wanted = recipe(minutes=1 / 30)
-    with pytest.raises(TrainingStoppedError):
-        pretrain(documents, tmp_path / "m", wanted, on_progress=stop)
-    stopped, steps = steps[-1], []
-
-    def note(*step):
-        steps.append(step)
-
-    pretrain(documents, tmp_path / "m", wanted, resume=True, on_progress=note)
-    assert steps[0][0] == stopped[0] > 0
-    assert steps[0][1] == pytest.approx(stopped[1], abs=1e-6)
-    fractions = [fraction for _, fraction in steps]
-    assert fractions == sorted(fractions)
-    assert fractions[-2] < 1 == fractions[-1]
-
-
-def test_epochs(documents, tmp_path):
-    """Each of the 114 documents that are not held out gives one or more pairs."""
-    done = []
-    for epochs in (1, 2):
-        wanted = recipe(None, epochs=epochs)
-        pretrain(documents, tmp_path / f"{epochs}", wanted, on_progress=lambda n, _: done.append(n))
-    once, twice = max(done[: done.index(0, 1)]), done[-1]
-    assert 114 <= once <= 3 * 114 + 16
-    assert twice == pytest.approx(2 * once, abs=16)
-
-
-def test_training_continues_from_a_bert(trained, documents, tmp_path):
-    result, _ = trained
-    further, _ = pretrain(documents, tmp_path / "m", recipe(20), base=str(result.folder))
-    name = "masked words, loss"
-    assert scores(further)[name] < scores(result)[name]
-
-
-def test_training_continues_from_a_bert_without_heads(trained, documents, tmp_path):
-    folder = trained[0].folder
-    plain = tmp_path / "plain"
-    bert = BertForPreTraining.from_pretrained(folder).bert
-    assert isinstance(bert, BertModel)
-    bert.save_pretrained(plain)
-    load_bert(folder).tokenizer.save_pretrained(plain)
-    _, messages = pretrain(documents, tmp_path / "m", recipe(2), base=str(plain))
-    assert any("has no pre-training heads" in line for line in messages)
-
-
-def test_a_bert_in_a_subfolder_is_loaded(tiny, tmp_path):
-    SentenceTransformer(str(tiny), device="cpu").save(str(tmp_path))
-    number_transformer(tmp_path)
-    assert load_bert(tmp_path).model.config.num_hidden_layers == 2
-
-
-def test_other_models_are_refused(tmp_path):
-    (tmp_path / "config.json").write_text('{"model_type": "roberta"}')
-    (tmp_path / "model.safetensors").touch()
-    with pytest.raises(EncoderError, match="is a roberta; use a BERT"):
-        load_bert(tmp_path)
-
-
-@pytest.mark.parametrize(
-    ("texts", "message"),
-    [
-        ([], "at least 12 different documents of two sentences or more, not 0"),
-        (["One sentence."] * 50, "of two sentences or more, not 0"),
-        (["One. Two."] * 50, "of two sentences or more, not 1"),
-    ],
-)
-def test_too_few_documents_are_reported_before_training(texts, message, tmp_path):
+@pytest.mark.parametrize(("texts", "count"), [(["One sentence."] * 50, 0), (["One. Two."] * 50, 1)])
+def test_too_few_documents_are_reported_before_training(texts, count, tmp_path):
     documents = [Document(None, text) for text in texts]
-    with pytest.raises(TrainingError, match=message):
+    with pytest.raises(TrainingError, match=f"not {count}$"):
         pretrain(documents, tmp_path / "m")
     assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize("wrong", [{"max_tokens": 600}, {"max_tokens": 4}, {"batch_size": 1}])
-def test_invalid_settings_are_rejected(wrong, tmp_path):
-    with pytest.raises(ArgumentError):
-        pretrain([], tmp_path / "m", recipe(**wrong))

@@ -3,21 +3,15 @@
 from __future__ import annotations
 
 import json
-import shutil
 
 import pytest
 
 from semsearch import Document, Index
 from semsearch.datasets import RetrievalSet
 from semsearch.encoders import load_reranker
-from semsearch.encoders.model_folder import set_first_stage_weight
 from semsearch.errors import TrainingError
-from semsearch.training import CrossEncoding, Recipe, Reranking, Settings, train
-from semsearch.training.examples import Examples, Kind
-from semsearch.training.stages import Stage
+from semsearch.training import Recipe, Reranking, Settings, train
 from tests.training.conftest import DEEDS, THINGS
-
-pytestmark = pytest.mark.slow
 
 STARTS = ["the", "one", "now", "the one"]
 
@@ -47,6 +41,7 @@ def settings(tiny, folder):
     return Settings(str(tiny), folder, ["things"], [recipe])
 
 
+@pytest.mark.nightly
 def test_both_stages_improve_on_the_first(tiny, index, judged, tmp_path):
     messages = []
     task = Reranking(index, judged)
@@ -71,18 +66,6 @@ def test_both_stages_improve_on_the_first(tiny, index, judged, tmp_path):
             assert first.scores.reranked != first.score
 
 
-def test_weight_of_the_base_model_is_not_kept(tiny, tmp_path):
-    """It was chosen for the scores of that model."""
-    base = tmp_path / "base"
-    shutil.copytree(tiny, base)
-    set_first_stage_weight(base, 0.4)
-    columns = ["the cat", "the dog"], ["one cat", "one dog"]
-    training = Examples("mine", Kind.SCORED, columns, ["", ""], [1.0, 0.0])
-    trainer = CrossEncoding().trainer(base, 0, Stage(training, None, Recipe()))
-    trainer.write(tmp_path / "m")
-    assert load_reranker(tmp_path / "m", device="cpu").first_stage_weight == 0
-
-
 def test_negatives_are_near_and_not_relevant(tiny, index, judged, tmp_path):
     task = Reranking(index, judged, negatives=3)
     (stage,), _ = task.stages(settings(tiny, tmp_path), lambda message: None)
@@ -94,23 +77,8 @@ def test_negatives_are_near_and_not_relevant(tiny, index, judged, tmp_path):
         assert len(passages) == len(set(passages)) == 4
 
 
-def test_quotes_in_ids(tiny, index, judged, tmp_path):
-    """All ids here contain a quote; grades are divided by the highest one."""
-    graded = judged._replace(
-        qrels={
-            query: {f"{query.split()[-1]}'s sleeps": 2, f"{query.split()[-1]}'s waits": 1}
-            for query in judged.queries
-        }
-    )
-    (stage,), _ = Reranking(index, graded).stages(settings(tiny, tmp_path), lambda message: None)
-    for query, passage, target in zip(*stage.training.texts, stage.training.targets, strict=True):
-        thing = query.split()[-1]
-        assert target == {f"one {thing} sleeps": 1, f"one {thing} waits": 0.5}.get(passage, 0)
-
-
 def test_too_few_queries_are_reported(tiny, index, judged, tmp_path):
     few = judged._replace(queries=dict(list(judged.queries.items())[:11]))
-    message = "training needs at least 12 queries with relevant documents, not 11"
-    with pytest.raises(TrainingError, match=message):
+    with pytest.raises(TrainingError, match="not 11$"):
         train(Reranking(index, few), settings(tiny, tmp_path / "m"))
     assert list(tmp_path.iterdir()) == []

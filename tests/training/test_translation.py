@@ -3,35 +3,23 @@
 from __future__ import annotations
 
 import gzip
-import signal
 from collections import defaultdict
-from dataclasses import replace
-from itertools import product
 
 import numpy
 import pytest
-import torch
 from sentence_transformers import SentenceTransformer
-from sentence_transformers.sentence_transformer.modules import StaticEmbedding
 from tokenizers import Tokenizer
-from tokenizers.models import BPE
 
 from semsearch.encoders import load_encoder
 from semsearch.errors import (
     ArgumentError,
     CorpusError,
-    DatasetNotFoundError,
-    EncoderError,
-    TrainingStoppedError,
 )
 from semsearch.training import Recipe, Settings, Translation, train
 from semsearch.training.dictionary import ITERATIONS, translation_probabilities
-from semsearch.training.examples import Examples, Kind
 from semsearch.training.new_words import extended
 from semsearch.training.parallel import read_parallel
-from semsearch.training.stages import Stage
-from semsearch.training.translation import add_words, drop_nothing
-from semsearch.training.word_dropout import WordDropout
+from semsearch.training.translation import add_words
 
 
 def by_hand(translations, sources, nothing):
@@ -53,7 +41,7 @@ def by_hand(translations, sources, nothing):
     return found
 
 
-@pytest.mark.parametrize(("at_once", "kept"), [(10_000, 10), (3, 10), (7, 10), (3, 0)])
+@pytest.mark.parametrize(("at_once", "kept"), [(10_000, 10), (3, 10), (3, 0)])
 def test_model_1_equals_the_papers(monkeypatch, at_once, kept):
     """das Haus, das Buch, ein Buch; the house, the book, a book (Koehn 2010, section 4.2)."""
     monkeypatch.setattr("semsearch.training.dictionary.LINKS_AT_ONCE", at_once)
@@ -66,11 +54,6 @@ def test_model_1_equals_the_papers(monkeypatch, at_once, kept):
             assert found[token, word] == pytest.approx(expected[word, token], abs=1e-12)
     assert found.argmax(axis=1).tolist() == [0, 1, 2, 3]
     numpy.testing.assert_allclose(found.sum(axis=1), 1)
-
-
-def test_absent_token_has_no_translation():
-    found = translation_probabilities([[0]], [[1]], 3, 2).toarray()
-    assert found.tolist() == [[0, 1], [0, 0], [0, 0]]
 
 
 class TestWords:
@@ -113,10 +96,6 @@ class TestWords:
         assert any(len(token) > 1 for token in tokens)  # words, not characters alone
         assert larger.get_vocab() == again.get_vocab()  # so that a stopped run can be resumed
 
-    def test_bpe_vocabulary_cannot_be_extended(self):
-        with pytest.raises(EncoderError, match="BPE tokens; words can be added"):
-            extended(Tokenizer(BPE()), ["um"], ["one"])
-
 
 TMX = """<?xml version="1.0"?><tmx version="1.4"><body>
 <tu><tuv xml:lang="en-GB"><seg>a cat</seg></tuv>
@@ -132,15 +111,9 @@ class TestTexts:
         def call(content, name, language=None):
             file = tmp_path / name
             file.write_text(content)
-            return read_parallel(str(file), language, call.messages.append)
+            return read_parallel(str(file), language, print)
 
-        call.messages = []
         return call
-
-    @pytest.mark.parametrize("name", ["pairs.jsonl", "pairs.ndjson"])
-    def test_any_format_of_tables(self, read, name):
-        found = read('{"source": "a cat", "translation": "um gato"}\n', name, "pt")
-        assert found.texts == (["a cat"], ["um gato"])
 
     @pytest.mark.parametrize(
         ("content", "name", "language"),
@@ -157,107 +130,50 @@ class TestTexts:
         found = read(content, name, language)
         assert (found.texts, found.labels) == ((["a cat"], ["um gato"]), ("pt",))
 
-    def test_the_columns_of_a_table_are_reported(self, read):
-        read("a cat\tum gato\na dog\tum cão\n", "no-header.tsv", "pt")
-        assert read.messages == ["no-header.tsv: sources from 'a cat', translations from 'um gato'"]
-
-    @pytest.mark.parametrize("packed", ["", ".gz"])
-    def test_moses(self, tmp_path, packed):
-        opened = gzip.open if packed else open
+    def test_moses(self, tmp_path):
         for name, lines in {"news.en": "a cat\na dog\n", "news.pt": "um gato\num cão\n"}.items():
-            with opened(tmp_path / f"{name}{packed}", "wt", encoding="utf-8") as stream:
-                stream.write(lines)
-        found = read_parallel(str(tmp_path / f"news.pt{packed}"), None, lambda message: None)
+            (tmp_path / f"{name}.gz").write_bytes(gzip.compress(lines.encode()))
+        found = read_parallel(str(tmp_path / "news.pt.gz"), None, print)
         assert found.texts == (["a cat", "a dog"], ["um gato", "um cão"])
         assert found.labels == ("pt",)
 
     @pytest.mark.parametrize(
-        ("content", "name", "error", "message"),
+        ("content", "name", "error"),
         [
-            ("source,translation\na,b\n", "t.csv", ArgumentError, "language of t.csv is unknown"),
-            ("x,y,z\na,b,c\n", "t.csv", CorpusError, "'source' and 'translation' are needed"),
-            ("um gato\n", "news.pt", ArgumentError, "news.pt beside news.en"),
-            (TMX, "t.tmx", ArgumentError, "holds fr, pt; name one"),
-            ("<tmx>", "t.tmx", CorpusError, "is not a TMX file"),
-            ("<tmx/>", "t.tmx", CorpusError, "no translations from English"),
+            ("source,translation\na,b\n", "t.csv", ArgumentError),  # which language?
+            ("x,y,z\na,b,c\n", "t.csv", CorpusError),
+            ("um gato\n", "news.pt", ArgumentError),  # no news.en
+            (TMX, "t.tmx", ArgumentError),  # two languages
+            ("<tmx>", "t.tmx", CorpusError),
+            ("<tmx/>", "t.tmx", CorpusError),
         ],
     )
-    def test_mistakes(self, read, content, name, error, message):
-        with pytest.raises(error, match=message):
+    def test_mistakes(self, read, content, name, error):
+        with pytest.raises(error):
             read(content, name)
 
-    def test_different_line_counts_are_reported(self, tmp_path):
-        (tmp_path / "news.en").write_text("a\nb\n")
-        (tmp_path / "news.pt").write_text("a\n")
-        with pytest.raises(CorpusError, match=r"news.en has 2 lines and news.pt 1"):
-            read_parallel(str(tmp_path / "news.pt"), None, lambda message: None)
 
-    def test_no_such_file(self):
-        with pytest.raises(DatasetNotFoundError, match="stsb-multi:pt"):
-            read_parallel("nowhere.tmx", None, lambda message: None)
-
-
-@pytest.fixture
-def learn(tiny, tmp_path):
-    """Train a tiny model on a language whose words are the English ones reversed."""
+def test_translations_approach_their_sources(tiny, tmp_path):
+    """Train on a language whose words are the English ones reversed."""
     things, deeds = "cat dog bird train boat apple", "runs sleeps falls waits burns grows"
     sources = [f"the {thing} {deed} now" for thing in things.split() for deed in deeds.split()]
     translations = [" ".join(word[::-1] for word in text.split()) for text in sources]
-    file = tmp_path / "mirror.csv"
     rows = map(",".join, zip(sources, translations, strict=True))
-    file.write_text("\n".join(["source,translation", *rows]) + "\n")
-
-    def learn(epochs, name="model", on_step=lambda done: None, **options):
-        recipe = Recipe(batch_size=8, epochs=epochs, learning_rate=1e-3)
-        recipe = replace(recipe, embedding_learning_rate=1e-2)
-        settings = Settings(
-            base=str(tiny),
-            output=tmp_path / name,
-            data=[str(file)],
-            recipes=[recipe],
-            development="none",
-            **options,
-        )
-        messages: list[str] = []
-        task = Translation(["xx"])
-        folder = train(task, settings, messages.append, lambda done, fraction: on_step(done)).folder
-        return folder, sources, translations, messages
-
-    return learn
-
-
-@pytest.mark.slow
-def test_translations_approach_their_sources(learn, tiny):
-    folder, sources, translations, messages = learn(epochs=8)
-    teacher = load_encoder(str(tiny)).encode_documents(sources)
-    student = load_encoder(str(folder))
+    (tmp_path / "mirror.csv").write_text("\n".join(["source,translation", *rows]) + "\n")
+    recipe = Recipe(batch_size=8, epochs=4, learning_rate=1e-3, embedding_learning_rate=1e-2)
+    data, output = [str(tmp_path / "mirror.csv")], tmp_path / "model"
+    settings = Settings(str(tiny), output, data, [recipe], development="none")
+    folder = train(Translation(["xx"]), settings).folder
+    base, student = (load_encoder(str(one), device="cpu") for one in (tiny, folder))
+    teacher = base.encode_documents(sources)
 
     def cosine(vectors):
         return float((vectors * teacher).sum(axis=1).mean())
 
     assert cosine(student.encode_documents(translations)) > 0.9
-    assert cosine(load_encoder(str(tiny)).encode_documents(translations)) < 0.8
+    assert cosine(base.encode_documents(translations)) < 0.8
     assert cosine(student.encode_documents(sources)) > 0.9  # English is replayed
-    assert any("word pieces added" in line for line in messages)
     assert "cosine to the teacher's vector" in (folder / "README.md").read_text("utf-8")
-
-
-def test_pairs_of_a_test_set_are_not_trained_on(tmp_path):
-    rows = [f"text {n},txet {n}" for n in range(8)]
-    (tmp_path / "x.csv").write_text("\n".join(["source,translation", *rows]))
-    (tmp_path / "test.csv").write_text("\n".join(["anchor,positive", *rows[:2]]))
-    settings = Settings(
-        base="minilm",
-        output=tmp_path / "model",
-        data=[str(tmp_path / "x.csv")],
-        recipes=[Recipe()],
-        development="none",
-        tests=[str(tmp_path / "test.csv")],
-    )
-    messages = []
-    [stage], _ = Translation(["xx"]).stages(settings, messages.append)
-    assert stage.training.texts[0] == [f"text {n}" for n in range(2, 8)]
-    assert any("2 pairs also in " in line for line in messages)
 
 
 def test_initial_vectors_of_words(tiny):
@@ -284,98 +200,7 @@ def test_initial_vectors_of_parts_of_words(tiny):
     numpy.testing.assert_allclose(stem, (2 * often + seldom) / 3, atol=1e-6)
 
 
-class TestWordDropout:
-    SYLLABLES = ("ba", "co", "di", "fu", "ge")
-    WORDS = tuple(map("".join, product(SYLLABLES, repeat=3)))
-
-    @pytest.fixture
-    def read(self, tiny):
-        """A function that tokenises a text as in training, and the model."""
-        model = SentenceTransformer(str(tiny))
-        known = len(model.tokenizer)
-        add_words(model, ["cat"] * len(self.WORDS), self.WORDS)
-        dropout = WordDropout(model[0], known, seed=1)
-
-        def read(text):
-            return model.tokenizer.convert_ids_to_tokens(dropout([text])["input_ids"][0])[1:-1]
-
-        return read, model
-
-    @pytest.mark.slow
-    def test_one_new_word_in_fifty_is_split(self, read):
-        read, model = read
-        known = ["the", "cat", "dog", "bird", "train", "boat", "apple", "runs", "sleeps", "falls"]
-        texts = list(map(" ".join, product(known, known, self.WORDS)))
-        pieces = [(text, read(text)) for text in texts]
-        cut = [(text, found) for text, found in pieces if found != text.split()]
-        assert 0.01 < len(cut) / len(texts) < 0.03  # of 12 x 125 draws: 0.02 ± 0.004
-        for text, found in cut:
-            *known, word = text.split()
-            assert found[: len(known)] == known
-            assert "".join(found[len(known) :]).replace("##", "") == word
-        assert all(model.tokenizer.tokenize(text) == text.split() for text in texts)
-
-    def test_same_batch_is_split_the_same_way(self, read):
-        read, _ = read
-        assert len({tuple(read("the bacodi")) for _ in range(30)}) == 1
-
-
 def embedded(model, words):
     """The rows of the embedding table for words."""
     table = model.transformers_model.get_input_embeddings().weight.detach().numpy()
     return table[model.tokenizer.convert_tokens_to_ids(words)]
-
-
-def test_a_teacher_without_a_transformer_is_refused(tiny, tmp_path):
-    tokenizer = Tokenizer.from_file(str(tiny / "tokenizer.json"))
-    vectors = numpy.ones((tokenizer.get_vocab_size(), 8), numpy.float32)
-    SentenceTransformer(modules=[StaticEmbedding(tokenizer, vectors)]).save(str(tmp_path))
-    texts = Examples("pairs", Kind.TRANSLATIONS, (["the cat"], ["o gato"]), [""], [0], ("pt",))
-    with pytest.raises(EncoderError, match="the teacher is no transformer"):
-        Translation([None]).trainer(tmp_path, 0, Stage(texts, None, Recipe(steps=1)))
-
-
-def test_drop_nothing_disables_dropout(tiny):
-    model = SentenceTransformer(str(tiny), device="cpu")
-    tokens = model.preprocess(["the cat runs now"])
-    model.train()
-
-    def vectors():
-        return model(dict(tokens))["sentence_embedding"].detach()
-
-    assert not torch.equal(vectors(), vectors())
-    drop_nothing(model)
-    assert torch.equal(vectors(), vectors())
-
-
-@pytest.mark.slow
-def test_checkpoints_are_scored_with_the_document_prompt(tiny, tmp_path):
-    """The new model still equals its teacher on English, read with the prompt by both."""
-    model = SentenceTransformer(str(tiny), device="cpu")
-    model.prompts = {"document": "one stone burns: "}
-    model.save(str(tmp_path / "prompted"))
-    english = ["the cat runs", "the dog sleeps", "the boat waits"]
-
-    def examples(translations):
-        return Examples(
-            "mine", Kind.TRANSLATIONS, (english, translations), [""] * 3, [], labels=("xx",)
-        )
-
-    training, same = examples(["tac", "god", "taob"]), examples(english)
-    trainer = Translation(["xx"]).trainer(tmp_path / "prompted", 0, Stage(training, same, Recipe()))
-    assert trainer.score() == pytest.approx(100, abs=0.1)
-
-
-@pytest.mark.slow
-def test_resumed_run_gives_the_same_model(learn):
-    def interrupt(done):
-        if done == 5 * 8:
-            signal.raise_signal(signal.SIGINT)
-
-    whole, *_ = learn(epochs=2, name="whole")
-    with pytest.raises(TrainingStoppedError, match=r"after step 5; .* --resume to continue"):
-        learn(epochs=2, on_step=interrupt)
-    resumed, *_, messages = learn(epochs=2, resume=True)
-    assert "resuming from step 5" in messages
-    for file in ("model.safetensors", "tokenizer.json"):
-        assert (resumed / file).read_bytes() == (whole / file).read_bytes()

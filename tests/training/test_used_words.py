@@ -17,11 +17,6 @@ def whole():
     return torch.nn.Embedding(8, 3)
 
 
-def test_lookup_covers_all_rows(whole):
-    ids = torch.tensor([[0, 1], [6, 7]])
-    assert torch.equal(UsedRows(whole, USED)(ids), whole(ids))
-
-
 def test_used_rows_train_as_in_the_full_embedding(whole):
     """As in torch's own embedding, without weight decay."""
     ids = torch.tensor([1, 6, 4, 1])
@@ -36,17 +31,6 @@ def test_used_rows_train_as_in_the_full_embedding(whole):
             optimizer.step()
     assert not torch.equal(plain.weight, whole.weight)
     torch.testing.assert_close(rows.state_dict()["weight"], plain.weight)
-
-
-def test_state_is_that_of_the_full_embedding(whole):
-    rows = UsedRows(whole, USED)
-    assert torch.equal(rows.state_dict()["weight"], whole.weight)
-    assert list(rows.state_dict()) == ["weight"]
-    other = torch.nn.Embedding(8, 3)
-    with torch.no_grad():
-        other.weight[[0, 2, 3, 5, 7]] = whole.weight[[0, 2, 3, 5, 7]]
-    rows.load_state_dict(other.state_dict())
-    assert torch.equal(rows.state_dict()["weight"], other.weight)
 
 
 def test_a_model_keeps_its_vectors(tiny, tmp_path):
