@@ -1,0 +1,221 @@
+"""Opening, creating and closing indexes and retrievers."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import sqlite3
+from contextlib import closing
+
+import pytest
+
+from semsearch import Document, Index, Retriever, load_encoder
+from semsearch.errors import (
+    ArgumentError,
+    IndexClosedError,
+    IndexFormatError,
+    IndexNotFoundError,
+    IndexStoreError,
+    SemsearchError,
+    SpaceError,
+)
+
+
+@pytest.fixture
+def index(tmp_path):
+    with Index.create(tmp_path / "x", "hashing") as index:
+        index.add([Document("a", "red apple"), Document("b", "blue sky")])
+        yield index
+
+
+class TestOpening:
+    def test_no_index(self, tmp_path):
+        for path in (tmp_path, tmp_path / "none"):
+            with pytest.raises(IndexNotFoundError):
+                Index.open(path)
+        assert not (tmp_path / "none").exists()
+
+    def test_a_directory_of_other_files(self, tmp_path):
+        (tmp_path / "holiday.jpg").touch()
+        for make in (Index.open, Index.create):
+            with pytest.raises(IndexFormatError):
+                make(tmp_path)
+        assert [file.name for file in tmp_path.iterdir()] == ["holiday.jpg"]
+
+    def test_a_file(self, tmp_path):
+        (tmp_path / "file").touch()
+        for make in (Index.open, Index.create):
+            with pytest.raises(IndexFormatError):
+                make(tmp_path / "file")
+
+    def test_a_name_that_is_too_long(self):
+        for make in (Index.open, Index.create, Retriever.open):
+            with pytest.raises(IndexStoreError):
+                make("x" * 300)
+
+    def test_another_programs_database(self, tmp_path):
+        with closing(sqlite3.connect(tmp_path / "index.sqlite")) as connection, connection:
+            connection.execute("CREATE TABLE theirs (x)")
+        before = (tmp_path / "index.sqlite").read_bytes()
+        for make in (Index.open, Index.create):
+            with pytest.raises(IndexFormatError):
+                make(tmp_path)
+        assert (tmp_path / "index.sqlite").read_bytes() == before
+
+    def test_a_file_that_is_not_a_database(self, tmp_path):
+        (tmp_path / "index.sqlite").write_bytes(b"not a database, but long enough to look at" * 99)
+        with pytest.raises(IndexFormatError):
+            Index.open(tmp_path)
+
+    def test_a_newer_format(self, index):
+        index.close()
+        with closing(sqlite3.connect(index.path / "index.sqlite")) as connection, connection:
+            connection.execute("PRAGMA user_version = 99")
+        with pytest.raises(IndexFormatError, match="99"):
+            Index.open(index.path)
+
+    def test_interrupted_creation_is_finished(self, tmp_path):
+        (tmp_path / "index.sqlite").touch()
+        with pytest.raises(IndexNotFoundError):
+            Index.open(tmp_path)
+        with Index.create(tmp_path, "hashing") as index:
+            assert len(index) == 0
+
+    def test_create_opens_an_existing_index(self, index):
+        with Index.create(index.path, ["hashing"]) as again:
+            assert len(again) == 2
+        with pytest.raises(SpaceError):
+            Index.create(index.path, ["hashing:16"])
+
+    def test_a_changed_model_is_refused(self, index):
+        index.close()
+        with closing(sqlite3.connect(index.path / "index.sqlite")) as connection, connection:
+            connection.execute("UPDATE spaces SET fingerprint = 'of-older-weights'")
+        with Index.open(index.path) as opened:
+            with pytest.raises(SpaceError, match="of-older-wei"):
+                opened.add([Document("c", "text")])
+            with pytest.raises(SpaceError):
+                opened.search("x")
+
+
+class TestEncoders:
+    @pytest.mark.parametrize("several", [str, lambda spec: [spec], lambda spec: iter([spec])])
+    def test_one_or_several(self, tmp_path, several):
+        with Index.create(tmp_path / "x", several("hashing:16")) as index:
+            assert [space.spec for space in index.info().spaces] == ["hashing:16"]
+
+    def test_a_given_encoder_is_used(self, index, hashing):
+        for encoders in (hashing, [hashing], iter([hashing])):
+            with Index.open(index.path, encoders) as again:
+                assert again.encoder(again.space()) is hashing
+
+    @pytest.mark.parametrize("encoders", [3, {"hashing": 1}, [], [None], ["hashing", "hashing"]])
+    def test_other_values_are_refused(self, tmp_path, encoders):
+        with pytest.raises(ArgumentError):
+            Index.create(tmp_path / "x", encoders)
+        assert not (tmp_path / "x").exists()
+
+    @pytest.mark.parametrize("encoders", ["hashing", ["hashing"], None])
+    def test_open_takes_only_encoders(self, index, encoders):
+        with pytest.raises(ArgumentError):
+            Index.open(index.path, encoders)
+
+    def test_the_device_is_passed_on(self, tmp_path, monkeypatch):
+        given = []
+
+        def load(spec, device=None, *arguments, **options):
+            given.append(device)
+            return load_encoder(spec, device, *arguments, **options)
+
+        monkeypatch.setattr("semsearch.index.load_encoder", load)
+        with Index.create(tmp_path / "index", "hashing", device="cuda") as index:
+            index.add([Document("a", "red")])
+        with Index.create(tmp_path / "index", device="cuda:1") as index:
+            index.search("red")
+        with Index.open(tmp_path / "index", device="cpu") as index:
+            index.search("red")
+        with Retriever.open(tmp_path / "index", device="meta") as retriever:
+            retriever.search("red")
+        assert given == ["cuda", "cuda:1", "cpu", "meta"]
+
+
+class TestStoredType:
+    def test_another_one_is_refused(self, index):
+        for encoders in (None, "hashing"):
+            with pytest.raises(SpaceError):
+                Index.create(index.path, encoders, dtype="float16")
+        with index.writer() as writer:
+            with pytest.raises(SpaceError):
+                writer.add_space(load_encoder("hashing"), "float16")
+            assert writer.add_space(load_encoder("hashing:16"), "float16").dtype == "float16"
+
+    @pytest.mark.parametrize("dtype", [None, "float32"])
+    @pytest.mark.parametrize("encoders", [None, "hashing"])
+    def test_the_same_or_none_is_accepted(self, index, encoders, dtype):
+        with Index.create(index.path, encoders, dtype=dtype) as again:
+            assert again.space().dtype == "float32"
+
+    def test_unknown_ones_are_refused(self, tmp_path):
+        for dtype in ("int8", "float64", 16, ""):
+            with pytest.raises(ArgumentError):
+                Index.create(tmp_path / "new", "hashing", dtype=dtype)
+        assert not (tmp_path / "new").exists()
+
+
+class TestClosing:
+    def test_a_closed_index_is_reported(self, index):
+        index.close()
+        index.close()
+        assert index.closed
+        for call in (
+            len,
+            Index.space,
+            Index.passages,
+            Index.info,
+            Index.__enter__,
+            Retriever,
+            lambda index: index.search("red"),
+            lambda index: index.add([]),
+            lambda index: index.delete(["a"]),
+            lambda index: index.encoder(None),
+        ):
+            with pytest.raises(IndexClosedError):
+                call(index)
+
+    def test_a_writer_ends_with_its_block(self, index):
+        with index.writer() as writer:
+            pass
+        for call in (
+            lambda: writer.upsert([]),
+            lambda: writer.sync([]),
+            lambda: writer.delete(["a"]),
+            lambda: writer.add_space(load_encoder("hashing:16")),
+            lambda: writer.drop_space("hashing"),
+            writer.compact,
+            writer.verify,
+            writer.repair,
+        ):
+            with pytest.raises(IndexClosedError):
+                call()
+
+    def test_its_repr(self, index):
+        assert repr(index) == f"<Index '{index.path}'>"
+        index.close()
+        assert repr(index) == f"<Index '{index.path}', closed>"
+
+    @pytest.mark.parametrize("duplicate", [pickle.dumps, copy.copy, copy.deepcopy])
+    def test_copies_are_refused(self, index, duplicate):
+        for opened in (index, Retriever(index)):
+            with pytest.raises(ArgumentError):
+                duplicate(opened)
+
+
+def test_two_objects_on_one_directory(index):
+    with Index.open(index.path) as other, Retriever.open(index.path) as retriever:
+        retriever.search("red")
+        index.add([Document("z", "zebra")])
+        assert len(other) == 3
+        assert retriever.search("zebra", 1)[0].document_id == "z"
+        with index.writer():
+            with pytest.raises(SemsearchError):
+                other.delete(["z"])
