@@ -1,0 +1,210 @@
+"""Encoding on a real Ray cluster, with each node in its own network namespace."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+from ray_cluster import (
+    HEAD,
+    Cluster,
+    Node,
+    content,
+    finish,
+    same,
+    texts_of,
+    write,
+    write_plugin,
+)
+
+from scripts.dev.examples import blocks
+from semsearch import Index
+from semsearch.cli import main
+
+pytestmark = [
+    pytest.mark.nightly,
+    pytest.mark.timeout(900),  # a busy machine takes minutes to start the cluster
+]
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "ray.md"
+COMMANDS = [
+    command
+    for block in blocks(DOCUMENT.read_text("utf-8"))
+    if block.language == "bash"
+    for command in block.body.splitlines()
+]
+START_HEAD, START_OTHER = (command for command in COMMANDS if "ray start" in command)
+
+
+@pytest.fixture(scope="module")
+def cluster(program, package, tmp_path_factory):
+    """A cluster of one node, with the encoder plugin `slow`."""
+    program("ip")
+    package("ray")
+    try:
+        Node().remove()
+    except subprocess.CalledProcessError as error:
+        pytest.skip(f"cannot create network namespaces: {error.stderr}")
+    folder = tmp_path_factory.mktemp("ray")
+    write_plugin(folder / "site")
+    (folder / "hidden").mkdir()
+    found = Cluster(START_HEAD, START_OTHER, folder, folder / "site")
+    yield found
+    found.remove()
+
+
+@pytest.fixture
+def second(cluster):
+    """A second node, which cannot see the content of the folder `hidden`."""
+    if len(cluster.nodes) == 1 or not cluster.nodes[-1].processes():
+        cluster.add(hidden=cluster.folder / "hidden")
+    return cluster.nodes[-1]
+
+
+@pytest.fixture
+def run(cluster, tmp_path):
+    """Starts `semsearch index … --on ray` on the head and returns the process."""
+    processes = []
+
+    def run(*arguments, on="ray", **options):
+        process = cluster.run("index", *arguments, "--on", on, **options)
+        processes.append(process)
+        return process
+
+    yield run
+    for process in processes:
+        if process.poll() is None:
+            process.kill()
+            process.communicate()
+
+
+def slow(tmp_path):
+    return f"slow:{tmp_path / 'log'}"
+
+
+#: The command splits files into small parts and cannot read them itself.
+READ_ELSEWHERE = """
+from semsearch.corpus import elsewhere, parts
+parts.PART_BYTES = 5000
+del elsewhere.read_here
+"""
+
+
+def test_the_index_equals_a_local_one(second, run, tmp_path):
+    corpus = write(tmp_path, texts_of(2000))
+    options = [corpus, "--encoder", "hashing"]
+    output = finish(run(*options, "--index", tmp_path / "there", code=READ_ELSEWHERE))
+    assert re.search(r" on [12] nodes? ", output)
+    here = ["index", *options, "--index", tmp_path / "here"]
+    assert CliRunner().invoke(main, list(map(str, here))).exit_code == 0
+    assert same(content(tmp_path / "there"), content(tmp_path / "here"))
+
+
+def test_a_node_joins_and_is_killed(cluster, run, tmp_path):
+    """The corpus is fed until the node has a batch."""
+    if len(cluster.nodes) > 1:
+        cluster.nodes[-1].kill()
+    command = ["-", "--encoder", slow(tmp_path), "--index", tmp_path / "x"]
+    process = run(*command, stdin=subprocess.PIPE)
+    texts, killed = [], threading.Event()
+
+    def feed():
+        process.stdin.write("id,text\n")
+        while not killed.is_set() and len(texts) < 100_000:
+            new = [f"Text {len(texts) + number}." for number in range(100)]
+            lines = [f"{len(texts) + number},{text}\n" for number, text in enumerate(new)]
+            process.stdin.write("".join(lines))
+            process.stdin.flush()
+            texts.extend(new)
+            time.sleep(0.1)
+
+    feeding = threading.Thread(target=feed, daemon=True)
+    feeding.start()
+    until(lambda: begun(tmp_path), process)
+    node = cluster.add(hidden=cluster.folder / "hidden")
+    until(lambda: set(begun(tmp_path)) & set(node.processes()), process)
+    node.kill()
+    killed.set()
+    feeding.join()
+    output = finish(process)
+    assert f"node {node.address} is left out: it is gone" in output
+    documents, _, _ = content(tmp_path / "x")
+    assert [document.text for document in documents] == texts
+    lines = (tmp_path / "log").read_text().splitlines()
+    assert sum(int(line.split()[1]) for line in lines) > len(texts)  # its batch was started twice
+
+
+def begun(tmp_path):
+    """The ids of the processes that started a batch, one per batch."""
+    log = tmp_path / "log"
+    return [int(line.split()[0]) for line in log.read_text().splitlines()] if log.exists() else []
+
+
+def until(holds, process):
+    for _ in range(2400):
+        if holds():
+            return
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.1)
+    pytest.fail("timed out")
+
+
+def test_a_node_without_the_model_is_left_out(cluster, second, run, tmp_path):
+    vectors = cluster.folder / "hidden" / "vectors.txt"
+    vectors.write_text("bird 0.1 0.2\nsentence 0.3 0.1\n")
+    corpus = write(tmp_path, texts_of(4000))
+    encoders = ["--encoder", f"glove:{vectors}", "--encoder", slow(tmp_path)]
+    output = finish(run(corpus, *encoders, "--index", tmp_path / "x"))
+    assert re.search(rf"^node {second.address} is left out: .*{vectors}", output, re.MULTILINE)
+    assert "4,000 documents (4,000 added)" in output
+
+
+#: The head refuses the first connection, as if the process it starts for each had died.
+REFUSED_ONCE = """
+from ray.util.client.worker import Worker
+real, tried = Worker._server_init, []
+def refused(*arguments):
+    real(*arguments)
+    tried.append(1)
+    if len(tried) == 1:
+        raise ConnectionAbortedError('Initialization failure from server:\\nTrace\\nIt died.')
+Worker._server_init = refused
+"""
+
+
+def test_documented_commands(cluster, run):
+    """The first connection is refused."""
+    write(cluster.folder, texts_of(50))
+    refused = REFUSED_ONCE
+    for command in COMMANDS:
+        program, *words = shlex.split(command.replace("HEAD", HEAD))
+        if program == "semsearch":
+            assert words[0] == "index"
+            assert words[-2:] == ["--on", f"ray://{HEAD}"]
+            output = finish(run(*words[1:-2], on=words[-1], code=refused))
+            assert (f"ray://{HEAD}:10001: It died; trying again\n" in output) == bool(refused)
+            refused = ""
+    with Index.open(cluster.folder / "indexes" / "corpus") as index:
+        assert all(space.complete for space in index.spaces())
+        assert index.count() == 50
+
+
+@pytest.mark.parametrize(
+    ("on", "code"),
+    [
+        (f"ray://{HEAD}", "import ray; ray.__version__ = '2.0.0'"),
+        ("ray", "import semsearch.version as v; v.__version__ = '0.0.1'"),
+    ],
+)
+def test_other_versions_are_refused(run, tmp_path, on, code):
+    corpus = write(tmp_path, texts_of(3))
+    command = [corpus, "--encoder", "hashing", "--index", tmp_path / "x"]
+    output = finish(run(*command, on=on, code=code), 1)
+    assert output.endswith("[unusable-cluster]\n")
+    assert not (tmp_path / "x").exists()
