@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import math
+from decimal import Decimal
 from itertools import islice
 
 import numpy
 import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
 from semsearch import Document, Index, load_encoder
-from semsearch.analysis import parse_query
+from semsearch.analysis import MAX_QUERY_WORDS, parse_query
 from semsearch.datasets import load_retrieval_set
-from semsearch.errors import ArgumentError, CombinationError
+from semsearch.errors import ArgumentError, CombinationError, DocumentNotFoundError
 from semsearch.evaluation import evaluate_retrieval, index_rankers
+from semsearch.records import SearchMode
+from semsearch.search.queries import Options
 
 TEXTS = {
     "a": "The heist goes wrong in Rome.",
@@ -26,9 +32,9 @@ def encoder():
     return load_encoder("hashing")
 
 
-@pytest.fixture
-def index(tmp_path, encoder):
-    with Index.create(tmp_path / "x", encoder) as index:
+@pytest.fixture(scope="module")
+def index(tmp_path_factory, encoder):
+    with Index.create(tmp_path_factory.mktemp("queries") / "x", encoder) as index:
         index.add(
             Document(name, text, metadata={"n": n}) for n, (name, text) in enumerate(TEXTS.items())
         )
@@ -117,11 +123,6 @@ class TestWords:
         assert search("goes", where="n > 0") == ["b"]
         assert search("no such phrase") == search("?!") == []
 
-    @pytest.mark.parametrize("require", ["", [3], 3])
-    def test_invalid_required_phrases(self, index, require):
-        with pytest.raises(ArgumentError, match="require"):
-            index.search("heist", require=require)
-
     def test_with_a_filter(self, index):
         assert ids(index.search("heist -comedy", mode="hybrid", where="n > 0")) == ["c", "d"]
         many = index.search_many(
@@ -134,28 +135,27 @@ class TestWords:
         assert not caplog.messages
 
     @pytest.mark.parametrize(
-        ("query", "parts"),
+        ("query", "operands"),
         [
-            ('heist "goes wrong"', ["passages with 'goes wrong' rank higher"]),
-            ("heist -comedy", ["documents with 'comedy' are excluded"]),
-            ('"goes well" -comedy', ["'goes well' rank higher", "'comedy' are excluded"]),
-            ("heist -heist", ["documents with 'heist' are not: no hits would be left"]),
+            ('heist "goes wrong"', ["goes wrong"]),
+            ('"goes well" -comedy', ["goes well", "comedy"]),
+            ("heist -heist", ["heist"]),
         ],
     )
-    def test_operators_are_reported_in_one_line(self, index, caplog, query, parts):
+    def test_operators_are_reported_in_one_line(self, index, caplog, query, operands):
         index.search(query, mode="bm25")
-        assert len(caplog.messages) == 1
-        assert all(part in caplog.messages[0] for part in parts)
+        (message,) = caplog.messages
+        assert all(f"'{operand}'" in message for operand in operands)
 
     def test_operators_of_several_queries_are_counted(self, index, caplog):
         index.search_many(['a "heist"', "b", "heist -b", '"a heist"'], mode="bm25")
-        assert caplog.messages == ["quotes or minus signs are operators in 2 of 4 queries"]
+        (message,) = caplog.messages
+        assert "2 of 4 queries" in message
 
-    @pytest.mark.parametrize("mode", ["bm25", "hybrid"])
-    def test_any_number_of_operators(self, index, mode):
+    def test_any_number_of_operators(self, index):
         phrases = " ".join(f'"heist {number}"' for number in range(150))
-        assert len(index.search(f"{phrases} heist", mode=mode)) >= 3
-        assert ids(index.search("right" + " -wrong" * 150, mode=mode)) != []
+        assert len(index.search(f"{phrases} heist", mode="hybrid")) >= 3
+        assert ids(index.search("right" + " -wrong" * 150, mode="bm25")) == ["c"]
 
     @pytest.mark.parametrize("query", ['"' + "a" * 10**6, '"' * 10**6, '-"' + "é " * 10**5])
     def test_long_queries_are_parsed_fast(self, query):
@@ -190,7 +190,7 @@ class TestWords:
             assert found(hits) == list(expected)
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_punctuation_leaves_scifact_as_it_is(data, encoder, tmp_path):
     """A third of its claims with a word in quotes or with a dash: as the plain claims."""
     del data
@@ -265,19 +265,20 @@ class TestExamples:
         assert hits[0].scores.bm25 is not None
 
     @pytest.mark.parametrize(
-        ("query", "options", "message"),
+        ("query", "options", "error"),
         [
-            ("x", {"like": "a", "mode": "bm25"}, "like and unlike compare vectors"),
-            ([], {"like": "a", "mode": "hybrid"}, "examples have no words"),
-            ([], {"like": "a", "rerank": Reranker()}, "must be 'semantic', and rerank None"),
-            ("x", {"like": ["a", "b"], "unlike": "b"}, "document 'b' is in both like and unlike"),
-            ("x", {"like": "nowhere"}, "no document 'nowhere' in this index"),
-            ("x", {"like": [3]}, "must be a string, not 3"),
-            ("x", {"unlike": {"a": "much"}}, "the weight of 'a' must be a number"),
+            ("x", {"like": "a", "mode": "bm25"}, CombinationError),
+            ([], {"like": "a", "mode": "hybrid"}, CombinationError),
+            ([], {"like": "a", "rerank": Reranker()}, CombinationError),
+            ("x", {"like": ["a", "b"], "unlike": "b"}, CombinationError),
+            ("x", {"like": "nowhere"}, DocumentNotFoundError),
+            ("x", {"like": [3]}, ArgumentError),
+            ("x", {"unlike": {"a": "much"}}, ArgumentError),
+            ("x", {"unlike": {"a": 1e6 + 1}}, ArgumentError),
         ],
     )
-    def test_invalid_arguments(self, index, query, options, message):
-        with pytest.raises(ArgumentError, match=message):
+    def test_invalid_examples(self, index, query, options, error):
+        with pytest.raises(error):
             index.search(query, **options)
 
 
@@ -307,6 +308,91 @@ class TestPassages:
     ],
 )
 def test_options_without_effect_are_refused(index, options, needed):
-    with pytest.raises(CombinationError, match=f"{next(iter(options))} .*need"):
+    with pytest.raises(CombinationError):
         index.search("heist", **options)
     assert index.search("heist", **options, **needed)
+
+
+@pytest.mark.parametrize(
+    ("name", "valid", "invalid"),
+    [
+        ("k", [1, numpy.int64(2), 2**70], [0, 3.0, "3", None, True]),
+        ("offset", [0, 1], [-1, "0"]),
+        ("per_document", [1], [0]),
+        ("rerank_depth", [1], [0]),
+        ("min_score", [-1, Decimal("0.25"), None], ["0.5", True]),
+        ("dense_weight", [0, 1], [-0.1, 1.1, math.nan, None]),
+        ("mmr", [0, 1, None], [-0.1, 1.1]),
+        ("rerank_budget", [0, math.inf, None], [-1, math.nan]),
+        ("mode", ["bm25", SearchMode.HYBRID], ["sematic", None]),
+        ("fusion", ["rrf"], ["sum"]),
+        ("require", ["a phrase", ["a", "b"], ()], ["", [3], 3]),
+        ("fold_duplicates", [True, numpy.True_], ["false", 1, None]),
+        ("explain", [False], [0]),
+        ("rerank", [Reranker(), None], ["a-model", False]),
+        ("where", ["n = 1", None], [{}, 0]),
+    ],
+)
+def test_values_of_options(name, valid, invalid):
+    needed = {"mode": "hybrid", "rerank": Reranker()}
+    for value in valid:
+        Options(**(needed | {name: value}))
+    for value in invalid:
+        with pytest.raises(ArgumentError):
+            Options(**(needed | {name: value}))
+
+
+#: Syntax of FTS5 and SQL, and characters that are unusual in words.
+PIECES = st.sampled_from(
+    ['"', "'", "*", "^", "(", ")", ":", "+", "-", "{", "AND", "OR", "NOT", "NEAR(cat, 2)", "text:"]
+    + ["chunks_fts", "rank", "\0", "\x1b", "cat", "naps", "_", "%", "\\", ";", "--", "\ufeff"]
+    + ["\u0301", "½", "Ⅷ", "٣", "猫", "ǅ", "\U0001f408"]
+)
+
+
+@pytest.fixture(scope="module")
+def cats(tmp_path_factory):
+    with Index.create(tmp_path_factory.mktemp("queries") / "index", "hashing") as index:
+        index.add(
+            [
+                Document("1", 'The cat naps: "NEAR" the *dog*, OR not_at_all (half ½).'),
+                Document("2", "猫 NEAR AND \0 OR"),
+                Document("3", "Nothing of the kind."),
+            ]
+        )
+        yield index
+
+
+class TestAnyText:
+    @settings(max_examples=150)
+    @given(
+        st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=40)
+        | st.lists(PIECES, min_size=1, max_size=12).map(" ".join)
+        | st.lists(PIECES, min_size=1, max_size=12).map("".join)
+    )
+    @example("NEAR")
+    @example("_")
+    def test_hits_are_ordered(self, cats, text):
+        if text.strip():
+            hits = cats.search(text, k=2, mode="hybrid")
+            assert hits.query == text
+            scores = [hit.score for hit in hits]
+            assert scores == sorted(scores, reverse=True)
+
+    @settings(max_examples=50)
+    @given(st.lists(PIECES, max_size=5))
+    def test_a_word_is_found_among_any_characters(self, cats, noise):
+        hits = cats.search(" ".join(["naps", *noise]), k=3, mode="bm25")
+        assert "1" in ids(hits)
+
+    @pytest.mark.parametrize("mode", ["semantic", "bm25", "hybrid"])
+    def test_unpaired_surrogates_are_refused(self, cats, mode):
+        for text in ("caf\udce9", "cat \ud800"):
+            with pytest.raises(ArgumentError):
+                cats.search(text, mode=mode)
+
+    @pytest.mark.parametrize("mode", ["bm25", "hybrid"])
+    def test_the_number_of_words_is_limited(self, cats, mode):
+        assert ids(cats.search("cat " * MAX_QUERY_WORDS, mode=mode))[0] == "1"
+        with pytest.raises(ArgumentError):
+            cats.search("cat " * (MAX_QUERY_WORDS + 1), mode=mode)
