@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import math
-import os
-import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 
 import numpy
 import pytest
@@ -99,28 +95,16 @@ class TestSearch:
             ids(index.search(query)) for query in ("blue", vector, "red")
         ]
 
-    @pytest.mark.parametrize(
-        "query",
-        [
-            [0.5, 0.5],
-            numpy.zeros(256),
-            numpy.full(256, numpy.nan),
-            numpy.ones((1, 256)),
-            ["red", 1],
-            [],
-            [""],
-            " ",
-            None,
-        ],
-    )
-    def test_invalid_queries(self, index, query):
-        with pytest.raises(ArgumentError):
-            index.search(query)
+    def test_invalid_queries(self, index):
+        zeros, ones = numpy.zeros(256), numpy.ones((1, 256))
+        for query in ([0.5, 0.5], zeros, zeros + numpy.nan, ones, ["red", 1], [], [""], " ", None):
+            with pytest.raises(ArgumentError):
+                index.search(query)
 
-    @pytest.mark.parametrize("mode", ["bm25", "hybrid"])
-    def test_a_vector_has_no_words(self, index, mode):
-        with pytest.raises(ArgumentError):
-            index.search(numpy.ones(256), mode=mode)
+    def test_a_vector_has_no_words(self, index):
+        for mode in ("bm25", "hybrid"):
+            with pytest.raises(ArgumentError):
+                index.search(numpy.ones(256), mode=mode)
 
     def test_another_space(self, index):
         with index.writer() as writer:
@@ -244,12 +228,10 @@ class TestFilterPlans:
     @pytest.mark.parametrize(
         ("where", "holds"),
         [
-            ("part < 50", lambda m: m["part"] < 50),
             ("part < 5", lambda m: m["part"] < 5),
             ("n = 17", lambda m: m["n"] == 17),
             ("id = '17'", lambda m: m["n"] == 17),
             ("not part < 50", lambda m: m["part"] >= 50),
-            ("tags = 'even'", lambda m: "even" in m.get("tags", [])),
             ("part < 50 and tags = 'odd'", lambda m: m["part"] < 50 and "odd" in m.get("tags", [])),
             ("tags is null", lambda m: "tags" not in m),
         ],
@@ -284,40 +266,3 @@ class TestFilterPlans:
             assert found[0].document_id == "new"
             large.delete(["new"])
             assert reader.search("word3 thing4", 50, where=where, mode=mode) == before
-
-    def test_filter_cache_is_bounded(self, large):
-        expected = [large.search("word3", where=f"n = {n}") for n in range(20)]
-        assert [large.search("word3", where=f"n = {n}") for n in range(20)] == expected
-        assert len(large._store._opened._filters.lists) <= 16
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="Windows has no fork")
-@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")  # it is multi-threaded
-def test_a_process_forked_during_a_search_collects_garbage(index, monkeypatch):
-    """A search pauses the collection; the child has no thread that ends the pause."""
-    searching, forked = threading.Event(), threading.Event()
-    read = Index.read
-
-    @contextmanager
-    def slowly(index):
-        searching.set()
-        forked.wait(60)
-        with read(index) as state:
-            yield state
-
-    index.space()
-    index.search("red bird")
-    monkeypatch.setattr(Index, "read", slowly)
-    thread = threading.Thread(target=index.search, args=("red bird",))
-    thread.start()
-    searching.wait(60)
-    output, given = os.pipe()
-    child = os.fork()
-    if not child:
-        os.write(given, str(gc.isenabled()).encode())
-        os._exit(0)
-    os.waitpid(child, 0)
-    assert os.read(output, 10) == b"True"
-    forked.set()
-    thread.join()
-    assert gc.isenabled()

@@ -52,26 +52,11 @@ class TestSkippedRows:
         file = csv(tmp_path, ["d0,", "d1,Text 1.", *numbered(5, 100)])
         summary = sync(index, Corpus(file, on_bad_row=ignore))
         assert (summary.removed, summary.kept) == (3, 0)  # d2, d3, d4
-        with index.read() as state:
-            connection = state.connection
-            ids = set(connection.exec_driver_sql("SELECT external_id FROM documents").scalars())
-        assert ids == {document.id for document in HUNDRED} - {"d2", "d3", "d4"}
-
-    def test_a_file_in_the_wrong_encoding_removes_nothing(self, index, tmp_path):
-        rows = [f"d{number},Text {number}, café.".replace(",", "\t") for number in range(100)]
-        (tmp_path / "corpus.tsv").write_bytes("\n".join(["id\ttext", *rows]).encode("cp1252"))
-        summary = sync(index, Corpus(tmp_path / "corpus.tsv", on_bad_row=ignore))
-        assert (summary.documents, summary.removed) == (0, 0)
-        assert len(index) == 100
+        kept = {document.id for document in HUNDRED} - {"d2", "d3", "d4"}
+        assert {document.id for document in index} == kept
 
     @pytest.mark.parametrize(
-        "row",
-        [
-            "d\udce9,An id in the wrong encoding.",
-            "d99,Text 99.,too,many,cells",
-            ",A text without an id.",
-            '"d99,A quote that is never closed.',
-        ],
+        "row", ["d\udce9,An id in the wrong encoding.", "d99,Text 99.,too,many,cells", ",No id."]
     )
     def test_skipped_rows_with_unknown_ids_prevent_removals(self, index, tmp_path, caplog, row):
         content = "\n".join(["id,text", *numbered(0, 90), row])
@@ -80,11 +65,6 @@ class TestSkippedRows:
         summary = sync(index, corpus, allow_removals=True)
         assert (summary.removed, summary.kept, len(index)) == (0, 10, 100)
         assert "10 documents" in caplog.text
-
-    def test_corpus_without_ids(self, index, tmp_path):
-        (tmp_path / "texts.csv").write_text("text,year\n,1999\nAnother text.,2000\n")
-        summary = sync(index, Corpus(tmp_path / "texts.csv", on_bad_row=ignore))
-        assert (summary.added, summary.removed, summary.kept) == (1, 0, 100)
 
     def test_rows_of_a_frame(self, index):
         frame = pandas.DataFrame({"id": ["d1", "d2"], "text": ["Text 1.", None]})
@@ -208,32 +188,28 @@ class TestManyRemovals:
             sync(index, HUNDRED[30:] + others, allow_removals=True)
         assert len(index) == 90
 
-    @pytest.mark.parametrize("answer", [True, False])
-    def test_callback_decides(self, index, answer):
+    def test_a_callback_decides(self, index):
         asked = []
 
         def ask(removal):
             asked.append((removal.documents, removal.total))
-            return answer
+            return len(asked) == 2
 
-        if answer:
-            assert sync(index, HUNDRED[:1], allow_removals=ask).removed == 99
-        else:
-            with pytest.raises(RemovalError):
-                sync(index, HUNDRED[:1], allow_removals=ask)
-            assert len(index) == 100
-        assert asked == [(99, 100)]
+        with pytest.raises(RemovalError):
+            sync(index, HUNDRED[:1], allow_removals=ask)
+        assert len(index) == 100
+        assert sync(index, HUNDRED[:1], allow_removals=ask).removed == 99
+        assert asked == [(99, 100)] * 2
 
     def test_other_values_are_no_permission(self, index):
-        allowed = "no"
-        with pytest.raises(ArgumentError):
-            sync(index, [Document("new", "New.")], allow_removals=allowed)
-        with pytest.raises(ArgumentError):
-            index.delete(where="id like 'd%'", allow_removals=allowed)
+        for call in (
+            lambda: sync(index, [Document("new", "New.")], allow_removals="no"),
+            lambda: index.delete(where="id like 'd%'", allow_removals="no"),
+            lambda: sync(index, HUNDRED[:1], allow_removals=lambda removal: "no"),
+        ):
+            with pytest.raises(ArgumentError):
+                call()
         assert (len(index), "new" in index) == (100, False)
-        with pytest.raises(ArgumentError):
-            sync(index, HUNDRED[:1], allow_removals=lambda removal: allowed)
-        assert len(index) == 100
 
     def test_deleting(self, index):
         with pytest.raises(RemovalError, match="100 of 100"):
@@ -277,9 +253,3 @@ class TestPreview:
         assert {change.value: count for change, count in preview.changes.items()} == {"added": 81}
         assert preview.removal.documents == 0
         assert not path.parent.exists()
-
-    def test_works_during_a_write(self, index, tmp_path):
-        with index.writer() as writer:
-            corpus = iter(self.corpus(tmp_path))
-            assert preview_index(index.path, corpus, on_bad_row=ignore).removal is None
-            writer.upsert([Document("later", "Later.")])
