@@ -8,11 +8,9 @@ import numpy
 import pytest
 
 from semsearch import Document, Index, load_encoder
-from semsearch.errors import IndexBusyError, IndexStoreError
 from semsearch.index import batch as batches
 from semsearch.index.cluster.actor import EncodingActor
 from semsearch.index.workers import LocalWorkers
-from semsearch.stores.milvus.sharing import Access
 from semsearch.stores.milvus.writer import MilvusWriter
 from semsearch.version import __version__
 
@@ -118,46 +116,3 @@ def test_index_equals_a_local_one(lite, tmp_path):
             for index in (milvus, local)
         )
         assert left == pytest.approx(right, abs=1e-5)
-        left, right = (
-            {hit.document_id for hit in index.search("changed 7", 200, mode="bm25")}
-            for index in (milvus, local)
-        )
-        assert left == right != set()
-
-
-def test_a_node_that_cannot_write_returns_the_vectors(lite, tmp_path, monkeypatch):
-    def fail(self):
-        raise IndexStoreError("no way")
-
-    monkeypatch.setattr(Access, "open", fail)
-    with Index.create(lite, Encoder()) as milvus, Index.create(tmp_path / "x", Encoder()) as local:
-        write(milvus, OLD)
-        local.add(OLD)
-        assert content(milvus) == content(local)
-
-
-def test_leftovers_of_an_interrupted_run_are_deleted(lite):
-    """The next writer deletes rows without documents."""
-
-    class Interrupted(Node):
-        def write(self, share):
-            result = super().write(share)
-            shares.append(share)
-            if len(shares) > 3:
-                raise KeyboardInterrupt
-            return result
-
-    shares = []
-    with Index.create(lite, Encoder()) as index:
-        with pytest.raises(KeyboardInterrupt), index.writer() as writer:
-            writer._workers_for = Interrupted
-            writer.upsert(OLD)
-        saved = len(index)
-        assert 0 < saved < len(OLD)
-        former = shares[0].access.open()
-        with pytest.raises(IndexBusyError, match="not the one that this command writes"):
-            former.vectors_of([])
-        former.close()
-        summary, _ = write(index, OLD)
-        assert (summary.added, summary.unchanged) == (len(OLD) - saved, saved)
-        assert [document.id for document in index] == [document.id for document in OLD]

@@ -39,15 +39,11 @@ def test_a_space_is_added_from_the_stored_texts(index):
     expected = load_encoder("hashing:16").encode_documents([d.text for d in DOCUMENTS])
     numpy.testing.assert_array_equal(matrix(index, "hashing-16"), expected)
     assert (index.path / "hashing-16-1.faiss").exists()
+    assert add(index, load_encoder("hashing:16")) == space  # again does nothing
     index.add([Document("new", "a new text")])
     assert len(matrix(index, "hashing")) == len(matrix(index, "hashing-16")) == 301
     with index.writer() as writer:
         assert writer.verify() == []
-
-
-def test_adding_it_again_does_nothing(index):
-    assert add(index, load_encoder("hashing:16")) == add(index, load_encoder("hashing:16"))
-    assert len(index.info().spaces) == 2
 
 
 class Interrupted(BaseException):
@@ -130,10 +126,8 @@ def test_float16_halves_the_vectors_and_keeps_the_ranking(tmp_path):
             with index.writer() as writer:
                 assert writer.verify() == []
             with index.read() as state:
-                connection = state.connection
-                size = connection.exec_driver_sql(
-                    "SELECT max(length(vector)) FROM vectors"
-                ).scalar_one()
+                longest = "SELECT max(length(vector)) FROM vectors"
+                size = state.connection.exec_driver_sql(longest).scalar_one()
             assert size == 256 * numpy.dtype(dtype).itemsize
     for single, half in zip(*answers.values(), strict=True):
         assert single[0].document_id == half[0].document_id
