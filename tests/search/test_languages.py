@@ -60,8 +60,10 @@ def test_stop_words():
 
 class TestOnAnIndex:
     def test_german(self, index):
+        assert index.info().language is None
         assert found(index, "haus") == ["b"]
         set_language(index, "german")
+        assert index.info().language == language("german")
         assert found(index, "haus") == found(index, "HÄUSER") == ["a", "b"]
         assert found(index, "hund läufst") == ["c"]
         assert found(index, "die") == ["a"]  # a query of stop words only searches for them
@@ -84,15 +86,6 @@ class TestOnAnIndex:
         with Index.open(index.path) as again:
             assert found(again, "häusern") == ["e"]
 
-    def test_info_has_the_language(self, index):
-        assert index.info().language is None
-        set_language(index, "german")
-        assert index.info().language == language("german")
-        set_language(index, "none")
-        assert index.info().language.name == "none"
-        assert found(index, "hunde") == ["c"]
-        assert found(index, "hunden") == []
-
     def test_damage_is_found_and_repaired(self, index):
         set_language(index, "german")
         with index.writer() as writer:
@@ -110,18 +103,14 @@ def test_unknown_languages(index, name):
         set_language(index, name)
 
 
-@pytest.mark.parametrize("module", ["Stemmer", "bm25s"])
-def test_without_the_extra(index, monkeypatch, module):
-    monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(MissingExtraError):
-        set_language(index, "german")
-    set_language(index, "none")  # needs nothing
-
-
-def test_searching_without_the_extra(index, monkeypatch):
+def test_without_the_extra(index, monkeypatch):
     set_language(index, "german")
-    monkeypatch.setitem(sys.modules, "Stemmer", None)
+    for module in ("bm25s", "Stemmer"):
+        monkeypatch.setitem(sys.modules, module, None)
+        with pytest.raises(MissingExtraError):
+            set_language(index, "french")
     with Index.open(index.path) as again:
         with pytest.raises(MissingExtraError):
             again.search("haus", mode="bm25")
         assert again.search("haus")  # semantic search needs no stemmer
+    set_language(index, "none")
