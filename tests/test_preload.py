@@ -9,7 +9,7 @@ from contextlib import closing
 import pytest
 
 from semsearch import Document, Index, Retriever
-from semsearch.preload import preload_for_queries
+from semsearch.preload import preload_for_documents, preload_for_queries
 
 
 @pytest.fixture
@@ -48,6 +48,17 @@ def wait_for_threads():
     for thread in threading.enumerate():
         if thread.name == "semsearch-preload":
             thread.join()
+
+
+def test_an_encoder_of_documents_is_warmed_up(monkeypatch):
+    read = []
+    monkeypatch.setattr(
+        "semsearch.encoders.hashing.HashingEncoder.encode_documents",
+        lambda self, texts: read.append(len(texts)),
+    )
+    assert preload_for_documents("hashing:16", "auto").dimension == 16
+    wait_for_threads()
+    assert read == [8]
 
 
 def test_broken_index_loads_nothing(index, tmp_path):

@@ -51,30 +51,23 @@ def test_the_number_of_lists_does_not_change_the_kind():
 
 
 @pytest.mark.parametrize(
-    "wanted",
-    [
-        IndexType("hsnw"),
-        IndexType("PQ96"),
-        IndexType("PCA64,IVF100,SQ8"),
-        IndexType("IVF0,SQ8"),
-        IndexType("HNSW1,SQ8"),
-        IndexType("IVF4,PQ8x0"),
-        IndexType("IVF4,PQ8x8fs"),
-        IndexType("IVF4(PQ8x0),Flat"),
-        IndexType("HNSW32,PQ8"),
-        IndexType("HNSW1000,SQ8"),
-        IndexType(recall=0),
-        IndexType(recall=1.01),
-        IndexType(recall=float("nan")),
-        IndexType(recall="0.9"),
-        IndexType(memory=-1),
-        IndexType(memory=True),
-        IndexType(kind=None),
-    ],
+    "kind",
+    ["hsnw", "PQ96", "PCA64,IVF100,SQ8", "IVF0,SQ8", "HNSW1,SQ8", "HNSW1000,SQ8", "HNSW32,PQ8"]
+    + ["IVF4,PQ8x0", "IVF4,PQ8x8fs", "IVF4(PQ8x0),Flat", None],
 )
-def test_types_that_cannot_be_built_are_refused(wanted):
+def test_kinds_that_cannot_be_built_are_refused(kind):
     with pytest.raises(ArgumentError):
-        wanted.checked()
+        IndexType(kind).checked()
+
+
+def test_invalid_recalls_and_memories_are_refused():
+    for recall in (0, 1.01, float("nan"), "0.9"):
+        with pytest.raises(ArgumentError):
+            IndexType(recall=recall).checked()
+    for memory in (-1, True):
+        with pytest.raises(ArgumentError):
+            IndexType(memory=memory).checked()
+    assert IndexType(recall=1, memory=1).checked() == IndexType(recall=1, memory=1)
 
 
 def test_a_type_that_can_only_be_opened_becomes_auto():
