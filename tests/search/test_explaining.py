@@ -29,19 +29,18 @@ def by_id(hits):
 
 
 def test_hybrid(index):
-    hits = index.search("a red bird sings", mode="hybrid", explain=True)
-    dense = index.search("a red bird sings")
-    words = index.search("a red bird sings", mode="bm25")
-    for name, explanation in by_id(hits).items():
-        ranks = {hit.document_id: hit.rank for hit in dense}
-        assert explanation.dense_rank == ranks[name]
-        assert explanation.bm25_rank == {hit.document_id: hit.rank for hit in words}.get(name)
-    found = by_id(hits)
-    assert set(found["a"].words) == {"a", "red", "bird", "sings"}
-    assert set(found["b"].words) == {"red", "bird", "birds", "sing", "singing"}
-    assert found["c"].words == ()
-    nearest = {name: TEXTS[name][slice(*one.sentence)] for name, one in found.items()}
-    assert nearest == {
+    query = "a red bird sings"
+    found = by_id(index.search(query, mode="hybrid", explain=True))
+    dense = {hit.document_id: hit.rank for hit in index.search(query)}
+    words = {hit.document_id: hit.rank for hit in index.search(query, mode="bm25")}
+    assert {name: one.dense_rank for name, one in found.items()} == dense
+    assert {name: one.bm25_rank for name, one in found.items()} == {"c": None, **words}
+    assert {name: set(one.words) for name, one in found.items()} == {
+        "a": {"a", "red", "bird", "sings"},
+        "b": {"red", "bird", "birds", "sing", "singing"},
+        "c": set(),
+    }
+    assert {name: TEXTS[name][slice(*one.sentence)] for name, one in found.items()} == {
         "a": "A red bird sings in the morning!",
         "b": "The singing bird is red.",
         "c": "Fish.",
@@ -54,8 +53,7 @@ def test_sentences_of_a_late_passage(tmp_path):
         index.add([Document("long", text)])
         (hit,) = index.search("a zebra appears", explain=True)
         assert hit.chunk.start > 0
-        start, end = hit.explanation.sentence
-        assert text[start:end] == "A zebra appears at last."
+        assert text[slice(*hit.explanation.sentence)] == "A zebra appears at last."
 
 
 @pytest.mark.parametrize(
