@@ -98,14 +98,6 @@ def test_an_empty_index(tmp_path):
             assert Retriever(index).search("anything", mode=mode) == []
 
 
-def test_bm25_finds_words_and_their_forms(tmp_path):
-    with Index.create(tmp_path / "x", ["hashing"]) as index:
-        index.add([Document("a", "Dogs were barking."), Document("b", "Café au lait.")])
-        retriever = Retriever(index)
-        assert [hit.document_id for hit in retriever.search("dog barks", mode="bm25")] == ["a"]
-        assert [hit.document_id for hit in retriever.search("CAFE", mode="bm25")] == ["b"]
-
-
 def test_hybrid_combines_both_scores(tmp_path):
     with Index.create(tmp_path / "x", ["hashing"]) as index:
         index.add([Document("both", "red apple"), Document("neither", "blue sky")])

@@ -160,16 +160,6 @@ class TestIndexTakesPrecedence:
         names = ["a.txt", "b/page.html#section=1", "b/page.html#section=2"]
         assert sorted(document.id for document in index) == names
 
-    def test_documents_of_a_table_with_an_unclear_text_column_stay(self, index):
-        write("d.csv", "name,age\nx,7\ny,8\n")
-        assert counts(sync(index, text_columns="name")[0]) == (6, 0, 0, 0)
-        write("d.csv", "called,age\nx,7\n")
-        assert counts(sync(index)[0]) == (0, 0, 4, 0)
-        write("d.csv", "name,age\nx,7\n")
-        assert counts(sync(index)[0]) == (0, 0, 5, 1)
-        Path("docs/d.csv").unlink()
-        assert counts(sync(index)[0]) == (0, 0, 4, 1)
-
 
 class TestFileMemory:
     FILE = Path("index/files.sqlite")

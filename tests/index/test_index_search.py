@@ -154,10 +154,6 @@ class TestMoreLike:
             hit.document_id for hit in index.more_like("a") if hit.document_id in "de"
         ]
 
-    def test_a_set(self, index):
-        assert index.more_like({"a", "b"}) == index.more_like(["a", "b"])
-        assert index.search("fish", like=frozenset({"a"})) == index.search("fish", like="a")
-
     @pytest.mark.parametrize(
         "examples", [[], "x", {"a": "much"}, {"a": math.inf}, {"a": 0}, [1], {1, "a"}, None]
     )

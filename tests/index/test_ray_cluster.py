@@ -10,14 +10,12 @@ import time
 from pathlib import Path
 
 import pytest
-from click.testing import CliRunner
 from ray_cluster import (
     HEAD,
     Cluster,
     Node,
     content,
     finish,
-    same,
     texts_of,
     write,
     write_plugin,
@@ -25,7 +23,6 @@ from ray_cluster import (
 
 from scripts.dev.examples import blocks
 from semsearch import Index
-from semsearch.cli import main
 
 pytestmark = [
     pytest.mark.nightly,
@@ -86,16 +83,6 @@ def run(cluster, tmp_path):
 
 def slow(tmp_path):
     return f"slow:{tmp_path / 'log'}"
-
-
-def test_the_index_equals_a_local_one(second, run, tmp_path):
-    corpus = write(tmp_path, texts_of(2000))
-    options = [corpus, "--encoder", "hashing"]
-    output = finish(run(*options, "--index", tmp_path / "there"))
-    assert re.search(r" on [12] nodes? ", output)
-    here = ["index", *options, "--index", tmp_path / "here"]
-    assert CliRunner().invoke(main, list(map(str, here))).exit_code == 0
-    assert same(content(tmp_path / "there"), content(tmp_path / "here"))
 
 
 def test_a_node_joins_and_is_killed(cluster, run, tmp_path):
