@@ -43,73 +43,47 @@ TEXTS = {
     "burmese": "ကျွန်တော်မြန်မာစကားပြောတယ်",
 }
 
-FOUND = [
-    (
-        "english",
-        [
-            "naive",
-            "NAÏVE",
-            "run",
-            "cafe",
-            "Cafés",
-            "cooperating",
-            "finally",
-            "ﬁnally",
-            "2",
-            "H2O",
-            "10⁶",
-        ],
-    ),
-    ("german", ["STRASSE", "strasse", "straße", "übergröße", "UBERGROSSE", "fluss", "FÜHRT"]),
-    ("french", ["eleve", "ÉLÈVE", "lecon", "leçon", "ete", "Paris", "ｐａｒｉｓ"]),
-    ("portuguese", ["acao", "AÇÃO", "coracao", "coração", "vão"]),
-    ("vietnamese", ["tiếng", "TIẾNG", "viet", "đẹp"]),
-    ("polish", ["Łódź", "łódź", "ŁÓDŹ", "lodz", "Łodz", "srodku"]),
-    (
-        "turkish",
-        ["ışıklar", "IŞIKLAR", "Işıklar", "isiklar", "İSTANBUL", "istanbul", "ILIK", "ilik"],
-    ),
-    ("danish", ["bøger", "BØGER", "boger", "Ærø", "aero", "pa"]),
-    (
-        "russian",
-        ["замок", "ЗАМОК", "за\u0301мок", "чай", "ЧАЙ", "реки", "ещё", "еще", "ЕЩЁ"],
-    ),
-    ("greek", ["ΑΘΗΝΑ", "αθηνα", "Ἀθήνα", "δρομοσ", "ΟΔΟΣ", "οδός", "αθηνων"]),
-    ("arabic", ["محمد", "مُحَمَّد", "ذهب", "المدرسة", "كتاب", "ﻛﺘﺎﺏ", "أحمد", "احمد", "الى", "إلي"]),
-    ("persian", ["می‌روم", "مي‌روم", "روم", "خانه"]),
-    ("hebrew", ["שלום", "שָׁלוֹם", "לכלם"]),
-    ("hindi", ["हिन्दी", "हिन्\u200dदी", "किताबें", "हूँ", "हूं", "पढ़ता", "पढ\u093cता"]),
-    ("tamil", ["தமிழ்", "படிக்கிறேன்"]),
-    (
-        "chinese",
-        ["北京", "大学", "北京大学", "计算机", "科学", "学", "机", "2024", "年", "２０２４"],
-    ),
-    ("japanese", ["天気", "東京", "東京タワー", "晴", "Python", "パソコン", "ﾊﾟｿｺﾝ", "使う", "で"]),
-    ("korean", ["서울", "서울에서", "학교", "학교를", "나"]),
-    ("thai", ["แมว", "หมา", "สอง", "แมวสองตัว", "ตัว"]),
-    ("lao", ["ລາວ", "ປະເທດ", "ຮັກ"]),
-    ("khmer", ["ភាសា", "ខ្មែរ"]),
-    ("burmese", ["မြန်မာ", "စကား"]),
-]
+#: Words of each text above, in other forms.
+FOUND = {
+    "english": "naive NAÏVE run cafe Cafés cooperating finally ﬁnally 2 H2O 10⁶",
+    "german": "STRASSE strasse straße übergröße UBERGROSSE fluss FÜHRT",
+    "french": "eleve ÉLÈVE lecon leçon ete Paris ｐａｒｉｓ",
+    "portuguese": "acao AÇÃO coracao coração vão",
+    "vietnamese": "tiếng TIẾNG viet đẹp",
+    "polish": "Łódź łódź ŁÓDŹ lodz Łodz srodku",
+    "turkish": "ışıklar IŞIKLAR Işıklar isiklar İSTANBUL istanbul ILIK ilik",
+    "danish": "bøger BØGER boger Ærø aero pa",
+    "russian": "замок ЗАМОК за\u0301мок чай ЧАЙ реки ещё еще ЕЩЁ",
+    "greek": "ΑΘΗΝΑ αθηνα Ἀθήνα δρομοσ ΟΔΟΣ οδός αθηνων",
+    "arabic": "محمد مُحَمَّد ذهب المدرسة كتاب ﻛﺘﺎﺏ أحمد احمد الى إلي",
+    "persian": "می\u200cروم مي\u200cروم روم خانه",
+    "hebrew": "שלום שָׁלוֹם לכלם",
+    "hindi": "हिन्दी हिन्\u200dदी किताबें हूँ हूं पढ\u093cता पढ\u093cता",
+    "tamil": "தமிழ் படிக்கிறேன்",
+    "chinese": "北京 大学 北京大学 计算机 科学 学 机 2024 年 ２０２４",
+    "japanese": "天気 東京 東京タワー 晴 Python パソコン ﾊﾟｿｺﾝ 使う で",
+    "korean": "서울 서울에서 학교 학교를 나",
+    "thai": "แมว หมา สอง แมวสองตัว ตัว",
+    "lao": "ລາວ ປະເທດ ຮັກ",
+    "khmer": "ភាសា ខ្មែរ",
+    "burmese": "မြန်မာ စကား",
+}
 
-NOT_FOUND = [
-    ("english", ["caf", "unner", "tree", "106"]),
-    ("german", ["gröse", "stra"]),
-    ("russian", ["чаи", "мок"]),  # й is another letter than и
-    ("greek", ["αθην", "δρομ"]),
-    ("arabic", ["حمد", "درسة"]),
-    ("hindi", ["ह", "हिन्द", "दी", "किताब", "मे"]),  # parts of words, at their vowel signs
-    ("tamil", ["தம", "தமி"]),
-    ("chinese", ["京北", "学大", "上海", "東"]),
-    ("japanese", ["京東", "気天", "ソパ"]),
-    ("korean", ["울서", "부산"]),
-    ("thai", ["ตส", "แม่", "หมี"]),
-    ("lao", ["ວລ"]),
-]
-
-
-def cases(table):
-    return [(language, query) for language, queries in table for query in queries]
+#: Words and parts of words that a text does not have: й is another letter than и.
+NOT_FOUND = {
+    "english": "caf unner tree 106",
+    "german": "gröse stra",
+    "russian": "чаи мок",
+    "greek": "αθην δρομ",
+    "arabic": "حمد درسة",
+    "hindi": "ह हिन्द दी किताब मे",
+    "tamil": "தம தமி",
+    "chinese": "京北 学大 上海 東",
+    "japanese": "京東 気天 ソパ",
+    "korean": "울서 부산",
+    "thai": "ตส แม่ หมี",
+    "lao": "ວລ",
+}
 
 
 @pytest.fixture(scope="module")
@@ -124,17 +98,12 @@ def find(tmp_path_factory):
 
 
 @pytest.mark.parametrize("form", ["NFC", "NFD"])
-@pytest.mark.parametrize(("language", "query"), cases(FOUND))
-def test_a_word_is_found(find, language, query, form):
-    query = unicodedata.normalize(form, query)
-    assert language in find(query)
-
-
-@pytest.mark.parametrize("form", ["NFC", "NFD"])
-@pytest.mark.parametrize(("language", "query"), cases(NOT_FOUND))
-def test_absent_word_is_not_found(find, language, query, form):
-    query = unicodedata.normalize(form, query)
-    assert language not in find(query)
+@pytest.mark.parametrize("language", TEXTS)
+def test_words_are_found(find, language, form):
+    for query in FOUND[language].split(" "):
+        assert language in find(unicodedata.normalize(form, query)), query
+    for query in NOT_FOUND.get(language, "").split():
+        assert language not in find(unicodedata.normalize(form, query)), query
 
 
 def test_the_passage_with_all_pairs_comes_first():
@@ -171,12 +140,6 @@ def test_stemmer_handles_the_letters_of_its_language(name, forms):
     assert len({in_language(name, form) for form in forms}) == 1
 
 
-def test_stop_words_and_stems_depend_on_the_language():
-    assert Analyser(language("german")).query_terms("die Häuser") == ['"haus"']
-    assert Analyser(language("english")).query_terms("die Häuser") == ['"die"', '"häuser"']
-    assert Analyser(language("none")).query_terms("die Häuser") == ['"die"', '"häuser"']
-
-
 def test_ascii_is_left_to_fts5():
     """So that rankings in English do not change."""
     text = "The cat's not_at_all, e.g. 3.5 MB (naps)!"
@@ -187,7 +150,7 @@ def test_ascii_is_left_to_fts5():
 
 def test_pairs_count_as_words():
     assert places(["東京"], "東" * (MAX_QUERY_WORDS + 1)) == []
-    with pytest.raises(ArgumentError, match="the query has 10,001 words"):
+    with pytest.raises(ArgumentError):
         ENGLISH.match_expression("東" * (MAX_QUERY_WORDS + 2))
 
 
@@ -216,7 +179,7 @@ languages = st.sampled_from(list(TEXTS.values()))
 some_text = st.text(letters, max_size=12) | languages
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=150)
 @given(some_text)
 def test_normal_forms_of_a_text_are_equal(text):
     expected = ENGLISH.searchable(text)
@@ -231,7 +194,7 @@ def test_symbols_newer_than_fts5_separate_words(sign):
     assert places([f"funny{sign}{sign}film"], sign) == []
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100)
 @given(st.text(st.characters(categories=["L", "M", "N", "P", "Z", "Co"]), max_size=12) | languages)
 def test_a_text_is_found_by_itself(text):
     """Queries are analysed as the stored texts are."""

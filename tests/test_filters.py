@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from semsearch import Document, Index
 from semsearch.errors import FilterError
 from semsearch.filters import (
     And,
     Comparison,
-    Condition,
     In,
     IsNull,
     Like,
@@ -22,6 +22,8 @@ from semsearch.filters import (
     parse,
 )
 from semsearch.records import metadata_field
+from semsearch.stores.filtering import read_filter
+from semsearch.stores.protocol import Selection
 
 A, B, C = (Comparison(name, Operator.EQUAL, 1) for name in "abc")
 
@@ -37,8 +39,6 @@ def value(literal: str) -> object:
     [
         ("a = 1", A),
         ("a == 1", A),
-        ("a=1", A),
-        ("\n a\t= 1 ", A),
         ("a != 1", Comparison("a", Operator.NOT_EQUAL, 1)),
         ("a <> 1", Comparison("a", Operator.NOT_EQUAL, 1)),
         ("a < 1", Comparison("a", Operator.LESS, 1)),
@@ -52,25 +52,15 @@ def value(literal: str) -> object:
         ("a not like 'x%'", Not(Like("a", "x%"))),
         ("a is null", IsNull("a")),
         ("a IS Not NULL", Not(IsNull("a"))),
-        (
-            "a between 1 and 2",
-            And(
-                (
-                    Comparison("a", Operator.GREATER_OR_EQUAL, 1),
-                    Comparison("a", Operator.LESS_OR_EQUAL, 2),
-                )
-            ),
-        ),
+        ("a between 1 and 2", parse("a >= 1 and a <= 2")),
         ("not a between 1 and 2 and b = 1", And((Not(parse("a between 1 and 2")), B))),
         ("a not between 1 and 2", Not(parse("a between 1 and 2"))),
         ("a = 1 or b = 1 and c = 1", Or((A, And((B, C))))),
         ("(a = 1 or b = 1) and c = 1", And((Or((A, B)), C))),
         ("a = 1 or b = 1 or c = 1", Or((A, B, C))),
-        ("a = 1 or (b = 1 or c = 1)", Or((A, Or((B, C))))),
         ("not a = 1 and b = 1", And((Not(A), B))),
         ("not (a = 1 AND b = 1)", Not(And((A, B)))),
         ("not not a = 1", Not(Not(A))),
-        ("((a = 1))", A),
         ('"release date" is null', IsNull("release date")),
         ("`release date` is null", IsNull("release date")),
         ('"a ""b"" `c`" is null', IsNull('a "b" `c`')),
@@ -78,7 +68,6 @@ def value(literal: str) -> object:
         ('"in" is null', IsNull("in")),
         ('"" is null', IsNull("")),
         ("größe_2 is null", IsNull("größe_2")),
-        ("年 is null", IsNull("年")),
         ("metadata.year = 1 or metadata.`a` = 1", Or((Comparison("year", Operator.EQUAL, 1), A))),
         ("metadata.id is null", IsNull("metadata.id")),
         ('metadata."title" is null', IsNull("metadata.title")),
@@ -100,7 +89,6 @@ def test_expressions(expression, condition):
         ('"x"', "x"),
         ("'it''s'", "it's"),
         ('"a ""b"""', 'a "b"'),
-        ("''", ""),
         ("''''", "'"),
         ("'a\\b\n%'", "a\\b\n%"),
         ("1", 1),
@@ -109,7 +97,6 @@ def test_expressions(expression, condition):
         ("1.", 1.0),
         (".5", 0.5),
         ("-1.5e-3", -0.0015),
-        ("1E3", 1000.0),
         ("1e-999", 0.0),
         ("TRUE", True),
         ("false", False),
@@ -125,55 +112,58 @@ def test_numbers_in_another_spelling(literal, number):
     assert (found, found.spelling) == (number, literal)
 
 
-QUOTE_TEXT = "put text in quotes: genres = "
+@pytest.mark.parametrize(
+    ("expression", "column"),
+    [
+        ("", 1),
+        ("  ", 3),
+        ("genres=Drama", 8),
+        ("genres in (Drama)", 12),
+        ("a = null", 5),
+        ("a = `x`", 5),
+        ("a is 1", 6),
+        ("a", 2),
+        ("a not = 1", 7),
+        ("release date = 1", 9),
+        ("release-date = 1", 1),
+        ("in = 1", 1),
+        ("'a' = 1", 1),
+        ("(a = 1", 7),
+        ("a = 1)", 6),
+        ("a between 1 or 2", 13),
+        ("a in (1,)", 9),
+        ("a ! 1", 3),
+        ("a = 'it''s", 5),
+        ('"a = 1', 1),
+        ("a < true", 5),
+        ("a between 1 and false", 17),
+        ("a like 1", 8),
+        (r"a like 'x\'", 8),
+        ("a = 1e999", 5),
+        ("a = 9223372036854775808", 5),
+        ("a = " + "9" * 5000, 5),
+        ("a = '\0'", 6),
+        ("a = '\ud83d'", 6),
+    ],
+)
+def test_mistakes(expression, column):
+    with pytest.raises(FilterError, match=rf"^where: .*\bcolumn {column}\b"):
+        parse(expression)
 
 
 @pytest.mark.parametrize(
-    ("expression", "message"),
+    ("expression", "suggestion"),
     [
-        ("", "expected a field at column 1, found the end"),
-        ("  ", "expected a field at column 3, found the end"),
-        ("genres=Drama", f"expected a value at column 8, found 'Drama'; {QUOTE_TEXT}'Drama'"),
-        ("genres = 1990-05-01", f"found '1990-05-01'; {QUOTE_TEXT}'1990-05-01'"),
-        ("genres in (Drama)", "put text in quotes: 'Drama'"),
-        ("a = null", "expected a value at column 5, found 'null'; null equals nothing; write"),
-        ("a = ", "expected a value at column 5, found the end"),
-        ("a = and", "expected a value at column 5, found 'and'"),
-        ("a = `x`", "expected a value at column 5, found '`x`'"),
-        ("a is 1", "expected null at column 6, found '1'"),
-        ("a", "expected a test (=, !=, <, <=, >, >=, in, like, between, is) at column 2"),
-        ("a not = 1", "at column 7, found '='"),
-        ("release date = 1", "found 'date'; a field's name with spaces goes in double quotes"),
-        ("release-date = 1", 'goes bare or in double quotes: "release-date"'),
-        ("in = 1", 'goes bare or in double quotes: "in"'),
-        ("'a' = 1", "goes bare or in double quotes: a"),
-        ("1990 < year", "expected a field at column 1, found '1990'"),
-        ("(a = 1", "expected ) at column 7, found the end"),
-        ("a = 1)", "expected and, or, or the end at column 6, found ')'"),
-        ("a = 1 b = 2", "expected and, or, or the end at column 7, found 'b'"),
-        ("a between 1 or 2", "expected and at column 13, found 'or'"),
-        ("a in (1,)", "expected a value at column 9, found ')'"),
-        ("a in 1", "expected ( at column 6, found '1'"),
-        ("a ! 1", "the ! is not an operator; write != or not (column 3)"),
-        ("a = 'it''s", "the ' is never closed (column 5)"),
-        ('"a = 1', 'the " is never closed (column 1)'),
-        ("a < true", "true has no order, only = and != (column 5)"),
-        ("a between 1 and false", "false has no order, only = and != (column 17)"),
-        ("a like 1", "like takes a text in quotes, not '1' (column 8)"),
-        (r"a like 'x\'", "the pattern ends in a backslash; write it twice (column 8)"),
-        ("a = 1e999", "the number '1e999' is too large (column 5)"),
-        ("a = 9223372036854775808", "the number '9223372036854775808' is too large (column 5)"),
-        ("a = -9223372036854775809", "is too large (column 5)"),
-        ("a = " + "9" * 5000, "is too large (column 5)"),
-        ("a = '\0'", "no text contains the character U+0000 (column 6)"),
-        ("a = '\ud83d'", "no text contains the character U+D83D (column 6)"),
+        ("genres=Drama", "genres = 'Drama'"),
+        ("genres in (Drama)", "'Drama'"),
+        ("release-date = 1", '"release-date"'),
+        ("'a' = 1", "a"),
     ],
 )
-def test_mistakes(expression, message):
+def test_a_correction_is_suggested(expression, suggestion):
     with pytest.raises(FilterError) as caught:
         parse(expression)
-    assert str(caught.value).startswith("where: ")
-    assert message in str(caught.value)
+    assert str(caught.value).endswith(f": {suggestion}")
 
 
 @pytest.mark.parametrize(
@@ -181,9 +171,9 @@ def test_mistakes(expression, message):
 )
 def test_nesting_is_limited(opening, closing, levels):
     parse(opening * levels + "a = 1" + closing * levels)
-    with pytest.raises(FilterError, match="nested deeper than 100 levels"):
+    with pytest.raises(FilterError):
         parse(opening * (levels + 1) + "a = 1" + closing * (levels + 1))
-    with pytest.raises(FilterError, match="nested deeper than 100 levels"):
+    with pytest.raises(FilterError):
         parse(opening * 10_000)
 
 
@@ -196,55 +186,12 @@ def test_a_long_chain_is_flat():
 
 def test_length_is_limited():
     assert value(f"'{'x' * 99_994}'") == "x" * 99_994
-    with pytest.raises(FilterError, match="longer than 100,000 characters"):
+    with pytest.raises(FilterError):
         parse(f"a = '{'x' * 99_995}'")
 
 
 def test_fields():
     assert fields(parse("a = 1 and (b in (1) or not c like 'x') and a is null")) == {"a", "b", "c"}
-
-
-PIECES = [
-    *(
-        "a",
-        "id",
-        "metadata.id",
-        "metadata.",
-        '"metadata.id"',
-        "metadata.a.b",
-        "1",
-        "-1.5e3",
-        "'x'",
-        '"y y"',
-        "`z`",
-        "'",
-        "=",
-        "<>",
-        "!",
-        "(",
-        ")",
-        ",",
-        "\\",
-        "\n",
-    ),
-    *("not", "and", "or", "in", "like", "is", "null", "between", "true", "\0", "\ud800"),
-]
-
-
-def read(expression: str) -> Condition | FilterError:
-    try:
-        return parse(expression)
-    except FilterError as error:
-        return error
-
-
-@given(st.text() | st.lists(st.sampled_from(PIECES), max_size=12).map(" ".join))
-def test_invalid_expression_is_refused_in_one_line(expression):
-    outcome = read(expression)
-    if isinstance(outcome, FilterError):
-        assert str(outcome).isprintable()
-    else:
-        assert parse(str(outcome)) == outcome
 
 
 texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"))
@@ -257,22 +204,26 @@ names = (
     | texts
 ).map(metadata_field) | st.sampled_from(["id", "title"])
 equality = st.sampled_from([Operator.EQUAL, Operator.NOT_EQUAL])
+
+
+def pairs(inner):
+    """Conjunctions and disjunctions of two or three conditions."""
+    several = st.lists(inner, min_size=2, max_size=3).map(tuple)
+    return st.builds(And, several) | st.builds(Or, several)
+
+
 conditions = st.recursive(
     st.builds(Comparison, names, equality, literals)
     | st.builds(Comparison, names, st.sampled_from(Operator), ordered)
     | st.builds(In, names, st.lists(literals, max_size=3).map(tuple))
     | st.builds(Like, names, texts.filter(lambda text: not text.endswith("\\")))
     | st.builds(IsNull, names),
-    lambda inner: (
-        st.builds(Not, inner)
-        | st.builds(And, st.lists(inner, min_size=2, max_size=3).map(tuple))
-        | st.builds(Or, st.lists(inner, min_size=2, max_size=3).map(tuple))
-    ),
+    lambda inner: st.builds(Not, inner) | pairs(inner),
     max_leaves=8,
 )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=120)
 @given(conditions)
 def test_printed_condition_parses_to_itself(condition):
     # Compared as text: 1, 1.0 and True are equal in Python.
@@ -291,3 +242,72 @@ def test_a_conjunction_requires_both():
     assert conjunction("code = 007", "n in (+7, 7)") == "code = 007 and n in (+7, 7)"
     with pytest.raises(FilterError):
         conjunction("a = 1) or (a = 2", "c = 3")
+
+
+PIECES = st.sampled_from(
+    ["year", "tags", '"a b"', '"q"""', "`rank`", "metadata.", "id", '"true"', "año", "=", "<>"]
+    + ["!", "in", "like", "between", "is", "null", "and", "or", "not", "(", ")", ",", "'a'"]
+    + ["'%_\\%'", "'\\'", "''''", "true", "1990", "-1.5e3", "1e999", "9223372036854775808"]
+    + ["'", '"', "`", ";", "--", "?", ":x", "\\", "\0", "\ud800", "\x1b[2J", "\u202e", "٣", "½"]
+)
+DOCUMENTS = [
+    Document("1", "One.", "First", {"year": 1990, "tags": ["a", "b"], "a b": None, 'q"': "'"}),
+    Document("2", "Two.", None, {"year": 2.5, "tags": "a", "rank": {"x": [1]}, "true": True}),
+    Document("3", "Three.", "'; DROP TABLE documents; --", {"year": "1990", "año": -1}),
+]
+
+
+@pytest.fixture(scope="module")
+def state(tmp_path_factory):
+    with Index.create(tmp_path_factory.mktemp("filters") / "x", ["hashing:8"]) as index:
+        index.add(DOCUMENTS)
+        with index.read() as state:
+            yield state
+
+
+def selected(state, expression):
+    """The ids of the documents that match a filter; None if it is refused in one line."""
+    try:
+        condition = parse(expression)
+        assert parse(str(condition)) == condition
+        return state.ids(Selection(condition=read_filter(state, expression).condition))
+    except FilterError as error:
+        assert str(error).isprintable()
+        assert len(str(error)) < 600
+
+
+@settings(max_examples=120)
+@given(
+    st.text(max_size=60)
+    | st.lists(PIECES | st.text(max_size=3), max_size=25).map(" ".join)
+    | st.lists(PIECES, max_size=25).map("".join)
+)
+@example("(" * 100_000)
+@example("not " * 25_000)
+@example("year = 1 or " * 8_000 + "year = 1")
+@example("year in (" + "1," * 45_000 + "1)")
+@example("title like '" + "%_" * 40_000 + "'")
+@example("'" * 100_001)
+def test_any_text_selects_documents_or_is_refused(state, expression):
+    selected(state, expression)
+
+
+FIELDS = st.sampled_from(["year", "tags", "a b", 'q"', "rank", "title", "id", "año", "true"])
+TESTS = (
+    st.builds(Comparison, FIELDS, equality, literals)
+    | st.builds(Comparison, FIELDS, st.sampled_from(Operator), ordered)
+    | st.builds(
+        In, FIELDS, st.lists(literals | st.sampled_from([1990, "a"]), max_size=3).map(tuple)
+    )
+    | st.builds(Like, FIELDS, st.sampled_from(["%", "_", "1%", "\\%", "F%"]))
+    | st.builds(IsNull, FIELDS)
+)
+
+
+@settings(max_examples=60)
+@given(st.recursive(TESTS, lambda inner: st.builds(Not, inner) | pairs(inner), max_leaves=8))
+def test_negation_selects_the_other_documents(state, condition):
+    result = selected(state, str(condition))
+    if result is not None:
+        rest = selected(state, f"not ({condition})")
+        assert rest is None or sorted(result + rest) == ["1", "2", "3"]

@@ -11,8 +11,6 @@ import pytest
 from semsearch import Document, Index, Retriever
 from semsearch.preload import preload_for_documents, preload_for_queries
 
-pytestmark = pytest.mark.slow
-
 
 @pytest.fixture
 def index(tmp_path):
@@ -52,10 +50,15 @@ def wait_for_threads():
             thread.join()
 
 
-def test_runtime_for_documents_is_loaded(write_bert):
-    encoder = preload_for_documents(str(write_bert([*"abc"])), "auto")
+def test_an_encoder_of_documents_is_warmed_up(monkeypatch):
+    read = []
+    monkeypatch.setattr(
+        "semsearch.encoders.hashing.HashingEncoder.encode_documents",
+        lambda self, texts: read.append(len(texts)),
+    )
+    assert preload_for_documents("hashing:16", "auto").dimension == 16
     wait_for_threads()
-    assert encoder.documents._runtime._parallel
+    assert read == [8]
 
 
 def test_broken_index_loads_nothing(index, tmp_path):

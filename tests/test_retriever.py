@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import gc
 import itertools
-import re
-import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy
 import pytest
 
 from semsearch import Document, Index, Retriever
 from semsearch.encoders.hashing import HashingEncoder
-from semsearch.errors import ArgumentError, FilterError, SpaceError
-from semsearch.protocols import SearchBackend
+from semsearch.errors import FilterError, IndexClosedError, SpaceError
 
 COLOURS = ["red", "green", "blue", "white"]
 
@@ -46,12 +44,15 @@ def test_fields_of_a_hit(index):
 
 @pytest.mark.parametrize("mode", ["semantic", "hybrid"])
 @pytest.mark.parametrize(
-    "where", [None, "number < 50", "number % 10 = 0", "number in (10, 20, 30)"]
+    ("where", "matching"),
+    [
+        (None, 200),
+        ("number < 50", 50),
+        (f"number in {(*range(0, 200, 10),)}", 20),  # the long ones, whose chunks crowd the top
+        ("number in (10, 20, 30)", 3),
+    ],
 )
-def test_k_hits_if_k_documents_match(index, mode, where):
-    if where == "number % 10 = 0":  # the long ones, whose chunks crowd the top
-        where = "number in (" + ", ".join(str(number) for number in range(0, 200, 10)) + ")"
-    matching = {None: 200, "number < 50": 50, "number in (10, 20, 30)": 3}.get(where, 20)
+def test_k_hits_if_k_documents_match(index, mode, where, matching):
     for k in (1, 10, 60, 500):
         hits = Retriever(index).search("red item 10", k=k, where=where, mode=mode)
         assert len(hits) == min(k, matching)
@@ -60,12 +61,10 @@ def test_k_hits_if_k_documents_match(index, mode, where):
 
 
 @pytest.mark.parametrize("is_enabled", [True, False])
-def test_state_of_garbage_collection_is_restored(index, is_enabled):
+def test_the_state_of_garbage_collection_is_restored(index, is_enabled):
     (gc.enable if is_enabled else gc.disable)()
     try:
         Retriever(index).search("red item 10")
-        with pytest.raises(FilterError):
-            Retriever(index).search("red item 10", where="colours = 'red'")
         assert gc.isenabled() is is_enabled
     finally:
         gc.enable()
@@ -93,48 +92,10 @@ def test_many_queries_are_answered_as_one_by_one(index):
     assert retriever.search_many([]) == []
 
 
-def test_deleted_documents_leave_no_gap(index):
-    index.delete([f"d{number}" for number in range(150)])
-    assert len(Retriever(index).search("red item 10", k=50)) == 50
-
-
-def test_no_match_gives_no_hits(index):
-    retriever = Retriever(index)
-    assert retriever.search("red", where="number > 1000") == []
-    assert retriever.search("zzz", mode="bm25") == []
-
-
 def test_an_empty_index(tmp_path):
     with Index.create(tmp_path / "x", ["hashing"]) as index:
         for mode in ("semantic", "bm25", "hybrid"):
             assert Retriever(index).search("anything", mode=mode) == []
-
-
-def test_a_retriever_sees_what_is_committed_later(index):
-    retriever = Retriever(index)
-    retriever.search("something new")
-    index.add([Document("new", "something new")])
-    assert retriever.search("something new", k=1)[0].document_id == "new"
-    index.delete(["new"])
-    assert retriever.search("something new", k=1)[0].document_id != "new"
-
-
-def test_bm25_finds_words_and_their_forms(tmp_path):
-    with Index.create(tmp_path / "x", ["hashing"]) as index:
-        index.add([Document("a", "Dogs were barking."), Document("b", "Café au lait.")])
-        retriever = Retriever(index)
-        assert [hit.document_id for hit in retriever.search("dog barks", mode="bm25")] == ["a"]
-        assert [hit.document_id for hit in retriever.search("CAFE", mode="bm25")] == ["b"]
-
-
-@pytest.mark.parametrize(
-    "text", ['"', "a AND", "NEAR(", "x*", "^", "col:umn", "'; DROP", "\x00", "-"]
-)
-@pytest.mark.parametrize("mode", ["bm25", "hybrid"])
-def test_a_query_may_hold_any_characters(index, text, mode):
-    hits = Retriever(index).search(text, mode=mode)
-    assert len(hits) <= 10
-    assert hits.query == text
 
 
 def test_hybrid_combines_both_scores(tmp_path):
@@ -151,111 +112,55 @@ def test_hybrid_combines_both_scores(tmp_path):
 CLASHES = {"id": "x", "title": "T", "metadata.id": "y", "rank": 7}
 
 
-@pytest.mark.parametrize(
-    ("where", "expected"),
-    [
-        ("id = 'clash'", ["clash"]),
-        ("id = 'x' or title = 'T' or id is null", []),
-        ("metadata.id = 'x' and metadata.title = 'T'", ["clash"]),
-        ("metadata.id is not null", ["clash"]),
-        ("\"metadata.id\" = 'y'", ["clash"]),
-        ("\"metadata.id\" = 'x' or metadata.id = 'y'", []),
-        ("metadata.rank = 7 and rank = 7", ["clash"]),
-        ("title = 'A title'", ["clash"]),
-        ("id = 'd7'", ["d7"]),
-    ],
-)
-def test_the_id_and_the_title_of_a_document_are_never_its_metadata(index, where, expected):
+def test_the_id_and_the_title_of_a_document_are_never_its_metadata(index):
     index.add([Document("clash", "red item", "A title", CLASHES)])
-    found = Retriever(index).search("red", where=where)
-    assert [hit.document_id for hit in found] == expected
-    assert index.passages(where=where).document_ids == expected
+    for where, expected in {
+        "id = 'clash' and title = 'A title'": ["clash"],
+        "id = 'x' or title = 'T' or id is null": [],
+        "metadata.id = 'x' and metadata.title = 'T'": ["clash"],
+        "\"metadata.id\" = 'y' and metadata.rank = 7 and rank = 7": ["clash"],
+        "\"metadata.id\" = 'x' or metadata.id = 'y'": [],
+    }.items():
+        assert index.passages(where=where).document_ids == expected
+        hits = Retriever(index).search("red", where=where)
+        assert [hit.document_id for hit in hits] == expected
 
 
-def test_unknown_field_is_not_the_built_in_one(index):
-    with pytest.raises(FilterError, match="no document has a field 'metadata.id' "):
-        Retriever(index).search("x", where="metadata.id = 'x'")
-    index.add([Document("clash", "red item", metadata=CLASHES)])
-    fields = 'colour, id, metadata.id, "metadata.id", metadata.title, number, rank, title'
-    with pytest.raises(FilterError, match=re.escape(f"(fields: {fields})")):
-        Retriever(index).search("x", where="metadata.xyz = 'x'")
-
-
-def test_columns_of_a_frame_never_clash(index):
-    index.add([Document("clash", "red item", "A title", CLASHES)])
-    frame = Retriever(index).search("red item", where="id = 'clash'").to_frame()
-    own = ["metadata.id", "metadata.title", "metadata.metadata.id", "metadata.rank"]
-    assert list(frame.columns) == ["rank", "score", "id", "title", "text", *own]
-    assert frame.loc[0, ["id", *own]].tolist() == ["clash", "x", "T", "y", 7]
+def test_unknown_fields_are_refused(index):
+    for where in ("metadata.id = 'x'", "numbr = 1", "number ="):
+        with pytest.raises(FilterError):
+            Retriever(index).search("x", where=where)
 
 
 def test_to_frame(index):
-    index.add([Document("t", "red item", "A title", {"number": 5, "title": "clash"})])
-    frame = Retriever(index).search("red item", k=3).to_frame()
-    assert list(frame.columns[:5]) == ["rank", "score", "id", "title", "text"]
-    assert {"number", "colour", "metadata.title"} <= set(frame.columns)
-    assert frame.loc[0, "id"] == "t"
+    index.add([Document("clash", "red item", "A title", CLASHES)])
+    frame = Retriever(index).search("red item", where="id = 'clash'").to_frame()
+    columns, own = ["rank", "score", "id", "title", "text"], ["metadata.id", "metadata.title"]
+    own += ["metadata.metadata.id", "metadata.rank"]
+    assert list(frame.columns) == [*columns, *own]
+    assert frame.loc[0, ["id", *own]].tolist() == ["clash", "x", "T", "y", 7]
     empty = Retriever(index).search("red", where="number > 1000").to_frame()
-    assert list(empty.columns) == ["rank", "score", "id", "title", "text"]
-    assert len(empty) == 0
+    assert (list(empty.columns), len(empty)) == (columns, 0)
 
 
-def test_slice_of_hits_is_hits(index):
+def test_slices_of_hits_are_hits(index):
     hits = Retriever(index).search("red item", k=3)
     assert hits[:2] == list(hits)[:2]
     assert hits[:2].query == "red item"
     assert list(hits[1:].to_frame()["rank"]) == [2, 3]
-    assert hits[0] == hits[:1][0]
-
-
-@pytest.mark.parametrize(
-    ("arguments", "error", "message"),
-    [
-        ({"query": "x", "k": 0}, ArgumentError, "k must be at least 1, not 0"),
-        ({"query": " "}, ArgumentError, "the query is empty"),
-        (
-            {"query": "x", "mode": "magic"},
-            ArgumentError,
-            "mode must be one of semantic, bm25, hybrid, not 'magic'",
-        ),
-        ({"query": "x", "where": "numbr = 1"}, FilterError, "nearest: number"),
-        ({"query": "x", "where": "number ="}, FilterError, "where: "),
-    ],
-)
-def test_mistakes_are_reported(index, arguments, error, message):
-    with pytest.raises(error, match=message):
-        Retriever(index).search(**arguments)
-
-
-def test_text_is_not_a_list_of_texts(index):
-    with pytest.raises(ArgumentError):
-        Retriever(index).search_many("abc")
 
 
 def test_an_unknown_space(index):
-    with pytest.raises(SpaceError, match="no space 'other'"):
+    with pytest.raises(SpaceError):
         Retriever(index, "other")
-
-
-def test_it_is_a_search_backend(index):
-    backend: SearchBackend = Retriever(index)
-    assert len(backend.search_many(["red"], k=3)[0]) == 3
 
 
 def test_threads_can_share_a_retriever(index):
     retriever = Retriever(index)
-    expected = [hit.document_id for hit in retriever.search("blue item 42", k=5)]
-    answers = []
-
-    def ask():
-        answers.append([hit.document_id for hit in retriever.search("blue item 42", k=5)])
-
-    threads = [threading.Thread(target=ask) for _ in range(16)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert answers == [expected] * 16
+    expected = retriever.search("blue item 42", k=5)
+    with ThreadPoolExecutor(8) as threads:
+        answers = threads.map(lambda _: retriever.search("blue item 42", k=5), range(16))
+    assert list(answers) == [expected] * 16
 
 
 class Backwards:
@@ -270,23 +175,16 @@ class Backwards:
         self.read.append((query, len(passages)))
         return numpy.array([float(text.split()[2].rstrip(".")) // 2 for text in passages])
 
-    def score_pairs(self, pairs):
-        raise NotImplementedError
 
-
-def test_reranker_reorders_the_first_hundred(index):
+def test_a_reranker_reorders_the_first_hundred(index):
     reranker = Backwards()
     retriever = Retriever(index)
-    where = "number < 150"
-    hits = retriever.search("blue item", 4, where=where, rerank=reranker)
-    first = [hit.document_id for hit in retriever.search("blue item", 100, where=where)]
+    hits = retriever.search("blue item", 4, where="number < 150", rerank=reranker)
+    first = [hit.document_id for hit in retriever.search("blue item", 100, where="number < 150")]
     best = sorted(first, key=lambda name: -(int(name[1:]) // 2))[:4]
-    assert [hit.document_id for hit in hits] == best
+    assert [(hit.rank, hit.document_id) for hit in hits] == list(enumerate(best, start=1))
     assert [hit.score for hit in hits] == [int(name[1:]) // 2 for name in best]
-    assert [hit.rank for hit in hits] == [1, 2, 3, 4]
     assert reranker.read == [("blue item", 100)]
-    few = retriever.search_many(["red", "green"], 3, where="number < 2", rerank=reranker)
-    assert [len(found) for found in few] == [2, 2]
 
 
 class ShortSighted(HashingEncoder):
@@ -315,36 +213,37 @@ class TestLongQueries:
     def test_truncation_is_reported_once_per_query(self, retriever, caplog):
         nine, ten = "one two three four five six seven eight nine", "1 2 3 4 5 6 7 8 9 10"
         retriever.search_many([nine, "short", ten], mode="hybrid", where="number < 50")
-        assert [record.getMessage() for record in caplog.records] == [
-            "the query has 9 tokens; hashing reads only the first 8, without: 'nine'",
-            "the query has 10 tokens; hashing reads only the first 8, without: '9 10'",
-        ]
+        first, second = caplog.messages
+        assert " 9 tokens" in first
+        assert first.endswith("'nine'")
+        assert " 10 tokens" in second
+        assert second.endswith("'9 10'")
 
-    @pytest.mark.parametrize(
-        ("text", "mode"),
-        [
-            ("one two three four five six seven eight", "semantic"),
-            ("one two three four five six seven eight nine", "bm25"),
-            ("short", "semantic"),
-        ],
-    )
-    def test_queries_that_are_not_truncated(self, retriever, caplog, text, mode):
-        retriever.search(text, mode=mode)
+    def test_queries_that_are_not_truncated(self, retriever, caplog):
+        retriever.search("one two three four five six seven eight")
+        retriever.search("one two three four five six seven eight nine", mode="bm25")
         assert caplog.records == []
 
     def test_short_queries_are_not_tokenised(self, retriever, encoder):
         retriever.search_many(["tiny", "a b c d", "日本"])
         assert encoder.counted == []
 
-    def test_encoders_without_a_limit(self, index, caplog):
-        Retriever(index).search("word " * 1_000)
-        assert caplog.records == []
 
-    def test_minilm(self, tmp_path, minilm, caplog):
-        # It reads 256 positions, two of which are [CLS] and [SEP].
-        with Index.create(tmp_path / "m", minilm) as index:
-            index.add([Document("a", "red apple")])
-            Retriever(index).search_many(["日本 " * 127, "word " * 254, "word " * 254 + "end"])
-        assert [record.getMessage() for record in caplog.records] == [
-            "the query has 255 tokens; minilm reads only the first 254, without: 'end'"
-        ]
+class TestClosing:
+    @pytest.mark.parametrize("how", ["retriever", "index", "opened"])
+    def test_a_closed_retriever_is_reported(self, index, how):
+        retriever = Retriever.open(index.path) if how == "opened" else Retriever(index)
+        (index if how == "index" else retriever).close()
+        assert retriever.closed
+        for call in (lambda: retriever.search_many([]), retriever.__enter__):
+            with pytest.raises(IndexClosedError):
+                call()
+
+    def test_it_closes_only_an_index_that_it_opened(self, index):
+        with Retriever(index) as retriever:
+            assert repr(retriever) == f"<Retriever '{index.path}', space 'hashing'>"
+        assert repr(retriever) == f"<Retriever '{index.path}', space 'hashing', closed>"
+        assert len(index) == 200
+        with Retriever.open(index.path) as retriever:
+            opened = retriever.index
+        assert opened.closed

@@ -36,12 +36,13 @@ def test_correlations_equal_scipys(rng):
     assert pearson(scores, gold) == pytest.approx(pearsonr(scores, gold)[0], abs=1e-12)
 
 
-@pytest.mark.parametrize(("value", "n"), [(1.0, 5), (0.3, 10), (0.1, 3), (0.7, 100)])
+@pytest.mark.parametrize(("value", "n"), [(1.0, 5), (0.1, 3)])
 def test_a_constant_has_no_correlation(value, n):
     """Also if its mean is not exactly the constant, as that of 0.1, 0.1 and 0.1."""
+    constant, others = numpy.full(n, value), numpy.arange(n, dtype=float)
     for correlation in (spearman, pearson):
-        assert math.isnan(correlation(numpy.full(n, value), numpy.arange(n, dtype=float)))
-        assert math.isnan(correlation(numpy.arange(n, dtype=float), numpy.full(n, value)))
+        assert math.isnan(correlation(constant, others))
+        assert math.isnan(correlation(others, constant))
 
 
 def test_the_bootstrap_error_is_close_to_fishers(rng):
@@ -73,6 +74,7 @@ def test_undefined_correlations_are_left_out():
 
 
 def test_equal_samples_do_not_differ(rng):
+    assert randomised_difference(numpy.arange(3.0), numpy.arange(3.0)) == (0, 0, 0, 1.0, False)
     resampled = rng.normal(size=RESAMPLES)
     assert bootstrap_difference(0.5, 0.5, resampled, resampled) == (0, 0, 0, 1.0, False)
 
@@ -134,11 +136,6 @@ def test_the_randomisation_test_is_exact_for_few_queries():
     assert (turned.value, turned.low, turned.high) == (-4.5, -found.high, -found.low)
 
 
-def test_equal_systems_do_not_differ():
-    values = numpy.array([1.0, 2.0, 3.0])
-    assert randomised_difference(values, values) == (0, 0, 0, 1.0, False)
-
-
 def test_one_query_has_no_significant_difference():
     found = randomised_difference(numpy.array([40.0]), numpy.array([10.0]))
     assert (found.value, found.p, found.p_is_bound) == (30, 1.0, False)
@@ -146,9 +143,9 @@ def test_one_query_has_no_significant_difference():
 
 
 @pytest.mark.parametrize("sign", [1, -1])
-@pytest.mark.parametrize("changed", [1, 2, 4])
-def test_queries_without_a_difference_do_not_change_p(changed, sign):
+def test_queries_without_a_difference_do_not_change_p(sign):
     """Of 2^n sign flips of n equal differences, two are as extreme; by hand."""
-    values = numpy.zeros(40)
-    values[:changed] = sign
-    assert randomised_difference(values, numpy.zeros(40)).p == 2 / 2**changed
+    for changed in (1, 2, 4):
+        values = numpy.zeros(40)
+        values[:changed] = sign
+        assert randomised_difference(values, numpy.zeros(40)).p == 2 / 2**changed

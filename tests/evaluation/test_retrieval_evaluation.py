@@ -3,83 +3,40 @@
 from __future__ import annotations
 
 import math
+import re
 
 import numpy
 import pytest
-from sentence_transformers import SentenceTransformer
-from sentence_transformers.sentence_transformer.evaluation import InformationRetrievalEvaluator
+from pets import PETS, Fixed, Ranked, ranked
 from sklearn.metrics import ndcg_score
 
 from semsearch import Document, Index
 from semsearch.datasets import RetrievalSet, load_retrieval_set
 from semsearch.encoders import load_encoder
-from semsearch.encoders.model_folder import find_model
 from semsearch.errors import ArgumentError, DatasetError
 from semsearch.evaluation import (
     Collection,
-    Ranking,
     evaluate_retrieval,
     index_rankers,
     load_rankers,
-    read_run,
-    write_run,
 )
 from semsearch.evaluation.rankers import (
     DEPTH,
     FIRST,
     QUERIES_AT_ONCE,
     IndexRanker,
-    RecordedRanker,
 )
 from semsearch.evaluation.retrieval import measures
 from semsearch.records import SearchMode
 
-PETS = RetrievalSet(
-    "pets",
-    {
-        "d1": "the cat sleeps on the warm mat",
-        "d2": "a dog barks at the cat",
-        "d3": "parrots repeat what they hear",
-        "d4": "a dog sleeps",
-        "d5": "",
-    },
-    {"q1": "cat", "q2": "dog sleeps", "q3": "aquarium"},
-    {"q1": {"d1": 2, "d2": 1}, "q2": {"d2": 1, "d3": 0}, "q3": {"d3": 1}},
-)
 
+class Wrapped:
+    """Another encoder than the hashing encoder, but for its vectors."""
 
-class Fixed:
-    """A reranker that prefers long passages."""
+    spec = fingerprint = "wrapped"
 
-    spec = "cross-encoder:long"
-    precision = "fp32"
-
-    def score(self, query, passages):
-        del query
-        return numpy.array([len(passage) for passage in passages], numpy.float32)
-
-    def score_pairs(self, pairs):
-        return self.score("", [right for _, right in pairs])
-
-
-class Ranked:
-    """A ranker that returns a given run."""
-
-    precision = None
-
-    def __init__(self, spec, run):
-        self.spec = spec
-        self.run = run
-
-    def rank(self, collection):
-        queries = collection.retrieval.queries
-        return Ranking({query: self.run.get(query, {}) for query in queries}, 0.5)
-
-
-def ranked(ranker, retrieval=PETS, **options):
-    """The run of a ranker over a set."""
-    with Collection(retrieval, **options) as collection:
-        return ranker.rank(collection).run
+    def __getattr__(self, name):
+        return getattr(load_encoder("hashing"), name)
 
 
 def test_measures_by_hand():
@@ -121,35 +78,27 @@ def test_err_by_hand():
 )
 def test_too_high_a_relevance_is_refused_before_anything_is_ranked(measure, relevance, limit):
     retrieval = PETS._replace(qrels=PETS.qrels | {"q2": {"d2": relevance}})
-    with pytest.raises(DatasetError, match=f"{relevance:,}; {measure} allows up to {limit}$"):
+    with pytest.raises(DatasetError, match=f"{relevance:,}; {re.escape(measure)} .* {limit}$"):
         evaluate_retrieval(retrieval, [Ranked("never ranks", None)], [measure])
 
 
-@pytest.mark.parametrize("spec", ["bm25", "hashing", "hybrid:hashing"])
-def test_an_empty_query_is_named(hashing, spec):
+def test_an_empty_query_is_named():
     retrieval = PETS._replace(queries=PETS.queries | {"q2": " "})
-    rankers = [Ranked("known", None), *load_rankers([spec], {"hashing": hashing})]
-    with pytest.raises(DatasetError, match="pets, query q2: the query is empty"):
+    rankers = [Ranked("known", None), *load_rankers(["bm25"])]
+    with pytest.raises(DatasetError, match="^pets, query q2: "):
         evaluate_retrieval(retrieval, rankers, ["AP"])  # before anything is ranked
 
 
-def test_queries_with_operators_are_counted(hashing, caplog):
-    queries = {"q1": 'the "old cat"', "q2": "dog -sleeps", "q3": '"aquarium"', "q4": "-LRB-"}
-    retrieval = PETS._replace(queries=queries)
+def test_queries_with_operators_are_counted_once_for_all_queries_and_systems(hashing, caplog):
     encoders = {"hashing": hashing}
-    evaluate_retrieval(PETS, load_rankers(["bm25"]), ["AP"])
+    plain = {f"q{number}": f"old cat {number}" for number in range(QUERIES_AT_ONCE)}
+    queries = plain | {"a": 'the "old cat"', "b": "dog -sleeps", "c": '"aquarium"', "d": "-LRB-"}
+    retrieval = PETS._replace(queries=queries, qrels={"a": {"d1": 1}})
     evaluate_retrieval(retrieval, load_rankers(["hashing"], encoders), ["AP"])
     assert not caplog.messages
-    evaluate_retrieval(retrieval, load_rankers(["hybrid:hashing"], encoders), ["AP"])
-    assert caplog.messages == ["pets: quotes or minus signs are operators in 2 of 4 queries"]
-
-
-def test_operators_are_counted_once_for_all_queries_and_systems(hashing, caplog):
-    queries = {f"q{number}": f'"old cat" {number}' for number in range(1, 2 * QUERIES_AT_ONCE + 2)}
-    retrieval = PETS._replace(queries=queries, qrels={"q1": {"d1": 1}})
-    rankers = load_rankers(["bm25", "hybrid:hashing"], {"hashing": hashing})
-    evaluate_retrieval(retrieval, rankers, ["AP"])
-    assert caplog.messages == ["pets: quotes or minus signs are operators in 65 of 65 queries"]
+    evaluate_retrieval(retrieval, load_rankers(["bm25", "hybrid:hashing"], encoders), ["AP"])
+    (message,) = caplog.messages
+    assert message.endswith(f" 2 of {len(queries)} queries")
 
 
 def test_a_query_without_judgements_has_a_value_of_0():
@@ -180,13 +129,13 @@ def test_compatibility_by_hand():
 
 def test_measures_that_are_undefined_are_named():
     """ir-measures computes Accuracy only if a document that is not relevant was found."""
-    with pytest.raises(DatasetError, match="pets cannot be measured by Accuracy: float division"):
+    with pytest.raises(DatasetError, match="Accuracy"):
         evaluate_retrieval(PETS, [Ranked("known", {"q1": {"d1": 1.0}})], ["Accuracy"])
 
 
 def test_systems_with_the_same_name_are_refused():
     rankers = [Ranked("mine", {}), Ranked("other", {}), Ranked("mine", {"q1": {"d1": 1.0}})]
-    with pytest.raises(ArgumentError, match="two systems are named 'mine'"):
+    with pytest.raises(ArgumentError, match="'mine'"):
         evaluate_retrieval(PETS, rankers)
 
 
@@ -203,28 +152,26 @@ def test_grades_below_zero_are_not_relevant():
         numpy.testing.assert_equal(one, found[0])
 
 
-@pytest.mark.slow
 def test_a_run_over_scifact_against_scikit_learn(data):
-    """Equal to an independent implementation within 1e-6; SciFact's judgements are 0 or 1."""
+    """60 claims over the abstracts that they cite; SciFact's judgements are 0 or 1."""
     del data
     whole = load_retrieval_set("scifact")
-    cited = {name for relevant in whole.qrels.values() for name in relevant}
-    others = [name for name in whole.documents if name not in cited][:1000]
-    documents = {name: whole.documents[name] for name in [*cited, *others]}
-    retrieval = whole._replace(documents=documents)
-    rankers = load_rankers(["bm25"])
-    evaluation = evaluate_retrieval(retrieval, rankers, ["nDCG@10"])
-    run = evaluation.runs["bm25"]
-    ids = list(retrieval.documents)
-    expected = []
-    for query in retrieval.queries:
-        gains = [retrieval.qrels[query].get(name, 0) for name in ids]
-        scores = [run[query].get(name, 0.0) for name in ids]
-        expected.append(ndcg_score([gains], [scores], k=10, ignore_ties=True))
-    assert evaluation.results[0].mean.value == pytest.approx(100 * numpy.mean(expected), abs=1e-6)
-    numpy.testing.assert_allclose(
-        evaluation.per_query["bm25"]["nDCG@10"], 100 * numpy.array(expected), atol=1e-6
+    queries = dict(list(whole.queries.items())[:60])
+    cited = sorted({name for query in queries for name in whole.qrels[query]})
+    retrieval = whole._replace(
+        documents={name: whole.documents[name] for name in cited},
+        queries=queries,
+        qrels={query: whole.qrels[query] for query in queries},
     )
+    evaluation = evaluate_retrieval(retrieval, load_rankers(["bm25"]), ["nDCG@10"])
+    run = evaluation.runs["bm25"]
+    expected = []
+    for query in queries:
+        gains = [retrieval.qrels[query].get(name, 0) for name in cited]
+        scores = [run[query].get(name, 0.0) for name in cited]
+        expected.append(100 * ndcg_score([gains], [scores], k=10, ignore_ties=True))
+    assert evaluation.results[0].mean.value == pytest.approx(numpy.mean(expected), abs=1e-6)
+    numpy.testing.assert_allclose(evaluation.per_query["bm25"]["nDCG@10"], expected, atol=1e-6)
 
 
 LONG = RetrievalSet(
@@ -253,19 +200,6 @@ def test_what_is_measured_is_what_users_get(tmp_path, hashing, mode):
             hits = index.search(query, k=10, mode=mode)
             assert run[name] == {hit.document_id: hit.score for hit in hits}
             assert hits
-
-
-@pytest.mark.parametrize("mode", list(SearchMode))
-def test_the_first_hits_do_not_depend_on_k(tmp_path, hashing, mode):
-    """Otherwise, measures at a depth of 100 or 1,000 would not describe the ten hits shown."""
-    rng = numpy.random.default_rng(3)
-    words = [f"w{number}" for number in range(40)]
-    with Index.create(tmp_path / "index", hashing) as index:
-        index.add(Document(f"d{n}", " ".join(rng.choice(words, 6))) for n in range(400))
-        hits = index.search("w1 w2 w3", k=FIRST, mode=mode)
-        for k in (1, 10, 30):
-            few = index.search("w1 w2 w3", k=k, mode=mode)
-            assert [hit[:3] for hit in few] == [hit[:3] for hit in hits[:k]]
 
 
 def test_whole_documents_are_ranked_by_the_cosine_of_their_beginnings(hashing):
@@ -321,29 +255,23 @@ def test_queries_are_searched_in_blocks_that_are_reported(hashing, monkeypatch):
     found = evaluate_retrieval(PETS, rankers, on_progress=lambda *call: calls.append(call))
     assert found.runs == whole
     assert calls == [
-        ("hashing", "documents", 0, 4),
-        ("hashing", "documents", 4, 4),
-        ("hashing", "queries", 0, 3),
-        ("hashing", "queries", 2, 3),
-        ("hashing", "queries", 3, 3),
-        ("hybrid:hashing", "queries", 0, 3),
-        ("hybrid:hashing", "queries", 2, 3),
-        ("hybrid:hashing", "queries", 3, 3),
+        *[("hashing", "documents", done, 4) for done in (0, 4)],
+        *[("hashing", "queries", done, 3) for done in (0, 2, 3)],
+        *[("hybrid:hashing", "queries", done, 3) for done in (0, 2, 3)],
     ]
 
 
-def test_bm25_is_not_charged_with_the_encoding_of_another_system(minilm, monkeypatch, caplog):
-    """It searches the same passages, in an index of its own."""
-    encoders = {"minilm": minilm}
-    bm25 = load_rankers(["minilm", "bm25"], encoders)[1]
-    shared = IndexRanker("bm25", SearchMode.BM25, minilm)
-    run = ranked(shared, LONG)
+def test_bm25_searches_the_passages_of_the_first_encoder_without_encoding(hashing, caplog):
+    class Brief(Wrapped):
+        max_document_tokens = 40
+
+    encoders = {"brief": Brief()}
+    bm25 = load_rankers(["brief", "bm25"], encoders)[1]
+    run = ranked(IndexRanker("bm25", SearchMode.BM25, encoders["brief"]), LONG)
     assert run != ranked(load_rankers(["bm25"])[0], LONG)
-    monkeypatch.setattr(type(minilm), "encode_documents", None)
+    Brief.encode_documents = None
     assert ranked(bm25, LONG) == run
-    assert caplog.messages == [
-        "bm25 searches the passages of minilm; its values depend on the first encoder named"
-    ]
+    assert len(caplog.messages) == 1
     caplog.clear()
     ranked(bm25, LONG, whole_documents=True)
     assert not caplog.messages
@@ -365,20 +293,26 @@ def test_an_existing_index_is_evaluated(tmp_path, hashing):
 
 
 def test_results_include_the_precision():
-    class Auto:
-        def description(self):
-            return {"precision": "bf16"}
+    class Precise(Wrapped):
+        def __init__(self, precision):
+            self.precision = precision
 
-    encoders = {"minilm": load_encoder("minilm", precision="fp32")}
-    rankers = load_rankers(["minilm", "bm25", "hybrid:minilm"], encoders)
+        def description(self):
+            return {"precision": self.precision}
+
     semantic = SearchMode.SEMANTIC
-    rankers.append(IndexRanker("a", semantic, encoders["minilm"], reranker=Fixed()))
-    rankers.append(IndexRanker("b", semantic, Auto(), reranker=Fixed()))
-    rankers.append(IndexRanker("c", SearchMode.BM25, None, reranker=Fixed()))
+    rankers = [
+        *load_rankers(["fp32", "bm25", "hybrid:fp32"], {"fp32": Precise("fp32")}),
+        IndexRanker("a", semantic, Precise("fp32"), reranker=Fixed()),
+        IndexRanker("b", semantic, Precise("bf16"), reranker=Fixed()),
+        IndexRanker("c", SearchMode.BM25, None, reranker=Fixed()),
+    ]
     found = [ranker.precision for ranker in rankers]
     assert found == ["fp32", None, "fp32", "fp32", "bf16+fp32", "fp32"]
-    results = evaluate_retrieval(PETS, rankers[:2], ["nDCG@10"]).results
-    assert [(one.precision, one.split) for one in results] == [("fp32", "test"), (None, "test")]
+    known = Ranked("known", {})
+    known.precision = "bf16"
+    (result,) = evaluate_retrieval(PETS, [known], ["nDCG@10"]).results
+    assert (result.precision, result.split) == ("bf16", "test")
 
 
 def test_published_figures_are_for_whole_documents_only(hashing, monkeypatch):
@@ -397,18 +331,6 @@ def test_a_reranker_reorders_what_was_found(hashing):
     assert run["q3"] == {}
 
 
-def test_unknown_documents_are_not_reranked(tmp_path):
-    (tmp_path / "a.run").write_text("q1 Q0 gone 1 3 x\nq1 Q0 d2 2 2 x\nq1 Q0 d1 3 1 x\n")
-    ranker = RecordedRanker("a+long", tmp_path / "a.run", Fixed())
-    run = ranked(ranker)
-    assert list(run["q1"]) == ["d1", "d2"]
-    assert run["q2"] == {}
-    # The time of reranking alone would be compared with that of whole searches.
-    assert math.isnan(evaluate_retrieval(PETS, [ranker]).results[0].seconds)
-    with pytest.raises(ArgumentError, match="reranking a run needs the documents"):
-        ranked(ranker, PETS._replace(documents={}))
-
-
 def test_each_pair_of_systems_is_compared_by_each_measure():
     systems = [Ranked("a", {"q1": {"d1": 1.0}}), Ranked("b", {}), Ranked("c", {})]
     evaluation = evaluate_retrieval(PETS, systems, ["AP", "RR@10"])
@@ -418,88 +340,7 @@ def test_each_pair_of_systems_is_compared_by_each_measure():
     assert first.difference.value == pytest.approx(-100 * (1 / 2) / 3)
 
 
-def test_runs_are_read_and_written(tmp_path):
-    run = {"q1": {"d2": 0.1 + 0.2, "d1": 1e-12}, "q2": {"d3": 5.0}}
-    write_run(tmp_path / "a.run", run, "my system")
-    lines = (tmp_path / "a.run").read_text().splitlines()
-    assert lines[0] == "q1 Q0 d2 1 0.30000000000000004 my_system"
-    assert lines[1] == "q1 Q0 d1 2 1e-12 my_system"
-    assert read_run(tmp_path / "a.run") == run
-
-
-def test_written_ties_keep_their_order(tmp_path):
-    """trec_eval orders ties by id, and reads scores in single precision."""
-    scores = [1e300, 3.0, 3.0, 3.0, 3 - 1e-12, 0.5, 0.0, 0.0, -1.0]
-    run = {"q": {f"d{number}": score for number, score in enumerate(scores)}}
-    write_run(tmp_path / "a.run", run, "x")
-    found = read_run(tmp_path / "a.run")["q"]
-    assert list(found) == list(run["q"])
-    with numpy.errstate(over="ignore"):
-        assert (numpy.diff(numpy.float32(list(found.values()))) < 0).all()
-    assert list(found.values()) == pytest.approx(scores)
-    assert [found[name] for name in ("d0", "d1", "d5", "d6", "d8")] == [1e300, 3.0, 0.5, 0.0, -1.0]
-
-
-def test_a_run_is_ordered_as_in_trec_eval(tmp_path):
-    """By score, whatever the ranks are, and ties by the greater id."""
-    (tmp_path / "a.run").write_text("q Q0 a 1 1 x\nq Q0 b 2 1 x\nq Q0 c 3 2 x\n\n")
-    assert list(read_run(tmp_path / "a.run")["q"]) == ["c", "b", "a"]
-
-
-def test_a_recorded_run_is_a_system(tmp_path, monkeypatch):
-    monkeypatch.setenv("HOME", str(tmp_path))
-    rankers = load_rankers(["bm25"])
-    first = evaluate_retrieval(PETS, rankers)
-    write_run(tmp_path / "a.run", first.runs["bm25"], "bm25")
-    again = evaluate_retrieval(PETS, load_rankers([f"run:{tmp_path}/a.run", "run:~/a.run"]))
-    wanted = [result.mean for result in first.results]
-    assert [result.mean for result in again.results] == 2 * wanted
-    assert math.isnan(again.results[0].seconds)
-
-
-def test_queries_missing_from_a_run_are_counted(tmp_path, caplog):
-    """trec_eval leaves them out of its means, unless called with -c."""
-    file = tmp_path / "a.run"
-    file.write_text("".join(f"{query} Q0 d1 1 1.0 x\n" for query in PETS.queries))
-    ranked(RecordedRanker("a", file))
-    assert not caplog.messages
-    file.write_text("q1 Q0 d1 1 1.0 x\n")
-    run = ranked(RecordedRanker("a", file))
-    assert run == {"q1": {"d1": 1.0}, "q2": {}, "q3": {}}
-    assert caplog.messages == [
-        f"{file} has no results for 2 of the 3 queries of pets; their values are 0"
-    ]
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ("q Q0 d 1 0.5\n", "a.run:1: not 'query Q0 document rank score tag'"),
-        ("q Q0 d 1 high x\n", "a.run:1: not"),
-        ("q Q0 d 1 1 x\nq Q0 d 2 1 x\n", "a.run:2: duplicate document d"),
-        ("other Q0 d 1 1 x\n", "has no query of pets"),
-    ],
-)
-def test_wrong_runs_are_reported(tmp_path, content, message):
-    (tmp_path / "a.run").write_text(content)
-    with pytest.raises(DatasetError, match=message):
-        evaluate_retrieval(PETS, load_rankers([f"run:{tmp_path}/a.run"]))
-
-
-def test_other_mistakes_are_reported(tmp_path):
-    with pytest.raises(ArgumentError, match=r"the id 'd 1' contains white space"):
-        write_run(tmp_path / "a.run", {"q": {"d 1": 1.0}}, "x")
-    with pytest.raises(ArgumentError, match="the tag of a run is blank"):
-        write_run(tmp_path / "a.run", {"q": {"d": 1.0}}, " ")
-    with pytest.raises(DatasetError, match=r"missing\.run: No such file"):
-        read_run(tmp_path / "missing.run")
-    with pytest.raises(ArgumentError, match=r"ENCODER\+cross-encoder:x"):
-        load_rankers(["cross-encoder:x"])
-    with pytest.raises(ArgumentError, match="unknown measure 'nDGC@10'"):
-        measures(["nDGC@10"])
-
-
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_minilm_on_scifact(data, minilm):
     """The published nDCG@10 is 64.5 over the same claims and abstracts."""
     del data
@@ -513,25 +354,6 @@ def test_minilm_on_scifact(data, minilm):
     assert result.mean.value == pytest.approx(64.5, abs=0.2)
 
 
-@pytest.mark.slow
-def test_a_part_of_scifact_against_sentence_transformers(data, minilm):
-    """15 claims, the abstracts that they cite and 25 others, by its own evaluator."""
-    del data
-    whole = load_retrieval_set("scifact")
-    queries = dict(list(whole.queries.items())[:15])
-    qrels = {name: whole.qrels[name] for name in queries}
-    cited = {document for relevant in qrels.values() for document in relevant}
-    others = [name for name in whole.documents if name not in cited][:25]
-    documents = {name: whole.documents[name] for name in [*cited, *others]}
-    part = whole._replace(name="part", documents=documents, queries=queries, qrels=qrels)
-    rankers = load_rankers(["minilm"], {"minilm": minilm})
-    found = evaluate_retrieval(part, rankers, ["nDCG@10"], whole_documents=True).results[0]
-    relevant = {name: set(judged) for name, judged in qrels.items()}
-    evaluator = InformationRetrievalEvaluator(queries, documents, relevant, ndcg_at_k=[10])
-    measured = evaluator(SentenceTransformer(str(find_model("minilm").path), device="cpu"))
-    assert found.mean.value == pytest.approx(100 * measured["cosine_ndcg@10"], abs=0.3)
-
-
 def test_ties_keep_the_order_of_the_ranking():
     """Whatever computes a measure: trec_eval's ties are in another order than MS MARCO's."""
     retrieval = PETS._replace(queries={"q1": "cat"}, qrels={"q1": {"d1": 1}})
@@ -543,22 +365,27 @@ def test_ties_keep_the_order_of_the_ranking():
         assert [one.mean.value for one in results] == pytest.approx(values)
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["P", "BPM", "INSQ", "RR@10.5", "RBP(p=0.5)", "alpha_nDCG@10", "P@0", "nDCG@0", "nDCG@-1", "x"],
-)
-def test_unusable_measures_are_refused(name):
-    with pytest.raises(ArgumentError, match="unknown measure|no package that is installed"):
-        measures([name])
+def test_unusable_measures_are_refused():
+    for name in ("P", "BPM", "RR@10.5", "alpha_nDCG@10", "P@0", "nDCG@-1", "x"):
+        with pytest.raises(ArgumentError):
+            measures([name])
 
 
-def test_a_run_with_ids_that_its_format_does_not_allow_is_not_begun(tmp_path):
-    for run in ({"q1": {"a": 1.0, "b c": 0.5}}, {"q 1": {"a": 1.0}}):
-        with pytest.raises(ArgumentError, match="white space"):
-            write_run(tmp_path / "x.run", run, "x")
-        assert not (tmp_path / "x.run").exists()
+def test_a_system_names_its_stages():
+    for spec in ("bm25+cross-encoder:", "cross-encoder:x"):
+        with pytest.raises(ArgumentError):
+            load_rankers([spec])
 
 
-def test_a_system_names_its_cross_encoder():
-    with pytest.raises(ArgumentError, match="names no cross-encoder"):
-        load_rankers(["bm25+cross-encoder:"])
+def test_wrong_arguments_are_refused(hashing):
+    for call in (
+        lambda: load_rankers("hashing"),
+        lambda: load_rankers([hashing]),
+        lambda: evaluate_retrieval(None, []),
+        lambda: evaluate_retrieval(PETS, "bm25"),
+        lambda: evaluate_retrieval(PETS, [hashing]),
+        lambda: evaluate_retrieval(PETS, [], "nDCG@10"),
+        lambda: evaluate_retrieval(PETS, [], []),
+    ):
+        with pytest.raises(ArgumentError):
+            call()

@@ -1,4 +1,4 @@
-"""Ray clusters for tests, with each node in its own network namespace."""
+"""An encoder plugin, corpora, and Ray clusters with each node in its own network namespace."""
 
 from __future__ import annotations
 
@@ -11,11 +11,92 @@ import tempfile
 from pathlib import Path
 from shutil import rmtree
 
+import numpy
+
+from semsearch import Index
+
 ROOT = Path(__file__).parents[2]
 #: The head's address inside its namespace, the same for every node.
 HEAD = "10.77.0.1"
 
+#: An encoder that takes SLOW_SECONDS per batch, and kills its process if a text says so.
+PLUGIN = """
+import os, pathlib, signal, time
+from semsearch import load_encoder
+
+class Slow:
+    def __init__(self, spec):
+        self._encoder = load_encoder("hashing:32")
+        self.spec, self.fingerprint = spec, "slow"
+        self.log = pathlib.Path(spec.partition(":")[2])
+
+    def __getattr__(self, name):
+        return getattr(self._encoder, name)
+
+    def encode_documents(self, texts):
+        if texts == ["."]:
+            return self._encoder.encode_documents(texts)
+        with self.log.open("a") as file:
+            file.write(f"{os.getpid()} {len(texts)}\\n")
+        for text in texts:
+            once = self.log.with_suffix(".once")
+            if text == "die always" or text == "die once" and not once.exists():
+                once.touch()
+                os.kill(os.getpid(), signal.SIGKILL)
+        time.sleep(float(os.environ.get("SLOW_SECONDS", "1")))
+        return self._encoder.encode_documents(texts)
+"""
+
 _numbers = itertools.count()
+
+
+def write_plugin(folder: Path) -> None:
+    """Make a folder from which Python can import the encoder plugin `slow`."""
+    made = folder / "slow-1.dist-info"
+    made.mkdir(parents=True)
+    (made / "METADATA").write_text("Metadata-Version: 2.1\nName: slow\nVersion: 1\n")
+    (made / "entry_points.txt").write_text("[semsearch.encoders]\nslow = slow:Slow\n")
+    (folder / "slow.py").write_text(PLUGIN)
+
+
+def texts_of(count: int) -> list[str]:
+    """Short and long texts, some of them repeated."""
+    sentences = [f"Sentence {number} tells of bird {number % 7}." for number in range(400)]
+    return [
+        " ".join(sentences[: number % 90 + 1]) if number % 5 == 0 else sentences[number % 300]
+        for number in range(count)
+    ]
+
+
+def write(folder: Path, texts: list[str]) -> Path:
+    """Write a corpus with ids."""
+    lines = [f"{number},{text}" for number, text in enumerate(texts)]
+    (folder / "corpus.csv").write_text("\n".join(["id,text", *lines]) + "\n")
+    return folder / "corpus.csv"
+
+
+def finish(process: subprocess.Popen[str], status: int = 0) -> str:
+    """What a process printed, once it has ended with this status."""
+    output, errors = process.communicate(timeout=300)
+    assert process.returncode == status, output + errors
+    assert "Traceback" not in errors
+    return output + errors
+
+
+def content(place):
+    """Everything that determines results: documents, passages and vectors, in order."""
+    with Index.open(place) as index, index.writer() as writer:
+        assert writer.verify() == []
+        passages = index.passages()
+        return list(index), passages[:4], passages.vectors
+
+
+def same(left, right) -> bool:
+    """Compare the contents of two indexes."""
+    for one, other in zip(left[1], right[1], strict=True):
+        assert numpy.array_equal(one, other)
+    numpy.testing.assert_allclose(left[2], right[2], atol=1e-6)
+    return left[0] == right[0]
 
 
 class Node:

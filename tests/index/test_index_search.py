@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import gc
 import json
 import math
-import os
-import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 
 import numpy
 import pytest
 
 from semsearch import Document, Index, Retriever, load_encoder
-from semsearch.errors import ArgumentError, FilterError, IndexClosedError, SpaceError
+from semsearch.errors import ArgumentError, FilterError, SpaceError
 
 TEXTS = {
     "a": "red bird",
@@ -52,8 +48,6 @@ class TestDocuments:
         )
         with pytest.raises(FilterError):
             index.count("m = 1")
-        with pytest.raises(ArgumentError, match="where must be a string"):
-            index.count({"n": 1})
 
     def test_contains(self, index):
         assert "a" in index
@@ -101,42 +95,24 @@ class TestSearch:
             ids(index.search(query)) for query in ("blue", vector, "red")
         ]
 
-    @pytest.mark.parametrize(
-        ("query", "options", "message"),
-        [
-            ([0.5, 0.5], {}, "has 256 numbers, not"),
-            (numpy.zeros(256), {}, "zero, NaN or infinite"),
-            (numpy.full(256, numpy.nan), {}, "zero, NaN or infinite"),
-            (numpy.ones((1, 256)), {}, "has 256 numbers"),
-            (["red", 1], {}, "the query must be a string, not 1"),
-            ([], {}, "has 256 numbers, not"),
-            (numpy.ones(256), {"mode": "bm25"}, "a vector has no words"),
-            (numpy.ones(256), {"mode": "hybrid"}, "a vector has no words"),
-            ("red", {"offset": -1}, "offset must be"),
-            ("red", {"min_score": "0.5"}, "min_score must be a number, not '0.5'"),
-            ("red", {"min_score": True}, "min_score must be a number"),
-            ("red", {"k": 0}, "k must be"),
-            (" ", {}, "the query is empty"),
-            (None, {}, "the query must be a string"),
-        ],
-    )
-    def test_mistakes(self, index, query, options, message):
-        for searched in (index, Retriever(index)):
-            with pytest.raises(ArgumentError, match=message):
-                searched.search(query, **options)
+    def test_invalid_queries(self, index):
+        zeros, ones = numpy.zeros(256), numpy.ones((1, 256))
+        for query in ([0.5, 0.5], zeros, zeros + numpy.nan, ones, ["red", 1], [], [""], " ", None):
+            with pytest.raises(ArgumentError):
+                index.search(query)
+
+    def test_a_vector_has_no_words(self, index):
+        for mode in ("bm25", "hybrid"):
+            with pytest.raises(ArgumentError):
+                index.search(numpy.ones(256), mode=mode)
 
     def test_another_space(self, index):
         with index.writer() as writer:
             name = writer.add_space(load_encoder("hashing:64")).name
         hits = index.search("red bird", space=name)
         assert hits == Retriever(index, name).search("red bird")
-        with pytest.raises(SpaceError, match="no space 'x'"):
+        with pytest.raises(SpaceError):
             index.search("red bird", space="x")
-
-    def test_closed_index(self, index):
-        index.close()
-        with pytest.raises(IndexClosedError):
-            index.search("red")
 
     def test_the_metadata_of_a_hit_are_its_own(self, index):
         first, second = index.search_many(["red bird", "red"], k=5)
@@ -178,30 +154,15 @@ class TestMoreLike:
             hit.document_id for hit in index.more_like("a") if hit.document_id in "de"
         ]
 
-    def test_a_set(self, index):
-        assert index.more_like({"a", "b"}) == index.more_like(["a", "b"])
-        assert index.search("fish", like=frozenset({"a"})) == index.search("fish", like="a")
-        with pytest.raises(ArgumentError, match=r"examples\[1\] must be a string, not 1"):
-            index.more_like({1, "a"})
-
     @pytest.mark.parametrize(
-        ("examples", "message"),
-        [
-            ([], "needs at least one document id"),
-            ("x", "no document 'x'"),
-            ({"a": "much"}, "the weight of 'a' must be a number"),
-            ({"a": math.inf}, "the weight of 'a' must be a number"),
-            ({"a": 0}, "cancel each other out"),
-            ([1], "examples"),
-            (None, "examples"),
-        ],
+        "examples", [[], "x", {"a": "much"}, {"a": math.inf}, {"a": 0}, [1], {1, "a"}, None]
     )
-    def test_mistakes(self, index, examples, message):
-        with pytest.raises(ArgumentError, match=message):
+    def test_mistakes(self, index, examples):
+        with pytest.raises(ArgumentError):
             index.more_like(examples)
 
     def test_examples_twice(self, index):
-        with pytest.raises(ArgumentError, match="more_like takes examples, not like"):
+        with pytest.raises(ArgumentError):
             index.more_like("a", like="b")
 
 
@@ -235,26 +196,6 @@ def test_threads_load_an_encoder_once(index, monkeypatch):
     assert len(loaded) == 1
 
 
-class TestDevice:
-    def test_is_passed_to_loaded_encoders(self, tmp_path, monkeypatch):
-        given = []
-
-        def load(spec, device=None, *arguments, **options):
-            given.append(device)
-            return load_encoder(spec, device, *arguments, **options)
-
-        monkeypatch.setattr("semsearch.index.load_encoder", load)
-        with Index.create(tmp_path / "index", "hashing", device="cuda") as index:
-            index.add([Document("a", "red")])
-        with Index.create(tmp_path / "index", device="cuda:1") as index:
-            index.search("red")
-        with Index.open(tmp_path / "index", device="cpu") as index:
-            index.search("red")
-        with Retriever.open(tmp_path / "index", device="meta") as retriever:
-            retriever.search("red")
-        assert given == ["cuda", "cuda:1", "cpu", "meta"]
-
-
 COUNT = 400
 
 
@@ -283,31 +224,25 @@ class TestFilterPlans:
     @pytest.mark.parametrize(
         ("where", "holds"),
         [
-            ("part < 50", lambda m: m["part"] < 50),
             ("part < 5", lambda m: m["part"] < 5),
-            ("part = 3", lambda m: m["part"] == 3),
             ("n = 17", lambda m: m["n"] == 17),
-            ("n in (17, 18, -1)", lambda m: m["n"] in (17, 18, -1)),
             ("id = '17'", lambda m: m["n"] == 17),
             ("not part < 50", lambda m: m["part"] >= 50),
-            ("tags = 'even'", lambda m: "even" in m.get("tags", [])),
             ("part < 50 and tags = 'odd'", lambda m: m["part"] < 50 and "odd" in m.get("tags", [])),
-            ("n >= 380", lambda m: m["n"] >= 380),
             ("tags is null", lambda m: "tags" not in m),
         ],
     )
-    @pytest.mark.parametrize("k", [1, 10, 300])
-    @pytest.mark.parametrize("indexed", [(), ("part",), ("n", "part", "tags")])
-    def test_returns_all_matches_up_to_k(self, large, where, holds, k, indexed):
+    @pytest.mark.parametrize("indexed", [(), ("n", "part", "tags")])
+    def test_returns_all_matches_up_to_k(self, large, where, holds, indexed):
         with large.writer() as writer:
             for name in indexed:
                 writer.index_field(name)
         everything = large.search("word3 thing4", k=COUNT + 1)
-        expected = [hit.document_id for hit in everything if holds(hit.metadata)][:k]
-        found = large.search("word3 thing4", k=k, where=where)
-        assert [hit.document_id for hit in found] == expected
-        (many,) = large.search_many(["word3 thing4"], k=k, where=where)
-        assert many == found
+        expected = [hit.document_id for hit in everything if holds(hit.metadata)]
+        for k in (1, 10, 300):
+            found = large.search("word3 thing4", k=k, where=where)
+            assert [hit.document_id for hit in found] == expected[:k]
+            assert large.search_many(["word3 thing4"], k=k, where=where) == [found]
 
     def test_many_match_but_none_near_the_query(self, large):
         """The share of matches in a sample is too high near the query."""
@@ -327,40 +262,3 @@ class TestFilterPlans:
             assert found[0].document_id == "new"
             large.delete(["new"])
             assert reader.search("word3 thing4", 50, where=where, mode=mode) == before
-
-    def test_filter_cache_is_bounded(self, large):
-        expected = [large.search("word3", where=f"n = {n}") for n in range(40)]
-        assert [large.search("word3", where=f"n = {n}") for n in range(40)] == expected
-        assert len(large._store._opened._filters.lists) <= 16
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="Windows has no fork")
-@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")  # it is multi-threaded
-def test_a_process_forked_during_a_search_collects_garbage(index, monkeypatch):
-    """A search pauses the collection; the child has no thread that ends the pause."""
-    searching, forked = threading.Event(), threading.Event()
-    read = Index.read
-
-    @contextmanager
-    def slowly(index):
-        searching.set()
-        forked.wait(60)
-        with read(index) as state:
-            yield state
-
-    index.space()
-    index.search("red bird")
-    monkeypatch.setattr(Index, "read", slowly)
-    thread = threading.Thread(target=index.search, args=("red bird",))
-    thread.start()
-    searching.wait(60)
-    output, given = os.pipe()
-    child = os.fork()
-    if not child:
-        os.write(given, str(gc.isenabled()).encode())
-        os._exit(0)
-    os.waitpid(child, 0)
-    assert os.read(output, 10) == b"True"
-    forked.set()
-    thread.join()
-    assert gc.isenabled()

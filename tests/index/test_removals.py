@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import errno
-import shutil
-from pathlib import Path
 
 import pandas
 import pytest
@@ -15,7 +13,6 @@ from semsearch.corpus import frame_documents
 from semsearch.errors import (
     ArgumentError,
     CorpusError,
-    IndexFormatError,
     IndexStoreError,
     RemovalError,
 )
@@ -55,26 +52,11 @@ class TestSkippedRows:
         file = csv(tmp_path, ["d0,", "d1,Text 1.", *numbered(5, 100)])
         summary = sync(index, Corpus(file, on_bad_row=ignore))
         assert (summary.removed, summary.kept) == (3, 0)  # d2, d3, d4
-        with index.read() as state:
-            connection = state.connection
-            ids = set(connection.exec_driver_sql("SELECT external_id FROM documents").scalars())
-        assert ids == {document.id for document in HUNDRED} - {"d2", "d3", "d4"}
-
-    def test_a_file_in_the_wrong_encoding_removes_nothing(self, index, tmp_path):
-        rows = [f"d{number},Text {number}, café.".replace(",", "\t") for number in range(100)]
-        (tmp_path / "corpus.tsv").write_bytes("\n".join(["id\ttext", *rows]).encode("cp1252"))
-        summary = sync(index, Corpus(tmp_path / "corpus.tsv", on_bad_row=ignore))
-        assert (summary.documents, summary.removed) == (0, 0)
-        assert len(index) == 100
+        kept = {document.id for document in HUNDRED} - {"d2", "d3", "d4"}
+        assert {document.id for document in index} == kept
 
     @pytest.mark.parametrize(
-        "row",
-        [
-            "d\udce9,An id in the wrong encoding.",
-            "d99,Text 99.,too,many,cells",
-            ",A text without an id.",
-            '"d99,A quote that is never closed.',
-        ],
+        "row", ["d\udce9,An id in the wrong encoding.", "d99,Text 99.,too,many,cells", ",No id."]
     )
     def test_skipped_rows_with_unknown_ids_prevent_removals(self, index, tmp_path, caplog, row):
         content = "\n".join(["id,text", *numbered(0, 90), row])
@@ -82,19 +64,11 @@ class TestSkippedRows:
         corpus = Corpus(tmp_path / "corpus.csv", on_bad_row=ignore)
         summary = sync(index, corpus, allow_removals=True)
         assert (summary.removed, summary.kept, len(index)) == (0, 10, 100)
-        assert "nothing is removed: the corpus lacks 10 documents of the index" in caplog.text
-        assert "1 skipped row with unknown ids" in caplog.text
-
-    def test_corpus_without_ids(self, index, tmp_path):
-        (tmp_path / "texts.csv").write_text("text,year\n,1999\nAnother text.,2000\n")
-        summary = sync(index, Corpus(tmp_path / "texts.csv", on_bad_row=ignore))
-        assert (summary.added, summary.removed, summary.kept) == (1, 0, 100)
+        assert "10 documents" in caplog.text
 
     def test_rows_of_a_frame(self, index):
-        frame = pandas.DataFrame({"id": ["d1", "d2"], "text": ["Text 1.", None]})
-        frame = pandas.concat(
-            [frame, pandas.DataFrame([(d.id, d.text) for d in HUNDRED[5:]], columns=["id", "text"])]
-        )
+        rows = [("d1", "Text 1."), ("d2", None), *((one.id, one.text) for one in HUNDRED[5:])]
+        frame = pandas.DataFrame(rows, columns=["id", "text"])
         summary = sync(index, frame_documents(frame, on_bad_row=ignore))
         assert (summary.removed, summary.kept) == (3, 0)  # d0, d3, d4
 
@@ -108,56 +82,34 @@ class TestSkippedRows:
         file = csv(tmp_path, ["d0,", "d1,", *numbered(4, 100)])
         assert sync(index, Corpus(file, on_bad_row=ignore)).kept == 3
 
-    def test_every_iteration_counts_afresh(self, tmp_path):
-        corpus = Corpus(csv(tmp_path, ["d0,", "d1,Text.", "d2"]), on_bad_row=ignore)
-        for _ in range(2):
-            documents = iter(corpus)
-            assert [document.id for document in documents] == ["d1"]
-            assert (documents.skipped.ids, documents.skipped.unidentified) == ({"d0"}, 1)
-
 
 class TestBrokenCorpora:
     @pytest.mark.parametrize(
         ("name", "content"),
         [
             ("empty.csv", b""),
-            ("header.csv", b"id,text\n"),
             ("empty.json", b"[]"),
-            ("cut.json", b'[{"id": "d1", "text": "Text 1."}, {"id": "d2", "te'),
             ("cut.csv", b'id,text\nd1,Text 1.\nd2,"Text'),
-            ("cut.jsonl", b'{"id": "d1", "text": "Text 1."}\n{"id": "d2", "te'),
-            ("cut.csv.gz", None),
         ],
     )
     def test_nothing_is_removed(self, index, tmp_path, name, content):
-        import gzip
-
-        if content is None:
-            rows = "\n".join(["id,text", *numbered(0, 50)])
-            content = gzip.compress(rows.encode())[:-20]
         (tmp_path / name).write_bytes(content)
         with pytest.raises(CorpusError):
             sync(index, Corpus(tmp_path / name))
         assert len(index) == 100
 
-    @pytest.mark.parametrize("documents", [3, 100])
-    def test_no_documents_at_all(self, index, documents):
-        index.delete([document.id for document in HUNDRED[documents:]])
-        with pytest.raises(RemovalError, match=r"^the corpus has no documents; this would remove"):
+    def test_no_documents_at_all(self, index):
+        index.delete([document.id for document in HUNDRED[3:]])
+        with pytest.raises(RemovalError):
             sync(index, [])
-        assert len(index) == documents
-        assert sync(index, [], allow_removals=True).removed == documents
+        assert len(index) == 3
+        assert sync(index, [], allow_removals=True).removed == 3
 
 
 class TestManyRemovals:
     def test_at_most_a_tenth_is_removed(self, index):
-        with pytest.raises(RemovalError) as error:
+        with pytest.raises(RemovalError, match=r"11 of 100 .*'d0', .*'d4' and 6 more"):
             sync(index, [*HUNDRED[11:], Document("new", "A new one.")])
-        assert str(error.value) == (
-            "this would remove 11 of 100 documents ('d0', 'd1', 'd2', 'd3', 'd4' and 6 more); "
-            "nothing was removed; if this is intended, add --allow-removals (in Python: "
-            "allow_removals=True)"
-        )
         assert len(index) == 101  # the added document stays
         index.delete(["new"])
         assert sync(index, HUNDRED[10:]).removed == 10
@@ -168,7 +120,7 @@ class TestManyRemovals:
 
     def test_new_documents_do_not_raise_the_limit(self, index):
         others = [Document(f"e{number}", f"Other {number}.") for number in range(1000)]
-        with pytest.raises(RemovalError, match="would remove 100 of 100 documents"):
+        with pytest.raises(RemovalError, match="100 of 100 documents"):
             sync(index, others)
         assert [one.vectors for one in index.info().snapshots.values()] == [1100]
 
@@ -180,15 +132,11 @@ class TestManyRemovals:
             yield from corpus
             raise OSError("the disk is gone")
 
-        with pytest.raises(OSError, match="the disk is gone"):
+        with pytest.raises(OSError):
             sync(index, broken())
         for _ in range(2):
-            with pytest.raises(RemovalError, match=r"remove 11 of [\d,]+ documents,") as error:
+            with pytest.raises(RemovalError, match=r" 11 of [\d,]+ documents"):
                 sync(index, corpus)
-        assert str(error.value).startswith(
-            "this would remove 11 of 1,100 documents, "
-            "1,000 of which were added since an unfinished sync or copy began ('d0'"
-        )
         preview = preview_index(index.path, iter(corpus), sync=True, on_bad_row=ignore)
         assert preview.removal.needs_allowance()
         index.delete(["d0"])
@@ -202,7 +150,7 @@ class TestManyRemovals:
         assert sync(index, Corpus(csv(tmp_path, corpus), on_bad_row=ignore)).kept == kept
         corpus = Corpus(csv(tmp_path, [*numbered(11, 100), *rows]), on_bad_row=ignore)
         if kept == 11:
-            with pytest.raises(RemovalError, match="remove 11 of"):
+            with pytest.raises(RemovalError, match="11 of"):
                 sync(index, corpus)
         else:
             assert sync(index, corpus).removed == 11
@@ -223,7 +171,7 @@ class TestManyRemovals:
 
         more = [Document(f"e{number}", f"Other {number}.") for number in range(300)]
         with Index.create(tmp_path / "new", "hashing:16") as index:
-            with pytest.raises(OSError, match="the disk is gone"):
+            with pytest.raises(OSError):
                 sync(index, broken())
             assert sync(index, [*HUNDRED[:85], *more]).removed == 15
 
@@ -233,45 +181,37 @@ class TestManyRemovals:
 
         others = [Document(f"e{number}", f"Other {number}.") for number in range(20)]
         monkeypatch.setattr("faiss.write_index", fail)
-        with pytest.raises(IndexStoreError, match="cannot write the snapshot"):
+        with pytest.raises(IndexStoreError):
             sync(index, HUNDRED[30:] + others, allow_removals=True)
         assert len(index) == 90
 
-    def test_allowed(self, index):
-        assert sync(index, HUNDRED[:1], allow_removals=True).removed == 99
-
-    @pytest.mark.parametrize("answer", [True, False])
-    def test_callback_decides(self, index, answer):
+    def test_a_callback_decides(self, index):
         asked = []
 
         def ask(removal):
             asked.append((removal.documents, removal.total))
-            return answer
+            return len(asked) == 2
 
-        if answer:
-            assert sync(index, HUNDRED[:1], allow_removals=ask).removed == 99
-        else:
-            with pytest.raises(RemovalError):
-                sync(index, HUNDRED[:1], allow_removals=ask)
-            assert len(index) == 100
-        assert asked == [(99, 100)]
-
-    @pytest.mark.parametrize("allowed", ["no", 20, None])
-    def test_other_values_are_no_permission(self, index, allowed):
-        message = "allow_removals must be True, False or a function, not "
-        with pytest.raises(ArgumentError, match=message):
-            sync(index, [Document("new", "New.")], allow_removals=allowed)
-        with pytest.raises(ArgumentError, match=message):
-            index.delete(where="id like 'd%'", allow_removals=allowed)
-        assert (len(index), "new" in index) == (100, False)
-        with pytest.raises(ArgumentError, match="must return True or False, not "):
-            sync(index, HUNDRED[:1], allow_removals=lambda removal: allowed)
+        with pytest.raises(RemovalError):
+            sync(index, HUNDRED[:1], allow_removals=ask)
         assert len(index) == 100
+        assert sync(index, HUNDRED[:1], allow_removals=ask).removed == 99
+        assert asked == [(99, 100)] * 2
+
+    def test_other_values_are_no_permission(self, index):
+        for call in (
+            lambda: sync(index, [Document("new", "New.")], allow_removals="no"),
+            lambda: index.delete(where="id like 'd%'", allow_removals="no"),
+            lambda: sync(index, HUNDRED[:1], allow_removals=lambda removal: "no"),
+        ):
+            with pytest.raises(ArgumentError):
+                call()
+        assert (len(index), "new" in index) == (100, False)
 
     def test_deleting(self, index):
-        with pytest.raises(RemovalError, match="would remove 100 of 100"):
+        with pytest.raises(RemovalError, match="100 of 100"):
             index.delete(where="id like 'd%'", allow_removals=False)
-        with pytest.raises(RemovalError, match="would remove 11 of 100"):
+        with pytest.raises(RemovalError, match="11 of 100"):
             index.delete([document.id for document in HUNDRED[:11]], allow_removals=False)
         assert index.delete(["d0"], allow_removals=False) == 1
         assert index.delete(where="id like 'd%'") == 99  # in Python, allowed by default
@@ -310,16 +250,3 @@ class TestPreview:
         assert {change.value: count for change, count in preview.changes.items()} == {"added": 81}
         assert preview.removal.documents == 0
         assert not path.parent.exists()
-
-    def test_older_format_is_not_migrated(self, tmp_path):
-        shutil.copytree(Path(__file__).parent.parent / "stores" / "format-1", tmp_path / "old")
-        before = (tmp_path / "old" / "index.sqlite").read_bytes()
-        with pytest.raises(IndexFormatError, match=r"format 1, which a dry run does not migrate"):
-            preview_delete(tmp_path / "old", ["doc-1"], None)
-        assert (tmp_path / "old" / "index.sqlite").read_bytes() == before
-
-    def test_works_during_a_write(self, index, tmp_path):
-        with index.writer() as writer:
-            corpus = iter(self.corpus(tmp_path))
-            assert preview_index(index.path, corpus, on_bad_row=ignore).removal is None
-            writer.upsert([Document("later", "Later.")])

@@ -8,11 +8,10 @@ import pytest
 from semsearch import Document, Index, Retriever
 from semsearch.encoders import load_encoder
 from semsearch.encoders.specs import Precision
-from semsearch.errors import ArgumentError, SpaceError
-from semsearch.stores.local.folding import fold
+from semsearch.errors import SpaceError
 from semsearch.stores.local.spaces import vector_blocks
 
-DOCUMENTS = [Document(str(number), f"text number {number}") for number in range(600)]
+DOCUMENTS = [Document(str(number), f"text number {number}") for number in range(300)]
 
 
 @pytest.fixture
@@ -40,15 +39,11 @@ def test_a_space_is_added_from_the_stored_texts(index):
     expected = load_encoder("hashing:16").encode_documents([d.text for d in DOCUMENTS])
     numpy.testing.assert_array_equal(matrix(index, "hashing-16"), expected)
     assert (index.path / "hashing-16-1.faiss").exists()
+    assert add(index, load_encoder("hashing:16")) == space  # again does nothing
     index.add([Document("new", "a new text")])
-    assert len(matrix(index, "hashing")) == len(matrix(index, "hashing-16")) == 601
+    assert len(matrix(index, "hashing")) == len(matrix(index, "hashing-16")) == 301
     with index.writer() as writer:
         assert writer.verify() == []
-
-
-def test_adding_it_again_does_nothing(index):
-    assert add(index, load_encoder("hashing:16")) == add(index, load_encoder("hashing:16"))
-    assert len(index.info().spaces) == 2
 
 
 class Interrupted(BaseException):
@@ -60,26 +55,25 @@ class InterruptedEncoder:
 
     def __init__(self):
         self._encoder = load_encoder("hashing:16")
-        self._batches = 0
+        self._batches = iter([self._encoder.encode_documents])
 
     def __getattr__(self, name):
         return getattr(self._encoder, name)
 
     def encode_documents(self, texts):
-        self._batches += 1
-        if self._batches == 2:
-            raise Interrupted
-        return self._encoder.encode_documents(texts)
+        for encode in self._batches:
+            return encode(texts)
+        raise Interrupted
 
 
 @pytest.mark.parametrize("how", ["add_space", "upsert"])
 def test_interrupted_space_is_finished(index, how):
     with pytest.raises(Interrupted):
         add(index, InterruptedEncoder())
-    assert 0 < len(matrix(index, "hashing-16")) < 600
-    with pytest.raises(SpaceError, match="still lacks vectors; finish it with: semsearch index"):
+    assert 0 < len(matrix(index, "hashing-16")) < 300
+    with pytest.raises(SpaceError):
         Retriever(index, "hashing-16")
-    assert len(Retriever(index).search("text", k=700)) == 600
+    assert len(Retriever(index).search("text", k=400)) == 300
     assert index.systems() == ["hashing", "bm25"]
     if how == "add_space":
         add(index, load_encoder("hashing:16"))
@@ -89,22 +83,17 @@ def test_interrupted_space_is_finished(index, how):
     assert Retriever(index, "hashing-16").search("text number 5", k=1)[0].score > 0.99
 
 
-@pytest.mark.parametrize("how", ["compact", "fold", "both"])
-def test_a_space_that_had_a_snapshot_while_it_was_incomplete(index, how, monkeypatch):
-    """Its newest passages have vectors, earlier ones not yet; older versions folded it, too."""
+def test_a_space_whose_newest_passages_have_vectors_and_earlier_ones_not_yet(index, monkeypatch):
     with pytest.raises(Interrupted):
         add(index, InterruptedEncoder())
     with monkeypatch.context() as patch:
         patch.setattr("semsearch.index.writer.IndexWriter._complete", lambda *arguments: None)
         index.add([Document("new", "a new text")])
     with index.writer() as writer:
-        if how != "compact":
-            fold(writer._store._connection, index.path, index.space("hashing-16"))
-        if how != "fold":
-            writer.compact()
-            assert "hashing-16" not in index.info().snapshots
+        writer.compact()
+        assert "hashing-16" not in index.info().snapshots
     add(index, load_encoder("hashing:16"))
-    assert len(Retriever(index, "hashing-16").search("text", k=700)) == 601
+    assert len(Retriever(index, "hashing-16").search("text", k=400)) == 301
     with index.writer() as writer:
         assert writer.verify() == []
 
@@ -115,13 +104,13 @@ def test_a_space_is_dropped(index):
         writer.drop_space("hashing")
     assert [space.name for space in index.info().spaces] == ["hashing-16"]
     assert not list(index.path.glob("hashing-1.faiss"))
-    assert len(Retriever(index).search("text", k=700)) == 600
+    assert len(Retriever(index).search("text", k=400)) == 300
     index.add([Document("new", "a new text")])
     with index.writer() as writer:
         assert writer.verify() == []
-        with pytest.raises(SpaceError, match="the only space"):
+        with pytest.raises(SpaceError):
             writer.drop_space("hashing-16")
-        with pytest.raises(SpaceError, match="no space 'other'"):
+        with pytest.raises(SpaceError):
             writer.drop_space("other")
 
 
@@ -136,63 +125,62 @@ def test_float16_halves_the_vectors_and_keeps_the_ranking(tmp_path):
             with index.writer() as writer:
                 assert writer.verify() == []
             with index.read() as state:
-                connection = state.connection
-                size = connection.exec_driver_sql(
-                    "SELECT max(length(vector)) FROM vectors"
-                ).scalar_one()
+                longest = "SELECT max(length(vector)) FROM vectors"
+                size = state.connection.exec_driver_sql(longest).scalar_one()
             assert size == 256 * numpy.dtype(dtype).itemsize
     for single, half in zip(*answers.values(), strict=True):
         assert single[0].document_id == half[0].document_id
         assert single[0].score == pytest.approx(half[0].score, abs=1e-3)
 
 
-def test_other_types_are_refused(tmp_path):
-    with pytest.raises(ArgumentError, match="dtype must be 'float32' or 'float16', not 'int8'"):
-        Index.create(tmp_path / "x", ["hashing"], dtype="int8")
+class Precise:
+    """The hashing encoder, as if it had precisions; `auto` is bf16 here."""
 
+    def __init__(self, precision):
+        self._encoder = load_encoder("hashing:16")
+        self.spec, self.fingerprint = "precise", "precise"
+        self.precision = Precision(precision)
 
-def test_encoder_with_shorter_inputs_causes_a_warning(index, caplog):
-    encoder = load_encoder("hashing:16")
-    encoder.max_document_tokens = 8
-    add(index, encoder)
-    assert "reads 8 tokens; passages here have up to 256" in caplog.text
+    def __getattr__(self, name):
+        return getattr(self._encoder, name)
+
+    def description(self):
+        assert self.precision is not Precision.INT8  # it would have to be measured
+        return {"precision": "bf16" if self.precision is Precision.AUTO else self.precision.value}
 
 
 class TestPrecision:
     """All vectors of a space have one precision."""
 
     @pytest.fixture
-    def made(self, tmp_path):
-        with Index.create(tmp_path / "p", ["minilm"], precision="fp32") as index:
+    def made(self, tmp_path, monkeypatch):
+        def load(spec, device=None, precision="auto", **options):
+            return Precise(precision) if spec == "precise" else load_encoder(spec)
+
+        monkeypatch.setattr("semsearch.index.load_encoder", load)
+        with Index.create(tmp_path / "p", ["precise"], precision="fp32") as index:
             index.add([Document("a", "a text")])
         return tmp_path / "p"
 
     def test_is_kept(self, made):
-        with Index.create(made, ["minilm"]) as index:
-            assert index.space().description["precision"] == "fp32"
-            assert index.encoder(index.space()).description()["precision"] == "fp32"
-        with Index.open(made) as index:
-            assert index.encoder(index.space()).description()["precision"] == "fp32"
-        Index.create(made, ["minilm"], precision="fp32").close()
+        for index in (Index.create(made, ["precise"]), Index.create(made), Index.open(made)):
+            with index:
+                assert index.space().description["precision"] == "fp32"
+                assert index.encoder(index.space()).description()["precision"] == "fp32"
 
-    def test_another_precision_is_refused(self, made, monkeypatch):
-        monkeypatch.setattr("semsearch.encoders.openvino_runtime._has_bf16", lambda: True)
-        with pytest.raises(SpaceError, match="'minilm' was made in fp32, not bf16; the precision"):
-            Index.create(made, ["minilm"], precision="bf16")
-        with pytest.raises(SpaceError, match="'minilm' was made in fp32, not int8; the precision"):
-            Index.create(made, ["minilm"], precision="int8")  # refused before it is measured
+    @pytest.mark.parametrize("encoders", [None, ["precise"]])
+    def test_another_one_is_refused(self, made, encoders):
+        for precision in ("auto", "bf16", "int8"):
+            with pytest.raises(SpaceError):
+                Index.create(made, encoders, precision=precision)
+        Index.create(made, encoders, precision="fp32").close()
 
-    @pytest.mark.slow
-    def test_applies_to_existing_spaces(self, made, tmp_path, monkeypatch):
-        Index.create(made, precision="fp32").close()
-        monkeypatch.setattr("semsearch.encoders.openvino_runtime._has_bf16", lambda: True)
-        with pytest.raises(SpaceError, match="'minilm' was made in fp32, not bf16"):
-            Index.create(made, precision="bf16")
+    def test_encoders_without_precisions(self, tmp_path):
         Index.create(tmp_path / "words", ["hashing"]).close()
-        with Index.create(tmp_path / "words", precision="fp32") as index:  # hashing has none
+        with Index.create(tmp_path / "words", precision="fp32") as index:
             assert index.space().spec == "hashing"
 
-    def test_invalid_stored_precision_is_ignored(self, made):
+    def test_an_invalid_stored_precision_is_ignored(self, made):
         with Index.open(made) as index:
             space = index.space()
         for stored in ("int7", None, 8, ["fp32"]):

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import gc
 import threading
-import weakref
 
 import numpy
 import pytest
 
 from semsearch.encoders import load_encoder
-from semsearch.index.workers import LocalWorkers, begun_ahead
+from semsearch.index.workers import LocalWorkers
 from semsearch.stores.protocol import Space
 
 
@@ -78,24 +76,3 @@ def test_after_an_error_work_that_has_not_begun_is_dropped(slow, space):
         threading.Timer(0.2, slow.released.set).start()
         raise ValueError("broken")
     assert slow.calls == 1
-
-
-def test_an_error_is_freed_without_garbage_collection():
-    class BrokenError(Exception):
-        pass
-
-    def broken():
-        raise BrokenError
-        yield
-
-    def freed():
-        try:
-            list(begun_ahead(broken(), lambda item: lambda: item, lambda: 1))
-        except BrokenError as error:
-            return weakref.ref(error)
-
-    gc.disable()
-    try:
-        assert freed()() is None
-    finally:
-        gc.enable()

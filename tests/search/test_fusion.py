@@ -44,7 +44,7 @@ def test_the_only_bm25_match_ranks_first():
     assert zscore_fusion([dense, [(50, 3.0)]])[0][0] == 50
 
 
-@pytest.mark.parametrize("count", range(1, 41))
+@pytest.mark.parametrize("count", [1, 2, 3, 7, 40])
 def test_equal_scores_have_the_standard_score_0(count):
     """Their mean can differ from them by rounding, so that their deviation is not 0."""
     ranking = [(item, 0.1) for item in range(count)]
@@ -79,10 +79,16 @@ def texts(tmp_path_factory):
         yield index
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("fusion", ["zscores", "rrf"])
-@pytest.mark.parametrize("dense_weight", [0.5, 0.1, 0.0, 1.0])
-@pytest.mark.parametrize("per_document", [1, 2])
+@pytest.mark.parametrize(
+    ("fusion", "dense_weight", "per_document"),
+    [
+        ("zscores", 0.5, 1),
+        ("zscores", 0.1, 2),
+        ("zscores", 0.0, 1),
+        ("rrf", 0.5, 2),
+        ("rrf", 1.0, 1),
+    ],
+)
 def test_pages_do_not_depend_on_k(texts, fusion, dense_weight, per_document):
     options = {"mode": "hybrid", "fusion": fusion, "dense_weight": dense_weight}
     options["per_document"] = per_document
@@ -96,9 +102,8 @@ def test_pages_do_not_depend_on_k(texts, fusion, dense_weight, per_document):
     assert len(every) == (400 if per_document == 1 else 500)
     scores = [score for _, score, *_ in every]
     assert scores == sorted(scores, reverse=True)
-    for k in (10, 100, 150, 250):
-        assert found(k) == every[:k]
-    assert [hit for offset in range(0, 500, 45) for hit in found(45, offset)] == every
+    assert found(150) == every[:150]
+    assert [hit for offset in range(0, 500, 95) for hit in found(95, offset)] == every
 
 
 def test_later_hits_follow_by_their_weighted_ranks():

@@ -39,15 +39,7 @@ def blocks(matrix):
         yield IDS[start : start + 128], matrix[start : start + 128]
 
 
-KINDS = [
-    "flat",
-    "HNSW16,SQ8",
-    "HNSW16,Flat",
-    "IVF10,SQ8",
-    "IVF10,Flat",
-    "IVF10,PQ8x4fs",
-    "IVF10,RaBitQ",
-]
+KINDS = ["flat", "HNSW16,SQ8", "IVF10,SQ8", "IVF10,Flat", "IVF10,PQ8x4fs"]
 
 
 def built(kind, matrix, recall=0.98):
@@ -75,7 +67,7 @@ def test_it_contains_its_ids_and_vectors(index, matrix):
     assert (index.vectors(some) == matrix[[3, 499, 0]]).all()
 
 
-@pytest.mark.parametrize("n", [1, 5, 40, 400])
+@pytest.mark.parametrize("n", [1, 40, 400])
 def test_it_finds_the_nearest(index, kind, matrix, queries, n):
     scores, ids = index.search(queries, n)
     assert scores.shape == ids.shape == (len(queries), n)
@@ -94,7 +86,7 @@ def test_the_exact_search_is_exact(index, matrix, queries):
     numpy.testing.assert_allclose(scores, -numpy.sort(-(queries @ matrix.T))[:, :5], atol=1e-6)
 
 
-@pytest.mark.parametrize("share", [1.0, 0.5, 0.1, 0.019, 0.002, 0.0])
+@pytest.mark.parametrize("share", [1.0, 0.1, 0.019, 0.002, 0.0])
 def test_only_allowed_ids_are_found(index, kind, matrix, queries, share):
     """All of them if fewer are allowed than requested; unknown ids may be among them."""
     random = numpy.random.default_rng(3)
@@ -127,39 +119,32 @@ def test_more_recall_needs_more_effort(kind, matrix, tmp_path):
 
 def test_an_empty_index():
     empty = index_class("flat").build("flat", DIMENSION, 0, list, 0.98)
-    assert len(empty) == 0
-    assert empty.measured_recall() == 1
+    assert (len(empty), empty.measured_recall()) == (0, 1)
 
 
 @pytest.mark.parametrize(
     ("inner", "looks_refined"),
     [
         (faiss.IndexFlatL2(DIMENSION), False),
-        (faiss.index_factory(DIMENSION, "PCA8,Flat", faiss.METRIC_INNER_PRODUCT), False),
         (faiss.IndexRefineFlat(faiss.IndexFlatIP(DIMENSION)), True),
         (faiss.IndexRefineFlat(faiss.index_factory(DIMENSION, "HNSW8,Flat")), True),
     ],
-    ids=["L2", "transformed", "refined flat", "HNSW by L2"],
 )
 def test_other_indexes_of_faiss_are_refused(inner, looks_refined, tmp_path):
-    faiss.write_index(faiss.IndexIDMap(inner), str(tmp_path / "other"))
-    header = (tmp_path / "other").read_bytes()[:64]
-    assert not index_class("flat").is_header(header)
-    assert index_class("HNSW16,SQ8").is_header(header) == looks_refined
-    for kind in ("flat", "HNSW16,SQ8"):
-        with pytest.raises(ValueError, match="is not a"):
-            index_class(kind).open(str(tmp_path / "other"))
-    faiss.write_index(inner, str(tmp_path / "other"))
-    assert not index_class("flat").is_header((tmp_path / "other").read_bytes()[:64])
-    with pytest.raises(ValueError, match="is not an index with ids"):
-        index_class("flat").open(str(tmp_path / "other"))
+    file = tmp_path / "other"
+    for written in (faiss.IndexIDMap(inner), inner):
+        faiss.write_index(written, str(file))
+        assert not index_class("flat").is_header(file.read_bytes()[:64])
+        for kind in ("flat", "HNSW16,SQ8"):
+            with pytest.raises(ValueError):
+                index_class(kind).open(str(file))
+    faiss.write_index(faiss.IndexIDMap(inner), str(file))
+    assert index_class("HNSW16,SQ8").is_header(file.read_bytes()[:64]) == looks_refined
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("kind", ["IVF100,SQ8", "IVF1,PQ1", "IVF100_HNSW8,PQ8x4fs", "HNSW16,SQ8"])
-def test_few_training_vectors_print_nothing(kind, matrix, capfd):
+def test_few_training_vectors_print_nothing(matrix, capfd):
     """FAISS writes its warnings to the terminal."""
-    built(kind, matrix)
+    built("IVF100_HNSW8,PQ8x4fs", matrix)
     assert capfd.readouterr() == ("", "")
 
 
@@ -191,7 +176,7 @@ def test_the_recall_is_the_lower_bound_of_its_interval():
     assert test.recall(FindsEverySecond()) == pytest.approx(0.458875)
 
 
-@pytest.mark.parametrize(("enough", "effort"), [(1, 1), (3, 3), (5, 6), (9, 10), (11, 10)])
+@pytest.mark.parametrize(("enough", "effort"), [(1, 1), (5, 6), (9, 10), (11, 10)])
 @pytest.mark.parametrize(("least", "candidates"), [(1, 20), (21, 40), (80, 80), (81, 80)])
 def test_tuning_chooses_the_least_effort(matrix, monkeypatch, enough, effort, least, candidates):
     """1, 2, 3, 4, 6, 8 and 10 lists are tried, then 20, 40 and 80 candidates per neighbour."""

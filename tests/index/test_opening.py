@@ -1,0 +1,155 @@
+"""Opening, creating and closing indexes and retrievers."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import sqlite3
+from contextlib import closing
+
+import pytest
+
+from semsearch import Document, Index, Retriever, load_encoder
+from semsearch.errors import (
+    ArgumentError,
+    IndexClosedError,
+    IndexFormatError,
+    IndexNotFoundError,
+    SpaceError,
+)
+
+
+@pytest.fixture
+def index(tmp_path):
+    with Index.create(tmp_path / "x", "hashing") as index:
+        index.add([Document("a", "red apple"), Document("b", "blue sky")])
+        yield index
+
+
+class TestOpening:
+    def test_no_index(self, tmp_path):
+        for path in (tmp_path, tmp_path / "none"):
+            with pytest.raises(IndexNotFoundError):
+                Index.open(path)
+        assert not (tmp_path / "none").exists()
+
+    def test_other_files(self, tmp_path):
+        (tmp_path / "holiday.jpg").touch()
+        for make in (Index.open, Index.create):
+            for path in (tmp_path, tmp_path / "holiday.jpg"):
+                with pytest.raises(IndexFormatError):
+                    make(path)
+        assert [file.name for file in tmp_path.iterdir()] == ["holiday.jpg"]
+
+    def test_interrupted_creation_is_finished(self, tmp_path):
+        (tmp_path / "index.sqlite").touch()
+        with pytest.raises(IndexNotFoundError):
+            Index.open(tmp_path)
+        with Index.create(tmp_path, "hashing") as index:
+            assert len(index) == 0
+
+    def test_create_opens_an_existing_index(self, index):
+        with Index.create(index.path, ["hashing"]) as again:
+            assert len(again) == 2
+        with pytest.raises(SpaceError):
+            Index.create(index.path, ["hashing:16"])
+
+    def test_a_changed_model_is_refused(self, index):
+        index.close()
+        with closing(sqlite3.connect(index.path / "index.sqlite")) as connection, connection:
+            connection.execute("UPDATE spaces SET fingerprint = 'of-older-weights'")
+        with Index.open(index.path) as opened:
+            with pytest.raises(SpaceError, match="of-older-wei"):
+                opened.add([Document("c", "text")])
+            with pytest.raises(SpaceError):
+                opened.search("x")
+
+
+class TestEncoders:
+    def test_a_given_encoder_is_used(self, index, hashing):
+        for encoders in (hashing, [hashing], iter([hashing])):
+            with Index.open(index.path, encoders) as again:
+                assert again.encoder(again.space()) is hashing
+
+    def test_other_values_are_refused(self, index, tmp_path):
+        for encoders in (3, {"hashing": 1}, [], [None], ["hashing", "hashing"]):
+            with pytest.raises(ArgumentError):
+                Index.create(tmp_path / "new", encoders)
+        assert not (tmp_path / "new").exists()
+        for encoders in ("hashing", ["hashing"], None):
+            with pytest.raises(ArgumentError):
+                Index.open(index.path, encoders)
+
+    def test_the_device_is_passed_on(self, tmp_path, monkeypatch):
+        given = []
+
+        def load(spec, device=None, *arguments, **options):
+            given.append(device)
+            return load_encoder(spec, device, *arguments, **options)
+
+        monkeypatch.setattr("semsearch.index.load_encoder", load)
+        with Index.create(tmp_path / "index", "hashing", device="cuda") as index:
+            index.add([Document("a", "red")])
+        with Index.create(tmp_path / "index", device="cuda:1") as index:
+            index.search("red")
+        with Index.open(tmp_path / "index", device="cpu") as index:
+            index.search("red")
+        with Retriever.open(tmp_path / "index", device="meta") as retriever:
+            retriever.search("red")
+        assert given == ["cuda", "cuda:1", "cpu", "meta"]
+
+
+def test_the_stored_type_is_kept(index):
+    for encoders in (None, "hashing"):
+        for dtype in (None, "float32"):
+            with Index.create(index.path, encoders, dtype=dtype) as again:
+                assert again.space().dtype == "float32"
+        with pytest.raises(SpaceError):
+            Index.create(index.path, encoders, dtype="float16")
+    with index.writer() as writer:
+        with pytest.raises(SpaceError):
+            writer.add_space(load_encoder("hashing"), "float16")
+        assert writer.add_space(load_encoder("hashing:16"), "float16").dtype == "float16"
+
+
+class TestClosing:
+    def test_a_closed_index_is_reported(self, index):
+        index.close()
+        index.close()
+        assert index.closed
+        for call in (
+            len,
+            Index.space,
+            Index.passages,
+            Index.info,
+            Index.__enter__,
+            Retriever,
+            lambda index: index.search("red"),
+            lambda index: index.add([]),
+            lambda index: index.delete(["a"]),
+            lambda index: index.encoder(None),
+        ):
+            with pytest.raises(IndexClosedError):
+                call(index)
+
+    def test_a_writer_ends_with_its_block(self, index):
+        with index.writer() as writer:
+            pass
+        for call in (
+            lambda: writer.upsert([]),
+            lambda: writer.sync([]),
+            lambda: writer.delete(["a"]),
+            lambda: writer.add_space(load_encoder("hashing:16")),
+            lambda: writer.drop_space("hashing"),
+            writer.compact,
+            writer.verify,
+            writer.repair,
+        ):
+            with pytest.raises(IndexClosedError):
+                call()
+
+    @pytest.mark.parametrize("duplicate", [pickle.dumps, copy.copy, copy.deepcopy])
+    def test_copies_are_refused(self, index, duplicate):
+        for opened in (index, Retriever(index)):
+            with pytest.raises(ArgumentError):
+                duplicate(opened)

@@ -1,0 +1,172 @@
+"""Encoding on a real Ray cluster, with each node in its own network namespace."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import threading
+import time
+from pathlib import Path
+
+import pytest
+from ray_cluster import (
+    HEAD,
+    Cluster,
+    Node,
+    content,
+    finish,
+    texts_of,
+    write,
+    write_plugin,
+)
+
+from scripts.dev.examples import blocks
+from semsearch import Index
+
+pytestmark = [
+    pytest.mark.nightly,
+    pytest.mark.timeout(900),  # a busy machine takes minutes to start the cluster
+]
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "ray.md"
+COMMANDS = [
+    command
+    for block in blocks(DOCUMENT.read_text("utf-8"))
+    if block.language == "bash"
+    for command in block.body.splitlines()
+]
+START_HEAD, START_OTHER = (command for command in COMMANDS if "ray start" in command)
+
+
+@pytest.fixture(scope="module")
+def cluster(program, package, tmp_path_factory):
+    """A cluster of one node, with the encoder plugin `slow`."""
+    program("ip")
+    package("ray")
+    try:
+        Node().remove()
+    except subprocess.CalledProcessError as error:
+        pytest.skip(f"cannot create network namespaces: {error.stderr}")
+    folder = tmp_path_factory.mktemp("ray")
+    write_plugin(folder / "site")
+    (folder / "hidden").mkdir()
+    found = Cluster(START_HEAD, START_OTHER, folder, folder / "site")
+    yield found
+    found.remove()
+
+
+@pytest.fixture
+def second(cluster):
+    """A second node, which cannot see the content of the folder `hidden`."""
+    if len(cluster.nodes) == 1 or not cluster.nodes[-1].processes():
+        cluster.add(hidden=cluster.folder / "hidden")
+    return cluster.nodes[-1]
+
+
+@pytest.fixture
+def run(cluster, tmp_path):
+    """Starts `semsearch index … --on ray` on the head and returns the process."""
+    processes = []
+
+    def run(*arguments, on="ray", **options):
+        process = cluster.run("index", *arguments, "--on", on, **options)
+        processes.append(process)
+        return process
+
+    yield run
+    for process in processes:
+        if process.poll() is None:
+            process.kill()
+            process.communicate()
+
+
+def slow(tmp_path):
+    return f"slow:{tmp_path / 'log'}"
+
+
+def test_a_node_joins_and_is_killed(cluster, run, tmp_path):
+    """The corpus is fed until the node has a batch."""
+    if len(cluster.nodes) > 1:
+        cluster.nodes[-1].kill()
+    command = ["-", "--encoder", slow(tmp_path), "--index", tmp_path / "x"]
+    process = run(*command, stdin=subprocess.PIPE)
+    texts, killed = [], threading.Event()
+
+    def feed():
+        process.stdin.write("id,text\n")
+        while not killed.is_set() and len(texts) < 100_000:
+            new = [f"Text {len(texts) + number}." for number in range(100)]
+            lines = [f"{len(texts) + number},{text}\n" for number, text in enumerate(new)]
+            process.stdin.write("".join(lines))
+            process.stdin.flush()
+            texts.extend(new)
+            time.sleep(0.1)
+
+    feeding = threading.Thread(target=feed, daemon=True)
+    feeding.start()
+    until(lambda: begun(tmp_path), process)
+    node = cluster.add(hidden=cluster.folder / "hidden")
+    until(lambda: set(begun(tmp_path)) & set(node.processes()), process)
+    node.kill()
+    killed.set()
+    feeding.join()
+    output = finish(process)
+    assert f"node {node.address} is left out: it is gone" in output
+    documents, _, _ = content(tmp_path / "x")
+    assert [document.text for document in documents] == texts
+    lines = (tmp_path / "log").read_text().splitlines()
+    assert sum(int(line.split()[1]) for line in lines) > len(texts)  # its batch was started twice
+
+
+def begun(tmp_path):
+    """The ids of the processes that started a batch, one per batch."""
+    log = tmp_path / "log"
+    return [int(line.split()[0]) for line in log.read_text().splitlines()] if log.exists() else []
+
+
+def until(holds, process):
+    for _ in range(2400):
+        if holds():
+            return
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.1)
+    pytest.fail("timed out")
+
+
+def test_a_node_without_the_model_is_left_out(cluster, second, run, tmp_path):
+    vectors = cluster.folder / "hidden" / "vectors.txt"
+    vectors.write_text("bird 0.1 0.2\nsentence 0.3 0.1\n")
+    corpus = write(tmp_path, texts_of(4000))
+    encoders = ["--encoder", f"glove:{vectors}", "--encoder", slow(tmp_path)]
+    output = finish(run(corpus, *encoders, "--index", tmp_path / "x"))
+    assert re.search(rf"^node {second.address} is left out: .*{vectors}", output, re.MULTILINE)
+    assert "4,000 documents (4,000 added)" in output
+
+
+def test_documented_commands(cluster, run):
+    write(cluster.folder, texts_of(50))
+    for command in COMMANDS:
+        program, *words = shlex.split(command.replace("HEAD", HEAD))
+        if program == "semsearch":
+            assert words[0] == "index"
+            assert words[-2:] == ["--on", f"ray://{HEAD}"]
+            finish(run(*words[1:-2], on=words[-1]))
+    with Index.open(cluster.folder / "indexes" / "corpus") as index:
+        assert all(space.complete for space in index.spaces())
+        assert index.count() == 50
+
+
+@pytest.mark.parametrize(
+    ("on", "code"),
+    [
+        (f"ray://{HEAD}", "import ray; ray.__version__ = '2.0.0'"),
+        ("ray", "import semsearch.version as v; v.__version__ = '0.0.1'"),
+    ],
+)
+def test_other_versions_are_refused(run, tmp_path, on, code):
+    corpus = write(tmp_path, texts_of(3))
+    command = [corpus, "--encoder", "hashing", "--index", tmp_path / "x"]
+    output = finish(run(*command, on=on, code=code), 1)
+    assert output.endswith("[unusable-cluster]\n")
+    assert not (tmp_path / "x").exists()
