@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import os
 import random
 import re
 import signal
@@ -37,8 +38,10 @@ class Service:
 
     def __init__(self, index, *options):
         command = [sys.executable, "-m", "semsearch", "serve", "--index", str(index), "--port", "0"]
+        # A folder of its own: `semsearch serve --stop` elsewhere stops all services of the user.
+        own = {**os.environ, "XDG_RUNTIME_DIR": str(index.parent)}
         self.process = subprocess.Popen(
-            [*command, "--writable", *options], stderr=subprocess.PIPE, text=True
+            [*command, "--writable", *options], stderr=subprocess.PIPE, text=True, env=own
         )
         line = self.process.stderr.readline()
         found = re.search(r"http://(\S+):(\d+)", line)
