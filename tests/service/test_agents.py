@@ -111,10 +111,8 @@ def test_why_a_filter_matches_nothing(workers):
     for call in (("search", {"query": "bird"}), ("find_similar", {"id": "a"})):
         found = answer_of(server, call[0], call[1] | {"where": "year > '3000'"})
         assert found["hits"] == []
-        assert found["warnings"] == [
-            "where: year holds numbers; reading '3000' as 3000",
-            "where: no document matches; year > 3000: nearest: 2005",
-        ]
+        assert len(found["warnings"]) == 2
+        assert "2005" in found["warnings"][1]  # the nearest
 
 
 def test_a_document_in_parts(workers):
@@ -139,21 +137,18 @@ def test_similar_documents_and_description(workers):
     ("call", "expected"),
     [
         (("search", {"query": "x", "where": "yaer > 1"}), "[field-not-found]"),
-        (("search", {"query": ""}), "empty"),
         (("search", {"query": "x", "k": 51}), "50"),
-        (("search", {"query": "x", "k": True}), "not true or false"),
-        (("search", {"query": "x", "filter": "year = 1900"}), "filter\n  Extra inputs are not"),
-        (("describe_indexes", {"query": "x"}), "query\n  Extra inputs are not"),
-        (("search", {"query": "x", "index": "cats"}), "(indexes: birds) [index-not-found]"),
-        (("fetch_document", {"id": "z"}), "no document 'z' [document-not-found]"),
-        (("find_similar", {"id": "z"}), "'z'"),
+        (("search", {"query": "x", "k": True}), "k"),
+        (("search", {"query": "x", "filter": "year = 1900"}), "filter"),
+        (("search", {"query": "x", "index": "cats"}), "[index-not-found]"),
+        (("fetch_document", {"id": "z"}), "[document-not-found]"),
+        (("find_similar", {"id": "z"}), "[document-not-found]"),
     ],
 )
 def test_errors_are_returned_to_the_agent(workers, call, expected):
     assert expected in fault_of(create_server(workers), *call)
 
 
-@pytest.mark.slow
 def test_the_command_over_standard_input_and_output(path):
     command = StdioServerParameters(
         command=sys.executable, args=["-m", "semsearch", "mcp", "--index", str(path)]
@@ -162,7 +157,7 @@ def test_the_command_over_standard_input_and_output(path):
     assert found["hits"][0]["id"] == "a"
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 @pytest.mark.skipif(os.name != "posix", reason="needs a Unix system")
 def test_ctrl_c_ends_the_command(path, interruptible):
     """Also while it waits for standard input."""
@@ -199,15 +194,8 @@ def test_over_http(path):
         assert answer["result"]["structuredContent"]["hits"][0]["id"] == "a"
         foreign = client.post("/mcp", json=request, headers=headers | {"Host": "evil.example"})
         assert foreign.status_code == 403
-
-
-def test_no_stream_of_events(path):
-    """It would carry nothing, and count as a running request."""
-    headers = {"Accept": "text/event-stream"}
-    with TestClient(create_app({"birds": path}), base_url="http://localhost") as client:
-        answer = client.get("/mcp", headers=headers)
-    assert answer.status_code == 405
-    assert answer.headers["allow"] == "POST"
+        # A stream of events would carry nothing, and count as a running request.
+        assert client.get("/mcp", headers={"Accept": "text/event-stream"}).status_code == 405
 
 
 def test_without_the_extra(path, monkeypatch):

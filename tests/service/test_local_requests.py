@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import re
+import shlex
 import shutil
 import socket
 import threading
@@ -35,13 +35,7 @@ TEXTS = [
     ("b", "A blue fish swims in the river.", "Carp", 2005, []),
     ("c", "A red fish swims in the sea.", None, 2010, ["red"]),
     ("d", "a RED fish swims in the sea", "Snapper", 2011, ["red"]),
-    (
-        "e",
-        "Ships cross the sea at night, \x1b[31mslowly\x1b[0m.\nSecond line",
-        'S, "hip"',
-        1951,
-        [],
-    ),
+    ("e", "Ships cross, \x1b[31mslowly\x1b[0m.\nSecond line", 'S, "hip"', 1951, []),
     ("f", "鳥が木で歌う", "歌", 2020, ["鳥"]),
 ]
 DOCUMENTS = [
@@ -51,42 +45,25 @@ DOCUMENTS = [
 
 #: Arguments that a service answers.
 ANSWERED = """
-red fish
 red fish -k 2
-red fish -k 3 --format jsonl
-red fish --format csv
-red fish --where 'year >= 2005'
-red fish --where "tags = 'red'" --format jsonl
-red fish --where 'year > 3000'
+red fish -k 3 --where 'year >= 2005' --format jsonl
 red fish --where "tags = 'rde'"
 red fish --where "year > '2000'" --format csv
-red fish --mode bm25
 '"a fish" -river' --mode bm25 --format jsonl
 red fish --require 'a fish'
-red fish --mode hybrid
 red fish --mode hybrid --fusion rrf --format csv
 red fish --mode hybrid --dense-weight 0.9 --format jsonl
-red fish --space wide
-red fish --space wide --mode hybrid --format jsonl
-red fish --min-score 0.2
+red fish --space wide --mode hybrid
 red fish --min-score 0.99
 red fish --per-document 2 --format jsonl
 red fish --fold-duplicates
-red fish --fold-duplicates --format jsonl
 red fish --mmr 0.5 --format csv
-red fish --also night
 red fish --also night --also 'a bird' --format jsonl
-red fish --like a
 red fish --like a --like b --unlike e --format jsonl
-red fish --explain
 red fish --explain --mode hybrid
 red fish --explain --mode hybrid --format jsonl
-red fish --show year
 red fish --show year --show tags --show id --show note
-nothing of this --mode bm25
-鳥 --format csv
 --like a
---like a --unlike b --format csv
 --also fish --also sea
 -- '-fish'
 """.strip().splitlines()  # fmt: skip
@@ -97,28 +74,19 @@ DECLINED = (
 red fish --rerank model
 red fish --rerank-budget 300ms
 red fish --rerank-depth 7
-red fish --show year --format jsonl
 --queries questions.txt
---queries -
---help
--h
+red fish more words --queries x
 -kh
 red fish --version
 red fish --unknown
-red fish -k 0
 red fish -k many
 red fish -k 1 -k 2
 red fish --where 'yaer > 1'
-red fish --where 'year >'
-red fish --space none
-red fish --show colour
 red fish --like z
 red fish --index elsewhere
 red fish --index ''
 red fish --encoder hashing
-red fish --explain --format csv
 red fish --encoding latin-1
-red fish more words --queries x
 ''
 -- -x --mode bm25
 """.strip().splitlines()
@@ -128,8 +96,6 @@ red fish more words --queries x
 
 def split(line):
     """The arguments of a line; the words before the options are the query."""
-    import shlex
-
     words = shlex.split(line)
     first = next((place for place, word in enumerate(words) if word.startswith("-")), len(words))
     return ([" ".join(words[:first])] if first else []) + words[first:]
@@ -239,10 +205,6 @@ def test_all_options_are_covered():
         assert not parameter.opts[0].startswith("-") or used & set(parameter.opts), parameter.opts
 
 
-def test_answer_includes_messages(service, here):
-    assert "did you mean 'red'" in find_answer(split("fish --where \"tags = 'rde'\""))["messages"]
-
-
 @pytest.mark.parametrize("line", DECLINED)
 def test_service_declines(service, here, line):
     assert find_answer(split(line)) is None
@@ -305,12 +267,9 @@ def test_an_index_in_a_file_of_milvus_lite(runtime, package, tmp_path_factory, m
 @pytest.mark.parametrize(
     "environment",
     [
-        {},
-        {"FORCE_COLOR": "1"},
         {"FORCE_COLOR": "1", "COLORTERM": "truecolor", "COLUMNS": "60"},
         {"FORCE_COLOR": "1", "NO_COLOR": "1"},
         {"TTY_COMPATIBLE": "1", "TERM": "dumb"},
-        {"COLUMNS": "40"},
         {"COLUMNS": "0"},
     ],
 )
@@ -392,15 +351,6 @@ class TestNoWrongAnswers:
         assert answer["output"] == by_itself("bird")["output"]
         assert "Finch" in answer["output"]
 
-    def test_replaced_index(self, own, birds):
-        assert find_answer(["bird"]) is not None
-        other = birds.with_name("other")
-        with Index.create(other, "hashing") as index:
-            index.add([Document("new", "a green bird", "Finch")])
-        birds.rename(birds.parents[1] / "old")
-        other.rename(birds)
-        assert find_answer(["bird"])["output"] == by_itself("bird")["output"]
-
     def test_a_commit_of_another_process(self, own, birds):
         find_answer(["bird"])
         with Index.open(birds) as index:
@@ -420,8 +370,7 @@ class TestNoWrongAnswers:
     def test_another_model_under_the_same_name(self, own, birds, monkeypatch):
         monkeypatch.setattr(local_requests, "current_fingerprint", lambda spec: "another")
         assert find_answer(["bird"]) is None
-        for without_a_model in (["bird", "--mode", "bm25"], ["--like", "a"]):
-            assert find_answer(without_a_model) is not None
+        assert find_answer(["bird", "--mode", "bm25"]) is not None  # needs no model
 
     def test_internal_error_of_the_service(self, own, birds, monkeypatch):
         def broken(*arguments, **options):
@@ -429,14 +378,6 @@ class TestNoWrongAnswers:
 
         monkeypatch.setattr("semsearch.retriever.Retriever.search", broken)
         assert find_answer(["bird"]) is None
-
-    def test_a_service_that_has_stopped(self, runtime, birds, monkeypatch, tmp_path_factory):
-        place = tmp_path_factory.mktemp("own")
-        monkeypatch.setenv("XDG_RUNTIME_DIR", str(place))
-        with serving({"birds": birds}):
-            assert find_answer(["fish"]) is not None
-        assert list((place / "semsearch").iterdir()) == []
-        assert find_answer(["fish"]) is None
 
     def test_invalid_requests(self, own, birds):
         (path,) = sockets()
@@ -494,35 +435,11 @@ def test_sockets_of_killed_services_are_removed(runtime, monkeypatch, tmp_path_f
         assert [file.name for file in local.path.parent.iterdir()] == ["2.sock"]
 
 
-@pytest.mark.parametrize(
-    ("place", "reason"),
-    [("x" * 120, "path too long"), ("missing/folder", "No such file")],
-)
-def test_unusable_runtime_directory(tmp_path, monkeypatch, place, reason):
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path / place))
-    if "/" not in place:
-        (tmp_path / place).mkdir()
-    with pytest.raises(OSError, match=reason):
+@pytest.mark.parametrize("fault", ["path too long", "open to others"])
+def test_unusable_runtime_directory(tmp_path, monkeypatch, fault):
+    place = tmp_path / ("x" * 120 if fault == "path too long" else "run")
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(place))
+    place.mkdir()
+    (place / "semsearch").mkdir(mode=0o755 if fault == "open to others" else 0o700)
+    with pytest.raises(OSError, match=fault.partition(" to")[0]):
         LocalSocket()
-
-
-def test_folder_open_to_others_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path))
-    (tmp_path / "semsearch").mkdir(mode=0o755)
-    with pytest.raises(OSError, match="is open to other users"):
-        LocalSocket()
-
-
-def test_fields_of_the_answer(service, here):
-    """Older and newer clients rely on these fields."""
-    (path,) = sockets()
-    request = {
-        "arguments": ["fish"],
-        "directory": str(here),
-        "environment": {},
-        "columns": 80,
-        "is_terminal": False,
-        "program": program(),
-    }
-    assert set(ask(path, "/local/query", request, 20)) == {"output", "messages", "index"}
-    assert json.loads(json.dumps(request)) == request

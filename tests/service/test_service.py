@@ -19,21 +19,18 @@ from fastapi.testclient import TestClient
 from semsearch.service import Settings, create_app
 
 
-@pytest.mark.parametrize(
-    ("place", "code"),
-    [
-        ("search?query=x&where=yaer>1", "field-not-found"),
-        ("search?query=x&where=year>", "invalid-filter"),
-        ("search?query=x&space=minilm", "space-not-found"),
-        ("documents/z", "document-not-found"),
-        ("search?query=x&k=many", None),  # rejected before it reaches an index
-        ("nothing", None),
-    ],
-)
-def test_errors_have_codes(client, place, code):
-    response = client.get(f"{BIRDS}/{place}")
-    assert response.status_code in (404, 422)
-    assert response.json().get("code") == code
+def test_errors_have_codes(client):
+    for place, status, code in (
+        ("search?query=x&where=yaer>1", 422, "field-not-found"),
+        ("search?query=x&where=year>", 422, "invalid-filter"),
+        ("search?query=x&space=minilm", 422, "space-not-found"),
+        ("documents/z", 404, "document-not-found"),
+        ("search?query=x&k=many", 422, None),  # rejected before it reaches an index
+        ("../cats/search?query=x", 404, None),
+        ("nothing", 404, None),
+    ):
+        response = client.get(f"{BIRDS}/{place}")
+        assert (response.status_code, response.json().get("code")) == (status, code), place
 
 
 class TestSearch:
@@ -51,25 +48,17 @@ class TestSearch:
         assert 0 < len(expected["hits"]) < 3
         assert client.get(f"{BIRDS}/search", params=parameters).json() == expected
         assert client.post(f"{BIRDS}/search", json=parameters).json() == expected
-        answer = client.post(f"{BIRDS}/search", json={"query": 'a "red fish"', "mode": "bm25"})
-        assert ["'red fish'" in warning for warning in answer.json()["warnings"]] == [True]
 
-    @pytest.mark.parametrize(
-        ("method", "place"),
-        [
-            ("GET", "search"),
-            ("POST", "search"),
-            ("POST", "compare"),
-            ("GET", "documents/a/similar"),
-        ],
-    )
-    def test_why_a_filter_matches_nothing(self, client, method, place):
-        request = {"where": "tags = 'rde'"} | ({} if "similar" in place else {"query": "bird"})
-        sent = {"json": request} if method == "POST" else {"params": request}
-        for _ in range(2):
-            answer = client.request(method, f"{BIRDS}/{place}", **sent).json()
-            (warning,) = answer["warnings"]
-            assert warning.endswith("tags = 'rde': did you mean 'red'?")
+    def test_why_a_filter_matches_nothing(self, client):
+        for place, request in (
+            ("search", {"query": "bird"}),
+            ("compare", {"query": "bird"}),
+            ("documents/a/similar", {}),
+        ):
+            sent = request | {"where": "tags = 'rde'"}
+            for _ in range(2):  # it is repeated
+                (warning,) = client.post(f"{BIRDS}/{place}", json=sent).json()["warnings"]
+                assert "'red'" in warning
 
     def test_several_queries(self, client):
         answers = client.post(f"{BIRDS}/search", json={"query": ["bird", "fish"], "k": 1}).json()
@@ -90,33 +79,23 @@ class TestSearch:
         assert [hit["id"] for hit in answer["hits"]] == ["b"]
         assert answer["stages"]
 
-    def test_invalid_filter_is_reported(self, client):
-        response = client.get(f"{BIRDS}/search", params={"query": "x", "where": "yaer > 1"})
-        assert is_problem(response, 422, "year")
-
-    @pytest.mark.parametrize(
-        "request_",
-        [
+    def test_mistakes(self, client):
+        headers = {"Content-Type": "application/json"}
+        for request in (
             {"query": "x", "k": 0},
             {"query": "x", "k": True},
-            {"query": "x", "mmr": False},
             {"query": "x", "fusion": "rrf"},
-            {"query": "x", "mode": "magic"},
             {"query": "x", "unknown": 1},
             {"query": ""},
             {"query": []},
-            {"query": "x", "space": "no such"},
             {"query": "x" * 10_001},
             {"query": ["x"] * 101},
             {"query": "x", "k": 900, "offset": 101},
             {"query": "x\ud800"},
             [],
-        ],
-    )
-    def test_mistakes(self, client, request_):
-        content = json.dumps(request_).encode()
-        headers = {"Content-Type": "application/json"}
-        assert is_problem(client.post(f"{BIRDS}/search", content=content, headers=headers), 422)
+        ):
+            content = json.dumps(request).encode()
+            assert is_problem(client.post(f"{BIRDS}/search", content=content, headers=headers), 422)
 
     def test_misspelt_parameter_is_reported(self, client):
         response = client.get(f"{BIRDS}/search", params={"query": "x", "kk": 3})
@@ -126,65 +105,42 @@ class TestSearch:
     def test_parameters_that_would_be_ignored(self, client):
         place = f"{BIRDS}/search"
         repeated = client.get(f"{place}?query=x&where=year=1999&where=year=2005")
-        assert is_problem(repeated, 422, "where is given 2 times")
+        assert is_problem(repeated, 422, "where")
         beside = client.post(f"{place}?k=1", json={"query": "x"})
-        assert is_problem(beside, 422, "in the body, not in the URL")
+        assert is_problem(beside, 422)
         for place in (f"{BIRDS}/documents/a", f"{BIRDS}/fields", "/v1/indexes"):
-            assert is_problem(client.get(f"{place}?k=3"), 422, "k: not a parameter of this route")
+            assert is_problem(client.get(f"{place}?k=3"), 422, "k")
 
     def test_parameters_that_writing_would_ignore(self, serve):
         client, place = serve(writable=True), f"{BIRDS}/documents/a"
         put = client.put(f"{place}?title=hi", json={"text": "x"})
-        assert is_problem(put, 422, "PUT takes its parameters in the body, not in the URL")
-        deleted = client.delete(f"{place}?where=x")
-        assert is_problem(deleted, 422, "where: not a parameter of this route")
+        assert is_problem(put, 422)
+        assert is_problem(client.delete(f"{place}?where=x"), 422, "where")
         assert client.get(place).json()["text"] != "x"
-
-    @pytest.mark.parametrize("place", ["/?k=1&k=2", "/?query=%FF", "/health?t=1", "/metrics?t=1"])
-    def test_parameters_that_nothing_reads(self, client, place):
-        assert client.get(place).status_code == 200
 
     def test_parameters_that_are_not_utf_8(self, client):
         assert is_problem(client.get(f"{BIRDS}/search?query=caf%e9"), 400, "UTF-8")
         assert client.get(f"{BIRDS}/search?query=caf%c3%a9").json()["query"] == "café"
 
-    def test_get_accepts_all_options(self, client, path):
-        options = {"k": 2, "offset": 1, "mode": "hybrid", "fusion": "rrf", "dense_weight": 0.3}
-        with Index.open(path) as index:
-            expected = index.search("red fish", **options).to_dict()
-        asked = client.get(f"{BIRDS}/search", params={"query": "red fish", **options})
-        assert asked.json() == expected
-
     def test_body_that_is_not_json(self, client):
         place, content = f"{BIRDS}/search", b'{"query": '
         json_ = {"Content-Type": "application/json"}
         response = client.post(place, content=content, headers=json_)
-        assert is_problem(response, 422, "the body is not JSON: Expecting value (character 10)")
-        for kind in ("application/x-www-form-urlencoded", "text/plain; charset=utf-8"):
-            response = client.post(place, content=content, headers={"Content-Type": kind})
-            assert is_problem(response, 415, f"application/json, not {kind.partition(';')[0]}")
-
-    def test_an_unknown_index(self, client):
-        response = client.get("/v1/indexes/cats/search", params={"query": "x"})
-        assert is_problem(response, 404, "indexes: birds")
+        assert is_problem(response, 422, "character 10")
+        response = client.post(place, content=content, headers={"Content-Type": "text/plain"})
+        assert is_problem(response, 415)
 
     def test_an_unknown_path_and_method(self, client):
         assert is_problem(client.get("/v2"), 404)
         refused = client.patch(f"{BIRDS}/search")
         assert is_problem(refused, 405)
         assert refused.headers["allow"] == "GET, HEAD, POST"
-        refused = client.get(f"{BIRDS}/compare")
-        assert is_problem(refused, 405)
-        assert refused.headers["allow"] == "POST"
 
-    @pytest.mark.parametrize(
-        "place",
-        ["/", "/health", "/metrics", "/v1/indexes", f"{BIRDS}/search?query=x", f"{BIRDS}/fields"],
-    )
-    def test_head(self, client, place):
-        answer, headers = client.head(place), client.get(place).headers
-        assert answer.status_code == 200
-        assert answer.headers["content-type"] == headers["content-type"]
+    def test_head(self, client):
+        for place in ("/", "/health?t=1", "/metrics", f"{BIRDS}/search?query=x"):
+            answer, headers = client.head(place), client.get(place).headers
+            assert answer.status_code == 200
+            assert answer.headers["content-type"] == headers["content-type"]
 
 
 def test_internal_error_reveals_no_details(client, path, monkeypatch):
@@ -214,7 +170,7 @@ class TestDocuments:
             "metadata": {"year": 2010, "tags": ["red"]},
         }
         assert client.get(f"{BIRDS}/documents/c%2F1").json()["id"] == "c/1"
-        assert is_problem(client.get(f"{BIRDS}/documents/z"), 404, "no document 'z'")
+        assert is_problem(client.get(f"{BIRDS}/documents/z"), 404)
 
     def test_similar_documents(self, client, path):
         with Index.open(path) as index:
@@ -231,7 +187,7 @@ class TestDocuments:
         answer = client.post(f"{BIRDS}/documents/c%2F1/similar", json=request).json()
         assert [hit["id"] for hit in answer["hits"]] == ["b"]
 
-    @pytest.mark.parametrize("name", ["a/similar", "similar", "/similar", "a/similar/similar"])
+    @pytest.mark.parametrize("name", ["a/similar", "/similar"])
     def test_id_that_ends_in_similar(self, serve, name):
         client = serve(writable=True)
         place = f"{BIRDS}/documents/{quote(name, safe='')}"
@@ -249,20 +205,20 @@ class TestDocuments:
         assert is_problem(client.put(f"{BIRDS}/documents/a/similar", json={"text": "x"}), 405)
         assert is_problem(client.delete(f"{BIRDS}/documents/a/similar"), 405)
 
-    @pytest.mark.parametrize("name", ["50%", "50%2Fb", "a b+c", "ä?#;", "a/../b", "ü/%"])
-    def test_ids_of_any_characters(self, serve, name):
+    def test_ids_of_any_characters(self, serve):
         client = serve(writable=True)
-        place = f"{BIRDS}/documents/{quote(name, safe='')}"
-        assert client.put(place, json={"text": "a green bird"}).status_code == 204
-        assert client.get(place).json()["id"] == name
-        assert client.get(f"{place}/similar").json()["id"] == name
+        for name in ("50%2Fb", "a b+c", "ä?#;", "a/../b"):
+            place = f"{BIRDS}/documents/{quote(name, safe='')}"
+            assert client.put(place, json={"text": "a green bird"}).status_code == 204
+            assert client.get(place).json()["id"] == name
+            assert client.get(f"{place}/similar").json()["id"] == name
 
-    @pytest.mark.parametrize("name", ["M%FCller", "M%E4ller", "%ED%A0%80"])
-    def test_an_id_that_is_not_utf_8_is_refused(self, serve, name):
+    def test_an_id_that_is_not_utf_8_is_refused(self, serve):
         client = serve(writable=True)
-        place = f"{BIRDS}/documents/{name}"
-        assert is_problem(client.put(place, json={"text": "a green bird"}), 400, "UTF-8")
-        assert is_problem(client.get(place), 400)
+        for name in ("M%FCller", "%ED%A0%80"):
+            place = f"{BIRDS}/documents/{name}"
+            assert is_problem(client.put(place, json={"text": "a green bird"}), 400)
+            assert is_problem(client.get(place), 400)
         assert client.get("/v1/indexes").json()[0]["documents"] == len(DOCUMENTS)
 
     def test_needless_percent_encoding_is_accepted(self, client):
@@ -274,14 +230,6 @@ class TestDocuments:
         assert set(answer["systems"]) == {"hashing", "bm25"}
         assert [hits[0]["id"] for hits in answer["systems"].values()] == ["a", "a"]
         assert is_problem(client.post(f"{BIRDS}/compare", json={"query": ["a", "b"]}), 422)
-
-    def test_compare_ignores_what_makes_a_system(self, client):
-        ignored = {"mode": "hybrid", "space": "x", "fusion": "rrf", "dense_weight": 0.3}
-        plain, same = (
-            client.post(f"{BIRDS}/compare", json={"query": "red bird"} | options).json()
-            for options in ({}, ignored)
-        )
-        assert same == plain
 
     def test_read_only_by_default(self, client):
         assert is_problem(client.put(f"{BIRDS}/documents/z", json={"text": "x"}), 405)
@@ -296,14 +244,13 @@ class TestDocuments:
         assert found["hits"][0]["id"] == "new"
         assert client.delete(f"{BIRDS}/documents/new").status_code == 204
         assert is_problem(client.delete(f"{BIRDS}/documents/new"), 404)
-        assert is_problem(client.put(f"{BIRDS}/documents/new", json={"text": " "}), 422, "empty")
+        assert is_problem(client.put(f"{BIRDS}/documents/new", json={"text": " "}), 422)
 
     def test_second_writer_is_refused(self, serve, path, writing_elsewhere):
         client = serve(writable=True)
         with writing_elsewhere(path):
             response = client.put(f"{BIRDS}/documents/new", json={"text": "x"})
-        assert is_problem(response, 409, "is being written by process")
-        assert "--wait" not in response.json()["detail"]
+        assert is_problem(response, 409)
 
 
 def test_a_commit_of_another_process_is_found(client, path):
@@ -316,7 +263,7 @@ def test_a_commit_of_another_process_is_found(client, path):
 def test_recreated_index_is_reopened(client, path):
     shutil.rmtree(path)
     gone = client.get(f"{BIRDS}/search", params={"query": "bird"})
-    assert is_problem(gone, 503, f"no index at {path}")
+    assert is_problem(gone, 503)
     with Index.create(path, "hashing:64") as index:
         index.add([Document("new", "a green bird")])
         expected = index.search("bird").to_dict()
@@ -345,7 +292,7 @@ def test_documentation_loads_nothing_from_other_hosts(client):
 
 def test_agents_without_the_extra(monkeypatch, serve):
     monkeypatch.setattr("semsearch.service.app.find_spec", lambda name: None)
-    assert is_problem(serve().post("/mcp", json={}), 501, "pip install 'semsearch[mcp]'")
+    assert is_problem(serve().post("/mcp", json={}), 501)
 
 
 def test_metrics(client):
@@ -405,13 +352,3 @@ def test_the_hits_of_an_answer_are_limited(serve):
         body = {"query": ["red"] * queries, "k": k}
         answer = client.post(f"{BIRDS}/search", json=body)
         assert answer.status_code == status
-    assert (
-        "at most 100 hits in all"
-        in client.post(f"{BIRDS}/search", json={"query": ["red"] * 50, "k": 9}).json()["detail"]
-    )
-
-
-def test_the_schema_describes_the_limits(path):
-    schema = create_app({"birds": path}, Settings(max_answer=123)).openapi()
-    for operation in schema["paths"]["/v1/indexes/{name}/search"].values():
-        assert "1,000 for `offset` + `k`, and 123 hits in all" in operation["description"]

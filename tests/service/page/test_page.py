@@ -41,14 +41,6 @@ def test_policy_allows_only_the_service(indexes):
         assert not re.search(r"(https?:)?//(?!www\.w3\.org/)\w+\.", file.read_text("utf-8")), file
 
 
-def test_midnight_is_not_shown(page):
-    show(page)
-    shown = "import(new URL('page/hits.js', location)).then((hits) => hits.shown('{}'))"
-    assert page.evaluate(shown.format("2024-09-01T00:00:00")) == "2024-09-01"
-    assert page.evaluate(shown.format("2024-09-01T08:30:00")) == "2024-09-01T08:30:00"
-
-
-@pytest.mark.slow
 class TestSearch:
     def test_searches_while_typing(self, page):
         show(page)
@@ -57,12 +49,6 @@ class TestSearch:
         expect_titles(page, "Carp")
         assert "query=blue+fish+pond" in page.url
         assert page.title() == "blue fish pond – semsearch"
-
-    def test_why_a_filter_matches_nothing(self, page):
-        for view in ("", "systems"):
-            show(page, "bird", where="kind = 'brid'", view=view)
-            status = "document.getElementById('status').textContent"
-            until(page, f"{status}.endsWith(\"did you mean 'bird'?\")")
 
     def test_the_last_query_wins(self, page):
         held = []
@@ -76,26 +62,13 @@ class TestSearch:
         page.route("**/search", slow)
         show(page)
         page.fill("#query", "slow white sea")
-        page.wait_for_timeout(300)
+        while not held:
+            page.wait_for_timeout(50)
         page.fill("#query", "blue fish pond")
         expect_titles(page, "Carp")
         (late,) = held
         late.continue_()
         page.wait_for_timeout(300)
-        assert titles(page)[0] == "Carp"
-
-    def test_hits_of_an_earlier_query_are_marked(self, page):
-        held = []
-        show(page, "red bird sings")
-        page.route("**/search", lambda route: held.append(route))
-        page.fill("#query", "blue fish pond")
-        page.locator("#hits[aria-busy='true']").wait_for()
-        until(page, "getComputedStyle(document.getElementById('hits')).opacity < 1")
-        assert titles(page)[0] == "Robin"
-        while not held:
-            page.wait_for_timeout(50)
-        held[0].continue_()
-        page.locator("#hits[aria-busy='false']").wait_for()
         assert titles(page)[0] == "Carp"
 
     def test_modes_spaces_and_indexes(self, page):
@@ -114,48 +87,7 @@ class TestSearch:
         until(page, "document.querySelectorAll('.hit').length === 10")
         assert page.input_value("#index") == "animals"
 
-    def test_enter_keeps_each_query_in_the_history(self, page):
-        show(page, index="animals")
-        for query, title in (("blue fish pond", "Carp"), ("red bird sings", "Robin")):
-            page.fill("#query", query)
-            page.keyboard.press("Enter")
-            expect_titles(page, title)
-        page.go_back()  # with the focus in the query
-        expect_titles(page, "Carp")
-        assert page.input_value("#query") == "blue fish pond"
-
-    def test_an_index_whose_fields_come_late_or_never(self, page):
-        held, problem = [], {"detail": "too many requests"}
-        page.route("**/animals/fields", lambda route: held.append(route))
-        show(page, "fish", index="other")
-        page.select_option("#index", "animals")
-        until(page, "new Promise((done) => setTimeout(() => done(true), 300))")
-        page.select_option("#index", "other")
-        until(page, "location.search.includes('index=other')")
-        held[0].continue_()
-        page.wait_for_timeout(300)
-        assert "index=other" in page.url
-        assert page.locator("#fields :text('wild')").count() == 0
-        page.unroute("**/animals/fields")
-        page.route("**/animals/fields", lambda route: route.fulfill(status=429, json=problem))
-        page.select_option("#index", "animals")
-        page.get_by_text("too many requests").wait_for()
-        page.wrong.clear()  # the browser logs the status 429
-
-    def test_buttons_beside_compared_systems(self, page):
-        show(page, index="animals", view="systems")
-        assert page.is_disabled("#export")
-        page.fill("#query", "fish")
-        until(page, "!document.getElementById('systems').hidden")
-        until(page, "!document.getElementById('export').disabled")
-        assert page.is_visible("#more")
-
-    def test_more_hits(self, page):
-        show(page, "fish")
-        assert page.locator(".hit").count() == 10
-        page.click("#more")
-        until(page, "document.querySelectorAll('.hit').length === 20")
-
+    @pytest.mark.nightly
     def test_at_most_a_thousand_hits(self, page):
         def answer(route):
             request = route.request.post_data_json
@@ -184,7 +116,7 @@ class TestSearch:
         assert page.is_disabled("#export")
         page.fill("#where", "year >")
         page.keyboard.press("Enter")
-        page.get_by_text("where: expected a value at column 7, found the end").wait_for()
+        page.get_by_text("column 7").wait_for()
         page.click("#clear-filters")
         page.locator("#error").wait_for(state="hidden")
         assert len(titles(page)) == 10
@@ -192,13 +124,6 @@ class TestSearch:
         page.fill("#query", "bird")
         page.get_by_text("the service cannot be reached").wait_for()
         page.wrong.clear()  # the browser logs the status 422, and the second error
-
-    def test_long_ids_fit_on_the_screen(self, page):
-        page.set_viewport_size({"width": 360, "height": 800})
-        page.goto(f"{page.address}/?like={'a' * 800}")
-        page.locator("#error:not([hidden])").wait_for()
-        assert page.evaluate("document.documentElement.scrollWidth") <= 360
-        page.wrong.clear()  # the browser logs the status 404
 
     def test_a_token_is_asked_for_once(self, browser, serve):
         address = serve(token="pässwort")
@@ -208,7 +133,6 @@ class TestSearch:
         page.locator("#sign-in[open]").wait_for()
         page.fill("#token", "wrong\u200b")
         page.keyboard.press("Enter")
-        page.wait_for_timeout(200)
         page.locator("#sign-in[open]").wait_for()
         page.fill("#token", "pässwort")
         page.keyboard.press("Enter")
@@ -219,7 +143,6 @@ class TestSearch:
         context.close()
 
 
-@pytest.mark.slow
 class TestFilters:
     def test_fields_have_controls(self, page):
         show(page, "bird")
@@ -239,6 +162,7 @@ class TestFilters:
         assert titles(shared) == ["gull"]
         assert shared.locator("#filters").is_visible()
 
+    @pytest.mark.nightly
     def test_values_with_quotes_booleans_and_days(self, page):
         show(page, "bird")
         page.click("#toggle-filters")
@@ -254,23 +178,7 @@ class TestFilters:
         page.keyboard.press("Tab")
         expect_titles(page, "طائر")
 
-    def test_the_last_day_that_a_date_can_be(self, page):
-        show(page, "bird")
-        page.click("#toggle-filters")
-        page.get_by_label("day to").fill("9999-12-31")
-        page.keyboard.press("Tab")
-        until(page, "document.querySelectorAll('.hit').length === 1")
-        expect_titles(page, "طائر")
-
-    def test_objects_have_no_control(self, page):
-        show(page)
-        names = """import(new URL('page/filters.js', location)).then(({ filterControls }) =>
-            filterControls(
-                [["object", "null"], ["list of object"], ["number", "null"], ["null"]].map(
-                    (kinds, number) => ({ name: `field ${number}`, kinds, values: [] })),
-                new Map(), () => null).map((control) => control.textContent))"""
-        assert page.evaluate(names) == ["field 2to", "field 3"]
-
+    @pytest.mark.nightly
     def test_fields_named_like_members_of_objects(self, page):
         for name, value in (("constructor", "Ferrari"), ("__proto__", "of an object")):
             show(page, "bird")
@@ -284,7 +192,6 @@ class TestFilters:
             assert len(titles(page)) == 1
 
 
-@pytest.mark.slow
 class TestHits:
     def test_texts_are_escaped(self, page):
         show(page, "taken onerror")
@@ -295,12 +202,11 @@ class TestHits:
         page.locator(".system li").first.wait_for()
         assert page.locator("#systems img, #systems script").count() == 0
         assert page.title() != "taken"
+        show(page, "طائر")
+        text = page.locator(".hit").first.locator(".text")
+        assert text.evaluate("one => getComputedStyle(one).direction") == "rtl"
 
-    def test_the_nearest_sentence_is_marked(self, page):
-        show(page, "answers")
-        marked = page.locator(".hit", has_text="quoted").locator("mark")
-        assert marked.inner_text().strip() == "A bird answers the fish."
-
+    @pytest.mark.nightly
     def test_hits_are_explained_at_rest_and_when_opened(self, page):
         asked, held = [], []
 
@@ -331,11 +237,6 @@ class TestHits:
             until_explained(count)
         assert asked == [(None, None, 10), (True, 0, 3), (True, 4, 1), (True, 5, 1)]
 
-    def test_large_integers_are_not_rounded(self, page):
-        show(page, "quoted", mode="bm25")
-        shown = page.locator(".hit > dl dd").all_inner_texts()
-        assert shown == ["9007199254740993", "-9007199254740993"]
-
     def test_keyboard_shortcuts(self, page):
         show(page, "bird sings")
         page.keyboard.press("ArrowDown")
@@ -357,6 +258,7 @@ class TestHits:
         page.keyboard.press("/")
         assert page.evaluate("document.activeElement.id") == "query"
 
+    @pytest.mark.nightly
     def test_similar_documents_by_one_key_and_back(self, page):
         show(page, "taken onerror")  # the first one's id has a slash and a quote
         page.keyboard.press("ArrowDown")
@@ -379,6 +281,8 @@ class TestHits:
         with page.expect_download() as download:
             page.click("#export")
         assert download.value.suggested_filename == "animals.csv"
+        # Large integers are not rounded on the page either.
+        assert "-9007199254740993" in page.locator(".hit > dl dd").all_inner_texts()
         text = download.value.path().read_text("utf-8-sig")
         rows = list(csv.DictReader(io.StringIO(text, newline="")))
         assert len(rows) == 36
@@ -391,7 +295,6 @@ class TestHits:
         assert by_id["robin"]["constructor"] == ""
 
 
-@pytest.mark.slow
 def test_systems_side_by_side_with_lines_between_the_same_documents(page):
     show(page, "bird sings", view="systems")
     page.locator("#systems line").first.wait_for()
@@ -414,15 +317,12 @@ def test_systems_side_by_side_with_lines_between_the_same_documents(page):
     page.locator("#systems line").first.wait_for()
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(
     ("scheme", "width", "view"),
     [
-        ("light", 1200, ""),
-        ("dark", 1200, ""),
         ("light", 360, ""),
-        ("dark", 1200, "systems"),
-        ("light", 360, "systems"),
+        pytest.param("dark", 1200, "", marks=pytest.mark.nightly),
+        pytest.param("light", 360, "systems", marks=pytest.mark.nightly),
     ],
 )
 def test_axe_finds_no_violation(page, package, scheme, width, view):
@@ -437,12 +337,3 @@ def test_axe_finds_no_violation(page, package, scheme, width, view):
     assert found.violations_count == 0, found.generate_report()
     # Nothing is wider than the screen.
     assert page.evaluate("document.documentElement.scrollWidth") <= width
-
-
-@pytest.mark.slow
-def test_right_to_left_scripts(page):
-    show(page, "طائر")
-    expect_titles(page, "طائر")
-    hit = page.locator(".hit").first
-    assert hit.locator(".text").evaluate("one => getComputedStyle(one).direction") == "rtl"
-    assert page.locator("#query").evaluate("one => getComputedStyle(one).direction") == "rtl"
