@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
-import io
 import sys
 import zlib
 from pathlib import Path
@@ -61,14 +59,6 @@ def test_memory_limit(write, monkeypatch):
     ]
 
 
-def test_memory_limit_of_html(write, monkeypatch):
-    """The HTML parser survives, and may report only that it failed."""
-    monkeypatch.setattr(conversion, "MAX_CONVERSION_BYTES", 100 << 20)
-    files = write("page.html", "<p>word</p>" * (20 << 16)), write("good.pdf", GOOD)
-    [reason] = reasons(*files)
-    assert reason.startswith(("cannot be read as HTML: ", "needs more than 100 MiB of memory"))
-
-
 def test_time_limit(write, monkeypatch):
     content = b"BT /F 1 Tf (a) Tj ET\n" * 2_000_000
     files = write("good.pdf", GOOD), write("slow.pdf", pdf(content))
@@ -105,20 +95,6 @@ def test_corpora_read_at_once_have_children_of_their_own(write):
     assert first == ["page.html#section=1", "good.pdf#page=1", "page.html#section=1"]
     assert [len(list(corpus)) for corpus in corpora] == [1, 0, 1]
     assert len(conversion._idle) == 1
-
-
-def test_a_child_is_not_reused_after_a_partial_read(write):
-    write("page.html", "<h1>One</h1><p>a</p><h1>Two</h1><p>b</p>")
-    next(iter(Corpus("page.html")))
-    assert not conversion._idle
-
-
-@pytest.mark.parametrize("packed", [False, True])
-def test_from_standard_input(write, monkeypatch, packed):
-    content = gzip.compress(GOOD) if packed else GOOD
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
-    [document] = Corpus("-")
-    assert (document.id, document.text) == ("stdin#page=1", "Good text.")
 
 
 def test_modules_beside_the_documents_are_not_run(write):

@@ -53,9 +53,6 @@ class TestSqlite:
         ]
         assert Corpus(films, sql=FILMS).name == "films"
 
-    def test_a_url(self, films, tmp_path):
-        assert list(Corpus(f"sqlite:///{tmp_path}/films.db", sql=FILMS)) == DOCUMENTS
-
     @pytest.mark.parametrize(
         "location",
         [
@@ -195,10 +192,6 @@ class TestPostgresql:
         error = refused(server, sql="SELECT forget() AS text")
         assert error.endswith("cannot execute DELETE in a read-only transaction")
         assert list(Corpus(server, sql=FILMS)) == DOCUMENTS
-
-    def test_errors(self, server):
-        refused(server, sql="SELECT * FROM film")
-        refused(server)
 
     def test_a_failing_row_ends_reading(self, server):
         query = "SELECT n AS id, (10 / (5000 - n))::text AS text FROM generate_series(1, 9000) AS n"

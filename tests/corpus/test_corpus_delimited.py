@@ -52,10 +52,6 @@ def test_delimiter_is_detected(write, delimiter):
     ]
 
 
-def test_delimiter_fits_the_rows_not_only_the_header():
-    assert guess_dialect(["id;text, raw\n", "1;one\n", "2;two, three, four\n"]).delimiter == ";"
-
-
 def test_lines_of_text_below_a_single_column_header(write):
     write("corpus.csv", "text\nFirst, second, third\nNo comma; a semicolon\n")
     documents = list(Corpus("corpus.csv"))
@@ -81,20 +77,6 @@ def test_tsv_with_stray_quotes_is_unquoted(write):
 def test_quoted_tsv(write):
     write("pairs.tsv", 'id\ttext\n1\t"a ""tab"":\t; a\nline"\n2\tplain\n')
     assert [document.text for document in Corpus("pairs.tsv")] == ['a "tab":\t; a\nline', "plain"]
-
-
-def test_quotes_of_tsv_after_the_look_ahead(write):
-    """As pandas writes it: only cells with a quote are quoted."""
-    lines = ["id\ttext", *(f"{number}\tplain" for number in range(1200))]
-    quoted = ['1200\t"He said ""hi"""', '1201\t"Never."', '1202\t"" is empty ""', '1203\t""""']
-    write("corpus.tsv", "\n".join(lines + quoted))
-    texts = [document.text for document in Corpus("corpus.tsv")][1200:]
-    assert texts == ['He said "hi"', '"Never."', '"" is empty ""', '"']
-
-
-def test_tsv_keeps_commas(write):
-    write("corpus.tsv", "text,raw\n1,2\n3,4,5\n")
-    assert [document.text for document in Corpus("corpus.tsv")] == ["1,2", "3,4,5"]
 
 
 def test_tsv_quote_still_open_after_the_look_ahead(write):
@@ -228,11 +210,6 @@ def test_quotes_after_a_blank_are_text_where_text_follows_them():
     lines = ["id,text\n", '1, "Yes" she said\n', '2,"a, ""b"""\n']
     assert guess_dialect(lines) == Dialect(",", quoted=True)
     assert guess_dialect(["id\ttext\n", '1\t "Yes" she said\n']) == Dialect("\t", quoted=False)
-
-
-def test_the_delimiter_is_named_in_a_file_without_a_suffix(write):
-    (document,) = Corpus(write("x", "sep=;\r\nid;text\r\n1;Hello\r\n"))
-    assert (document.id, document.text) == ("1", "Hello")
 
 
 @pytest.mark.parametrize("first", ["sep=;", "SEP=;", "\ufeffsep=;"])

@@ -254,32 +254,6 @@ CHAPTER = (
 )
 
 
-@pytest.mark.parametrize(
-    "content",
-    [
-        CHAPTER.encode(),
-        CHAPTER.encode("utf-16"),
-        f"<?xml version='1.0' encoding='iso-8859-1'?>{CHAPTER}".encode("latin-1"),
-        f"\n<?xml version='1.0' encoding='UTF-16'?>{CHAPTER}".encode(),
-        f"<?xml version='1.0' encoding='x-unknown'?>{CHAPTER}".encode(),
-        f"<!-- <?xml version='1.0' encoding='iso-8859-2'?> -->{CHAPTER}".encode(),
-    ],
-)
-def test_encodings_of_chapters(here, write, content):
-    book = (here / "handbook.epub").read_bytes()
-    write("x.epub", rewritten(book, MAIN["epub"], lambda data: content))
-    assert [one.text for one in Corpus("x.epub")][1] == "Ärger a < b"
-
-
-def test_a_chapter_by_a_link_with_a_fragment(here, write):
-    def change(data):
-        return data.replace(b"ch001.xhtml", b"ch001.xhtml#top")
-
-    book = (here / "handbook.epub").read_bytes()
-    write("x.epub", rewritten(book, "EPUB/content.opf", change))
-    assert [one.text for one in Corpus("x.epub")] == [one.text for one in Corpus("handbook.epub")]
-
-
 class TestBroken:
     """A broken file, or a broken part of one, is one bad row; the others are read."""
 

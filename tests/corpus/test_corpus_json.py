@@ -46,12 +46,6 @@ def test_sources(write):
     assert [one.source for one in Corpus("films.json")] == items
 
 
-def test_late_columns_become_metadata(write):
-    lines = ['{"text": "one"}'] * 1500 + ['{"text": "two", "late": [1]}']
-    write("corpus.jsonl", "\n".join(lines))
-    assert list(Corpus("corpus.jsonl"))[-1].metadata == {"late": [1]}
-
-
 @pytest.mark.parametrize("name", ["corpus.jsonl", "corpus.json"])
 def test_a_text_of_many_commas(write, name):
     text = '[,{"\\' * 600_000
@@ -197,13 +191,6 @@ def test_arrays_round_trip_with_any_block_size(objects, block, indent, ascii_onl
 
 
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False) | st.integers()
-
-
-@given(numbers=st.lists(NUMBERS, min_size=1), block=st.integers(1, 5))
-def test_numbers_are_not_split_between_blocks(numbers, block):
-    text = _Blocks('[{"first": 1}, ' + json.dumps(numbers)[1:], block)
-    rows = list(read_json_array(text).rows)
-    assert len(rows) == len(numbers) + 1
 
 
 @settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])

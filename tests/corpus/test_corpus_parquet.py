@@ -72,15 +72,6 @@ def test_standard_input(write_table, monkeypatch, packed):
     assert list(Corpus("-")) == DOCUMENTS
 
 
-def test_fraction_read_grows_with_the_rows(write_table):
-    columns = {"text": [f"text {number}" for number in range(5000)]}
-    corpus = Corpus(write_table(columns, row_group_size=700))
-    fractions = [corpus.fraction_read for _ in corpus]
-    assert fractions == sorted(fractions)
-    assert fractions[0] < 0.3
-    assert corpus.fraction_read == 1.0
-
-
 def test_whole_decimals_are_valid_ids(write_table):
     columns = {"id": [Decimal(12), Decimal("12.5"), None], "text": ["one", "two", "three"]}
     bad: list[BadRowError] = []

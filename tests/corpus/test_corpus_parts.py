@@ -12,7 +12,7 @@ import pytest
 
 from semsearch import Corpus
 from semsearch.corpus import parts
-from semsearch.corpus.parts import Found, Part, ReadPart, WholeFile, read_elsewhere
+from semsearch.corpus.parts import Part, ReadPart, WholeFile, read_elsewhere
 from semsearch.errors import CorpusError
 
 
@@ -91,38 +91,6 @@ def test_json_lines(write, ahead):
     nodes = same(write("a.jsonl", json_lines(200)), ahead)
     assert len(nodes.found) > 5
     assert all(isinstance(found, ReadPart) for found in nodes.found)
-
-
-def test_bad_rows_are_read_again_locally(write):
-    lines = table(200).splitlines()
-    lines[20:20] = ["d,one cell too many,1900,x"]
-    lines[120] = 'd119,"quotes that do not" match,1900'
-    lines[170] = "d169,   ,1900"
-    nodes = same(write("a.csv", "\n".join(lines) + "\n"))
-    assert {type(found) for found in nodes.found} == {ReadPart, Found}
-    rows = json_lines(200).splitlines()
-    rows[3] = "{broken"
-    rows[150] = '{"_id": "149", "text": 7}'
-    assert Found.BAD in same(write("a.jsonl", "\n".join(rows)), ahead=10).found
-    assert Found.BAD in same(write("b.jsonl", "\n".join(rows)), ahead=2).found
-    undecodable = json_lines(200).encode().replace("Täxt 77".encode(), b"T\xe4xt 77")
-    assert Found.BAD in same(write("c.jsonl", undecodable)).found
-
-
-def test_several_files(write):
-    names = [write("a.csv", table(5)), write("b.jsonl", json_lines(200)), write("c.txt", "One.")]
-    names += [write("d.csv.gz", table(50), packed=True), write("e.md", "# Title\n\nText.")]
-    names += [write("f.csv", "id,text\n1,\n2,Text\n"), write("g.csv", table(100))]
-    for ahead in (0, 2, 50):
-        nodes = same(names, ahead)
-        whole = [unit.file.name for unit in nodes.units if isinstance(unit, WholeFile)]
-        assert whole == ["a.csv", "c.txt", "e.md", "f.csv"][ahead > 0 :]
-        assert sum(found is Found.BAD for found in nodes.found) == 1  # f.csv
-
-
-@pytest.mark.parametrize("options", [{"encoding": "latin-1"}, {"format": "lines"}])
-def test_options_that_prevent_division(write, options):
-    assert same(write("a.csv", table(200)), 3, **options).units == []
 
 
 def test_random_tables(write, seed):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import json
 
 import pytest
@@ -54,22 +53,3 @@ def test_paraphrases_have_stray_quotes(data, name, text, rows):
     assert len(documents) == rows
     lines = (data / name).read_text("utf-8-sig").splitlines()[1:]
     assert [document.text for document in documents] == [line.split("\t")[3] for line in lines]
-
-
-def test_sick_is_tab_separated_in_spite_of_its_name(data):
-    documents = list(
-        Corpus(data / "sts/SICK/SICK_trial.txt", format="csv", text_columns="sentence_A")
-    )
-    assert len(documents) == 500
-    assert documents[0].metadata["relatedness_score"] == 3.6
-
-
-def test_snli(data):
-    path = data / "nli" / "snli_dev.csv"
-    documents = list(Corpus(path, text_columns=["sentence1", "sentence2"]))
-    with path.open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
-    assert len(documents) == len(rows) == 9842
-    assert [document.metadata["gold_label"] for document in documents] == [
-        row["gold_label"] for row in rows
-    ]

@@ -128,14 +128,11 @@ def test_a_named_pipe_is_read_once(tmp_path):
     [
         ("utf-8", None),
         ("utf-8-sig", None),
-        ("utf-8-sig", "utf-8"),
         ("utf-8-sig", "cp1252"),  # the byte order mark takes precedence
         ("utf-16", None),
         ("utf-16", "utf-16"),
         ("utf-16-le", "utf-16-le"),
-        ("utf-32", None),
         ("cp1252", "cp1252"),
-        ("latin-1", "latin-1"),
     ],
 )
 @pytest.mark.parametrize("name", ["corpus.csv", "corpus.json"])
@@ -197,18 +194,13 @@ def test_fraction_read_grows_to_one(write, packed):
         ("a/corpus.csv.gz", "corpus"),
         ("-", "stdin"),
         ("a", "a"),
-        ("a/b/..", "a"),
         (["movies/1950s.json", "movies/1960s.json"], "movies"),
         (["a/films.json", "b/books.json"], "films"),
-        (["-", "films.json"], "stdin"),
-        (["films.json", "-"], "films"),
         (["a", "b.csv"], "here"),
         (".", "here"),
         ("linked", "linked"),
         ("my: corpus?.csv", "my-corpus"),
         ("Größe.csv", "Größe"),
-        ("...csv", "corpus"),
-        ("v1.2.csv", "v1.2"),
     ],
 )
 def test_corpus_names(tmp_path, monkeypatch, paths, name):

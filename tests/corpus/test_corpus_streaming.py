@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import io
-import json
 import subprocess
 import sys
-import tracemalloc
 from collections.abc import Iterator
 from types import SimpleNamespace
 
@@ -47,38 +45,6 @@ def stdin(monkeypatch):
         return file
 
     return fill
-
-
-def csv_blocks() -> Iterator[bytes]:
-    yield b"id,text,year\n"
-    for number in range(10_000):
-        yield b'%d,"%s\n",1990\n' % (number, b"word " * 1000)
-
-
-def line_blocks() -> Iterator[bytes]:
-    for number in range(10_000):
-        yield json.dumps({"id": number, "text": "word " * 1000, "n": [1]}).encode() + b"\n"
-
-
-def array_blocks() -> Iterator[bytes]:
-    yield b"["
-    for line in line_blocks():
-        yield line + b","
-    yield b'{"id": 10000, "text": "last"}]'
-
-
-@pytest.mark.parametrize("blocks", [csv_blocks, line_blocks, array_blocks])
-def test_fifty_megabytes_are_read_in_less_than_half_the_memory(stdin, blocks):
-    file = stdin(blocks())
-    tracemalloc.start()
-    try:
-        number = sum(1 for _ in Corpus("-"))
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    assert number in (10_000, 10_001)
-    assert file.taken > 50 * MIB * 0.95
-    assert peak < 25 * MIB
 
 
 def endless(beginning: bytes, block: bytes) -> Iterator[bytes]:

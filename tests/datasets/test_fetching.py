@@ -90,12 +90,6 @@ class TestInterruptions:
         fetched(served, target)
         assert target.read_bytes() == served.content
 
-    def test_a_complete_part_needs_no_server(self, served, target):
-        target.parent.mkdir()
-        target.with_name("a.bin.part").write_bytes(served.content)
-        fetched(served, target)
-        assert (target.read_bytes(), served.asked) == (served.content, [])
-
     def test_a_part_that_cannot_be_resumed(self, served, target):
         """416 Range Not Satisfiable: the server's file is shorter now, whatever its tag is."""
         target.parent.mkdir()
@@ -129,11 +123,6 @@ class TestUntrustedServers:
 
 
 class TestFailures:
-    def test_a_refused_connection(self, target):
-        file = KnownFile("a.bin", 1, "0" * 64, "http://127.0.0.1:9/a.bin")
-        with pytest.raises(DatasetError):
-            fetch_file(file, target, lambda _: None)
-
     def test_a_full_disk(self, served, target, monkeypatch):
         def full(_descriptor):
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
