@@ -120,11 +120,11 @@ argument-combination  {SIAMESE} --data positives.csv --scale 0 5
 model-not-found       train cross-encoder --base ./nothing --output m --data pairs.csv
 unusable-output       train cross-encoder --base minilm --output pairs.csv --data pairs.csv
 dataset-not-found     {RERANKER} --data stsbenchmark
-unusable-dataset      {RERANKER} --data pairs.csv --scale 1 5
+bad-row               {RERANKER} --data pairs.csv --scale 1 5
 unusable-examples     {RERANKER} --data pairs.csv --dev pairs.csv
 not-resumable         {RERANKER} --data pairs.csv --resume
 invalid-argument      {RERANKER} --data pairs.csv --batch-size 0
-argument-combination  {RERANKER} --data pairs.csv --epochs 1 --epochs 2
+invalid-argument      {RERANKER} --data pairs.csv --epochs 1 --epochs 2
 argument-combination  {RERANKER} --data pairs.csv --queries judged.csv
 argument-combination  {RERANKER} --data pairs.csv --negatives 3
 argument-combination  {RERANKER} --data pairs.csv --dev none --patience 2
@@ -133,7 +133,6 @@ argument-combination  {RERANKER} {JUDGED} --data pairs.csv
 argument-combination  {RERANKER} {JUDGED} --keep-leaks
 invalid-argument      train pretrain notes.jsonl --steps -1
 invalid-argument      train pretrain notes.jsonl --minutes -1
-invalid-argument      train pretrain notes.jsonl --vocabulary 0
 model-not-found       train pretrain notes.jsonl --from ./x
 not-resumable         train pretrain notes.jsonl --resume
 unusable-output       train pretrain notes.jsonl --output notes.jsonl
@@ -147,8 +146,6 @@ argument-combination  train distil minilm
 argument-combination  train distil minilm --static --layers 2
 argument-combination  train distil minilm --layers 2
 argument-combination  train distil minilm --static --epochs 2
-invalid-argument      train distil minilm --static --dimension 0
-invalid-argument      train distil minilm notes.jsonl --layers 6 --steps 1
 """
 
 
