@@ -82,10 +82,6 @@ class TestExact:
         assert best[:299] == [(0, right, 1.0) for right in range(1, 300)]
         assert best[299:] == [(1, 2, 1.0), (1, 3, 1.0)]
 
-    def test_opposites(self):
-        vectors = numpy.array([[1, 0], [-1, 0]], numpy.float32)
-        assert list(similar_pairs(vectors)) == [Pair(0, 1, -1.0)]
-
     def test_k_above_the_number_of_pairs(self):
         vectors = unit_rows(50, 24)
         pairs = list(similar_pairs(vectors, 10**12))
@@ -130,13 +126,6 @@ class TestStreaming:
         )
         assert [tuple(pair) for pair in islice(pairs, 2)] == [(0, 1, 1.0), (0, 2, 1.0)]
         assert done == []
-
-    def test_computation_starts_with_the_iteration(self):
-        vectors = unit_rows(3, 8)
-        pairs = similar_pairs(vectors, on_progress=lambda *now: pytest.fail("too early"))
-        vectors[2] = vectors[0]
-        pairs = similar_pairs(vectors, 1)
-        assert list(pairs) == [Pair(0, 2, 1.0)]
 
 
 @pytest.mark.parametrize(

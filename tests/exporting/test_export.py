@@ -195,18 +195,6 @@ class TestVectors:
         assert faiss.read_index(str(tmp_path / "none.faiss")).ntotal == 0
         assert pandas.read_parquet(tmp_path / "none.parquet").columns.tolist()[0] == "id"
 
-    def test_a_missing_vector_is_reported_as_damage(self, index, tmp_path):
-        from sqlalchemy import delete
-
-        from semsearch.errors import IndexFormatError
-        from semsearch.stores.local.schema import vectors
-
-        with index._store.database.write() as connection:
-            connection.execute(delete(vectors).where(vectors.c.chunk_id == 2))
-        with pytest.raises(IndexFormatError):
-            export_index(index, tmp_path / "v.npy")
-        assert sorted(file.name for file in tmp_path.iterdir()) == ["films"]
-
 
 def test_an_export_is_of_one_state_despite_writes(index, tmp_path):
     def write(done, total):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import replace
 from datetime import UTC, date, datetime
 
@@ -124,15 +123,6 @@ class TestDocumentStore:
             document_store.write_documents([Document(id="1", content=" ")])
         assert document_store.count_documents() == 0
 
-    def test_writes_wait_for_each_other(self, pets):
-        async def write_all():
-            new = [Document(id=str(number), content=f"new {number}") for number in range(5)]
-            await asyncio.gather(*(pets.write_documents_async([one]) for one in new))
-            await asyncio.gather(*(pets.delete_documents_async([one.id]) for one in new[1:]))
-
-        asyncio.run(write_all())
-        assert pets.count_documents() == len(PETS) + 1
-
     def test_a_write_within_ones_own_writer_is_refused(self, pets):
         with pets.index.writer(), pytest.raises(IndexBusyError):
             pets.write_documents([Document(content="new")])
@@ -202,11 +192,6 @@ class TestFilters:
         with pytest.raises(FilterError):
             pets.filter_documents(filters)
 
-    def test_content_is_not_compared(self, pets):
-        filters = {"field": "content", "operator": "==", "value": "The cat sleeps."}
-        with pytest.raises(FilterError, match="content"):
-            pets.filter_documents(filters)
-
 
 class TestRetriever:
     def test_returns_passages_with_scores(self, pets):
@@ -253,7 +238,3 @@ class TestRetriever:
         assert answers[0] == answers[1]
         assert answers[0][0].id == "dog"
         loaded.get_component("retriever").document_store.close()
-
-    def test_as_a_coroutine(self, pets):
-        found = asyncio.run(SemsearchRetriever(pets).run_async("the cat", top_k=1))
-        assert found["documents"][0].id == "cat"

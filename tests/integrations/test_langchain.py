@@ -133,12 +133,6 @@ class TestVectorStore:
             found(filter="")
         assert found(filter={"legs": numpy.int64(4)}, where="id = 'dog' or legs = 2") == {"dog"}
 
-    def test_mistakes_in_a_search_of_an_empty_index(self, index):
-        store = SemsearchVectorStore(index)
-        assert store.similarity_search("cat", filter={"legs": 2}) == []
-        with pytest.raises(ArgumentError):
-            store.similarity_search("cat", k=0)
-
     def test_a_document_is_found_once(self, index):
         store = SemsearchVectorStore(index)
         long = " ".join(f"The cat number {number} sleeps." for number in range(300))
@@ -231,14 +225,6 @@ class TestVectorStore:
 
         asyncio.run(write())
         assert [document.id for document in store.get_by_ids(list("0123"))] == ["2", "3"]
-
-    def test_thresholds_as_a_coroutine(self, pets):
-        retriever = SemsearchVectorStore(pets).as_retriever(
-            search_type="similarity_score_threshold", search_kwargs={"score_threshold": 0.9}
-        )
-        found = asyncio.run(retriever.ainvoke("The owl hoots"))
-        assert [document.id for document in found] == ["owl"]
-        assert found == retriever.invoke("The owl hoots")
 
     def test_mistakes_are_our_errors(self, pets, tmp_path):
         store = SemsearchVectorStore(pets)

@@ -173,8 +173,3 @@ def test_mistakes_leave_nothing_behind(temporary):
     del frame
     gc.collect()
     assert list(Path(temporary).iterdir()) == []
-
-
-def test_a_single_column_is_the_text():
-    frame = pandas.DataFrame({"pet": ["a cat", "a dog"]})
-    assert frame.semsearch.search("dog", k=1, encoder="hashing")["pet"].item() == "a dog"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import os
 from datetime import datetime, timedelta
 
 import numpy
@@ -106,22 +105,6 @@ class TestMap:
             assert numpy.array_equal(getattr(found, name), getattr(made, name))
         assert (found.names, found.space) == (made.names, made.space)
         assert [file.name for file in index.path.glob("*map*")] == ["hashing.map"]
-
-    def test_newest_of_any_space_is_opened(self, tmp_path):
-        with Index.create(tmp_path / "two", ["hashing", "hashing:64"]) as index:
-            index.add(BIRDS + FISH)
-            for space in ("hashing-64", "hashing"):
-                make_map(index, space).save(index.path)
-                os.utime(map_file(index.path, space), (1, 1))
-                assert open_map(index).space == space
-                os.utime(map_file(index.path, space), (0, 0))
-            map_file(index.path, "hashing-64").write_bytes(b"damaged")
-            assert open_map(index).space == "hashing"
-
-    def test_file_is_as_readable_as_others(self, index):
-        make_map(index).save(index.path)
-        modes = {file.stat().st_mode for file in index.path.glob("hashing*")}
-        assert modes == {(index.path / "index.sqlite").stat().st_mode}
 
     def test_seed_is_not_negative(self, index, monkeypatch):
         monkeypatch.setattr(projection, "FEW", 0)

@@ -215,16 +215,6 @@ def test_systems_and_worst_queries_are_on_the_ir_page(ir, tmp_path):
     assert "documents and queries per second" in texts
 
 
-def test_recorded_runs_alone_have_no_speed(ir, tmp_path):
-    dataset = ir[0].dataset
-    runs = [Ranked("run:a", {"q1": {}, "q2": {}, "q3": {}}, seconds=float("nan"))]
-    for name in ("runs", "systems"):
-        check_report(tmp_path / name)
-    page = write_ir_report(tmp_path / "runs", [evaluate_retrieval(dataset, runs)], PROVENANCE)
-    assert "per second" not in page.read_text("utf-8")
-    assert "per second" in write_ir_report(tmp_path / "systems", ir, PROVENANCE).read_text("utf-8")
-
-
 class TestFolder:
     def test_is_created_and_an_old_report_is_replaced(self, ir, tmp_path):
         place = tmp_path / "new" / "folder"
