@@ -26,5 +26,5 @@ except ImportError as error:
     print(type(error).__name__, error)
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.startswith(f"MissingExtraError semsearch.integrations.{module} needs ")
-    assert done.stdout.endswith(f": pip install 'semsearch[{extra}]'\n")
+    assert done.stdout.startswith("MissingExtraError ")
+    assert f"[{extra}]" in done.stdout

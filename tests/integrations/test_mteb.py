@@ -23,8 +23,6 @@ from mteb.types import PromptType  # noqa: E402
 
 from semsearch.integrations.mteb import SemsearchEncoder  # noqa: E402
 
-pytestmark = pytest.mark.slow  # mteb takes seconds to import
-
 
 def sentences(n, seed):
     """Texts so long that no two cosines are equal, since ties are broken differently."""

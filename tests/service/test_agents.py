@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import logging
 import os
 import signal
 import subprocess
@@ -15,11 +14,9 @@ import pytest
 from semsearch import Document, Index
 
 pytest.importorskip("mcp", reason="agents need the extra 'mcp'")
-from click.testing import CliRunner
 from fastapi.testclient import TestClient
 from mcp import Client, StdioServerParameters
 
-from semsearch.cli import main, mcp_command
 from semsearch.service import create_app
 from semsearch.service.agents import DOCUMENT_CHARACTERS, NOTE, create_server
 from semsearch.service.worker import Worker
@@ -85,12 +82,6 @@ def test_the_tools_only_read(workers):
         assert tool.description
         assert tool.input_schema["additionalProperties"] is False
     assert tools[0].input_schema["properties"]["k"]["maximum"] == 50
-
-
-def test_sdk_does_not_configure_logging(monkeypatch):
-    monkeypatch.setattr(logging.getLogger(), "handlers", [])
-    create_server({})
-    assert logging.getLogger().handlers == []
 
 
 def test_search(workers):
@@ -196,10 +187,3 @@ def test_over_http(path):
         assert foreign.status_code == 403
         # A stream of events would carry nothing, and count as a running request.
         assert client.get("/mcp", headers={"Accept": "text/event-stream"}).status_code == 405
-
-
-def test_without_the_extra(path, monkeypatch):
-    monkeypatch.setattr(mcp_command, "find_spec", lambda name: None)
-    result = CliRunner().invoke(main, ["mcp", "--index", str(path)])
-    assert result.exit_code == 1
-    assert "pip install 'semsearch[mcp]'" in result.output

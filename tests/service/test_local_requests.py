@@ -359,14 +359,6 @@ class TestNoWrongAnswers:
         arguments = ["bird", "--where", "colour = 'green'", "--format", "csv"]
         assert find_answer(arguments)["output"] == by_itself(*arguments)["output"]
 
-    def test_dropped_space(self, own, birds):
-        first, second = space_names(birds.parents[1])
-        assert find_answer(["bird", "--space", first]) is not None
-        with Index.open(birds) as index, index.writer() as writer:
-            writer.drop_space(first)
-        assert find_answer(["bird", "--space", first]) is None
-        assert find_answer(["bird"])["output"] == by_itself("bird", "--space", second)["output"]
-
     def test_another_model_under_the_same_name(self, own, birds, monkeypatch):
         monkeypatch.setattr(local_requests, "current_fingerprint", lambda spec: "another")
         assert find_answer(["bird"]) is None

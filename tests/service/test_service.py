@@ -310,20 +310,6 @@ def test_metrics(client):
     assert "semsearch_queries_encoded_together_count 1.0" in metrics
 
 
-def test_fields_of_a_writer_that_goes_on(client, path, monkeypatch):
-    """Its fields are read before its documents, in another state."""
-    info = Index.info
-
-    def then_written(index):
-        found = info(index)
-        with Index.open(path) as other:
-            other.add([Document("new", "a green frog", metadata={"colour": "green"})])
-        return found
-
-    monkeypatch.setattr(Index, "info", then_written)
-    assert {field["name"] for field in client.get(f"{BIRDS}/fields").json()} == {"year", "tags"}
-
-
 def test_one_unavailable_index_does_not_hide_the_others(path, tmp_path):
     with Index.create(tmp_path / "fish", "hashing") as index:
         index.add(DOCUMENTS)

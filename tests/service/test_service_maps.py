@@ -153,10 +153,6 @@ def test_a_map_that_does_not_fit_in_memory(client, monkeypatch):
     assert client.get(MAP).status_code == 503
 
 
-def test_a_page_of_the_service_before_a_restart_can_go_on(client):
-    assert ask(client, "SELECT count(*) AS n FROM passages").json() == [{"n": 3}]
-
-
 def test_queries_of_another_version_are_refused(client, path):
     """Its columns are added by the page, and are lost when the map is read again."""
     about = client.get(MAP).json()

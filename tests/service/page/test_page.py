@@ -87,24 +87,6 @@ class TestSearch:
         until(page, "document.querySelectorAll('.hit').length === 10")
         assert page.input_value("#index") == "animals"
 
-    @pytest.mark.nightly
-    def test_at_most_a_thousand_hits(self, page):
-        def answer(route):
-            request = route.request.post_data_json
-            k = request["k"]
-            if "explain" not in request:
-                asked.append(k)
-            hit = {"id": "a", "text": "fish", "score": 1, "scores": {}, "metadata": {}}
-            route.fulfill(json={"hits": [hit | {"rank": rank + 1} for rank in range(k)]})
-
-        asked = []
-        page.route("**/search", answer)
-        show(page, "fish", k=995)
-        page.click("#more")
-        until(page, "document.querySelectorAll('.hit').length === 1000")
-        assert page.locator("#more").is_hidden()
-        assert asked == [995, 1000]
-
     def test_errors_replace_hits(self, page):
         show(page, "fish")
         page.click("#toggle-filters")
@@ -205,37 +187,6 @@ class TestHits:
         show(page, "طائر")
         text = page.locator(".hit").first.locator(".text")
         assert text.evaluate("one => getComputedStyle(one).direction") == "rtl"
-
-    @pytest.mark.nightly
-    def test_hits_are_explained_at_rest_and_when_opened(self, page):
-        asked, held = [], []
-
-        def answer(route):
-            request = route.request.post_data_json
-            asked.append(tuple(request.get(name) for name in ("explain", "offset", "k")))
-            if request.get("offset"):
-                held.append(route)
-            else:
-                route.continue_()
-
-        def until_explained(count):
-            explained = "[...document.querySelectorAll('#hits li')].filter((hit) =>"
-            explained += "hit.querySelector('details').textContent.includes('words of the query'))"
-            until(page, f"{explained}.length === {count}")
-
-        page.route("**/search", answer)
-        show(page, "fish")
-        until_explained(3)
-        for place in (0, 4, 5):  # the first one is explained already
-            page.locator(".hit").nth(place).press("e")
-        until(page, "document.querySelectorAll('details[open]').length === 3")
-        for count in (4, 5):
-            while not held:
-                page.wait_for_timeout(50)
-            held.pop().continue_()
-            assert not held  # they are requested one after the other
-            until_explained(count)
-        assert asked == [(None, None, 10), (True, 0, 3), (True, 4, 1), (True, 5, 1)]
 
     def test_keyboard_shortcuts(self, page):
         show(page, "bird sings")
