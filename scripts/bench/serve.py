@@ -130,7 +130,8 @@ def start(system: System, corpus: Corpus, index: Path, clients: int) -> Iterator
     run(
         [sys.executable, program, system.tool, "index", index.parent / "models", corpus.file, index]
     )
-    port = free_port()
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
     if system.tool == "txtai":
         command = [sys.executable, "-m", "uvicorn", "txtai.api:app", "--port", str(port)]
     else:
@@ -149,14 +150,6 @@ def start(system: System, corpus: Corpus, index: Path, clients: int) -> Iterator
             yield f"http://127.0.0.1:{port}"
         finally:
             process.terminate()
-
-
-def free_port() -> int:
-    """A port on which nothing listens."""
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port: int = found.getsockname()[1]
-        return port
 
 
 def wait_for(port: int, process: subprocess.Popen[bytes], log: Path) -> None:

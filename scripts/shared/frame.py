@@ -193,6 +193,7 @@ def report(arguments: argparse.Namespace, tables: Sequence[Table]) -> None:
     console = Console(width=None if sys.stdout.isatty() else 140, highlight=False)
     console.print(f"{machine['name']}, {machine['cores']} cores, {' '.join(machine['flags'])}")
     for one in tables:
+        console.print(f"\n{one.title}", style="bold")
         console.print(rich_table(one))
     if arguments.json:
         figures = {one.title: one.rows for one in tables}
@@ -215,7 +216,7 @@ def processor() -> dict[str, Any]:
 
 def rich_table(one: Table) -> rich.table.Table:
     """A table for the terminal; a figure that a row lacks is a dash."""
-    drawn = rich.table.Table(title=one.title, title_justify="left", title_style="bold")
+    drawn = rich.table.Table()
     headings = list(dict.fromkeys(heading for row in one.rows for heading in row))
     for place, heading in enumerate(headings):
         drawn.add_column(heading, justify="right" if place else "left", no_wrap=not place)
