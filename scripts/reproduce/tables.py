@@ -54,7 +54,8 @@ def sts(words: Sequence[str]) -> Iterator[str]:
     found = [evaluate_sts(one, scorers) for one in available(sts_names(), load_sts_set)]
     yield sts_table(found, Aggregation.ALL, published=True)
     several = [one for one in found if len(one.dataset.subsets) > 1]
-    yield sts_table(several, Aggregation.MEAN, published=False)
+    if several:
+        yield sts_table(several, Aggregation.MEAN, published=False)
     rows: dict[str, list[str]] = {}
     for one in found:
         for pair in one.differences:
