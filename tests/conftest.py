@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import warnings
 from collections import Counter
 from collections.abc import Callable
@@ -136,6 +137,15 @@ def cache(tmp_path_factory):
     folder.mkdir(exist_ok=True)
     os.environ["SEMSEARCH_CACHE"] = str(folder)
     return folder
+
+
+@pytest.fixture(scope="session", autouse=True)
+def services():
+    """A folder for the sockets of services of this process: tests see none of the user's."""
+    folder = tempfile.mkdtemp(prefix="run-")  # a socket's path must be short
+    os.environ["XDG_RUNTIME_DIR"] = folder
+    yield
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 def run_folder(tmp_path_factory) -> Path:
