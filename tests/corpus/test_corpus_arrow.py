@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import random
 
-import pandas
 import pyarrow
 import pyarrow.feather
 import pyarrow.ipc
@@ -33,25 +32,18 @@ def stored(kind, table=TABLE):
     return file.getvalue()
 
 
-@pytest.mark.parametrize("packed", [False, True])
 @pytest.mark.parametrize(
     ("kind", "name"),
     [("feather", "c.feather"), ("file", "c.arrow"), ("stream", "c.arrows"), ("file", "c")],
 )
-def test_arrow(write, kind, name, packed):
-    write(name, stored(kind), packed=packed)
+def test_arrow(write, kind, name):
+    write(name, stored(kind), packed=kind == "file")
     notices = []
     documents = list(Corpus(name, notify=notices.append))
     assert documents == DOCUMENTS
     assert [one.source for one in documents] == [f"{name}, row 1", f"{name}, row 2"]
     what = "an Arrow stream" if kind == "stream" else "an Arrow file"
     assert notices[0].endswith(f"; {what}, types: id int64, text string, tags list<item: string>")
-
-
-def test_feather_written_by_pandas(write, tmp_path):
-    write("x", "")
-    pandas.DataFrame({"text": ["one"], "n": [1.5]}).to_feather(tmp_path / "c.feather")
-    assert list(Corpus("c.feather")) == [Document(None, "one", None, {"n": 1.5})]
 
 
 def test_files_that_cannot_be_read(write):
@@ -84,6 +76,3 @@ def test_a_broken_file_is_one_bad_row(write):
     assert [error.source for error in bad] == ["other.arrow", "late.arrow, after row 2000"]
     assert bad[0].reason.startswith("looks like binary data")
     assert bad[1].reason.startswith("cannot be read as Arrow: ")
-
-
-FILE = {kind: stored(kind) for kind in ("feather", "file", "stream")}

@@ -69,14 +69,6 @@ def test_time_limit(write, monkeypatch):
     assert [error.reason for error in bad] == ["takes longer than 1 s to convert"]
 
 
-def test_one_child_converts_all(write):
-    names = [write(f"{number}.pdf", GOOD) for number in range(3)]
-    assert len(list(Corpus(names))) == 3
-    [child] = conversion._idle
-    assert len(list(Corpus(names))) == 3
-    assert conversion._idle == [child]
-
-
 def test_a_child_that_died_is_replaced(write):
     write("good.pdf", GOOD)
     reasons("good.pdf")

@@ -53,28 +53,6 @@ class TestSqlite:
         ]
         assert Corpus(films, sql=FILMS).name == "films"
 
-    @pytest.mark.parametrize(
-        "location",
-        [
-            "{}",
-            "sqlite:///{}",
-            "sqlite:///file:{}?mode=rwc&uri=true",
-        ],
-    )
-    @pytest.mark.parametrize("sql", ["DROP TABLE films", "ATTACH 'made.db' AS made"])
-    def test_no_file_is_changed_or_made(self, films, tmp_path, monkeypatch, location, sql):
-        monkeypatch.chdir(tmp_path)
-        before = (tmp_path / "films.db").read_bytes()
-        for name in ("films.db", "absent.db"):
-            with pytest.raises(CorpusError):
-                list(Corpus(location.format(tmp_path / name), sql=sql))
-        assert sorted(file.name for file in tmp_path.iterdir()) == ["films.db", "x"]
-        assert (tmp_path / "films.db").read_bytes() == before
-
-    def test_colons_and_percent_signs_are_not_parameters(self, films):
-        query = "SELECT plot FROM films WHERE plot LIKE '%: 100 % w%' OR plot = ':x'"
-        assert len(list(Corpus(films, sql=query, text_columns="plot"))) == 1
-
     def test_bytes_that_are_not_text(self, films, tmp_path):
         with closing(sqlite3.connect(tmp_path / films)) as connection:
             connection.execute("INSERT INTO films VALUES (3, 'x', CAST(x'636166e9' AS TEXT), 1)")
@@ -89,7 +67,6 @@ class TestSqlite:
     @pytest.mark.parametrize(
         "query",
         [
-            "DELETE FROM films",
             "DROP TABLE films",
             "INSERT INTO films VALUES (9, 'x', 'x', 9) RETURNING id, plot AS text",
             "ATTACH 'other.db' AS other",
@@ -103,15 +80,17 @@ class TestSqlite:
         assert sorted(path.name for path in tmp_path.iterdir()) == ["films.db", "x"]
 
     def test_errors(self, films, write):
-        assert refused(films, sql="SELEC").startswith("films.db")
-        assert refused(films, sql="SELECT * FROM film").startswith("films.db")
-        nothing = "SELECT plot AS text FROM films WHERE 0"
-        assert refused(films, sql=nothing).startswith("films.db")
-        refused("no.db", sql=FILMS)
+        for sql in (
+            "SELEC",
+            "SELECT * FROM film",
+            "SELECT plot AS text FROM films WHERE 0",
+            "SELECT plot, plot FROM films",
+        ):
+            assert refused(films, sql=sql).startswith("films.db")
         write("text.db", "not a database" * 99)
         assert refused("text.db", sql=FILMS).startswith("text.db")
+        refused("no.db", sql=FILMS)
         refused("-", sql=FILMS)
-        assert refused(films, sql="SELECT plot, plot FROM films").startswith("films.db")
 
 
 @pytest.fixture(scope="module")
@@ -143,12 +122,9 @@ class TestPostgresql:
         )
         (document,) = Corpus(server, sql=query)
         assert document.id == "7"
-        assert document.metadata["price"] == 1.5
-        assert document.metadata["tags"] == ["a", "b"]
-        assert document.metadata["fields"] == {"a": [1]}
-        assert document.metadata["seen"] is True
-        assert len(document.metadata["day"]) == 10
-        assert len(document.metadata["other"]) == 36
+        found = document.metadata
+        assert (len(found.pop("day")), len(found.pop("other"))) == (10, 36)
+        assert found == {"price": 1.5, "tags": ["a", "b"], "fields": {"a": [1]}, "seen": True}
 
     def test_keys_and_unusual_values(self, server):
         query = (
@@ -195,32 +171,20 @@ class TestPostgresql:
 
     def test_a_failing_row_ends_reading(self, server):
         query = "SELECT n AS id, (10 / (5000 - n))::text AS text FROM generate_series(1, 9000) AS n"
-        documents = iter(Corpus(server, sql=query))
-        with pytest.raises(CorpusError):
-            for _ in documents:
-                pass
+        refused(server, sql=query)
 
 
 class TestUrls:
     SECRET = "postgresql://me:secret@127.0.0.1:1/db?connect_timeout=2"
 
-    def test_passwords_are_not_shown(self):
-        error = refused(self.SECRET, sql=FILMS)
-        assert error.startswith("postgresql://me:***@127.0.0.1:1/db: connection failed")
-        assert "secret" not in error
-        assert "secret" not in refused(self.SECRET)
-
-    @pytest.mark.parametrize("password", ["se/cret", "se#cret", "s?e:cret"])
-    def test_passwords_with_the_marks_of_urls(self, password):
-        """The driver takes them, so they are no mistake."""
+    @pytest.mark.parametrize("password", ["secret", "se/cret", "se#cret", "s?e:cret"])
+    def test_passwords_are_not_shown(self, password):
+        """Marks of URLs in them are no mistake: the driver takes them."""
         url = f"postgresql://me:{password}@127.0.0.1:1/db?connect_timeout=2"
         error = refused(url, sql=FILMS)
         assert error.startswith("postgresql://me:***@127.0.0.1:1/db: connection failed")
         assert "cret" not in error
-
-    @pytest.mark.parametrize("url", ["file:///films.csv", "ftp://h/films.csv", "S3://b/films.csv"])
-    def test_files_at_other_urls(self, url):
-        refused(url)
+        assert "cret" not in refused(url)
 
     def test_without_the_extra(self, monkeypatch):
         monkeypatch.setitem(sys.modules, "psycopg", None)

@@ -13,16 +13,6 @@ from semsearch.corpus import Corpus
 from semsearch.corpus.delimited import guess_dialect
 from semsearch.csvrecords import Dialect
 from semsearch.errors import BadRowError, CorpusError
-from semsearch.records import Document
-
-
-def test_csv(write):
-    write("films.csv", 'id,title,text,year\n1,Alien,"In space, no one\nhears you.",1979\n2,,Up,\n')
-    first, second = Corpus("films.csv")
-    assert first == Document("1", "In space, no one\nhears you.", "Alien", {"year": 1979})
-    assert first.source == "films.csv:2"
-    assert second == Document("2", "Up", None, {})
-    assert second.source == "films.csv:4"
 
 
 def test_repeated_names_of_columns_are_numbered(write):
@@ -52,6 +42,19 @@ def test_delimiter_is_detected(write, delimiter):
     ]
 
 
+@pytest.mark.nightly
+def test_reading_resumes_after_an_unmatched_quote(write):
+    """From 64 MiB after the stray quote, each line is a row again."""
+    line = "2," + "x" * 1000 + "\n"
+    count = 70_000
+    write("corpus.csv", 'id,text\n1,"stray\n' + line * count)
+    bad: list[BadRowError] = []
+    rest = sum(1 for _ in Corpus("corpus.csv", on_bad_row=bad.append))
+    assert [error.source for error in bad] == ["corpus.csv:2"]
+    swallowed = ((64 << 20) - len("stray\n")) // len(line)
+    assert rest == count - swallowed - 1
+
+
 def test_lines_of_text_below_a_single_column_header(write):
     write("corpus.csv", "text\nFirst, second, third\nNo comma; a semicolon\n")
     documents = list(Corpus("corpus.csv"))
@@ -74,21 +77,11 @@ def test_tsv_with_stray_quotes_is_unquoted(write):
     assert [document.text for document in Corpus("pairs.tsv")] == texts
 
 
-def test_quoted_tsv(write):
-    write("pairs.tsv", 'id\ttext\n1\t"a ""tab"":\t; a\nline"\n2\tplain\n')
-    assert [document.text for document in Corpus("pairs.tsv")] == ['a "tab":\t; a\nline', "plain"]
-
-
 def test_tsv_quote_still_open_after_the_look_ahead(write):
     lines = ["id\ttext", *(f"{number}\tplain" for number in range(600))]
     swallowed = ['600\t"stray', *(f"{number}\tplain" for number in range(601, 2000))]
     write("corpus.tsv", "\n".join(lines + swallowed))
     assert len(list(Corpus("corpus.tsv"))) == 2000
-
-
-def test_byte_order_mark_is_not_part_of_the_first_name(write):
-    write("corpus.csv", b"\xef\xbb\xbfid,text\n1,one\n")
-    assert [document.id for document in Corpus("corpus.csv")] == ["1"]
 
 
 def test_nameless_columns_are_numbered(write):
@@ -109,14 +102,6 @@ def test_wrong_number_of_cells(write):
     ]
 
 
-def test_bad_row_stops_reading_by_default(write):
-    write("corpus.csv", "id,text\n1,one\n2\n3,three\n")
-    documents = iter(Corpus("corpus.csv"))
-    assert next(documents).id == "1"
-    with pytest.raises(BadRowError, match=r"^corpus\.csv:3"):
-        next(documents)
-
-
 def test_quotes_that_do_not_match(write):
     write("corpus.csv", 'id,text\n1,"one" more\n2,two\n3,"three\n4,four\n')
     bad: list[BadRowError] = []
@@ -127,25 +112,15 @@ def test_quotes_that_do_not_match(write):
     ]
 
 
-def test_undecodable_bytes_are_a_bad_row(write):
-    write("corpus.csv", b"id,title,text\n1,t,caf\xe9\n2,caf\xe9,two\n3,t,three\n")
+def test_empty_texts_and_ids_are_bad_rows(write):
+    write("corpus.csv", "id,text\n1,\n2,  \n3,three\n,four\n")
     bad: list[BadRowError] = []
     assert [document.id for document in Corpus("corpus.csv", on_bad_row=bad.append)] == ["3"]
-    assert [error.source for error in bad] == ["corpus.csv:2", "corpus.csv:3"]
-    assert all("byte 0xe9" in error.reason for error in bad)
-
-
-def test_empty_text_is_a_bad_row(write):
-    write("corpus.csv", "id,text\n1,\n2,  \n3,three\n")
-    bad: list[BadRowError] = []
-    assert [document.id for document in Corpus("corpus.csv", on_bad_row=bad.append)] == ["3"]
-    assert [str(error) for error in bad] == ["corpus.csv:2: empty text", "corpus.csv:3: empty text"]
-
-
-def test_empty_id_is_a_bad_row(write):
-    write("corpus.csv", "id,text\n,one\n")
-    with pytest.raises(BadRowError, match=r"^corpus\.csv:2"):
-        list(Corpus("corpus.csv"))
+    assert [str(error) for error in bad] == [
+        "corpus.csv:2: empty text",
+        "corpus.csv:3: empty text",
+        "corpus.csv:5: empty id",
+    ]
 
 
 @pytest.mark.parametrize("content", ["", "\n\n", "id,text\n", "id,text\n\n\n", '"id,text\n1,one\n'])
@@ -184,24 +159,14 @@ def test_csv_writer_round_trip(write, data):
 PLAIN = st.text(st.characters(codec="utf-8", categories=["L", "N", "P", "Zs"]), max_size=12)
 
 
-@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(cells=st.lists(st.tuples(PLAIN, PLAIN), min_size=1, max_size=8))
-def test_tsv_without_quoting_never_loses_a_row(write, cells):
-    lines = [f"n{note}\t={text}" for note, text in cells]
-    write("table.tsv", "\n".join(["note\ttext", *lines]))
-    read = [f"{one.metadata['note']}\t{one.text}" for one in Corpus("table.tsv")]
-    assert read == lines
-
-
 def test_quoting_is_detected_by_matching_quotes():
     assert guess_dialect(["id\ttext\n", '1\t5" wide\n']) == Dialect("\t", quoted=False)
     assert guess_dialect(["id\ttext\n", '1\t"wide"\n']) == Dialect("\t", quoted=True)
 
 
-@pytest.mark.parametrize("delimiter", [",", ";"])
-def test_quotes_after_a_blank_are_quotes_if_the_rows_fit_better(write, delimiter):
-    rows = ["id# text# kind", '1# "one, two; ""three"""# a', '2# "four"# b', "3# five# c"]
-    write("corpus.csv", "\n".join(rows).replace("#", delimiter))
+def test_quotes_after_a_blank_are_quotes_if_the_rows_fit_better(write):
+    rows = ["id, text, kind", '1, "one, two; ""three""", a', '2, "four", b', "3, five, c"]
+    write("corpus.csv", "\n".join(rows))
     found = [(one.id, one.text, one.metadata["kind"]) for one in Corpus("corpus.csv")]
     assert found == [("1", 'one, two; "three"', "a"), ("2", "four", "b"), ("3", "five", "c")]
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import random
 import re
 import shutil
 import subprocess
@@ -132,21 +131,6 @@ def test_slides(here):
     )
 
 
-def test_slide_notes_and_grouped_shapes(tmp_path, monkeypatch):
-    pptx = pytest.importorskip("pptx")
-    monkeypatch.chdir(tmp_path)
-    presentation = pptx.Presentation()
-    slide = presentation.slides.add_slide(presentation.slide_layouts[6])
-    group = slide.shapes.add_group_shape()
-    group.shapes.add_textbox(0, 0, 9, 9).text_frame.text = "In a group"
-    slide.notes_slide.notes_text_frame.text = "What the speaker says"
-    presentation.slides.add_slide(presentation.slide_layouts[6])  # a blank one
-    presentation.save("talk.pptx")
-    (document,) = Corpus("talk.pptx")
-    assert document.text == "In a group\nWhat the speaker says"
-    assert document.title == "talk, slide 1"
-
-
 def test_pages(printed, write, monkeypatch):
     write("page.pdf", printed.read_bytes())
     documents, notices = read("page.pdf")
@@ -195,9 +179,7 @@ class TestHtml:
         ("content", "options"),
         [
             ("<meta charset='windows-1252'><p>Ärger".encode("cp1252"), {}),
-            ("<?xml version='1.0' encoding='cp1252'?><html><p>Ärger</p>".encode("cp1252"), {}),
             ("<p>Ärger".encode("cp1252"), {"encoding": "cp1252"}),
-            ("<meta charset='nonsense'><p>Ärger".encode(), {}),
             ("<p>Ärger".encode("utf-16"), {}),
             ("<meta charset='utf-16'><p>Ärger".encode(), {}),
         ],
@@ -206,14 +188,8 @@ class TestHtml:
         write("page.html", content)
         assert [one.text for one in Corpus("page.html", **options)] == ["Ärger"]
 
-    def test_a_wrong_encoding(self, write):
-        write("page.html", "<p>Ärger".encode("cp1252") * 20)
-        with pytest.raises(BadRowError, match=r"^page\.html"):
-            list(Corpus("page.html"))
-
-    @pytest.mark.parametrize("content", ["<html></html>", "<p> \n", "<script>x</script>"])
-    def test_pages_without_text(self, write, content):
-        write("page.html", content)
+    def test_a_page_without_text(self, write):
+        write("page.html", "<script>x</script><p> \n")
         with pytest.raises(BadRowError, match=r"^page\.html"):
             list(Corpus("page.html"))
 
@@ -243,9 +219,6 @@ MAIN = {
     "pptx": "ppt/slides/slide2.xml",
     "epub": "EPUB/text/ch001.xhtml",
 }
-LAUGHS = b'<!DOCTYPE x [<!ENTITY a "%s">' % (b"ha" * 1000) + b"".join(
-    b'<!ENTITY %c "%s">' % (letter, b"&%c;" % (letter - 1) * 50) for letter in b"bcdefg"
-)
 FETCHED = b'<!DOCTYPE x [<!ENTITY g SYSTEM "secret.txt">'
 
 
@@ -276,14 +249,6 @@ class TestBroken:
 
         return one_bad_row
 
-    @pytest.mark.parametrize("suffix", ["pdf", "docx"])
-    def test_random_bytes(self, one_bad_row, suffix):
-        assert one_bad_row(f"x.{suffix}", random.Random(7).randbytes(2000)).startswith(
-            "looks like binary"
-        )
-        encrypted = one_bad_row(f"x.{suffix}", b"\xd0\xcf\x11\xe0" + bytes(2000))
-        assert encrypted.startswith("looks like an encrypted or old office document")
-
     @pytest.mark.parametrize("suffix", MAIN)
     def test_truncated_file(self, here, one_bad_row, suffix):
         content = (here / f"handbook.{suffix}").read_bytes()
@@ -306,31 +271,25 @@ class TestBroken:
         assert one_bad_row(f"x.{suffix}", bomb) == reason
 
     @pytest.mark.parametrize("suffix", MAIN)
-    @pytest.mark.parametrize("entity", [LAUGHS, FETCHED])
-    def test_entities_are_not_expanded(self, here, write, suffix, entity):
+    def test_entities_are_not_expanded(self, here, write, suffix):
         write("secret.txt", "hidden")
         write("good.txt", "Good.")
 
         def change(xml):
             declaration, _, rest = xml.rpartition(b"?>")
             rest = re.sub(rb"<!DOCTYPE[^>]*>", b"", rest)
-            return declaration + b"?>" + entity + b"]>" + rest.replace(b"this", b"&g;")
+            return declaration + b"?>" + FETCHED + b"]>" + rest.replace(b"this", b"&g;")
 
         content = (here / f"handbook.{suffix}").read_bytes()
         write(f"x.{suffix}", rewritten(content, MAIN[suffix], change))
         bad = []
         texts = [one.text for one in Corpus([f"x.{suffix}", "good.txt"], on_bad_row=bad.append)]
         assert texts[-1] == "Good."
-        assert not any("hidden" in text or "haha" in text for text in (*texts, *map(str, bad)))
+        assert not any("hidden" in text for text in (*texts, *map(str, bad)))
 
     def test_a_pdf_with_a_password(self, one_bad_row):
         reason = one_bad_row("x.pdf", ENCRYPTED_PDF)
         assert reason == "is encrypted: save it without a password first"
-
-    def test_scanned_pdf(self, write):
-        write("x.pdf", PDF % b"")
-        with pytest.raises(BadRowError, match=r"^x\.pdf"):
-            list(Corpus("x.pdf"))
 
 
 PDF = b"""%%PDF-1.4

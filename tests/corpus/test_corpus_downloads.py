@@ -22,7 +22,6 @@ FILES = {
     "/plain": ("text/plain", CSV),
     "/page": ("text/html; charset=utf-8", "<title>Page</title><h1>Ärger</h1>Text.".encode()),
     "/a%20b/page.html": ("application/octet-stream", b"<title>Page</title>Text."),
-    "/notes.md": ("text/plain", b"---\ntags: [a]\n---\n# Heading\n"),
 }
 
 
@@ -108,12 +107,6 @@ def test_a_page(site, place):
     assert document.metadata["file"] == site + place
 
 
-def test_markdown(site):
-    assert list(Corpus(f"{site}/notes.md")) == [
-        Document(f"{site}/notes.md", "# Heading\n", "Heading", {"tags": ["a"]})
-    ]
-
-
 def test_credentials_are_sent_but_not_shown(site):
     url = site.replace("//", "//me:secret@")
     documents = list(Corpus(f"{url}/secret.csv"))
@@ -124,13 +117,11 @@ def test_credentials_are_sent_but_not_shown(site):
 
 
 def test_failed_downloads(site):
-    refused(f"{site}/secret.csv")
-    refused(f"{site}/circle")
-    refused(f"{site}/cut.csv")
+    for place in ("secret.csv", "circle", "cut.csv"):
+        refused(f"{site}/{place}")
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
-        closed = f"http://127.0.0.1:{unused.getsockname()[1]}/x"
-        refused(closed)
+        refused(f"http://127.0.0.1:{unused.getsockname()[1]}/x")
     refused("http://[/x")
     refused("http:///x")
 

@@ -7,7 +7,6 @@ import random
 
 import pytest
 
-from semsearch import Index
 from semsearch.corpus import Corpus
 from semsearch.errors import ColumnNotFoundError
 
@@ -66,11 +65,6 @@ def test_none_is_clearly_the_text(tmp_path, columns):
         read(tmp_path, {**OTHERS, **columns})
 
 
-def test_a_usual_name_decides(tmp_path):
-    columns = {"text": lambda row: f"short {row}", "Why?": lambda row: sentence(row, 20)}
-    assert read(tmp_path, columns)[0][3].text == "short 3"
-
-
 class TestIds:
     @pytest.fixture
     def read(self, tmp_path):
@@ -107,19 +101,6 @@ class TestIds:
         assert read("Nr.", values)[0] == values
         assert "1" not in read("Nr.", [*values, "1"])[0]
 
-    def test_a_missing_value(self, tmp_path):
-        (tmp_path / "a.csv").write_text("Nr.,text\n1,one\n,two\n")
-        assert "1" not in {document.id for document in Corpus(tmp_path / "a.csv")}
-
     def test_numbers_of_several_files(self, read):
         ids, _ = read("Nr.", ["1", "2"], files=2)
         assert "1" not in ids
-
-    def test_in_an_index_only_of_the_first_corpus(self, tmp_path, hashing):
-        for name in "ab":
-            (tmp_path / f"{name}.csv").write_text(f"Nr.,text\n1,one {name}\n2,two {name}\n")
-        with Index.create(tmp_path / "x", hashing) as index:
-            for name in "aba":
-                index.add(Corpus(tmp_path / f"{name}.csv"))
-            assert len(index) == 4
-            assert {"1", "2"} < {document.id for document in index}

@@ -41,18 +41,12 @@ NESTED = {"status": {"code": [1, 2]}, "data": {"n": 2, "items": [{"id": 7, "text
 
 
 class TestRecords:
-    @pytest.mark.parametrize("indent", [None, 2])
     @pytest.mark.parametrize("path", ["data.items", ".data.items"])
-    def test_records_by_path(self, write, indent, path):
-        write("api.json", json.dumps(NESTED, indent=indent) + "\n")
+    def test_records_by_path(self, write, path):
+        write("api.json", json.dumps(NESTED) + "\n")
         (document,) = Corpus("api.json", records=path)
         assert document == Document("7", "One.")
         assert document.source == "api.json, data.items, item 1"
-
-    def test_records_of_a_misnamed_file_need_a_format(self, write):
-        write("api.txt", json.dumps(NESTED))
-        assert refused("api.txt", records="data.items").startswith("api.txt")
-        assert len(list(Corpus("api.txt", records="data.items", format="json"))) == 1
 
     def test_records_by_key(self, write):
         films = {"f1": {"text": "One.", "year": 1}, "f2": {"text": "Two."}, "f3": 4}
@@ -70,29 +64,23 @@ class TestRecords:
 
     def test_invalid_paths(self, write):
         write("api.json", json.dumps(NESTED))
-        assert refused("api.json", records="datas").startswith("api.json")
-        assert refused("api.json", records="data.rows").startswith("api.json")
-        assert refused("api.json", records="data.n").startswith("api.json")
-        assert refused("api.json", records="data.n.x").startswith("api.json")
+        for path in ("datas", "data.rows", "data.n", "data.n.x"):
+            assert refused("api.json", records=path).startswith("api.json")
 
     @pytest.mark.parametrize(
         "content",
         [
             '{"data": {"items": [{"text": "x"}',
             '{"data": {"items": [{"text": "x"}, nope]}}',
-            '{"data" {}}',
             "{1: 2}",
             '{"n": 1e, "data": {}}',
             '{"data": {"items": []}}',
-            '{"data": {"items": {}}}',
             '{"x": ' + "[" * 100_000,
         ],
     )
     def test_broken_json(self, write, content):
         write("api.json", content)
-        error = refused("api.json", records="data.items")
-        assert error.startswith("api.json")
-        assert "\n" not in error
+        assert refused("api.json", records="data.items").startswith("api.json")
 
     def test_values_before_the_records_are_skipped(self, write):
         before = ", ".join(f'"k{number}": "{"x" * 1000}"' for number in range(5000))

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 
-import pytest
-
 from semsearch.corpus import Corpus
 from semsearch.errors import BadRowError
 
@@ -31,25 +29,9 @@ def test_movies(data):
     )
 
 
-@pytest.mark.nightly
-def test_wordnet(data):
-    documents = list(Corpus(data / "corpora" / "wordnet_definitions.jsonl"))
-    assert len(documents) == 107_525  # the number of rows in its README
-    assert documents[0].id == "00001740-a"
-    assert documents[0].metadata == {"lemma": "able", "pos": "a", "domain": "adj.all"}
-    assert len({document.id for document in documents}) == 107_525
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "rows"),
-    [
-        ("pairs/msr-para-val.tsv", "#1 String", 500),
-        ("pairs/msr-para-test.tsv", "#1 String", 1725),
-        ("pairs/msr-para-train.tsv", "#1 String", 3576),
-    ],
-)
-def test_paraphrases_have_stray_quotes(data, name, text, rows):
-    documents = list(Corpus(data / name, text_columns=text))
-    assert len(documents) == rows
+def test_paraphrases_have_stray_quotes(data):
+    name = "pairs/msr-para-train.tsv"
+    documents = list(Corpus(data / name, text_columns="#1 String"))
+    assert len(documents) == 3576
     lines = (data / name).read_text("utf-8-sig").splitlines()[1:]
     assert [document.text for document in documents] == [line.split("\t")[3] for line in lines]

@@ -8,7 +8,6 @@ import random
 import zipfile
 
 import pytest
-from hypothesis import strategies as st
 
 from semsearch.corpus import Corpus
 from semsearch.errors import CorpusError
@@ -68,13 +67,11 @@ FOREIGN = {
     "log with a zone": ZONE_LOG,
     "level log": LEVEL_LOG,
     "zip": zipped("a.csv"),
-    "docx": zipped("[Content_Types].xml", "word/document.xml"),
     "xlsx": zipped("[Content_Types].xml", "xl/workbook.xml"),
     "sqlite": b"SQLite format 3\0" + bytes(84),
     "png": b"\x89PNG\r\n\x1a\n" + bytes(8),
     "bytes": random.Random(7).randbytes(5000),
     "utf-16": "id,text\n1,A text.\n".encode("utf-16-le"),
-    "utf-16-be": "id,text\n1,A text.\n".encode("utf-16-be"),
 }
 
 
@@ -127,20 +124,16 @@ class TestUnsupportedAndMisnamedFiles:
             "2024-01-02 10:00:00\tINFO\tIt started.\n2024-01-02 10:00:01\tINFO\tIt ended.\n",
             "INFO,It started.\nERROR,It ended.\n",
             "2024-01-02 10:00:00 UTC,It started.\n2024-01-02 10:00:01 UTC,It ended.\n",
-            "2024-01-02 10:00:00 AM,It started.\n2024-01-02 10:00:01 PM,It ended.\n",
-            "2024-01-02 10:00:00 +0100,It started.\n2024-01-02 10:00:01 +0100,It ended.\n",
             "text\nINFO: it started\nINFO: it ended\n",
             "id;text\n1;<b>bold</b>\n",
-            "a,b\n1,2\n",
             'id,text\n1,"ünï","x"\n',
             "id,text\n1,a\x00b\x01c\n",
         ],
     )
-    @pytest.mark.parametrize("name", ["corpus.csv", "corpus"])
-    def test_tables_are_recognised(self, write, content, name):
-        write(name, content)
+    def test_tables_are_recognised(self, write, content):
+        write("corpus", content)
         try:
-            list(Corpus(name, header=None, on_bad_row=lambda error: None))
+            list(Corpus("corpus", header=None, on_bad_row=lambda error: None))
         except CorpusError as error:
             assert "looks like" not in str(error).partition("; no header")[0]
 
@@ -169,30 +162,25 @@ class TestSeveralTextsInOneFile:
         [
             "It was a dark night and the rain\nfell on the town as it had fallen\n" * 20,
             "A paragraph is a line here.\n\nAnd another one follows it.\n\n" * 20,
-            "- Buy some bread\n- Water the plants\n" * 20,
             "def f(x):\n    return x\n\n" * 20,
             "Title, text and more\n\n" + "One, two, three, and four of it.\n\n" * 20,
-            "[1] Of one.\n\n[2] Of another.\n\n" * 20,
             "Word\n" * 20,
-            "",
         ],
     )
     def test_single_texts(self, write, text):
-        write("text.txt", text or "One.")
+        write("text.txt", text)
         assert read("text.txt")[1] == []
 
 
 class TestNestedJson:
-    @pytest.mark.parametrize("indent", [None, 2])
-    @pytest.mark.parametrize("rows", [1, 20_000])
-    def test_the_path_of_its_records_is_suggested(self, write, indent, rows):
+    @pytest.mark.parametrize(("rows", "indent"), [(1, 2), (20_000, None)])
+    def test_nested_records_are_no_rows(self, write, indent, rows):
         articles = [{"id": number, "tags": ["a"]} for number in range(rows)]
         nested = {"status": "ok", "data": {"articles": articles}}
         write("api.json", json.dumps(nested, indent=indent))
         assert refused("api.json").startswith("api.json")
 
-    @pytest.mark.parametrize("name", ["rows.jsonl", "rows.csv", "rows.tsv"])
-    @pytest.mark.parametrize("indent", [None, 2])
+    @pytest.mark.parametrize(("name", "indent"), [("rows.jsonl", 2), ("rows.csv", None)])
     def test_misnamed_array(self, write, name, indent):
         write(name, json.dumps([{"text": "One."}, {"text": "Two."}], indent=indent))
         refused(name)
@@ -202,7 +190,6 @@ class TestNestedJson:
         "content",
         [
             '{"text": "One.", "links": [{"url": "x"}]}\n',
-            '{"text": "One."}',
             '{"text": "One.", "links": [{"url": "x"}]}\n{"text": "Two."}\n',
             '{"text": "One.", "long": "' + "x" * 100_000 + '"}\n{"text": "Two."}\n',
         ],
@@ -216,9 +203,3 @@ class TestNestedJson:
         errors = []
         assert [row.text for row in Corpus("rows.jsonl", on_bad_row=errors.append)] == ["Two."]
         assert [error.source for error in errors] == ["rows.jsonl:1"]
-
-    JSON = st.recursive(
-        st.none() | st.booleans() | st.integers() | st.text(),
-        lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
-        max_leaves=10,
-    )

@@ -35,15 +35,16 @@ def refused(*paths, **options):
 
 @pytest.fixture
 def stdin(monkeypatch):
-    def fill(content: str | bytes) -> None:
-        stored = content.encode() if isinstance(content, str) else content
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stored)))
+    def fill(content: bytes) -> None:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
 
     return fill
 
 
-@pytest.mark.parametrize("name", CONTENTS)
-@pytest.mark.parametrize(("suffix", "packed"), [("", True), (".gz", False), (".gz", True)])
+@pytest.mark.parametrize(
+    ("name", "suffix", "packed"),
+    [("corpus.csv", "", True), ("corpus.csv", ".gz", False), ("corpus.json", ".gz", True)],
+)
 def test_gzip_is_detected_by_content(write, name, suffix, packed):
     write(name + suffix, CONTENTS[name], packed=packed)
     assert texts(name + suffix) == ["one", "two"]
@@ -52,18 +53,6 @@ def test_gzip_is_detected_by_content(write, name, suffix, packed):
 def test_gzip_of_several_members(write):
     write("corpus.csv.gz", gzip.compress(CSV.encode()) + gzip.compress(b"3,three\n"))
     assert texts("corpus.csv.gz") == ["one", "two", "three"]
-
-
-def test_damaged_gzip(write):
-    packed = gzip.compress(CSV.encode() * 1000)
-    write("cut.csv.gz", packed[:-20])
-    assert refused("cut.csv.gz").startswith("cut.csv.gz")
-    write("more.csv.gz", packed + b"more")
-    assert refused("more.csv.gz").startswith("more.csv.gz")
-    write("wrong.csv.gz", packed[:30] + b"\xff" * 30 + packed[60:])
-    assert refused("wrong.csv.gz").startswith("wrong.csv.gz")
-    write("none.csv.gz", "", packed=True)
-    assert refused("none.csv.gz").startswith("none.csv.gz")
 
 
 @pytest.mark.parametrize("rows", [10, 30_000])
@@ -80,10 +69,10 @@ def test_damaged_gzip_is_one_bad_row(write, rows):
     assert str(error).startswith("cut.csv.gz: damaged gzip data: Compressed file ended")
 
 
-@pytest.mark.parametrize("content", CONTENTS.values(), ids=CONTENTS)
-@pytest.mark.parametrize("packed", [False, True])
-def test_standard_input(stdin, content, packed):
-    stdin(gzip.compress(content.encode()) if packed else content)
+@pytest.mark.parametrize("name", CONTENTS)
+def test_standard_input(stdin, name):
+    content = CONTENTS[name].encode()
+    stdin(gzip.compress(content) if name == "corpus.csv" else content)
     corpus = Corpus("-")
     assert [document.text for document in corpus] == ["one", "two"]
     assert corpus.fraction_read is None
@@ -104,9 +93,8 @@ class Terminal(io.BytesIO):
         return data
 
 
-@pytest.mark.parametrize("content", ["id,text\n1,one\n", '{"id": "1", "text": "one"}\n'])
-def test_the_end_of_standard_input_is_read_once(monkeypatch, content):
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(Terminal(content.encode())))
+def test_the_end_of_standard_input_is_read_once(monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(Terminal(b"id,text\n1,one\n")))
     assert [(document.id, document.text) for document in Corpus("-")] == [("1", "one")]
 
 
@@ -130,16 +118,13 @@ def test_a_named_pipe_is_read_once(tmp_path):
         ("utf-8-sig", None),
         ("utf-8-sig", "cp1252"),  # the byte order mark takes precedence
         ("utf-16", None),
-        ("utf-16", "utf-16"),
         ("utf-16-le", "utf-16-le"),
         ("cp1252", "cp1252"),
     ],
 )
-@pytest.mark.parametrize("name", ["corpus.csv", "corpus.json"])
-def test_encodings(write, name, stored_as, declared):
-    content = CONTENTS.get(name, CSV).replace("one", "café")
-    write(name, content.encode(stored_as))
-    assert texts(name, encoding=declared) == ["café", "two"]
+def test_encodings(write, stored_as, declared):
+    write("corpus.csv", CSV.replace("one", "café").encode(stored_as))
+    assert texts("corpus.csv", encoding=declared) == ["café", "two"]
 
 
 @pytest.mark.parametrize("name", CONTENTS)
@@ -166,14 +151,6 @@ def test_files_that_cannot_be_opened(write):
         Corpus([])
 
 
-def test_several_files_are_read_in_order(write):
-    for name, content in CONTENTS.items():
-        write(name, content)
-    documents = list(Corpus(list(CONTENTS)))
-    assert [document.text for document in documents] == ["one", "two"] * len(CONTENTS)
-    assert documents[-1].source == "corpus.json, item 2"
-
-
 @pytest.mark.parametrize("packed", [False, True])
 def test_fraction_read_grows_to_one(write, packed):
     rows = "".join(f"{number},{number * 7919 % 100_003} {'text ' * 20}\n" for number in range(9000))
@@ -193,7 +170,6 @@ def test_fraction_read_grows_to_one(write, packed):
         ("corpus.csv", "corpus"),
         ("a/corpus.csv.gz", "corpus"),
         ("-", "stdin"),
-        ("a", "a"),
         (["movies/1950s.json", "movies/1960s.json"], "movies"),
         (["a/films.json", "b/books.json"], "films"),
         (["a", "b.csv"], "here"),

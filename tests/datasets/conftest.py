@@ -18,7 +18,6 @@ class Served:
     def __init__(self, content: bytes) -> None:
         self.content = content
         self.tag: str | None = '"one"'
-        self.has_ranges = True
         self.breaks_after: list[int] = []  #: sizes at which the next answers break off
         self.status = 200
         self.location: str | None = None
@@ -46,7 +45,7 @@ class _Handler(BaseHTTPRequestHandler):
             self.end_headers()
             return
         start = 0
-        if asked and served.has_ranges and self.headers["If-Range"] == served.tag:
+        if asked and self.headers["If-Range"] == served.tag:
             start = int(asked.removeprefix("bytes=").removesuffix("-"))
         body = served.content[start:]
         self.send_response(206 if start else 200)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import logging
+import re
 import zipfile
 from typing import ClassVar
 
 import pytest
 
-from semsearch.corpus import Corpus
 from semsearch.datasets import load_retrieval_set
 from semsearch.errors import DatasetError
 
@@ -27,13 +27,6 @@ class TestPublished:
         found = load_retrieval_set("scifact", split)
         assert (found.name, len(found.documents), len(found.queries)) == ("scifact", 5183, claims)
         assert sum(map(len, found.qrels.values())) == cited
-
-    def test_scifact_is_indexed_as_it_is_evaluated(self, data, tmp_path):
-        with zipfile.ZipFile(data / "ir" / "scifact" / "scifact.zip") as archive:
-            file = archive.extract("corpus_train.csv", tmp_path)
-        corpus = Corpus(file, text_columns=["title", "abstract"])
-        indexed = {document.id: document.text for document in corpus}
-        assert indexed == load_retrieval_set("scifact").documents
 
     def test_cranfield(self, data):
         """1,400 abstracts, 225 queries, 1,837 judgements: Cleverdon 1967, and its files."""
@@ -81,22 +74,12 @@ class TestBeir:
     def test_folder(self, folder):
         assert load_retrieval_set(str(folder)) == self.EXPECTED
 
-    def test_documents_are_indexed_as_they_are_evaluated(self, put, folder):
-        repeated = {"_id": "d4", "title": "Milk", "text": "Milk is\npoured. "}
-        corpus = put("tea/corpus.jsonl", CORPUS + lines(repeated))
-        documents = Corpus(corpus, text_columns=["title", "text"])
-        indexed = {document.id: document.text for document in documents}
-        assert indexed == load_retrieval_set(str(folder)).documents
-
-    @pytest.mark.parametrize(
-        ("inner", "other"), [("", "notes/x"), ("tea/", "__MACOSX/tea/._corpus.jsonl")]
-    )
-    def test_zip(self, tmp_path, inner, other):
+    def test_zip(self, tmp_path):
         with zipfile.ZipFile(tmp_path / "tea.zip", "w") as archive:
-            archive.writestr(other, "")
-            archive.writestr(f"{inner}corpus.jsonl", CORPUS)
-            archive.writestr(f"{inner}queries.jsonl", QUERIES)
-            archive.writestr(f"{inner}qrels/test.tsv", QRELS)
+            archive.writestr("__MACOSX/tea/._corpus.jsonl", "")
+            archive.writestr("tea/corpus.jsonl", CORPUS)
+            archive.writestr("tea/queries.jsonl", QUERIES)
+            archive.writestr("tea/qrels/test.tsv", QRELS)
         assert load_retrieval_set(str(tmp_path / "tea.zip")) == self.EXPECTED
 
     def test_relevant_documents_without_a_text_are_reported(self, put, folder, caplog):
@@ -119,43 +102,27 @@ class TestBeir:
     @pytest.mark.parametrize(
         "qrels",
         [
-            "\n" + QRELS,
-            QRELS.replace("query-id", "Query-ID"),
-            QRELS.replace("query-id\tcorpus-id", "query_id\tcorpus_id"),
+            "\n" + QRELS.replace("query-id\tcorpus-id", "Query_ID\tcorpus_id"),
             QRELS.partition("\n")[2],
-            QRELS.replace("\n", "\t\n"),
             QRELS.replace("\t", " \t "),
         ],
-        ids=["blank line", "upper case", "underscores", "no header", "trailing tabs", "spaces"],
     )
     def test_judgements(self, put, folder, qrels):
         put("tea/qrels/test.tsv", qrels)
         assert load_retrieval_set(str(folder)) == self.EXPECTED
 
-    def test_ids_are_stripped(self, put, folder):
-        put("tea/queries.jsonl", QUERIES.replace("q1", "q1 "))
-        put("tea/corpus.jsonl", CORPUS.replace("d1", " d1"))
-        assert load_retrieval_set(str(folder)) == self.EXPECTED
-
     @pytest.mark.parametrize(
         ("name", "content", "place"),
         [
-            ("corpus.jsonl", "", ""),
-            ("corpus.jsonl", CORPUS + "{", r"corpus\.jsonl:4"),
-            ("corpus.jsonl", "[1]\n", ""),
-            ("corpus.jsonl", '{"id": "a", "text": "b"}\n', ""),
-            ("corpus.jsonl", CORPUS + CORPUS, r"corpus\.jsonl:4"),
-            ("corpus.jsonl", CORPUS.replace('"d2"', '" "'), r"corpus\.jsonl:2"),
-            ("corpus.jsonl", CORPUS.replace("d2", r"d\u0000"), ""),
-            ("corpus.jsonl", CORPUS.replace("Coffee", r"\ud800"), ""),
-            ("queries.jsonl", QUERIES.replace("q2", r"\udc80"), r"queries\.jsonl:2"),
-            ("queries.jsonl", QUERIES.replace("hot drinks", " "), ""),
-            ("queries.jsonl", None, ""),
-            ("qrels/test.tsv", None, ""),
-            ("qrels/test.tsv", "", ""),
-            ("qrels/test.tsv", "q1\td1\n", r"test\.tsv:1"),
-            ("qrels/test.tsv", "q1\td1\tgood\n", ""),
-            ("qrels/test.tsv", "q1\td1\t0.5\n", ""),
+            ("corpus.jsonl", CORPUS + "{", "corpus.jsonl:4"),
+            ("corpus.jsonl", CORPUS + CORPUS, "corpus.jsonl:4"),
+            ("corpus.jsonl", CORPUS.replace('"d2"', '" "'), "corpus.jsonl:2"),
+            ("queries.jsonl", QUERIES.replace("q2", r"\udc80"), "queries.jsonl:2"),
+            ("queries.jsonl", QUERIES.replace("hot drinks", " "), "tea: "),
+            ("queries.jsonl", None, "queries.jsonl"),
+            ("qrels/test.tsv", None, "test"),
+            ("qrels/test.tsv", "q1\td1\n", "test.tsv:1"),
+            ("qrels/test.tsv", "q1\td1\t0.5\n", "test.tsv:1"),
         ],
     )
     def test_wrong_files(self, put, folder, name, content, place):
@@ -163,7 +130,7 @@ class TestBeir:
             (folder / name).unlink()
         else:
             put(f"tea/{name}", content)
-        with pytest.raises(DatasetError, match=place or None):
+        with pytest.raises(DatasetError, match=re.escape(place)):
             load_retrieval_set(str(folder))
 
 
@@ -253,22 +220,23 @@ class TestClassical:
         assert found.qrels == {"1": BOILED, "2": {"2": 1}}
 
     @pytest.mark.parametrize(
-        ("arguments", "place"),
+        "arguments",
         [
-            ([""], ""),
-            (["2 77 1\n"], ""),
-            (["2 one 1\n"], r"X\.REL:1"),
-            (["2 1 0.5\n"], ""),
-            (["2 1 1\n", "once upon a time\n"], ""),
-            (["2 1 1\n", ""], ""),
-            (["2 1 1\n", DOCUMENTS + ".I 1\n.W\nagain\n"], r"X\.ALL:20"),
-            (["2 1 1\n", "1\nfields\n"], ""),
-            (["2 1 1\n", "1\nfields\n/\n/\n"], ""),
+            ["2 77 1\n"],
+            ["2 1 0.5\n"],
+            ["2 1 1\n", "once upon a time\n"],
+            ["2 1 1\n", "1\nfields\n"],
         ],
     )
-    def test_wrong_files(self, load, arguments, place):
-        with pytest.raises(DatasetError, match=place or None):
+    def test_wrong_files(self, load, arguments):
+        with pytest.raises(DatasetError):
             load(*arguments)
+
+    def test_places_of_mistakes(self, load):
+        with pytest.raises(DatasetError, match=r"X\.REL:1"):
+            load("2 one 1\n")
+        with pytest.raises(DatasetError, match=r"X\.ALL:20"):
+            load("2 1 1\n", DOCUMENTS + ".I 1\n.W\nagain\n")
 
 
 STARS = "*" * 44
@@ -340,21 +308,15 @@ ANOTHER ONE OF THAT NUMBER.
     @pytest.mark.parametrize(
         ("name", "content", "place"),
         [
-            ("LISA0.001", "KETTLES.\n", r"LISA0\.001:1"),
-            ("LISA.QUE", "CARDS #\n", r"LISA\.QUE:1"),
-            (
-                "LISA.QUE",
-                "1\nA #\n2\nCARDS\n",
-                r"LISA\.QUE:3",
-            ),
-            ("LISARJ.NUM", "1 2 501\n", r"LISARJ\.NUM:1"),
-            ("LISARJ.NUM", "1 1\nx\n", r"LISARJ\.NUM:2"),
-            ("LISARJ.NUM", "7 1 1\n", ""),
+            ("LISA0.001", "KETTLES.\n", "LISA0.001:1"),
+            ("LISA.QUE", "1\nA #\n2\nCARDS\n", "LISA.QUE:3"),
+            ("LISARJ.NUM", "1 2 501\n", "LISARJ.NUM:1"),
+            ("LISARJ.NUM", "1 1\nx\n", "LISARJ.NUM:2"),
         ],
     )
     def test_wrong_files(self, folder, put, name, content, place):
         put(f"lisa/{name}", content)
-        with pytest.raises(DatasetError, match=place or None):
+        with pytest.raises(DatasetError, match=re.escape(place)):
             load_retrieval_set(str(folder))
 
 
@@ -376,19 +338,14 @@ class TestJudgedTables:
     @pytest.mark.parametrize(
         ("text", "place"),
         [
-            ("", ""),
-            (
-                "a,b,c\nx,y,1\n",
-                r"h\.csv:1",
-            ),
-            ("query,passage,relevance\n", ""),
-            ("query,passage,relevance\nx,y\n", r"h\.csv:2"),
-            ("query,relevance,passage\nx,1,y, z\n", r"h\.csv:2"),
-            ("query,passage,relevance\nx,y,1\n ,y,1\n", r"h\.csv:3"),
-            ("query,passage,relevance\nx,y,1\nx, ,0\n", r"h\.csv:3"),
-            ("query,passage,relevance\nx,y,good\n", r"h\.csv:2"),
+            ("a,b,c\nx,y,1\n", "h.csv:1"),
+            ("query,passage,relevance\n", "h: "),
+            ("query,relevance,passage\nx,1,y, z\n", "h.csv:2"),
+            ("query,passage,relevance\nx,y,1\n ,y,1\n", "h.csv:3"),
+            ("query,passage,relevance\nx,y,1\nx, ,0\n", "h.csv:3"),
+            ("query,passage,relevance\nx,y,good\n", "h.csv:2"),
         ],
     )
     def test_wrong_files(self, put, text, place):
-        with pytest.raises(DatasetError, match=place or None):
+        with pytest.raises(DatasetError, match=re.escape(place)):
             load_retrieval_set(str(put("h.csv", text)))

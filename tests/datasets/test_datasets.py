@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from semsearch.datasets import data_file, read_scifact, read_stsbenchmark
+from semsearch.datasets import data_file, read_stsbenchmark
 from semsearch.datasets.folder import data_folder, missing_files, place_of
 from semsearch.datasets.registry import known_set, known_sets
 from semsearch.errors import DatasetError, DatasetNotFoundError
@@ -61,10 +61,6 @@ class TestRegistry:
                 assert file.size
                 assert re.fullmatch("[0-9a-f]{64}", file.sha256)
 
-    def test_a_file_belongs_to_one_set(self):
-        paths = [file.path for known in known_sets().values() for file in known.files]
-        assert len(paths) == len(set(paths))
-
     def test_files_equal_the_published_ones(self, data):
         found = 0
         for known in known_sets().values():
@@ -77,27 +73,8 @@ class TestRegistry:
         assert found
 
 
-@pytest.mark.parametrize(("split", "count"), [("train", 5749), ("dev", 1500), ("test", 1379)])
-def test_stsbenchmark(data, monkeypatch, split, count):
-    """The numbers of pairs are from its readme."""
-    monkeypatch.setenv("SEMSEARCH_DATA", str(data))
-    pairs = read_stsbenchmark(split)
-    assert len(pairs) == count
-    assert all(0 <= pair.gold <= 5 and pair.left and pair.right for pair in pairs)
-
-
 def test_an_invalid_line_of_stsbenchmark(put, tmp_path, monkeypatch):
     monkeypatch.setenv("SEMSEARCH_DATA", str(tmp_path))
     put("sts/stsbenchmark/sts-test.csv", "main-news\tx\t2013\t7\t4.5\tA cat.\n")
     with pytest.raises(DatasetError, match=r"sts-test\.csv:1"):
         read_stsbenchmark()
-
-
-def test_scifact(data, monkeypatch):
-    """5,183 abstracts and 300 claims: Wadden et al. 2020, section 3."""
-    monkeypatch.setenv("SEMSEARCH_DATA", str(data))
-    found = read_scifact()
-    assert (len(found.documents), len(found.queries), len(found.qrels)) == (5183, 300, 300)
-    assert all(found.qrels.values())
-    assert all(name in found.documents for relevant in found.qrels.values() for name in relevant)
-    assert not any(text.endswith(("']", '"]')) for text in found.documents.values())

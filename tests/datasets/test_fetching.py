@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import errno
-import os
 import subprocess
 import sys
 from pathlib import Path
@@ -77,11 +75,6 @@ class TestInterruptions:
         assert target.read_bytes() == served.content
         assert beside(target) == []
 
-    def test_without_ranges_it_starts_over(self, served, target):
-        served.breaks_after, served.has_ranges = [1_000_000], False
-        fetched(served, target)
-        assert target.read_bytes() == served.content
-
     def test_a_file_that_changed_meanwhile_starts_over(self, served, target):
         served.breaks_after = [1_000_000, 0]
         with pytest.raises(DatasetError):
@@ -108,28 +101,14 @@ class TestUntrustedServers:
         assert not target.exists()
         assert not {"a.bin.part", "a.bin.part.tag"} & set(beside(target))
 
-    @pytest.mark.parametrize("status", [403, 404, 500, 503])
-    def test_refusals(self, served, target, status):
-        served.status = status
+    def test_a_missing_file(self, served, target):
+        served.status = 404
         with pytest.raises(DatasetError):
             fetched(served, target)
 
-    @pytest.mark.parametrize("to", ["file:///etc/hostname", "ftp://127.0.0.1/a"])
-    def test_redirections_only_lead_to_the_web(self, served, target, to):
-        served.status, served.location = 302, to
+    def test_redirections_only_lead_to_the_web(self, served, target):
+        served.status, served.location = 302, "file:///etc/hostname"
         with pytest.raises(DatasetError):
-            fetched(served, target)
-        assert not target.exists()
-
-
-class TestFailures:
-    def test_a_full_disk(self, served, target, monkeypatch):
-        def full(_descriptor):
-            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-        monkeypatch.setattr(fetching.os, "fsync", full)
-        message = r"cannot write .*a\.bin: No space left.*SEMSEARCH_DATA"
-        with pytest.raises(DatasetError, match=message):
             fetched(served, target)
         assert not target.exists()
 

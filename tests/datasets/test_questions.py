@@ -15,7 +15,6 @@ QUERIES = {
     "queries.csv": 'query-id,text\nq1,cats\n2,"no ""dogs"""\n',
     "queries.tsv": 'q1\tcats\n2\tno "dogs"\n',
     "topics.tsv": 'qid\tquestion\n2\tno "dogs"\nq1\tcats\n',
-    "numbered.csv": 'id,query_id,text\n2,q1,cats\n3,2,"no ""dogs"""\n',
 }
 QRELS = {
     "qrels.txt": "q1 0 d1 2\nq1 0 d2 1\n2 0 d2 1\n2\t0 d3  0\n",
@@ -71,28 +70,23 @@ def test_two_columns_without_a_header_may_contain_commas(files, texts):
     ("name", "text", "place"),
     [
         ("queries.csv", "a,b,c\n1,2,3\n", "queries.csv:1"),
-        ("queries.csv", "id,text\nq1\n", "queries.csv:2"),
         ("queries.csv", "id,text\nq1,a\nq1,b\n", "queries.csv:3"),
         ("queries.csv", "id,text\nq1,cats, dogs\n", "queries.csv:2"),
         ("queries.csv", "q1\tcats\n2\tno\tdogs\n", "queries.csv:2"),
-        ("judged.csv", "rel,qid,docid\n1,q1,d1,d2\n", "judged.csv:2"),
         ("queries.csv", "id,text\nx,a\n", "judged.csv"),
-        ("queries.csv", "id,text\nq1,a\n", "judged.csv"),
         ("queries.csv", "", "queries.csv"),
         ("queries.csv", 'id,text\nq1,a\n2," "\n', "queries.csv"),
         ("judged.csv", "q1,d1,1\n", "judged.csv:1"),
-        ("judged.csv", "query,paper,rel\nq1,d1,1\n", ""),
         ("judged.csv", "qid,docid,rel\nq1,d1,yes\n", "judged.csv:2"),
         ("judged.csv", "q1 0 d1 0.5\n", "judged.csv:1"),
         ("judged.csv", "q1 0 d1 1001\n", "judged.csv:1"),
-        ("judged.csv", "qid,docid,rel\nq1,d1,1e10\n", "judged.csv:2"),
         ("judged.csv", "q1 0 d1 1\nq1 d1 1\n", "judged.csv:2"),
         ("judged.csv", "qid,docid,rel\nq1,d1,1\n2,d8,1\n2,d9,1\n", "judged.csv"),
     ],
 )
 def test_mistakes(files, name, text, place):
     (files / name).write_text(text)
-    with pytest.raises(DatasetError, match=re.escape(place) or None):
+    with pytest.raises(DatasetError, match=re.escape(place)):
         read_questions(files / "queries.csv", files / "judged.csv", has_document)
 
 
