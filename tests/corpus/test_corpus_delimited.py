@@ -156,7 +156,6 @@ def test_csv_writer_round_trip(write, data):
     assert read == [(f"n{note}", f"={text}", number) for number, (note, text) in enumerate(cells)]
 
 
-PLAIN = st.text(st.characters(codec="utf-8", categories=["L", "N", "P", "Zs"]), max_size=12)
 
 
 def test_quoting_is_detected_by_matching_quotes():

@@ -13,9 +13,7 @@ from semsearch.analysis import language
 from semsearch.errors import (
     CombinationError,
     DamagedIndexError,
-    IndexStoreError,
     RemovalError,
-    SpaceError,
 )
 from semsearch.index import copying
 from semsearch.index.copying import Copied, copy_index
@@ -130,27 +128,6 @@ def test_an_interrupted_copy_is_resumed(local, copy):
     assert content(local) == content(copy)
 
 
-def test_a_copy_whose_creation_was_interrupted_gets_its_other_spaces(local, copy):
-    with Index.create(copy, "hashing:64"):
-        pass
-    copy_index(local, copy)
-    assert content(local) == content(copy)
-
-
-@pytest.mark.parametrize(
-    ("encoders", "dtype"),
-    [
-        (["hashing:16"], "float32"),
-        (["hashing:32", "hashing:64"], "float32"),  # the first one is the default of searches
-        (["hashing:64", "hashing:32"], "float16"),
-    ],
-)
-def test_a_copy_with_other_spaces_is_refused(local, copy, encoders, dtype):
-    Index.create(copy, encoders, dtype=dtype).close()
-    with pytest.raises(SpaceError):
-        copy_index(local, copy)
-
-
 def test_large_removals_are_refused(local, copy):
     copy_index(local, copy)
     with Index.open(local) as index:
@@ -175,23 +152,3 @@ def test_a_copy_of_damaged_vectors_is_refused(local, copy):
         connection.execute("UPDATE vectors SET vector = zeroblob(256) WHERE chunk_id = 3")
     with pytest.raises(DamagedIndexError):
         copy_index(local, copy)
-
-
-def test_an_unequal_copy_is_reported(local, copy):
-    copy_index(local, copy)
-    with closing(sqlite3.connect(copy / "index.sqlite")) as connection, connection:
-        other = "(SELECT vector FROM vectors WHERE chunk_id = 1 AND space_id = 1)"
-        connection.execute(f"UPDATE vectors SET vector = {other} WHERE space_id = 1")
-    with pytest.raises(IndexStoreError, match="'hashing-64'"):
-        copy_index(local, copy)
-
-
-def test_settings_that_the_copy_keeps_are_reported(local, copy, caplog):
-    copy_index(local, copy)
-    assert not caplog.messages
-    with Index.open(copy) as index, index.writer() as writer:
-        writer.set_language("german")
-        writer.set_index_type("hnsw", recall=0.9)
-    copy_index(local, copy)
-    assert "'german'" in caplog.text
-    assert "hnsw, recall 0.9" in caplog.text

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 import subprocess
 import threading
@@ -132,16 +131,6 @@ def until(holds, process):
         assert process.poll() is None, process.communicate()
         time.sleep(0.1)
     pytest.fail("timed out")
-
-
-def test_a_node_without_the_model_is_left_out(cluster, second, run, tmp_path):
-    vectors = cluster.folder / "hidden" / "vectors.txt"
-    vectors.write_text("bird 0.1 0.2\nsentence 0.3 0.1\n")
-    corpus = write(tmp_path, texts_of(4000))
-    encoders = ["--encoder", f"glove:{vectors}", "--encoder", slow(tmp_path)]
-    output = finish(run(corpus, *encoders, "--index", tmp_path / "x"))
-    assert re.search(rf"^node {second.address} is left out: .*{vectors}", output, re.MULTILINE)
-    assert "4,000 documents (4,000 added)" in output
 
 
 def test_documented_commands(cluster, run):

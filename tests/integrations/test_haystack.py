@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import UTC, date, datetime
 
 import pytest
 from frameworks import needs
 
-from semsearch import Document as SemsearchDocument
-from semsearch.errors import ArgumentError, BadRowError, IndexBusyError
+from semsearch.errors import ArgumentError, BadRowError
 
 needs("haystack")
 
@@ -103,29 +101,12 @@ class TestDocumentStore:
         filters = {"field": "id", "operator": "==", "value": "owl"}
         assert pets.filter_documents(filters) == [changed]
 
-    def test_overwritten_documents_keep_their_titles(self, document_store):
-        titled = SemsearchDocument("owl", "The owl hoots.", "Owls")
-        document_store.index.add([titled])
-        [found] = document_store.filter_documents()
-        new = Document(id="fox", content="The fox barks.")
-        document_store.write_documents([found, new], DuplicatePolicy.OVERWRITE)
-        assert document_store.index.get("owl") == titled
-        assert document_store.index.get("fox").title is None
-
-    def test_deletes_only_ids_in_a_list(self, pets):
-        with pytest.raises(ArgumentError, match="document_ids"):
-            pets.delete_documents("cat")
-
     def test_refuses_documents_without_text(self, document_store):
         with pytest.raises(BadRowError, match="document 1"):
             document_store.write_documents([Document(id="1", meta={"a": 1})])
         with pytest.raises(BadRowError):
             document_store.write_documents([Document(id="1", content=" ")])
         assert document_store.count_documents() == 0
-
-    def test_a_write_within_ones_own_writer_is_refused(self, pets):
-        with pets.index.writer(), pytest.raises(IndexBusyError):
-            pets.write_documents([Document(content="new")])
 
 
 EARLY = {"field": "year", "operator": "<", "value": "1990-01-31"}
@@ -145,21 +126,6 @@ class TestFilters:
             document_store.filter_documents({**late, "operator": "~"})
 
     @pytest.mark.parametrize(
-        ("operator", "value", "found"),
-        [
-            (">=", "2020-01-01T13:00:00+02:00", True),  # 11:00 UTC
-            (">", "2020-01-01T15:00:00+02:00", False),
-            (">", date(2020, 1, 1), True),
-            ("==", datetime(2020, 1, 1, 12, tzinfo=UTC), True),
-        ],
-    )
-    def test_dates_are_compared(self, document_store, operator, value, found):
-        noon = datetime(2020, 1, 1, 12, tzinfo=UTC)
-        document_store.write_documents([Document(id="1", content="text", meta={"at": noon})])
-        filters = {"field": "meta.at", "operator": operator, "value": value}
-        assert len(document_store.filter_documents(filters)) == found
-
-    @pytest.mark.parametrize(
         ("filters", "where"),
         [
             (None, None),
@@ -175,22 +141,6 @@ class TestFilters:
     )
     def test_become_expressions(self, filters, where):
         assert where_of(filters) == where
-
-    @pytest.mark.parametrize(
-        "filters",
-        [
-            [1],
-            {"operator": "XOR", "conditions": [{"field": "a", "operator": "==", "value": 1}]},
-            {"operator": "AND", "conditions": []},
-            {"field": "meta.legs", "operator": "~", "value": 1},
-            {"field": "meta.legs", "operator": "==", "value": [1]},
-            {"field": "meta.wings", "operator": "==", "value": 1},
-            {"field": 5, "operator": "==", "value": 1},
-        ],
-    )
-    def test_mistakes_are_haystacks_errors(self, pets, filters):
-        with pytest.raises(FilterError):
-            pets.filter_documents(filters)
 
 
 class TestRetriever:

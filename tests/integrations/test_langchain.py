@@ -2,19 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
-import math
-from datetime import date, datetime
-from decimal import Decimal
-from uuid import UUID
-
 import numpy
 import pytest
 from frameworks import needs
 
 from semsearch import Document, Index, Retriever
-from semsearch.errors import ArgumentError, BadRowError, CombinationError, FilterError, SpaceError
-from semsearch.records import SearchMode
+from semsearch.errors import ArgumentError, BadRowError, FilterError, SpaceError
 
 needs("langchain_tests")
 
@@ -147,35 +140,6 @@ class TestVectorStore:
         with pytest.raises(ArgumentError, match="'hashing'"):
             SemsearchVectorStore(pets).similarity_search_by_vector(vector)
 
-    def test_relevance_is_of_cosines_only(self, pets):
-        store = SemsearchVectorStore(pets)
-        for mode in ("hybrid", SearchMode.BM25):
-            with pytest.raises(CombinationError):
-                store.similarity_search_with_relevance_scores("owl", mode=mode)
-        assert store.similarity_search_with_relevance_scores("owl", 1, mode=SearchMode.SEMANTIC)
-
-    def test_filters_by_values_as_they_were_given(self, index):
-        values = {
-            "born": date(2020, 1, 2),
-            "seen": datetime(2020, 1, 2, 12),
-            "key": UUID(int=1),
-            "price": Decimal("1.5"),
-            "gone": None,
-            "nothing": math.nan,
-            "it's": "o'clock",
-        }
-        store = SemsearchVectorStore(index)
-        store.add_texts(["a cat", "a dog"], [values, {"born": "2020-01-03", "gone": 1}])
-        for name, value in values.items():
-            found = store.similarity_search("dog", k=1, filter={"born": "2020-01-02", name: value})
-            assert [document.page_content for document in found] == ["a cat"], name
-        assert store.similarity_search("dog", filter={"gone": 1, "born": date(2020, 1, 2)}) == []
-
-    @pytest.mark.parametrize("value", [{"$in": [4]}, [4], math.inf])
-    def test_a_filter_by_another_value_names_the_field(self, pets, value):
-        with pytest.raises(ArgumentError, match="^filter: legs "):
-            SemsearchVectorStore(pets).similarity_search("cat", filter={"legs": value})
-
     def test_marginal_relevance_diversifies(self, index):
         texts = ["red bird red", "red bird", "red bird", "red fish"]
         index.add(Document(str(number), text) for number, text in enumerate(texts))
@@ -203,28 +167,6 @@ class TestVectorStore:
         assert store.delete()
         assert store.similarity_search("owl", filter={"n": 3}) == []
         store.index.close()
-
-    def test_last_text_of_a_repeated_id_stays(self, index):
-        store = SemsearchVectorStore(index)
-        assert store.add_texts(["one", "two"], ids=["a", "a"]) == ["a", "a"]
-        assert [one.page_content for one in store.get_by_ids(["a"])] == ["two"]
-
-    def test_documents_written_again_keep_their_titles(self, pets):
-        store = SemsearchVectorStore(pets)
-        store.add_documents(store.get_by_ids(["cat", "dog"]))
-        assert pets.get("cat") == PETS[0]
-        store.add_texts(["The cat purrs.", "The fox barks."], ids=["cat", "fox"])
-        assert [pets.get(name).title for name in ("cat", "dog", "fox")] == ["Cats", None, None]
-
-    def test_writes_at_once_wait_for_each_other(self, index):
-        store = SemsearchVectorStore(index)
-
-        async def write():
-            await asyncio.gather(*[store.aadd_texts([f"text {n}"], ids=[str(n)]) for n in range(4)])
-            await asyncio.gather(store.adelete(["0", "none"]), store.adelete(["1"]))
-
-        asyncio.run(write())
-        assert [document.id for document in store.get_by_ids(list("0123"))] == ["2", "3"]
 
     def test_mistakes_are_our_errors(self, pets, tmp_path):
         store = SemsearchVectorStore(pets)
@@ -262,15 +204,6 @@ class TestRetriever:
             "end": hit.chunk.end,
             "legs": 2,
         }
-
-    def test_conflicting_metadata_names_and_options_per_call(self, pets):
-        retriever = SemsearchRetriever(retriever=Retriever(pets), options={"mode": "bm25"})
-        [found] = retriever.invoke("cat")
-        assert found.metadata["title"] == "Cats"
-        assert found.metadata["metadata.score"] == "high"
-        found = retriever.invoke("cat", mode="semantic", k=3)
-        assert len(found) == 3
-        assert asyncio.run(retriever.ainvoke("cat", mode="semantic", k=3)) == found
 
     def test_a_filter_per_call_is_required_beside_that_of_the_options(self, pets):
         retriever = SemsearchRetriever(retriever=Retriever(pets), options={"where": "legs = 2"})

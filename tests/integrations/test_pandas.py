@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import gc
-import math
 import tempfile
-import time
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pandas
@@ -93,41 +90,6 @@ def test_filters_apply_to_the_frames_own_id():
         texts("id = 0")
 
 
-def test_filters_apply_to_a_column_that_is_named_like_a_title():
-    frame = pandas.DataFrame({"text": ["a cat", "a dog"], "name": ["y", "z"]})
-    frame["Title"] = ["v", "w"]
-
-    def texts(where):
-        return frame.semsearch.search("cat", encoder="hashing", where=where)["text"].to_list()
-
-    assert texts("name = 'z'") == texts("Title = 'w'") == ["a dog"]
-    frame.columns = ["text", "name", "title"]
-    assert texts("title = 'w'") == ["a dog"]
-    assert frame.semsearch.search("cat", k=1, encoder="hashing", like="1")["name"].item() == "y"
-
-
-def test_values_that_metadata_cannot_hold_are_missing_in_filters(caplog):
-    frame = pandas.DataFrame(
-        {
-            "text": ["a cat", "a dog", "an owl"],
-            "ratio": [math.inf, 0.5, math.nan],
-            "raw": [1j, {"a": {1}}, "z"],
-            "odd": [object(), [2j], 2],
-            "odd category": pandas.Categorical([1j, "y", "y"]),
-        }
-    )
-    copy = frame.copy()
-    assert len(frame.semsearch.search("cat", encoder="hashing")) == 3
-    columns = ("'ratio'", "'raw'", "'odd'", "'odd category'")
-    assert [column in one for column, one in zip(columns, caplog.messages, strict=True)] == [
-        True
-    ] * 4
-    for where, places in [("ratio > 0", [1]), ("raw is null", [0]), ("odd = 2", [2])]:
-        found = frame.semsearch.search("cat", encoder="hashing", where=where)
-        assert found.index.to_list() == places
-    assert frame.equals(copy)
-
-
 def test_encodes_once_until_something_changes(counted):
     frame = FRAME.copy()
     for _ in range(2):
@@ -138,24 +100,6 @@ def test_encodes_once_until_something_changes(counted):
     assert counted.texts == 7
     frame.semsearch.search("cat", encoder=counted, text_columns=["text", "5"])
     assert counted.texts == 11
-
-
-def test_several_threads_share_an_index(counted):
-    class Slow:
-        def __getattr__(self, name):
-            return getattr(counted, name)
-
-        def encode_documents(self, texts):
-            time.sleep(0.05)  # so that other threads come in
-            return counted.encode_documents(texts)
-
-    frame, encoder = FRAME.copy(), Slow()
-    with ThreadPoolExecutor(4) as threads:
-        searches = [
-            threads.submit(frame.semsearch.search, "cat", k=1, encoder=encoder) for _ in range(4)
-        ]
-        assert [one.result().index.tolist() for one in searches] == [["w"]] * 4
-    assert counted.texts == 3
 
 
 def test_mistakes_leave_nothing_behind(temporary):

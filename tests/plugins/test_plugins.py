@@ -90,18 +90,6 @@ class TestEncoders:
         with pytest.raises(EncoderError, match=f"'{spec}'|semsearch-sample"):
             load_encoder(spec)
 
-    def test_mistakes_in_its_methods_name_the_plugin(self, installed):
-        with Index.create("index", "short") as index:
-            with pytest.raises(EncoderError, match="semsearch-sample .*LookupError"):
-                index.add([Document("a", "two short words")])
-            index.add([Document("a", "one word")])
-            with pytest.raises(EncoderError, match="semsearch-sample .*LookupError"):
-                index.search("two short words")
-            assert index.search("word")[0].document_id == "a"
-
-    def test_an_encoder_may_refuse_new_attributes(self, installed):
-        assert load_encoder("fixed:ab").encode_documents(["abba"]).shape == (1, 3)
-
     def test_broken_plugin_is_ignored_with_one_warning(self, installed, caplog):
         for _ in range(2):
             with pytest.raises(EncoderError, match="'broken'"):
@@ -161,17 +149,6 @@ class TestStores:
             Index.create("burnt://a", "hashing")
         [warning] = warnings(caplog)
         assert "'burnt' of package semsearch-sample" in warning
-
-
-def test_damaged_package_metadata_causes_one_warning(installed, monkeypatch, caplog):
-    bad = installed / "site" / "semsearch_bad-1.dist-info"
-    bad.mkdir(parents=True)
-    (bad / "METADATA").write_text("Name: semsearch-bad\nVersion: 1\n")
-    (bad / "entry_points.txt").write_text("[semsearch.encoders]\nno equals sign\n")
-    monkeypatch.syspath_prepend(installed / "site")
-    assert load_encoder("letters").dimension == 27
-    [warning] = warnings(caplog)
-    assert "package semsearch-bad cannot be loaded" in warning
 
 
 def test_packages_are_searched_only_for_unknown_names(installed, monkeypatch):

@@ -3,10 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
-import os
-import signal
-import subprocess
 import sys
 
 import pytest
@@ -18,7 +14,7 @@ from fastapi.testclient import TestClient
 from mcp import Client, StdioServerParameters
 
 from semsearch.service import create_app
-from semsearch.service.agents import DOCUMENT_CHARACTERS, NOTE, create_server
+from semsearch.service.agents import NOTE, create_server
 from semsearch.service.worker import Worker
 
 LONG = "a long story of birds. " * 1500
@@ -106,15 +102,6 @@ def test_why_a_filter_matches_nothing(workers):
         assert "2005" in found["warnings"][1]  # the nearest
 
 
-def test_a_document_in_parts(workers):
-    server = create_server(workers)
-    first = answer_of(server, "fetch_document", {"id": "long"})
-    assert first["next_start"] == DOCUMENT_CHARACTERS
-    rest = answer_of(server, "fetch_document", {"id": "long", "start": first["next_start"]})
-    assert first["text"] + rest["text"] == LONG
-    assert rest["next_start"] is None
-
-
 def test_similar_documents_and_description(workers):
     server = create_server(workers)
     found = answer_of(server, "find_similar", {"id": "a", "k": 1, "where": "year > 1"})
@@ -146,30 +133,6 @@ def test_the_command_over_standard_input_and_output(path):
     )
     found = answer_of(command, "search", {"query": "red bird", "k": 1})
     assert found["hits"][0]["id"] == "a"
-
-
-@pytest.mark.nightly
-@pytest.mark.skipif(os.name != "posix", reason="needs a Unix system")
-def test_ctrl_c_ends_the_command(path, interruptible):
-    """Also while it waits for standard input."""
-    client = {"protocolVersion": "2025-06-18", "capabilities": {}}
-    client["clientInfo"] = {"name": "test", "version": "1"}
-    request = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": client}
-    process = subprocess.Popen(
-        [sys.executable, "-m", "semsearch", "mcp", "--index", str(path)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        process.stdin.write(json.dumps(request) + "\n")
-        process.stdin.flush()
-        assert json.loads(process.stdout.readline())["id"] == 1
-        process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=20) == -signal.SIGINT
-    finally:
-        process.kill()
-        process.communicate()
 
 
 def test_over_http(path):

@@ -18,7 +18,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 import pytest
 from click.testing import CliRunner
 
-from semsearch import Document, Index
+from semsearch import Index
 from semsearch.cli import main
 
 pytest.importorskip("fastapi", reason="the service needs the extra 'serve'")
@@ -118,27 +118,6 @@ def test_client_that_sends_too_slowly_times_out_and_writes_nothing(service):
     assert b" 504 " in client.recv(1000)
     client.close()
     assert service.text("too-slow") is None
-
-
-@pytest.mark.nightly
-def test_client_that_reads_slowly_gets_everything_and_blocks_nobody(index, service):
-    with Index.open(index) as opened:
-        opened.add(Document(f"long {n}", f"{n}. {SENTENCE * 20}") for n in range(300))
-    # More than the buffers of both ends hold.
-    body = json.dumps({"query": ["red bird"] * 40, "k": 300}).encode()
-    client = socket.create_connection(service.place, timeout=60)
-    client.sendall(
-        b"POST /v1/indexes/birds/search HTTP/1.0\r\nHost: localhost\r\n"
-        b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)
-    )
-    answer = client.recv(100)
-    assert b" 200 " in answer
-    assert service.put("while-it-reads", SENTENCE) == 204
-    while part := client.recv(1 << 16):
-        answer += part
-    client.close()
-    found = json.loads(answer.partition(b"\r\n\r\n")[2])
-    assert [len(one["hits"]) for one in found] == [300] * 40
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ from click.testing import CliRunner
 
 from semsearch import Document, Index
 from semsearch.cli import main, service_client
-from semsearch.cli.service_client import ask, find_answer, program, sockets
+from semsearch.cli.service_client import find_answer, program, sockets
 
 pytest.importorskip("fastapi", reason="the service needs the extra 'serve'")
 if not hasattr(socket, "AF_UNIX"):
@@ -223,16 +223,6 @@ def test_ways_to_name_the_index(service, here, monkeypatch):
     assert find_answer(["fish", "--index", "birds"])["output"] == expected
 
 
-def test_index_from_the_environment(service, here, monkeypatch):
-    """The environment is that of the client, not of the service."""
-    monkeypatch.setenv("SEMSEARCH_INDEX", "elsewhere")
-    assert find_answer(["fish"]) is None
-    assert find_answer(["fish", "--index", "indexes/birds"]) is not None
-    monkeypatch.setenv("SEMSEARCH_INDEX", "indexes/birds")
-    monkeypatch.chdir(here)
-    assert find_answer(["fish"])["output"] == by_itself("fish")["output"]
-
-
 def test_two_indexes_here(service, here, tmp_path, monkeypatch):
     shutil.copytree(here / "indexes" / "birds", tmp_path / "indexes" / "other")
     (tmp_path / "indexes" / "birds").symlink_to(here / "indexes" / "birds")
@@ -240,28 +230,6 @@ def test_two_indexes_here(service, here, tmp_path, monkeypatch):
     assert find_answer(["fish"]) is None
     assert find_answer(["fish", "--index", "indexes/other"]) is None
     assert find_answer(["fish", "--index", "indexes/birds"]) is not None
-
-
-def test_an_index_in_a_file_of_milvus_lite(runtime, package, tmp_path_factory, monkeypatch):
-    """The service keeps other processes out of the file, so it has to answer."""
-    package("pymilvus")
-    package("milvus_lite")
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path_factory.mktemp("own")))
-    here = tmp_path_factory.mktemp("here")
-    monkeypatch.chdir(here)
-    monkeypatch.delenv("SEMSEARCH_INDEX", raising=False)
-    address, relative = f"milvus-lite://{here}/birds.db/birds", "milvus-lite:birds.db/birds"
-    filled(address)
-    with serving({"birds": address}):
-        expected = by_itself("red fish", "--index", address)
-        assert find_answer(["red fish", "--index", relative]) == expected
-        (here / "deep").mkdir()
-        monkeypatch.chdir(here / "deep")
-        assert find_answer(["red fish", "--index", relative]) is None  # another file
-        monkeypatch.setenv("SEMSEARCH_INDEX", address)
-        assert find_answer(["red fish"]) == expected
-        monkeypatch.setenv("SEMSEARCH_MILVUS_TIMEOUT", "5")
-        assert find_answer(["red fish"]) is None
 
 
 @pytest.mark.parametrize(
@@ -336,11 +304,6 @@ class TestNoWrongAnswers:
         with serving({"birds": birds}) as (server, _):
             yield server
 
-    def test_another_version(self, runtime, birds, monkeypatch, tmp_path_factory):
-        monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path_factory.mktemp("own")))
-        with serving({"birds": birds}, version="older"):
-            assert find_answer(["fish"]) is None
-
     def test_recreated_index(self, own, birds):
         assert "Robin" in find_answer(["bird"])["output"]
         shutil.rmtree(birds)
@@ -371,13 +334,6 @@ class TestNoWrongAnswers:
         monkeypatch.setattr("semsearch.retriever.Retriever.search", broken)
         assert find_answer(["bird"]) is None
 
-    def test_invalid_requests(self, own, birds):
-        (path,) = sockets()
-        for content in ({}, {"program": program()}, {"program": program(), "environment": 1}):
-            assert ask(path, "/local/query", content, 20) is None
-        assert ask(path, "/local/stop", [str(birds.with_name("other"))], 20) is None
-        assert find_answer(["fish"]) is not None
-
 
 def test_idle_timeout(monkeypatch):
     """A service is not idle during a request, nor if one came since the last tick."""
@@ -407,31 +363,3 @@ def test_idle_timeout(monkeypatch):
     assert not has_idled(1e9)
     server.should_exit = True
     assert has_idled(0)
-
-
-def test_sockets_of_killed_services_are_removed(runtime, monkeypatch, tmp_path_factory):
-    place = tmp_path_factory.mktemp("own")
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(place))
-    (place / "semsearch").mkdir(mode=0o700)
-    with socket.socket(socket.AF_UNIX) as dead, socket.socket(socket.AF_UNIX) as alive:
-        for one, name in ((dead, "1.sock"), (alive, "2.sock")):
-            one.bind(str(place / "semsearch" / name))
-            (place / "semsearch" / name).chmod(0o600)
-        alive.listen()
-        local = LocalSocket()
-        assert {file.name for file in local.path.parent.iterdir()} == {"2.sock", local.path.name}
-        local.publish()
-        assert len(sockets()) == 1 + 1
-        local.remove()
-        local.socket.close()
-        assert [file.name for file in local.path.parent.iterdir()] == ["2.sock"]
-
-
-@pytest.mark.parametrize("fault", ["path too long", "open to others"])
-def test_unusable_runtime_directory(tmp_path, monkeypatch, fault):
-    place = tmp_path / ("x" * 120 if fault == "path too long" else "run")
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(place))
-    place.mkdir()
-    (place / "semsearch").mkdir(mode=0o755 if fault == "open to others" else 0o700)
-    with pytest.raises(OSError, match=fault.partition(" to")[0]):
-        LocalSocket()

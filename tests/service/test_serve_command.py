@@ -20,7 +20,7 @@ import pytest
 from click.testing import CliRunner
 
 from semsearch import Document, Index
-from semsearch.cli import background, main, serve_command
+from semsearch.cli import main
 from semsearch.cli.options import Duration
 from semsearch.errors import EncoderError
 
@@ -214,34 +214,6 @@ def on_a_terminal(path, *arguments):
     return re.sub(r"\d+\.\d ms", "T ms", shown)
 
 
-@needs_unix
-@pytest.mark.nightly
-def test_two_services_one_of_which_is_killed(path, runtime, in_background):
-    _, first, _ = in_background("--writable")
-    _, second, _ = in_background()
-    arguments = ["query", "red bird", "--format", "csv"]
-    expected = command(path, *arguments)
-    os.kill(second, signal.SIGKILL)
-    assert command(path, *arguments) == expected
-    assert {file.name for file in runtime.iterdir()} == {f"{first}.sock", f"{second}.sock"}
-    os.kill(first, signal.SIGSTOP)  # it accepts connections but does not answer
-    assert command(path, *arguments) == expected
-    os.kill(first, signal.SIGCONT)
-    elsewhere = path / "in a folder without indexes"
-    _, _, messages = command(elsewhere, "serve", "--stop")
-    assert messages.count("\n") == 1
-    assert [file.name for file in runtime.iterdir()] == [f"{second}.sock"]
-
-
-@needs_unix
-@pytest.mark.nightly
-def test_without_a_socket(runtime, serve):
-    """The service goes on."""
-    runtime.mkdir(mode=0o755)
-    _, address = serve()
-    assert get(f"{address}/v1/indexes/birds/search?query=red")["hits"]
-
-
 def run(*arguments, **options):
     return CliRunner().invoke(main, ["serve", *map(str, arguments)], **options)
 
@@ -268,12 +240,6 @@ def test_without_an_index(tmp_path, monkeypatch):
     assert fails(names="indexes")
 
 
-def test_two_indexes_with_one_name(path, tmp_path):
-    with Index.create(tmp_path / "other" / "birds", "hashing"):
-        pass
-    assert fails("--index", path, "--index", tmp_path / "other" / "birds", names="'birds'")
-
-
 def test_an_index_whose_model_is_gone(path, monkeypatch):
     def gone(spec):
         raise EncoderError(f"no model {spec}")
@@ -285,26 +251,6 @@ def test_an_index_whose_model_is_gone(path, monkeypatch):
 def test_stop_takes_only_indexes(path, runtime):
     """It stops the services of an index at all ports."""
     assert fails("--index", path, "--stop", "--port", "0", names="--port")
-
-
-@needs_unix
-def test_logs_of_processes_that_have_ended_are_removed(tmp_path):
-    others = {f"serve-{os.getpid()}.log", "serve-mine.log", "other.txt"}
-    for name in (*others, "serve-4194305.log"):  # no Linux process id exceeds 4194304
-        (tmp_path / name).touch()
-    background._remove_old(tmp_path)
-    assert {file.name for file in tmp_path.iterdir()} == others
-
-
-@needs_unix
-def test_stopping_a_service_that_does_not_answer(path, runtime, monkeypatch):
-    monkeypatch.setattr(serve_command, "SECONDS_TO_WAIT", 0.05)
-    runtime.mkdir(mode=0o700)
-    with socket.socket(socket.AF_UNIX) as silent:
-        silent.bind(str(runtime / "7.sock"))
-        (runtime / "7.sock").chmod(0o600)
-        silent.listen()
-        assert fails("--index", path, "--stop", names="process 7 ")
 
 
 @pytest.mark.parametrize(

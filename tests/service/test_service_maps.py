@@ -131,28 +131,6 @@ def test_a_query_that_takes_too_long_is_stopped(client, settings, monkeypatch, d
     assert len(ended) == 2
 
 
-def test_a_map_that_takes_too_long_to_open_is_open_soon(client, settings, monkeypatch):
-    calls = []
-
-    def opened(*arguments):
-        calls.append(arguments)
-        time.sleep(0.5)
-        return real(*arguments)
-
-    real = maps._opened
-    monkeypatch.setattr(maps, "_opened", opened)
-    object.__setattr__(settings, "seconds", 0.2)
-    assert client.get(MAP).status_code == 504
-    object.__setattr__(settings, "seconds", 30)
-    assert client.get(MAP).status_code == 200
-    assert len(calls) == 1
-
-
-def test_a_map_that_does_not_fit_in_memory(client, monkeypatch):
-    monkeypatch.setattr(maps, "MEMORY", "1KB")
-    assert client.get(MAP).status_code == 503
-
-
 def test_queries_of_another_version_are_refused(client, path):
     """Its columns are added by the page, and are lost when the map is read again."""
     about = client.get(MAP).json()
@@ -177,34 +155,10 @@ def test_large_results_are_refused(client, monkeypatch):
         assert ask(client, "SELECT * FROM range(1000000)", kind).status_code == 422
 
 
-@pytest.mark.nightly
-def test_a_large_table_fills_neither_memory_nor_a_disk(client, monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)
-    client.get(MAP)
-    large = "CREATE TABLE big AS SELECT range, md5(range::text) FROM range(30000000) ORDER BY 2"
-    assert "Memory" in ask(client, large, "exec").json()["detail"]
-    assert not (tmp_path / ".tmp").exists()
-
-
 def test_without_a_map(client, path):
     (path / "hashing.map").unlink()
     assert client.get(MAP).status_code == 404
     assert ask(client, "SELECT 1").status_code == 404
-
-
-def test_other_commits_are_seen_when_the_map_is_reopened(client, path):
-    assert client.get(MAP).json()["passages"] == 3
-    with Index.open(path) as index:
-        index.delete(["a"])
-    about = client.get(MAP).json()
-    assert (about["passages"], about["of"]) == (2, 2)
-    with Index.open(path) as index:
-        index.add([Document("d", "a green frog")])
-    about = client.get(MAP).json()
-    assert (about["passages"], about["of"]) == (2, 3)
-    with Index.open(path) as index:
-        make_map(index).save(path)
-    assert client.get(MAP).json()["passages"] == 3
 
 
 def test_a_newer_map_of_another_space_is_shown(client, path):

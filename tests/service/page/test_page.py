@@ -160,19 +160,6 @@ class TestFilters:
         page.keyboard.press("Tab")
         expect_titles(page, "طائر")
 
-    @pytest.mark.nightly
-    def test_fields_named_like_members_of_objects(self, page):
-        for name, value in (("constructor", "Ferrari"), ("__proto__", "of an object")):
-            show(page, "bird")
-            page.click("#toggle-filters")
-            page.get_by_label(name, exact=True).fill(value)
-            page.keyboard.press("Tab")
-            until(page, "document.querySelectorAll('.hit').length === 1")
-            page.reload()
-            expect_titles(page, HOSTILE)
-            assert page.get_by_label(name, exact=True).input_value() == value
-            assert len(titles(page)) == 1
-
 
 class TestHits:
     def test_texts_are_escaped(self, page):
