@@ -139,11 +139,6 @@ def test_help_imports_nothing_heavy(tmp_path):
     assert "click" in loaded
 
 
-def test_help_on_training_imports_nothing_heavy(tmp_path):
-    loaded = imports_of("train", "adapt", "--help", cwd=tmp_path)
-    assert not loaded & {*HEAVY, "sqlalchemy", "faiss", "openvino", "scipy"}
-
-
 def test_a_query_without_a_model_imports_no_heavy_package(tmp_path):
     with semsearch.Index.create(tmp_path / "indexes" / "one", ["hashing"]) as index:
         index.add([semsearch.Document("a", "a text")])

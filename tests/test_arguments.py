@@ -22,7 +22,6 @@ from semsearch.arguments import (
     check_texts,
     check_unordered,
     check_whole_number,
-    shown,
 )
 from semsearch.errors import ArgumentError
 from semsearch.records import SearchMode
@@ -89,40 +88,6 @@ def test_refused_values(check, values, limits):
 def test_no_member_of_an_enum():
     with pytest.raises(ArgumentError):
         check_choice("x", SearchMode, "sematic")
-
-
-@pytest.mark.parametrize(
-    ("check", "value", "place"),
-    [
-        (check_texts, ["a", None], "x[1] "),
-        (check_texts, ["a", "b", "\ud800"], "x[2] "),
-        (check_pairs, [("a", "b"), ("a", None)], "x[1][1] "),
-        (check_pairs, [("a", "b"), ("a", "b", "c")], "x[1] "),
-        (check_pairs, [("a",)], "x[0] "),
-        (check_pairs, ["ab"], "x[0] "),
-    ],
-)
-def test_a_refused_item_is_named(check, value, place):
-    with pytest.raises(ArgumentError) as caught:
-        check("x", value)
-    assert str(caught.value).startswith(place)
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [
-        (None, "None"),
-        (True, "True"),
-        (1.5, "1.5"),
-        ("a", "'a'"),
-        (b"a", "b'a' (bytes)"),
-        ("a" * 38, f"'{'a' * 38}'"),
-        ("a" * 39, f"'{'a' * 39}…"),
-        ([1] * 99, f"{str([1] * 99)[:40]}… (list)"),
-    ],
-)
-def test_values_in_messages(value, text):
-    assert shown(value) == text
 
 
 @pytest.fixture

@@ -101,17 +101,6 @@ class TestCommunities:
             row in found.ungrouped for row in range(400)
         ]
 
-    @pytest.mark.parametrize("min_score", [0.3, 0.5])
-    def test_tiles_change_nothing(self, min_score, small_tiles, request, hashing):
-        random = numpy.random.default_rng(1)
-        names = [f"word{number}" for number in range(30)]
-        texts = [" ".join(random.choice(names, 6)) for _ in range(300)]
-        vectors = hashing.encode_documents(texts)  # many score 0.5 exactly
-        small = cluster(vectors, texts, min_score=min_score, min_size=3)
-        request.getfixturevalue("monkeypatch").undo()
-        assert cluster(vectors, texts, min_score=min_score, min_size=3) == small
-        assert len(small.clusters) > 5
-
     def test_rounded_scores_are_compared_with_the_minimum(self):
         vectors = numpy.array([[1, 0], [0.8, 0.6], [0.8, -0.6]], numpy.float32)
         assert members(grouped(vectors, min_score=0.8, min_size=2)) == [{0, 1, 2}]
@@ -122,11 +111,6 @@ class TestCommunities:
     def test_identical_texts(self, min_score):
         vectors = numpy.repeat(normalised(numpy.ones((1, 24))), 100, axis=0)
         assert members(grouped(vectors, min_score=min_score)) == [set(range(100))]
-
-    def test_too_few_for_a_group(self):
-        found = grouped(numpy.eye(4, dtype=numpy.float32), min_score=-1)
-        assert found.clusters == ()
-        assert found.ungrouped == (0, 1, 2, 3)
 
     @pytest.mark.nightly
     def test_memory_does_not_grow_with_the_pairs(self):
@@ -223,10 +207,6 @@ class TestWords:
             expected = chi2_contingency(table, correction=False, lambda_="log-likelihood")
             assert abs(ratio) == pytest.approx(expected.statistic)
         assert (ratios > 0).tolist() == [True, True, False, True]
-
-    @pytest.mark.parametrize("texts", [["1974", "!", ""], ["word"] * 3, ["one two", "one", "two"]])
-    def test_group_of_all_texts_has_no_keywords(self, texts):
-        assert words.keywords(texts, [numpy.arange(3)], 5) == [()]
 
     def test_words_of_other_scripts_are_whole(self):
         texts = ["हिन्दी किताब", "हिन्दी 7", "e\u0301te\u0301", "été", "北京大学", "我在北京"]

@@ -8,7 +8,7 @@ from scipy.stats import kendalltau
 
 from semsearch import Document, Index, Retriever
 from semsearch.comparison import compare_neighbours, compare_sentences
-from semsearch.errors import ArgumentError, SpaceError
+from semsearch.errors import ArgumentError
 
 TEXTS = {
     "a": "the red fox jumps over the fence",
@@ -105,19 +105,6 @@ def test_wrong_arguments(path, arguments):
 def test_the_judge_sees_every_passage_once(path):
     found = compare_neighbours(path, "egg", ["hashing", "bm25"], k=5, judge=Judge())
     assert found.verdicts == {name: len(text) for name, text in TEXTS.items()}
-
-
-@pytest.mark.parametrize("systems", [["hashing"], ["hashing", "hashing"], ["bm25"]])
-def test_one_system_is_rejected(path, systems):
-    with pytest.raises(ArgumentError):
-        compare_neighbours(path, "egg", systems)
-
-
-def test_unknown_space_is_reported(path):
-    with pytest.raises(SpaceError):
-        compare_neighbours(path, "egg", ["hashing", "glove"])
-    with pytest.raises(ArgumentError):
-        compare_neighbours(path, "egg", ["hashing", "cross-encoder:x"])
 
 
 def test_sentences_are_compared_with_each_other(hashing):

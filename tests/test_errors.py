@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import inspect
-import os
 import pickle
 import re
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from scripts.dev.examples import ERRORS, blocks
 from semsearch import errors
-from semsearch.errors import DuplicateIdError, SemsearchError, quoted, with_code
+from semsearch.errors import DuplicateIdError, SemsearchError, with_code
 from semsearch.explanations import codes, page, summary
 
 PACKAGE = Path(errors.__file__).parent
@@ -43,20 +41,6 @@ def test_each_class_is_raised_somewhere_and_the_root_nowhere():
         made |= set(re.findall(r"(?<!class )\b(\w+Error)\(", file.read_text("utf-8")))
     assert set(CLASSES) <= made
     assert "SemsearchError" not in made
-
-
-def test_error_tree_in_the_docstring_matches_the_classes():
-    drawn = {}
-    above = []
-    for line in errors.__doc__.splitlines():
-        if match := re.match(r"    ([│├└─ ]*)(\w+Error) ", line):
-            depth = len(match[1]) // 4
-            above[depth:] = [match[2]]
-            drawn[match[2]] = above[depth - 1] if depth else None
-    assert drawn.pop("SemsearchError") is None
-    assert set(drawn) == set(CLASSES)
-    for name, parent in drawn.items():
-        assert parent in [base.__name__ for base in CLASSES[name].__bases__], name
 
 
 def test_pages_are_complete():
@@ -94,12 +78,3 @@ def test_message_ends_with_the_remedy_and_the_code():
 def test_errors_reach_other_processes(error):
     copy = pickle.loads(pickle.dumps(error))  # noqa: S301 - our own
     assert (type(copy), str(copy), vars(copy)) == (type(error), str(error), vars(error))
-
-
-@pytest.mark.skipif(os.name == "nt", reason="needs a shell of Unix")
-def test_a_shell_reads_quoted_arguments_as_they_were():
-    texts = ["word", 'a "b"', "$(echo x)", "`echo x`", "a\\ b", "it's $5", "a!b", ""]
-    line = "printf '%s\\n' " + " ".join(map(quoted, texts))
-    shell = subprocess.run(["sh", "-c", line], capture_output=True, text=True, check=True)
-    assert shell.stdout == "".join(f"{text}\n" for text in texts)
-    assert (quoted("word"), quoted("two words")) == ("word", '"two words"')

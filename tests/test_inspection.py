@@ -7,7 +7,6 @@ import pytest
 import torch
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import (
-    Dense,
     Normalize,
     Pooling,
     Transformer,
@@ -142,23 +141,6 @@ def test_prompt_is_not_part_of_the_text(make):
     ]
 
 
-def test_a_prompt_takes_room_from_the_text(make):
-    found = inspect_text(make("mean", prompts={"document": "document : "}), "a b c d e f a b c d")
-    assert (len(found.tokens), found.text_tokens) == (MAX_LENGTH, 10)
-    assert found.cut_off == " c d"
-
-
-def test_a_sentence_vector_of_another_width_has_no_cosines(make):
-    torch.manual_seed(4)
-    spec = make("mean", Dense(16, 8))
-    found = inspect_text(spec, "a b c")
-    (expected,) = load_encoder(spec, device="cpu").encode_documents(["a b c"])
-    numpy.testing.assert_allclose(found.vector, expected, atol=1e-5)
-    assert {token.cosine for token in found.tokens} == {None}
-    assert found.poolings[1:] == (None, None)
-    assert found.poolings.first_mean is not None
-
-
 def test_similarity_equals_numpys(bert, make):
     found = token_similarity(make("cls"), "a b c", "c d")
     left, right = last_layer(bert, "a b c"), last_layer(bert, "c d")
@@ -193,13 +175,6 @@ class TestWords:
         assert found.left.tokens[1].cosine is None
         numpy.testing.assert_array_equal(found.cosines, [[numpy.nan, 1], [numpy.nan, numpy.nan]])
         assert found.shared() == [("one", 1.0)]
-
-    def test_long_texts(self):
-        text = "many words " * 5000
-        assert len(inspect_text("hashing", text).tokens) == 10_000
-        assert token_similarity("hashing", text, "many").cosines.shape == (10_000, 1)
-        with pytest.raises(ArgumentError, match="10,000 × 10,000"):
-            token_similarity("hashing", text, text)
 
 
 @pytest.mark.parametrize(

@@ -62,12 +62,6 @@ def test_hits(index):
     assert page.attributes == {"class", "style"}
 
 
-def test_scores_of_hybrid_search(index):
-    [[_, header, *rows]] = Tables(index.search("red", mode="hybrid")._repr_html_()).tables
-    assert header == ["", "score", "cosine", "bm25", "document", "passage"]
-    assert {row[3] for row in rows} > {""}  # not all share a word with the query
-
-
 def test_long_texts_are_cut():
     page = table_html("", ["a"], [["x" * (TEXT_MAX_CHARACTERS + 1)]])
     assert f"{'x' * TEXT_MAX_CHARACTERS}…<" in page

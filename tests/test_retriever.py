@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import itertools
 from concurrent.futures import ThreadPoolExecutor
 
@@ -11,7 +10,7 @@ import pytest
 
 from semsearch import Document, Index, Retriever
 from semsearch.encoders.hashing import HashingEncoder
-from semsearch.errors import FilterError, IndexClosedError, SpaceError
+from semsearch.errors import IndexClosedError, SpaceError
 
 COLOURS = ["red", "green", "blue", "white"]
 
@@ -58,16 +57,6 @@ def test_k_hits_if_k_documents_match(index, mode, where, matching):
         assert len(hits) == min(k, matching)
         assert len({hit.document_id for hit in hits}) == len(hits)
         assert all(left.score >= right.score for left, right in itertools.pairwise(hits))
-
-
-@pytest.mark.parametrize("is_enabled", [True, False])
-def test_the_state_of_garbage_collection_is_restored(index, is_enabled):
-    (gc.enable if is_enabled else gc.disable)()
-    try:
-        Retriever(index).search("red item 10")
-        assert gc.isenabled() is is_enabled
-    finally:
-        gc.enable()
 
 
 def test_document_is_ranked_by_its_best_chunk(index):
@@ -126,12 +115,6 @@ def test_the_id_and_the_title_of_a_document_are_never_its_metadata(index):
         assert [hit.document_id for hit in hits] == expected
 
 
-def test_unknown_fields_are_refused(index):
-    for where in ("metadata.id = 'x'", "numbr = 1", "number ="):
-        with pytest.raises(FilterError):
-            Retriever(index).search("x", where=where)
-
-
 def test_to_frame(index):
     index.add([Document("clash", "red item", "A title", CLASHES)])
     frame = Retriever(index).search("red item", where="id = 'clash'").to_frame()
@@ -141,13 +124,6 @@ def test_to_frame(index):
     assert frame.loc[0, ["id", *own]].tolist() == ["clash", "x", "T", "y", 7]
     empty = Retriever(index).search("red", where="number > 1000").to_frame()
     assert (list(empty.columns), len(empty)) == (columns, 0)
-
-
-def test_slices_of_hits_are_hits(index):
-    hits = Retriever(index).search("red item", k=3)
-    assert hits[:2] == list(hits)[:2]
-    assert hits[:2].query == "red item"
-    assert list(hits[1:].to_frame()["rank"]) == [2, 3]
 
 
 def test_an_unknown_space(index):

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import numpy
 import pytest
 
 from semsearch.texts import (
     joined_text,
     one_line,
-    printed_list,
-    quantity,
     sentences_text,
     split_sentences,
 )
@@ -38,23 +35,9 @@ def test_one_line():
     assert one_line(f"{text}a{text}b  c{text}") == "a b c" == " ".join(f"a{text}b  c".split())
 
 
-def test_printed_lists():
-    sentences = ["It's hot.", 'She said "tea".', "back\\slash, [brackets]", "two\nlines", "x" * 99]
-    assert printed_list(str(numpy.array(sentences))) == sentences
-    assert printed_list(str(sentences)) == sentences
-    assert printed_list("['a''b']") is None
-    assert printed_list("[a note]") is None
-
-
 def test_only_strings_are_sentences():
     assert sentences_text(["One.", "Two."]) == "One. Two."
     assert sentences_text(["One.", 2]) is None
-
-
-def test_quantities():
-    found = [quantity(count, "query") for count in (0, 1, 2000)]
-    assert found == ["0 queries", "1 query", "2,000 queries"]
-    assert quantity(2, "bad row") == "2 bad rows"
 
 
 def test_any_white_space_in_sentences():

@@ -11,7 +11,6 @@ from contextlib import closing
 
 import pytest
 
-from semsearch import Index
 from tests.cli.conftest import code_of
 
 
@@ -73,12 +72,6 @@ class TestMaintenance:
         left = indexed("verify", "--repair", code=1).stdout.splitlines()[-1]
         assert indexed("verify", code=1).stdout == f"{left}\n"
 
-    def test_missing_snapshot_is_reported_and_bypassed(self, indexed, tmp_path):
-        (tmp_path / "indexes" / "corpus" / "hashing-1.faiss").unlink()
-        result = indexed("query", "train", "-k", "1")
-        assert "Night Train" in result.stdout
-        assert "hashing-1.faiss is missing" in result.stderr
-
     def test_compact(self, indexed, tmp_path):
         indexed("delete", "a")
         indexed("compact")
@@ -93,32 +86,9 @@ class TestMaintenance:
                 assert f"process {process} " in result.stderr
                 assert "--wait" in result.stderr
 
-    def test_a_reader_that_hinders_is_no_writer_to_wait_for(self, indexed, monkeypatch):
-        pragmas = ("PRAGMA busy_timeout = 100",)
-        monkeypatch.setattr("semsearch.stores.local.database._PRAGMAS", pragmas)
-        with Index.open("indexes/corpus") as index, index.read() as state:
-            assert state.count() == 3
-            indexed("delete", "a")
-            result = indexed("compact", code=1)
-        assert code_of(result) == "index-busy"
-        assert "--wait" not in result.stderr
-
 
 def test_version(run):
     assert run("--version").output.startswith("semsearch 0.")
-
-
-@pytest.mark.parametrize(
-    ("code", "status", "message"), [(3, 3, ""), ("No licence.", 1, "No licence.\n")]
-)
-def test_a_plugin_that_exits(code, status, message):
-    program = f"""import sys; from semsearch import cli
-cli._status = lambda: sys.exit({code!r})
-cli.run()"""
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=False
-    )
-    assert (done.returncode, done.stdout, done.stderr) == (status, "", message)
 
 
 @pytest.mark.parametrize(

@@ -6,12 +6,9 @@ import click
 import pytest
 from click.testing import CliRunner
 
-from semsearch import Index
 from semsearch.cli import main
 from semsearch.cli.command import Command
 from tests.cli.conftest import all_commands, code_of, invoke
-
-LONG_NAME = "x" * 300
 
 
 def error_of(*arguments):
@@ -39,33 +36,6 @@ def test_repeated_and_empty_values_are_refused_by_all_commands():
 def test_flags_and_multiple_options_can_be_repeated(options):
     result = invoke("index", "nowhere.csv", *options.split(), code=1)
     assert code_of(result) == "corpus-not-found"
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ["train", "siamese", "--data", LONG_NAME, "--output", "o"],
-        ["export", f"{LONG_NAME}.csv", "--index", "birds"],
-        ["index", "t.csv", "--index", LONG_NAME, "--encoder", "hashing"],
-    ],
-)
-def test_a_path_that_the_system_refuses(arguments, tmp_path, monkeypatch):
-    """A name that is too long stands for a folder that cannot be read: root reads them all."""
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "t.csv").write_text("id,text\n1,a red bird\n")
-    Index.create("birds", "hashing").close()
-    result = invoke(*arguments, code=1)
-    # `Path.exists` raises no error in Python 3.13, so that the index refuses the name.
-    assert result.stderr.endswith(("[invalid-argument]\n", "[unusable-index]\n"))
-    assert LONG_NAME in result.stderr
-
-
-def test_an_unknown_command_with_a_long_name():
-    assert error_of(LONG_NAME).startswith(f"No such command '{LONG_NAME}'.")
-
-
-def test_help_takes_precedence_over_errors():
-    assert "Usage:" in invoke("query", "-k", "1", "-k", "2", "--help").stdout
 
 
 @pytest.mark.parametrize("command", ["index", "pairs"])

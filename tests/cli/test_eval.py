@@ -12,7 +12,7 @@ from scipy.stats import spearmanr
 
 from semsearch import Document, Index
 from semsearch.encoders import load_encoder
-from tests.cli.conftest import code_of, invoke
+from tests.cli.conftest import invoke
 
 PAIRS = [
     ("the cat sleeps", "a cat is asleep", 4.5),
@@ -80,21 +80,6 @@ class TestSts:
         )
         assert 0 < difference["p"] <= 1
 
-    def test_a_constant_has_no_correlation(self, run, tmp_path):
-        """Not even a p value, as of systems that do not differ."""
-        for name in ("one", "two"):
-            lines = [f"{left}\t{right}\n" for left, right, _ in PAIRS]
-            (tmp_path / f"STS.input.{name}.txt").write_text("".join(lines))
-            golds = [3.0 if name == "two" else gold for *_, gold in PAIRS]
-            (tmp_path / f"STS.gs.{name}.txt").write_text("".join(f"{gold}\n" for gold in golds))
-        arguments = ["sts", "--data", ".", "--system", "hashing", "--system", "hashing:8"]
-        rows = [row.split() for row in run(*arguments).stdout.splitlines()]
-        assert ["mean", "undefined", "undefined", "hashing"] in [row[:4] for row in rows]
-        assert ["mean", "undefined", "hashing:8", "minus", "hashing"] in rows
-        lines = run(*arguments, "--format", "jsonl").stdout.splitlines()
-        [difference] = json.loads(lines[-1])["differences"]
-        assert (difference["value"], difference["p"]) == (None, None)
-
 
 class TestIr:
     def test_jsonl(self, run, beir):
@@ -138,36 +123,6 @@ class TestIr:
         (tmp_path / beir).rename(tmp_path / "scifact")  # also a name, so its own is ./scifact
         run("ir", "--data", "./scifact", "--system", "bm25", "--measure", "AP", "--runs", "runs")
         assert [file.name for file in (tmp_path / "runs").iterdir()] == ["scifact.bm25.run"]
-
-    def test_ids_that_the_format_does_not_allow(self, run, beir, tmp_path):
-        """The results are printed, and the run is not written."""
-        with Index.create(tmp_path / "notes", "hashing") as index:
-            index.add([Document("d 1", "Cats sleep."), Document("d2", "Dogs bark.")])
-        (tmp_path / "q.csv").write_text("id,text\nq1,cats\n")
-        (tmp_path / "r.csv").write_text("query,document,relevance\nq1,d 1,1\n")
-        files = ["--queries", "q.csv", "--qrels", "r.csv", "--runs", "runs", "--measure", "AP"]
-        result = run("ir", "--index", "notes", *files, "--format", "jsonl", code=1)
-        assert [json.loads(line)["value"] for line in result.stdout.splitlines()] == [100, 100]
-        assert "runs/q.hashing.run: the id 'd 1'" in result.stderr
-        assert not list((tmp_path / "runs").iterdir())
-
-    def test_one_query(self, run, beir, tmp_path):
-        """A mean without an interval, and no difference is significant."""
-        (tmp_path / "q.tsv").write_text("q1\tcats\n")
-        (tmp_path / "r.txt").write_text("q1 0 d2 1\n")
-        (tmp_path / "a.run").write_text("q1 Q0 d1 1 2 x\nq1 Q0 d2 2 1 x\n")
-        (tmp_path / "b.run").write_text("q1 Q0 d2 1 1 x\n")
-        with Index.create(tmp_path / "pets.index", "hashing") as index:
-            index.add([Document("d1", "Cats sleep."), Document("d2", "Dogs bark.")])
-        files = ["--queries", "q.tsv", "--qrels", "r.txt", "--measure", "RR@10"]
-        arguments = ["ir", "--index", "pets.index", *files, "--system", "run:b.run"]
-        result = run(*arguments, "--system", "run:a.run", "--report", "report")
-        rows = [row.split() for row in result.stdout.splitlines()]
-        assert ["RR@10", "100.00", "run:b.run"] in rows
-        difference = ["RR@10", "-50.00", "1.000", "run:a.run", "minus", "run:b.run"]
-        assert difference in rows
-        line = run(*arguments, "--format", "jsonl").stdout
-        assert (json.loads(line)["value"], json.loads(line)["low"]) == (100, None)
 
     def test_existing_index(self, run, beir, tmp_path):
         """Its search modes have the same values as a collection of the same documents."""
@@ -214,11 +169,3 @@ def test_report_has_its_command(run, pairs, beir, tmp_path, monkeypatch, argumen
     report = (tmp_path / "a b" / "out" / "index.html").read_text("utf-8")
     command = f"semsearch eval {' '.join(arguments)} --report &#39;a b/out&#39;"
     assert f"<code>{command}</code>" in report
-
-
-def test_mistakes_of_reports_are_found_before_evaluation(run, pairs, beir, tmp_path, monkeypatch):
-    assert code_of(run(*IR, "--report", "pairs.csv", code=1)) == "unusable-output"
-    run("sts", "--data", "none.csv", "--report", "out", code=1)
-    monkeypatch.setattr("semsearch.report.page.find_spec", lambda name: None)
-    assert "[missing-extra]" in run(*STS, "--report", "out", code=1).stderr
-    assert not (tmp_path / "out").exists()

@@ -2,22 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
 import re
-from pathlib import Path
 
 import pytest
 
 from semsearch import Document, Index
-from semsearch.cli import serve_command
 from semsearch.explanations import codes, page, summary
-from semsearch.stores.local.database import Database, _Access
 from tests.cli.conftest import invoke as run
-
-
-def error_shown(code):
-    """The error message at the end of a page's example."""
-    return re.findall(r"^Error: .*$", page(code), re.MULTILINE)[-1]
 
 
 def words(text):
@@ -43,26 +34,3 @@ def test_pages_are_printed_as_text():
         assert words(text) == words(written)
         prose = [line for line in text.splitlines() if not line.startswith("    ")]
         assert max(map(len, prose)) <= 80
-
-
-def test_index_busy(index, writing_elsewhere):
-    with writing_elsewhere(index.path):
-        stderr = run("delete", "1", code=1).stderr
-    by = r"process \d+ since \d{4}-[-\d: +.]+"
-    shown = re.sub(by, "", error_shown("index-busy")) + "\n"
-    assert re.sub(by, "", stderr) == shown.replace("/srv", str(Path.cwd()))
-
-
-def test_index_changed_during_reading(index, monkeypatch):
-    index.close()
-    states = itertools.count()
-    monkeypatch.setattr(Database, "_file_state", lambda database: next(states))
-    monkeypatch.setattr(Database, "_current_access", lambda database: _Access.IMMUTABLE)
-    stderr = run("info", code=1).stderr
-    here = str(Path.cwd() / "indexes")
-    assert stderr == error_shown("index-changed").replace("/mnt/shared", here) + "\n"
-
-
-def test_missing_extra(monkeypatch):
-    monkeypatch.setattr(serve_command, "find_spec", lambda name: None)
-    assert run("serve", code=1).stderr == error_shown("missing-extra") + "\n"

@@ -67,16 +67,6 @@ class TestHitsAsParquet:
         assert frame["metadata.rank"].dropna().tolist() == [7] * frame["id"].tolist().count("a")
         assert frame["rank"].dtype == "int64"
 
-    def test_no_hits(self, run):
-        frame = self.read(run("query", "red", "--min-score", "1", "--format", "parquet"))
-        assert (len(frame), frame["rank"].dtype) == (0, "int64")
-
-    @pytest.mark.parametrize("text", ["red bird", "red fish", "nothing"])
-    def test_columns_do_not_depend_on_the_hits(self, run, text):
-        arguments = ("query", text, "--mode", "bm25", "-k", "1", "--format")
-        frame = self.read(run(*arguments, "parquet"))
-        assert [*frame] == run(*arguments, "csv").stdout.splitlines()[0].split(",")
-
     def test_explain_and_terminals_are_rejected(self, run, monkeypatch):
         result = run("query", "red", "--explain", "--format", "parquet", code=1)
         assert code_of(result) == "argument-combination"

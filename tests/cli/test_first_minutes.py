@@ -50,14 +50,6 @@ def test_several_indexes_and_a_broken_one(fish, tmp_path):
     assert "semsearch info --index indexes/birds" in output_of()
 
 
-def test_an_index_whose_creation_failed_is_not_listed(birds, tmp_path):
-    """On a full disk, its database stays empty."""
-    (tmp_path / "indexes" / "broken").mkdir()
-    (tmp_path / "indexes" / "broken" / "index.sqlite").touch()
-    assert output_of().startswith("indexes/birds  1 document\n")
-    assert "a red bird" in output_of("query", "bird")
-
-
 def test_the_index_of_the_environment(fish, monkeypatch):
     monkeypatch.setenv("SEMSEARCH_INDEX", "indexes/fish")
     assert "--index" not in output_of()

@@ -34,13 +34,6 @@ class TestIndex:
         assert lines[1].split()[0] == "256"
         assert lines[-1].split()[0] == "600"
 
-    def test_portuguese_sample(self, run):
-        result = run("index", "--sample", "pt", "--encoder", "hashing")
-        assert "320 documents" in result.stdout
-        hits = run("query", "insônia", "--mode", "bm25", "-k", "1", "--format", "jsonl").stdout
-        assert json.loads(hits)["hits"][0]["id"] == "health-02"
-        run("index", "--sample", "xx", code=2)
-
     def test_warns_of_a_language_that_the_encoder_does_not_read(self, run, minilm, tmp_path):
         del minilm  # the fixture converts it
         rows = ["O gato dorme no tapete perto da janela.", "Hoje de manhã choveu muito na cidade."]
@@ -178,14 +171,6 @@ class TestLaterRuns:
         run("index", "a.xlsx", "--text-column", "Comment")
         assert "text from 'Comment'" in run("index", "a.xlsx").stderr
 
-    def test_another_sheet_is_another_corpus(self, run):
-        self.write("a.xlsx")
-        columns = ["--text-column", "Comment", "--id-column", "1", "--encoder", "hashing"]
-        run("index", "a.xlsx", "--sheet", "Y2024", *columns)
-        result = run("index", "a.xlsx", "--sheet", "Y2023", "--text-column", "Comment")
-        assert "1 document (1 added, 5 more in the index)" in result.stdout
-        assert "no id column" in result.stderr
-
     def test_read_each_of_several_files_in_its_own_way(self, run, tmp_path):
         (tmp_path / "x.csv").write_text("ref,opinion\n1,Good.\n2,Bad.\n")
         (tmp_path / "y.csv").write_text("ref,remark\n3,Fast.\n4,Slow.\n")
@@ -231,11 +216,6 @@ class TestIndexType:
         assert self.snapshot(many)["recall"] >= 0.8
         many("index", "--index-type", "auto", "--memory", "1GB")
         assert self.snapshot(many)["kind"] == "flat"
-
-    @pytest.mark.parametrize("size", ["lots", "-1GB"])
-    def test_sizes_that_are_none(self, run, tmp_path, size):
-        run("index", "corpus.csv", "--memory", size, code=2)
-        assert not (tmp_path / "indexes").exists()
 
 
 class TestSpaces:

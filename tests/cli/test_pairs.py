@@ -83,10 +83,6 @@ class TestHowMany:
         output = many("--format", format_name, "--min-score", 0.9).stdout
         assert output.count("\n") == 30 * 29 // 2 + (format_name == "csv")
 
-    def test_twenty_by_default(self, many):
-        assert len(ids(many("--format", "jsonl"))) == 20
-        assert many("--min-score", 0.9).stdout.count("1.000") == 20
-
 
 def test_approximate_search_is_reported(run, tmp_path, monkeypatch):
     monkeypatch.setattr(pairs_command, "similar_pairs", partial(similar_pairs, exact_up_to=100))
@@ -100,10 +96,6 @@ def test_approximate_search_is_reported(run, tmp_path, monkeypatch):
 
 
 class TestCorpus:
-    def test_texts_without_ids_are_named_by_line(self, run, tmp_path):
-        (tmp_path / "t.csv").write_text("text\none two\nthree\none two\n")
-        assert ids(run("t.csv", *HASHING, "--format", "jsonl"))[0] == ("t.csv:2", "t.csv:4")
-
     def test_identical_texts_are_encoded_once(self, hashing):
         seen = []
 

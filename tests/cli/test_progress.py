@@ -40,19 +40,6 @@ def test_rate_excludes_time_and_work_before_the_first_update(clock, capsys):
     assert lines(capsys) == ["40 steps", "50 steps, 5.0 s each, 4:10 left"]
 
 
-def test_a_line_every_30_seconds_whatever_the_steps(clock, capsys, monkeypatch):
-    monkeypatch.setattr(module, "LINE_EVERY_SECONDS", 30.0)
-    with IndexingProgress() as progress:
-        for second in range(100):
-            clock["now"] = float(second)
-            progress.step(f"step {second // 7}", second % 7, 7)
-    assert lines(capsys) == [
-        "step 4 2 of 7, 1/s, 0:05 left",
-        "step 8 4 of 7, 1/s, 0:03 left",
-        "step 12 6 of 7, 1/s, 0:01 left",
-    ]
-
-
 def test_the_set_and_the_system_are_counted(clock, capsys):
     del clock
     progress = EvaluationProgress(["pets", "pets"], ["minilm", "bm25"])

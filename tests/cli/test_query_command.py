@@ -84,19 +84,6 @@ class TestQueriesOfAFile:
         assert queries(result) == ["train", "bread"]
         assert "q.txt:4: " in result.stderr
 
-    def test_in_another_encoding(self, indexed):
-        content = "plain\nLe café est situé près de la forêt\n".encode("cp1252")
-        result = indexed("query", "--queries", "-", "--format", "jsonl", typed=content, code=1)
-        assert "Error: stdin:2: byte 0xe9" in result.stderr
-        arguments = ["--queries", "-", "--encoding", "windows-1252", "--format", "jsonl"]
-        answered = indexed("query", *arguments, typed=content)
-        assert queries(answered) == ["plain", "Le café est situé près de la forêt"]
-
-    def test_with_a_byte_order_mark(self, indexed, tmp_path):
-        (tmp_path / "q.txt").write_text("un café\nb\n", "utf-16")
-        answered = indexed("query", "--queries", "q.txt", "--format", "jsonl")
-        assert queries(answered) == ["un café", "b"]
-
     @pytest.mark.parametrize("format_name", ["table", "jsonl"])
     def test_each_of_a_pipe_is_answered_when_it_comes(self, indexed, format_name):
         arguments = ["query", "--queries", "-", "-k", "1", "--format", format_name]
@@ -134,13 +121,6 @@ class TestRanking:
         assert first["text"][start:end] == "A train crosses the mountains at night."
         assert set(first["scores"]) == {"cosine", "bm25"}
         assert [stage["name"] for stage in line["stages"]][:2] == ["encode", "vectors"]
-
-    def test_the_nearest_sentence_is_printed_if_no_word_is_bold(self, run, tmp_path):
-        far = "Nothing here belongs to it. " * 12
-        (tmp_path / "two.csv").write_text(f"id,text\n1,{far}A train at night.\n")
-        run("index", "two.csv", "--encoder", "hashing")
-        found = run("query", "a train at night", "--explain").stdout
-        assert "nearest sentence: A train at night." in " ".join(found.split())
 
     def test_phrases_and_excluded_words(self, indexed):
         assert sorted(ids(indexed, "the -dawn", "--mode", "bm25")) == ["a", "c"]

@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import threading
 import time
 from pathlib import Path
 
@@ -15,7 +14,6 @@ from click.testing import CliRunner
 
 from semsearch import Index
 from semsearch.cli import main
-from semsearch.cli.watching import _changes
 
 
 @pytest.fixture(autouse=True)
@@ -59,13 +57,6 @@ def wait_for(condition):
     raise AssertionError(Path("log").read_text())
 
 
-def next_in_time(changes):
-    waiting = threading.Thread(target=next, args=[changes], daemon=True)
-    waiting.start()
-    waiting.join(20)
-    return not waiting.is_alive()
-
-
 @pytest.mark.nightly
 def test_index_follows_the_folder(watching):
     wait_for(lambda: "watching for changes" in Path("log").read_text())
@@ -88,34 +79,3 @@ def test_index_follows_the_folder(watching):
     watching.send_signal(signal.SIGINT)
     assert watching.wait(30) == 0
     assert Path("log").read_text().endswith("stopped watching\n")
-
-
-def test_a_link_that_gets_another_target():
-    for name in ("1.csv", "2.csv"):
-        Path("real").mkdir(exist_ok=True)
-        Path("real", name).write_text("id,text\n1,one\n")
-    Path("link.csv").symlink_to("step.csv")
-    Path("step.csv").symlink_to("real/1.csv")
-    changes = _changes(["link.csv"], Path("indexes/notes"))
-    next(changes)
-    Path("step.csv").unlink()
-    Path("step.csv").symlink_to("real/2.csv")
-    assert next_in_time(changes)
-    Path("real/2.csv").write_text("id,text\n1,one\n2,two\n")
-    assert next_in_time(changes)
-
-
-def test_a_folder_that_is_removed_and_made_again():
-    Path("notes").mkdir()
-    changes = _changes(["notes"], Path("indexes/notes"))
-    next(changes)
-    for at_once in (True, False):
-        Path("notes").rmdir()
-        if not at_once:
-            assert next_in_time(changes)  # it is missing
-        Path("notes").mkdir()
-        assert next_in_time(changes)
-        Path("notes/a.txt").write_text("One.")
-        assert next_in_time(changes)
-        Path("notes/a.txt").unlink()
-        assert next_in_time(changes)

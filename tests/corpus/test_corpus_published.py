@@ -27,11 +27,3 @@ def test_movies(data):
         f"{paths[0]}: text from 'extract', title from 'title', no id column: documents are named "
         "by their content; metadata: year, cast, genres, "
     )
-
-
-def test_paraphrases_have_stray_quotes(data):
-    name = "pairs/msr-para-train.tsv"
-    documents = list(Corpus(data / name, text_columns="#1 String"))
-    assert len(documents) == 3576
-    lines = (data / name).read_text("utf-8-sig").splitlines()[1:]
-    assert [document.text for document in documents] == [line.split("\t")[3] for line in lines]

@@ -134,22 +134,6 @@ class TestTables:
         with pytest.raises(DatasetError, match=re.escape(place)):
             load_sts_set(str(put("t.csv", content)))
 
-    @pytest.mark.parametrize(
-        ("content", "column"),
-        [
-            ('"3","Rain","Wet."\n"4","Chips","New."\n"1","Talks","Again."\n', "1"),
-            ("0,Rain,Wet.\n1,Chips,New.\n0,Talks,Again.\n", "1"),
-            ("premise,hypothesis,label\na,b,0\nc,d,1\ne,f,2\n", "label"),
-            ("a,b,score\n" + "".join(f"x,y,{n}\n" for n in range(7, 19)), "score"),
-        ],
-    )
-    def test_numbers_that_are_unlikely_gold_scores(self, put, content, column):
-        """Categories and labels, which are used only if the column is named."""
-        file = str(put("t.csv", content))
-        with pytest.raises(DatasetError, match=f"column {column}|'{column}'"):
-            load_sts_set(file)
-        assert len(load_sts_set(file, columns=PairColumns(score=column)).pairs) >= 3
-
     def test_columns_named_by_the_user(self, put):
         file = str(put("t.csv", "kind,one,other,note\n1,a,b,x\n2,c,d,y\n"))
         expected = [ScoredPair("a", "b", 1.0), ScoredPair("c", "d", 2.0)]

@@ -305,20 +305,6 @@ ANOTHER ONE OF THAT NUMBER.
         with pytest.raises(DatasetError):
             load_retrieval_set(str(folder), "dev")
 
-    @pytest.mark.parametrize(
-        ("name", "content", "place"),
-        [
-            ("LISA0.001", "KETTLES.\n", "LISA0.001:1"),
-            ("LISA.QUE", "1\nA #\n2\nCARDS\n", "LISA.QUE:3"),
-            ("LISARJ.NUM", "1 2 501\n", "LISARJ.NUM:1"),
-            ("LISARJ.NUM", "1 1\nx\n", "LISARJ.NUM:2"),
-        ],
-    )
-    def test_wrong_files(self, folder, put, name, content, place):
-        put(f"lisa/{name}", content)
-        with pytest.raises(DatasetError, match=re.escape(place)):
-            load_retrieval_set(str(folder))
-
 
 class TestJudgedTables:
     def test_csv(self, put):
@@ -334,18 +320,3 @@ class TestJudgedTables:
     def test_tsv(self, put):
         text = "label\tquestion\tdocument\n-1\thot?\tice\n"
         assert load_retrieval_set(str(put("hot.tsv", text))).qrels == {"q1": {"d1": 0}}
-
-    @pytest.mark.parametrize(
-        ("text", "place"),
-        [
-            ("a,b,c\nx,y,1\n", "h.csv:1"),
-            ("query,passage,relevance\n", "h: "),
-            ("query,relevance,passage\nx,1,y, z\n", "h.csv:2"),
-            ("query,passage,relevance\nx,y,1\n ,y,1\n", "h.csv:3"),
-            ("query,passage,relevance\nx,y,1\nx, ,0\n", "h.csv:3"),
-            ("query,passage,relevance\nx,y,good\n", "h.csv:2"),
-        ],
-    )
-    def test_wrong_files(self, put, text, place):
-        with pytest.raises(DatasetError, match=re.escape(place)):
-            load_retrieval_set(str(put("h.csv", text)))

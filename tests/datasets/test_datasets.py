@@ -8,7 +8,7 @@ import re
 import pytest
 
 from semsearch.datasets import data_file, read_stsbenchmark
-from semsearch.datasets.folder import data_folder, missing_files, place_of
+from semsearch.datasets.folder import missing_files, place_of
 from semsearch.datasets.registry import known_set, known_sets
 from semsearch.errors import DatasetError, DatasetNotFoundError
 
@@ -20,18 +20,6 @@ class TestLocation:
         assert data_file("a.txt") == tmp_path / "a.txt"
         with pytest.raises(DatasetNotFoundError, match=r"^b\.txt"):
             data_file("b.txt")
-
-    def test_the_default_folder(self, tmp_path, monkeypatch):
-        monkeypatch.delenv("SEMSEARCH_DATA", raising=False)
-        monkeypatch.setattr("semsearch.datasets.folder.user_data_path", tmp_path.joinpath)
-        assert data_folder() == tmp_path / "semsearch" / "data"
-        remedy = r"\(set SEMSEARCH_DATA for another folder\); run semsearch datasets fetch quora$"
-        with pytest.raises(DatasetNotFoundError, match=remedy):
-            data_file("pairs/quora_dev.tsv")
-        file = data_folder() / "pairs" / "quora_dev.tsv"
-        file.parent.mkdir(parents=True)
-        file.touch()
-        assert data_file("pairs/quora_dev.tsv") == file
 
     def test_the_folder_of_a_set(self, tmp_path, monkeypatch):
         monkeypatch.setenv("SEMSEARCH_DATA", str(tmp_path))

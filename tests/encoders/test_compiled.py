@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
-import sys
 
 import numpy
 import openvino
@@ -81,13 +78,6 @@ def test_weights_are_not_stored_twice(folder):
     assert output(folder) == [[0, 0, 0, 0]]
 
 
-def test_other_options_need_compilation(folder, used):
-    keep_compiled(folder, OPTIONS)
-    used.clear()
-    assert output(folder, OPTIONS | {"PERFORMANCE_HINT": "THROUGHPUT"}) == PRODUCT
-    assert used == ["compiled"]
-
-
 @pytest.mark.parametrize(
     "change",
     [
@@ -116,30 +106,3 @@ def test_a_converted_model_is_not_compiled_again(plain_bert, used, tmp_path, mon
     encoder.encode_queries(["a b c"])
     encoder.encode_documents(["a", "b c"] * 5)
     assert used == ["read", "read"]
-
-
-FORKED = """
-import os, signal, sys
-from pathlib import Path
-import numpy
-from semsearch.encoders.openvino_runtime import OpenVINORuntime
-from semsearch.encoders.specs import Precision
-batch = {0: numpy.array([[1, 2, 3, 4]], numpy.float32)}
-runtime = OpenVINORuntime(Path(sys.argv[1]), Precision.FP32)
-def run():
-    rows = [*next(runtime.run(iter([batch]))).tolist(), *runtime.run_alone(batch).tolist()]
-    print(*rows, flush=True)
-run()
-child = os.fork()
-if not child:
-    signal.alarm(30)  # the threads of the parent do not run here
-    run()
-    os._exit(0)
-os.waitpid(child, 0)
-"""
-
-
-@pytest.mark.skipif(not hasattr(os, "fork"), reason="Windows has no fork")
-def test_a_model_runs_in_a_forked_process(folder):
-    output = subprocess.check_output([sys.executable, "-c", FORKED, folder], text=True)
-    assert output == 2 * "[20.0, 60.0, 100.0, 140.0] [20.0, 60.0, 100.0, 140.0]\n"

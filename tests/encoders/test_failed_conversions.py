@@ -10,7 +10,6 @@ from transformers import BertConfig, BertForSequenceClassification, BertTokenize
 
 from semsearch.encoders import load_encoder, load_reranker
 from semsearch.encoders.torch_models import TorchEncoder, TorchReranker
-from semsearch.errors import EncoderError
 
 TEXTS = ["a b c", "d"]
 NO_SPACE = OSError(errno.ENOSPC, "No space left on device")
@@ -102,9 +101,3 @@ def test_interrupts_propagate(failing, plain_bert, classifier, error):
         load_encoder(str(plain_bert))
     with pytest.raises(error):
         load_reranker(classifier)
-
-
-def test_int8_reports_the_reason(failing, plain_bert):
-    failing("_traced", RuntimeError("no tracing today"))
-    with pytest.raises(EncoderError, match="no tracing today"):
-        load_encoder(str(plain_bert), precision="int8")

@@ -66,14 +66,6 @@ def test_another_machine_can_load_it_again(plain_bert, precision, on_gpu):
     assert described_precision(described) is Precision(precision)
 
 
-def test_bf16_on_a_gpu_needs_no_processor_with_bf16(plain_bert, monkeypatch):
-    monkeypatch.setattr("semsearch.encoders.openvino_runtime._has_bf16", lambda: False)
-    encoder = load_encoder(str(plain_bert), precision="bf16")
-    assert encoder.precision == "bf16"
-    assert encoder.encode_queries(["a"]).shape == (1, encoder.dimension)
-    assert str(encoder._on_gpu.model.dtype) == "torch.bfloat16"
-
-
 def test_int8_runs_on_the_cpu(plain_bert, monkeypatch):
     """An index with int8, made elsewhere, can be searched."""
     given = []
@@ -88,15 +80,6 @@ def test_int8_runs_on_the_cpu(plain_bert, monkeypatch):
     assert given == [Precision.INT8]
     with pytest.raises(PrecisionError):
         load_encoder(str(plain_bert), precision="int8", device="cpu")
-
-
-def test_a_failed_conversion(plain_bert, monkeypatch, tmp_path):
-    def fail(*arguments):
-        raise RuntimeError("no memory")
-
-    monkeypatch.setenv("SEMSEARCH_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr("semsearch.encoders.conversion._traced", fail)
-    assert type(load_encoder(str(plain_bert))) is TorchEncoder
 
 
 @pytest.mark.parametrize(

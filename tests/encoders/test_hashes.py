@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import os
 import time
 
@@ -73,11 +72,3 @@ def test_hashes_of_small_files_are_not_cached(tmp_path, settled):
     (tmp_path / "small").write_bytes(b"small")
     assert file_sha256(tmp_path / "small") == hashlib.sha256(b"small").hexdigest()
     assert not (cache_folder() / MEMORY).exists()
-
-
-@pytest.mark.parametrize("memory", ["", "[]", '{"x": 3}'])
-def test_a_damaged_list_of_hashes_is_replaced(file, settled, memory):
-    cache_folder().mkdir()
-    (cache_folder() / MEMORY).write_text(memory)
-    assert file_sha256(file) == sha256(file)
-    assert list(json.loads((cache_folder() / MEMORY).read_text())) == [str(file)]

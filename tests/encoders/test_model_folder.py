@@ -8,9 +8,8 @@ import shutil
 import pytest
 
 from semsearch.encoders import current_fingerprint, load_encoder
-from semsearch.encoders.model_folder import find_model, why_not_bert_like
+from semsearch.encoders.model_folder import find_model
 from semsearch.errors import EncoderError, ModelNotFoundError
-from tests.encoders.layouts import number_transformer
 
 WEIGHTS = "model.safetensors"
 
@@ -126,8 +125,3 @@ def test_the_current_fingerprint_equals_the_encoders(folder, minilm):
     shutil.rmtree(folder)
     with pytest.raises(ModelNotFoundError):
         current_fingerprint(str(folder))
-
-
-def test_a_bert_in_a_subfolder_is_recognised(folder):
-    number_transformer(folder)
-    assert why_not_bert_like(find_model(str(folder))) is None

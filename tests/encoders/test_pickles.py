@@ -12,7 +12,6 @@ from transformers import BertConfig, BertForSequenceClassification, BertTokenize
 
 from semsearch.encoders import load_encoder, load_reranker
 from semsearch.errors import EncoderError, UnsafeModelError
-from semsearch.training import CrossEncoding, Loss, Recipe, Settings, Siamese, train
 
 
 class Trap:
@@ -84,14 +83,6 @@ def test_pickled_shards(plain_bert, trap, trace, tmp_path):
         refused(str(folder), trace)
 
 
-def test_weights_named_in_the_configuration(plain_bert, trap, trace, tmp_path):
-    folder = write_model("dense", plain_bert, tmp_path / "model")
-    config = json.loads((folder / "config.json").read_text())
-    named = config | {"transformers_weights": "adapter_model.bin"}
-    (folder / "config.json").write_text(json.dumps(named))
-    refused(trap(folder, "adapter_model.bin", old=None), trace)
-
-
 @pytest.mark.parametrize(
     "kind",
     [
@@ -109,14 +100,6 @@ def test_unknown_module_types(kind, plain_bert, trace, tmp_path):
     refused(str(folder), trace)
 
 
-def test_unknown_module_types_in_a_router(plain_bert, trace, tmp_path):
-    folder = write_model("router", plain_bert, tmp_path / "model")
-    config = json.loads((folder / "router_config.json").read_text())
-    config["types"]["query_0_StaticEmbedding"] = "os.system"
-    (folder / "router_config.json").write_text(json.dumps(config))
-    refused(str(folder), trace)
-
-
 @pytest.mark.parametrize("path", ["../elsewhere", "/elsewhere", "a/../../b"])
 def test_a_module_outside_the_folder(path, plain_bert, tmp_path):
     folder = write_model("dense", plain_bert, tmp_path / "model")
@@ -125,16 +108,6 @@ def test_a_module_outside_the_folder(path, plain_bert, tmp_path):
     (folder / "modules.json").write_text(json.dumps(modules))
     with pytest.raises(EncoderError):
         load_encoder(str(folder))
-
-
-def test_a_router_inside_itself(plain_bert, tmp_path):
-    folder = write_model("router", plain_bert, tmp_path / "model")
-    config = json.loads((folder / "router_config.json").read_text())
-    for name in (".", "", "a/.."):
-        config["types"] = {name: "sentence_transformers.models.Router"}
-        (folder / "router_config.json").write_text(json.dumps(config))
-        with pytest.raises(EncoderError):
-            load_encoder(str(folder))
 
 
 @pytest.mark.parametrize("name", ["pytorch_model.bin", "model.pt", "weights.pkl"])
@@ -175,14 +148,4 @@ def pickled_classifier(plain_bert, trap, tmp_path):
 def test_rerankers(pickled_classifier, trace, device):
     with pytest.raises(UnsafeModelError):
         load_reranker(pickled_classifier, device).score("a", ["b"])
-    assert not trace.exists()
-
-
-@pytest.mark.parametrize("task", [Siamese([Loss.RANKING]), CrossEncoding()])
-def test_base_models_of_training(task, plain_bert, trap, trace, tmp_path):
-    folder = write_model("transformer", plain_bert, tmp_path / "model")
-    (tmp_path / "pairs.tsv").write_text("left\tright\tlabel\na b\tc d\t1\ne f\ta\t0\n")
-    data, recipe = [str(tmp_path / "pairs.tsv")], Recipe(steps=1)
-    with pytest.raises(UnsafeModelError):
-        train(task, Settings(trap(folder), tmp_path / "out", data, [recipe]))
     assert not trace.exists()

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import json
-import re
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy
 import pytest
 from safetensors.torch import load_file, save_file
-from sentence_transformers import CrossEncoder, SentenceTransformer
+from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
-from transformers import BertModel, BertTokenizerFast, RobertaConfig, RobertaModel
+from transformers import BertTokenizerFast, RobertaConfig, RobertaModel
 
-from semsearch.encoders import load_encoder, load_reranker
+from semsearch.encoders import load_encoder
 from semsearch.encoders import torch_models as torch_runtime
 from semsearch.encoders.text_model import Batching
-from semsearch.encoders.torch_loading import complete
 from semsearch.errors import DamagedModelError
 
 TEXTS = ["a b c", "d", "a a a a e f"]
@@ -71,15 +68,6 @@ def test_missing_weights_are_refused(copied, change, device):
         load_encoder(str(copied), device=device).encode_documents(["a"])
 
 
-def test_models_that_other_threads_load_are_not_checked(copied):
-    """They are of the program that imports us."""
-    weights = load_file(copied / "model.safetensors")
-    del weights["encoder.layer.1.output.dense.weight"]
-    save_file(weights, copied / "model.safetensors", {"format": "pt"})
-    with complete("mine"), ThreadPoolExecutor(1) as pool:
-        pool.submit(BertModel.from_pretrained, str(copied)).result()
-
-
 def test_a_missing_pooler_is_not_used(copied):
     before = load_encoder(str(copied), device="cpu").encode_documents(["a b"])
     weights = load_file(copied / "model.safetensors")
@@ -87,18 +75,6 @@ def test_a_missing_pooler_is_not_used(copied):
     save_file(kept, copied / "model.safetensors", {"format": "pt"})
     after = load_encoder(str(copied), device="cpu").encode_documents(["a b"])
     numpy.testing.assert_allclose(after, before, atol=1e-6)
-
-
-@pytest.mark.parametrize("name", ["classifier.weight", "bert.pooler.dense.weight"])
-def test_missing_weights_of_a_reranker_are_refused(plain_bert, tmp_path, name):
-    model = CrossEncoder(str(plain_bert), num_labels=1, device="cpu")
-    model.save(str(tmp_path))
-    assert load_reranker(str(tmp_path), device="cpu").score("a", ["b"]).shape == (1,)
-    weights = load_file(tmp_path / "model.safetensors")
-    del weights[name]
-    save_file(weights, tmp_path / "model.safetensors", {"format": "pt"})
-    with pytest.raises(DamagedModelError, match=f"{re.escape(name)}$"):
-        load_reranker(str(tmp_path), device="cpu").score("a", ["b"])
 
 
 def test_a_model_without_a_tokenizer_is_refused(copied):

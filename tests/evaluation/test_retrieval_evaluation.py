@@ -82,13 +82,6 @@ def test_too_high_a_relevance_is_refused_before_anything_is_ranked(measure, rele
         evaluate_retrieval(retrieval, [Ranked("never ranks", None)], [measure])
 
 
-def test_an_empty_query_is_named():
-    retrieval = PETS._replace(queries=PETS.queries | {"q2": " "})
-    rankers = [Ranked("known", None), *load_rankers(["bm25"])]
-    with pytest.raises(DatasetError, match="^pets, query q2: "):
-        evaluate_retrieval(retrieval, rankers, ["AP"])  # before anything is ranked
-
-
 def test_queries_with_operators_are_counted_once_for_all_queries_and_systems(hashing, caplog):
     encoders = {"hashing": hashing}
     plain = {f"q{number}": f"old cat {number}" for number in range(QUERIES_AT_ONCE)}
@@ -315,14 +308,6 @@ def test_results_include_the_precision():
     assert (result.precision, result.split) == ("bf16", "test")
 
 
-def test_published_figures_are_for_whole_documents_only(hashing, monkeypatch):
-    monkeypatch.setattr("semsearch.evaluation.retrieval.published_ndcg", lambda *_: 64.5)
-    rankers = load_rankers(["hashing"], {"hashing": hashing})
-    for whole_documents, published in ((False, None), (True, 64.5)):
-        found = evaluate_retrieval(PETS, rankers, ["nDCG@10"], whole_documents=whole_documents)
-        assert (found.results[0].published, found.whole_documents) == (published, whole_documents)
-
-
 def test_a_reranker_reorders_what_was_found(hashing):
     ranker = IndexRanker("bm25+long", SearchMode.BM25, hashing, reranker=Fixed())
     run = ranked(ranker)
@@ -369,12 +354,6 @@ def test_unusable_measures_are_refused():
     for name in ("P", "BPM", "RR@10.5", "alpha_nDCG@10", "P@0", "nDCG@-1", "x"):
         with pytest.raises(ArgumentError):
             measures([name])
-
-
-def test_a_system_names_its_stages():
-    for spec in ("bm25+cross-encoder:", "cross-encoder:x"):
-        with pytest.raises(ArgumentError):
-            load_rankers([spec])
 
 
 def test_wrong_arguments_are_refused(hashing):

@@ -81,11 +81,6 @@ def test_subsets_are_resampled_independently():
     assert widths[1] == pytest.approx(widths[0] / 2, rel=0.15)
 
 
-def test_one_subset_has_one_aggregation():
-    evaluation = evaluate_sts(made_set([20]), [Lengths("lengths")])
-    assert [result.aggregation for result in evaluation.results] == [Aggregation.ALL]
-
-
 def test_each_pair_of_systems_is_compared():
     scorers = [Lengths("good"), Lengths("worse", 3), Lengths("bad", 100)]
     evaluation = evaluate_sts(made_set(), scorers)
@@ -115,15 +110,6 @@ def test_wrong_arguments_are_refused():
     with pytest.raises(ArgumentError, match="^made: 2 pairs .* part 1"):
         evaluate_sts(made_set([20, 2]), [Lengths("lengths")])
     assert evaluate_sts(made_set([20, 3]), [Lengths("lengths")]).results[0].n == 23
-
-
-def test_a_scorer_may_return_a_list():
-    class Listed(Lengths):
-        def score_pairs(self, pairs):
-            return super().score_pairs(pairs).tolist()
-
-    evaluation = evaluate_sts(made_set([20]), [Lengths("plain"), Listed("listed")])
-    assert evaluation.scores["listed"].tolist() == evaluation.scores["plain"].tolist()
 
 
 def test_pairs_are_scored_in_blocks_that_are_reported(monkeypatch):

@@ -96,10 +96,6 @@ class TestCsv:
         assert frame.loc["a", "year"] == "1990"
         assert pandas.isna(frame.loc["b", "title"])
 
-    def test_vectors_are_refused(self, index, tmp_path):
-        with pytest.raises(ArgumentError, match="CSV"):
-            export_index(index, tmp_path / "films.csv", vectors=True)
-
 
 class TestParquet:
     def test_columns_are_typed_or_json(self, index, tmp_path):
@@ -182,27 +178,6 @@ class TestVectors:
         assert [passages[place]["id"] for (place,) in places] == [
             found[0].document_id for found in hits
         ]
-
-    def test_filtered_and_empty_exports(self, index, tmp_path):
-        export_index(index, tmp_path / "v.npy", where="year = 2001")
-        assert [row["id"] for row in passages_of(tmp_path / "v.npy.jsonl")] == ["b"]
-        for name in ("none.npy", "none.faiss", "none.parquet", "none.jsonl"):
-            assert export_index(index, tmp_path / name, where="year = 1").rows == 0
-        assert numpy.load(tmp_path / "none.npy").shape == (0, 64)
-        assert faiss.read_index(str(tmp_path / "none.faiss")).ntotal == 0
-        assert pandas.read_parquet(tmp_path / "none.parquet").columns.tolist()[0] == "id"
-
-    def test_a_missing_vector_is_reported_as_damage(self, index, tmp_path):
-        from sqlalchemy import delete
-
-        from semsearch.errors import IndexFormatError
-        from semsearch.stores.local.schema import vectors
-
-        with index._store.database.write() as connection:
-            connection.execute(delete(vectors).where(vectors.c.chunk_id == 2))
-        with pytest.raises(IndexFormatError):
-            export_index(index, tmp_path / "v.npy")
-        assert sorted(file.name for file in tmp_path.iterdir()) == ["films"]
 
 
 def test_an_export_is_of_one_state_despite_writes(index, tmp_path):

@@ -130,17 +130,3 @@ def test_batches_are_limited_by_documents_or_characters():
     for count, characters in [(2, 100), (5, 4), (5, 4), (5, 4)]:
         found.append([document.text for document in next_documents(corpus, count, characters)])
     assert found == [["abc", "de"], ["f", "ghijklmnop"], ["q"], []]
-
-
-@pytest.mark.parametrize(
-    ("before", "after", "changed"),
-    [
-        ({"a": 1, "b": [1, 2]}, {"b": [1, 2], "a": 1}, 0),
-        ({"a": {"x": 1, "y": 2}}, {"a": {"y": 2, "x": 1}}, 0),
-        ({"a": [1, 2]}, {"a": [2, 1]}, 1),
-    ],
-)
-def test_the_order_of_fields_is_no_change(tmp_path, before, after, changed):
-    with Index.create(tmp_path / "x", "hashing") as index:
-        index.add([Document("d", "text", metadata=before)])
-        assert index.add([Document("d", "text", metadata=after)]).metadata_changed == changed

@@ -13,7 +13,6 @@ from semsearch.analysis import language
 from semsearch.errors import (
     CombinationError,
     DamagedIndexError,
-    RemovalError,
 )
 from semsearch.index import copying
 from semsearch.index.copying import Copied, copy_index
@@ -126,25 +125,6 @@ def test_an_interrupted_copy_is_resumed(local, copy):
         copy_index(local, copy, on_batch=interrupt_at(16))
     assert copy_index(local, copy).written == 31 - 16
     assert content(local) == content(copy)
-
-
-def test_large_removals_are_refused(local, copy):
-    copy_index(local, copy)
-    with Index.open(local) as index:
-        index.delete(where="n > 5")
-        index.add([Document(f"f{number}", "cedar") for number in range(100)])
-    before = content(copy)
-    with pytest.raises(RemovalError, match="24 of 31"):  # not of 131
-        copy_index(local, copy)
-    assert content(copy) == before
-    with pytest.raises(KeyboardInterrupt):
-        copy_index(local, copy, allow_removals=True, on_batch=interrupt_at(104))
-    for _ in range(2):
-        with pytest.raises(RemovalError, match=r"24 of \d+"):
-            copy_index(local, copy)
-    assert copy_index(local, copy, allow_removals=True)[::2] == (107, 24)
-    with Index.open(copy) as index, index.writer() as writer:
-        assert writer.sync(list(index)[8:]).removed == 8
 
 
 def test_a_copy_of_damaged_vectors_is_refused(local, copy):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from pathlib import Path
 
 import pytest
@@ -138,20 +137,6 @@ class TestIndexTakesPrecedence:
         assert counts(sync(index)[0]) == (1, 0, 3, 0)
         assert opened == ["page.html"]
 
-    def test_two_folders_with_the_same_file_names(self, index, opened, tmp_path):
-        shutil.copytree("docs", "other")
-        Path("other/a.txt").write_text("The dog sleeps.")
-        index.add(Corpus("docs"))
-        index.add(Corpus("other"))
-        assert index.get("a.txt").text == "The dog sleeps."
-        index.add(Corpus("docs"))
-        assert index.get("a.txt").text == "The cat sleeps."
-        bad = []
-        with index.writer() as writer:
-            writer.sync(Corpus(["docs", "other"], on_bad_row=bad.append))
-        assert [error.source for error in bad] == ["other/a.txt", "other/b/page.html", "other/c.md"]
-        assert index.get("a.txt").text == "The cat sleeps."
-
     def test_documents_of_an_unreadable_file_stay(self, index):
         sync(index)
         Path("docs/b/page.html").write_bytes(b"<p>caf\xe9")
@@ -206,10 +191,3 @@ class TestMoved:
         summary, _ = sync(index)
         assert counts(summary) == (3, 0, 1, 3)
         assert summary.encoded == 0
-
-    def test_a_folder_that_moved_is_not_read_again(self, index, opened):
-        sync(index)
-        opened.clear()
-        Path("docs").rename("moved")
-        assert index.add(Corpus("moved")).unchanged == 4
-        assert opened == []

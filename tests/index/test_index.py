@@ -16,7 +16,6 @@ from semsearch.errors import (
     ArgumentError,
     BadRowError,
     IndexBusyError,
-    SpaceError,
 )
 
 PETS = [
@@ -154,18 +153,6 @@ class TestAdding:
                 index.add([Document("x", "One."), Document("y", "Two."), "stranger"])
             assert "y" in index
 
-    @pytest.mark.parametrize("value", [float("nan"), object(), "\ud800"])
-    def test_metadata_made_invalid_after_its_check(self, index, value):
-        document = Document("z", "zebra", metadata={"year": 1})
-        document.metadata["year"] = value
-        with pytest.raises(BadRowError):
-            index.add([document])
-        skipped = []
-        with index.writer(on_bad_row=skipped.append) as writer:
-            assert writer.upsert([document, Document("y", "yak")]).added == 1
-        assert len(skipped) == 1
-        assert "z" not in index
-
     def test_a_data_frame(self, tmp_path):
         class Table(pandas.DataFrame):
             """A subclass, as GeoDataFrame is."""
@@ -255,22 +242,6 @@ class TestWriters:
         with Index.open(index.path) as other, index.writer() as writer:
             writer.delete(["cat"])
             assert len(other) == 2
-
-
-def test_several_spaces(tmp_path):
-    with Index.create(tmp_path / "x", ["hashing", "hashing:16"]) as index:
-        index.add(PETS)
-        assert counts(index) == [3, 3, 6, 3]
-        info = index.info()
-        assert [(space.name, space.dimension) for space in info.spaces] == [
-            ("hashing", 256),
-            ("hashing-16", 16),
-        ]
-        for name in ("hashing", "hashing-16"):
-            assert Retriever(index, name).search("The hen lays eggs.", k=1)[0].document_id == "hen"
-        with pytest.raises(SpaceError):
-            Retriever(index, "minilm")
-        assert {"hashing-1.faiss", "hashing-16-1.faiss", "index.sqlite"} <= set(info.files)
 
 
 def vocabulary(index):

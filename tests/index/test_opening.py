@@ -80,24 +80,6 @@ class TestEncoders:
             with pytest.raises(ArgumentError):
                 Index.open(index.path, encoders)
 
-    def test_the_device_is_passed_on(self, tmp_path, monkeypatch):
-        given = []
-
-        def load(spec, device=None, *arguments, **options):
-            given.append(device)
-            return load_encoder(spec, device, *arguments, **options)
-
-        monkeypatch.setattr("semsearch.index.load_encoder", load)
-        with Index.create(tmp_path / "index", "hashing", device="cuda") as index:
-            index.add([Document("a", "red")])
-        with Index.create(tmp_path / "index", device="cuda:1") as index:
-            index.search("red")
-        with Index.open(tmp_path / "index", device="cpu") as index:
-            index.search("red")
-        with Retriever.open(tmp_path / "index", device="meta") as retriever:
-            retriever.search("red")
-        assert given == ["cuda", "cuda:1", "cpu", "meta"]
-
 
 def test_the_stored_type_is_kept(index):
     for encoders in (None, "hashing"):

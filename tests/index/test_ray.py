@@ -13,7 +13,7 @@ from ray_cluster import ROOT, content, finish, same, texts_of, write, write_plug
 from semsearch import Corpus, Index
 from semsearch.errors import ArgumentError, ClusterError, MissingExtraError
 from semsearch.index.cluster import workers_on
-from semsearch.index.cluster.connection import Head, connect
+from semsearch.index.cluster.connection import connect
 
 #: Sends Ctrl-C after the first batch was committed.
 INTERRUPTED = """
@@ -80,20 +80,6 @@ def test_ctrl_c_and_resuming(run, tmp_path, interruptible):
     assert f"({len(texts) - safe:,} added, {safe:,} unchanged)" in run()
     documents, _, _ = content(tmp_path / "there")
     assert [document.text for document in documents] == texts
-
-
-def test_a_head_that_refuses_three_times(package, monkeypatch):
-    ray = package("ray")
-    tried = []
-
-    def refuse(*_, **__):
-        tried.append(1)
-        raise ConnectionAbortedError("Initialization failure from server:\nTrace\nIt died.")
-
-    monkeypatch.setattr(ray, "init", refuse)
-    with pytest.raises(ClusterError, match=r"^ray://far:1 .*: It died$"):
-        connect(Head("far", 1))
-    assert len(tried) == 3
 
 
 def test_a_ray_that_does_not_start(package, monkeypatch):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import errno
-
 import pandas
 import pytest
 
@@ -11,9 +9,7 @@ from semsearch import Corpus, Document, Index
 from semsearch.corpus import documents as reading
 from semsearch.corpus import frame_documents
 from semsearch.errors import (
-    ArgumentError,
     CorpusError,
-    IndexStoreError,
     RemovalError,
 )
 from semsearch.index.preview import preview_delete, preview_index
@@ -118,12 +114,6 @@ class TestManyRemovals:
         index.delete([document.id for document in HUNDRED[11:]])
         assert sync(index, HUNDRED[10:11]).removed == 10
 
-    def test_new_documents_do_not_raise_the_limit(self, index):
-        others = [Document(f"e{number}", f"Other {number}.") for number in range(1000)]
-        with pytest.raises(RemovalError, match="100 of 100 documents"):
-            sync(index, others)
-        assert [one.vectors for one in index.info().snapshots.values()] == [1100]
-
     def test_nor_when_an_unfinished_sync_is_repeated(self, index, tmp_path):
         others = [f"e{number},Other {number}." for number in range(1000)]
         corpus = Corpus(csv(tmp_path, [*others, *numbered(11, 100)]), on_bad_row=ignore)
@@ -175,16 +165,6 @@ class TestManyRemovals:
                 sync(index, broken())
             assert sync(index, [*HUNDRED[:85], *more]).removed == 15
 
-    def test_documents_are_removed_before_a_snapshot_is_written(self, index, monkeypatch):
-        def fail(*arguments):
-            raise OSError(errno.ENOSPC, "No space left on device")
-
-        others = [Document(f"e{number}", f"Other {number}.") for number in range(20)]
-        monkeypatch.setattr("faiss.write_index", fail)
-        with pytest.raises(IndexStoreError):
-            sync(index, HUNDRED[30:] + others, allow_removals=True)
-        assert len(index) == 90
-
     def test_a_callback_decides(self, index):
         asked = []
 
@@ -197,16 +177,6 @@ class TestManyRemovals:
         assert len(index) == 100
         assert sync(index, HUNDRED[:1], allow_removals=ask).removed == 99
         assert asked == [(99, 100)] * 2
-
-    def test_other_values_are_no_permission(self, index):
-        for call in (
-            lambda: sync(index, [Document("new", "New.")], allow_removals="no"),
-            lambda: index.delete(where="id like 'd%'", allow_removals="no"),
-            lambda: sync(index, HUNDRED[:1], allow_removals=lambda removal: "no"),
-        ):
-            with pytest.raises(ArgumentError):
-                call()
-        assert (len(index), "new" in index) == (100, False)
 
     def test_deleting(self, index):
         with pytest.raises(RemovalError, match="100 of 100"):

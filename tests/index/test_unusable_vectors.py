@@ -117,27 +117,6 @@ def test_repair_names_documents_that_still_lack_a_vector(tmp_path):
         assert len(Retriever(index).search("sound text", 2000)) == 399
 
 
-def test_one_space_is_repaired_while_another_lacks_a_vector(tmp_path):
-    encoder = Failing(None)
-    with Index.create(tmp_path / "x", [encoder, "hashing:16"]) as index:
-        index.add(corpus())
-        with closing(sqlite3.connect(tmp_path / "x" / "index.sqlite")) as connection, connection:
-            connection.execute("UPDATE vectors SET vector = x'00' WHERE chunk_id < 10")
-        encoder.value = numpy.nan
-        with index.writer() as writer, pytest.raises(NoVectorError, match="of 3"):
-            writer.repair()
-        assert list(index.info().snapshots) == ["hashing-16"]
-
-
-def test_no_endless_retry_if_the_encoder_names_no_text(tmp_path):
-    class Vague(Failing):
-        def encode_documents(self, texts):
-            raise NoVectorError("vague", [])
-
-    with Index.create(tmp_path / "x", [Vague(None)]) as index, pytest.raises(NoVectorError):
-        index.add(corpus())
-
-
 @pytest.mark.parametrize(
     "change",
     [

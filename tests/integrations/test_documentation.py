@@ -10,11 +10,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from scripts.dev.examples import blocks, run
-from semsearch import Document, Index
+from semsearch import Index
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "integrations.md"
-EXPORT = DOCUMENT.read_text("utf-8").split("\n## ")[1]
 SECTIONS = {
     section.partition("\n")[0]: re.findall(r"```python\n(.*?)```", section, re.DOTALL)
     for section in DOCUMENT.read_text("utf-8").split("\n## ")
@@ -42,18 +40,6 @@ def test_example_of_pandas():
     names = {}
     exec(compile(code, DOCUMENT.name, "exec"), names)  # noqa: S102 - our own
     assert len(names["found"]) == 1
-
-
-def test_commands_of_export(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    with Index.create("indexes/films", "hashing") as index:
-        index.add([Document("a", "a heist goes wrong", metadata={"year": 2001})])
-    Path("questions.txt").write_text("a heist\n")
-    [commands] = [block for block in blocks(EXPORT) if block.language == "bash"]
-    run(f"```bash\n{commands.body.replace('minilm', 'hashing')}```")
-    made = ["films", "films.csv", "films.faiss", "films.faiss.jsonl", "films.jsonl", "films.npy"]
-    made += ["films.parquet", "hits.parquet", "passages.parquet"]
-    assert set(made) <= {path.name for path in tmp_path.iterdir()}
 
 
 def test_example_of_a_reader():

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import errno
-import os
-from datetime import datetime, timedelta
 
 import numpy
 import pyarrow
@@ -108,17 +106,6 @@ class TestMap:
         assert (found.names, found.space) == (made.names, made.space)
         assert [file.name for file in index.path.glob("*map*")] == ["hashing.map"]
 
-    def test_newest_of_any_space_is_opened(self, tmp_path):
-        with Index.create(tmp_path / "two", ["hashing", "hashing:64"]) as index:
-            index.add(BIRDS + FISH)
-            for space in ("hashing-64", "hashing"):
-                make_map(index, space).save(index.path)
-                os.utime(map_file(index.path, space), (1, 1))
-                assert open_map(index).space == space
-                os.utime(map_file(index.path, space), (0, 0))
-            map_file(index.path, "hashing-64").write_bytes(b"damaged")
-            assert open_map(index).space == "hashing"
-
     @pytest.mark.parametrize("content", [b"", b"x" * 1000])
     def test_damaged_file_is_ignored_with_a_warning(self, index, caplog, content):
         map_file(index.path, "hashing").write_bytes(content)
@@ -131,13 +118,6 @@ class TestMap:
                 make_map(empty)
         with pytest.raises(SpaceError, match="'other'"):
             make_map(index, "other")
-
-    def test_verify_finds_no_fault_in_an_index_with_a_map(self, index):
-        make_map(index).save(index.path)
-        with index.writer() as writer:
-            assert writer.verify() == []
-            writer.compact()
-        assert len(map_table(index, open_map(index)).table) == 8
 
 
 class TestTable:
@@ -197,34 +177,6 @@ class TestTable:
         assert first[found.fields["__x"]] == 3
         assert second["year"] is None
         assert second["tags"] == []
-
-    @pytest.mark.parametrize(
-        ("values", "expected"),
-        [
-            ((2**63 - 1, 1), (2**63 - 1, 1)),
-            ((2**70, 1), (2.0**70, 1.0)),
-            ((2**60 + 1, 0.5), (2.0**60, 0.5)),
-            ((10**400, 1), (f"1{'0' * 400}", "1")),
-        ],
-    )
-    def test_large_numbers(self, tmp_path, values, expected):
-        with Index.create(tmp_path / "large", "hashing") as index:
-            index.add(
-                Document(str(n), "red bird", metadata={"n": value})
-                for n, value in enumerate(values)
-            )
-            found = map_table(index, make_map(index)).table["n"].to_pylist()
-        assert [(value, type(value)) for value in found] == [(one, type(one)) for one in expected]
-
-    def test_times_with_offsets_are_in_utc(self, tmp_path):
-        times = ("2020-05-01T10:00:00Z", "2020-05-01T10:00:00+02:00", "2020-05-01T10:00:00.5-0130")
-        with Index.create(tmp_path / "dated", "hashing") as index:
-            index.add(
-                Document(str(n), "red bird", metadata={"at": time}) for n, time in enumerate(times)
-            )
-            found = map_table(index, make_map(index)).table["at"].to_pylist()
-        at = datetime(2020, 5, 1, 10)
-        assert found == [at, at - timedelta(hours=2), at + timedelta(hours=1.5, seconds=0.5)]
 
     def test_columns_of_fields_differ_by_more_than_case(self, tmp_path):
         """DuckDB ignores the case of names."""

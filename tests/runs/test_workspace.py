@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import re
 from pathlib import Path
 
 import pytest
 from safetensors import SafetensorError
 
-from semsearch.errors import ArgumentError, EncoderError, TrainingError
+from semsearch.errors import ArgumentError, TrainingError
 from semsearch.runs import Workspace
 
 PLAN = {"seed": 1, "stages": [{"data": "pairs.csv"}, {"data": "more.csv"}]}
@@ -59,19 +58,6 @@ def test_other_files_are_never_replaced(tmp_path, overwrite):
         draft.mkdir()
         workspace.publish(draft)
     assert not (tmp_path / "empty.training").exists()
-
-
-@pytest.mark.parametrize("overwrite", [False, True])
-def test_folders_that_are_no_runs_are_never_replaced(tmp_path, overwrite):
-    (tmp_path / "model.training").mkdir()
-    (tmp_path / "model.training" / "pairs.csv").touch()
-    (tmp_path / "other.training").touch()
-    for name in ("model", "other"):
-        with pytest.raises(ArgumentError):
-            Workspace(tmp_path / name, overwrite=overwrite)
-    (tmp_path / "model.training" / "pairs.csv").unlink()
-    with Workspace(tmp_path / "model", overwrite=overwrite).opened(PLAN):
-        pass
 
 
 def test_the_plan_is_deleted_last(tmp_path, monkeypatch):
@@ -143,23 +129,3 @@ def test_one_process_at_a_time(tmp_path):
         Workspace(tmp_path / "model", overwrite=True).opened(PLAN),
     ):
         pytest.fail("both processes started")
-
-
-@pytest.mark.parametrize("path", ["/", ".", ".."])
-def test_invalid_folders_are_rejected(path):
-    with pytest.raises(ArgumentError):
-        Workspace(Path(path), overwrite=True)
-
-
-def test_only_errors_of_files_are_those_of_the_folder(tmp_path):
-    for name, error in (
-        ("a", ConnectionError("no answer")),
-        ("b", OSError("no model")),
-        ("c", EncoderError("no conversion: No space left on device (os error 28)")),
-        ("d", Exception("No such file or directory (os error 2)")),
-    ):
-        with (
-            pytest.raises(type(error), match=re.escape(str(error))),
-            Workspace(tmp_path / name).opened(PLAN),
-        ):
-            raise error

@@ -142,13 +142,6 @@ class TestOnAnIndex:
         pages = [index.search("red bird", 23, offset=start, **options) for start in starts]
         assert [name for page in pages for name in ids(page)] == every
 
-    def test_other_queries_do_not_change_the_hits(self, index):
-        index.add(Document(f"again {n}", "red bird sings") for n in range(150))
-        index.add(Document(f"other {n}", f"blue kind{n // 2} thing{n % 3}") for n in range(60))
-        queries = ["red bird sings", "blue kind3", "blue thing1"]
-        together = index.search_many(queries, 10, fold_duplicates=True)
-        assert together == [index.search(query, 10, fold_duplicates=True) for query in queries]
-
     def test_folding_after_reranking_returns_k_hits(self, tmp_path):
         """B is a near-duplicate of A and of C, which are not of each other."""
         angles = {"a": 0.0, "b": 0.3, "c": 0.6, "d": 1.4, "e": 2.2}
@@ -187,13 +180,3 @@ class TestOnAnIndex:
         reranker, options = ByLength(), {"rerank_depth": 50, "fold_duplicates": True}
         hits = index.search("red bird sings", 20, rerank=reranker, **options)
         assert (len(hits), hits.reranked, reranker.read) == (20, 50, 50)
-
-    def test_many_duplicates_take_no_places(self, index):
-        """However many are folded, k other hits are returned."""
-        index.add(Document(f"again {n}", "red bird sings") for n in range(300))
-        index.add(Document(f"other {n}", f"red kind{n} thing{n}") for n in range(30))
-        for mode in ("semantic", "bm25", "hybrid"):
-            hits = index.search("red bird sings", 20, mode=mode, fold_duplicates=True)
-            assert [len(hit.duplicates) for hit in hits] == [302, *[0] * 19]
-        nearest = index.search("red bird sings", fold_duplicates=True, where="id like 'again%'")
-        assert len(nearest) == 1

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from semsearch import Document, Index
@@ -92,15 +90,6 @@ def test_explaining_does_not_change_the_hits(index):
         assert [hit._replace(explanation=None) for hit in hits] == plain
 
 
-def test_as_json(index):
-    hit = index.search("red bird", k=1, mode="hybrid", explain=True)[0]
-    found = json.loads(json.dumps(hit.to_dict()))["explanation"]
-    assert found["first_rank"] == 1
-    assert found["first_score"] == round(hit.score, 6) != hit.score
-    assert found["sentence"] == list(hit.explanation.sentence)
-    assert found["words"] == list(hit.explanation.words)
-
-
 def test_ranks_and_scores_before_reranking(index):
     class ByLength:
         def score(self, query, passages):
@@ -126,9 +115,3 @@ def test_ranks_do_not_count_the_examples(tmp_path):
             assert sorted(hit.explanation.dense_rank for hit in every) == [1, 2, 3, 4, 5, 6]
             assert sorted(hit.explanation.bm25_rank for hit in every) == [1, 2, 3, 4, 5, 6]
             assert index.search("red bird", 1, **options) == every[:1]
-
-
-def test_control_characters_do_not_change_the_words(index):
-    index.add([Document("x", "The \x02 otter \x02 sleeps\x03 on the mat\x1fotter")])
-    (hit,) = index.search("otter", 1, mode="bm25", explain=True)
-    assert hit.explanation.words == ("otter",)

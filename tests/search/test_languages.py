@@ -86,16 +86,6 @@ class TestOnAnIndex:
         with Index.open(index.path) as again:
             assert found(again, "häusern") == ["e"]
 
-    def test_damage_is_found_and_repaired(self, index):
-        set_language(index, "german")
-        with index.writer() as writer:
-            with writer._store._connection.begin():
-                writer._store._connection.exec_driver_sql("UPDATE chunks SET analysed = NULL")
-            assert any("4 passages" in fault.what for fault in writer.verify())
-            writer.repair()
-            assert writer.verify() == []
-        assert found(index, "haus") == ["a", "b"]
-
 
 @pytest.mark.parametrize("name", ["klingon", 3])
 def test_unknown_languages(index, name):

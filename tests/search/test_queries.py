@@ -11,7 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from semsearch import Document, Index, load_encoder
-from semsearch.analysis import MAX_QUERY_WORDS, parse_query
+from semsearch.analysis import MAX_QUERY_WORDS
 from semsearch.datasets import load_retrieval_set
 from semsearch.errors import ArgumentError, CombinationError, DocumentNotFoundError
 from semsearch.evaluation import evaluate_retrieval, index_rankers
@@ -139,21 +139,6 @@ class TestWords:
         index.search(query, mode="bm25")
         (message,) = caplog.messages
         assert all(f"'{operand}'" in message for operand in operands)
-
-    def test_operators_of_several_queries_are_counted(self, index, caplog):
-        index.search_many(['a "heist"', "b", "heist -b", '"a heist"'], mode="bm25")
-        (message,) = caplog.messages
-        assert "2 of 4 queries" in message
-
-    def test_any_number_of_operators(self, index):
-        phrases = " ".join(f'"heist {number}"' for number in range(150))
-        assert len(index.search(f"{phrases} heist", mode="hybrid")) >= 3
-        assert ids(index.search("right" + " -wrong" * 150, mode="bm25")) == ["c"]
-
-    @pytest.mark.parametrize("query", ['""', '"?!"', '-"…"', "--", '"a"b', '"' + "a" * 10**6])
-    def test_quotes_and_hyphens_without_a_phrase(self, query):
-        """With a backtracking pattern, the last took hours."""
-        assert parse_query(query) == (query, (), ())
 
     def test_exclusions_and_requirements_apply_to_whole_documents(self, tmp_path):
         """A passage without the excluded word does not save its document."""

@@ -138,18 +138,6 @@ def test_invalid_scores_are_refused(index, scores):
         index.search("item", 3, rerank=Broken(), rerank_depth=3)
 
 
-def test_an_unlimited_budget(index, clock):
-    for budget in (math.inf, 1e308):
-        assert index.search("item", rerank=Counting(clock), rerank_budget=budget).reranked == COUNT
-
-
-def test_an_empty_index(tmp_path):
-    with Index.create(tmp_path / "x", "hashing") as index:
-        reranker = Counting()
-        assert index.search("item", rerank=reranker, rerank_budget=1).reranked == 0
-        assert reranker.read == []
-
-
 def test_the_reranker_reads_the_query_without_operators(index):
     class Listening(Counting):
         def score(self, query, passages):

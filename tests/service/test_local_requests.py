@@ -223,15 +223,6 @@ def test_ways_to_name_the_index(service, here, monkeypatch):
     assert find_answer(["fish", "--index", "birds"])["output"] == expected
 
 
-def test_two_indexes_here(service, here, tmp_path, monkeypatch):
-    shutil.copytree(here / "indexes" / "birds", tmp_path / "indexes" / "other")
-    (tmp_path / "indexes" / "birds").symlink_to(here / "indexes" / "birds")
-    monkeypatch.chdir(tmp_path)
-    assert find_answer(["fish"]) is None
-    assert find_answer(["fish", "--index", "indexes/other"]) is None
-    assert find_answer(["fish", "--index", "indexes/birds"]) is not None
-
-
 @pytest.mark.parametrize(
     "environment",
     [
@@ -266,18 +257,18 @@ class TestGuards:
         assert status(path, "/health", "Host: evil.example") == 403
         assert status(path, "/health", "Host: localhost", "Origin: http://evil.example") == 403
 
+    def test_socket_permissions(self, service, runtime):
+        (path,) = (runtime / "semsearch").iterdir()
+        assert path.suffix == ".sock"
+        assert path.stat().st_mode & 0o777 == 0o600
+        assert path.parent.stat().st_mode & 0o777 == 0o700
+
     def test_local_routes_are_hidden_from_the_network(self, service):
         place = ("127.0.0.1", service[1])
         assert status(place, "/health") == 200
         for target in ("/local/query", "/local/stop", "/local/none"):
             assert status(place, target) == 404
         assert status(sockets()[0], "/local/query") == 405  # it is a POST
-
-    def test_socket_permissions(self, service, runtime):
-        (path,) = (runtime / "semsearch").iterdir()
-        assert path.suffix == ".sock"
-        assert path.stat().st_mode & 0o777 == 0o600
-        assert path.parent.stat().st_mode & 0o777 == 0o700
 
 
 def status(place, target, *headers):

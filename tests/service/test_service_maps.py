@@ -131,21 +131,6 @@ def test_a_query_that_takes_too_long_is_stopped(client, settings, monkeypatch, d
     assert len(ended) == 2
 
 
-def test_queries_of_another_version_are_refused(client, path):
-    """Its columns are added by the page, and are lost when the map is read again."""
-    about = client.get(MAP).json()
-    query = {"type": "exec", "sql": "ALTER TABLE passages ADD COLUMN colour INTEGER"}
-    query["version"] = about["version"]
-    assert client.post(f"{MAP}/query", json=query).status_code == 200
-    query["sql"] = "SELECT colour FROM passages"
-    assert client.get(MAP).json() == about
-    assert client.post(f"{MAP}/query", json=query).status_code == 200
-    with Index.open(path) as index:
-        index.delete(["c"])
-    assert client.get(MAP).json()["version"] != about["version"]
-    assert client.post(f"{MAP}/query", json=query).status_code == 409
-
-
 def test_large_results_are_refused(client, monkeypatch):
     monkeypatch.setattr(maps, "MAX_ROWS", 1000)
     monkeypatch.setattr(maps, "MAX_BYTES", 100_000)

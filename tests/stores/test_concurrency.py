@@ -9,15 +9,12 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from functools import partial
 from threading import Barrier
 
 import pytest
 from sqlalchemy import event
 
 from semsearch import Document, Index, Retriever
-from semsearch.encoders import load_encoder
-from semsearch.errors import IndexStoreError, SpaceError
 from semsearch.stores.local.database import Database
 
 CREATE = """
@@ -90,23 +87,6 @@ class TestWriteAheadLog:
         with Index.open(path) as index:
             index.add([Document("b", "two")])
         assert journal_mode(path) == "wal"
-
-    @pytest.mark.parametrize("code", [sqlite3.SQLITE_IOERR_SHMMAP, sqlite3.SQLITE_IOERR_SHMSIZE])
-    def test_a_lack_of_shared_memory_is_explained(self, tmp_path, monkeypatch, code):
-        """On 9p, for example, SQLite cannot map the -shm file into memory."""
-        error = sqlite3.OperationalError("disk I/O error")
-        error.sqlite_errorcode = code
-
-        class WithoutSharedMemory(sqlite3.Connection):
-            def execute(self, statement):
-                if "journal_mode" in statement:
-                    raise error
-                return super().execute(statement)
-
-        connect = partial(sqlite3.connect, factory=WithoutSharedMemory)
-        monkeypatch.setattr(sqlite3, "connect", connect)
-        with pytest.raises(IndexStoreError):
-            Index.create(tmp_path / "x", ["hashing:32"])
 
 
 def test_any_number_of_threads_can_read_at_once(tmp_path):
@@ -212,23 +192,3 @@ class TestFork:
         command = [sys.executable, "-c", FORKED + IN_USE_AT_FORK, path]
         printed = subprocess.check_output(command, text=True).split()
         assert printed == [*["refused"] * 3, "300"]
-
-
-class TestReadersOfChangedSpaces:
-    @pytest.fixture
-    def path(self, tmp_path):
-        with Index.create(tmp_path / "x", ["hashing:32", "hashing:64"]) as index:
-            index.add([Document(str(n), f"text {n}") for n in range(300)])
-        return tmp_path / "x"
-
-    @pytest.mark.parametrize("again", [False, True])
-    def test_a_dropped_space_is_refused(self, path, again):
-        with Retriever.open(path, "hashing-64") as retriever, Index.open(path) as index:
-            assert len(retriever.search("text", 300)) == 300
-            with index.writer() as writer:
-                writer.drop_space("hashing-64")
-                if again:
-                    writer.add_space(load_encoder("hashing:64"))
-            with pytest.raises(SpaceError, match="hashing-64"):
-                retriever.search("text", 300)
-            assert len(retriever.search("text", 300, mode="bm25")) == 300

@@ -36,7 +36,6 @@ without_phrases = pytest.mark.differs("milvus-lite", reason="Milvus finds no phr
 without_states = pytest.mark.differs("milvus-lite", reason="Milvus keeps no older states")
 
 MODES = ["semantic", "bm25", "hybrid"]
-WORDS = ["amber", "birch", "cedar", "delta", "fjord", "grove"]
 FILMS = [
     Document("a", "amber birch", "First", {"year": 1990, "genres": ["Drama", "Crime"]}),
     Document("b", "birch cedar delta", None, {"year": 2001, "genres": ["Horror"]}),

@@ -89,19 +89,3 @@ def test_damaged_vectors_are_reported_and_repaired(path, vector):
         writer.repair()
         assert writer.verify() == []
         assert len(index.search("cat", 30, mode="semantic")) == 30
-
-
-def test_an_altered_text_is_reported_and_discarded_by_repair(path):
-    text = "A river.  A lamp.\n" * 100
-    with Index.open(path) as index:
-        index.add([Document("long", text)])
-    execute(path, "UPDATE documents SET rest = rest || 'x' WHERE external_id = 'long'")
-    with Index.open(path) as index:
-        with pytest.raises(IndexFormatError, match="'long'"):
-            index.get("long")
-        with index.writer() as writer:
-            assert len(writer.verify()) == 1
-            writer.repair()
-            assert writer.verify() == []
-        assert index.add([Document("long", text)]).encoded == 0
-        assert index.get("long").text == text

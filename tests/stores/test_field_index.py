@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
-from contextlib import closing
-
 import pytest
 
 from semsearch import Document, Index
@@ -107,18 +104,6 @@ def test_writes_keep_the_index_current(index, tmp_path):
     with Index.create(tmp_path / "fresh", "hashing:8") as fresh:
         fresh.add(index)
         assert answers(fresh) == answers(index)
-
-
-def test_damage_is_found_and_repaired(index):
-    index_all_fields(index)
-    with closing(sqlite3.connect(index.path / "index.sqlite")) as connection, connection:
-        connection.execute("DELETE FROM field_values WHERE value = 1993")
-    with index.writer() as writer:
-        (fault,) = writer.verify()
-        assert fault.repairable
-        writer.repair()
-        assert writer.verify() == []
-    assert index.count("year = 1993") == 6
 
 
 def test_unknown_fields(index):

@@ -6,7 +6,6 @@ import pytest
 
 from semsearch import Document, Index, Retriever
 from semsearch.errors import FilterError
-from semsearch.stores import filtering
 
 GENRES = ["Drama", "Horror", "Science Fiction"]
 
@@ -167,17 +166,6 @@ def test_a_filter_that_matches_nothing_names_the_nearest_values(retriever, caplo
     assert all(hint.endswith(value) for hint, value in zip(hints, nearest, strict=True))
 
 
-def test_only_the_first_tests_of_a_long_filter_are_explained(retriever, caplog, monkeypatch):
-    tried = []
-    real = filtering._nearest
-    monkeypatch.setattr(
-        filtering, "_nearest", lambda state, test: tried.append(test) or real(state, test)
-    )
-    assert retriever.search("film", where=" or ".join(["year = 2030"] * 300)) == []
-    assert "2009" in caplog.text
-    assert len(tried) <= 20
-
-
 def test_fields_of_deleted_documents_are_known_until_the_index_is_compacted(tmp_path, caplog):
     with Index.create(tmp_path / "x", ["hashing:8"]) as index:
         index.add([Document("1", "One.", metadata={"prize": "Oscar"}), Document("2", "Two.")])
@@ -192,22 +180,6 @@ def test_fields_of_deleted_documents_are_known_until_the_index_is_compacted(tmp_
                 writer.compact()
             with pytest.raises(FilterError):
                 found(retriever, "prize is null")
-
-
-def test_codes_that_look_like_numbers(tmp_path, caplog):
-    with Index.create(tmp_path / "x", "hashing") as index:
-        for name in ("007", "7", "+7"):
-            index.add([Document(name, "text", metadata={"code": name, "n": int(name)})])
-        for where, names in [
-            ("id = 007", {"007"}),
-            ("code in (007, +7)", {"007", "+7"}),
-            ("code = 7", {"7"}),
-            ("n = 007", {"007", "7", "+7"}),
-        ]:
-            assert {hit.document_id for hit in index.search("text", where=where)} == names, where
-        assert "007 as '007'" in caplog.text
-        assert index.delete(where="id = 007") == 1
-        assert {document.id for document in index} == {"7", "+7"}
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from semsearch import Document, Index
-from semsearch.stores.local.fields import EXAMPLES
-from semsearch.stores.protocol import Field
 
 
 def fields(index):
@@ -53,16 +51,6 @@ def test_kinds_and_examples(index):
         "year": ({"number": 2, "null": 1, "text": 1}, 1990),
     }
     assert index.fields() == ["day", "id", "in", "ok", "on", "tags", "year"]
-
-
-def test_many_fields_are_listed_and_the_first_have_an_example(index):
-    index.add([Document("1", "One.", metadata={f"f{n:03}": n for n in range(EXAMPLES + 5)})])
-    found = index.info().fields
-    assert len(found) == EXAMPLES + 5
-    assert found[-6:-4] == [
-        Field(f"f{EXAMPLES - 1:03}", {"number": 1}, EXAMPLES - 1),
-        Field(f"f{EXAMPLES:03}", {"number": 1}, None),
-    ]
 
 
 def expected(corpus):
@@ -128,13 +116,3 @@ def test_counts_are_those_of_the_corpus(tmp_path_factory, steps):
         assert found == expected(corpus)
         with index.writer() as writer:
             assert writer.verify() == []
-
-
-def test_numbers_that_sqlite_reads_as_infinity_are_no_examples(tmp_path, caplog):
-    with Index.create(tmp_path / "x", "hashing:16") as index:
-        index.add(
-            Document(str(n), "text", metadata={"big": (10**400, 7)[n // 2]}) for n in range(3)
-        )
-        assert [field.example for field in index.info().fields] == [7]
-        assert index.search("text", where="big < 1") == []
-    assert caplog.messages[0].endswith(" 7")

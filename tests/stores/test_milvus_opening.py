@@ -63,16 +63,6 @@ class TestAddresses:
         with pytest.raises(ArgumentError):
             target(place(text))
 
-    def test_tls_is_set_by_environment_variables(self, monkeypatch):
-        monkeypatch.setenv("SEMSEARCH_MILVUS_TLS", "1")
-        assert target(place("milvus://h:1/n")).uri == "https://h:1"
-        monkeypatch.setenv("SEMSEARCH_MILVUS_TLS", "0")
-        assert target(place("milvus://h:1/n")).uri == "http://h:1"
-        monkeypatch.setenv("SEMSEARCH_MILVUS_CA", "")
-        assert target(place("milvus://h:1/n")).uri == "http://h:1"
-        monkeypatch.setenv("SEMSEARCH_MILVUS_CA", "ca.pem")
-        assert target(place("milvus://h:1/n")).uri == "https://h:1"
-
     def test_missing_extra_is_named(self, monkeypatch):
         monkeypatch.setattr(connection_module, "find_spec", lambda name: None)
         with pytest.raises(MissingExtraError, match=r"semsearch\[milvus\]"):
@@ -108,15 +98,6 @@ class TestGuards:
         connection.call("alter_collection_properties", "one", {"semsearch.format": "2"})
         with pytest.raises(IndexFormatError):
             Index.open(lite)
-
-    @pytest.mark.parametrize("taken", ["one_passages", "one_terms"])
-    def test_another_index_of_a_collections_name_is_kept(self, lite, taken):
-        with Index.create(lite.replace("/one", f"/{taken}"), "hashing:64") as other:
-            before = other._store._connection.call("list_collections")
-            with pytest.raises(IndexFormatError, match=f"'{taken}'"):
-                Index.create(lite, "hashing:64")
-            assert other._store._connection.call("list_collections") == before
-            other.add(DOCUMENTS)
 
     def test_creation_continues_after_an_interruption(self, index, lite):
         index._store._connection.call("drop_collection", "one")  # the last that is made
@@ -161,17 +142,3 @@ class TestGuards:
             assert len(second) == 3
         with pytest.raises(IndexClosedError), first.read():
             pass
-
-    def test_a_writer_on_another_host_is_reported(self, index, lite):
-        connection = index._store._connection
-        remote = {"token": "t", "host": "elsewhere", "process": 7, "since": "noon"}
-        write_catalogue(connection, writer=remote | {"seen": 2**40})
-        with pytest.raises(IndexBusyError, match="7 on elsewhere since noon"):
-            index.delete(["a"])
-        write_catalogue(connection, writer=remote | {"seen": 0})  # long ago
-        assert index.delete(["a"]) == 1
-        with index.writer() as writer:
-            write_catalogue(connection, writer=remote)
-            with pytest.raises(IndexBusyError, match="elsewhere since noon"):
-                writer.delete(["b"])
-        assert len(index) == 2

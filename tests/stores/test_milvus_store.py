@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 from click.testing import CliRunner
-from milvus_documents import DOCUMENTS
 
 from semsearch import Document, Index
 from semsearch.cli import main
-from semsearch.errors import BadRowError, StoreUnreachableError
+from semsearch.errors import BadRowError
 from semsearch.stores.milvus.catalogue import read_catalogue, write_catalogue
 from semsearch.stores.milvus.connection import Connection
 
@@ -44,30 +41,6 @@ class TestGraph:
             again = index.search("red fish 7", k, where=where)
             assert [hit.document_id for hit in again] == [hit.document_id for hit in hits]
             assert [hit.score for hit in again] == pytest.approx([hit.score for hit in hits])
-
-
-class TestLoading:
-    """A file that is opened again has its collections loaded by the first request."""
-
-    def test_failing_is_reported(self, index, lite, monkeypatch):
-        import grpc
-        from pymilvus import MilvusClient
-
-        class DeadlineError(grpc.RpcError):
-            def __str__(self):
-                return "StatusCode.DEADLINE_EXCEEDED"
-
-        def load(*arguments, **options):
-            raise DeadlineError
-
-        index.close()
-        monkeypatch.setattr(MilvusClient, "load_collection", load)
-        monkeypatch.setenv("SEMSEARCH_MILVUS_TIMEOUT", "0.5")
-        with Index.open(lite) as again:
-            with pytest.raises(StoreUnreachableError, match="0.5 s"):
-                again.get("a")
-            monkeypatch.undo()
-            assert again.get("a") == DOCUMENTS[0]
 
 
 class TestWords:
@@ -146,32 +119,3 @@ class TestRefusals:
         assert [one.id for one in index] == ["a", "b", "c", "d", "e"]
         # Its text is larger than a field, but what lies outside its passages is not.
         assert index.add([Document("e", "fish " * 20_000, "Fish")]).metadata_changed == 1
-
-
-class TestCommands:
-    def test_from_the_shell(self, lite, tmp_path):
-        def count(**expected):
-            info = json.loads(run("info", "--format", "json", "--index", lite))
-            assert {name: info[name] for name in expected} == expected
-
-        corpus = tmp_path / "birds.csv"
-        corpus.write_text("id,text,year\na,a red bird,1999\nb,a blue fish,2005\nc,a red fish,\n")
-        run("index", corpus, "--encoder", "hashing", "--index", lite)
-        count(documents=3, chunks=3)
-        corpus.write_text("id,text,year\na,a red bird,1999\nb,a green fish,2005\n")
-        run("index", corpus, "--sync", "--dry-run", "--index", lite)
-        count(documents=3)
-        run("index", corpus, "--sync", "--index", lite)
-        count(documents=2)
-        hits = run(
-            "query", "red", "-k", "1", "--where", "year < 2000", "--format", "csv", "--index", lite
-        )
-        assert ",a," in hits
-        assert "fish" in run("query", "greens", "--mode", "bm25", "--index", lite)
-        run("index", "--add-space", "hashing:32", "--index", lite)
-        run("verify", "--index", lite)
-        run("index", "--drop-space", "hashing-32", "--index", lite)
-        run("index", "--index-type", "hnsw", "--index", lite)
-        assert "HNSW" in run("query", "green", "-k", "1", "--explain", "--index", lite)
-        run("delete", "a", "--index", lite)
-        count(documents=1)

@@ -5,14 +5,12 @@ from __future__ import annotations
 import json
 import re
 
-import pytest
 from conditions_model import kind, like
 from hypothesis import given
 from hypothesis import strategies as st
 
-from semsearch.errors import FilterError
-from semsearch.filters import And, Comparison, IsNull, Operator, parse
-from semsearch.stores.milvus.conditions import MAX_LIKE_VALUES, like_pattern, to_expression
+from semsearch.filters import And, Comparison, IsNull, Operator
+from semsearch.stores.milvus.conditions import like_pattern, to_expression
 from semsearch.stores.milvus.terms import (
     ORDER_CHARACTERS,
     document_terms,
@@ -80,23 +78,3 @@ def test_expressions_contain_no_user_input(name, value):
     contains = r'json_contains_any\(fields\["[\w~]+"\], \["[a-z0-9:]+"\]\)'
     less = r'fields\["[\w~:]+"\] < "[0-9a-f]*"'
     assert re.fullmatch(rf"({contains}|{less}|and|not|[() ])+", expression, re.ASCII)
-
-
-@pytest.mark.parametrize(
-    ("allowed", "refused"),
-    [
-        (f"a < '{'x' * (ORDER_CHARACTERS - 1)}'", f"a < '{'x' * ORDER_CHARACTERS}'"),
-        *[
-            tuple(" or ".join(f"a{n} = {n}" for n in range(count)) for count in (200, 201)),
-            tuple("not " * levels + "a = 1" for levels in (20, 21)),
-        ],
-        ("a = 'x'", "a like 'x%'"),
-    ],
-)
-def test_filters_beyond_the_limits_are_refused(allowed, refused):
-    def matching(field, pattern):
-        return range(MAX_LIKE_VALUES + 1)
-
-    assert to_expression(parse(allowed), matching)
-    with pytest.raises(FilterError):
-        to_expression(parse(refused), matching)

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 import pytest
 
 from semsearch import Document, Index, Retriever
-from semsearch.errors import IndexChangedError, IndexFormatError
+from semsearch.errors import IndexFormatError
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs POSIX permissions and mounts")
 
@@ -150,24 +150,6 @@ class TestReadersWithoutWritePermission:
         with unwritable(path) as prefix:
             assert answer(path, prefix) == [DOCUMENTS] * 3
 
-    def test_after_a_writer_without_write_ahead_log_was_killed(self, path):
-        """Uncommitted changes are in the database; the next process that may write undoes them."""
-        create(path, DOCUMENTS)
-        killed = """
-import os, signal, sqlite3, sys
-database = sqlite3.connect(sys.argv[1], isolation_level=None)
-database.execute("PRAGMA journal_mode = DELETE")
-database.execute("PRAGMA cache_size = 1")
-database.execute("BEGIN")
-database.execute("DELETE FROM chunks WHERE chunk_id > 150")
-os.kill(os.getpid(), signal.SIGKILL)
-"""
-        subprocess.run([sys.executable, "-c", killed, path / "index.sqlite"])
-        assert (path / "index.sqlite-journal").stat().st_size
-        with unwritable(path) as prefix:
-            assert answer(path, prefix).startswith("IndexStoreError")
-        assert answer(path, []) == [DOCUMENTS] * 3
-
     def test_a_writer_that_comes_and_goes(self, path):
         create(path, 100)
         with unwritable(path) as prefix, reader(path, prefix) as ask:
@@ -177,17 +159,6 @@ os.kill(os.getpid(), signal.SIGKILL)
                 path.chmod(0o555)
                 assert ask() == [300] * 3
             assert ask() == [300] * 3
-
-    def test_a_writer_that_came_and_went_between_two_queries(self, path):
-        """There is no log before or after: SQLite must drop its cached pages all the same."""
-        create(path, 100)
-        with unwritable(path) as prefix, reader(path, prefix) as ask:
-            assert ask() == [100] * 3
-            path.chmod(0o755)
-            with Index.open(path) as index:
-                index.delete([str(n) for n in range(7)])
-            path.chmod(0o555)
-            assert ask() == [93] * 3
 
 
 @pytest.mark.parametrize("was_killed", [False, True])
@@ -204,18 +175,6 @@ def test_writing_without_permission_fails(path, was_killed):
     assert result.stderr.endswith("[unusable-index]\n")
     with Index.open(path) as index:
         assert len(index) == 1
-
-
-def test_lock_free_reads_during_a_write_are_discarded(path, monkeypatch):
-    with Index.create(path, ["hashing:32"]) as index:
-        index.add([Document("a", "one")])
-    with monkeypatch.context() as patch:
-        patch.setattr(os, "access", lambda *_: False)
-        with Index.open(path) as own:
-            with pytest.raises(IndexChangedError), own.read():
-                patch.undo()
-                with Index.open(path) as other:
-                    other.add([Document("b", "two")])
 
 
 class TestCopies:

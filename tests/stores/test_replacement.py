@@ -9,7 +9,6 @@ import pytest
 
 from semsearch import Document, Index
 from semsearch.errors import (
-    IndexChangedError,
     IndexNotFoundError,
     IndexStoreError,
 )
@@ -113,12 +112,3 @@ def test_an_index_that_is_replaced_while_a_reader_connects(path, monkeypatch):
         monkeypatch.setattr(Database, "read", late)
         index._store.database.close()  # or a connection to the old file is used
         assert "new1" in index
-
-
-def test_no_connection_to_the_new_file_reads_as_the_old_index(path):
-    with Index.open(path) as index:
-        database = index._store.database
-        with index.read():  # takes the connection
-            make_anew(path)
-            with pytest.raises(IndexChangedError), database.read():
-                pass

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
-import sqlite3
-from contextlib import closing
 
 import faiss
 import numpy
@@ -108,27 +105,6 @@ def flat(index, metric=faiss.METRIC_INNER_PRODUCT, ids=IDS, scale=1.0):
     forged.own_fields = True
     forged.add_with_ids(matrix[: len(ids)] * numpy.float32(scale), ids)
     return forged
-
-
-@pytest.mark.parametrize(
-    "forged",
-    [
-        lambda index: flat(index, faiss.METRIC_L2, scale=9),
-        lambda index: flat(index, ids=IDS[::-1].copy()),
-        lambda index: flat(index, ids=IDS[:-1]),
-        lambda index: faiss.index_factory(32, "IDMap,SQ8"),
-    ],
-)
-def test_other_index_kinds_are_rejected_despite_a_valid_hash(index, forged):
-    expected = Retriever(index).search("word3 thing5", k=10)
-    file = index.path / record(index).file
-    faiss.write_index(forged(index), str(file))
-    digest = hashlib.sha256(file.read_bytes()).hexdigest()
-    with closing(sqlite3.connect(index.path / "index.sqlite")) as connection, connection:
-        connection.execute(
-            "UPDATE snapshots SET sha256 = ?, bytes = ?", (digest, file.stat().st_size)
-        )
-    assert Retriever(index).search("word3 thing5", k=10) == expected
 
 
 def nearest(index, query, n):

@@ -140,24 +140,6 @@ def test_a_damaged_record_of_a_snapshot_is_replaced_by_repair(path):
     assert answers(path) == before
 
 
-@pytest.mark.parametrize("name", ["data", "config"])
-def test_a_damaged_page_of_words_is_repaired(path, name):
-    before = answers(path)
-    connection = sqlite3.connect(path / "index.sqlite")
-    (size,) = connection.execute("PRAGMA page_size").fetchone()
-    query = f"SELECT rootpage FROM sqlite_schema WHERE name = 'chunks_fts_{name}'"
-    end = size * connection.execute(query).fetchone()[0]
-    connection.close()
-    file = path / "index.sqlite"
-    content = bytearray(file.read_bytes())
-    content[end - size : end] = bytes(size)
-    file.write_bytes(content)
-    assert [fault.repairable for fault in faults(path)] == [None]
-    repair(path)
-    assert faults(path) == []
-    assert answers(path) == before
-
-
 def test_leftovers_of_a_killed_run_are_removed_by_the_next_writer(path):
     before = {file.name for file in path.iterdir()}
     for name in ("hashing-32-2.faiss.tmp", "hashing-32-7.faiss", "hashing-32.9.map.tmp"):

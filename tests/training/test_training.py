@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import shlex
 import shutil
 import signal
@@ -12,23 +11,18 @@ from dataclasses import replace
 import numpy
 import pytest
 import torch
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file
 from sentence_transformers import CrossEncoder, SentenceTransformer
-from sentence_transformers.sentence_transformer.losses import SoftmaxLoss
-from transformers import BertModel, ModernBertModel, Qwen3Model, T5EncoderModel
 
 from semsearch.encoders import load_encoder
 from semsearch.errors import (
     ArgumentError,
-    DamagedModelError,
     TrainingError,
     TrainingStoppedError,
 )
 from semsearch.training import CrossEncoding, Loss, Recipe, Settings, Siamese, train
 from semsearch.training.data import load_examples
-from semsearch.training.examples import Kind
 from semsearch.training.siamese import SUITING
-from semsearch.training.stage_trainer import learning_rates
 
 #: With a large learning rate: the model is small and the steps are few.
 QUICK = Recipe(epochs=6, learning_rate=2e-3, batch_size=8, evaluate_every=16)
@@ -113,29 +107,6 @@ def test_gradient_caching_keeps_the_loss(learn, tiny_without_dropout, monkeypatc
 
 class TestDimensions:
     """Matryoshka representation learning (Kusupati et al. 2022)."""
-
-    def test_card_lists_each_dimension(self, learn, files):
-        recipe = replace(QUICK, epochs=1, dimensions=(4, 2))
-        held = {"development": str(files / "scored.csv"), "keep_leaks": True}
-        folder, tests = learn(Siamese([Loss.COSINE]), "scored.csv", recipe=recipe, **held)[:2]
-        assert [test.dimension for test in tests] == [32, 4, 2]
-        card = (folder / "README.md").read_text("utf-8")
-        examples = load_examples(str(files / "scored.csv"), (Kind.SCORED,), notify=print)
-        for test in tests:
-            cut = SentenceTransformer(str(folder), device="cpu", truncate_dim=test.dimension)
-            score = Siamese([Loss.COSINE]).score(cut, examples)
-            assert score == pytest.approx(test.score, abs=0.1)
-            assert f"| {test.dimension} | {test.score:.2f} |" in card
-
-
-def test_a_cross_encoder_of_an_incomplete_bert_is_refused(tiny, tmp_path):
-    """Only the head may be new."""
-    shutil.copytree(tiny, tmp_path / "bert")
-    weights = load_file(tiny / "model.safetensors")
-    del weights["embeddings.word_embeddings.weight"]
-    save_file(weights, tmp_path / "bert" / "model.safetensors", {"format": "pt"})
-    with pytest.raises(DamagedModelError, match=r"\S+word_embeddings\.weight$"):
-        CrossEncoding().load(tmp_path / "bert", 1)
 
 
 def test_the_scores_of_a_new_head_are_probabilities(tiny, tmp_path):
@@ -320,37 +291,6 @@ WIDTHS = {
     "num_attention_heads": 2,
 }
 SPECIAL = {f"{name}_token_id": 0 for name in ("pad", "bos", "eos", "cls", "sep")}
-
-
-@pytest.mark.parametrize(
-    ("kind", "sizes", "layer", "embeddings"),
-    [
-        (BertModel, WIDTHS, "encoder.layer.{}.", "embeddings."),
-        (ModernBertModel, WIDTHS | SPECIAL, "layers.{}.", "embeddings."),
-        (Qwen3Model, WIDTHS | {"num_key_value_heads": 2}, "layers.{}.", "embed_tokens."),
-        (T5EncoderModel, {"vocab_size": 8, "num_layers": 2}, "encoder.block.{}.", "shared."),
-    ],
-)
-def test_layer_decay(kind, sizes, layer, embeddings):
-    model = torch.nn.ModuleDict({"model": kind(kind.config_class(**sizes))})
-    rates = learning_rates(model, Recipe(learning_rate=1.0, layer_decay=0.5))
-    expected = {
-        f"model.{layer.format(0)}": 0.25,
-        f"model.{layer.format(1)}": 0.5,
-        f"model.{embeddings}": 0.125,
-    }
-    for name, _ in model.named_parameters():
-        found = [rate for pattern, rate in rates.items() if re.search(pattern, name)]
-        assert found == [rate for start, rate in expected.items() if name.startswith(start)], name
-    assert learning_rates(model, Recipe()) == {}
-
-
-def test_a_new_classifier_learns_faster(tiny):
-    loss = SoftmaxLoss(Siamese([Loss.SOFTMAX]).load(tiny), 32, 3)
-    [(pattern, rate)] = learning_rates(loss, Recipe(head_learning_rate=0.5)).items()
-    names = [name for name, _ in loss.named_parameters() if re.search(pattern, name)]
-    assert names == ["classifier.weight", "classifier.bias"]
-    assert rate == 0.5
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from types import SimpleNamespace
-
 import pytest
 
 from semsearch.errors import (
@@ -14,12 +11,9 @@ from semsearch.errors import (
     DatasetError,
     ExamplesError,
 )
-from semsearch.training.checks import check_trainable, limit_tokens, without_leaks
+from semsearch.training.checks import check_trainable, without_leaks
 from semsearch.training.data import held_out, load_examples
 from semsearch.training.examples import Examples, Kind, mixed
-from semsearch.training.recipe import Recipe
-from semsearch.training.siamese import Siamese
-from semsearch.training.stages import Settings
 
 ALL = tuple(Kind)
 
@@ -70,19 +64,6 @@ class TestColumns:
         found = load("sentence1,sentence2,gold_label\na,b,x\nc,d,-\ne,f,y\ng,h,\n")
         assert found.texts[0] == ["a", "e"]
 
-    @pytest.mark.parametrize(
-        ("labels", "expected"),
-        [
-            ("2 -1 0 1 -1", ("0", "1", "2")),  # SNLI on Hugging Face's hub
-            ("1 -1 0", ("-1", "0", "1")),  # sentiment, for instance
-        ],
-    )
-    def test_minus_one_beside_three_classes_is_no_label(self, load, labels, expected):
-        rows = [f"a {n},b {n},{label}\n" for n, label in enumerate(labels.split())]
-        found = load("premise,hypothesis,label\n" + "".join(rows))
-        assert found.labels == expected
-        assert len(found.texts[0]) == 3
-
     def test_triplets(self, load):
         line = '{"anchor": "a", "positive": "b", "negative": "c"}\n'
         found = load(line, name="d.jsonl")
@@ -91,13 +72,6 @@ class TestColumns:
     def test_positive_pairs_of_labelled_data(self, load):
         found = load("left,right,label\na,b,1\nc,d,0\ne,f,1\n", (Kind.POSITIVE,))
         assert found.texts == (["a", "e"], ["b", "f"])
-
-    def test_numbered_classes_are_no_positive_pairs(self, load):
-        """On the hub, the labels of SNLI and MultiNLI are numbers, of which 1 means neutral."""
-        content = "premise,hypothesis,label\na,b,0\nc,d,1\ne,f,2\n"
-        assert load(content, (Kind.LABELLED,)).labels == ("0", "1", "2")
-        with pytest.raises(ExamplesError):
-            load(content, (Kind.POSITIVE,))
 
     @pytest.mark.parametrize(
         ("content", "wanted", "place"),
@@ -220,35 +194,3 @@ def test_of_two_classes_the_positive_one_is_second(load, labels, order):
     for other in (found.with_labels(found.labels), mixed([found, found])):
         assert other.labels == order
         assert other.targets[:2] == found.targets
-
-
-def test_what_chooses_a_later_checkpoint_is_not_trained_on_earlier(tmp_path):
-    """The development part of the second stage is held out from its data."""
-    shared = [f"a {n},b {n},{n % 6}" for n in range(2000)]
-    data = [str(tmp_path / "first.csv"), str(tmp_path / "second.csv")]
-    for file, lines in zip(data, ([*shared, "only,here,5"], shared), strict=True):
-        Path(file).write_text("\n".join(["sentence1,sentence2,score", *lines]))
-    settings = Settings(None, tmp_path / "out", data, [Recipe()])
-    (one, two), _ = Siamese([None, None]).stages(settings, print)
-    held = set(zip(*two.development.texts, strict=True))
-    assert held
-    for stage in (one, two):
-        assert not held & set(zip(*stage.training.texts, strict=True))
-
-
-@pytest.mark.parametrize(
-    ("model_type", "positions", "allowed"),
-    [("bert", 512, 512), ("roberta", 514, 512), ("mpnet", 514, 512), ("t5", None, 9999)],
-)
-def test_a_model_reads_as_many_tokens_as_it_has_positions(model_type, positions, allowed):
-    config = SimpleNamespace(model_type=model_type, pad_token_id=1)
-    if positions is not None:
-        config.max_position_embeddings = positions
-    model = SimpleNamespace(max_seq_length=128)
-    limit_tokens(model, config, None)
-    assert model.max_seq_length == 128
-    limit_tokens(model, config, allowed)
-    assert model.max_seq_length == allowed
-    if positions is not None:
-        with pytest.raises(ArgumentError):
-            limit_tokens(model, config, allowed + 1)

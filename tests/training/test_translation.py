@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 from collections import defaultdict
 
 import numpy
@@ -116,28 +115,6 @@ class TestTexts:
         return call
 
     @pytest.mark.parametrize(
-        ("content", "name", "language"),
-        [
-            ("source,translation\na cat,um gato\na cat,um gato\n,x\n", "t.csv", "pt"),
-            ("a cat\tum gato\n", "none.tsv", "pt"),
-            ("en,pt\na cat,um gato\n", "t.csv", None),
-            (TMX, "t.tmx", "pt"),
-        ],
-    )
-    def test_formats(self, read, content, name, language):
-        if name == "none.tsv":
-            content = f"English\tPortuguese\n{content}"
-        found = read(content, name, language)
-        assert (found.texts, found.labels) == ((["a cat"], ["um gato"]), ("pt",))
-
-    def test_moses(self, tmp_path):
-        for name, lines in {"news.en": "a cat\na dog\n", "news.pt": "um gato\num cão\n"}.items():
-            (tmp_path / f"{name}.gz").write_bytes(gzip.compress(lines.encode()))
-        found = read_parallel(str(tmp_path / "news.pt.gz"), None, print)
-        assert found.texts == (["a cat", "a dog"], ["um gato", "um cão"])
-        assert found.labels == ("pt",)
-
-    @pytest.mark.parametrize(
         ("content", "name", "error"),
         [
             ("source,translation\na,b\n", "t.csv", ArgumentError),  # which language?
@@ -187,17 +164,6 @@ def test_initial_vectors_of_words(tiny):
     numpy.testing.assert_allclose(after[3], (before[3] + mean) / 2, atol=1e-6)  # 1 / (1 + 0 + 1)
     numpy.testing.assert_allclose(after[0], (2 * before[0] + mean) / 3, atol=1e-6)
     assert numpy.array_equal(after[[1, 2, 4]], before[[1, 2, 4]])
-
-
-def test_initial_vectors_of_parts_of_words(tiny):
-    """By hand: of two words with a common prefix, one occurs in four texts, the other in one."""
-    model = SentenceTransformer(str(tiny), device="cpu")
-    sources = ["cat"] * 4 + ["dog", "bird", "bird"]
-    add_words(model, sources, ["gatinhos"] * 4 + ["gatinhas", "ave", "meusgatinhos"])
-    pieces = ["gatinh", "gatinhos", "gatinhas", "##gatinhos"]
-    stem, often, seldom, end = embedded(model, pieces)
-    numpy.testing.assert_allclose(end, often, atol=1e-6)
-    numpy.testing.assert_allclose(stem, (2 * often + seldom) / 3, atol=1e-6)
 
 
 def embedded(model, words):

@@ -122,32 +122,6 @@ def test_an_empty_index():
     assert (len(empty), empty.measured_recall()) == (0, 1)
 
 
-@pytest.mark.parametrize(
-    ("inner", "looks_refined"),
-    [
-        (faiss.IndexFlatL2(DIMENSION), False),
-        (faiss.IndexRefineFlat(faiss.IndexFlatIP(DIMENSION)), True),
-        (faiss.IndexRefineFlat(faiss.index_factory(DIMENSION, "HNSW8,Flat")), True),
-    ],
-)
-def test_other_indexes_of_faiss_are_refused(inner, looks_refined, tmp_path):
-    file = tmp_path / "other"
-    for written in (faiss.IndexIDMap(inner), inner):
-        faiss.write_index(written, str(file))
-        assert not index_class("flat").is_header(file.read_bytes()[:64])
-        for kind in ("flat", "HNSW16,SQ8"):
-            with pytest.raises(ValueError):
-                index_class(kind).open(str(file))
-    faiss.write_index(faiss.IndexIDMap(inner), str(file))
-    assert index_class("HNSW16,SQ8").is_header(file.read_bytes()[:64]) == looks_refined
-
-
-def test_few_training_vectors_print_nothing(matrix, capfd):
-    """FAISS writes its warnings to the terminal."""
-    built("IVF100_HNSW8,PQ8x4fs", matrix)
-    assert capfd.readouterr() == ("", "")
-
-
 class LosesHalf(FlatIndex):
     """Finds only vectors at even positions."""
 
