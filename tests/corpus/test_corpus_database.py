@@ -26,7 +26,6 @@ def films(write, tmp_path):
     write("x", "")
     with closing(sqlite3.connect(tmp_path / "films.db")) as connection:
         connection.execute("CREATE TABLE films (id INTEGER, name TEXT, plot TEXT, year INTEGER)")
-        connection.execute("CREATE VIEW old AS SELECT * FROM films WHERE year < 2000")
         rows = [(1, "Heat", "A heist: 100 % wrong.", 1995), (2, None, "Two friends.", None)]
         connection.executemany("INSERT INTO films VALUES (?, ?, ?, ?)", rows)
         connection.commit()

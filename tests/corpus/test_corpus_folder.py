@@ -181,12 +181,6 @@ class TestTables:
         with pytest.raises(BadRowError, match=r"a\.jsonl:2"):
             ids("docs")
 
-    def test_tables_can_be_left_out(self, mixed):
-        documents, notices = read(mixed, format="text")
-        assert len(documents) == 4
-        assert "1 table (deep/rows.csv)" in notices[0]
-        assert len(ids(mixed, exclude=["*.csv"])) == 4
-
     def test_options_for_single_files_are_rejected(self, mixed):
         for options in ({"format": "csv"}, {"sheet": "A"}, {"records": "a"}):
             with pytest.raises(CorpusError, match=r"^docs"):

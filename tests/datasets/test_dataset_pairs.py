@@ -111,12 +111,6 @@ class TestTables:
         file.write_bytes(text.replace("bad", "2").encode())
         assert load_sts_set(str(file)).pairs[0] == ("one\ntwo", "x\u2028y\x85z", 1.0)
 
-    def test_constant_gold_scores_are_always_refused(self, put):
-        file = put("t.csv", "a,b,score\n" + "x,y,3\n" * 3)
-        for columns in (None, PairColumns(score="score")):
-            with pytest.raises(DatasetError):
-                load_sts_set(str(file), columns=columns)
-
     @pytest.mark.parametrize(
         ("content", "place"),
         [
