@@ -92,6 +92,8 @@ class TestExclusions:
     def test_invalid_patterns(self, mixed):
         with pytest.raises(CorpusError):
             ids(mixed, exclude=["*"])
+        with pytest.raises(CorpusError):
+            ids(mixed, exclude=["*.csv"], text_columns="body")
         with pytest.raises(ArgumentError):
             ids(mixed, exclude=["!"])
         with pytest.raises(ArgumentError, match="exclude"):
@@ -180,6 +182,11 @@ class TestTables:
         assert str(bad[2]).startswith(f"{Path('docs/c.csv.gz')}: damaged gzip data: ")
         with pytest.raises(BadRowError, match=r"a\.jsonl:2"):
             ids("docs")
+
+    def test_tables_can_be_left_out(self, mixed):
+        documents, notices = read(mixed, format="text")
+        assert len(documents) == 4
+        assert "1 table (deep/rows.csv)" in notices[0]
 
     def test_options_for_single_files_are_rejected(self, mixed):
         for options in ({"format": "csv"}, {"sheet": "A"}, {"records": "a"}):

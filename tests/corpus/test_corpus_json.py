@@ -95,6 +95,13 @@ def test_bad_lines(write):
     assert [error.source for error in bad] == [f"corpus.jsonl:{n}" for n in range(2, 14)]
 
 
+def test_file_without_json(write):
+    write("corpus.jsonl", "no JSON\nat all\n")
+    with pytest.raises(CorpusError) as error:
+        list(Corpus("corpus.jsonl", on_bad_row=lambda row: None))
+    assert str(error.value).startswith("corpus.jsonl:1: ")
+
+
 def test_bad_items(write):
     write("films.json", '[{"text": "one"}, 7, {"text": ""}, true, {"text": "x", "n": [1e999]}]')
     bad: list[BadRowError] = []

@@ -118,7 +118,6 @@ class TestTables:
             ("first,second,score\na,b,1\n", "t.csv:1"),
             ("a,b,score\nx,y\n", "t.csv:2"),
             ("score,a,b\n1,x,y\n2,x,y, z\n", "t.csv:3"),
-            ("1,x,y\n2,x,y, z\n", "t.csv:2"),
             ("a,b,score\nx,y,nan\n", "t.csv:2"),
             ('a,b,score\nx,"y,1\nz,w,2\n', "t.csv:2"),
             (b"a,b,score\nx,y,1\nx,\xff,1\n", "t.csv:3"),

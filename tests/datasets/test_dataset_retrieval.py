@@ -82,16 +82,6 @@ class TestBeir:
             archive.writestr("tea/qrels/test.tsv", QRELS)
         assert load_retrieval_set(str(tmp_path / "tea.zip")) == self.EXPECTED
 
-    def test_relevant_documents_without_a_text_are_reported(self, put, folder, caplog):
-        put("tea/corpus.jsonl", CORPUS + '{"_id": "d8", "text": " "}\n{"_id": "d9", "text": ""}\n')
-        put("tea/qrels/test.tsv", QRELS + "q1\td8\t1\nq1\td9\t0\n")
-        with caplog.at_level(logging.WARNING):
-            load_retrieval_set(str(folder))
-        assert (
-            "tea: 1 relevant document without text, which no system can find, such as 'd8'"
-            in caplog.text
-        )
-
     def test_unknown_ids_are_left_out_and_counted(self, put, folder, caplog):
         put("tea/qrels/test.tsv", QRELS + "q1\tgone\t1\nq9\td1\t1\n")
         with caplog.at_level(logging.WARNING):
@@ -262,7 +252,6 @@ ANOTHER ONE OF THAT NUMBER.
         "LISARJ.NUM": "           1           2           1           2        \n"
         "          12           3         501           1                \n"
         "           2           \n",
-        "LISA.REL": "Query 1\n2 Relevant Refs:\n1 2 -1\n",
         "README": "About LISA.",
     }
 

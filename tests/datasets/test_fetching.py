@@ -77,16 +77,6 @@ class TestInterruptions:
         fetched(served, target)
         assert target.read_bytes() == served.content
 
-    def test_a_part_that_cannot_be_resumed(self, served, target):
-        """416 Range Not Satisfiable: the server's file is shorter now, whatever its tag is."""
-        target.parent.mkdir()
-        target.with_name("a.bin.part").write_bytes(b"x")
-        target.with_name("a.bin.part.tag").write_text('"one"')
-        served.status = 416
-        with pytest.raises(DatasetError):
-            fetched(served, target)
-        assert served.asked == ["bytes=1-", None]
-
 
 class TestUntrustedServers:
     def test_wrong_bytes(self, served, target):
