@@ -43,17 +43,13 @@ def read(name, ahead, found=None):
     return lines, notices, reader.skipped
 
 
-def json_lines(count):
-    rows = ({"_id": str(n), "text": f"Täxt {n}", "tags": ["a", n]} for n in range(count))
-    return "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
-
-
 @pytest.mark.parametrize("ahead", [0, 70])
 def test_same_documents(write, ahead):
     rows = [f'd{number},"Text {number},\nof birds.",{1900 + number}' for number in range(200)]
     rows[90] += ",another cell"
     write("a.csv", "\n".join(["id,text,year", *rows]))
-    write("a.jsonl", json_lines(200))
+    records = ({"_id": f"{n}", "text": f"Täxt {n}", "tags": ["a", n]} for n in range(200))
+    write("a.jsonl", "\n".join(json.dumps(record, ensure_ascii=False) for record in records))
     for name, bad in (("a.csv", [Found.BAD]), ("a.jsonl", [])):
         found = []
         assert read(name, ahead, found) == read(name, ahead)

@@ -135,14 +135,7 @@ class TestSeveralTextsInOneFile:
         assert read("text.txt")[1] == []
 
 
-class TestNestedJson:
-    @pytest.mark.parametrize(("rows", "indent"), [(1, 2), (20_000, None)])
-    def test_nested_records_are_no_rows(self, write, indent, rows):
-        articles = [{"id": number, "tags": ["a"]} for number in range(rows)]
-        nested = {"status": "ok", "data": {"articles": articles}}
-        write("api.json", json.dumps(nested, indent=indent))
-        assert refused("api.json").startswith("api.json")
-
+class TestMisnamedJson:
     @pytest.mark.parametrize(("name", "indent"), [("rows.jsonl", 2), ("rows.csv", None)])
     def test_misnamed_array(self, write, name, indent):
         write(name, json.dumps([{"text": "One."}, {"text": "Two."}], indent=indent))
@@ -159,9 +152,3 @@ class TestNestedJson:
     def test_json_lines_are_recognised(self, write, content):
         write("rows.json", content)
         assert next(iter(Corpus("rows.json"))).text == "One."
-
-    def test_a_broken_line_is_a_bad_row(self, write):
-        write("rows.jsonl", '{"text": "One"\n{"text": "Two."}\n')
-        errors = []
-        assert [row.text for row in Corpus("rows.jsonl", on_bad_row=errors.append)] == ["Two."]
-        assert [error.source for error in errors] == ["rows.jsonl:1"]

@@ -14,7 +14,7 @@ from semsearch.datasets import (
     load_labelled_pairs,
     load_sts_set,
 )
-from semsearch.errors import DatasetError, DatasetNotFoundError
+from semsearch.errors import DatasetError
 
 CATS = ScoredPair("A cat sleeps.", "A cat is asleep.", 4.5)
 DOGS = ScoredPair("A dog barks.", "It rains.", 0.0)
@@ -55,15 +55,6 @@ class TestPublished:
         pairs = load_labelled_pairs(name, split)
         assert len(pairs) == count
         assert {pair.label for pair in pairs} == labels
-
-
-class TestNames:
-    def test_an_incomplete_year_is_refused(self, put, tmp_path, monkeypatch):
-        monkeypatch.setenv("SEMSEARCH_DATA", str(tmp_path))
-        put("sts/STS13/STS.input.OnWN.txt", "a\tb\n")
-        put("sts/STS13/STS.gs.OnWN.txt", "1\n")
-        with pytest.raises(DatasetNotFoundError, match="FNWN"):
-            load_sts_set("sts13")
 
 
 class TestTables:

@@ -111,7 +111,6 @@ class TestBeir:
             ("queries.jsonl", QUERIES.replace("hot drinks", " "), "tea: "),
             ("queries.jsonl", None, "queries.jsonl"),
             ("qrels/test.tsv", None, "test"),
-            ("qrels/test.tsv", "q1\td1\n", "test.tsv:1"),
             ("qrels/test.tsv", "q1\td1\t0.5\n", "test.tsv:1"),
         ],
     )
@@ -310,11 +309,9 @@ class TestJudgedTables:
         ("text", "place"),
         [
             ("a,b,c\nx,y,1\n", "h.csv:1"),
-            ("query,passage,relevance\n", "h: "),
             ("query,relevance,passage\nx,1,y, z\n", "h.csv:2"),
             ("query,passage,relevance\nx,y,1\n ,y,1\n", "h.csv:3"),
             ("query,passage,relevance\nx,y,1\nx, ,0\n", "h.csv:3"),
-            ("query,passage,relevance\nx,y,good\n", "h.csv:2"),
         ],
     )
     def test_wrong_files(self, put, text, place):
