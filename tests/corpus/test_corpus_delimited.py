@@ -156,9 +156,6 @@ def test_csv_writer_round_trip(write, data):
     assert read == [(f"n{note}", f"={text}", number) for number, (note, text) in enumerate(cells)]
 
 
-PLAIN = st.text(st.characters(codec="utf-8", categories=["L", "N", "P", "Zs"]), max_size=12)
-
-
 def test_quoting_is_detected_by_matching_quotes():
     assert guess_dialect(["id\ttext\n", '1\t5" wide\n']) == Dialect("\t", quoted=False)
     assert guess_dialect(["id\ttext\n", '1\t"wide"\n']) == Dialect("\t", quoted=True)

@@ -40,9 +40,9 @@ HEADERS = {
 }
 
 
-def written(rows, delimiter=","):
+def written(rows):
     file = io.StringIO()
-    csv.writer(file, delimiter=delimiter, lineterminator="\n").writerows(rows)
+    csv.writer(file, lineterminator="\n").writerows(rows)
     return file.getvalue()
 
 
@@ -80,9 +80,6 @@ class TestDetection:
     def test_common_column_name_decides(self):
         assert has_header([["Review"], ["It was good."], ["It was not."]])
         assert not has_header([["review", "It was good."], ["review", "It was not good."]])
-
-    def test_very_long_cells(self):
-        assert has_header([["1" * 10**6 + "x"]] * 2000) in (True, False)
 
     def test_repeated_header(self):
         rows = [["kind", "weight"], ["pear", "12"], ["kind", "weight"], ["plum", "3"]]

@@ -36,6 +36,7 @@ def zipped(*names):
 
 FOREIGN = {
     "pdf": PDF,
+    "html": HTML,
     "xml": '<?xml version="1.0"?>\n<a>\n<b/></a>\n',
     "feed": "<rss version='2'>\n<item></item></rss>\n",
     "smart": SMART,

@@ -33,6 +33,7 @@ class TestPublished:
             ("stsbenchmark", "test", 1379, 1, 0),
             ("sts15", "test", 3000, 5, 5500),  # 8,500 pairs were sent to the systems
             ("sick", "train", 4500, 1, 0),
+            ("stsb-multi:pt", "train", 5749, 1, 0),
             ("stsb-multi:en-de", "test", 1379, 1, 0),
         ],
     )
@@ -42,6 +43,12 @@ class TestPublished:
         assert (len(found.pairs), len(found.subsets), found.unscored) == (count, subsets, unscored)
         least = 1 if name == "sick" else 0
         assert all(least <= pair.gold <= 5 and pair.left and pair.right for pair in found.pairs)
+
+    def test_across_languages(self):
+        names = ("en", "de", "en-de")
+        english, german, across = (load_sts_set(f"stsb-multi:{name}").pairs for name in names)
+        assert [pair.left for pair in across] == [pair.left for pair in english]
+        assert [pair.right for pair in across] == [pair.right for pair in german]
 
     @pytest.mark.parametrize(
         ("name", "split", "count", "labels"),
