@@ -92,14 +92,6 @@ def test_sentence_ends_by_language(language):
         assert text[start:end][:4] in starts
 
 
-def test_thai_is_cut_at_spaces():
-    """Thai marks sentence ends with spaces, not with punctuation."""
-    phrases = ["วันนี้อากาศดีมาก", "เราจึงไปเดินเล่นที่สวนสาธารณะ", "เด็กให้อาหารเป็ดที่ริมสระน้ำ"]
-    text = " ".join(phrases * 12)
-    passages = [text[i:j] for i, j in chunk_spans(text, letter_spans(text), 100)]
-    assert {phrase for passage in passages for phrase in passage.split()} == set(phrases)
-
-
 def test_a_long_sentence_without_spaces_is_cut_at_its_clauses():
     clauses = ["今天的天气很好，", "我们去公园散步，", "孩子们在湖边喂鸭子；", "大人坐在树下喝茶、"]
     text = "".join(clauses * 10)

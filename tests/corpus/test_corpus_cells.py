@@ -102,6 +102,13 @@ def test_codes_after_a_thousand_empty_cells_stay_text(write):
     assert found == ["01234", 12345, "NA", "1E5", "None", 7.5, "1.", 3.2e-08, 0.5, 0.001]
 
 
+def test_id_title_and_text_are_never_typed(write):
+    write("corpus.csv", "id,title,text,n\n7.50,1984,42,7.50\n")
+    (document,) = Corpus("corpus.csv")
+    assert (document.id, document.title, document.text) == ("7.50", "1984", "42")
+    assert document.metadata == {"n": 7.5}
+
+
 @given(st.lists(st.integers(-(10**18) + 1, 10**18 - 1), min_size=1))
 def test_integers_round_trip(values):
     assert converted([str(value) for value in values]) == values

@@ -139,6 +139,13 @@ def test_invalid_ids(write, identifier):
         list(Corpus("corpus.jsonl"))
 
 
+@pytest.mark.parametrize("title", ["", float("nan")])
+def test_empty_titles(write, title):
+    write("corpus.jsonl", json.dumps({"title": title, "text": "x"}))
+    (document,) = Corpus("corpus.jsonl")
+    assert document.title is None
+
+
 def test_non_string_titles_are_bad_rows(write):
     write("corpus.jsonl", '{"title": ["a"], "text": "x"}')
     with pytest.raises(BadRowError, match=r"^corpus\.jsonl:1"):

@@ -136,7 +136,7 @@ CELLS = st.text(
 )
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_csv_writer_round_trip(write, data):
     delimiter = data.draw(st.sampled_from(",;\t|"))
@@ -166,12 +166,6 @@ def test_quotes_after_a_blank_are_quotes_if_the_rows_fit_better(write):
     write("corpus.csv", "\n".join(rows))
     found = [(one.id, one.text, one.metadata["kind"]) for one in Corpus("corpus.csv")]
     assert found == [("1", 'one, two; "three"', "a"), ("2", "four", "b"), ("3", "five", "c")]
-
-
-def test_quotes_after_a_blank_are_text_where_text_follows_them():
-    lines = ["id,text\n", '1, "Yes" she said\n', '2,"a, ""b"""\n']
-    assert guess_dialect(lines) == Dialect(",", quoted=True)
-    assert guess_dialect(["id\ttext\n", '1\t "Yes" she said\n']) == Dialect("\t", quoted=False)
 
 
 @pytest.mark.parametrize("first", ["sep=;", "SEP=;", "\ufeffsep=;"])

@@ -131,6 +131,21 @@ def test_slides(here):
     )
 
 
+def test_slide_notes_and_grouped_shapes(tmp_path, monkeypatch):
+    pptx = pytest.importorskip("pptx")
+    monkeypatch.chdir(tmp_path)
+    presentation = pptx.Presentation()
+    slide = presentation.slides.add_slide(presentation.slide_layouts[6])
+    group = slide.shapes.add_group_shape()
+    group.shapes.add_textbox(0, 0, 9, 9).text_frame.text = "In a group"
+    slide.notes_slide.notes_text_frame.text = "What the speaker says"
+    presentation.slides.add_slide(presentation.slide_layouts[6])  # a blank one
+    presentation.save("talk.pptx")
+    (document,) = Corpus("talk.pptx")
+    assert document.text == "In a group\nWhat the speaker says"
+    assert document.title == "talk, slide 1"
+
+
 def test_pages(printed, write, monkeypatch):
     write("page.pdf", printed.read_bytes())
     documents, notices = read("page.pdf")

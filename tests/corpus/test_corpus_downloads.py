@@ -19,7 +19,6 @@ FILES = {
     "/films.csv": ("text/csv", CSV),
     "/films.csv.gz": ("application/gzip", gzip.compress(CSV)),
     "/export?format=csv&n=2": ("text/csv; charset=utf-8", CSV),
-    "/plain": ("text/plain", CSV),
     "/page": ("text/html; charset=utf-8", "<title>Page</title><h1>Ärger</h1>Text.".encode()),
     "/a%20b/page.html": ("application/octet-stream", b"<title>Page</title>Text."),
 }
@@ -87,7 +86,6 @@ def refused(url, **options):
         ("/films.csv", "films"),
         ("/films.csv.gz", "films"),
         ("/export?format=csv&n=2", "export"),
-        ("/plain", "plain"),
         ("/moved", "moved"),
     ],
 )

@@ -101,6 +101,10 @@ class TestIds:
         assert read("Nr.", values)[0] == values
         assert "1" not in read("Nr.", [*values, "1"])[0]
 
+    def test_a_missing_value(self, tmp_path):
+        (tmp_path / "a.csv").write_text("Nr.,text\n1,one\n,two\n")
+        assert "1" not in {document.id for document in Corpus(tmp_path / "a.csv")}
+
     def test_numbers_of_several_files(self, read):
         ids, _ = read("Nr.", ["1", "2"], files=2)
         assert "1" not in ids

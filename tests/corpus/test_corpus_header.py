@@ -40,9 +40,9 @@ HEADERS = {
 }
 
 
-def written(rows, delimiter=","):
+def written(rows):
     file = io.StringIO()
-    csv.writer(file, delimiter=delimiter, lineterminator="\n").writerows(rows)
+    csv.writer(file, lineterminator="\n").writerows(rows)
     return file.getvalue()
 
 
@@ -67,6 +67,15 @@ class TestDetection:
     def test_headers_with_numbers_in_them(self, header):
         body = [["Peru", "12", "2500", "7"], ["Chad", "19", "31", "1999"], ["Fiji", "3", "4", "5"]]
         assert has_header([header, *body])
+
+    def test_questions_beside_a_column_of_dates(self):
+        header = ["Answer", "What did you like about the course?", "What could be improved?"]
+        answers = ["The teacher was great and funny.", "Nothing at all I think."]
+        dates = ("2024/01/05 10:30:00 am GMT+1", "2024/01/06 9:31:00 pm GMT+1")  # Google Forms
+        assert has_header([header, *([date, *answers] for date in dates)])
+
+    def test_a_year_above_numbers(self):
+        assert has_header([["country", "2020"], ["Peru", "32"], ["Chad", "1650"], ["Fiji", "9000"]])
 
     def test_common_column_name_decides(self):
         assert has_header([["Review"], ["It was good."], ["It was not."]])
@@ -156,6 +165,10 @@ class TestDoubtfulTextColumns:
 
     def test_numbers(self, write):
         assert self.is_doubted("train.csv", written(NEWS), write, text_columns="1")
+
+    def test_few_distinct_texts(self, write):
+        rows = [{"text": f"class {n % 3}", "body": f"{n}"} for n in range(50)]
+        assert self.is_doubted("rows.jsonl", "\n".join(map(json.dumps, rows)), write)
 
     def test_real_texts_are_not_doubted(self, write):
         assert not self.is_doubted("train.csv", written(NEWS), write, text_columns="3")

@@ -116,6 +116,12 @@ def test_files_that_are_not_parquet(write, write_table):
         assert "\n" not in str(error)
 
 
+def test_duplicate_column_names(write_table):
+    table = pyarrow.Table.from_arrays([pyarrow.array(["a"])] * 2, names=["text", "text"])
+    with pytest.raises(CorpusError, match=r"^corpus\.parquet"):
+        list(Corpus(write_table(table)))
+
+
 def test_files_without_rows(write_table):
     with pytest.raises(CorpusError, match=r"^corpus\.parquet"):
         list(Corpus(write_table({"text": pyarrow.array([], pyarrow.string())})))

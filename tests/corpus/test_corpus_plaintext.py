@@ -59,6 +59,12 @@ def test_markdown_titles(write, markdown, title):
     assert document.title == (title or "page")
 
 
+def test_the_title_can_be_searched_too(write):
+    write("docs/a.md", "# Title")
+    (document,) = Corpus("docs", text_columns=["title", "text"])
+    assert (document.title, document.text) == ("Title", "Title\n# Title")
+
+
 def test_bad_files(write):
     write("docs/a.txt", "")
     write("docs/b.txt", b"caf\xe9")

@@ -82,16 +82,6 @@ class TestBeir:
             archive.writestr("tea/qrels/test.tsv", QRELS)
         assert load_retrieval_set(str(tmp_path / "tea.zip")) == self.EXPECTED
 
-    def test_relevant_documents_without_a_text_are_reported(self, put, folder, caplog):
-        put("tea/corpus.jsonl", CORPUS + '{"_id": "d8", "text": " "}\n{"_id": "d9", "text": ""}\n')
-        put("tea/qrels/test.tsv", QRELS + "q1\td8\t1\nq1\td9\t0\n")
-        with caplog.at_level(logging.WARNING):
-            load_retrieval_set(str(folder))
-        assert (
-            "tea: 1 relevant document without text, which no system can find, such as 'd8'"
-            in caplog.text
-        )
-
     def test_unknown_ids_are_left_out_and_counted(self, put, folder, caplog):
         put("tea/qrels/test.tsv", QRELS + "q1\tgone\t1\nq9\td1\t1\n")
         with caplog.at_level(logging.WARNING):
@@ -121,7 +111,6 @@ class TestBeir:
             ("queries.jsonl", QUERIES.replace("hot drinks", " "), "tea: "),
             ("queries.jsonl", None, "queries.jsonl"),
             ("qrels/test.tsv", None, "test"),
-            ("qrels/test.tsv", "q1\td1\n", "test.tsv:1"),
             ("qrels/test.tsv", "q1\td1\t0.5\n", "test.tsv:1"),
         ],
     )
@@ -193,13 +182,10 @@ class TestClassical:
             ("2 1 1\n2 2 3\n4 3 1\n", {"2": {"1": 1, "2": 3}, "4": {"3": 1}}),
             ("2 0 1 1\n2 0 2 1\n4 0 3 1\n", {"2": BOILED, "4": {"3": 1}}),  # MED
             ("     2      1 0 0.000000\n     2      2\t0\t0.000000\n", {"2": BOILED}),  # CISI
-            ("02 0001  0 0\n02 0002  0 0\n", {"2": BOILED}),  # CACM
-            ("2 1\n2 2\n", {"2": BOILED}),
             ("2   1   2\n\n4   3\n", {"2": BOILED, "4": {"3": 1}}),  # TIME
             ("2\n  1\n  2\n   /\n4\n 3\n   /\n", {"2": BOILED, "4": {"3": 1}}),  # NPL
             ("2 1 1\n2 1 3\n2 1 2\n", {"2": {"1": 3}}),  # the higher counts
             ("1 1 1\n2 3 1\n", {"1": {"1": 1}, "2": {"3": 1}}),  # queries by order
-            ("\ufeff2 1 1\r\n", {"2": {"1": 1}}),
         ],
     )
     def test_judgements(self, load, judgements, expected):
@@ -219,20 +205,9 @@ class TestClassical:
         assert found.queries == {"1": "WHO IS FIRST", "2": "LAST"}
         assert found.qrels == {"1": BOILED, "2": {"2": 1}}
 
-    @pytest.mark.parametrize(
-        "arguments",
-        [
-            ["2 77 1\n"],
-            ["2 1 0.5\n"],
-            ["2 1 1\n", "once upon a time\n"],
-            ["2 1 1\n", "1\nfields\n"],
-        ],
-    )
-    def test_wrong_files(self, load, arguments):
+    def test_wrong_files(self, load):
         with pytest.raises(DatasetError):
-            load(*arguments)
-
-    def test_places_of_mistakes(self, load):
+            load("2 77 1\n")
         with pytest.raises(DatasetError, match=r"X\.REL:1"):
             load("2 one 1\n")
         with pytest.raises(DatasetError, match=r"X\.ALL:20"):
@@ -276,7 +251,6 @@ ANOTHER ONE OF THAT NUMBER.
         "LISARJ.NUM": "           1           2           1           2        \n"
         "          12           3         501           1                \n"
         "           2           \n",
-        "LISA.REL": "Query 1\n2 Relevant Refs:\n1 2 -1\n",
         "README": "About LISA.",
     }
 
@@ -305,6 +279,20 @@ ANOTHER ONE OF THAT NUMBER.
         with pytest.raises(DatasetError):
             load_retrieval_set(str(folder), "dev")
 
+    @pytest.mark.parametrize(
+        ("name", "content", "place"),
+        [
+            ("LISA0.001", "KETTLES.\n", "LISA0.001:1"),
+            ("LISA.QUE", "1\nA #\n2\nCARDS\n", "LISA.QUE:3"),
+            ("LISARJ.NUM", "1 2 501\n", "LISARJ.NUM:1"),
+            ("LISARJ.NUM", "1 1\nx\n", "LISARJ.NUM:2"),
+        ],
+    )
+    def test_wrong_files(self, folder, put, name, content, place):
+        put(f"lisa/{name}", content)
+        with pytest.raises(DatasetError, match=re.escape(place)):
+            load_retrieval_set(str(folder))
+
 
 class TestJudgedTables:
     def test_csv(self, put):
@@ -317,6 +305,15 @@ class TestJudgedTables:
             "test",
         )
 
-    def test_tsv(self, put):
-        text = "label\tquestion\tdocument\n-1\thot?\tice\n"
-        assert load_retrieval_set(str(put("hot.tsv", text))).qrels == {"q1": {"d1": 0}}
+    @pytest.mark.parametrize(
+        ("text", "place"),
+        [
+            ("a,b,c\nx,y,1\n", "h.csv:1"),
+            ("query,relevance,passage\nx,1,y, z\n", "h.csv:2"),
+            ("query,passage,relevance\nx,y,1\n ,y,1\n", "h.csv:3"),
+            ("query,passage,relevance\nx,y,1\nx, ,0\n", "h.csv:3"),
+        ],
+    )
+    def test_wrong_files(self, put, text, place):
+        with pytest.raises(DatasetError, match=re.escape(place)):
+            load_retrieval_set(str(put("h.csv", text)))

@@ -20,7 +20,6 @@ QRELS = {
     "qrels.txt": "q1 0 d1 2\nq1 0 d2 1\n2 0 d2 1\n2\t0 d3  0\n",
     "test.tsv": "query-id\tcorpus-id\tscore\nq1\td1\t2\nq1\td2\t1\n2\td2\t1\n2\td3\t0\n",
     "judged.csv": "relevance,query,document\n2,q1,d1\n1.0,q1,d2\n1,2,d2\n0,2,d3\n",
-    "graded.tsv": "qid\tdocid\tgrade\nq1\td1\t2\nq1\td2\t1\n2\td2\t1\n2\td3\t0\n",
 }
 EXPECTED = ({"q1": "cats", "2": 'no "dogs"'}, {"q1": {"d1": 2, "d2": 1}, "2": {"d2": 1, "d3": 0}})
 #: Files of queries and of judgements that are read together.
@@ -59,8 +58,8 @@ def test_queries_without_judgements_are_left_out(files):
     assert list(found.queries) == ["q1", "2"]
 
 
-@pytest.mark.parametrize("texts", [("cats, dogs", "fish; chips, peas"), ("cats; dogs", "fish")])
-def test_two_columns_without_a_header_may_contain_commas(files, texts):
+def test_two_columns_without_a_header_may_contain_commas(files):
+    texts = ("cats, dogs", "fish; chips, peas")
     (files / "queries.tsv").write_text("q1\t{}\n2\t{}\n".format(*texts))
     found = read_questions(files / "queries.tsv", files / "qrels.txt", has_document)
     assert found.queries == {"q1": texts[0], "2": texts[1]}
@@ -72,7 +71,6 @@ def test_two_columns_without_a_header_may_contain_commas(files, texts):
         ("queries.csv", "a,b,c\n1,2,3\n", "queries.csv:1"),
         ("queries.csv", "id,text\nq1,a\nq1,b\n", "queries.csv:3"),
         ("queries.csv", "id,text\nq1,cats, dogs\n", "queries.csv:2"),
-        ("queries.csv", "q1\tcats\n2\tno\tdogs\n", "queries.csv:2"),
         ("queries.csv", "id,text\nx,a\n", "judged.csv"),
         ("queries.csv", "", "queries.csv"),
         ("queries.csv", 'id,text\nq1,a\n2," "\n', "queries.csv"),
