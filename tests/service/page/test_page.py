@@ -70,6 +70,8 @@ class TestSearch:
         late.continue_()
         page.wait_for_timeout(300)
         assert titles(page)[0] == "Carp"
+        # Explanations may be requested while the page closes.
+        page.unroute_all(behavior="ignoreErrors")
 
     def test_modes_spaces_and_indexes(self, page):
         show(page, "bird sings", index="animals")
