@@ -85,6 +85,22 @@ class TestSearch:
             content = json.dumps(request).encode()
             assert is_problem(client.post(f"{BIRDS}/search", content=content, headers=headers), 422)
 
+    def test_parameters_that_would_be_ignored(self, client):
+        place = f"{BIRDS}/search"
+        repeated = client.get(f"{place}?query=x&where=year=1999&where=year=2005")
+        assert is_problem(repeated, 422, "where")
+        beside = client.post(f"{place}?k=1", json={"query": "x"})
+        assert is_problem(beside, 422)
+        for place in (f"{BIRDS}/documents/a", f"{BIRDS}/fields", "/v1/indexes"):
+            assert is_problem(client.get(f"{place}?k=3"), 422, "k")
+
+    def test_parameters_that_writing_would_ignore(self, serve):
+        client, place = serve(writable=True), f"{BIRDS}/documents/a"
+        put = client.put(f"{place}?title=hi", json={"text": "x"})
+        assert is_problem(put, 422)
+        assert is_problem(client.delete(f"{place}?where=x"), 422, "where")
+        assert client.get(place).json()["text"] != "x"
+
     def test_parameters_that_are_not_utf_8(self, client):
         assert is_problem(client.get(f"{BIRDS}/search?query=caf%e9"), 400, "UTF-8")
         assert client.get(f"{BIRDS}/search?query=caf%c3%a9").json()["query"] == "café"
