@@ -101,6 +101,7 @@ def test_pretrain_then_distil_then_adapt(run, tmp_path):
     assert "[unusable-examples]" in run("adapt", "c.jsonl", *short, *judged, code=1).stderr
 
 
+@pytest.mark.nightly
 def test_ctrl_c_can_be_resumed(run, base, tmp_path, interruptible):
     arguments = ["siamese", "--base", str(base), "--data", "p.csv", "--loss", "cosine"]
     arguments += ["--output", "model", "--epochs", "2000", "--evaluate-every", "1000000"]

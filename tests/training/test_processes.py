@@ -19,6 +19,7 @@ from semsearch.training.processes import broadcast, is_main, process_count
 SCRIPT = Path(__file__).with_name("two_processes.py")
 
 
+@pytest.mark.nightly
 def test_two_processes_train_one_model(tiny_without_dropout, tmp_path):
     """Two with batches of 4, stopped and resumed, train as one does with batches of 8."""
     rows = [f"the cat {'runs ' * (n % 5)},one dog {'waits ' * (n % 3)},{n}" for n in range(48)]
