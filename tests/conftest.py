@@ -12,7 +12,6 @@ import sys
 import tempfile
 import warnings
 from collections import Counter
-from collections.abc import Callable
 from contextlib import contextmanager
 from http.server import ThreadingHTTPServer
 from importlib import import_module
@@ -21,7 +20,6 @@ from pathlib import Path
 from threading import Thread
 
 import pytest
-from filelock import FileLock
 from hypothesis import HealthCheck, settings
 
 from semsearch.encoders import load_encoder
@@ -152,28 +150,6 @@ def run_folder(tmp_path_factory) -> Path:
     """The run's temporary folder, one for all workers of pytest-xdist."""
     base = tmp_path_factory.getbasetemp()
     return base.parent if "PYTEST_XDIST_WORKER" in os.environ else base
-
-
-@pytest.fixture(scope="session")
-def once(tmp_path_factory):
-    """Make a folder once for all workers: `once(name, make)` calls `make(folder)` in one of them.
-
-    For what takes seconds to make and no test changes, such as a trained model.
-    """
-
-    def shared(name: str, make: Callable[[Path], object]) -> Path:
-        folder = run_folder(tmp_path_factory) / "once" / name
-        folder.parent.mkdir(exist_ok=True)
-        with FileLock(f"{folder}.lock"):
-            if not folder.exists():
-                part = folder.with_suffix(".part")
-                shutil.rmtree(part, ignore_errors=True)
-                part.mkdir()
-                make(part)
-                part.rename(folder)
-        return folder
-
-    return shared
 
 
 @pytest.fixture(scope="session")

@@ -178,18 +178,6 @@ class TestTable:
         assert second["year"] is None
         assert second["tags"] == []
 
-    def test_columns_of_fields_differ_by_more_than_case(self, tmp_path):
-        """DuckDB ignores the case of names."""
-        names = ["Group", "ID", "year", "Year", "__x", "_x", "x", "metadata.x", "_", ""]
-        metadata = {name: f"of {name}" for name in names}
-        with Index.create(tmp_path / "named", "hashing") as index:
-            index.add([Document("a", "red bird", metadata=metadata)])
-            table, fields = map_table(index, make_map(index))
-        columns = [name.lower() for name in table.column_names]
-        assert len(set(columns)) == len(columns)
-        (row,) = table.to_pylist()
-        assert {name: row[column] for name, column in fields.items()} == metadata
-
 
 def test_a_map_that_cannot_be_written(index, monkeypatch):
     def full(*arguments):
