@@ -166,7 +166,7 @@ def test_in_the_background(path, runtime, in_background):
     assert command(path, "query", "red", "-k", "0")[0] == 1
     # It imports almost nothing. On a busy machine, a query may do without the service.
     until(lambda: not imported(path) & {"click", "http", "logging", "numpy", "pathlib", "rich"})
-    assert run("--stop").exit_code == 0
+    assert command(path, "serve", "--stop")[0] == 0
     assert list(runtime.iterdir()) == []
     with pytest.raises(URLError):
         get(f"{address}/health")
