@@ -10,10 +10,7 @@ import pytest
 from semsearch import Corpus, Document, Index, load_encoder
 from semsearch.addresses import place
 from semsearch.analysis import language
-from semsearch.errors import (
-    CombinationError,
-    DamagedIndexError,
-)
+from semsearch.errors import CombinationError, DamagedIndexError
 from semsearch.index import copying
 from semsearch.index.copying import Copied, copy_index
 

@@ -36,24 +36,6 @@ class LettersEncoder(EncodesSentences):
         return matrix / numpy.linalg.norm(matrix, axis=1, keepdims=True)
 
 
-class ShortEncoder(LettersEncoder):
-    """Fails for texts of more than ten characters."""
-
-    def encode_documents(self, texts):
-        if max(map(len, texts)) > 10:
-            raise LookupError("too long")
-        return super().encode_documents(texts)
-
-
-class FixedEncoder(LettersEncoder):
-    """Refuses other attributes than those of its constructor, as pydantic's models do."""
-
-    def __setattr__(self, name, value):
-        if name not in ("spec", "letters", "fingerprint", "dimension"):
-            raise ValueError(f'"{type(self).__name__}" object has no field "{name}"')
-        super().__setattr__(name, value)
-
-
 class Half:
     """An object that lacks half of an encoder."""
 
