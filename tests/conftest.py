@@ -57,7 +57,7 @@ def pytest_addoption(parser):
     parser.addoption(
         "--all",
         action="store_true",
-        help="Also run the tests that prove a release, marked nightly: about an hour more.",
+        help="Also run the tests that prove a release, marked nightly.",
     )
 
 
