@@ -32,12 +32,6 @@ def scores(trained):
     return {test.measure: test.score for test in trained.tests}
 
 
-@pytest.fixture(scope="module")
-def trained(documents, tmp_path_factory):
-    """A model after 40 steps, and the messages."""
-    return pretrain(documents, tmp_path_factory.mktemp("pretrained") / "tiny")
-
-
 def test_zero_steps_write_random_weights(tmp_path):
     """The vocabulary covers titles and texts of one sentence; the weights depend on the seed."""
     corpus = [Document(str(n), f"word{n} here", title="entitled") for n in range(3)]
@@ -124,19 +118,16 @@ def test_predictions_start_at_token_frequencies():
     assert float(bias.sum()) == pytest.approx(1)
 
 
-def test_the_losses_fall(trained):
-    result, messages = trained
+def test_forty_steps(documents, tmp_path):
+    """The losses fall; vectors are the mean of the BERT's token vectors; its heads are saved."""
+    folder = tmp_path / "tiny"
+    result, messages = pretrain(documents, folder)
     before = next(line for line in messages if line.startswith("held out:"))
     loss = float(before.split("masked words: loss ")[1].split(",")[0])
     found = scores(result)
     assert found["masked words, loss"] < loss - 1
     assert found["masked words found, %"] > 5
     assert messages[0].startswith("114 documents")
-
-
-def test_round_trip(trained):
-    """Vectors are the mean of the BERT's token vectors; its heads are saved, too."""
-    folder = trained[0].folder
     assert SentenceTransformer(str(folder), device="cpu").max_seq_length == 32
     vectors = load_encoder(str(folder), device="cpu").encode_documents(["The wave salt harbour."])
     bert, tokenizer, new_heads = load_bert(folder)
