@@ -20,13 +20,12 @@ if TYPE_CHECKING:
     from semsearch.encoders import load_encoder, load_reranker
     from semsearch.errors import SemsearchError
     from semsearch.exporting import Exported, ExportFormat, export_index
-    from semsearch.index import Index, IndexInfo
+    from semsearch.index import Index, IndexInfo, Retriever
     from semsearch.index.writer import IndexWriter, Summary
     from semsearch.mining import similar_pairs
     from semsearch.protocols import Encoder, Reranker, SearchBackend
     from semsearch.records import Chunk, Document, Hit, Hits, Pair, SearchMode
-    from semsearch.retriever import Retriever
-    from semsearch.search.queries import SearchOptions
+    from semsearch.search.options import SearchOptions
 
 __all__ = [
     "Chunk",
@@ -74,10 +73,10 @@ _MODULES = {
     "IndexWriter": "index.writer",
     "Pair": "records",
     "Reranker": "protocols",
-    "Retriever": "retriever",
+    "Retriever": "index",
     "SearchBackend": "protocols",
     "SearchMode": "records",
-    "SearchOptions": "search.queries",
+    "SearchOptions": "search.options",
     "SemsearchError": "errors",
     "Summary": "index.writer",
     "cluster": "clustering",

@@ -23,7 +23,6 @@ from semsearch.index import Index
 from semsearch.notebook import table_html
 from semsearch.protocols import Matrix, Reranker
 from semsearch.records import Hit, Hits
-from semsearch.retriever import Retriever
 
 #: The depth to which the rank of another system's result is searched.
 DEPTH = 1000
@@ -174,7 +173,7 @@ def _searched(index: Index, system: str, text: str, k: int, where: str | None) -
         raise ArgumentError(
             f"{system} is not a system of an index: use embedding spaces, bm25 or hybrid:SPACE"
         )
-    return Retriever(index, space).search(text, k, where=where, mode=mode)
+    return index.search(text, k, space=space, where=where, mode=mode)
 
 
 def _agreement(left: str, right: str, left_hits: Hits, right_hits: Hits, k: int) -> Agreement:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from semsearch import Document, Index, Retriever
+from semsearch import Document, Index
 from semsearch.analysis import MAX_QUERY_WORDS, Analyser, language
 from semsearch.errors import ArgumentError
 
@@ -93,8 +93,7 @@ def find(tmp_path_factory):
         index.add(
             Document(name, unicodedata.normalize("NFD", text)) for name, text in TEXTS.items()
         )
-        retriever = Retriever(index)
-        yield lambda query: {hit.document_id for hit in retriever.search(query, k=100, mode="bm25")}
+        yield lambda query: {hit.document_id for hit in index.search(query, k=100, mode="bm25")}
 
 
 @pytest.mark.parametrize("form", ["NFC", "NFD"])

@@ -10,7 +10,7 @@ import numpy
 import pandas
 import pytest
 
-from semsearch import Corpus, Document, Index, Retriever, load_encoder, load_reranker
+from semsearch import Corpus, Document, Index, load_encoder, load_reranker
 from semsearch.arguments import (
     check_callable,
     check_choice,
@@ -103,8 +103,7 @@ def index(tmp_path):
         lambda index: Index.create(b"x"),
         lambda index: Index.create(index.path, precision="fp16"),
         lambda index: Index.create(index.path, dtype="float64"),
-        lambda index: Retriever.open(None),
-        lambda index: Retriever("indexes/x"),
+        lambda index: Index.open(None),
         lambda index: index.search_many("red"),
         lambda index: index.search("red", where={}),
         lambda index: index.search("red", explain=1),
@@ -142,6 +141,6 @@ def test_columns_may_be_named_by_numbers(index):
 def test_ids_and_queries_come_in_any_ordered_collection(index):
     queries = pandas.Series(["red apple", "blue sky"], index=[7, 5])
     for several in (queries, queries.to_numpy(), iter(queries)):
-        found = Retriever(index).search_many(several, k=1)
+        found = index.search_many(several, k=1)
         assert [hits[0].document_id for hits in found] == ["a", "ab"]
     assert index.delete(pandas.Series(["a", "ab"], index=[7, 5])) == 2

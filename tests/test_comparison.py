@@ -6,7 +6,7 @@ import numpy
 import pytest
 from scipy.stats import kendalltau
 
-from semsearch import Document, Index, Retriever
+from semsearch import Document, Index
 from semsearch.comparison import compare_neighbours, compare_sentences
 from semsearch.errors import ArgumentError
 
@@ -44,10 +44,10 @@ def test_each_system_answers_as_it_does_alone(path):
     found = compare_neighbours(path, "egg for breakfast", k=3)
     assert list(found.hits) == ["hashing", "hashing-64", "bm25"]
     for name in ("hashing", "hashing-64"):
-        with Retriever.open(path, name) as retriever:
-            assert found.hits[name] == retriever.search("egg for breakfast", 3)
-    with Retriever.open(path) as retriever:
-        assert found.hits["bm25"] == retriever.search("egg for breakfast", 3, mode="bm25")
+        with Index.open(path) as index:
+            assert found.hits[name] == index.search("egg for breakfast", 3, space=name)
+    with Index.open(path) as index:
+        assert found.hits["bm25"] == index.search("egg for breakfast", 3, mode="bm25")
     assert found.verdicts == {}
 
 
@@ -62,9 +62,9 @@ def test_shared_hits_are_counted(path):
 def test_rank_correlation_uses_more_than_the_shown_hits(path):
     """By hand: hashing ranks all five, bm25 those that share a word; the rest tie last."""
     found = compare_neighbours(path, "egg for breakfast", ["hashing", "bm25"], k=3)
-    with Retriever.open(path, "hashing") as retriever:
+    with Index.open(path) as index:
         ranks = [
-            {hit.document_id: hit.rank for hit in retriever.search("egg for breakfast", mode=mode)}
+            {hit.document_id: hit.rank for hit in index.search("egg for breakfast", mode=mode)}
             for mode in ("semantic", "bm25")
         ]
     shown = {hit.document_id for hits in found.hits.values() for hit in hits}

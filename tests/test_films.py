@@ -13,7 +13,7 @@ import numpy
 import pytest
 from sqlalchemy import text
 
-from semsearch import Document, Index, Retriever
+from semsearch import Document, Index
 from semsearch.encoders.model_folder import find_model
 
 pytestmark = pytest.mark.nightly
@@ -96,7 +96,7 @@ def test_search_equals_numpy(films, queries, index, reference, where):
     names = numpy.array([film.id for film in films])[rows]
     count = min(K, len(names))
     assert count > 2
-    answers = Retriever(index).search_many(queries, K, where=where)
+    answers = index.search_many(queries, K, where=where)
     assert len(answers) == 200
     for cosines, hits in zip(reference[:, rows], answers, strict=True):
         score = dict(zip(names, cosines, strict=True))

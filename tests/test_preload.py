@@ -8,7 +8,7 @@ from contextlib import closing
 
 import pytest
 
-from semsearch import Document, Index, Retriever
+from semsearch import Document, Index
 from semsearch.preload import preload_for_documents, preload_for_queries
 
 
@@ -25,8 +25,8 @@ def index(tmp_path):
 def test_encoder_of_the_space_is_loaded(index, space, dimension):
     (encoder,) = preload_for_queries(index, space)
     assert encoder.dimension == dimension
-    with Retriever.open(index, space, [encoder]) as retriever:
-        assert retriever.index.encoder(retriever.space) is encoder
+    with Index.open(index, [encoder]) as opened:
+        assert opened.encoder(opened.space(space)) is encoder
 
 
 def test_encoder_is_warmed_up_in_a_thread(index, monkeypatch):

@@ -254,9 +254,9 @@ def lancedb_open(folder: Path, model: Path) -> Search:
 
 
 def ours_open(folder: Path, model: Path) -> Search:
-    from semsearch import Retriever
+    from semsearch import Index
 
-    retriever = Retriever.open(folder)
+    retriever = Index.open(folder)
 
     def search(query: str) -> list[tuple[str, float, str]]:
         hits = retriever.search(query, HITS)

@@ -25,7 +25,6 @@ from semsearch.cli.service_client import index_now
 from semsearch.encoders import current_fingerprint
 from semsearch.errors import ArgumentError, SemsearchError
 from semsearch.index import Index
-from semsearch.retriever import Retriever
 from semsearch.service.problems import problem
 from semsearch.service.worker import Worker, warnings_of
 
@@ -110,12 +109,12 @@ def _printed(arguments: QueryArguments, request: Mapping[str, Any], index: Index
     file = _ClientFile(is_terminal=request["is_terminal"])
     screen = Screen(file, request["environment"], request["columns"])
     with warnings_of(index) as messages:
-        retriever = Retriever(index, arguments.space)
-        space = retriever.space
+        space = index.complete_space(arguments.space)
         if arguments.needs_encoder and current_fingerprint(space.spec) != space.fingerprint:
             raise ArgumentError(f"'{space.spec}' is a different model now")
         output = arguments.output(index, screen)
-        hits = retriever.search(arguments.query(arguments.text), **arguments.options)
+        text = arguments.query(arguments.text)
+        hits = index.search(text, space=space.name, **arguments.options)
         output.add(hits, heading=False)
     return {
         "output": file.getvalue(),

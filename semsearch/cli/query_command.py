@@ -38,7 +38,7 @@ from semsearch.errors import (
 )
 from semsearch.preload import preload_for_queries
 from semsearch.records import BUILT_IN_FIELDS, Hits, SearchMode, metadata_field, qualified
-from semsearch.search.queries import DENSE_WEIGHT, RERANK_DEPTH, Fusion
+from semsearch.search.options import DENSE_WEIGHT, RERANK_DEPTH, Fusion
 
 if TYPE_CHECKING:
     from semsearch.index import Index
@@ -219,7 +219,7 @@ def command(**parameters: Any) -> None:
 
 
 class QueryArguments(NamedTuple):
-    """The command line, parsed; `options` are those of `Retriever.search`."""
+    """The command line, parsed; `options` are those of `Index.search`."""
 
     text: str | None
     directory: Path | None

@@ -14,7 +14,6 @@ from semsearch.cli.training_options import train_on_pairs, training_options
 from semsearch.datasets import read_questions
 from semsearch.errors import CombinationError
 from semsearch.index import Index
-from semsearch.retriever import Retriever
 from semsearch.training import CrossEncoding, Reranking
 from semsearch.training.processes import is_main
 
@@ -79,7 +78,7 @@ def command(
         raise CombinationError(f"use either --index or {given[0]}, not both")
     with Index.open(existing_index(directory)) as index:
         judged = read_questions(queries, qrels, index.__contains__)
-        task = Reranking(Retriever(index), judged, negatives)
+        task = Reranking(index, judged, negatives)
         train_on_pairs(task, [judged.name], **choices)
     if not is_main():
         return

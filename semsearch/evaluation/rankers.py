@@ -21,10 +21,10 @@ from semsearch.evaluation.trec import Run, read_run
 from semsearch.index import Index
 from semsearch.protocols import Encoder, Matrix, Reranker, TokenSpans
 from semsearch.records import Chunk, Document, Hit, Hits, SearchMode
-from semsearch.retriever import Retriever
-from semsearch.search import HYBRID_DEPTH
-from semsearch.search.queries import RERANK_DEPTH, Fusion, log_operators
+from semsearch.search.options import RERANK_DEPTH, Fusion
+from semsearch.search.queries import log_operators
 from semsearch.search.reranking import reranked
+from semsearch.search.retrieval import HYBRID_DEPTH
 
 logger = logging.getLogger(__name__)
 
@@ -226,7 +226,6 @@ class IndexRanker:
         queries = collection.retrieval.queries
         is_whole = self._mode is not SearchMode.HYBRID and self._reranker is None
         started = time.perf_counter()
-        retriever = Retriever(index, self._space)
         names = list(queries)
         run: Run = {}
         on_progress = partial(collection.on_progress, self.spec, "queries")
@@ -234,9 +233,10 @@ class IndexRanker:
         for start in range(0, len(names), QUERIES_AT_ONCE):
             block = names[start : start + QUERIES_AT_ONCE]
             with _operators_not_logged():
-                answers = retriever.search_many(
+                answers = index.search_many(
                     [queries[name] for name in block],
                     DEPTH if is_whole else FIRST,
+                    space=self._space,
                     mode=self._mode,
                     fusion=self._fusion,
                     rerank=self._reranker,

@@ -25,6 +25,7 @@ from semsearch.errors import (
     ArgumentError,
     BadRowError,
     CombinationError,
+    IndexChangedError,
     IndexClosedError,
     IndexNotFoundError,
     SpaceError,
@@ -34,8 +35,9 @@ from semsearch.errors import (
 )
 from semsearch.protocols import Encoder
 from semsearch.records import Document, Hits
-from semsearch.search import rank
-from semsearch.search.queries import Examples, Options, Query, SearchOptions
+from semsearch.search import search
+from semsearch.search.options import Examples, Options, SearchOptions
+from semsearch.search.queries import Query, parse_queries
 from semsearch.stores import create_store, open_store
 from semsearch.stores.protocol import (
     Field,
@@ -442,7 +444,9 @@ class Index:
         Raises:
             SpaceError: there is no space with this name, or it is not complete yet.
         """
-        space = self.space(name)
+        return self._complete(self.space(name))
+
+    def _complete(self, space: Space) -> Space:
         if not space.complete:
             raise SpaceError(
                 f"space '{space.name}' still lacks vectors; finish it with: "
@@ -479,8 +483,7 @@ class Index:
                 with a value of a type that it never holds.
             SpaceError: there is no such space, or it is not complete yet.
         """
-        checked = Options(k, **options)
-        return self._ranked(space, [query], checked)[0]
+        return self._search(space, [query], Options(k, **options))[0]
 
     def search_many(
         self,
@@ -491,10 +494,7 @@ class Index:
         **options: Unpack[SearchOptions],
     ) -> list[Hits]:
         """The hits of several queries, in their order, encoded together. See `search`."""
-        checked = Options(k, **options)
-        if isinstance(queries, Iterator):  # they may be ranked twice
-            queries = list(queries)
-        return self._ranked(space, queries, checked)
+        return self._search(space, queries, Options(k, **options))
 
     def more_like(
         self,
@@ -534,18 +534,28 @@ class Index:
         checked = Options(k, **(options | {"like": examples}))
         if not checked.examples:
             raise CombinationError("more_like needs at least one document id")
-        return self._ranked(space, [[]], checked)[0]
+        return self._search(space, [[]], checked)[0]
 
-    def _ranked(self, space: str | None, queries: Iterable[Query], options: Options) -> list[Hits]:
-        """The hits of queries in a space, also if the index is replaced meanwhile."""
-        found = self.complete_space(space)
+    def _search(self, space: str | None, queries: Iterable[Query], options: Options) -> list[Hits]:
+        """The hits of queries in a space, all from one committed state."""
+        if isinstance(queries, Iterator):  # they may be searched twice
+            queries = list(queries)
         try:
-            return rank(self, found, queries, options)
-        except SpaceNotFoundError:
-            present = self.complete_space(space)
-            if present == found:
-                raise
-            return rank(self, present, queries, options)
+            return self._search_state(space, queries, options)
+        except IndexChangedError:  # the state is no longer available: search the next one
+            return self._search_state(space, queries, options)
+
+    def _search_state(
+        self, space: str | None, queries: Iterable[Query], options: Options
+    ) -> list[Hits]:
+        with self.read() as reader:
+            found = self._complete(find_space(reader.spaces(), space))
+            parsed = parse_queries(queries, found, options)
+            condition = None if options.where is None else self.filter(reader, options.where)
+            hits = search(reader, found, self.encoder, parsed, condition, options)
+            if condition is not None and not any(hits):
+                self.explain_no_match(reader, condition)
+            return hits
 
     def passages(self, space: str | None = None, where: str | None = None) -> Passages:
         """All passages with their vectors, or those whose documents match a filter.
@@ -667,6 +677,10 @@ class Index:
                         f"space '{space.name}' was made in {made}, not {named}; "
                         "the precision is chosen when a space is made"
                     )
+
+
+#: Another name of `Index`, for programs that only search.
+Retriever = Index
 
 
 def _created(path: Path, encoders: Sequence[Encoder], dtype: str | None) -> Store:

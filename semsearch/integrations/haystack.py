@@ -26,7 +26,6 @@ from semsearch.filters import (
 from semsearch.index import Index
 from semsearch.integrations.passages import hit_metadata
 from semsearch.records import Document, metadata_field
-from semsearch.retriever import Retriever
 from semsearch.stores.protocol import Selection
 
 try:
@@ -198,7 +197,6 @@ class SemsearchRetriever:
     ) -> None:
         self.document_store = document_store
         self.filters, self.top_k, self.options = filters, top_k, options or {}
-        self._retriever = Retriever(document_store.index, document_store.space)
 
     def to_dict(self) -> dict[str, Any]:
         """Serialise the component for a pipeline."""
@@ -236,7 +234,8 @@ class SemsearchRetriever:
             with self.document_store.index.read() as state:
                 if not state.ids(limit=1):
                     del options["where"]  # an empty index accepts any filter
-            hits = self._retriever.search(query, k, **options)
+            store = self.document_store
+            hits = store.index.search(query, k, space=store.space, **options)
         return {
             "documents": [
                 HaystackDocument(

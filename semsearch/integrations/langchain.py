@@ -16,7 +16,6 @@ from semsearch.index import Index
 from semsearch.integrations.passages import hit_metadata
 from semsearch.protocols import Encoder
 from semsearch.records import Document, Hits, SearchMode, metadata_field
-from semsearch.retriever import Retriever
 from semsearch.search.queries import Query
 
 try:
@@ -73,12 +72,12 @@ class SemsearchVectorStore(VectorStore):
 
     def __init__(self, index: Index, space: str | None = None) -> None:
         self.index = index
-        self._retriever = Retriever(index, space)
+        self._space = index.complete_space(space)
 
     @property
     def embeddings(self) -> SemsearchEmbeddings:
         """The encoder of the space."""
-        return SemsearchEmbeddings(self.index.encoder(self._retriever.space))
+        return SemsearchEmbeddings(self.index.encoder(self._space))
 
     @classmethod
     def from_texts(
@@ -267,7 +266,7 @@ class SemsearchVectorStore(VectorStore):
         with self.index.read() as state:
             if not state.ids(limit=1):
                 del options["where"]  # an empty index accepts any filter
-        hits = self._retriever.search(query, k, **options)
+        hits = self.index.search(query, k, space=self._space.name, **options)
         with self.index.read() as state:
             found = state.documents([hit.document_id for hit in hits])
         scores: dict[str, float] = {}
@@ -282,11 +281,12 @@ class SemsearchRetriever(BaseRetriever):
     Each `Document` is the best passage of one document, with its id; score, title and position of
     the passage are added to the metadata of the document.
 
-    >>> retriever = SemsearchRetriever(retriever=Retriever.open("indexes/films"), k=3)
+    >>> retriever = SemsearchRetriever(index=Index.open("indexes/films"), k=3)
     >>> retriever.invoke("a heist goes wrong")  # doctest: +SKIP
 
     Args:
-        retriever: searches the index; the caller closes it.
+        index: the index; the caller closes it.
+        space: the name of the embedding space; None for the first.
         k: the number of passages.
         options: of `SearchOptions`, such as ``{"mode": "hybrid"}``; those of `invoke` replace them,
             but ``where`` is required beside that of `invoke`.
@@ -294,7 +294,8 @@ class SemsearchRetriever(BaseRetriever):
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
 
-    retriever: Retriever
+    index: Index
+    space: str | None = None
     k: int = 4
     options: dict[str, Any] = Field(default_factory=dict)
 
@@ -305,7 +306,7 @@ class SemsearchRetriever(BaseRetriever):
         wanted = self.k if k is None else k
         where = conjunction(self.options.get("where"), options.pop("where", None))
         joined = {**self.options, **options, "where": where}
-        hits: Hits = self.retriever.search(query, wanted, **joined)
+        hits: Hits = self.index.search(query, wanted, space=self.space, **joined)
         return [
             LangChainDocument(id=hit.document_id, page_content=hit.text, metadata=hit_metadata(hit))
             for hit in hits

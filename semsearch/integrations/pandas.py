@@ -29,7 +29,8 @@ from semsearch.filters import And, Condition, Not, Or, parse
 from semsearch.index import Index
 from semsearch.protocols import Encoder
 from semsearch.records import BUILT_IN_FIELDS, Document, column_name, metadata_field
-from semsearch.search.queries import Query, SearchOptions
+from semsearch.search.options import SearchOptions
+from semsearch.search.queries import Query
 from semsearch.texts import quantity
 
 logger = logging.getLogger(__name__)

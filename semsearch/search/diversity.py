@@ -15,15 +15,12 @@ DUPLICATE_COSINE = 0.95
 ROUNDING = 2e-6
 
 
-def without_duplicates(hits: list[Hit], vectors: Matrix) -> tuple[list[Hit], Matrix]:
+def without_duplicates(hits: list[Hit], vectors: Matrix) -> list[Hit]:
     """The hits without near-duplicates of better hits, which list the ids of those dropped.
 
     Args:
         hits: best first.
         vectors: the unit vectors of their passages, shape (len(hits), dimension).
-
-    Returns:
-        The remaining hits and their vectors.
     """
     kept: list[Hit] = []
     names: list[dict[str, None]] = []  # the ids of each kept hit and its duplicates, in order
@@ -36,11 +33,10 @@ def without_duplicates(hits: list[Hit], vectors: Matrix) -> tuple[list[Hit], Mat
             kept_vectors[len(kept)] = vector
             kept.append(hit)
             names.append({hit.document_id: None})
-    found = [
+    return [
         hit._replace(duplicates=tuple(ids)[1:]) if len(ids) > 1 else hit
         for hit, ids in zip(kept, names, strict=True)
     ]
-    return found, kept_vectors[: len(kept)]
 
 
 def maximal_marginal_relevance(

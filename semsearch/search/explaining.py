@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from semsearch.protocols import Encoder, Matrix
 from semsearch.records import Hit, Hits
-from semsearch.search.queries import Wanted
+from semsearch.search.queries import ParsedQuery
 from semsearch.stores.protocol import StoreState
 from semsearch.texts import split_sentences
 
 
 def explained(
-    hits: Hits, state: StoreState, query: Wanted, encoder: Encoder | None, vector: Matrix | None
+    hits: Hits,
+    state: StoreState,
+    query: ParsedQuery,
+    encoder: Encoder | None,
+    vector: Matrix | None,
 ) -> Hits:
     """The hits with the query words that they contain, and their sentences nearest to the query.
 

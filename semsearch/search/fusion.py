@@ -11,7 +11,7 @@ from typing import TypeAlias
 import numpy
 from numpy.typing import NDArray
 
-from semsearch.search.queries import Fusion, Options
+from semsearch.search.options import Fusion, Options
 from semsearch.stores.protocol import Candidate
 
 #: Items with their scores, best first.

@@ -1,27 +1,15 @@
-"""Validates queries and search options, and encodes queries as vectors."""
+"""Parses queries, and encodes them as vectors."""
 
 from __future__ import annotations
 
 import logging
-import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from enum import Enum
-from typing import Any, NamedTuple, TypeAlias, TypedDict
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy
 from numpy.typing import NDArray
 
-from semsearch.arguments import (
-    check_choice,
-    check_items,
-    check_number,
-    check_readable,
-    check_text,
-    check_unordered,
-    check_whole_number,
-    shown,
-)
+from semsearch.arguments import check_items, check_readable, shown
 from semsearch.errors import (
     ArgumentError,
     CombinationError,
@@ -29,178 +17,15 @@ from semsearch.errors import (
     NoVectorError,
     QueryError,
 )
-from semsearch.protocols import Encoder, Matrix, Reranker, checked_vectors
+from semsearch.protocols import Encoder, Matrix, checked_vectors
 from semsearch.records import SearchMode
+from semsearch.search.options import Options
 from semsearch.stores.protocol import Space, StoreState
 
 logger = logging.getLogger(__name__)
 
-#: The id of a document, several ids, or weights by id.
-Examples: TypeAlias = str | Iterable[str] | Mapping[str, float]
-
-#: The weight of the semantic ranking in fusion by default.
-DENSE_WEIGHT = 0.5
-
-#: How many documents a cross-encoder reads by default.
-RERANK_DEPTH = 100
-
-#: The weight of `unlike` documents in a query; texts and `like` documents have 1.
-UNLIKE_WEIGHT = -0.5
-#: Larger weights leave nothing of the other texts and documents.
-MAX_WEIGHT = 1e6
-
 #: Phrases that a message quotes.
 PHRASES_SHOWN = 3
-
-
-class Fusion(Enum):
-    """How hybrid search fuses two rankings; see `semsearch.search.fusion`."""
-
-    ZSCORES = "zscores"
-    RRF = "rrf"
-
-
-class SearchOptions(TypedDict, total=False):
-    """Options of `search` and `search_many`, of an index or a retriever. All are optional.
-
-    Attributes:
-        offset: the number of best hits to skip, for pages after the first. An approximate index
-            may find hits for a later page that an earlier one lacked, so that pages overlap.
-        min_score: drop hits with a lower score; with `rerank`, also those that it did not read.
-        where: a filter over metadata, such as ``year >= 1990 and genres = 'Drama'``.
-        mode: ``semantic`` (the default), ``bm25`` or ``hybrid``: by meaning, by words, or both.
-            In the latter two, ``"an exact phrase"`` ranks passages that contain it above others by
-            BM25, and ``-word`` or ``-"a phrase"`` after a blank excludes documents with such a
-            passage, if others are left.
-        require: a phrase, or several, that some passage of the document must contain, as BM25 reads
-            words.
-        fusion: how hybrid search fuses both rankings: ``zscores`` (the default) or ``rrf``.
-        dense_weight: the weight of the semantic ranking in fusion, from 0 to 1; 0.5 by default.
-        like: ids of documents that hits should resemble, or weights by id. Their vectors are added
-            to the query's (Rocchio 1971); they are not hits themselves.
-        unlike: ids of documents that hits should not resemble; each has the weight -0.5.
-        per_document: the maximum number of passages per document; 1 by default.
-        fold_duplicates: drop hits whose passage is a near-duplicate of a better hit's (cosine of
-            at least 0.95); their ids are in `Hit.duplicates` of that hit.
-        mmr: reorder the first 100 hits by maximal marginal relevance (Carbonell & Goldstein 1998);
-            the weight of relevance, from 0 (diversity only) to 1 (relevance only).
-        rerank: a cross-encoder that scores the passages of the first documents again.
-        rerank_depth: the maximum number of documents that it reads; 100 by default.
-        rerank_budget: time limit in seconds. The best-ranked documents are read first, at least 8;
-            those not read follow in their previous order, with their previous scores.
-        explain: fill in `Hit.explanation` and `Hits.stages` (timings).
-    """
-
-    offset: int
-    min_score: float | None
-    where: str | None
-    mode: SearchMode | str
-    require: str | Sequence[str]
-    fusion: Fusion | str
-    dense_weight: float
-    like: Examples
-    unlike: Examples
-    per_document: int
-    fold_duplicates: bool
-    mmr: float | None
-    rerank: Reranker | None
-    rerank_depth: int
-    rerank_budget: float | None
-    explain: bool
-
-
-@dataclass(frozen=True)
-class Options:
-    """The validated options of a search; see `SearchOptions`.
-
-    Raises:
-        ArgumentError: an option has an invalid type or value.
-    """
-
-    k: int = 10
-    offset: int = 0
-    min_score: float | None = None
-    where: str | None = None
-    mode: SearchMode | str = SearchMode.SEMANTIC
-    require: str | Sequence[str] = ()
-    fusion: Fusion | str = Fusion.ZSCORES
-    dense_weight: float = DENSE_WEIGHT
-    like: Examples = ()
-    unlike: Examples = ()
-    per_document: int = 1
-    fold_duplicates: bool = False
-    mmr: float | None = None
-    rerank: Reranker | None = None
-    rerank_depth: int = RERANK_DEPTH
-    rerank_budget: float | None = None
-    explain: bool = False
-    examples: Mapping[str, float] = field(init=False)  #: weights of `like` and `unlike`, by id
-
-    def __post_init__(self) -> None:
-        if self.where is not None:
-            check_text("where", self.where)
-        if self.rerank is not None and not callable(getattr(self.rerank, "score", None)):
-            raise ArgumentError(
-                f"rerank must be a reranker (load_reranker returns one), not {shown(self.rerank)}"
-            )
-        if self.min_score is not None:
-            self._set("min_score", check_number("min_score", self.min_score))
-        for name, least in (("k", 1), ("offset", 0), ("per_document", 1), ("rerank_depth", 1)):
-            self._set(name, check_whole_number(name, getattr(self, name), least))
-        self._set("mode", check_choice("mode", SearchMode, self.mode))
-        required = [self.require] if isinstance(self.require, str) else self.require
-        listed = check_items("require", required, "phrases")
-        self._set("require", tuple(check_readable("the required phrase", one) for one in listed))
-        self._set("fusion", check_choice("fusion", Fusion, self.fusion))
-        self._set("dense_weight", check_number("dense_weight", self.dense_weight, 0, 1))
-        for name, most in (("mmr", 1), ("rerank_budget", math.inf)):
-            value = getattr(self, name)
-            if value is not None:
-                self._set(name, check_number(name, value, 0, most))
-        for name in ("fold_duplicates", "explain"):
-            value = getattr(self, name)
-            if not isinstance(value, (bool, numpy.bool_)):
-                raise ArgumentError(f"{name} must be True or False, not {shown(value)}")
-        like, unlike = _weights(self.like), _weights(self.unlike)
-        if both := like.keys() & unlike.keys():
-            raise CombinationError(f"document '{min(both)}' is in both like and unlike")
-        examples = like | {name: weight * UNLIKE_WEIGHT for name, weight in unlike.items()}
-        self._set("examples", examples)
-        self._check_combinations()
-
-    def _check_combinations(self) -> None:
-        """Refuse options that would have no effect."""
-        if self.examples and self.mode is SearchMode.BM25:
-            raise CombinationError(
-                "like and unlike compare vectors: mode must be semantic or hybrid"
-            )
-        is_fused = self.fusion is not Fusion.ZSCORES or self.dense_weight != DENSE_WEIGHT
-        if is_fused and self.mode is not SearchMode.HYBRID:
-            raise CombinationError("fusion and dense_weight need mode 'hybrid'")
-        is_limited = self.rerank_depth != RERANK_DEPTH or self.rerank_budget is not None
-        if is_limited and self.rerank is None:
-            raise CombinationError("rerank_depth and rerank_budget need rerank")
-
-    def _set(self, name: str, value: object) -> None:
-        object.__setattr__(self, name, value)
-
-
-def _weights(examples: Examples) -> dict[str, float]:
-    """The weights of documents, by id.
-
-    Raises:
-        ArgumentError: an id is not a string, or a weight is not a number.
-    """
-    if isinstance(examples, Mapping):
-        weights: dict[str, Any] = dict(examples)
-    else:
-        ids = [examples] if isinstance(examples, str) else check_unordered("examples", examples)
-        weights = dict.fromkeys(ids, 1.0)
-    for name, weight in weights.items():
-        check_text("the id of an example", name)
-        weights[name] = check_number(f"the weight of '{name}'", weight, -MAX_WEIGHT, MAX_WEIGHT)
-    return weights
-
 
 #: A query: a text, several texts whose vectors are added, or a vector of the space's dimension.
 Query: TypeAlias = str | Sequence[str] | Sequence[float] | NDArray[Any]
@@ -209,7 +34,7 @@ Query: TypeAlias = str | Sequence[str] | Sequence[float] | NDArray[Any]
 MIN_NORM = 1e-4
 
 
-class Wanted(NamedTuple):
+class ParsedQuery(NamedTuple):
     """A validated query: texts or a vector; neither if it has only examples."""
 
     text: str  #: of the query, for results
@@ -220,7 +45,7 @@ class Wanted(NamedTuple):
     excluded: tuple[str, ...] = ()  #: words and phrases that no passage of a document may contain
 
 
-def checked_queries(queries: Iterable[Query], space: Space, options: Options) -> list[Wanted]:
+def parse_queries(queries: Iterable[Query], space: Space, options: Options) -> list[ParsedQuery]:
     """Validate queries.
 
     Raises:
@@ -230,10 +55,10 @@ def checked_queries(queries: Iterable[Query], space: Space, options: Options) ->
         raise ArgumentError("search_many takes a list of texts; use search for one text")
     if isinstance(queries, numpy.ndarray):
         queries = list(queries)
-    return [_checked(query, space, options) for query in check_items("queries", queries, "queries")]
+    return [_parsed(query, space, options) for query in check_items("queries", queries, "queries")]
 
 
-def log_operators(queries: Sequence[Wanted], searched: Sequence[Wanted]) -> None:
+def log_operators(queries: Sequence[ParsedQuery], searched: Sequence[ParsedQuery]) -> None:
     """Log a warning that says which operators were read.
 
     Args:
@@ -263,7 +88,7 @@ def _enumerated(phrases: Sequence[str]) -> str:
 
 
 def query_vectors(
-    encoder: Encoder | None, queries: Sequence[Wanted], examples: Matrix | None
+    encoder: Encoder | None, queries: Sequence[ParsedQuery], examples: Matrix | None
 ) -> Matrix:
     """The unit vector of each query, shape (len(queries), dimension).
 
@@ -312,7 +137,7 @@ def example_vector(state: StoreState, space: Space, weights: Mapping[str, float]
     return total
 
 
-def _checked(query: Query, space: Space, options: Options) -> Wanted:
+def _parsed(query: Query, space: Space, options: Options) -> ParsedQuery:
     texts: Sequence[object] = ()
     if isinstance(query, str):
         texts = [query]
@@ -323,17 +148,17 @@ def _checked(query: Query, space: Space, options: Options) -> Wanted:
             raise CombinationError(
                 "examples have no words to search for: mode must be 'semantic', and rerank None"
             )
-        return Wanted("")
+        return ParsedQuery("")
     else:
-        return Wanted("", vector=_unit(query, space, options))
+        return ParsedQuery("", vector=_unit(query, space, options))
     read = [check_readable("the query", text) for text in texts]
     if options.mode is SearchMode.SEMANTIC:
-        return Wanted(" ".join(read), tuple(read))
+        return ParsedQuery(" ".join(read), tuple(read))
     from semsearch.analysis import parse_query  # only for BM25
 
     parsed = [parse_query(text) for text in read]
     words = tuple(one.words for one in parsed)
-    return Wanted(
+    return ParsedQuery(
         " ".join(read),
         words,
         words=" ".join(words),

@@ -21,7 +21,7 @@ from semsearch.encoders import load_reranker
 from semsearch.encoders.model_folder import set_first_stage_weight
 from semsearch.protocols import SearchBackend
 from semsearch.records import Hit, Hits
-from semsearch.search.queries import RERANK_DEPTH
+from semsearch.search.options import RERANK_DEPTH
 from semsearch.search.reranking import combined
 from semsearch.texts import quantity
 from semsearch.training.cross_encoder import CrossEncoding

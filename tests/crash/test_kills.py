@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import text
 from workers import hold_the_lock, sync_forever, version
 
-from semsearch import Index, Retriever
+from semsearch import Index
 from semsearch.errors import IndexBusyError
 
 if "forkserver" not in multiprocessing.get_all_start_methods():
@@ -41,7 +41,7 @@ def everything(index):
     words = {
         query: [
             (hit.document_id, hit.chunk.start, round(hit.score, 9))
-            for hit in Retriever(index).search(query, k=1000, mode="bm25")
+            for hit in index.search(query, k=1000, mode="bm25")
         ]
         for query in ("amber", "fjord 3", "part", "lagoon heath")
     }

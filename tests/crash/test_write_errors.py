@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from semsearch import Document, Index, Retriever
+from semsearch import Document, Index
 from semsearch.errors import IndexStoreError
 
 HERE = Path(__file__).parent
@@ -40,7 +40,7 @@ def check(path, before, report):
         with index.writer() as writer:
             assert writer.verify() == []
             writer.upsert([Document(f"after-{count}", "birch after all")])
-        hits = Retriever(index).search("birch after all", k=count + 1)
+        hits = index.search("birch after all", k=count + 1)
         assert len(hits) == count + 1
     return count + 1
 
@@ -85,7 +85,7 @@ def test_a_full_disk(small_disk):
     assert "full" in report["message"] or "No space left" in report["message"]
     with Index.open(path) as index:
         assert len(index) >= 1 + report["committed"]
-        assert len(Retriever(index).search("amber", k=1)) == 1
+        assert len(index.search("amber", k=1)) == 1
         with pytest.raises(IndexStoreError):
             index.add([Document(f"more-{item}", f"more {item} " * 50) for item in range(5000)])
     subprocess.run(["mount", "-o", "remount,size=30m", str(small_disk)], check=True)
@@ -142,7 +142,7 @@ def test_a_snapshot_that_cannot_be_written(path, monkeypatch, step):
             index.add(documents)
         monkeypatch.undo()
         assert len(index) == 21
-        assert len(Retriever(index).search("birch 7", k=30)) == 21
+        assert len(index.search("birch 7", k=30)) == 21
         assert not list(path.glob("*.tmp"))
         assert index.add(documents).unchanged == 20
         with index.writer() as writer:

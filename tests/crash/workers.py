@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy
 
-from semsearch import Document, Hits, Index, Retriever
+from semsearch import Document, Hits, Index
 from semsearch.encoders import load_encoder
 from semsearch.errors import IndexBusyError
 
@@ -102,11 +102,11 @@ def write_states(path: Path, first: int, states: int, reached: c_long) -> None:
                     writer.compact()
 
 
-def ask(steady: Retriever, path: Path) -> Iterator[tuple[str, Hits]]:
+def ask(steady: Index, path: Path) -> Iterator[tuple[str, Hits]]:
     """Yield the hits of several kinds of search, through an old and a new connection."""
     yield "semantic", steady.search(QUERY, 5)
     yield "bm25", steady.search(QUERY, 5, mode="bm25")
-    with Retriever.open(path) as fresh:
+    with Index.open(path) as fresh:
         yield "semantic", fresh.search(QUERY, 5)
         yield "filtered", fresh.search(QUERY, 5, where="state >= 0 and id like 'd1%'")
 
@@ -115,7 +115,7 @@ def ask_and_check(path: Path, running: c_long, reports: Queue[Report]) -> None:
     """Search until stopped; report how many results were compared, their states and mistakes."""
     compared, states, mistakes = 0, set(), []
     try:
-        with Retriever.open(path) as steady:
+        with Index.open(path) as steady:
             while running.value:
                 for mode, hits in ask(steady, path):
                     compared += 1

@@ -173,10 +173,10 @@ def test_an_index_with_an_untrusted_spec(hub, tmp_path, hashing):
             connection.exec_driver_sql("UPDATE spaces SET spec = 'evil/tracker'")
     code = (
         "import sys\n"
-        "from semsearch import Document, Index, Retriever, SemsearchError\n"
+        "from semsearch import Document, Index, SemsearchError\n"
         "path = sys.argv[1]\n"
         "for use in (\n"
-        "    lambda: Retriever.open(path).search('a'),\n"
+        "    lambda: Index.open(path).search('a'),\n"
         "    lambda: Index.open(path).add([Document('2', 'b')]),\n"
         "    lambda: Index.create(path).add([Document('2', 'b')]),\n"
         "    lambda: Index.create(path, precision='fp32'),\n"

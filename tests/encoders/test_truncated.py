@@ -6,7 +6,7 @@ import numpy
 import pytest
 from sentence_transformers import SentenceTransformer
 
-from semsearch import Document, Index, Retriever, load_encoder
+from semsearch import Document, Index, load_encoder
 from semsearch.encoders import current_fingerprint, load_reranker
 from semsearch.errors import EncoderError
 
@@ -36,7 +36,7 @@ def test_an_index_remembers_the_dimension(plain_bert, tmp_path):
     documents = [Document(str(n), text) for n, text in enumerate(TEXTS)]
     with Index.create(tmp_path / "index", f"{plain_bert}@5d") as index, index.writer() as writer:
         writer.upsert(documents)
-    with Retriever.open(tmp_path / "index") as retriever:
+    with Index.open(tmp_path / "index") as retriever:
         assert retriever.search("the weather is fine", k=1)[0].document_id == "1"
     with Index.open(tmp_path / "index") as index:
         assert index.info().spaces[0].dimension == 5

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from semsearch import Document, Index, Retriever
+from semsearch import Document, Index
 from semsearch.corpus import Corpus
 from semsearch.encoders import load_encoder
 from semsearch.errors import BadRowError, ModelNotFoundError
@@ -59,7 +59,7 @@ def test_ids_are_not_used_as_file_names(around):
     ]
     with Index.create("pets", ["hashing"]) as index:
         index.add(documents)
-        hits = Retriever(index).search("text", k=len(IDS))
+        hits = index.search("text", k=len(IDS))
         assert {hit.document_id for hit in hits} == set(IDS)
         index.delete(IDS[:3])
         with index.writer() as writer:
@@ -124,7 +124,7 @@ def test_undecodable_file_names(around):
     with Index.create("pets", ["hashing"]) as index:
         for name in ("", "b\udcff.txt", "c\udcff.csv", "d\udcff.jsonl"):
             index.add(Corpus(folder / name, on_bad_row=bad.append))
-        ids = {hit.document_id for hit in Retriever(index).search("x")}
+        ids = {hit.document_id for hit in index.search("x")}
     place = str(around / "middle" / "caf\\udce9")
     rows = {"c\\udcff.csv#row=2", "d\\udcff.jsonl#row=1"}  # from the folder's tables
     assert ids == {"b\\udcff.txt", f"{place}/b\\udcff.txt", "c", "d"} | rows

@@ -33,7 +33,7 @@ from hypothesis.stateful import (
     run_state_machine_as_test,
 )
 
-from semsearch import Document, Index, Retriever
+from semsearch import Document, Index
 from semsearch.errors import ArgumentError, BadRowError, FilterError, RemovalError, SpaceError
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="processes are forked and killed")
@@ -131,7 +131,7 @@ class Histories(RuleBasedStateMachine):
         self.spaces = 1
         self.steps = 0
         self.index = Index.create(self.path, [histories.encoder()])
-        self.readers: list[Retriever] = []
+        self.readers: list[Index] = []
         self.open_reader()
         self.upsert(corpus, True)
 
@@ -226,11 +226,10 @@ class Histories(RuleBasedStateMachine):
     @precondition(lambda self: self.spaces == 2)
     @rule()
     def drop_space(self):
-        with Retriever(self.index, "hashing-24") as reader:
-            histories.drop_space(self.index)
-            self.spaces = 1
-            with pytest.raises(SpaceError):
-                reader.search("amber")
+        histories.drop_space(self.index)
+        self.spaces = 1
+        with pytest.raises(SpaceError):
+            self.index.search("amber", space="hashing-24")
 
     # Other processes.
 
@@ -305,7 +304,7 @@ class Histories(RuleBasedStateMachine):
 
     @rule()
     def open_reader(self):
-        self.readers.append(Retriever.open(self.path, encoders=[histories.encoder()]))
+        self.readers.append(Index.open(self.path, encoders=[histories.encoder()]))
 
     @precondition(lambda self: len(self.readers) > 1)
     @rule(number=st.integers(0, 10))
@@ -342,7 +341,7 @@ class Histories(RuleBasedStateMachine):
 
     def stored(self) -> list[Document]:
         """All documents, through a reader that has just been opened."""
-        with Retriever.open(self.path, encoders=[histories.encoder()]) as reader:
+        with Index.open(self.path, encoders=[histories.encoder()]) as reader:
             hits = reader.search("amber", 1000)
         own = {hit.document_id: hit.document_id for hit in hits if hit.document_id in IDS}
         return [

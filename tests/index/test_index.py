@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlalchemy import text
 
-from semsearch import Document, Index, Retriever
+from semsearch import Document, Index
 from semsearch.encoders import load_encoder
 from semsearch.errors import (
     ArgumentError,
@@ -94,8 +94,8 @@ class TestAdding:
         assert (summary.changed, summary.encoded) == (1, 1)
         assert encoder.texts == ["The dog howls."]
         assert counts(index) == [3, 3, 3, 3]
-        assert Retriever(index).search("barks", mode="bm25") == []
-        assert Retriever(index).search("howls", mode="bm25")[0].document_id == "dog"
+        assert index.search("barks", mode="bm25") == []
+        assert index.search("howls", mode="bm25")[0].document_id == "dog"
 
     def test_a_change_of_metadata_encodes_nothing(self, index, encoder):
         summary = index.add(
@@ -111,7 +111,7 @@ class TestAdding:
         )
         assert (summary.added, summary.encoded) == (3, 1)
         assert encoder.texts == ["New."]
-        found = Retriever(index).search("The cat sleeps.", k=2)
+        found = index.search("The cat sleeps.", k=2)
         assert {hit.document_id for hit in found} == {"cat", "tom"}
 
     def test_documents_without_ids_are_named_by_their_content(self, index):
@@ -175,7 +175,7 @@ class TestAdding:
             assert document.text[start:end] == passage
             assert passage.startswith("Sentence")
             assert passage.endswith(".")
-        hits = Retriever(index).search("Sentence 123", where="id = 'long'")
+        hits = index.search("Sentence 123", where="id = 'long'")
         assert len(hits) == 1
         assert "Sentence 123 " in hits[0].text
 
@@ -203,8 +203,8 @@ class TestDeleting:
     def test_by_id(self, index):
         assert index.delete(["cat", "hen"]) == 2
         assert counts(index) == [1, 1, 1, 1]
-        assert [hit.document_id for hit in Retriever(index).search("The cat sleeps.")] == ["dog"]
-        assert Retriever(index).search("cat", mode="bm25") == []
+        assert [hit.document_id for hit in index.search("The cat sleeps.")] == ["dog"]
+        assert index.search("cat", mode="bm25") == []
 
     def test_by_filter(self, index):
         assert index.delete(where="legs = 4 and sounds = 'meow'") == 1

@@ -9,7 +9,7 @@ from contextlib import closing
 
 import pytest
 
-from semsearch import Document, Index, Retriever, load_encoder
+from semsearch import Document, Index, load_encoder
 from semsearch.errors import (
     ArgumentError,
     IndexClosedError,
@@ -105,7 +105,6 @@ class TestClosing:
             Index.passages,
             Index.info,
             Index.__enter__,
-            Retriever,
             lambda index: index.search("red"),
             lambda index: index.add([]),
             lambda index: index.delete(["a"]),
@@ -132,6 +131,5 @@ class TestClosing:
 
     @pytest.mark.parametrize("duplicate", [pickle.dumps, copy.copy, copy.deepcopy])
     def test_copies_are_refused(self, index, duplicate):
-        for opened in (index, Retriever(index)):
-            with pytest.raises(ArgumentError):
-                duplicate(opened)
+        with pytest.raises(ArgumentError):
+            duplicate(index)

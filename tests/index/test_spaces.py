@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy
 import pytest
 
-from semsearch import Document, Index, Retriever
+from semsearch import Document, Index
 from semsearch.encoders import load_encoder
 from semsearch.encoders.specs import Precision
 from semsearch.errors import SpaceError
@@ -72,15 +72,15 @@ def test_interrupted_space_is_finished(index, how):
         add(index, InterruptedEncoder())
     assert 0 < len(matrix(index, "hashing-16")) < 300
     with pytest.raises(SpaceError):
-        Retriever(index, "hashing-16")
-    assert len(Retriever(index).search("text", k=400)) == 300
+        index.search("text", space="hashing-16")
+    assert len(index.search("text", k=400)) == 300
     assert index.systems() == ["hashing", "bm25"]
     if how == "add_space":
         add(index, load_encoder("hashing:16"))
     else:
         index.add([Document("new", "a new text")])
     assert len(matrix(index, "hashing-16")) == len(index)
-    assert Retriever(index, "hashing-16").search("text number 5", k=1)[0].score > 0.99
+    assert index.search("text number 5", k=1, space="hashing-16")[0].score > 0.99
 
 
 def test_a_space_whose_newest_passages_have_vectors_and_earlier_ones_not_yet(index, monkeypatch):
@@ -93,7 +93,7 @@ def test_a_space_whose_newest_passages_have_vectors_and_earlier_ones_not_yet(ind
         writer.compact()
         assert "hashing-16" not in index.info().snapshots
     add(index, load_encoder("hashing:16"))
-    assert len(Retriever(index, "hashing-16").search("text", k=400)) == 301
+    assert len(index.search("text", k=400, space="hashing-16")) == 301
     with index.writer() as writer:
         assert writer.verify() == []
 
@@ -104,7 +104,7 @@ def test_a_space_is_dropped(index):
         writer.drop_space("hashing")
     assert [space.name for space in index.info().spaces] == ["hashing-16"]
     assert not list(index.path.glob("hashing-1.faiss"))
-    assert len(Retriever(index).search("text", k=400)) == 300
+    assert len(index.search("text", k=400)) == 300
     index.add([Document("new", "a new text")])
     with index.writer() as writer:
         assert writer.verify() == []
@@ -121,7 +121,7 @@ def test_float16_halves_the_vectors_and_keeps_the_ranking(tmp_path):
             index.add(DOCUMENTS)
             vectors = matrix(index, "hashing")
             numpy.testing.assert_allclose(numpy.linalg.norm(vectors, axis=1), 1, atol=1e-6)
-            answers[dtype] = Retriever(index).search_many([d.text for d in DOCUMENTS[::50]], k=1)
+            answers[dtype] = index.search_many([d.text for d in DOCUMENTS[::50]], k=1)
             with index.writer() as writer:
                 assert writer.verify() == []
             with index.read() as state:

@@ -8,7 +8,7 @@ from contextlib import closing
 import numpy
 import pytest
 
-from semsearch import Document, Index, Retriever
+from semsearch import Document, Index
 from semsearch.encoders import load_encoder
 from semsearch.errors import BadRowError, EncoderError, NoVectorError
 
@@ -63,7 +63,7 @@ def test_only_bad_rows_are_skipped_and_reported_with_their_source(tmp_path, enco
             assert writer.verify() == []
         assert [error.source for error in skipped] == ["c.csv:5", "c.csv:379"]
         assert (summary.added, summary.chunks, len(index)) == (398, 398, 398)
-        assert len(Retriever(index).search("sound text", 2000)) == 398
+        assert len(index.search("sound text", 2000)) == 398
 
 
 def test_a_changed_document_keeps_its_old_text(tmp_path, encoder):
@@ -72,22 +72,21 @@ def test_a_changed_document_keeps_its_old_text(tmp_path, encoder):
         with index.writer(on_bad_row=lambda error: None) as writer:
             summary = writer.sync(corpus())
         assert (summary.changed, summary.removed, len(index)) == (0, 0, 400)
-        assert Retriever(index).search("377", 1, mode="bm25")[0].text == "sound text 377"
+        assert index.search("377", 1, mode="bm25")[0].text == "sound text 377"
 
 
 def test_a_query_without_a_vector_is_refused(tmp_path, encoder):
     with Index.create(tmp_path / "x", [encoder]) as index:
         index.add(corpus(bad=()))
-        retriever = Retriever(index)
         with pytest.raises(NoVectorError, match="'broken one'"):
-            retriever.search("broken one")
-        assert len(retriever.search("text 7", mode="bm25", k=3)) == 3
+            index.search("broken one")
+        assert len(index.search("text 7", mode="bm25", k=3)) == 3
 
 
 def test_repair_encodes_damaged_vectors_again(tmp_path, encoder):
     with Index.create(tmp_path / "x", ["hashing:32"]) as index:
         index.add(corpus(bad=()))
-        expected = Retriever(index).search("sound text 7", 50)
+        expected = index.search("sound text 7", 50)
     vector = numpy.full(32, encoder.value, "<f4").tobytes()
     with closing(sqlite3.connect(tmp_path / "x" / "index.sqlite")) as connection, connection:
         connection.execute("UPDATE vectors SET vector = ? WHERE chunk_id IN (8, 300)", [vector])
@@ -98,7 +97,7 @@ def test_repair_encodes_damaged_vectors_again(tmp_path, encoder):
             writer.repair()
             assert writer.verify() == []
             writer.delete(["again"])
-        assert Retriever(index).search("sound text 7", 50) == expected
+        assert index.search("sound text 7", 50) == expected
 
 
 def test_repair_names_documents_that_still_lack_a_vector(tmp_path):
@@ -114,7 +113,7 @@ def test_repair_names_documents_that_still_lack_a_vector(tmp_path):
             writer.delete(["3"])
             writer.add_space(encoder)
             assert writer.verify() == []
-        assert len(Retriever(index).search("sound text", 2000)) == 399
+        assert len(index.search("sound text", 2000)) == 399
 
 
 @pytest.mark.parametrize(

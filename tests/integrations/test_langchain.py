@@ -6,7 +6,7 @@ import numpy
 import pytest
 from frameworks import needs
 
-from semsearch import Document, Index, Retriever
+from semsearch import Document, Index
 from semsearch.errors import ArgumentError, BadRowError, FilterError, SpaceError
 
 needs("langchain_tests")
@@ -66,7 +66,7 @@ class TestRetrieverStandard(RetrieversIntegrationTests):
 
     @property
     def retriever_constructor_params(self):
-        return {"retriever": Retriever(self._index)}
+        return {"index": self._index}
 
     @property
     def retriever_query_example(self):
@@ -190,9 +190,7 @@ class TestVectorStore:
 
 class TestRetriever:
     def test_returns_passages_with_their_place(self, pets):
-        retriever = SemsearchRetriever(
-            retriever=Retriever(pets), k=1, options={"where": "legs = 2"}
-        )
+        retriever = SemsearchRetriever(index=pets, k=1, options={"where": "legs = 2"})
         [found] = retriever.invoke("lays eggs")
         [hit] = pets.search("lays eggs", k=1)
         assert found.id == "hen"
@@ -206,7 +204,7 @@ class TestRetriever:
         }
 
     def test_a_filter_per_call_is_required_beside_that_of_the_options(self, pets):
-        retriever = SemsearchRetriever(retriever=Retriever(pets), options={"where": "legs = 2"})
+        retriever = SemsearchRetriever(index=pets, options={"where": "legs = 2"})
         assert {found.id for found in retriever.invoke("cat")} == {"hen", "owl"}
         assert [found.id for found in retriever.invoke("cat", where="id = 'owl'")] == ["owl"]
         assert retriever.invoke("cat", where="id = 'cat' or legs = 4") == []

@@ -9,6 +9,7 @@ from sklearn.metrics.pairwise import cosine_similarity
 from semsearch import Document, Index
 from semsearch.records import Chunk, Hit, HitScores
 from semsearch.search.diversity import maximal_marginal_relevance, without_duplicates
+from semsearch.stores.local.state import LocalState
 
 
 class ByLength:
@@ -80,8 +81,7 @@ def test_hits_that_were_not_reranked_leave_the_scale_of_the_others():
 
 def test_the_best_hit_lists_its_duplicates():
     vectors = unit([[1, 0], [0, 1], [1, 0.1], [0.1, 1], [1, 1]])
-    found, kept = without_duplicates(hits_of([0.9, 0.8, 0.7, 0.6, 0.5]), vectors)
-    assert (kept == vectors[[0, 1, 4]]).all()
+    found = without_duplicates(hits_of([0.9, 0.8, 0.7, 0.6, 0.5]), vectors)
     assert {hit.document_id: hit.duplicates for hit in found} == {
         "1": ("3",),
         "2": ("4",),
@@ -94,7 +94,7 @@ def test_each_duplicate_is_listed_once_and_never_the_hit_itself():
         hit._replace(document_id=name)
         for hit, name in zip(hits_of([4, 3, 2, 1]), "abab", strict=True)
     ]
-    (kept,), _ = without_duplicates(hits, unit([[1, 0]] * 4))
+    (kept,) = without_duplicates(hits, unit([[1, 0]] * 4))
     assert (kept.document_id, kept.duplicates) == ("a", ("b",))
 
 
@@ -142,41 +142,27 @@ class TestOnAnIndex:
         pages = [index.search("red bird", 23, offset=start, **options) for start in starts]
         assert [name for page in pages for name in ids(page)] == every
 
-    def test_folding_after_reranking_returns_k_hits(self, tmp_path):
-        """B is a near-duplicate of A and of C, which are not of each other."""
-        angles = {"a": 0.0, "b": 0.3, "c": 0.6, "d": 1.4, "e": 2.2}
-
-        class Turned:
-            spec = fingerprint = "turned"
-            dimension, max_document_tokens, max_query_tokens = 2, 100, None
-
-            def description(self):
-                return {}
-
-            def token_spans(self, text):
-                return numpy.array([[0, len(text)]])
-
-            def encode_documents(self, texts):
-                turns = numpy.array([angles[text] for text in texts])
-                return numpy.stack([numpy.cos(turns), numpy.sin(turns)], 1).astype(numpy.float32)
-
-            encode_queries = encode_documents
-
-        class PrefersB:
-            spec, precision = "prefers-b", None
-
-            def score(self, query, passages):
-                return numpy.array([text == "b" for text in passages], float)
-
-        with Index.create(tmp_path / "turned", [Turned()]) as index:
-            index.add(Document(name, name) for name in angles)
-            hits = index.search("a", 2, fold_duplicates=True, rerank=PrefersB(), rerank_depth=3)
-        assert [(hit.document_id, hit.duplicates) for hit in hits] == [("b", ("a", "c")), ("d", ())]
-
-    def test_deeper_rounds_do_not_rerank_again(self, index):
-        """Duplicates make the search go deeper; the cross-encoder has read the first hits."""
+    def test_the_reranker_reads_no_duplicates(self, index):
+        """They make the search go deeper, until the reranker has all that it may read."""
         index.add(Document(f"again {n}", "red bird sings") for n in range(300))
-        index.add(Document(f"other {n}", f"red kind{n} thing{n}") for n in range(30))
+        index.add(Document(f"other {n}", f"red kind{n} thing{n}") for n in range(90))
         reranker, options = ByLength(), {"rerank_depth": 50, "fold_duplicates": True}
         hits = index.search("red bird sings", 20, rerank=reranker, **options)
         assert (len(hits), hits.reranked, reranker.read) == (20, 50, 50)
+        assert sum(len(hit.duplicates) for hit in hits) in (0, 302)
+
+    def test_a_minimum_score_ends_the_search_for_distinct_hits(self, index, monkeypatch):
+        index.add(Document(f"again {n}", "red bird sings") for n in range(50))
+        index.add(Document(f"other {n}", f"kind{n} thing{n}") for n in range(900))
+        deepest = []
+        search_vectors = LocalState.search_vectors
+        monkeypatch.setattr(
+            LocalState,
+            "search_vectors",
+            lambda state, space, queries, k, *others: (
+                deepest.append(k) or search_vectors(state, space, queries, k, *others)
+            ),
+        )
+        hits = index.search("red bird sings", 5, fold_duplicates=True, min_score=0.9)
+        assert ids(hits) == ["a"]
+        assert max(deepest) < 100

@@ -8,7 +8,7 @@ from scipy.stats import zscore
 
 from semsearch import Document, Index
 from semsearch.search.fusion import fused_scores, reciprocal_rank_fusion, zscore_fusion
-from semsearch.search.queries import Options
+from semsearch.search.options import Options
 from semsearch.search.reranking import combined
 from semsearch.stores.protocol import Candidate
 

@@ -16,7 +16,7 @@ from semsearch.datasets import load_retrieval_set
 from semsearch.errors import ArgumentError, CombinationError, DocumentNotFoundError
 from semsearch.evaluation import evaluate_retrieval, index_rankers
 from semsearch.records import SearchMode
-from semsearch.search.queries import Options
+from semsearch.search.options import Options
 
 TEXTS = {
     "a": "The heist goes wrong in Rome.",

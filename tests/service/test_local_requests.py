@@ -322,7 +322,7 @@ class TestNoWrongAnswers:
         def broken(*arguments, **options):
             raise RuntimeError("a fault")
 
-        monkeypatch.setattr("semsearch.retriever.Retriever.search", broken)
+        monkeypatch.setattr("semsearch.index.Index.search", broken)
         assert find_answer(["bird"]) is None
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from semsearch import Document, Index, Retriever
+from semsearch import Document, Index
 from semsearch.encoders import load_encoder
 from semsearch.errors import IndexBusyError
 
@@ -57,7 +57,7 @@ def test_compaction_erases_deleted_documents(index, vector):
     assert traces(index.path, vector) == {}
     assert index.fields() == []
     assert len(index) == 300
-    assert len(Retriever(index).search("plain text number 7", k=400)) == 300
+    assert len(index.search("plain text number 7", k=400)) == 300
     with index.writer() as writer:
         assert writer.verify() == []
 
@@ -76,9 +76,9 @@ def test_words_of_scripts_without_spaces_are_erased(index):
     index.add([Document("secret", "これは機密文書です。")])
     secret = "機密".encode()
     assert any(secret in file.read_bytes() for file in index.path.iterdir())
-    assert [hit.document_id for hit in Retriever(index).search("機密", mode="bm25")] == ["secret"]
+    assert [hit.document_id for hit in index.search("機密", mode="bm25")] == ["secret"]
     index.delete(["secret"])
-    assert Retriever(index).search("機密", mode="bm25") == []
+    assert index.search("機密", mode="bm25") == []
     compact(index)
     assert not any(secret in file.read_bytes() for file in index.path.iterdir())
 

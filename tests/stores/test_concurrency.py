@@ -14,7 +14,7 @@ from threading import Barrier
 import pytest
 from sqlalchemy import event
 
-from semsearch import Document, Index, Retriever
+from semsearch import Document, Index
 from semsearch.stores.local.database import Database
 
 CREATE = """
@@ -49,9 +49,8 @@ def test_processes_that_create_one_index_at_once(tmp_path):
         assert len(index) == 3
         with index.writer() as writer:
             assert writer.verify() == []
-    for space in ("hashing-32", "hashing-64"):
-        with Retriever.open(path, space) as retriever:
-            assert len(retriever.search("text", 10)) == 3
+        for space in ("hashing-32", "hashing-64"):
+            assert len(index.search("text", 10, space=space)) == 3
 
 
 def test_threads_that_write_one_index_lose_nothing(tmp_path):

@@ -11,7 +11,7 @@ from conditions_model import holds
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from semsearch import Document, Index, Retriever, load_encoder
+from semsearch import Document, Index, load_encoder
 from semsearch.addresses import place
 from semsearch.errors import (
     ArgumentError,
@@ -92,7 +92,7 @@ class TestDocuments:
         )
         assert summary.encoded == 2  # the title is not encoded
         assert len(films) == 5
-        assert Retriever(films).search("cedar", k=1)[0].title == "Title"
+        assert films.search("cedar", k=1)[0].title == "Title"
 
     def test_those_without_an_id_are_identified_by_their_text(self, index):
         index.add([Document(None, "amber"), Document(None, "amber"), Document(None, "birch")])
@@ -157,9 +157,8 @@ class TestDocuments:
 
     def test_deleted_ones_are_no_longer_found(self, films):
         films.delete(["c"])
-        retriever = Retriever(films)
         for mode in MODES:
-            assert "c" not in ids(retriever.search("cedar", mode=mode))
+            assert "c" not in ids(films.search("cedar", mode=mode))
 
 
 class TestStates:
@@ -183,11 +182,10 @@ class TestStates:
             films.add(FILMS, wait=math.inf)
         assert films.add(FILMS).unchanged == len(FILMS)
 
-    def test_an_open_retriever_sees_each_commit(self, films):
-        retriever = Retriever(films)
-        assert retriever.search("novel")[0].document_id != "e"
+    def test_an_open_index_sees_each_commit(self, films):
+        assert films.search("novel")[0].document_id != "e"
         films.add([Document("e", "novel")])
-        assert retriever.search("novel")[0].document_id == "e"
+        assert films.search("novel")[0].document_id == "e"
 
 
 class TestSearch:
@@ -195,27 +193,27 @@ class TestSearch:
         vectors = encoder.encode_documents([film.text for film in FILMS])
         for text in ("amber", "cedar delta", "grove fjord birch"):
             cosines = dict(zip("abcd", vectors @ encoder.encode_queries([text])[0], strict=True))
-            hits = Retriever(films).search(text)
+            hits = films.search(text)
             assert {hit.document_id: hit.score for hit in hits} == pytest.approx(cosines, abs=1e-5)
             assert [hit.rank for hit in hits] == [1, 2, 3, 4]
             assert all(left.score >= right.score for left, right in itertools.pairwise(hits))
 
     def test_a_document_counts_once_by_its_best_passage(self, index):
         index.add([Document("long", "amber. " * 200 + "birch. " * 200), Document("b", "birch")])
-        hits = Retriever(index).search("amber", k=2)
+        hits = index.search("amber", k=2)
         assert ids(hits) == ["long", "b"]
         assert set(hits[0].text.replace(".", "").split()) == {"amber"}
 
     def test_ties_are_ordered_by_chunk(self, index):
         index.add(Document(name, "amber birch") for name in "cabd")
         for mode in MODES[:2]:
-            assert ids(Retriever(index).search("amber", mode=mode)) == list("cabd")
+            assert ids(index.search("amber", mode=mode)) == list("cabd")
 
     def test_bm25(self, films):
-        hits = Retriever(films).search("cedar", mode="bm25")
+        hits = films.search("cedar", mode="bm25")
         assert ids(hits) == ["c", "b"]  # the shorter one first
         assert hits[0].score > hits[1].score > 0
-        assert ids(Retriever(films).search("unknown", mode="bm25")) == []
+        assert ids(films.search("unknown", mode="bm25")) == []
 
     @pytest.mark.parametrize(
         ("query", "first"), [('fjord grove "birch cedar"', "b"), ('fjord grove "cedar birch"', "d")]
@@ -300,17 +298,17 @@ class TestFilters:
         ]
         expected = {row["id"] for row in rows if holds(parse(where), row)}
         query = " ".join(film.text for film in FILMS)
-        assert set(ids(Retriever(films).search(query, where=where, mode=mode))) == expected
+        assert set(ids(films.search(query, where=where, mode=mode))) == expected
 
     @pytest.mark.parametrize("where", ["yaer = 1990", "year = 'old'"])
     def test_invalid_ones_are_refused(self, films, where):
         with pytest.raises(FilterError):
-            Retriever(films).search("amber", where=where)
+            films.search("amber", where=where)
 
     def test_a_filter_that_matches_nothing_is_explained(self, films, caplog):
-        assert Retriever(films).search("amber", where="genres = 'horror'") == []
+        assert films.search("amber", where="genres = 'horror'") == []
         assert "'Horror'" in caplog.text
-        assert Retriever(films).search("amber", where="year > 2020") == []
+        assert films.search("amber", where="year > 2020") == []
         assert "2001" in caplog.text
 
     def test_fields_and_their_kinds(self, films):
@@ -329,35 +327,34 @@ class TestSpaces:
         assert space.complete
         assert [each.fingerprint for each in films.spaces()][1] == other.fingerprint
         films.add([Document("e", "novel")])
-        hits = Retriever(films, space.name).search("novel")
+        hits = films.search("novel", space=space.name)
         assert (hits[0].document_id, hits[0].score) == ("e", pytest.approx(1, abs=1e-5))
         assert films.passages(space.name).vectors.shape == (5, 32)
 
     def test_a_dropped_space_is_refused(self, films, other):
         with films.writer() as writer:
             space = writer.add_space(other)
-        retriever = Retriever(films, space.name)
-        retriever.search("amber")
+        films.search("amber", space=space.name)
         with films.writer() as writer:
             writer.drop_space(space.name)
         with pytest.raises(SpaceError):
-            retriever.search("amber")
+            films.search("amber", space=space.name)
         with films.writer() as writer, pytest.raises(SpaceError):
             writer.drop_space(films.space().name)
 
     def test_repair_keeps_the_results(self, films):
-        before = Retriever(films).search("cedar birch")
+        before = films.search("cedar birch")
         with films.writer() as writer:
             writer.repair()
             assert writer.verify() == []
-        assert Retriever(films).search("cedar birch") == before
+        assert films.search("cedar birch") == before
 
     @pytest.mark.differs("milvus-lite", reason="Milvus compacts by itself")
     def test_compaction_keeps_the_results(self, films):
-        before = Retriever(films).search("cedar birch")
+        before = films.search("cedar birch")
         with films.writer() as writer:
             writer.compact()
-        assert Retriever(films).search("cedar birch") == before
+        assert films.search("cedar birch") == before
 
 
 letters = st.sampled_from([*"ab.?\n\t ", "\u2003", "\u200b", "é", "e\u0301", "東", "\r\n", "\x1c"])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from semsearch import Document, Index, Retriever
+from semsearch import Document, Index
 from semsearch.errors import FilterError
 
 GENRES = ["Drama", "Horror", "Science Fiction"]
@@ -41,7 +41,7 @@ def path(tmp_path_factory):
 
 @pytest.fixture
 def retriever(path):
-    with Retriever.open(path) as retriever:
+    with Index.open(path) as retriever:
         yield retriever
 
 
@@ -171,15 +171,14 @@ def test_fields_of_deleted_documents_are_known_until_the_index_is_compacted(tmp_
         index.add([Document("1", "One.", metadata={"prize": "Oscar"}), Document("2", "Two.")])
         index.delete(["1"])
         assert index.fields() == [] == index.info().fields
-        with Retriever(index) as retriever:
-            assert len(found(retriever, "prize is null and prize != 5")) == 1
-            assert found(retriever, "prize = 'Oscar'") == []
-            assert len(caplog.messages) == 1
-            with index.writer() as writer:
-                assert writer.verify() == []
-                writer.compact()
-            with pytest.raises(FilterError):
-                found(retriever, "prize is null")
+        assert len(found(index, "prize is null and prize != 5")) == 1
+        assert found(index, "prize = 'Oscar'") == []
+        assert len(caplog.messages) == 1
+        with index.writer() as writer:
+            assert writer.verify() == []
+            writer.compact()
+        with pytest.raises(FilterError):
+            found(index, "prize is null")
 
 
 @pytest.mark.parametrize(

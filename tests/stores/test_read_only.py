@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from semsearch import Document, Index, Retriever
+from semsearch import Document, Index
 from semsearch.errors import IndexFormatError
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs POSIX permissions and mounts")
@@ -34,10 +34,10 @@ with Index.create(path, ["hashing:32"]) as index, index.writer() as writer:
 #: Searches by vectors and by words once for each line of its input.
 READER = """
 import json, sys
-from semsearch import Retriever
+from semsearch import Index
 from semsearch.errors import SemsearchError
 try:
-    with Retriever.open(sys.argv[1]) as retriever:
+    with Index.open(sys.argv[1]) as retriever:
         for line in sys.stdin:
             found = [len(retriever.search("number word3", 10_000, mode=mode))
                      for mode in ("semantic", "bm25")]
@@ -188,5 +188,5 @@ class TestCopies:
             Index.open(tmp_path / "copy")
         with Index.open(tmp_path / "copy", accept_copy=True) as index, index.writer() as checking:
             assert checking.verify() == []
-        with Retriever.open(tmp_path / "copy") as retriever:
+        with Index.open(tmp_path / "copy") as retriever:
             assert len(retriever.search("number", 1000)) == DOCUMENTS

@@ -8,7 +8,7 @@ import faiss
 import numpy
 import pytest
 
-from semsearch import Document, Index, Retriever
+from semsearch import Document, Index
 from semsearch.stores.local.spaces import SpaceView, snapshot_record
 from semsearch.vector_indexes.refined import RefinedIndex
 
@@ -49,7 +49,7 @@ def test_a_small_addition_is_searched_as_the_tail(index):
     index.add([Document("new", "an uncommon word")])
     assert record(index).generation == 1
     assert len(view(index)) == 101
-    assert Retriever(index).search("an uncommon word", k=1)[0].document_id == "new"
+    assert index.search("an uncommon word", k=1)[0].document_id == "new"
 
 
 def test_a_large_addition_is_folded_and_old_files_are_removed(index):
@@ -71,7 +71,7 @@ PIPE = pytest.param("pipe", marks=pytest.mark.skipif(os.name != "posix", reason=
 
 @pytest.mark.parametrize("damage", ["byte", "cut", "gone", PIPE])
 def test_a_damaged_snapshot_is_reported_and_replaced(index, damage, caplog):
-    expected = Retriever(index).search("word3 thing5", k=10)
+    expected = index.search("word3 thing5", k=10)
     file = index.path / record(index).file
     content = bytearray(file.read_bytes())
     if damage == "byte":
@@ -84,12 +84,12 @@ def test_a_damaged_snapshot_is_reported_and_replaced(index, damage, caplog):
     else:
         file.unlink()
         os.mkfifo(file)
-    assert Retriever(index).search("word3 thing5", k=10) == expected
+    assert index.search("word3 thing5", k=10) == expected
     assert len(caplog.records) == 1
     index.add([])  # any run repairs it
     assert record(index).generation == 2
     caplog.clear()
-    assert Retriever(index).search("word3 thing5", k=10) == expected
+    assert index.search("word3 thing5", k=10) == expected
     assert not caplog.records
 
 
@@ -134,7 +134,7 @@ def test_ties_are_ordered_by_chunk_id(tmp_path, tail):
             _, ids = view(index).search(query, n, tail_ids)
             assert ids[0].tolist() == tail_ids[:n].tolist()
         for mode in ("semantic", "bm25", "hybrid"):
-            hits = Retriever(index).search("same", 720, mode=mode)
+            hits = index.search("same", 720, mode=mode)
             keys = [(-hit.score, hit.chunk.id) for hit in hits]
             assert keys == sorted(keys)
 

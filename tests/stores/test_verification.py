@@ -7,7 +7,7 @@ import sqlite3
 
 import pytest
 
-from semsearch import Document, Index, Retriever
+from semsearch import Document, Index
 from semsearch.encoders import load_encoder
 from semsearch.errors import EncoderError, SpaceError
 from semsearch.stores.protocol import text_hash
@@ -47,7 +47,7 @@ def repair(path):
 
 
 def answers(path):
-    with Retriever.open(path) as retriever:
+    with Index.open(path) as retriever:
         return [
             [
                 (hit.document_id, round(hit.score, 6))

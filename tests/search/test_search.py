@@ -8,9 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy
 import pytest
 
-from semsearch import Document, Index, Retriever
+from semsearch import Document, Index
 from semsearch.encoders.hashing import HashingEncoder
-from semsearch.errors import IndexClosedError, SpaceError
+from semsearch.errors import SpaceError
 
 COLOURS = ["red", "green", "blue", "white"]
 
@@ -31,7 +31,7 @@ def index(tmp_path):
 
 
 def test_fields_of_a_hit(index):
-    hits = Retriever(index).search("blue item 42", k=2)
+    hits = index.search("blue item 42", k=2)
     hit = hits[0]
     assert (hit.rank, hit.document_id, hit.text) == (1, "d42", "blue item 42.")
     assert hit.score == pytest.approx(1, abs=1e-6)
@@ -53,7 +53,7 @@ def test_fields_of_a_hit(index):
 )
 def test_k_hits_if_k_documents_match(index, mode, where, matching):
     for k in (1, 10, 60, 500):
-        hits = Retriever(index).search("red item 10", k=k, where=where, mode=mode)
+        hits = index.search("red item 10", k=k, where=where, mode=mode)
         assert len(hits) == min(k, matching)
         assert len({hit.document_id for hit in hits}) == len(hits)
         assert all(left.score >= right.score for left, right in itertools.pairwise(hits))
@@ -62,39 +62,38 @@ def test_k_hits_if_k_documents_match(index, mode, where, matching):
 def test_document_is_ranked_by_its_best_chunk(index):
     index.add([Document("mixed", "filler words here. " * 300 + "A zebra appears at last.")])
     assert len(index) == 201
-    hit = Retriever(index).search("a zebra appears at last", where="id = 'mixed'")[0]
+    hit = index.search("a zebra appears at last", where="id = 'mixed'")[0]
     assert "zebra" in hit.text
     assert hit.chunk.start > 0
 
 
 def test_many_queries_are_answered_as_one_by_one(index):
-    retriever = Retriever(index)
     queries = [f"{COLOURS[number % 4]} item {number}" for number in range(0, 200, 7)]
     for mode in ("semantic", "bm25", "hybrid"):
-        together = retriever.search_many(queries, k=5, mode=mode)
+        together = index.search_many(queries, k=5, mode=mode)
         for query, hits in zip(queries, together, strict=True):
-            alone = retriever.search(query, k=5, mode=mode)
+            alone = index.search(query, k=5, mode=mode)
             assert [hit.document_id for hit in hits] == [hit.document_id for hit in alone]
             numpy.testing.assert_allclose(
                 [hit.score for hit in hits], [hit.score for hit in alone], atol=1e-6
             )
-    assert retriever.search_many([]) == []
+    assert index.search_many([]) == []
 
 
 def test_an_empty_index(tmp_path):
     with Index.create(tmp_path / "x", ["hashing"]) as index:
         for mode in ("semantic", "bm25", "hybrid"):
-            assert Retriever(index).search("anything", mode=mode) == []
+            assert index.search("anything", mode=mode) == []
 
 
 def test_hybrid_combines_both_scores(tmp_path):
     with Index.create(tmp_path / "x", ["hashing"]) as index:
         index.add([Document("both", "red apple"), Document("neither", "blue sky")])
-        hits = Retriever(index).search("red apple", mode="hybrid")
+        hits = index.search("red apple", mode="hybrid")
         assert hits[0].document_id == "both"
         assert hits[0].score == pytest.approx(1)  # of two scores, the better one has z = 1
         assert hits[0].scores[:2] == pytest.approx((1.0, 1e-6), rel=1)
-        hits = Retriever(index).search("red apple", mode="hybrid", fusion="rrf", dense_weight=0.25)
+        hits = index.search("red apple", mode="hybrid", fusion="rrf", dense_weight=0.25)
         assert hits[0].score == pytest.approx(1 / 61)  # first of both rankings
 
 
@@ -111,31 +110,30 @@ def test_the_id_and_the_title_of_a_document_are_never_its_metadata(index):
         "\"metadata.id\" = 'x' or metadata.id = 'y'": [],
     }.items():
         assert index.passages(where=where).document_ids == expected
-        hits = Retriever(index).search("red", where=where)
+        hits = index.search("red", where=where)
         assert [hit.document_id for hit in hits] == expected
 
 
 def test_to_frame(index):
     index.add([Document("clash", "red item", "A title", CLASHES)])
-    frame = Retriever(index).search("red item", where="id = 'clash'").to_frame()
+    frame = index.search("red item", where="id = 'clash'").to_frame()
     columns, own = ["rank", "score", "id", "title", "text"], ["metadata.id", "metadata.title"]
     own += ["metadata.metadata.id", "metadata.rank"]
     assert list(frame.columns) == [*columns, *own]
     assert frame.loc[0, ["id", *own]].tolist() == ["clash", "x", "T", "y", 7]
-    empty = Retriever(index).search("red", where="number > 1000").to_frame()
+    empty = index.search("red", where="number > 1000").to_frame()
     assert (list(empty.columns), len(empty)) == (columns, 0)
 
 
 def test_an_unknown_space(index):
     with pytest.raises(SpaceError):
-        Retriever(index, "other")
+        index.search("red", space="other")
 
 
-def test_threads_can_share_a_retriever(index):
-    retriever = Retriever(index)
-    expected = retriever.search("blue item 42", k=5)
+def test_threads_can_share_an_index(index):
+    expected = index.search("blue item 42", k=5)
     with ThreadPoolExecutor(8) as threads:
-        answers = threads.map(lambda _: retriever.search("blue item 42", k=5), range(16))
+        answers = threads.map(lambda _: index.search("blue item 42", k=5), range(16))
     assert list(answers) == [expected] * 16
 
 
@@ -154,9 +152,8 @@ class Backwards:
 
 def test_a_reranker_reorders_the_first_hundred(index):
     reranker = Backwards()
-    retriever = Retriever(index)
-    hits = retriever.search("blue item", 4, where="number < 150", rerank=reranker)
-    first = [hit.document_id for hit in retriever.search("blue item", 100, where="number < 150")]
+    hits = index.search("blue item", 4, where="number < 150", rerank=reranker)
+    first = [hit.document_id for hit in index.search("blue item", 100, where="number < 150")]
     best = sorted(first, key=lambda name: -(int(name[1:]) // 2))[:4]
     assert [(hit.rank, hit.document_id) for hit in hits] == list(enumerate(best, start=1))
     assert [hit.score for hit in hits] == [int(name[1:]) // 2 for name in best]
@@ -182,44 +179,52 @@ class TestLongQueries:
         return ShortSighted()
 
     @pytest.fixture
-    def retriever(self, index, encoder):
+    def short_sighted(self, index, encoder):
         with Index.open(index.path, encoder) as again:
-            yield Retriever(again)
+            yield again
 
-    def test_truncation_is_reported_once_per_query(self, retriever, caplog):
+    def test_truncation_is_reported_once_per_query(self, short_sighted, caplog):
         nine, ten = "one two three four five six seven eight nine", "1 2 3 4 5 6 7 8 9 10"
-        retriever.search_many([nine, "short", ten], mode="hybrid", where="number < 50")
+        short_sighted.search_many([nine, "short", ten], mode="hybrid", where="number < 50")
         first, second = caplog.messages
         assert " 9 tokens" in first
         assert first.endswith("'nine'")
         assert " 10 tokens" in second
         assert second.endswith("'9 10'")
 
-    def test_queries_that_are_not_truncated(self, retriever, caplog):
-        retriever.search("one two three four five six seven eight")
-        retriever.search("one two three four five six seven eight nine", mode="bm25")
+    def test_queries_that_are_not_truncated(self, short_sighted, caplog):
+        short_sighted.search("one two three four five six seven eight")
+        short_sighted.search("one two three four five six seven eight nine", mode="bm25")
         assert caplog.records == []
 
-    def test_short_queries_are_not_tokenised(self, retriever, encoder):
-        retriever.search_many(["tiny", "a b c d", "日本"])
+    def test_short_queries_are_not_tokenised(self, short_sighted, encoder):
+        short_sighted.search_many(["tiny", "a b c d", "日本"])
         assert encoder.counted == []
 
 
-class TestClosing:
-    @pytest.mark.parametrize("how", ["retriever", "index", "opened"])
-    def test_a_closed_retriever_is_reported(self, index, how):
-        retriever = Retriever.open(index.path) if how == "opened" else Retriever(index)
-        (index if how == "index" else retriever).close()
-        assert retriever.closed
-        for call in (lambda: retriever.search_many([]), retriever.__enter__):
-            with pytest.raises(IndexClosedError):
-                call()
+class TestOneState:
+    def test_a_reranker_that_lets_others_write_changes_nothing(self, index):
+        """Hits and their explanations belong to the state in which the search began."""
 
-    def test_it_closes_only_an_index_that_it_opened(self, index):
-        with Retriever(index) as retriever:
-            assert repr(retriever) == f"<Retriever '{index.path}', space 'hashing'>"
-        assert repr(retriever) == f"<Retriever '{index.path}', space 'hashing', closed>"
-        assert len(index) == 200
-        with Retriever.open(index.path) as retriever:
-            opened = retriever.index
-        assert opened.closed
+        class Meddler:
+            spec = "cross-encoder:meddler"
+
+            def score(self, query, passages):
+                index.add([Document("d42", "green item 42 was blue once")])
+                return numpy.zeros(len(passages))
+
+        before = index.search("blue item 42", 1, mode="bm25", explain=True)
+        hits = index.search("blue item 42", 1, mode="bm25", rerank=Meddler(), explain=True)
+        assert [hit.text for hit in hits] == ["blue item 42."]
+        assert hits[0].explanation == before[0].explanation
+        assert hits[0].explanation.words == ("blue", "item", "42")
+        assert index.get("d42").text == "green item 42 was blue once"
+
+    def test_one_transaction_is_opened(self, index, monkeypatch):
+        opened = []
+        read = type(index).read
+        monkeypatch.setattr(Index, "read", lambda self: opened.append(self) or read(self))
+        index.search(
+            "blue item", mode="hybrid", where="number < 99", like="d7", explain=True, mmr=0.5
+        )
+        assert opened == [index]

@@ -1,0 +1,204 @@
+"""The first stage of a search: rankings by vectors and by words, fused, with their passages."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from semsearch.protocols import Matrix
+from semsearch.records import Explanation, Hit, Hits, HitScores, SearchMode
+from semsearch.search.options import Options
+from semsearch.search.queries import ParsedQuery
+from semsearch.search.stopwatch import Stopwatch
+from semsearch.stores.protocol import Candidate, FoundPassage, Restriction, Space, StoreState
+
+if TYPE_CHECKING:
+    from semsearch.filters import Condition
+
+#: Documents of each ranking that determine the first results of hybrid search.
+HYBRID_DEPTH = 100
+
+
+class RankedPassage(NamedTuple):
+    """A passage with its rank by vectors and by words."""
+
+    document_id: int
+    passage_id: int
+    score: float
+    scores: HitScores
+    dense_rank: int | None = None
+    bm25_rank: int | None = None
+
+
+class RetrievedHits(NamedTuple):
+    """The hits of one query, best first."""
+
+    query: ParsedQuery  #: without exclusions that would leave no hits
+    hits: Hits
+    is_all: bool  #: whether a deeper search would find no further ones
+
+
+class FirstStage:
+    """Retrieves the hits of queries from one committed state.
+
+    Args:
+        reader: the state.
+        space: the embedding space.
+        condition: of the filter; None for all documents.
+        options: of the search.
+        clock: measures the time.
+    """
+
+    def __init__(
+        self,
+        reader: StoreState,
+        space: Space,
+        condition: Condition | None,
+        options: Options,
+        clock: Stopwatch,
+    ) -> None:
+        self._reader = reader
+        self._space = space
+        self._condition = condition
+        self._options = options
+        self._clock = clock
+        known = reader.known(list(options.examples)) if options.examples else {}
+        self._examples = {document.document_id for document in known.values()}
+
+    def retrieve(
+        self, queries: Sequence[ParsedQuery], vectors: Matrix | None, k: int
+    ) -> list[RetrievedHits]:
+        """At most `k` hits per query.
+
+        Args:
+            queries: what to search for.
+            vectors: their unit vectors, shape (len(queries), dimension); None to search by words.
+            k: the number of hits.
+        """
+        rankings = self._rankings(queries, vectors, k)
+        used = [
+            query if ranking else query._replace(excluded=())
+            for query, ranking in zip(queries, rankings, strict=True)
+        ]
+        if used != list(queries):
+            queries, rankings = used, self._rankings(used, vectors, k)
+        with self._clock("fetch"):
+            passages = self._reader.fetch(
+                list({passage.passage_id for ranking in rankings for passage in ranking[:k]})
+            )
+            return [
+                self._retrieved(query, ranking, passages, k)
+                for query, ranking in zip(queries, rankings, strict=True)
+            ]
+
+    def _rankings(
+        self, queries: Sequence[ParsedQuery], vectors: Matrix | None, k: int
+    ) -> list[list[RankedPassage]]:
+        """The passages of each query, best first, without those of the examples."""
+        options = self._options
+        depth = max(k, HYBRID_DEPTH) if options.mode is SearchMode.HYBRID else k
+        depth += len(self._examples) * options.per_document
+        dense: list[list[Candidate]] = [[] for _ in queries]
+        words: list[list[Candidate]] = [[] for _ in queries]
+        groups: dict[Restriction, list[int]] = defaultdict(list)
+        for place, query in enumerate(queries):
+            required = tuple(options.require)
+            groups[Restriction(self._condition, required, query.excluded)].append(place)
+        for restriction, places in groups.items():
+            if vectors is not None:
+                plan = self._reader.plan(self._space, restriction) if options.explain else ""
+                with self._clock("vectors", plan):
+                    found = self._reader.search_vectors(
+                        self._space, vectors[places], depth, restriction, options.per_document
+                    )
+                for place, ranking in zip(places, found, strict=True):
+                    dense[place] = self._without_examples(ranking)
+            if options.mode is not SearchMode.SEMANTIC:
+                with self._clock("words"):
+                    for place in places:
+                        query = queries[place]
+                        ranking = self._reader.search_words(
+                            query.words, depth, restriction, options.per_document, query.phrases
+                        )
+                        words[place] = self._without_examples(ranking)
+        return [self._ranked(*sides) for sides in zip(dense, words, strict=True)]
+
+    def _without_examples(self, ranking: list[Candidate]) -> list[Candidate]:
+        if not self._examples:
+            return ranking
+        return [passage for passage in ranking if passage.document_id not in self._examples]
+
+    def _ranked(
+        self, dense: Sequence[Candidate], words: Sequence[Candidate]
+    ) -> list[RankedPassage]:
+        """The ranking by vectors or by words, or both fused."""
+        if self._options.mode is SearchMode.SEMANTIC:
+            return [
+                RankedPassage(*passage, HitScores(cosine=passage.score), dense_rank=rank)
+                for rank, passage in enumerate(dense, start=1)
+            ]
+        if self._options.mode is SearchMode.BM25:
+            return [
+                RankedPassage(*passage, HitScores(bm25=passage.score), bm25_rank=rank)
+                for rank, passage in enumerate(words, start=1)
+            ]
+        return self._fused(dense, words)
+
+    def _fused(self, dense: Sequence[Candidate], words: Sequence[Candidate]) -> list[RankedPassage]:
+        """Documents, or passages if a document may have several hits, by both rankings."""
+        from semsearch.search.fusion import fused_scores  # only for hybrid search
+
+        per_document = self._options.per_document
+        by_document = per_document == 1
+        sides = [
+            {one.document_id if by_document else one.chunk_id: one for one in side}
+            for side in (dense, words)
+        ]
+        ranks = [{item: rank for rank, item in enumerate(side, start=1)} for side in sides]
+        ranking = []
+        taken: Counter[int] = Counter()
+        for item, score, deciding in fused_scores(sides, self._options, HYBRID_DEPTH):
+            best = sides[deciding[0]][item]
+            taken[best.document_id] += 1
+            if taken[best.document_id] > per_document:
+                continue
+            # Scores and ranks of the other ranking depend on how many hits are requested.
+            scores = {number: sides[number][item].score for number in deciding}
+            places = {number: ranks[number][item] for number in deciding}
+            parts = HitScores(scores.get(0), scores.get(1))
+            ranking.append(
+                RankedPassage(*best._replace(score=score), parts, places.get(0), places.get(1))
+            )
+        return ranking
+
+    def _retrieved(
+        self,
+        query: ParsedQuery,
+        ranking: Sequence[RankedPassage],
+        passages: Mapping[int, FoundPassage],
+        k: int,
+    ) -> RetrievedHits:
+        hits = Hits(query.text)
+        least = None if self._options.rerank else self._options.min_score
+        for rank, ranked in enumerate(ranking[:k], start=1):
+            if least is not None and ranked.score < least:
+                return RetrievedHits(query, hits, is_all=True)
+            passage, metadata, title = passages[ranked.passage_id]
+            explanation = None
+            if self._options.explain:
+                explanation = Explanation(rank, ranked.score, ranked.dense_rank, ranked.bm25_rank)
+            hits.append(
+                Hit(
+                    rank,
+                    ranked.score,
+                    passage.document_id,
+                    passage,
+                    passage.text,
+                    dict(metadata),  # other queries may find the document, too
+                    title,
+                    ranked.scores,
+                    explanation=explanation,
+                )
+            )
+        return RetrievedHits(query, hits, is_all=len(ranking) < k)
