@@ -48,7 +48,7 @@ ROOT = Path(__file__).parents[2]
 ROOMS = {
     "stores": ("semsearch/stores", "tests/stores"),
     "index": ("semsearch/index", "tests/index tests/crash"),
-    "search": ("semsearch/search", "tests/search tests/test_retriever.py"),
+    "search": ("semsearch/search", "tests/search"),
     "filters": ("semsearch/filters.py", "tests/test_filters.py"),
     "vector_indexes": ("semsearch/vector_indexes", "tests/vector_indexes"),
     "corpus": ("semsearch/corpus", "tests/corpus"),
