@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
+from semsearch.analysis import stopwords
 from semsearch.analysis.forms import folded, in_pairs, pairs, plain, run_pattern, searchable, words
 from semsearch.arguments import check_text
 from semsearch.errors import ArgumentError, MissingExtraError, QueryError
@@ -73,11 +74,16 @@ class Analyser:
 
     Args:
         language: the stemmer and stop words; None is FTS5's own Porter stemmer for English (1980),
-            without stop words.
+            with English stop words.
+        frequent_words: further words that are removed from queries that have others, case-folded.
     """
 
-    def __init__(self, language: Language | None = None) -> None:
+    def __init__(
+        self, language: Language | None = None, frequent_words: Collection[str] = ()
+    ) -> None:
         self._language = language
+        stop_words = stopwords.ENGLISH if language is None else language.stop_words
+        self._stop_words = frozenset(stop_words).union(frequent_words)
 
     @property
     def tokenizer(self) -> str:
@@ -89,6 +95,10 @@ class Analyser:
         if self._language is None:
             return searchable(text)
         return " ".join(self._stems(self._words(in_pairs(folded(self._in_letters(text))))))
+
+    def words(self, text: str) -> set[str]:
+        """The words of a text, case-folded; none of scripts without spaces between words."""
+        return set().union(*map(self._words, _pieces(self._in_letters(text))[::2]))
 
     def match_expression(self, text: str, phrases: Sequence[str] = ()) -> str | None:
         """An FTS5 query for any of the words and phrases; None if there are none.
@@ -105,11 +115,13 @@ class Analyser:
         return " OR ".join(terms) or None
 
     def query_terms(self, text: str) -> list[str]:
-        """The words of a query as FTS5 terms."""
-        if self._language is None and text.isascii():
-            return [f'"{word}"' for word in re.findall(r"\w+", text)]
+        """The words of a query as FTS5 terms, without stop words if it has others."""
         terms: list[str] = []
         stops: list[str] = []
+        if self._language is None and text.isascii():
+            for word in re.findall(r"\w+", text):
+                (stops if self._is_stop_word(word.lower()) else terms).append(f'"{word}"')
+            return terms or stops
         for place, piece in enumerate(_pieces(self._in_letters(text))):
             if place % 2 == 0:
                 listed = self._words(piece)
@@ -159,7 +171,7 @@ class Analyser:
         return [plain(stem) for stem in stems]
 
     def _is_stop_word(self, word: str) -> bool:
-        return self._language is not None and word in self._language.stop_words
+        return word in self._stop_words
 
 
 def _pieces(text: str) -> list[str]:

@@ -118,7 +118,7 @@ def _stemming(info: IndexInfo) -> str:
     if not info.has_words:
         return "none"
     if info.language is None:
-        return "Porter stemmer (English), no stop words"
+        return "Porter stemmer and stop words (English)"
     if info.language.name == "none":
         return "no stemmer, no stop words"
     count = len(info.language.stop_words)

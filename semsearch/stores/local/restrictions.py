@@ -23,7 +23,14 @@ from sqlalchemy import (
 
 from semsearch.stores.local import fields as kinds
 from semsearch.stores.local.fields import indexed
-from semsearch.stores.local.schema import chunks, documents, get_language, get_setting, values
+from semsearch.stores.local.schema import (
+    chunks,
+    documents,
+    get_frequent_words,
+    get_language,
+    get_setting,
+    values,
+)
 from semsearch.stores.protocol import Restriction
 from semsearch.vector_indexes.flat import Ids
 
@@ -74,7 +81,8 @@ class Restrictions:
         """Reads texts as BM25 does."""
         from semsearch.analysis import Analyser  # of BM25 alone
 
-        return Analyser(get_language(self._connection))
+        frequent = get_frequent_words(self._connection)
+        return Analyser(get_language(self._connection), frequent.words)
 
     def all_that_meet(self, condition: Condition) -> ColumnElement[bool]:
         """A condition in SQL, to find all documents that match it."""

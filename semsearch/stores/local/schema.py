@@ -18,7 +18,7 @@ import json
 import sqlite3
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, TypeVar
 
 from sqlalchemy import (
     JSON,
@@ -404,7 +404,12 @@ def get_setting(connection: Connection, name: str, default: int | None = None) -
 def settings_faults(connection: Connection) -> Iterator[str]:
     """What is wrong with the settings of the index, one description each."""
     names = set(connection.scalars(select(settings.c.name)))
-    special = {"index_type": get_index_type, "language": get_language, "corpora": get_corpora}
+    special = {
+        "index_type": get_index_type,
+        "language": get_language,
+        "corpora": get_corpora,
+        "frequent_words": get_frequent_words,
+    }
     for name in sorted(names | {"chunk_max_tokens"}):
         try:
             special[name](connection) if name in special else get_setting(connection, name)
@@ -455,6 +460,19 @@ def get_language(connection: Connection) -> Language | None:
 def put_language(connection: Connection, language: Language) -> None:
     """Store the language of BM25's stemmer and stop words."""
     put_setting(connection, "language", language._asdict())
+
+
+class FrequentWords(NamedTuple):
+    """The words that many passages have."""
+
+    passages: int = 0  #: the number of passages when they were counted
+    words: Sequence[str] = ()  #: case-folded
+
+
+def get_frequent_words(connection: Connection) -> FrequentWords:
+    """The words that were frequent when they were counted last."""
+    value = connection.scalar(_SETTING, {"name": "frequent_words"})
+    return FrequentWords() if value is None else FrequentWords(*stored_json(value, list))
 
 
 def get_corpora(connection: Connection) -> dict[str, dict[str, Any]]:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
+import numpy
 from sqlalchemy import (
     BLOB,
     ColumnElement,
@@ -19,15 +21,27 @@ from sqlalchemy import (
 
 from semsearch.analysis import Analyser, Language
 from semsearch.stores.local.schema import (
+    FrequentWords,
     chunks,
     chunks_fts,
     create_words,
     documents,
+    get_frequent_words,
     get_language,
     put_language,
+    put_setting,
+    values,
 )
 
 CHUNKS_AT_ONCE = 4096
+
+#: Words of more than this share of the passages are left out of queries that have others: SQLite
+#: would score so many passages for hardly any difference.
+FREQUENT_SHARE = 0.3
+#: In fewer passages, no word is frequent; and shares are estimated from so many.
+FREQUENT_FROM = 1000
+#: Words are counted again when the number of passages has changed by this share.
+RECOUNTED_SHARE = 0.1
 
 _REBUILD = "INSERT INTO chunks_fts(chunks_fts) VALUES ('rebuild')"
 
@@ -59,6 +73,21 @@ def set_language(connection: Connection, language: Language) -> None:
     connection.exec_driver_sql("DROP TABLE chunks_fts")
     create_words(connection, language)
     rebuild_words(connection)
+
+
+def count_frequent_words(connection: Connection) -> None:
+    """Record the frequent words, by a sample, if the number of passages has changed much."""
+    passages = connection.scalar(select(func.max(chunks.c.chunk_id))) or 0  # or somewhat fewer
+    before = get_frequent_words(connection).passages
+    if abs(passages - before) <= RECOUNTED_SHARE * before or passages < FREQUENT_FROM:
+        return
+    spread = numpy.linspace(1, passages, FREQUENT_FROM, dtype=numpy.int64)
+    sampled = select(chunks.c.text).where(chunks.c.chunk_id.in_(values(spread.tolist())))
+    texts = connection.scalars(sampled).all()
+    analyser = Analyser(get_language(connection))
+    counts = Counter(word for text in texts for word in analyser.words(text))
+    frequent = [word for word, count in counts.items() if count > FREQUENT_SHARE * len(texts)]
+    put_setting(connection, "frequent_words", FrequentWords(passages, sorted(frequent)))
 
 
 def remove_words(connection: Connection, condition: ColumnElement[bool]) -> None:

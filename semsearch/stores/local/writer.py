@@ -39,7 +39,12 @@ from semsearch.stores.local.schema import (
 from semsearch.stores.local.spaces import all_spaces, insert_space, to_bytes
 from semsearch.stores.local.state import LocalState
 from semsearch.stores.local.texts import spans_of
-from semsearch.stores.local.words import analysed_text, remove_words, set_language
+from semsearch.stores.local.words import (
+    analysed_text,
+    count_frequent_words,
+    remove_words,
+    set_language,
+)
 from semsearch.stores.protocol import Fault, NewDocument, Selection, Space, TextVectors, rest_of
 from semsearch.vector_indexes import IndexType
 
@@ -181,6 +186,7 @@ class LocalWriter:
         """Write new snapshots of complete spaces whose snapshots are out of date."""
         with self._connection.begin():
             rewrite = bool(get_setting(self._connection, "index_type_is_new", 0))
+            count_frequent_words(self._connection)
         for space in self._spaces():
             if space.complete:
                 fold(
