@@ -34,6 +34,18 @@ SCORE_DECIMALS = 6
 METADATA_MAX_DEPTH = 32
 
 
+class Kind(Enum):
+    """The kinds of metadata values: JSON's types, and dates among the texts."""
+
+    TEXT = "text"
+    DATE = "date"  #: a text such as 2019-05-01 or 2019-05-01T10:00
+    NUMBER = "number"
+    BOOLEAN = "boolean"
+    OBJECT = "object"
+    LIST = "list"  #: an empty one, or one in a list
+    NULL = "null"
+
+
 @dataclass(frozen=True, slots=True)
 class Document:
     """One text of a corpus, unchanged. It is validated on creation.

@@ -155,7 +155,6 @@ NOT_IN_A_PLAIN_QUERY = [
     "semsearch.search.explaining",
     "semsearch.search.fusion",
     "semsearch.search.reranking",
-    "semsearch.stores.filtering",
     "semsearch.stores.local.conditions",
     "semsearch.stores.local.migrations",
     "semsearch.stores.local.texts",

@@ -20,7 +20,6 @@ with atheris.instrument_imports(include=["semsearch"]):
     from semsearch.corpus import converters
     from semsearch.corpus.sections import Parts
     from semsearch.errors import SemsearchError
-    from semsearch.stores.filtering import read_filter
     from semsearch.stores.protocol import Selection
 
 SUFFIXES = (".csv", ".tsv", ".jsonl", ".json", ".parquet", ".txt", ".csv.gz")
@@ -38,7 +37,7 @@ def fuzz_filters(folder: Path) -> Target:
 
     def run(data: bytes) -> None:
         with index.read() as state:
-            condition, _ = read_filter(state, data.decode("utf-8", "replace"))
+            condition = index.filter(state, data.decode("utf-8", "replace"))
             state.ids(Selection(condition=condition))
 
     return run

@@ -49,7 +49,7 @@ ROOMS = {
     "stores": ("semsearch/stores", "tests/stores"),
     "index": ("semsearch/index", "tests/index tests/crash"),
     "search": ("semsearch/search", "tests/search"),
-    "filters": ("semsearch/filters.py", "tests/test_filters.py"),
+    "filters": ("semsearch/filters", "tests/filters"),
     "vector_indexes": ("semsearch/vector_indexes", "tests/vector_indexes"),
     "corpus": ("semsearch/corpus", "tests/corpus"),
     "evaluation": ("semsearch/evaluation", "tests/evaluation"),

@@ -417,7 +417,7 @@ class Index:
     def fields(self) -> list[str]:
         """The names of all metadata fields, sorted."""
         with self.read() as state:
-            return state.field_names()
+            return sorted(name for name, kinds in state.fields().items() if kinds)
 
     def systems(self) -> list[str]:
         """The names of its search systems: complete spaces and, if available, ``bm25``."""
@@ -580,25 +580,19 @@ class Index:
     def filter(self, state: StoreState, where: str) -> Condition:
         """Parse a filter and check it against one state of the index.
 
-        Literals that are converted to the type of their field are logged, once.
-
         Raises:
             FilterError: the filter cannot be parsed, names an unknown field, or compares a field
                 with a value of a type that it never holds.
         """
-        from semsearch.stores.filtering import read_filter
+        from semsearch.filters.checking import check
+        from semsearch.filters.parsing import parse
 
-        condition, notes = read_filter(state, where)
-        for note in notes:
-            self._warn_once(note)
-        return condition
+        return check(parse(where), state.fields())
 
     def explain_no_match(self, state: StoreState, condition: Condition) -> None:
-        """If a filter matches no document, log this once, with the nearest values."""
-        from semsearch.stores.filtering import no_match
-
-        if message := no_match(state, condition):
-            self._warn_once(message)
+        """Log a warning, once, if a filter matches no document."""
+        if not state.ids(Selection(condition=condition), limit=1):
+            self._warn_once("where: no document matches")
 
     def repeat_warnings(self) -> None:
         """Log all warnings again, including those already logged, like a newly opened index."""

@@ -11,8 +11,9 @@ import numpy
 from semsearch.arguments import shown
 from semsearch.corpus.documents import SkippedRows
 from semsearch.errors import ArgumentError, CombinationError, DocumentNotFoundError, RemovalError
+from semsearch.filters.checking import check
+from semsearch.filters.parsing import parse
 from semsearch.index.files import ids_of_file
-from semsearch.stores.filtering import no_match, read_filter
 from semsearch.stores.protocol import Seen, Selection, StoreState, StoreWriter
 from semsearch.texts import quantity
 
@@ -148,12 +149,11 @@ def named_documents(state: StoreState, ids: Sequence[str] | None, where: str | N
         raise CombinationError("nothing to delete: give ids, a filter (where), or both")
     if ids is not None:
         _check_present(state, ids)
-    condition = None
-    if where is not None:
-        condition, notes = read_filter(state, where)
-        for message in (*notes, no_match(state, condition)):
-            if message:
-                logger.warning("%s", message)
+    if where is None:
+        return Selection(ids)
+    condition = check(parse(where), state.fields())
+    if not state.ids(Selection(condition=condition), limit=1):
+        logger.warning("where: no document matches")
     return Selection(ids, condition)
 
 

@@ -388,7 +388,7 @@ class IndexWriter:
         """
         field = qualified(check_text("the field", name))
         with self._store.state() as state:
-            known = [metadata_field(one) for one in state.field_names()]
+            known = [metadata_field(one) for one, kinds in sorted(state.fields().items()) if kinds]
         if field in BUILT_IN_FIELDS:
             raise ArgumentError(f"'{field}' always has an index")
         if field not in known:

@@ -21,8 +21,8 @@ from semsearch.filters import (
     Operator,
     Or,
     Value,
-    conjunction,
 )
+from semsearch.filters.parsing import conjunction
 from semsearch.index import Index
 from semsearch.integrations.passages import hit_metadata
 from semsearch.records import Document, metadata_field

@@ -11,7 +11,8 @@ from uuid import uuid4
 from semsearch.arguments import check_choice, check_texts, shown
 from semsearch.encoders import load_encoder
 from semsearch.errors import ArgumentError, BadRowError, CombinationError, MissingExtraError
-from semsearch.filters import Comparison, Condition, IsNull, Operator, conjunction
+from semsearch.filters import Comparison, Condition, IsNull, Operator
+from semsearch.filters.parsing import conjunction
 from semsearch.index import Index
 from semsearch.integrations.passages import hit_metadata
 from semsearch.protocols import Encoder

@@ -25,7 +25,8 @@ import pandas
 from semsearch.corpus import frame_documents, frame_text_columns
 from semsearch.encoders import DEFAULT_ENCODER
 from semsearch.errors import BadRowError
-from semsearch.filters import And, Condition, Not, Or, parse
+from semsearch.filters import And, Condition, Not, Or
+from semsearch.filters.parsing import parse
 from semsearch.index import Index
 from semsearch.protocols import Encoder
 from semsearch.records import BUILT_IN_FIELDS, Document, column_name, metadata_field

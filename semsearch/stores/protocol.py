@@ -14,7 +14,6 @@ import logging
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from enum import Enum
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
@@ -25,7 +24,7 @@ from semsearch.arguments import shown
 from semsearch.encoders.specs import Precision, described_precision, pinned, unpinned
 from semsearch.errors import ArgumentError, SpaceError, SpaceNotFoundError, quoted
 from semsearch.protocols import Encoder, Matrix
-from semsearch.records import STORED_TYPES, Chunk, Document, Metadata
+from semsearch.records import STORED_TYPES, Chunk, Document, Kind, Metadata
 
 if TYPE_CHECKING:
     from semsearch.analysis import Language
@@ -33,18 +32,6 @@ if TYPE_CHECKING:
     from semsearch.vector_indexes import IndexType
 
 logger = logging.getLogger(__name__)
-
-
-class Kind(Enum):
-    """The kinds of values: JSON's types, and dates among the texts."""
-
-    TEXT = "text"
-    DATE = "date"  #: a text such as 2019-05-01 or 2019-05-01T10:00
-    NUMBER = "number"
-    BOOLEAN = "boolean"
-    OBJECT = "object"
-    LIST = "list"  #: an empty one, or one in a list
-    NULL = "null"
 
 
 class Field(NamedTuple):
@@ -449,35 +436,11 @@ class StoreState(Protocol):
             missing_ok: omit chunks that no longer exist, instead of reporting damage.
         """
 
-    # Metadata fields, to check filters and to explain those that match nothing.
+    def fields(self) -> dict[str, set[Kind]]:
+        """The kinds of values of metadata fields, by name.
 
-    def check(self, condition: Condition) -> None:
-        """Refuse a condition that the store cannot run.
-
-        Raises:
-            FilterError: it is too deep or too long.
+        Fields of deleted documents may be among them, without kinds.
         """
-
-    def field_names(self) -> list[str]:
-        """The names of the metadata fields of documents, sorted."""
-
-    def kinds_of(self, names: Iterable[str]) -> dict[str, set[Kind]]:
-        """The kinds of values of metadata fields, without unknown fields."""
-
-    def example(self, field: str, kinds: Iterable[Kind]) -> Value | None:
-        """A value of one of these kinds from a field, named as in conditions."""
-
-    def dates(self, field: str) -> list[str]:
-        """Dates and times of a field, from documents spread over the index."""
-
-    def matches(self, condition: Condition) -> bool:
-        """Whether any document matches a condition."""
-
-    def neighbours(self, field: str, value: Value) -> list[Value]:
-        """The nearest values of a field below and above a value of the same kind."""
-
-    def texts_of(self, field: str, max_characters: int) -> list[str]:
-        """Distinct texts of a field, from a sample of documents."""
 
     # The current run over a corpus, which can have more ids than fit in memory.
 

@@ -49,7 +49,7 @@ def test_info_as_json(indexed):
 
 
 def test_delete(indexed):
-    assert "0 documents deleted, 3 left" in indexed("delete", "--where", "id = 7").stdout
+    assert "0 documents deleted, 3 left" in indexed("delete", "--where", "id = '7'").stdout
     assert code_of(indexed("delete", "a", "z", code=1)) == "document-not-found"
     assert indexed("delete", "a").stdout == "1 document deleted, 2 left\n"
     assert indexed("delete", "--where", "year > 2000").stdout == "1 document deleted, 1 left\n"

@@ -48,7 +48,7 @@ ANSWERED = """
 red fish -k 2
 red fish -k 3 --where 'year >= 2005' --format jsonl
 red fish --where "tags = 'rde'"
-red fish --where "year > '2000'" --format csv
+red fish --where "year > 2000" --format csv
 '"a fish" -river' --mode bm25 --format jsonl
 red fish --require 'a fish'
 red fish --mode hybrid --fusion rrf --format csv

@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from typing import Any
 
 from semsearch.filters import And, Comparison, Condition, In, IsNull, Like, Not, Operator, Or
@@ -37,15 +38,29 @@ def holds(condition: Condition, row: Mapping[str, Any]) -> bool:
 def passes(value: Any, test: Comparison | In | Like) -> bool:
     match test:
         case Comparison(_, order, literal):
-            return kind(value) is kind(literal) and ORDERS[order](value, literal)
-        case In(_, literals):
-            return any(kind(value) is kind(each) and value == each for each in literals)
+            return kind(value) is kind(literal) and ORDERS[order](*comparable(value, literal))
+        case In(name, literals):
+            return any(passes(value, Comparison(name, Operator.EQUAL, each)) for each in literals)
         case Like(_, pattern):
             return isinstance(value, str) and like(value, pattern)
 
 
 def kind(value: Any) -> type:
     return float if type(value) is int else type(value)
+
+
+def comparable(value: Any, literal: Any) -> tuple[Any, Any]:
+    """Two times as instants, anything else as it is."""
+    times = time_of(value), time_of(literal)
+    return (value, literal) if None in times else times
+
+
+def time_of(value: Any) -> datetime | None:
+    try:
+        time = datetime.fromisoformat(value)
+    except (TypeError, ValueError):
+        return None
+    return time if time.tzinfo else time.replace(tzinfo=UTC)
 
 
 def like(text: str, pattern: str) -> bool:

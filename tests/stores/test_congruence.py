@@ -20,7 +20,7 @@ from semsearch.errors import (
     RemovalError,
     SpaceError,
 )
-from semsearch.filters import parse
+from semsearch.filters.parsing import parse
 from semsearch.stores import create_store
 from semsearch.stores.protocol import text_hash
 
@@ -266,6 +266,9 @@ conditions = st.sampled_from(
         "genres like 'H%'",
         "seen = true",
         "day >= '2001'",
+        "day = '2001-05-06 01:00+01:00'",
+        "day > '2001-05-06T00:00+01:00'",
+        "day <= '2001-05-05T23:59:59Z'",
         "id in ('a', 'd')",
         "metadata.id = 'z'",
         "title is null",
@@ -307,9 +310,7 @@ class TestFilters:
 
     def test_a_filter_that_matches_nothing_is_explained(self, films, caplog):
         assert films.search("amber", where="genres = 'horror'") == []
-        assert "'Horror'" in caplog.text
-        assert films.search("amber", where="year > 2020") == []
-        assert "2001" in caplog.text
+        assert caplog.messages == ["where: no document matches"]
 
     def test_fields_and_their_kinds(self, films):
         fields = {field.name: (field.kinds, field.example) for field in films.info().fields}

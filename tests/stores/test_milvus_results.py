@@ -15,7 +15,7 @@ from conditions_model import holds
 from semsearch import Document, Index, load_encoder
 from semsearch.addresses import place
 from semsearch.errors import IndexStoreError
-from semsearch.filters import parse
+from semsearch.filters.parsing import parse
 from semsearch.records import metadata_field
 from semsearch.stores import create_store
 

@@ -85,7 +85,7 @@ class _Opened:
         self.database = database
         #: By id and fingerprint of the space, with the revision.
         self._views: dict[tuple[int, str], tuple[int, SpaceView]] = {}
-        self._filters = RestrictionMemory({}, {}, {})
+        self._filters = RestrictionMemory({}, {})
         self._missing: set[str] = set()  # snapshots whose file was missing
 
     def state(self, connection: Connection) -> LocalState:

@@ -16,7 +16,8 @@ from __future__ import annotations
 import json
 import operator
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from datetime import date
 from types import MappingProxyType
 from typing import Any, TypeAlias
 
@@ -45,11 +46,13 @@ from semsearch.filters import (
     Not,
     Operator,
     Or,
+    Test,
     Value,
     filter_error,
 )
+from semsearch.filters.times import DAY, instant
 from semsearch.records import metadata_name
-from semsearch.stores.local.fields import TEXT_CHARACTERS
+from semsearch.stores.local.fields import BUILT_IN_COLUMNS, TEXT_CHARACTERS
 from semsearch.stores.local.schema import documents, field_values
 
 #: SQLite accepts expressions up to 1,000 operators deep, and a chain is as deep as it is long. The
@@ -57,33 +60,27 @@ from semsearch.stores.local.schema import documents, field_values
 MAX_TESTS = 200
 #: SQLite's parser stack holds 100 symbols (as of 3.40), enough for 28 levels; callers use some.
 MAX_DEPTH = 20
-#: SQLite's own limit.
-MAX_PATTERN_BYTES = 50_000
 
 
 def to_sql(
     condition: Condition,
     *,
-    metadata: ColumnElement[str],
-    columns: Mapping[str, ColumnElement[str]],
     scalars: Collection[str] = (),
     indexed: Mapping[str, int] = MappingProxyType({}),
     number: ColumnElement[int] = documents.c.document_id,
 ) -> ColumnElement[bool]:
-    """An SQL expression that is true for rows that match a condition, and false for others.
+    """An SQL expression that is true for documents that match a condition, and false for others.
 
     Args:
         condition: see `semsearch.filters`.
-        metadata: the column that holds the metadata of a row, a JSON object.
-        columns: the fields that are text columns instead of metadata.
-        scalars: fields that hold no list in any row.
+        scalars: fields that hold no list in any document.
         indexed: the numbers of fields to look up in `field_values`.
         number: the column of document numbers.
 
     Raises:
         FilterError: the condition is too complex for SQLite.
     """
-    return _Compiler(metadata, columns, scalars, indexed, number).sql(_reduced(condition))
+    return _Compiler(scalars, indexed, number).sql(condition)
 
 
 def is_found_by_index(condition: Condition, indexed: Mapping[str, int]) -> bool:
@@ -100,45 +97,6 @@ def is_found_by_index(condition: Condition, indexed: Mapping[str, int]) -> bool:
     return False
 
 
-def _reduced(condition: Condition) -> Condition:
-    """The same condition with fewer tests and levels.
-
-    Equalities become `in`; all those of one field in an `or` become one `in`; nested `or` become
-    one `or`, and nested `and` one `and`.
-    """
-    match condition:
-        case Comparison(name, Operator.EQUAL, value):
-            return In(name, (value,))
-        case Comparison(name, Operator.NOT_EQUAL, value):
-            return Not(In(name, (value,)))
-        case Not(inner):
-            return Not(_reduced(inner))
-        case And(conditions):
-            return And(tuple(_spliced(conditions, And)))
-        case Or(conditions):
-            return Or(tuple(_merged(_spliced(conditions, Or))))
-    return condition
-
-
-def _spliced(conditions: Iterable[Condition], kind: type[And | Or]) -> Iterator[Condition]:
-    for condition in map(_reduced, conditions):
-        if isinstance(condition, kind):
-            yield from condition.conditions
-        else:
-            yield condition
-
-
-def _merged(alternatives: Iterable[Condition]) -> Iterator[Condition]:
-    values: dict[str, list[Value]] = {}
-    for alternative in alternatives:
-        if isinstance(alternative, In):
-            values.setdefault(alternative.field, []).extend(alternative.values)
-        else:
-            yield alternative
-    for name, listed in values.items():
-        yield In(name, tuple(listed))
-
-
 #: Names that need no quotes in a JSON path.
 _PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
@@ -149,15 +107,8 @@ _ValueTest: TypeAlias = Callable[[ColumnElement[str], ColumnElement[Any]], Colum
 
 class _Compiler:
     def __init__(
-        self,
-        metadata: ColumnElement[str],
-        columns: Mapping[str, ColumnElement[str]],
-        scalars: Collection[str],
-        indexed: Mapping[str, int],
-        number: ColumnElement[int],
+        self, scalars: Collection[str], indexed: Mapping[str, int], number: ColumnElement[int]
     ) -> None:
-        self._metadata = metadata
-        self._columns = columns
         self._scalars = scalars
         self._indexed = indexed
         self._number = number
@@ -177,19 +128,24 @@ class _Compiler:
                 return or_(*(self.sql(each, depth + 1) for each in conditions))
         return self._test(condition)
 
-    def _test(self, test: Comparison | In | Like | IsNull) -> ColumnElement[bool]:
+    def _test(self, test: Test) -> ColumnElement[bool]:
         self._tests += 1
         if self._tests > MAX_TESTS:
             raise filter_error(f"more than {MAX_TESTS} tests; in (…) takes many values as one")
         match test:
-            case IsNull(name):
-                return self._is_null(name)
-            case In(name, values):
-                return self._any(name, _in(values), values)
-            case Like(name, pattern):
-                return self._any(name, _like(pattern))
-            case Comparison(name, order, value):
-                return self._any(name, _ordered(order, value), [value])
+            case IsNull(field):
+                return self._is_null(field)
+            case Like(field, pattern):
+                return self._any(field, _like(pattern))
+            case In(field, values):
+                return self._any(field, _in(values, _instants(field, values)), values)
+            case Comparison(field, Operator.EQUAL, value):
+                return self._test(In(field, (value,)))
+            case Comparison(field, Operator.NOT_EQUAL, value):
+                return self.sql(Not(In(field, (value,))))
+            case Comparison(field, order, value):
+                instants = _instants(field, [value])
+                return self._any(field, _ordered(order, value, instants), [value])
 
     def _any(
         self, name: str, test: _ValueTest, literals: Iterable[Value] | None = None
@@ -207,15 +163,13 @@ class _Compiler:
                 test(field_values.c.kind, field_values.c.value),
             )
             return self._number.in_(held)
-        if name in self._columns:
-            column = self._columns[name]
+        if name in BUILT_IN_COLUMNS:
+            column = BUILT_IN_COLUMNS[name]
             return test(case((column.is_not(None), "text")), column)
         if name in self._scalars and _PLAIN_NAME.fullmatch(metadata_name(name)):
-            path = f"$.{metadata_name(name)}"
-            return test(
-                _kind(func.json_type(self._metadata, path)), func.json_extract(self._metadata, path)
-            )
-        field = self._fields()
+            place = documents.c.metadata, f"$.{metadata_name(name)}"
+            return test(_kind(func.json_type(*place)), func.json_extract(*place))
+        field = _fields()
         # If the value is not a list, `element` is a row of NULLs.
         element = _json_each(case((field.c.type == "array", field.c.value)), "element")
         kind = _kind(func.coalesce(element.c.type, field.c.type))
@@ -227,14 +181,15 @@ class _Compiler:
         )
 
     def _is_null(self, name: str) -> ColumnElement[bool]:
-        if name in self._columns:
-            return self._columns[name].is_(None)
-        field = self._fields()
+        if name in BUILT_IN_COLUMNS:
+            return BUILT_IN_COLUMNS[name].is_(None)
+        field = _fields()
         return not_(exists().where(field.c.key == metadata_name(name), field.c.type != "null"))
 
-    def _fields(self) -> TableValuedAlias:
-        """The fields of a row."""
-        return _json_each(self._metadata, "field")
+
+def _fields() -> TableValuedAlias:
+    """The metadata fields of a document."""
+    return _json_each(documents.c.metadata, "field")
 
 
 def _json_each(source: ColumnElement[Any] | str, name: str) -> TableValuedAlias:
@@ -246,7 +201,35 @@ def _kind(json_type: ColumnElement[str]) -> ColumnElement[str]:
     return func.replace(json_type, "real", "integer")
 
 
-def _in(values: Collection[Value]) -> _ValueTest:
+def _instants(field: str, values: Iterable[Value]) -> dict[Value, int]:
+    """The instants of those literals that are times; ids and titles are none."""
+    if field in BUILT_IN_COLUMNS:
+        return {}
+    found = {value: instant(value) for value in values if isinstance(value, str)}
+    return {value: time for value, time in found.items() if time is not None}
+
+
+def _texts_around(instants: Collection[int]) -> tuple[str, str]:
+    """The first text, and the text behind the last one, of times that may be at these instants.
+
+    The text of a time is less than a day, its offset, from the instant, so that all texts before
+    the first one are of earlier times. An index finds the others, and `instant` reads few texts.
+    """
+    epoch = date(1970, 1, 1).toordinal()
+    first = max(epoch + min(instants) // DAY - 1, date.min.toordinal())
+    last = min(epoch + max(instants) // DAY + 1, date.max.toordinal())
+    return date.fromordinal(first).isoformat(), f"{date.fromordinal(last).isoformat()}~"
+
+
+def _in(values: Collection[Value], instants: Mapping[Value, int]) -> _ValueTest:
+    tests = [_at(instants.values())] if instants else []
+    others = [value for value in values if value not in instants]
+    if others or not instants:
+        tests.append(_equal(others))
+    return lambda kind, value: or_(*(test(kind, value) for test in tests))
+
+
+def _equal(values: Collection[Value]) -> _ValueTest:
     each = _json_each(_json(values), "literal")
     literals = select(_kind(each.c.type), each.c.value)
     # The first test can use the index of a column. The second compares the kind, too: in SQLite,
@@ -256,13 +239,20 @@ def _in(values: Collection[Value]) -> _ValueTest:
     )
 
 
+def _at(instants: Collection[int]) -> _ValueTest:
+    first, behind = _texts_around(instants)
+    times = select(_json_each(_json([*instants]), "time").c.value)
+    return lambda kind, value: and_(
+        value >= first, value < behind, kind == "text", func.instant(value).in_(times)
+    )
+
+
 def _like(pattern: str) -> _ValueTest:
-    if len(pattern.encode()) > MAX_PATTERN_BYTES:
-        raise filter_error(f"a pattern of like is longer than {MAX_PATTERN_BYTES:,} bytes")
     return lambda kind, value: and_(kind == "text", value.like(pattern, escape="\\"))
 
 
-_ORDERS: Mapping[Operator, Callable[[Any, Any], ColumnElement[bool]]] = {
+_Order: TypeAlias = Callable[[Any, Any], ColumnElement[bool]]
+_ORDERS: Mapping[Operator, _Order] = {
     Operator.LESS: operator.lt,
     Operator.LESS_OR_EQUAL: operator.le,
     Operator.GREATER: operator.gt,
@@ -270,10 +260,25 @@ _ORDERS: Mapping[Operator, Callable[[Any, Any], ColumnElement[bool]]] = {
 }
 
 
-def _ordered(order: Operator, value: Value) -> _ValueTest:
-    bound = func.json_extract(_json(value), "$")
-    bound_kind = "text" if isinstance(value, str) else "integer"
-    return lambda kind, item: and_(kind == bound_kind, _ORDERS[order](item, bound))
+def _ordered(order: Operator, literal: Value, instants: Mapping[Value, int]) -> _ValueTest:
+    compare = _ORDERS[order]
+    if literal in instants:
+        return _before_or_after(compare, literal, instants[literal])
+    bound = func.json_extract(_json(literal), "$")
+    bound_kind = "text" if isinstance(literal, str) else "integer"
+    return lambda kind, value: and_(kind == bound_kind, compare(value, bound))
+
+
+def _before_or_after(compare: _Order, literal: Value, time: int) -> _ValueTest:
+    first, behind = _texts_around([time])
+
+    def test(kind: ColumnElement[str], value: ColumnElement[Any]) -> ColumnElement[bool]:
+        near = func.coalesce(compare(func.instant(value), time), compare(value, literal))
+        if compare in (operator.gt, operator.ge):
+            return and_(value >= first, or_(value >= behind, near), kind == "text")
+        return and_(value < behind, or_(value < first, near), kind == "text")
+
+    return test
 
 
 def _is_short(value: Value) -> bool:

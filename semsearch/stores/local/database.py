@@ -331,6 +331,7 @@ class Database:
             f"{sqlite_uri(self.file)}?{access.value}", uri=True, check_same_thread=False
         )
         connection.isolation_level = None  # `_begin` executes BEGIN
+        connection.create_function("instant", 1, _instant, deterministic=True)
         with closed_on_error(connection):
             try:
                 if access is _Access.PRIVATE:  # first, because other pragmas may open the log
@@ -464,6 +465,13 @@ class Database:
             raise _our_error(self.file, error) from error
         except SQLAlchemyError as error:
             raise IndexStoreError(f"{self.file}: {error}") from error
+
+
+def _instant(value: object) -> int | None:
+    """``instant`` in SQL, for filters."""
+    from semsearch.filters.times import instant  # of filters alone
+
+    return instant(value) if isinstance(value, str) else None
 
 
 #: Databases, by their ids.

@@ -11,18 +11,15 @@ included. It is derived. (SQLite refuses indexes over expressions under ``truste
 
 from __future__ import annotations
 
-import json
-import math
 import sys
-from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import (
     ColumnElement,
     Connection,
     Select,
     Table,
-    Text,
     and_,
     case,
     delete,
@@ -32,20 +29,18 @@ from sqlalchemy import (
     or_,
     select,
     true,
-    type_coerce,
 )
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 
-from semsearch.records import BUILT_IN_FIELDS, metadata_field, metadata_name
+from semsearch.records import BUILT_IN_FIELDS, Kind, metadata_field
 from semsearch.stores.local.schema import (
     DamageError,
     documents,
     field_values,
     fields,
     indexed_fields,
-    values_later,
 )
-from semsearch.stores.protocol import Field, Kind
+from semsearch.stores.protocol import Field
 
 if TYPE_CHECKING:
     from semsearch.filters import Value
@@ -57,28 +52,15 @@ BUILT_IN_COLUMNS: Mapping[str, ColumnElement[str]] = dict(
 
 #: Fields listed with an example.
 EXAMPLES = 50
-#: Documents searched for examples and similar values.
+#: Documents searched for an example.
 SAMPLE_DOCUMENTS = 20_000
-#: Dates that show the notations of a field, and documents, spread over the index, read for them.
-SPREAD_DATES, SPREAD_DOCUMENTS = 500, 5_000
-#: Multiples of it, modulo 1, are spread evenly without a period.
-_GOLDEN_RATIO = (1 + math.sqrt(5)) / 2
-#: Texts compared with a value that a filter does not find.
-TEXTS = 5_000
 
 #: What cannot be parsed is damaged, as `verify` reports; the document can still be removed.
 _SOUND_METADATA = case((func.json_valid(documents.c.metadata) == 1, documents.c.metadata))
 
 _IN_USE = select(fields).where(fields.c.documents > 0)
-_OF_FIELDS = select(fields).where(fields.c.name.in_(values_later("names")))
 
 _DATE = "[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]"
-
-
-def field_names(connection: Connection) -> list[str]:
-    """The names of the metadata fields of documents, sorted."""
-    names = _IN_USE.with_only_columns(fields.c.name).distinct()
-    return list(connection.scalars(names.order_by(fields.c.name)))
 
 
 def all_fields(connection: Connection) -> list[Field]:
@@ -87,8 +69,8 @@ def all_fields(connection: Connection) -> list[Field]:
     found: dict[str, Field] = {}
     for name, kind, in_list, count in connection.execute(query):
         if name not in found:
-            field, shown = metadata_field(name), len(found) < EXAMPLES
-            value = example(connection, field, [_kind(kind)]) if shown else None
+            shown = len(found) < EXAMPLES
+            value = _example(connection, name, _kind(kind)) if shown else None
             found[name] = Field(name, {}, value)
         found[name].kinds[f"list of {kind}" if in_list else kind] = count
     return list(found.values())
@@ -102,115 +84,38 @@ def scalar_fields(connection: Connection) -> set[str]:
     return {metadata_field(name) for name in connection.scalars(names)}
 
 
-def kinds_of(connection: Connection, names: Iterable[str]) -> dict[str, set[Kind]]:
-    """The kinds of values of known fields, in lists or not, by field name."""
+def kinds_by_field(connection: Connection) -> dict[str, set[Kind]]:
+    """The kinds of values of fields, in lists or not, by field name.
+
+    Fields of deleted documents have none, until the index is compacted.
+    """
     found: dict[str, set[Kind]] = {}
-    for row in connection.execute(_OF_FIELDS, {"names": list(names)}):
+    for row in connection.execute(select(fields)):
         kinds, kind = found.setdefault(row.name, set()), _kind(row.kind)
         if row.documents:
             kinds.add(kind)
     return found
 
 
-def values_of(field: str, condition: ColumnElement[bool] | None = None) -> Select[Any]:
-    """The values of a field and the elements of its lists in a sample, as (kind, value).
-
-    Args:
-        field: named as in conditions.
-        condition: on the documents of the sample.
-    """
-    if field in BUILT_IN_COLUMNS:
-        column = BUILT_IN_COLUMNS[field]
-        texts = select(
-            literal(Kind.TEXT.value).label("kind"), type_coerce(column, Text).label("value")
-        )
-        return cast("Select[Any]", texts.where(column.is_not(None)).limit(SAMPLE_DOCUMENTS))
-    rows = select(documents.c.metadata)
-    if condition is not None:
-        rows = rows.where(condition)
-    sample = rows.limit(SAMPLE_DOCUMENTS).subquery()
-    each = _Values(sample.c.metadata)
-    return (
-        select(each.kind.label("kind"), each.value.label("value"))
-        .select_from(each.joined_to(sample))
-        .where(each.name == metadata_name(field))
-    )
-
-
-def example(connection: Connection, field: str, kinds: Iterable[Kind]) -> Value | None:
-    """A value of a field of one of these kinds; None if the sample has none."""
-    scalars = {Kind.TEXT, Kind.DATE, Kind.NUMBER, Kind.BOOLEAN}.intersection(kinds)
-    found = values_of(field).subquery()
-    wanted = found.c.kind.in_([kind.value for kind in scalars])
-    query = select(found).where(wanted, _is_finite(found.c.value)).limit(1)
-    row = connection.execute(query).first() if scalars else None
-    if row is None:
+def _example(connection: Connection, field: str, kind: Kind) -> Value | None:
+    """A value of a metadata field of one kind; None if the sample has none."""
+    if kind not in (Kind.TEXT, Kind.DATE, Kind.NUMBER, Kind.BOOLEAN):
         return None
-    return bool(row.value) if row.kind == Kind.BOOLEAN.value else row.value
-
-
-def dates(connection: Connection, field: str) -> list[str]:
-    """Dates of a field in documents spread over the index, more if few have any.
-
-    If none of these has one, an example from any document.
-    """
-    first, last = connection.execute(
-        select(func.min(documents.c.document_id), func.max(documents.c.document_id))
-    ).one()
-    with_dates = connection.scalar(
-        select(func.sum(fields.c.documents)).where(
-            fields.c.name == metadata_name(field), fields.c.kind == Kind.DATE.value
-        )
+    sample = select(documents.c.metadata).limit(SAMPLE_DOCUMENTS).subquery()
+    each = _Values(sample.c.metadata)
+    query = (
+        select(each.value)
+        .select_from(each.joined_to(sample))
+        .where(each.name == field, each.kind == kind.value, _is_finite(each.value))
+        .limit(1)
     )
-    if first is None or not with_dates:
-        return []
-    span = last - first + 1
-    wanted = min(span * SPREAD_DATES // with_dates, SPREAD_DOCUMENTS)
-    numbers = [first + int(place * _GOLDEN_RATIO % 1 * span) for place in range(wanted)]
-    if wanted >= span:
-        numbers = list(range(first, last + 1))
-    places = func.json_each(json.dumps(numbers)).table_valued("value")
-    other = documents.alias()
-    next_number = (
-        select(func.min(other.c.document_id))
-        .where(other.c.document_id >= places.c.value)
-        .scalar_subquery()
-    )
-    spread = documents.c.document_id.in_(select(next_number).select_from(places))
-    values = values_of(field, spread).subquery()
-    found = list(
-        connection.scalars(
-            select(values.c.value).where(values.c.kind == Kind.DATE.value).distinct()
-        )
-    )
-    if not found and (known := example(connection, field, [Kind.DATE])) is not None:
-        return [str(known)]
-    return found
-
-
-def neighbours(connection: Connection, field: str, value: Value) -> list[Value]:
-    """The nearest values of a field below and above a value of the same kind."""
-    kinds = [Kind.TEXT, Kind.DATE] if isinstance(value, str) else [Kind.NUMBER]
-    found = values_of(field).subquery()
-    least = func.min(case((found.c.value >= value, found.c.value)))
-    greatest = func.max(case((found.c.value <= value, found.c.value)))
-    of_kinds = found.c.kind.in_([kind.value for kind in kinds])
-    query = select(greatest, least).where(of_kinds, _is_finite(found.c.value))
-    return [each for each in dict.fromkeys(connection.execute(query).one()) if each is not None]
+    value = connection.scalar(query)
+    return bool(value) if kind is Kind.BOOLEAN and value is not None else value
 
 
 def _is_finite(value: ColumnElement[Any]) -> ColumnElement[bool]:
     """The condition that a number is no infinity, which SQLite reads larger numbers as."""
     return or_(func.typeof(value) != "real", func.abs(value) <= sys.float_info.max)
-
-
-def texts_of(connection: Connection, field: str, max_characters: int) -> list[str]:
-    """Distinct texts of a field with at most this number of characters."""
-    found = values_of(field).subquery()
-    of_kind = found.c.kind.in_([Kind.TEXT.value, Kind.DATE.value])
-    short = func.length(found.c.value) <= max_characters
-    query = select(found.c.value).where(of_kind, short).distinct().limit(TEXTS)
-    return list(connection.scalars(query))
 
 
 def add_kinds(connection: Connection, condition: ColumnElement[bool]) -> None:

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 #: Documents sampled to estimate the share that matches a restriction.
 SAMPLE_DOCUMENTS = 500
-#: Restrictions whose shares and lists are cached, and fields whose dates are.
+#: Restrictions whose shares and lists are cached.
 RESTRICTIONS_KEPT = 16
 
 _Key = TypeVar("_Key")
@@ -52,11 +52,10 @@ _WORDS = table("chunks_fts")
 
 
 class RestrictionMemory(NamedTuple):
-    """A cache about the last restrictions and fields, by the revision of the state."""
+    """A cache about the last restrictions, by the revision of the state and their text."""
 
-    shares: dict[tuple[int, Restriction], float]  #: estimated shares of documents
-    lists: dict[tuple[int, Restriction], Ids]  #: sorted ids of the allowed chunks
-    dates: dict[tuple[int, str], list[str]]  #: dates of fields
+    shares: dict[tuple[int, str], float]  #: estimated shares of documents
+    lists: dict[tuple[int, str], Ids]  #: sorted ids of the allowed chunks
 
 
 class Restrictions:
@@ -88,11 +87,6 @@ class Restrictions:
         """A condition in SQL, to find all documents that match it."""
         return self._clause(condition, self._indexed)
 
-    def check(self, condition: Condition) -> None:
-        """Refuse a condition that SQLite cannot run."""
-        if (self.revision, Restriction(condition)) not in self._memory.shares:
-            self._clause(condition)
-
     def clause(
         self,
         restriction: Restriction,
@@ -116,7 +110,7 @@ class Restrictions:
 
     def share(self, restriction: Restriction) -> float:
         """The estimated share of documents that match a restriction."""
-        key = (self.revision, restriction)
+        key = (self.revision, repr(restriction))  # 1 and true are equal
         share = self._memory.shares.get(key)
         if share is None:
             clause = self.clause(restriction)
@@ -134,7 +128,7 @@ class Restrictions:
 
     def chunks(self, restriction: Restriction) -> Ids:
         """The sorted ids of all chunks whose documents are allowed; the last lists are cached."""
-        key = (self.revision, restriction)
+        key = (self.revision, repr(restriction))  # 1 and true are equal
         listed = self._memory.lists.get(key)
         if listed is None:
             number = chunks.c.document_id
@@ -148,14 +142,6 @@ class Restrictions:
             found.sort()
             return _kept(self._memory.lists, key, found)
         return listed
-
-    def dates(self, field: str) -> list[str]:
-        """Dates and times of a field, from documents spread over the index."""
-        key = (self.revision, field)
-        found = self._memory.dates.get(key)
-        if found is None:
-            found = _kept(self._memory.dates, key, kinds.dates(self._connection, field))
-        return found
 
     @cached_property
     def _scalars(self) -> set[str]:
@@ -176,14 +162,7 @@ class Restrictions:
         """A condition in SQL; with indexed fields, to find all documents that match it."""
         from semsearch.stores.local.conditions import to_sql  # of filters alone
 
-        return to_sql(
-            condition,
-            metadata=documents.c.metadata,
-            columns=kinds.BUILT_IN_COLUMNS,
-            scalars=self._scalars,
-            indexed=indexed_fields,
-            number=number,
-        )
+        return to_sql(condition, scalars=self._scalars, indexed=indexed_fields, number=number)
 
     def _documents_with(self, phrases: Sequence[str]) -> ScalarSelect[int]:
         """The documents with a passage that contains a phrase; none if no phrase has words."""

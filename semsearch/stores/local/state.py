@@ -30,7 +30,7 @@ from sqlalchemy import (
 
 from semsearch.arguments import MAX_WHOLE_NUMBER
 from semsearch.protocols import Matrix
-from semsearch.records import Chunk, Document, metadata_name
+from semsearch.records import Chunk, Document, Kind, metadata_name
 from semsearch.stores.local import fields as kinds
 from semsearch.stores.local.fields import indexed
 from semsearch.stores.local.restrictions import RestrictionMemory, Restrictions
@@ -68,7 +68,6 @@ from semsearch.stores.protocol import (
     NO_RESTRICTION,
     Candidate,
     FoundPassage,
-    Kind,
     NewPassage,
     Passages,
     Restriction,
@@ -85,7 +84,7 @@ from semsearch.vector_indexes import IndexType
 from semsearch.vector_indexes.flat import Ids
 
 if TYPE_CHECKING:
-    from semsearch.filters import Condition, Value
+    from semsearch.filters import Condition
 
 #: Below these shares, the documents that match a filter are listed before the search; the second
 #: share applies if indexes alone find them, so that no document is read.
@@ -531,39 +530,9 @@ class LocalState:
                 raise DamageError(f"passage {chunk_id} has no document")
         return found
 
-    def check(self, condition: Condition) -> None:
-        """Refuse a condition that SQLite cannot run."""
-        self._restrictions.check(condition)
-
-    def field_names(self) -> list[str]:
-        """The names of the metadata fields of documents, sorted."""
-        return kinds.field_names(self.connection)
-
-    def kinds_of(self, names: Iterable[str]) -> dict[str, set[Kind]]:
-        """The kinds of values of metadata fields, without unknown fields."""
-        return kinds.kinds_of(self.connection, names)
-
-    def example(self, field: str, of_kinds: Iterable[Kind]) -> Value | None:
-        """A value of a field of one of these kinds."""
-        return kinds.example(self.connection, field, of_kinds)
-
-    def dates(self, field: str) -> list[str]:
-        """Dates and times of a field, from documents spread over the index."""
-        return self._restrictions.dates(field)
-
-    def matches(self, condition: Condition) -> bool:
-        """Whether any document matches a condition."""
-        clause = self._restrictions.all_that_meet(condition)
-        query = select(documents.c.document_id).where(clause).limit(1)
-        return self.connection.scalar(query) is not None
-
-    def neighbours(self, field: str, value: Value) -> list[Value]:
-        """The nearest values of a field below and above a value of the same kind."""
-        return kinds.neighbours(self.connection, field, value)
-
-    def texts_of(self, field: str, max_characters: int) -> list[str]:
-        """Distinct texts of a field, from a sample of documents."""
-        return kinds.texts_of(self.connection, field, max_characters)
+    def fields(self) -> dict[str, set[Kind]]:
+        """The kinds of values of metadata fields, by name."""
+        return kinds.kinds_by_field(self.connection)
 
     def begin_run(self) -> None:
         """Start a run: no document has been seen."""

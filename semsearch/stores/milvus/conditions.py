@@ -27,18 +27,20 @@ from semsearch.filters import (
     field_text,
     filter_error,
 )
+from semsearch.filters.times import instant
+from semsearch.records import BUILT_IN_FIELDS
 from semsearch.stores.milvus.terms import (
     HAS_NUMBER,
     HAS_TEXT,
+    HAS_TIME,
     NOT_NULL,
     ORDER_CHARACTERS,
     field_key,
     order_code,
     term,
+    time_term,
 )
 
-#: As many tests in as many layers as the local store takes.
-MAX_TESTS, MAX_DEPTH = 200, 20
 #: How many values of a field a pattern of `like` may match.
 MAX_LIKE_VALUES = 10_000
 
@@ -52,6 +54,8 @@ Matching = Callable[[str, re.Pattern[str]], Collection[str]]
 def to_expression(condition: Condition, matching: Matching) -> str:
     """An expression that holds for the rows that meet a condition.
 
+    Two times compare as instants; a time compares by its order with times only.
+
     Args:
         condition: see `semsearch.filters`.
         matching: finds out what `like` means, which Milvus cannot do as we define it.
@@ -59,14 +63,31 @@ def to_expression(condition: Condition, matching: Matching) -> str:
     Raises:
         FilterError: the condition is more than Milvus can run.
     """
-    check(condition)
-    return _expression(condition, matching)
-
-
-def check(condition: Condition) -> None:
-    """Refuse a condition that Milvus cannot run; see `to_expression`."""
-    if _tests(condition) > MAX_TESTS:
-        raise filter_error(f"more than {MAX_TESTS} tests; in (…) takes many values as one")
+    match condition:
+        case Not(inner):
+            return f"not ({to_expression(inner, matching)})"
+        case And(conditions):
+            return " and ".join(f"({to_expression(each, matching)})" for each in conditions)
+        case Or(conditions):
+            return " or ".join(f"({to_expression(each, matching)})" for each in conditions)
+        case IsNull(name):
+            return f"not ({_holds_any(name, [NOT_NULL])})"
+        case In(name, values):
+            return _in(name, values)
+        case Like(name, pattern):
+            found = matching(name, like_pattern(pattern))
+            if len(found) > MAX_LIKE_VALUES:
+                raise filter_error(
+                    f"{field_text(name)} like …: the pattern matches more than "
+                    f"{MAX_LIKE_VALUES:,} values, too many for Milvus; narrow it down"
+                )
+            return _holds_any(name, list(map(term, found)))
+        case Comparison(name, Operator.EQUAL, value):
+            return _in(name, [value])
+        case Comparison(name, Operator.NOT_EQUAL, value):
+            return f"not ({_in(name, [value])})"
+        case Comparison(name, operator, value):
+            return _ordered(name, operator, value)
 
 
 def like_pattern(pattern: str) -> re.Pattern[str]:
@@ -89,53 +110,16 @@ def like_pattern(pattern: str) -> re.Pattern[str]:
 _LIKE_FLAGS = re.DOTALL | re.IGNORECASE | re.ASCII
 
 
-def _tests(condition: Condition, depth: int = 0) -> int:
-    if depth > MAX_DEPTH:
-        raise filter_error(f"and, or and not are nested deeper than {MAX_DEPTH} levels")
-    match condition:
-        case Not(inner):
-            return _tests(inner, depth + 1)
-        case And(conditions) | Or(conditions):
-            return sum(_tests(each, depth + 1) for each in conditions)
-        case Comparison(name, operator, str(value)) if operator in _BOUNDS:
-            if len(value) >= ORDER_CHARACTERS:
-                raise filter_error(
-                    f"{field_text(name)} {operator.value} …: on Milvus, a text that is compared "
-                    f"by its order has up to {ORDER_CHARACTERS - 1} characters"
-                )
-    return 1
-
-
-def _expression(condition: Condition, matching: Matching) -> str:
-    match condition:
-        case Not(inner):
-            return f"not ({_expression(inner, matching)})"
-        case And(conditions):
-            return " and ".join(f"({_expression(each, matching)})" for each in conditions)
-        case Or(conditions):
-            return " or ".join(f"({_expression(each, matching)})" for each in conditions)
-        case IsNull(name):
-            return f"not ({_holds_any(name, [NOT_NULL])})"
-        case In(name, values):
-            return _in(name, values)
-        case Like(name, pattern):
-            found = matching(name, like_pattern(pattern))
-            if len(found) > MAX_LIKE_VALUES:
-                raise filter_error(
-                    f"{field_text(name)} like …: the pattern matches more than "
-                    f"{MAX_LIKE_VALUES:,} values, too many for Milvus; narrow it down"
-                )
-            return _in(name, found)
-        case Comparison(name, Operator.EQUAL, value):
-            return _in(name, [value])
-        case Comparison(name, Operator.NOT_EQUAL, value):
-            return f"not ({_in(name, [value])})"
-        case Comparison(name, operator, value):
-            return _ordered(name, operator, value)
-
-
 def _in(name: str, values: Collection[Value]) -> str:
-    return _holds_any(name, list(dict.fromkeys(map(term, values)))) if values else NEVER
+    terms = [
+        term(value) if (time := _time(name, value)) is None else time_term(time) for value in values
+    ]
+    return _holds_any(name, list(dict.fromkeys(terms)))
+
+
+def _time(name: str, value: Value) -> int | None:
+    """The instant of a literal that is a time; ids and titles are none."""
+    return None if name in BUILT_IN_FIELDS or not isinstance(value, str) else instant(value)
 
 
 #: What is compared, and how, of the least or greatest element.
@@ -152,12 +136,20 @@ def _ordered(name: str, operator: Operator, value: Value) -> str:
         return NEVER
     end, sign = _BOUNDS[operator]
     kind = HAS_TEXT if isinstance(value, str) else HAS_NUMBER
+    time = _time(name, value)
+    if time is not None:
+        kind, value = HAS_TIME, time
+    elif isinstance(value, str) and len(value) >= ORDER_CHARACTERS:
+        raise filter_error(
+            f"{field_text(name)} {operator.value} …: on Milvus, a text that is compared "
+            f"by its order has up to {ORDER_CHARACTERS - 1} characters"
+        )
     path = _path(f"{field_key(name)}:{kind}{end}")
     return f'{_holds_any(name, [kind])} and {path} {sign} "{order_code(value)}"'
 
 
 def _holds_any(name: str, terms: list[str]) -> str:
-    return f"json_contains_any({_path(field_key(name))}, {json.dumps(terms)})"
+    return f"json_contains_any({_path(field_key(name))}, {json.dumps(terms)})" if terms else NEVER
 
 
 def _path(key: str) -> str:

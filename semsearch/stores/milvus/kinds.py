@@ -7,8 +7,8 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from semsearch.stores.filtering import is_date
-from semsearch.stores.protocol import Kind
+from semsearch.filters.times import instant
+from semsearch.records import Kind
 
 Counts = Mapping[str, Mapping[str, int]]
 
@@ -16,7 +16,7 @@ Counts = Mapping[str, Mapping[str, int]]
 def kind_of(value: Any) -> Kind:
     """The kind of one value."""
     if isinstance(value, str):
-        return Kind.DATE if len(value) >= 10 and is_date(value) else Kind.TEXT
+        return Kind.TEXT if instant(value) is None else Kind.DATE
     kinds = {bool: Kind.BOOLEAN, dict: Kind.OBJECT, list: Kind.LIST, type(None): Kind.NULL}
     return kinds.get(type(value), Kind.NUMBER)
 

@@ -95,12 +95,6 @@ class Reader:
         collection = documents_of(self._connection)
         return self.in_order(collection, "document", fields, last, step, condition)
 
-    def spread(self, count: int, fields: Sequence[str], condition: str) -> Iterator[Row]:
-        """The rows of about this many documents, spread over all numbers, that meet a condition."""
-        last = self._content.document
-        numbers = range(1, last + 1, -(-last // count) or 1)
-        return self.listed(documents_of(self._connection), "document", numbers, fields, condition)
-
     def owners(self, numbers: Iterable[int], fields: Sequence[str] = ()) -> dict[int, Row]:
         """The rows of documents by their numbers."""
         collection, columns = documents_of(self._connection), [*fields, *VERSIONS]

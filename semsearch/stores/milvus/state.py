@@ -18,7 +18,7 @@ from semsearch.errors import (
 )
 from semsearch.filters import Condition, Value
 from semsearch.protocols import Matrix, off_unit
-from semsearch.records import Chunk, Document, metadata_field
+from semsearch.records import Chunk, Document, Kind, metadata_field
 from semsearch.stores.milvus.catalogue import FORMAT_VERSION, Bm25, Catalogue
 from semsearch.stores.milvus.collections import (
     WORDS,
@@ -28,7 +28,7 @@ from semsearch.stores.milvus.collections import (
     passages_of,
     vectors_of,
 )
-from semsearch.stores.milvus.conditions import check, to_expression
+from semsearch.stores.milvus.conditions import to_expression
 from semsearch.stores.milvus.connection import SPARSE_VECTORS, Connection, Row
 from semsearch.stores.milvus.kinds import Counts
 from semsearch.stores.milvus.reader import VERSIONS, Reader
@@ -42,7 +42,6 @@ from semsearch.stores.protocol import (
     Candidate,
     Field,
     FoundPassage,
-    Kind,
     NewPassage,
     Passages,
     Restriction,
@@ -352,42 +351,13 @@ class MilvusState:
 
     # Metadata fields.
 
-    def check(self, condition: Condition) -> None:
-        """Refuse a condition that Milvus cannot run."""
-        check(condition)
-
-    def field_names(self) -> list[str]:
-        """The names of the metadata fields that documents have, sorted."""
-        return sorted(self._catalogue.content.fields)
-
-    def kinds_of(self, names: Iterable[str]) -> dict[str, set[Kind]]:
-        """The kinds of values of the known ones of these metadata fields."""
+    def fields(self) -> dict[str, set[Kind]]:
+        """The kinds of values of metadata fields, by name."""
         fields = self._catalogue.content.fields
         return {
-            name: {Kind(kind.rpartition(" ")[2]) for kind in fields[name]}
-            for name in names
-            if name in fields
+            name: {Kind(kind.rpartition(" ")[2]) for kind in kinds}
+            for name, kinds in fields.items()
         }
-
-    def example(self, field: str, kinds: Iterable[Kind]) -> Value | None:
-        """A value of one of these kinds that a field holds."""
-        return self._values.example(field, kinds)
-
-    def dates(self, field: str) -> list[str]:
-        """Dates and times of a field, from documents spread over the index."""
-        return self._values.dates(field)
-
-    def matches(self, condition: Condition) -> bool:
-        """Whether any document meets a condition."""
-        return self.count(Selection(condition=condition)) > 0
-
-    def neighbours(self, field: str, value: Value) -> list[Value]:
-        """The nearest values of a field on either side of one of the same kind."""
-        return self._values.neighbours(field, value)
-
-    def texts_of(self, field: str, max_characters: int) -> list[str]:
-        """Different texts that a field holds, of a sample."""
-        return self._values.texts(field, max_characters)
 
     # The present run.
 
@@ -492,7 +462,7 @@ class MilvusState:
 
     def _example_of(self, name: str, kinds: Mapping[str, int]) -> Value | None:
         most = next(iter(kinds)).rpartition(" ")[2]
-        return self.example(metadata_field(name), [Kind(most)])
+        return self._values.example(metadata_field(name), Kind(most))
 
     @property
     def _is_exact(self) -> bool:

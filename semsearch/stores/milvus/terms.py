@@ -9,6 +9,7 @@ field is a list of its value's or its elements' terms:
 
 ``x`` says that the field is not null, ``t`` and ``n`` that it holds a text or a number. A list of
 which any element is greater than a literal is one whose greatest element (``t1``, ``n1``) is.
+A text that is a time has a second term, the instant, and ``d``, ``d0`` and ``d1``.
 """
 
 from __future__ import annotations
@@ -20,9 +21,10 @@ from hashlib import blake2b
 from typing import Any
 
 from semsearch.filters import Value
+from semsearch.filters.times import instant
 from semsearch.records import BUILT_IN_FIELDS, metadata_field
 
-NOT_NULL, HAS_TEXT, HAS_NUMBER = "x", "t", "n"
+NOT_NULL, HAS_TEXT, HAS_NUMBER, HAS_TIME = "x", "t", "n", "d"
 
 #: Longer texts are known by their hash.
 PLAIN_BYTES = 16
@@ -68,6 +70,11 @@ def term(value: Value) -> str:
     return f"n:{order_code(value)}"
 
 
+def time_term(time: int) -> str:
+    """What stands for the instant of a time."""
+    return f"d:{order_code(time)}"
+
+
 def order_code(value: str | float) -> str:
     """What stands for a text or a number in their order; of a text, for its beginning."""
     if isinstance(value, str):
@@ -86,10 +93,13 @@ def order_code(value: str | float) -> str:
 def _field_terms(key: str, values: list[Any]) -> dict[str, Any]:
     texts = [order_code(value) for value in values if isinstance(value, str)]
     numbers = [order_code(value) for value in values if _is_number(value)]
+    instants = [instant(value) for value in values if isinstance(value, str)]
+    times = [time for time in instants if time is not None]
     scalars = [value for value in values if isinstance(value, (str, bool)) or _is_number(value)]
-    listed = {NOT_NULL: None, **dict.fromkeys(map(term, scalars))}
+    listed = {NOT_NULL: None, **dict.fromkeys([*map(term, scalars), *map(time_term, times)])}
     found: dict[str, Any] = {key: listed}
-    for kind, codes in ((HAS_TEXT, texts), (HAS_NUMBER, numbers)):
+    kinds = ((HAS_TEXT, texts), (HAS_NUMBER, numbers), (HAS_TIME, list(map(order_code, times))))
+    for kind, codes in kinds:
         if codes:
             listed[kind] = None
             found |= {f"{key}:{kind}0": min(codes), f"{key}:{kind}1": max(codes)}

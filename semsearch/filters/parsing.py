@@ -1,0 +1,274 @@
+"""Parsing of expressions: a recursive-descent parser for the grammar of `semsearch.filters`."""
+
+from __future__ import annotations
+
+import math
+import re
+import reprlib
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from semsearch.arguments import check_text
+from semsearch.errors import FilterError
+from semsearch.filters import (
+    KEYWORDS,
+    And,
+    Comparison,
+    Condition,
+    In,
+    IsNull,
+    Like,
+    Not,
+    Operator,
+    Or,
+    Value,
+    filter_error,
+    is_bare_name,
+    literal_text,
+)
+from semsearch.records import (
+    BUILT_IN_FIELDS,
+    METADATA_PREFIX,
+    metadata_field,
+    metadata_name,
+)
+
+MAX_CHARACTERS = 100_000
+#: SQLite takes patterns of up to 50,000 bytes.
+MAX_PATTERN_CHARACTERS = 10_000
+
+
+def parse(expression: str) -> Condition:
+    """Parse an expression.
+
+    Raises:
+        FilterError: it is invalid; the message has the column and what was expected.
+        ArgumentError: it is not a string.
+    """
+    check_text("where", expression)
+    if len(expression) > MAX_CHARACTERS:
+        raise filter_error(f"the expression is longer than {MAX_CHARACTERS:,} characters")
+    if unusable := _UNUSABLE.search(expression):
+        code = ord(unusable.group())
+        raise filter_error(f"no text contains the character U+{code:04X}", unusable.start() + 1)
+    try:
+        return _Parser(expression).parse()
+    except RecursionError:
+        raise filter_error("the expression is nested too deep") from None
+
+
+def conjunction(first: str | None, second: str | None) -> str | None:
+    """An expression that requires both expressions; None stands for no condition.
+
+    Raises:
+        FilterError: one of two is invalid.
+        ArgumentError: one of two is not a string.
+    """
+    if first is None or second is None:
+        return second if first is None else first
+    return str(And((parse(first), parse(second))))
+
+
+def parse_number(text: str) -> int | float | None:
+    """Parse a number; infinite if it is too large, None if the text is not a number."""
+    if not _NUMBER.fullmatch(text):
+        return None
+    if not text.lstrip("+-").isdigit() or len(text) > 100:
+        return float(text)
+    return int(text) if -(2**63) <= int(text) < 2**63 else math.inf
+
+
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?", re.IGNORECASE)
+_OPERATORS = {operator.value: operator for operator in Operator} | {
+    "==": Operator.EQUAL,
+    "<>": Operator.NOT_EQUAL,
+}
+
+# SQLite ends a text at NUL and cannot take unpaired surrogates, nor can a corpus hold these.
+_UNUSABLE = re.compile("[\0\ud800-\udfff]")
+
+# A word is any text between separators, so that 1990-05-01 is one word, and a message can suggest
+# to put it in quotes.
+_TOKEN = re.compile(
+    r"""\s*+ (?:
+      (?P<QUOTED> '(?:[^']|'')*+' | "(?:[^"]|"")*+" | `(?:[^`]|``)*+` )
+    | (?P<SYMBOL> [=!<>]= | <> | [=<>(),] )
+    | (?P<WORD> [^\s'"`=!<>(),]+ )
+    | (?P<STRAY> ['"`!] )
+    | (?P<END> \Z )
+    )""",
+    re.VERBOSE,
+)
+
+
+class _Token(NamedTuple):
+    kind: str  #: a group of `_TOKEN`
+    text: str
+    column: int
+
+    @property
+    def unquoted(self) -> str:
+        quote = self.text[0]
+        return self.text[1:-1].replace(quote * 2, quote)
+
+    def __str__(self) -> str:
+        if self.kind == "END":
+            return "the end"
+        return reprlib.repr(self.text)
+
+
+def _tokens(expression: str) -> Iterator[_Token]:
+    for match in _TOKEN.finditer(expression):
+        kind = str(match.lastgroup)
+        text, column = match[kind], match.start(kind) + 1
+        if kind == "STRAY":
+            reason = "is not an operator; write != or not" if text == "!" else "is never closed"
+            raise filter_error(f"the {text} {reason}", column)
+        yield _Token(kind, text, column)
+
+
+class _Parser:
+    """A recursive-descent parser: one method per rule of the grammar, one token of lookahead."""
+
+    def __init__(self, expression: str) -> None:
+        self._following = _tokens(expression)
+        self._token = next(self._following)
+
+    def parse(self) -> Condition:
+        condition = self._condition()
+        if self._token.kind != "END":
+            raise self._unexpected("and, or, or the end")
+        return condition
+
+    def _condition(self) -> Condition:
+        return self._chain("or", Or, self._conjunction)
+
+    def _conjunction(self) -> Condition:
+        return self._chain("and", And, self._negation)
+
+    def _chain(
+        self, keyword: str, kind: type[And | Or], operand: Callable[[], Condition]
+    ) -> Condition:
+        conditions = [operand()]
+        while self._accept(keyword):
+            conditions.append(operand())
+        return kind(tuple(conditions)) if len(conditions) > 1 else conditions[0]
+
+    def _negation(self) -> Condition:
+        if self._accept("not"):
+            return Not(self._negation())
+        if self._accept("("):
+            condition = self._condition()
+            self._expect(")")
+            return condition
+        return self._test()
+
+    def _test(self) -> Condition:
+        field = self._field()
+        if operator := _OPERATORS.get(self._token.text):
+            self._advance()
+            return Comparison(field, operator, self._value(ordered=operator.is_order))
+        if self._accept("is"):
+            negated = self._accept("not")
+            self._expect("null")
+            return Not(IsNull(field)) if negated else IsNull(field)
+        negated = self._accept("not")
+        test = self._membership(field)
+        return Not(test) if negated else test
+
+    def _membership(self, field: str) -> Condition:
+        if self._accept("in"):
+            return In(field, self._values())
+        if self._accept("like"):
+            return Like(field, self._pattern())
+        if self._accept("between"):
+            low = Comparison(field, Operator.GREATER_OR_EQUAL, self._value(ordered=True))
+            self._expect("and")
+            high = Comparison(field, Operator.LESS_OR_EQUAL, self._value(ordered=True))
+            return And((low, high))
+        hint = "a name with spaces goes in double quotes"
+        raise self._unexpected("a test (=, !=, <, <=, >, >=, in, like, between, is)", hint)
+
+    def _field(self) -> str:
+        token = self._token
+        prefixed = token.kind == "WORD" and token.text.startswith(METADATA_PREFIX)
+        if prefixed and token.text != METADATA_PREFIX:
+            name = metadata_name(token.text)
+            if is_bare_name(name):
+                self._advance()
+                return metadata_field(name)
+        elif prefixed:
+            self._advance()
+        elif token.kind == "WORD" and is_bare_name(token.text):
+            return self._advance().text
+        if self._token.kind == "QUOTED" and self._token.text[0] != "'":
+            name = self._advance().unquoted
+            return name if name in BUILT_IN_FIELDS and not prefixed else metadata_field(name)
+        raise self._unexpected("a field", "its name goes bare or in double quotes")
+
+    def _values(self) -> tuple[Value, ...]:
+        self._expect("(")
+        if self._accept(")"):
+            return ()
+        values = [self._value()]
+        while self._accept(","):
+            values.append(self._value())
+        self._expect(")")
+        return tuple(values)
+
+    def _value(self, *, ordered: bool = False) -> Value:
+        """Parse a literal; one that is compared by order is no boolean."""
+        token, word = self._token, self._token.text.lower()
+        if token.kind == "QUOTED" and token.text[0] != "`":
+            return self._advance().unquoted
+        if word in ("true", "false"):
+            self._advance()
+            if ordered:
+                raise filter_error(f"{token.text} has no order, only = and !=", token.column)
+            return word == "true"
+        number = parse_number(word)
+        if number is None:
+            raise self._no_value(word)
+        self._advance()
+        if math.isinf(number):
+            raise filter_error(f"the number {token} is too large", token.column)
+        return number
+
+    def _no_value(self, word: str) -> FilterError:
+        hint = ""
+        if word == "null":
+            hint = "null equals nothing; write 'is null' or 'is not null'"
+        elif self._token.kind == "WORD" and word not in KEYWORDS:
+            hint = f"put text in quotes: {literal_text(self._token.text)}"
+        return self._unexpected("a value", hint)
+
+    def _pattern(self) -> str:
+        token = self._token
+        pattern = self._value()
+        if not isinstance(pattern, str):
+            raise filter_error(f"like takes a text in quotes, not {token}", token.column)
+        if len(pattern) > MAX_PATTERN_CHARACTERS:
+            reason = f"a pattern is longer than {MAX_PATTERN_CHARACTERS:,} characters"
+            raise filter_error(reason, token.column)
+        if (len(pattern) - len(pattern.rstrip("\\"))) % 2:
+            raise filter_error("the pattern ends in a backslash; write it twice", token.column)
+        return pattern
+
+    def _advance(self) -> _Token:
+        token, self._token = self._token, next(self._following)
+        return token
+
+    def _accept(self, text: str) -> bool:
+        """Consume the next token if it is this keyword or symbol; returns whether it was."""
+        found = self._token.text.lower() == text
+        if found:
+            self._advance()
+        return found
+
+    def _expect(self, text: str) -> None:
+        if not self._accept(text):
+            raise self._unexpected(text)
+
+    def _unexpected(self, expected: str, hint: str = "") -> FilterError:
+        reason = f"expected {expected} at column {self._token.column}, found {self._token}"
+        return filter_error(f"{reason}; {hint}" if hint else reason)
