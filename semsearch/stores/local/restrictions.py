@@ -25,7 +25,7 @@ from semsearch.stores.local import fields as kinds
 from semsearch.stores.local.fields import indexed
 from semsearch.stores.local.schema import chunks, documents, get_language, get_setting, values
 from semsearch.stores.protocol import Restriction
-from semsearch.vector_indexes.flat import Ids
+from semsearch.vector_indexes import Ids
 
 if TYPE_CHECKING:
     from semsearch.analysis import Analyser
