@@ -292,7 +292,7 @@ def words(folder: Path, count: int, data: Path) -> dict[str, float]:
         return timed(" bm25 english", search, 40)
 
 
-def tail(folder: Path, count: int, data: Path) -> dict[str, float]:
+def recent(folder: Path, count: int, data: Path) -> dict[str, float]:
     """Warm queries with nearly as many newer passages as an index has before it is rebuilt."""
     del data
     queries = numpy.load(folder / "queries.npy")
@@ -302,11 +302,11 @@ def tail(folder: Path, count: int, data: Path) -> dict[str, float]:
         newer = info.chunks - snapshot.vectors
         more = int(NEWER * snapshot.vectors) - newer
         index.add([Document(f"newer {n}", f"{n} a newer one {n}") for n in range(more)])
-        found = timed(" tail", lambda row: index.search(queries[row]), 300)
-    return found | {"tail": float(newer + max(0, more))}
+        found = timed(" recent", lambda row: index.search(queries[row]), 300)
+    return found | {"recent": float(newer + max(0, more))}
 
 
-STEPS = {step.__name__: step for step in (make, load, cold, searched, add, words, tail)}
+STEPS = {step.__name__: step for step in (make, load, cold, searched, add, words, recent)}
 
 
 def main() -> None:

@@ -57,7 +57,7 @@ SAMPLES = {"en": "notes.csv", "pt": "notes-pt.csv"}
 #: The parameters of changes without a corpus: of spaces, and of search.
 SPACE_OPTIONS = {"directory", "wait", "add_space", "drop_space", "dimension", "stored_type"}
 SPACE_OPTIONS |= {"precision", "on"}
-SETTINGS = {"directory", "wait", "index_type", "recall", "memory", "language", "filter_columns"}
+SETTINGS = {"directory", "wait", "index_type", "recall", "language", "filter_columns"}
 
 #: Documents read before an index is created, to detect errors early.
 FIRST_DOCUMENTS = 256
@@ -146,7 +146,6 @@ def command(
     precision: str | None,
     index_type: str | None,
     recall: float | None,
-    memory: int | None,
     language: str | None,
     filter_columns: tuple[str, ...],
     wait: float,
@@ -178,7 +177,7 @@ def command(
     semsearch index --filter-column year --filter-column genres --index indexes/films
     """
     directory = directory and existing_index(directory)
-    wanted = _index_type(index_type, recall, memory)
+    wanted = _index_type(index_type, recall)
     encodes = bool(corpora or sample or add_space) and not options["dry_run"]
     _check_early(language, on, dimension, encodes=encodes)
     add_space, options["encoders"] = _shortened(dimension, add_space, options["encoders"])
@@ -404,9 +403,9 @@ def _shortened(
     return None, tuple(with_dimension(spec, dimension) for spec in named)
 
 
-def _index_type(kind: str | None, recall: float | None, memory: int | None) -> dict[str, Any]:
+def _index_type(kind: str | None, recall: float | None) -> dict[str, Any]:
     """The given arguments of `IndexWriter.set_index_type`, validated."""
-    given: dict[str, Any] = {"kind": kind, "recall": recall, "memory": memory}
+    given: dict[str, Any] = {"kind": kind, "recall": recall}
     given = {name: value for name, value in given.items() if value is not None}
     if given:
         from semsearch.vector_indexes import IndexType

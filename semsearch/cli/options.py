@@ -327,19 +327,6 @@ eval_precision_option = click.option(
 )
 
 
-class Size(click.ParamType[int]):
-    """A number of bytes, such as ``500MB`` or ``2 GB``."""
-
-    name = "SIZE"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
-        """Parse the size."""
-        found = re.fullmatch(r"(\d+(?:\.\d+)?) ?([kMG]?)B", str(value))
-        if not found:
-            self.fail(f"'{value}' is not a size such as 500MB or 2GB", param, ctx)
-        return int(float(found[1]) * {"": 1, "k": 1e3, "M": 1e6, "G": 1e9}[found[2]])
-
-
 class Duration(click.ParamType[float]):
     """A time in seconds, such as ``300ms``, ``2s`` or ``30m``."""
 
@@ -358,21 +345,15 @@ class Duration(click.ParamType[float]):
 index_type_options = together(
     click.option(
         "--index-type",
-        metavar="TYPE",
-        help="Vector index: flat (exact), ivf, hnsw, a FAISS factory string of these two, or auto: "
-        "flat up to 50,000 passages, then ivf, with one list up to 250,000.  [default: the "
-        "index's own, or auto]",
+        type=click.Choice(["auto", "flat", "ivf"]),
+        help="Vector index: flat (exact), ivf (approximate), or auto: flat up to 50,000 passages, "
+        "then ivf.  [default: the index's own, or auto]",
     ),
     click.option(
         "--recall",
         type=float,
         metavar="R",
-        help="Target recall@10 of ivf and hnsw.  [default: the index's own, or 0.98]",
-    ),
-    click.option(
-        "--memory",
-        type=Size(),
-        help="Maximum size of the ivf codes, such as 50MB.  [default: the index's own, or none]",
+        help="Target recall@10 of ivf.  [default: the index's own, or 0.98]",
     ),
 )
 

@@ -214,8 +214,7 @@ def _carry_language(state: StoreState, writer: StoreWriter) -> None:
 
 
 def _settings(index_type: IndexType) -> str:
-    memory = "" if index_type.memory is None else f", memory {index_type.memory:,}"
-    return f"{index_type.kind}, recall {index_type.recall:g}{memory}"
+    return f"{index_type.kind}, recall {index_type.recall:g}"
 
 
 def _copy(state: StoreState, writer: StoreWriter, on_batch: Callable[[int, int], None]) -> int:

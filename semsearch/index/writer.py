@@ -343,22 +343,17 @@ class IndexWriter:
         kind: str | None = None,
         *,
         recall: float | None = None,
-        memory: int | None = None,
     ) -> None:
         """Choose the type of vector index, effective from the next change or `optimise`.
 
-        Arguments that are None stay unchanged; a new index has ``auto``, 0.98 and no limit.
+        Arguments that are None stay unchanged; a new index has ``auto`` and 0.98.
 
         Args:
-            kind: ``flat`` compares all vectors with the query; ``ivf`` and ``hnsw`` find most of
-                the nearest vectors faster; ``auto`` is flat for up to 50,000 passages (with 384
-                dimensions) and ivf for more. A FAISS factory string of either family is used as
-                given, such as ``IVF4096,SQ8``; if FAISS cannot build it, as with too few vectors
-                for its lists, flat is used, with a warning.
+            kind: ``flat`` compares all vectors with the query; ``ivf`` finds most of the nearest
+                vectors faster, from 1,000 passages; ``auto`` is flat for up to 50,000 passages
+                (with 384 dimensions) and ivf for more.
             recall: the target share of the 10 nearest vectors to find; `Index.info` reports the
                 recall measured when the vectors were written, with 95 % confidence.
-            memory: the maximum size in bytes of the codes that ``ivf`` searches, in addition to
-                the vectors, which are read from disk.
 
         Raises:
             ArgumentError: the kind or the recall is invalid.
@@ -368,7 +363,6 @@ class IndexWriter:
         wanted = IndexType(
             own.kind if kind is None else kind,
             own.recall if recall is None else recall,
-            own.memory if memory is None else memory,
         )
         self._store.choose_index_type(wanted.checked())
 

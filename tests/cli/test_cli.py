@@ -60,7 +60,7 @@ class TestMaintenance:
         snapshot = tmp_path / "indexes" / "corpus" / "hashing-1.faiss"
         snapshot.write_bytes(bytes(snapshot.stat().st_size))
         (fault,) = indexed("verify", code=1).stdout.splitlines()
-        assert fault.startswith("hashing-1.faiss is damaged")
+        assert "hashing-1.faiss cannot be read" in fault
         indexed("verify", "--repair")
         indexed("verify")
 

@@ -65,8 +65,6 @@ def test_overwritten_pages(path, place):
         ("UPDATE documents SET metadata = '[]'", r"'\[\]'"),
         ("UPDATE documents SET metadata = '{'", "'{'"),
         ("UPDATE settings SET value = '\"x\"' WHERE name = 'revision'", "int"),
-        ("UPDATE spaces SET name = '../x'", r"'\.\./x'"),
-        ("UPDATE spaces SET dimension = 8", "dimension"),
         ("DELETE FROM documents WHERE external_id = '1'", "passage 2"),
         ("DROP TABLE chunks", "chunks"),
     ],
@@ -78,14 +76,11 @@ def test_a_search_names_what_is_wrong(path, statement, named):
 
 
 @pytest.mark.parametrize("vector", [b"\0" * 64, b"\0\0\x80\x7f" * 16, b"\0"])
-def test_damaged_vectors_are_reported_and_repaired(path, vector):
+def test_damaged_vectors_are_found_and_repaired(path, vector):
     """Zeros, infinities, too few bytes."""
-    [file] = path.glob("*.faiss")
-    file.unlink()
     execute(path, f"UPDATE vectors SET vector = x'{vector.hex()}' WHERE chunk_id = 2")
     with Index.open(path) as index, index.writer() as writer:
-        with pytest.raises(DamagedIndexError):
-            index.search("cat", mode="semantic")
+        assert ["1 damaged vector" in fault.what for fault in writer.verify()] == [True]
         writer.repair()
         assert writer.verify() == []
         assert len(index.search("cat", 30, mode="semantic")) == 30

@@ -22,8 +22,8 @@ def test_repeated_texts_are_encoded_once_and_read_once(tmp_path, monkeypatch):
             read.append(len(rows))
             return real(space, rows)
 
-        real = state.damaged
-        monkeypatch.setattr(state, "damaged", counted)
+        real = state.stored_matrix
+        monkeypatch.setattr(state, "stored_matrix", counted)
         encoded = index.add([Document("again", "the same notice"), Document("new", "a new notice")])
         assert (encoded.added, read) == (2, [1])
         assert len(index.search("the same notice", 600)) == 503

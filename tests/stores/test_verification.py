@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sqlite3
 
 import pytest
@@ -76,10 +75,8 @@ REPAIRABLE = {
     "UPDATE fields SET documents = 61": "fields",
     ORPHAN: "1 orphaned row (in chunks)",
     "INSERT INTO vectors VALUES (5, 9, x'00')": "1 orphaned row (in vectors)",
-    "UPDATE snapshots SET vectors = 59": "vectors",
-    "UPDATE snapshots SET file = 'other.faiss'": "other.faiss",
-    "UPDATE vectors SET vector = (SELECT vector FROM vectors WHERE chunk_id = 1) WHERE chunk_id = 4"
-    "": "vectors",
+    "UPDATE snapshots SET vectors = 59": "size",
+    "UPDATE snapshots SET generation = 7": "hashing-32-7.faiss is missing",
 }
 
 
@@ -116,25 +113,16 @@ def test_unrepairable_damage_is_reported(path, statement):
     assert not reported[what].repairable
 
 
-def test_every_damaged_byte_of_a_snapshot_is_found_and_repaired(path):
+def test_every_damaged_vector_of_a_snapshot_is_found_and_repaired(path):
     before = answers(path)
     (file,) = path.glob("*.faiss")
     content = file.read_bytes()
-    for place in range(0, len(content), len(content) // 8):
+    for place in range(200, 60 * 32 * 4, 1000):
         changed = bytearray(content)
         changed[place] ^= 0x10
         file.write_bytes(changed)
-        assert len(faults(path)) == 1
-        assert answers(path) == before
-    repair(path)
-    assert faults(path) == []
-    assert answers(path) == before
-
-
-def test_a_damaged_record_of_a_snapshot_is_replaced_by_repair(path):
-    before = answers(path)
-    damage(path, "UPDATE snapshots SET bytes = 'x'")
-    assert "'x'" in faults(path)[0].what
+        (fault,) = faults(path)
+        assert file.name in fault.what
     repair(path)
     assert faults(path) == []
     assert answers(path) == before
@@ -142,13 +130,10 @@ def test_a_damaged_record_of_a_snapshot_is_replaced_by_repair(path):
 
 def test_leftovers_of_a_killed_run_are_removed_by_the_next_writer(path):
     before = {file.name for file in path.iterdir()}
-    for name in ("hashing-32-2.faiss.tmp", "hashing-32-7.faiss", "hashing-32.9.map.tmp"):
+    for name in ("hashing-32-2.faiss.tmp", "hashing-32-7.faiss"):
         (path / name).write_bytes(b"half of a file")
-    os.utime(path / name, (1_600_000_000,) * 2)
-    draft = path / "hashing-32.8.map.tmp"  # being written now
-    draft.write_bytes(b"half of a file")
     assert faults(path) == []
-    assert {file.name for file in path.iterdir()} == {*before, draft.name}
+    assert {file.name for file in path.iterdir()} == before
 
 
 def test_the_map_of_a_space_is_removed_with_it(path):

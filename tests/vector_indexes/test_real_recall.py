@@ -8,7 +8,7 @@ import json
 import numpy
 import pytest
 
-from semsearch.vector_indexes import index_class
+from semsearch.vector_indexes import ivf
 
 
 @pytest.fixture(scope="module")
@@ -45,19 +45,19 @@ def sentences(data, definitions):
 
 
 NIGHTLY = [
-    pytest.param(kind, 3000, texts, marks=pytest.mark.nightly)
-    for kind in ("IVF1,PQ96x4fs", "IVF77,PQ96x4fs")
+    pytest.param(lists, 3000, texts, marks=pytest.mark.nightly)
+    for lists in (1, 55)
     for texts in (words, questions, sentences)
 ]
 
 
-@pytest.mark.parametrize(("kind", "passages", "texts"), [("IVF1,PQ96x4fs", 500, words), *NIGHTLY])
-def test_real_queries(data, minilm, definitions, encoded, kind, passages, texts):
+@pytest.mark.parametrize(("lists", "passages", "texts"), [(1, 500, words), *NIGHTLY])
+def test_real_queries(data, minilm, definitions, encoded, monkeypatch, lists, passages, texts):
+    if lists > 1:
+        monkeypatch.setattr(ivf, "ONE_LIST", 0)
     matrix = encoded(passages)
     ids = numpy.arange(len(matrix))
-    index = index_class(kind).build(
-        kind, matrix.shape[1], len(matrix), lambda: [(ids, matrix)], 0.98
-    )
+    index = ivf.IvfIndex.build(matrix.shape[1], len(matrix), [(ids, matrix)], 0.98)
     queries = minilm.encode_queries(texts(data, definitions)[: passages // 10])
     least = numpy.sort(queries @ matrix.T, axis=1)[:, -10]
     scores, _ = index.search(queries, 10)

@@ -1,4 +1,4 @@
-"""Every kind of vector index: built, saved, opened, searched."""
+"""Both kinds of vector index: built, saved, opened, searched."""
 
 from __future__ import annotations
 
@@ -6,18 +6,22 @@ import faiss
 import numpy
 import pytest
 
-from semsearch.vector_indexes import flat, index_class
-from semsearch.vector_indexes.flat import FlatIndex
-from semsearch.vector_indexes.refined import QUERIES, RecallTest
+from semsearch.vector_indexes import flat, ivf
+from semsearch.vector_indexes.flat import VectorIndex
+from semsearch.vector_indexes.ivf import QUERIES, IvfIndex, RecallTest
 
 IDS = numpy.arange(2000) * 3 + 7
 DIMENSION = 16
 
 
+def unit(matrix):
+    return matrix / numpy.linalg.norm(matrix, axis=1, keepdims=True)
+
+
 @pytest.fixture(scope="module")
 def matrix():
     vectors = numpy.random.default_rng(1).normal(size=(len(IDS), DIMENSION)).astype(numpy.float32)
-    return vectors / numpy.linalg.norm(vectors, axis=1, keepdims=True)
+    return unit(vectors)
 
 
 @pytest.fixture(scope="module")
@@ -25,28 +29,21 @@ def queries(matrix):
     return matrix[::50] * 0.6 + matrix[1::50] * 0.8
 
 
-def test_a_file_that_faiss_cannot_open_by_its_name(index, queries, tmp_path, monkeypatch):
-    file = tmp_path / "Vögel"
-    index.save(file)
-    monkeypatch.setattr(flat, "_OPENS_ONLY_ASCII", True)
-    monkeypatch.setattr(faiss, "IO_FLAG_MMAP_IFC", None)
-    read = type(index).open(str(file))
-    numpy.testing.assert_array_equal(read.search(queries, 5)[1], index.search(queries, 5)[1])
-
-
 def blocks(matrix):
     for start in range(0, len(IDS), 128):
         yield IDS[start : start + 128], matrix[start : start + 128]
 
 
-KINDS = ["flat", "HNSW16,SQ8", "IVF10,SQ8", "IVF10,Flat", "IVF10,PQ8x4fs"]
-
-
 def built(kind, matrix, recall=0.98):
-    return index_class(kind).build(kind, DIMENSION, len(matrix), lambda: blocks(matrix), recall)
+    """An index; ``lists`` is IVF with 45 lists."""
+    with pytest.MonkeyPatch.context() as patch:
+        if kind == "lists":
+            patch.setattr(ivf, "ONE_LIST", 0)
+        cls = VectorIndex if kind == "flat" else IvfIndex
+        return cls.build(DIMENSION, len(matrix), blocks(matrix), recall)
 
 
-@pytest.fixture(scope="module", params=KINDS)
+@pytest.fixture(scope="module", params=["flat", "ivf", "lists"])
 def kind(request):
     return request.param
 
@@ -55,13 +52,21 @@ def kind(request):
 def index(kind, matrix, tmp_path_factory):
     """An index that was saved and opened again."""
     file = tmp_path_factory.mktemp("index") / "index"
-    built(kind, matrix).save(file)
-    assert index_class(kind).is_header(file.read_bytes()[:64])
-    return index_class(kind).open(str(file))
+    index = built(kind, matrix)
+    index.save(file)
+    return type(index).open(file)
+
+
+def test_a_file_that_faiss_cannot_open_by_its_name(index, queries, tmp_path, monkeypatch):
+    file = tmp_path / "Vögel"
+    index.save(file)
+    monkeypatch.setattr(flat, "_OPENS_ONLY_ASCII", True)
+    monkeypatch.setattr(faiss, "IO_FLAG_MMAP_IFC", None)
+    read = type(index).open(file)
+    numpy.testing.assert_array_equal(read.search(queries, 5)[1], index.search(queries, 5)[1])
 
 
 def test_it_contains_its_ids_and_vectors(index, matrix):
-    assert (len(index), index.dimension) == (len(IDS), DIMENSION)
     assert index.ids.tolist() == IDS.tolist()
     some = IDS[[3, 499, 0]]
     assert (index.vectors(some) == matrix[[3, 499, 0]]).all()
@@ -101,28 +106,52 @@ def test_only_allowed_ids_are_found(index, kind, matrix, queries, share):
         assert (scores[:, :found] >= least - 1e-6).mean() >= (1 if kind == "flat" else 0.9)
 
 
+@pytest.mark.parametrize("share", [1.0, 0.3, 0.015])
+def test_of_equal_vectors_the_first_are_found(kind, matrix, share):
+    """For every n: a third of the vectors are those of two texts, which are searched for."""
+    random = numpy.random.default_rng(5)
+    texts, repeated = matrix[:2], matrix.copy()
+    rows = random.permutation(len(IDS))[:600].reshape(2, 300)
+    repeated[rows] = texts[:, None]
+    index = built(kind, repeated)
+    allowed = numpy.sort(random.permutation(IDS)[: int(share * len(IDS))])
+    for text in texts:
+        own = numpy.flatnonzero((repeated == text).all(axis=1))
+        query = unit(text[None] + 0.1 * matrix[3])
+        scores = repeated @ query[0]
+        better = IDS[scores > scores[own[0]] + 1e-6]
+        expected = numpy.intersect1d(IDS[own], allowed)
+        first = numpy.isin(better, allowed).sum()
+        for n in range(1, first + len(expected) + 3):
+            _, ids = index.search(query, n, None if share == 1 else allowed)
+            assert (
+                ids[0, first:].tolist()[: len(expected)] == expected[: max(0, n - first)].tolist()
+            )
+
+
 def test_recall(index, kind):
     recall = index.measured_recall()
     assert recall == 1 if kind == "flat" else 0.95 <= recall <= 1
 
 
-@pytest.mark.parametrize("kind", ["HNSW16,SQ8", "IVF10,SQ8"])
-def test_more_recall_needs_more_effort(kind, matrix, tmp_path):
-    """The effort is stored in the file."""
-    efforts = []
+def test_more_recall_needs_more_lists(matrix, tmp_path):
+    """Their number is stored in the file."""
+    plans = []
     for recall in (0.3, 0.999):
         file = tmp_path / f"{recall}"
-        built(kind, matrix, recall).save(file)
-        efforts.append(index_class(kind).open(str(file))._effort)
-    assert efforts[0] < efforts[1]
+        built("lists", matrix, recall).save(file)
+        plans.append(IvfIndex.open(file).plan)
+    few, many = (int(plan.removeprefix("ivf (nprobe ").removesuffix(")")) for plan in plans)
+    assert few < many
 
 
 def test_an_empty_index():
-    empty = index_class("flat").build("flat", DIMENSION, 0, list, 0.98)
+    empty = VectorIndex.build(DIMENSION, 0, [])
     assert (len(empty), empty.measured_recall()) == (0, 1)
+    assert empty.search(numpy.ones((1, DIMENSION), numpy.float32), 2)[1].tolist() == [[-1, -1]]
 
 
-class LosesHalf(FlatIndex):
+class LosesHalf(VectorIndex):
     """Finds only vectors at even positions."""
 
     def search(self, queries, n, allowed=None):
@@ -130,7 +159,7 @@ class LosesHalf(FlatIndex):
 
 
 def test_the_recall_of_a_lossy_index(matrix):
-    lossy = LosesHalf.build("flat", DIMENSION, len(IDS), lambda: blocks(matrix), 1)
+    lossy = LosesHalf.build(DIMENSION, len(IDS), blocks(matrix))
     assert RecallTest.of(lossy).recall(lossy) == pytest.approx(0.5, abs=0.06)
 
 
@@ -150,26 +179,27 @@ def test_the_recall_is_the_lower_bound_of_its_interval():
     assert test.recall(FindsEverySecond()) == pytest.approx(0.458875)
 
 
-@pytest.mark.parametrize(("enough", "effort"), [(1, 1), (5, 6), (9, 10), (11, 10)])
+@pytest.mark.parametrize(("enough", "lists"), [(1, 1), (5, 6), (40, 45), (46, 45)])
 @pytest.mark.parametrize(("least", "candidates"), [(1, 20), (21, 40), (80, 80), (81, 80)])
-def test_tuning_chooses_the_least_effort(matrix, monkeypatch, enough, effort, least, candidates):
-    """1, 2, 3, 4, 6, 8 and 10 lists are tried, then 20, 40 and 80 candidates per neighbour."""
-    index = built("IVF10,PQ8x4fs", matrix)
-    index._candidates = 20
-    monkeypatch.setattr(index, "_reach", lambda seed: lambda effort: float(effort >= enough))
-    monkeypatch.setattr(RecallTest, "recall", lambda test, index: float(index._candidates >= least))
+def test_tuning_chooses_the_least_effort(matrix, monkeypatch, enough, lists, least, candidates):
+    """1, 2, 3, 4, 6 … and 45 lists are tried, then 20, 40 and 80 candidates per neighbour."""
+    index = built("lists", matrix)
+    coverage = lambda number: float(number >= enough)  # noqa: E731
+    monkeypatch.setattr(index, "_list_coverage", lambda seed: coverage)
+    monkeypatch.setattr(
+        RecallTest, "recall", lambda test, index: float(index._refine.k_factor >= least)
+    )
     index.tune(0.98)
-    assert (index._effort, index._candidates) == (effort, candidates)
+    assert (index._codes.nprobe, index._refine.k_factor) == (lists, candidates)
 
 
-@pytest.mark.parametrize("kind", ["IVF10,Flat", "IVF30_HNSW8,PQ8x4fs"])
-def test_the_reach_of_lists(matrix, kind):
+def test_the_coverage_of_lists(matrix):
     """The same share as FAISS's own search of exact vectors finds in these lists."""
-    index = built(kind, matrix)
-    reach = index._reach(seed=0)
+    index = built("lists", matrix)
+    coverage = index._list_coverage(seed=0)
     random = numpy.random.default_rng(0)
     queries = random.standard_normal((QUERIES, DIMENSION)).astype(numpy.float32)
-    quantizer = faiss.downcast_index(index._base.quantizer)
+    quantizer = faiss.downcast_index(index._codes.quantizer)
     whole = faiss.IndexIVFFlat(quantizer, DIMENSION, quantizer.ntotal, faiss.METRIC_INNER_PRODUCT)
     whole.add(matrix)
     nearest = numpy.argsort(-queries @ matrix.T, axis=1)[:, :10]
@@ -179,41 +209,36 @@ def test_the_reach_of_lists(matrix, kind):
         _, found = whole.search(queries, 10)
         shares = (found[:, :, None] == nearest[:, None]).any(axis=1).mean(axis=1)
         expected = shares.mean() - 1.645 * shares.std() / 20
-        assert reach(lists) == pytest.approx(expected, abs=1e-6)
-        assert reach(lists) > before
-        before = reach(lists)
-
-
-def test_a_single_list_has_all_vectors(matrix, monkeypatch):
-    index = built("IVF1,PQ8x4fs", matrix)
-    monkeypatch.setattr(index._exact, "search", lambda *_: pytest.fail("an exact search"))
-    assert index._reach(seed=0)(1) == 1
+        assert coverage(lists) == pytest.approx(expected, abs=1e-6)
+        assert coverage(lists) > before
+        before = coverage(lists)
 
 
 def test_the_recall_is_that_of_the_weaker_part(matrix, monkeypatch):
-    index = built("IVF10,PQ8x4fs", matrix)
+    index = built("ivf", matrix)
     monkeypatch.setattr(RecallTest, "recall", lambda test, index: 0.9)
     for reached in (0.8, 0.95):
-        monkeypatch.setattr(index, "_reach", lambda seed, found=reached: lambda effort: found)
+        monkeypatch.setattr(
+            index, "_list_coverage", lambda seed, found=reached: lambda number: found
+        )
         assert index.measured_recall() == min(reached, 0.9)
 
 
 @pytest.mark.parametrize(("queries", "limit", "threads"), [(2, 10**6, 1), (2, 10, 3), (1, 10, 1)])
 def test_small_searches_and_single_queries_use_one_thread(monkeypatch, queries, limit, threads):
-    monkeypatch.setattr("semsearch.vector_indexes.flat.ONE_THREAD_PRODUCTS", limit)
+    monkeypatch.setattr(flat, "ONE_THREAD_PRODUCTS", limit)
     before, seen = faiss.omp_get_max_threads(), []
     faiss.omp_set_num_threads(3)
+    index = VectorIndex.build(32, 100, [(numpy.arange(100), numpy.zeros((100, 32)))])
+    search = index._flat.search
 
-    def search(*arguments, **options):
+    def watched(*arguments, **options):
         seen.append(faiss.omp_get_max_threads())
-        return numpy.zeros((queries, 1), numpy.float32), numpy.zeros((queries, 1), numpy.int64)
+        return search(*arguments, **options)
 
-    inner = faiss.IndexIDMap(faiss.IndexFlatIP(32))
-    inner.add_with_ids(numpy.zeros((100, 32), numpy.float32), numpy.arange(100))
-    index = FlatIndex(inner)
-    monkeypatch.setattr(index._exact.flat, "search", search)
+    monkeypatch.setattr(index._flat, "search", watched)
     try:
-        index.search(numpy.zeros((queries, 32), numpy.float32), 1)
+        index.search(numpy.ones((queries, 32), numpy.float32), 1)
         assert (seen, faiss.omp_get_max_threads()) == ([threads], 3)
     finally:
         faiss.omp_set_num_threads(before)

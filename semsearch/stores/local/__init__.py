@@ -14,11 +14,12 @@ from semsearch.protocols import Encoder
 from semsearch.stores.local.database import Database
 from semsearch.stores.local.restrictions import RestrictionMemory
 from semsearch.stores.local.schema import put_setting
-from semsearch.stores.local.spaces import SpaceView, all_spaces, insert_space
+from semsearch.stores.local.spaces import all_spaces, insert_space
 from semsearch.stores.local.state import LocalState
 from semsearch.stores.protocol import Space, check_searchable, closed_on_error
 
 if TYPE_CHECKING:
+    from semsearch.stores.local.vector_view import VectorView
     from semsearch.stores.local.writer import LocalWriter
 
 
@@ -56,7 +57,7 @@ class LocalStore:
     @contextmanager
     def writer(self, *, wait: float = 0) -> Iterator[LocalWriter]:
         """A writer; one thread of one process at a time can have one."""
-        from semsearch.stores.local.folding import remove_leftovers
+        from semsearch.stores.local.refresh import remove_leftovers
         from semsearch.stores.local.writer import LocalWriter
         from semsearch.stores.lock import writer_lock
 
@@ -84,9 +85,8 @@ class _Opened:
     def __init__(self, database: Database) -> None:
         self.database = database
         #: By id and fingerprint of the space, with the revision.
-        self._views: dict[tuple[int, str], tuple[int, SpaceView]] = {}
+        self._views: dict[tuple[int, str], tuple[int, VectorView]] = {}
         self._filters = RestrictionMemory({}, {})
-        self._missing: set[str] = set()  # snapshots whose file was missing
 
     def state(self, connection: Connection) -> LocalState:
         """The state that a connection reads."""
@@ -98,28 +98,23 @@ class _Opened:
         self._filters.lists.clear()
         self.database.close()
 
-    def _view(self, connection: Connection, space: Space, revision: int) -> SpaceView:
+    def _view(self, connection: Connection, space: Space, revision: int) -> VectorView:
         """The vectors of a space in the state that `connection` reads, cached until it changes."""
         key = space.id, space.fingerprint
         known = self._views.get(key)
-        is_intact = known is not None and known[1].is_intact()
-        if known and is_intact and known[0] == revision:
+        if known and known[0] == revision:
             return known[1]
+        from semsearch.stores.local.vector_view import VectorView
+
         check_searchable(space, all_spaces(connection))
-        if known and is_intact and known[0] < revision:
+        if known and known[0] < revision:
             longer = known[1].extended(connection, space)
             if longer is not None:
                 self._views[key] = revision, longer
                 return longer
         # The files of a replaced index are another's.
         directory = None if self.database.is_replaced() else self.database.directory
-        try:
-            view = SpaceView.load(connection, directory, space, missing=self._missing)
-        except FileNotFoundError as error:
-            self._missing.add(Path(error.filename).name)
-            raise IndexChangedError(
-                f"{error.filename} is missing: it was replaced by a newer snapshot, or deleted"
-            ) from None
+        view = VectorView.load(connection, directory, space)
         self._views[key] = revision, view
         return view
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,12 @@ from semsearch.stores.local.fields import (
     rebuild_values,
     values_are_right,
 )
-from semsearch.stores.local.folding import fold, leftovers, remove_leftovers
+from semsearch.stores.local.refresh import (
+    RECALL_TOLERANCE,
+    leftovers,
+    refresh,
+    remove_leftovers,
+)
 from semsearch.stores.local.schema import (
     DamageError,
     chunks,
@@ -32,12 +36,19 @@ from semsearch.stores.local.schema import (
     values,
     vectors,
 )
-from semsearch.stores.local.snapshot import Snapshot, SnapshotRecord, open_snapshot, snapshot_fault
-from semsearch.stores.local.spaces import all_spaces, damaged, snapshot_record, vector_blocks
+from semsearch.stores.local.snapshot import (
+    SnapshotRecord,
+    UnusableSnapshotError,
+    open_snapshot,
+    snapshot_name,
+    snapshot_record,
+)
+from semsearch.stores.local.spaces import all_spaces, damaged, vector_blocks
 from semsearch.stores.local.texts import wrong_texts
 from semsearch.stores.local.words import rebuild_words, renew_words, wrongly_analysed
 from semsearch.stores.protocol import Fault, Space, text_hash
 from semsearch.texts import quantity
+from semsearch.vector_indexes.flat import VectorIndex
 
 ROWS_AT_ONCE = 4096
 
@@ -140,27 +151,27 @@ def _vector_faults(connection: Connection, directory: Path, space: Space) -> Ite
     record = snapshot_record(connection, space)
     if record is None:
         return
-    if fault := snapshot_fault(directory, record, thoroughly=True):
-        yield Fault(f"{record.file} {fault}")
-    elif not bad:
-        snapshot = open_snapshot(directory, record)  # its file was just checked
-        if snapshot is None or any(_compared(connection, space, record, snapshot)):
-            yield Fault(f"{record.file} does not match the vectors of the database")
+    try:
+        snapshot = open_snapshot(directory, space, record)
+    except UnusableSnapshotError as error:
+        yield Fault(str(error))
+        return
+    if not bad and not _matches(connection, space, record, snapshot):
+        name = snapshot_name(space.name, record.generation)
+        yield Fault(f"{name} does not match the vectors of the database")
 
 
-def _compared(
-    connection: Connection, space: Space, record: SnapshotRecord, snapshot: Snapshot
-) -> tuple[list[int], list[int]]:
-    """The chunks that a snapshot lacks, and those whose vector differs from the database's."""
-    lacking: list[int] = []
-    differing: list[int] = []
+def _matches(
+    connection: Connection, space: Space, record: SnapshotRecord, snapshot: VectorIndex
+) -> bool:
+    """Whether a snapshot has the vectors of the database, and its recall."""
     for ids, matrix in vector_blocks(connection, space):
         covered = ids <= record.last_chunk_id
-        known = covered & numpy.isin(ids, snapshot.index.ids, assume_unique=True)
-        differs = (snapshot.index.vectors(ids[known]) != matrix[known]).any(axis=1)
-        lacking += ids[covered & ~known].tolist()
-        differing += ids[known][differs].tolist()
-    return lacking, differing
+        if not numpy.isin(ids[covered], snapshot.ids, assume_unique=True).all():
+            return False
+        if (snapshot.vectors(ids[covered]) != matrix[covered]).any():
+            return False
+    return snapshot.measured_recall() + RECALL_TOLERANCE >= record.recall
 
 
 def rebuild(connection: Connection) -> None:
@@ -202,34 +213,21 @@ def _rebuild_words(connection: Connection) -> None:
         _driver(connection).execute("VACUUM")
 
 
-def discard_bad_vectors(connection: Connection, directory: Path, space: Space) -> None:
+def discard_bad_vectors(connection: Connection, space: Space) -> None:
     """Delete the damaged vectors of a space, and the record of its snapshot.
-
-    Of a snapshot and a database that differ, the database is damaged if the hash of the snapshot
-    is right.
 
     If some passages lack a vector then, the space is incomplete until these are encoded: searching
     it raises instead of missing passages.
     """
     with connection.begin():
-        _delete_vectors(connection, space, bad_vectors(connection, space))
-        with suppress(DamageError):  # in the record, which is deleted
-            record = snapshot_record(connection, space)
-            if record and not snapshot_fault(directory, record, thoroughly=True):
-                snapshot = open_snapshot(directory, record)
-                if snapshot:
-                    _, differing = _compared(connection, space, record, snapshot)
-                    _delete_vectors(connection, space, differing)
+        of_space = vectors.c.space_id == space.id
+        bad = vectors.c.chunk_id.in_(values(bad_vectors(connection, space)))
+        connection.execute(delete(vectors).where(of_space, bad))
         connection.execute(delete(snapshots).where(snapshots.c.space_id == space.id))
         if _lacking(connection, space):
             incomplete = update(spaces).where(spaces.c.space_id == space.id).values(complete=0)
             connection.execute(incomplete)
         next_revision(connection)
-
-
-def _delete_vectors(connection: Connection, space: Space, chunk_ids: Iterable[int]) -> None:
-    of_space = vectors.c.space_id == space.id
-    connection.execute(delete(vectors).where(of_space, vectors.c.chunk_id.in_(values(chunk_ids))))
 
 
 def _lacking(connection: Connection, space: Space) -> int:
@@ -252,8 +250,8 @@ def compact(connection: Connection, directory: Path, spaces: Iterable[Space]) ->
     """
     for space in spaces:
         if space.complete:
-            fold(connection, directory, space, thoroughly=True)
-        else:  # vectors filled in later would be neither in its snapshot nor in the tail
+            refresh(connection, directory, space, thoroughly=True)
+        else:  # vectors filled in later would be neither in its snapshot nor among the recent ones
             with connection.begin():
                 connection.execute(delete(snapshots).where(snapshots.c.space_id == space.id))
     with connection.begin():

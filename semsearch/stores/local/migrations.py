@@ -15,6 +15,7 @@ from semsearch.stores.local.schema import (
     field_values,
     fields,
     indexed_fields,
+    snapshots,
 )
 from semsearch.stores.local.texts import guess_rests
 from semsearch.stores.local.words import rebuild_words, wrongly_analysed
@@ -49,7 +50,12 @@ def _to_format_4(connection: Connection) -> None:
 
 
 def _to_format_5(connection: Connection) -> None:
-    """Find words with special letters by their plain spelling, such as lodz for Łódź."""
+    """Find words with special letters by their plain spelling, such as lodz for Łódź.
+
+    Snapshots are written anew, as their records have other columns now.
+    """
+    snapshots.drop(connection)
+    snapshots.create(connection)
     if wrongly_analysed(connection):
         rebuild_words(connection)
 

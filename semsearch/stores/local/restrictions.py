@@ -32,7 +32,7 @@ from semsearch.stores.local.schema import (
     values,
 )
 from semsearch.stores.protocol import Restriction
-from semsearch.vector_indexes.flat import Ids
+from semsearch.vector_indexes import Ids
 
 if TYPE_CHECKING:
     from semsearch.analysis import Analyser

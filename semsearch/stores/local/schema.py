@@ -45,7 +45,6 @@ from sqlalchemy import (
 from sqlalchemy.dialects.sqlite import insert
 from sqlalchemy.types import UserDefinedType
 
-from semsearch.errors import ArgumentError
 from semsearch.vector_indexes import IndexType
 
 if TYPE_CHECKING:
@@ -241,11 +240,10 @@ snapshots = Table(
     tables,
     Column("space_id", ForeignKey("spaces.space_id", ondelete="CASCADE"), primary_key=True),
     Column("generation", StoredInteger, nullable=False),
-    Column("file", StoredText, nullable=False),
     Column("bytes", StoredInteger, nullable=False),
-    Column("sha256", StoredText, nullable=False),
     Column("vectors", StoredInteger, nullable=False),
     Column("last_chunk_id", StoredInteger, nullable=False),
+    Column("deleted", StoredInteger, nullable=False),  # passages deleted before it was written
     Column("kind", StoredText, nullable=False),
     Column("recall", StoredFloat, nullable=False),  # recall@10 against exact search
 )
@@ -426,16 +424,9 @@ def put_setting(connection: Connection, name: str, value: object) -> None:
 
 
 def get_index_type(connection: Connection) -> IndexType:
-    """The requested type of vector index, which may be one that is no longer supported."""
+    """The requested type of vector index."""
     value = connection.scalar(_SETTING, {"name": "index_type"})
-    if value is None:
-        return IndexType()
-    try:
-        found = IndexType(**stored_json(value, dict))
-        found.supported().checked()
-        return found
-    except (TypeError, ArgumentError) as error:
-        raise DamageError(f"the setting 'index_type' is damaged ({error})") from error
+    return IndexType() if value is None else IndexType(**stored_json(value, dict))
 
 
 def put_index_type(connection: Connection, wanted: IndexType) -> None:

@@ -54,12 +54,10 @@ from semsearch.stores.local.schema import (
     values_later,
     vectors,
 )
+from semsearch.stores.local.snapshot import snapshot_name, snapshot_record
 from semsearch.stores.local.spaces import (
-    SpaceView,
     all_spaces,
-    damaged,
     from_bytes,
-    snapshot_record,
     stored_matrix,
     vector_blocks,
 )
@@ -80,11 +78,11 @@ from semsearch.stores.protocol import (
     TextVectors,
     check_searchable,
 )
-from semsearch.vector_indexes import IndexType
-from semsearch.vector_indexes.flat import Ids
+from semsearch.vector_indexes import Ids, IndexType
 
 if TYPE_CHECKING:
     from semsearch.filters import Condition
+    from semsearch.stores.local.vector_view import VectorView
 
 #: Below these shares, the documents that match a filter are listed before the search; the second
 #: share applies if indexes alone find them, so that no document is read.
@@ -175,7 +173,7 @@ class LocalState:
         self,
         connection: Connection,
         directory: Path,
-        view_of: Callable[[Connection, Space, int], SpaceView],
+        view_of: Callable[[Connection, Space, int], VectorView],
         memory: RestrictionMemory,
     ) -> None:
         self.connection = connection
@@ -194,7 +192,7 @@ class LocalState:
     @property
     def index_type(self) -> IndexType:
         """The requested type of vector index."""
-        return get_index_type(self.connection).supported()
+        return get_index_type(self.connection)
 
     @property
     def unfinished_sync(self) -> int | None:
@@ -227,7 +225,12 @@ class LocalState:
             fields=kinds.all_fields(self.connection),
             spaces=spaces,
             snapshots={
-                name: SnapshotInfo(record.file, record.kind, record.vectors, record.recall)
+                name: SnapshotInfo(
+                    snapshot_name(name, record.generation),
+                    record.kind,
+                    record.vectors,
+                    record.recall,
+                )
                 for name, record in records.items()
                 if record
             },
@@ -295,7 +298,7 @@ class LocalState:
         return found
 
     def vectors_of(self, hashes: Sequence[str]) -> TextVectors:
-        """The undamaged stored vectors of texts, whatever their documents."""
+        """The stored vectors of texts, whatever their documents."""
         of_text = chunks.c.text_hash.in_(values(hashes))
         # Of a text that many passages share, the vector of the last one.
         last = select(func.max(chunks.c.chunk_id)).where(of_text).group_by(chunks.c.text_hash)
@@ -310,10 +313,8 @@ class LocalState:
         found: TextVectors = {}
         for space in self.spaces() if by_space else []:
             stored = by_space.get(space.id, {})
-            bad = set(damaged(space, list(stored.values())))
-            sound = [digest for place, digest in enumerate(stored) if place not in bad]
-            matrix = stored_matrix(space, [stored[digest] for digest in sound])
-            found |= {(space.id, digest): row for digest, row in zip(sound, matrix, strict=True)}
+            matrix = stored_matrix(space, list(stored.values()))
+            found |= {(space.id, digest): row for digest, row in zip(stored, matrix, strict=True)}
         return found
 
     def passages(self, space: Space, condition: Condition | None = None) -> Passages:
@@ -552,7 +553,7 @@ class LocalState:
 
         mark(self.connection, seen)
 
-    def _view(self, space: Space) -> SpaceView:
+    def _view(self, space: Space) -> VectorView:
         return self._view_of(self.connection, space, self._restrictions.revision)
 
     @cached_property

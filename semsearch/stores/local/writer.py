@@ -15,8 +15,8 @@ from semsearch.analysis import Analyser, Language
 from semsearch.errors import IndexClosedError
 from semsearch.protocols import Encoder, Matrix
 from semsearch.stores.local.fields import add_kinds, add_values, index_field, subtract_kinds
-from semsearch.stores.local.folding import count_deleted, fold, remove_leftovers
 from semsearch.stores.local.maintenance import compact, discard_bad_vectors, find_faults, rebuild
+from semsearch.stores.local.refresh import refresh, remove_leftovers
 from semsearch.stores.local.schema import (
     DamageError,
     StoredInteger,
@@ -31,11 +31,11 @@ from semsearch.stores.local.schema import (
     next_revision,
     put_index_type,
     put_setting,
-    snapshots,
     spaces,
     values,
     vectors,
 )
+from semsearch.stores.local.snapshot import count_deleted
 from semsearch.stores.local.spaces import all_spaces, insert_space, to_bytes
 from semsearch.stores.local.state import LocalState
 from semsearch.stores.local.texts import spans_of
@@ -48,8 +48,8 @@ from semsearch.stores.local.words import (
 from semsearch.stores.protocol import Fault, NewDocument, Selection, Space, TextVectors, rest_of
 from semsearch.vector_indexes import IndexType
 
-#: Within a run, vectors are folded after this number of new passages, so that queries need not read
-#: them from the database; then after twice as many, and so on.
+#: Within a run, snapshots are refreshed after this number of new passages, so that queries need not
+#: read them from the database; then after twice as many, and so on.
 LOADED_PASSAGES = 20_000
 
 #: The highest chunk id ever used, deleted chunks included; the sequence may be damaged.
@@ -82,8 +82,8 @@ class LocalWriter:
         self._opened = connection
         self._directory = directory
         self._state_of = state_of
-        self._loaded = 0  # passages, since vectors were folded
-        self._fold_at = LOADED_PASSAGES
+        self._loaded = 0  # passages, since snapshots were refreshed
+        self._refresh_at = LOADED_PASSAGES
 
     @contextmanager
     def state(self) -> Iterator[LocalState]:
@@ -98,11 +98,11 @@ class LocalWriter:
             self._put_passages([one for one in new if one.passages is not None], text_vectors)
             next_revision(self._connection)
         self._loaded += sum(len(one.passages or ()) for one in new)
-        if self._loaded >= self._fold_at:
+        if self._loaded >= self._refresh_at:
             for space in self._spaces():
                 if space.complete:
-                    fold(self._connection, self._directory, space, loading=True)
-            self._loaded, self._fold_at = 0, self._fold_at + self._loaded
+                    refresh(self._connection, self._directory, space, loading=True)
+            self._loaded, self._refresh_at = 0, self._refresh_at + self._loaded
 
     def remove(self, selection: Selection) -> int:
         """Remove documents with their passages and vectors; returns their number."""
@@ -157,8 +157,6 @@ class LocalWriter:
             self._connection.execute(
                 update(spaces).where(spaces.c.space_id == space.id).values(complete=1)
             )
-            # Older versions wrote snapshots of incomplete spaces, which lack vectors.
-            self._connection.execute(delete(snapshots).where(snapshots.c.space_id == space.id))
             put_setting(self._connection, "filled", get_setting(self._connection, "filled", 0) + 1)
             next_revision(self._connection)
 
@@ -189,7 +187,7 @@ class LocalWriter:
             count_frequent_words(self._connection)
         for space in self._spaces():
             if space.complete:
-                fold(
+                refresh(
                     self._connection, self._directory, space, thoroughly=thoroughly, rewrite=rewrite
                 )
         if rewrite:
@@ -210,7 +208,7 @@ class LocalWriter:
         """Rebuild derived data, and remove damaged vectors."""
         rebuild(self._connection)
         for space in self._spaces():
-            discard_bad_vectors(self._connection, self._directory, space)
+            discard_bad_vectors(self._connection, space)
 
     @property
     def _connection(self) -> Connection:

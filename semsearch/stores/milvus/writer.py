@@ -214,12 +214,10 @@ class MilvusWriter:
 
     def choose_index_type(self, wanted: IndexType) -> None:
         """Ask for a kind of vector index, which `optimise` will build."""
-        if wanted.kind not in ("auto", "flat", "hnsw"):
-            raise UnsupportedByStoreError(
-                f"on Milvus, an index is flat, hnsw or auto, not {wanted.kind}"
-            )
-        if (wanted.recall, wanted.memory) != (IndexType().recall, None):
-            raise UnsupportedByStoreError("on Milvus, recall and memory cannot be chosen")
+        if wanted.kind not in ("auto", "flat"):
+            raise UnsupportedByStoreError(f"on Milvus, an index is flat or auto, not {wanted.kind}")
+        if wanted.recall != IndexType().recall:
+            raise UnsupportedByStoreError("on Milvus, the recall cannot be chosen")
         _, content = self._begin()
         write_catalogue(self._connection, content=content._replace(index_type=wanted.kind))
 
@@ -244,9 +242,7 @@ class MilvusWriter:
         state, content = self._begin()
         count = self._connection.count(passages_of(self._connection), "", content.written)
         widest = max((space.dimension for space in state.spaces()), default=0)
-        is_graph = content.index_type == "hnsw" or (
-            content.index_type == "auto" and count * widest > FLAT_NUMBERS
-        )
+        is_graph = content.index_type == "auto" and count * widest > FLAT_NUMBERS
         kind = "HNSW" if is_graph else "FLAT"
         for space in state.spaces():
             collection = vectors_of(self._connection, space)
