@@ -10,12 +10,11 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager
-from typing import Any, NamedTuple, Protocol, Self, TypeVar
+from typing import NamedTuple, Protocol, Self, TypeVar
 
 from semsearch.corpus.chunking import fitting_spans
-from semsearch.corpus.parts import Found, Part, ReadPart, WholeFile
 from semsearch.protocols import Encoder, Matrix, encode_usable
-from semsearch.stores.protocol import Share, Space, TextVectors
+from semsearch.stores.protocol import Space
 
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
@@ -35,37 +34,8 @@ class Encoded(NamedTuple):
     node: str = ""  #: the node of a cluster that encoded them
 
 
-class Written(NamedTuple):
-    """A node's result for a share of a batch."""
-
-    result: Any  #: for `SharingWriter.put_share`; None if it could not write
-    vectors: TextVectors  #: the vectors that remain to be written, if it could not
-    refused: dict[str, str]  #: by hash of a text: the spec of the encoder that returns no vector
-    encoded: Sequence[int]  #: the numbers of texts encoded, by space
-    seconds: float  #: the time taken
-    node: str = ""
-    why: str = ""  #: why it could not write
-
-
-class Nodes(Protocol):
-    """Machines of a cluster, which can also read and write."""
-
-    def write(self, share: Share) -> Callable[[], Written]:
-        """Start to encode and write a share; the function returned waits for the result."""
-
-    def read(self, part: Part | WholeFile) -> Callable[[], ReadPart | Found]:
-        """Start to read a part of a corpus; the function returned waits for its documents.
-
-        The documents are `Prepared`.
-        """
-
-
 class Workers(AbstractContextManager["Workers"], Protocol):
     """Cut documents into passages, and encode passages."""
-
-    @property
-    def nodes(self) -> Nodes | None:
-        """The machines of a cluster; None if the work is done by this process."""
 
     @property
     def cutting_ahead(self) -> int:
@@ -94,7 +64,6 @@ class LocalWorkers:
         spaces: see `Spaces`.
     """
 
-    nodes = None
     cutting_ahead = 0
     encoding_ahead = 1
 

@@ -9,13 +9,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
 
 from semsearch.analysis import language
 from semsearch.arguments import check_text, check_texts, shown
 from semsearch.corpus.documents import DocumentReader, Readings, SkippedRows
 from semsearch.corpus.files import FileState, FolderFiles
-from semsearch.corpus.parts import Part, WholeFile
 from semsearch.errors import (
     ArgumentError,
     BadRowError,
@@ -39,8 +37,7 @@ from semsearch.index.removal_plan import (
     planned_removal,
     unseen_documents,
 )
-from semsearch.index.sharing import SharingBatchWriter
-from semsearch.index.workers import LocalWorkers, Nodes, Spaces, Workers, begun_ahead
+from semsearch.index.workers import LocalWorkers, Spaces, Workers
 from semsearch.protocols import Encoder
 from semsearch.records import BUILT_IN_FIELDS, Document, metadata_field, metadata_name, qualified
 from semsearch.stores.protocol import (
@@ -50,7 +47,6 @@ from semsearch.stores.protocol import (
     Space,
     StoreWriter,
     find_space,
-    sharing,
     warn_of_cut_passages,
 )
 from semsearch.vector_indexes import IndexType
@@ -175,9 +171,9 @@ class IndexWriter:
 
         refused: list[BadRowError] = []
         with self._workers_for(encoders) as workers:
-            if isinstance(documents, DocumentReader) and workers.nodes:
-                documents.elsewhere.read = partial(_read_by, workers, workers.nodes)
-            writer = self._batch_writer(encoders, workers, max_tokens, on_bad_row, before_adding)
+            writer = BatchWriter(
+                self._store, encoders, workers, max_tokens, on_bad_row, before_adding
+            )
             with closing(writer.write_all(_checked(documents))) as batches:
                 for batch in batches:
                     self._note(readings)
@@ -193,12 +189,6 @@ class IndexWriter:
         if new := {k: v for k, v in readings.used.items() if readings.earlier.get(k) != v}:
             self._store.note_corpora(new)
             readings.earlier = {**readings.earlier, **new}
-
-    def _batch_writer(self, spaces: Spaces, workers: Workers, *options: Any) -> BatchWriter:
-        sharing_writer = sharing(self._store)
-        if sharing_writer and workers.nodes:
-            return SharingBatchWriter(sharing_writer, workers.nodes, spaces, workers, *options)
-        return BatchWriter(self._store, spaces, workers, *options)
 
     def _see_unchanged(self, files: FolderFiles) -> int:
         """Mark the documents of unchanged files as seen; returns their number."""
@@ -488,15 +478,6 @@ def _iterated(corpus: Iterable[Document]) -> Iterator[Document]:
     if isinstance(corpus, (str, bytes, Mapping, type)) or not isinstance(corpus, Iterable):
         raise ArgumentError(f"a corpus must be a list of documents, not {shown(corpus)}")
     return iter(corpus)
-
-
-def _read_by(workers: Workers, nodes: Nodes, units: Iterator[Any]) -> Iterator[tuple[Any, Any]]:
-    """Let the nodes of a cluster read those units of a corpus that are parts of files."""
-
-    def begin(unit: Any) -> Callable[[], Any]:
-        return nodes.read(unit) if isinstance(unit, (Part, WholeFile)) else lambda: None
-
-    return begun_ahead(units, begin, lambda: workers.cutting_ahead)
 
 
 def _checked(corpus: Iterable[Document | Prepared]) -> Iterator[Document | Prepared]:

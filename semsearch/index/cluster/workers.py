@@ -2,8 +2,7 @@
 
 A node has one actor, which holds the models and takes all processors, or one for each GPU. A thread
 of this process serves each actor: it takes the next batch and waits until the actor has done it. A
-batch whose actor dies goes to another one. What actors write counts once this process commits it,
-and so each batch counts once, however often it was begun.
+batch whose actor dies goes to another one.
 """
 
 from __future__ import annotations
@@ -18,13 +17,11 @@ from queue import PriorityQueue
 from threading import Event, Lock, Thread
 from typing import Any, NamedTuple, Self
 
-from semsearch.corpus.parts import Found, Part, ReadPart, WholeFile
 from semsearch.errors import ClusterError, first_line
 from semsearch.index.cluster.actor import EncodingActor, Model, Refused
 from semsearch.index.cluster.connection import Head, connect, explained
-from semsearch.index.plan import Prepared
-from semsearch.index.workers import Encoded, Spaces, Spans, Written
-from semsearch.stores.protocol import Share, Space
+from semsearch.index.workers import Encoded, Spaces, Spans
+from semsearch.stores.protocol import Space
 from semsearch.version import __version__
 
 logger = logging.getLogger(__name__)
@@ -97,12 +94,6 @@ class RayWorkers:
         self._serving: set[_Seat] = set()
         self._actors: list[Any] = []
         self._failure: ClusterError | None = None
-        self._reported: set[str] = set()  # warnings about nodes
-
-    @property
-    def nodes(self) -> Self:
-        """The machines of the cluster."""
-        return self
 
     @property
     def cutting_ahead(self) -> int:
@@ -121,23 +112,6 @@ class RayWorkers:
     def encode(self, space: Space, texts: Sequence[str]) -> Callable[[], Encoded]:
         """Begin to encode passages for a space; what is returned waits for their vectors."""
         return self._begin(_ENCODE, _Task("encode", space.id, texts))
-
-    def write(self, share: Share) -> Callable[[], Written]:
-        """Begin to encode a share and to write it; what is returned waits for the result."""
-        return self._begin(_ENCODE, _Task("write", share))
-
-    def read(self, part: Part | WholeFile) -> Callable[[], ReadPart | Found]:
-        """Begin to read a part of a corpus; what is returned waits for its documents."""
-        result = self._begin(_CUT, _Task("read", part))
-
-        def documents() -> ReadPart | Found:
-            found: ReadPart | Found = result()
-            if isinstance(found, ReadPart):
-                prepared = [Prepared._make(one) for one in found.documents]
-                return found._replace(documents=prepared)
-            return found
-
-        return documents
 
     def __enter__(self) -> Self:
         self._ray, self._is_own = connect(self._head)
@@ -262,26 +236,11 @@ class RayWorkers:
             else:
                 if isinstance(found, Refused):
                     task.future.set_exception(_failed(seat, found.reason))
-                elif isinstance(found, (Encoded, Written)):
-                    if isinstance(found, Written) and found.why:
-                        what = "write to the index, this command writes for it"
-                        self._report(seat, f"{what}: {found.why}")
+                elif isinstance(found, Encoded):
                     task.future.set_result(found._replace(node=seat.address))
                 else:
-                    if found is Found.UNSEEN:
-                        file = task.args[0].file.path
-                        self._report(seat, f"read {file}, this command reads it")
                     task.future.set_result(found)
             yield
-
-    def _report(self, seat: _Seat, what: str) -> None:
-        """Warn, once, of what a node cannot do."""
-        message = f"node {seat.address} cannot {what}"
-        with self._lock:
-            is_new = message not in self._reported
-            self._reported.add(message)
-        if is_new:
-            logger.warning("%s", message)
 
     def _checked(self, found: Refused | None) -> None:
         if found is not None:
