@@ -387,9 +387,9 @@ def _check_early(
         if given and not encodes:
             raise CombinationError(f"{option} needs texts to encode: a corpus, or --add-space")
     if on:
-        from semsearch.index.cluster import workers_on
+        from semsearch.index.cluster import pool_on
 
-        workers_on(on)
+        pool_on(on)
 
 
 def _shortened(
@@ -518,7 +518,7 @@ def _summary_line(directory: Path, summary: Summary, skipped: int, others: int) 
 
 
 def _preview_line(directory: Path, preview: Preview, skipped: int, allowed: bool) -> str:
-    from semsearch.index.plan import Change
+    from semsearch.index.changes import Change
 
     changes, removal = preview
     counts = {

@@ -325,18 +325,18 @@ class Index:
         check_callable("on_bad_row", on_bad_row)
         check_callable("on_batch", on_batch)
         wait = check_number("wait", wait, 0)
-        from semsearch.index.cluster import workers_on
+        from semsearch.index.cluster import pool_on
         from semsearch.index.files import FileMemory
         from semsearch.index.writer import IndexWriter
 
-        workers_for = workers_on(None if on is None else check_text("on", on))
+        pool_for = pool_on(None if on is None else check_text("on", on))
         with self._store.writer(wait=wait) as store:
             memory = FileMemory(self.path, self.read)
             yield IndexWriter(
                 store,
                 self.encoder,
                 memory=memory,
-                workers_for=workers_for,
+                pool_for=pool_for,
                 on_bad_row=on_bad_row,
                 on_batch=on_batch,
             )

@@ -25,8 +25,9 @@ from semsearch.errors import (
     refuse,
 )
 from semsearch.index.batch import BatchResult, BatchWriter, complete_space
+from semsearch.index.changes import Change
 from semsearch.index.files import FileMemory, ids_of_file
-from semsearch.index.plan import Change, Prepared
+from semsearch.index.pool import EncoderPool, Spaces, ThreadPool
 from semsearch.index.removal_plan import (
     Allowance,
     check_allowance,
@@ -37,7 +38,6 @@ from semsearch.index.removal_plan import (
     planned_removal,
     unseen_documents,
 )
-from semsearch.index.workers import LocalWorkers, Spaces, Workers
 from semsearch.protocols import Encoder
 from semsearch.records import BUILT_IN_FIELDS, Document, metadata_field, metadata_name, qualified
 from semsearch.stores.protocol import (
@@ -100,7 +100,7 @@ class IndexWriter:
     Args:
         store: the writer of the store.
         encoder_of: returns the encoder of a space, or raises.
-        workers_for: returns workers that cut and encode for some spaces.
+        pool_for: returns the pool that encodes for some spaces.
         memory: the files that were read from folders.
         on_bad_row: called with the error of each document that cannot be indexed; the default
             raises it.
@@ -113,12 +113,12 @@ class IndexWriter:
         encoder_of: Callable[[Space], Encoder],
         *,
         memory: FileMemory,
-        workers_for: Callable[[Spaces], Workers] = LocalWorkers,
+        pool_for: Callable[[Spaces], EncoderPool] = ThreadPool,
         on_bad_row: Callable[[BadRowError], None] = refuse,
         on_batch: Callable[[Summary], None] = lambda summary: None,
     ) -> None:
         self._store = store
-        self._workers_for = workers_for
+        self._pool_for = pool_for
         self._memory = memory
         self._encoder_of = encoder_of
         self._on_bad_row = on_bad_row
@@ -170,17 +170,15 @@ class IndexWriter:
             refused.append(error)
 
         refused: list[BadRowError] = []
-        with self._workers_for(encoders) as workers:
-            writer = BatchWriter(
-                self._store, encoders, workers, max_tokens, on_bad_row, before_adding
-            )
+        with self._pool_for(encoders) as pool:
+            writer = BatchWriter(self._store, encoders, pool, max_tokens, on_bad_row, before_adding)
             with closing(writer.write_all(_checked(documents))) as batches:
                 for batch in batches:
                     self._note(readings)
                     summary = summary.plus(batch, time.perf_counter() - started)
                     self._on_batch(summary)
             summary = replace(summary, unchanged=summary.unchanged + self._see_unchanged(files))
-            self._complete(encoders, workers)
+            self._complete(encoders, pool)
         # If rows were refused, files are read again next time, to report these rows again.
         return summary, {} if refused else files.to_remember
 
@@ -310,8 +308,8 @@ class IndexWriter:
         space.check_dtype(dtype)
         warn_of_cut_passages(encoder, max_tokens)
         spaces_to_fill = [(space, encoder)]
-        with self._workers_for(spaces_to_fill) as workers:
-            self._complete(spaces_to_fill, workers)
+        with self._pool_for(spaces_to_fill) as pool:
+            self._complete(spaces_to_fill, pool)
         self._store.optimise()
         return find_space(self._spaces(), space.name)
 
@@ -443,10 +441,10 @@ class IndexWriter:
             except SemsearchError as error:
                 failures.append(error)
         if lacking:
-            with self._workers_for(lacking) as workers:
+            with self._pool_for(lacking) as pool:
                 for space, _ in lacking:
                     try:
-                        complete_space(self._store, space, workers)
+                        complete_space(self._store, space, pool)
                     except NoVectorError as error:
                         failures.append(error)
         self._store.optimise(thoroughly=True)
@@ -460,7 +458,7 @@ class IndexWriter:
     def _encoders(self) -> list[tuple[Space, Encoder]]:
         return [(space, self._encoder_of(space)) for space in self._spaces()]
 
-    def _complete(self, spaces: Spaces, workers: Workers) -> None:
+    def _complete(self, spaces: Spaces, pool: EncoderPool) -> None:
         for space, _ in spaces:
             if not space.complete:
                 started = time.perf_counter()
@@ -471,7 +469,7 @@ class IndexWriter:
                     del nodes[""]  # this process
                     self._on_batch(Summary(encoded=total, seconds=seconds, nodes=nodes))
 
-                complete_space(self._store, space, workers, report)
+                complete_space(self._store, space, pool, report)
 
 
 def _iterated(corpus: Iterable[Document]) -> Iterator[Document]:
@@ -480,8 +478,8 @@ def _iterated(corpus: Iterable[Document]) -> Iterator[Document]:
     return iter(corpus)
 
 
-def _checked(corpus: Iterable[Document | Prepared]) -> Iterator[Document | Prepared]:
+def _checked(corpus: Iterable[Document]) -> Iterator[Document]:
     for place, document in enumerate(corpus):
-        if not isinstance(document, (Document, Prepared)):
+        if not isinstance(document, Document):
             raise ArgumentError(f"item {place} must be a Document, not {shown(document)}")
         yield document

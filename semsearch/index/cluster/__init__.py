@@ -1,4 +1,4 @@
-"""Encoding on a Ray cluster. `workers_on` makes the workers that ``--on`` names."""
+"""Encoding on a Ray cluster. `pool_on` returns the pool that ``--on`` names."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from importlib.util import find_spec
 
 from semsearch.errors import ArgumentError, MissingExtraError
 from semsearch.index.cluster.connection import PORT, Head, check_answers
-from semsearch.index.workers import LocalWorkers, Spaces, Workers
+from semsearch.index.pool import EncoderPool, Spaces, ThreadPool
 
 
-def workers_on(on: str | None) -> Callable[[Spaces], Workers]:
-    """What makes the workers that ``--on`` names.
+def pool_on(on: str | None) -> Callable[[Spaces], EncoderPool]:
+    """A function that creates the pool for some spaces.
 
     Args:
         on: ``ray`` for the cluster that this machine belongs to, or for a Ray of this machine
@@ -26,16 +26,16 @@ def workers_on(on: str | None) -> Callable[[Spaces], Workers]:
         ClusterError: nothing answers there.
     """
     if on is None:
-        return LocalWorkers
+        return ThreadPool
     found = re.fullmatch(r"ray(?:://([\w.-]+|\[[0-9a-fA-F:.]+\])(?::(\d{1,5}))?)?", on)
     if not found:
         raise ArgumentError(f"on must be ray or ray://HOST[:PORT], not '{on}'")
     for package, distribution in [("ray", "ray"), ("grpc", "grpcio")]:
         if find_spec(package) is None:
             raise MissingExtraError(distribution, "ray", "encoding on a cluster")
-    from semsearch.index.cluster.workers import RayWorkers
+    from semsearch.index.cluster.pool import RayPool
 
     head = Head(found[1], int(found[2] or PORT)) if found[1] else None
     if head is not None:
         check_answers(head)  # before an index is made
-    return partial(RayWorkers, head)
+    return partial(RayPool, head)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import NamedTuple
 
 from semsearch.encoders import load_encoder
-from semsearch.errors import SemsearchError
-from semsearch.index.workers import Encoded, Spans, cut_texts, encode_texts
+from semsearch.errors import ClusterError, SemsearchError
+from semsearch.index.pool import Encoded, encode_texts
 from semsearch.protocols import Encoder
 from semsearch.version import __version__
 
@@ -21,47 +22,46 @@ class Model(NamedTuple):
     fingerprint: str
 
 
-class Refused(NamedTuple):
-    """Why an actor refuses. It is returned: not all of our exceptions can be pickled."""
-
-    reason: str
-
-
 class EncodingActor:
-    """Holds models; cuts and encodes with them.
+    """Encodes with the models of some spaces; Ray may restart it at any time.
 
     Args:
-        version: of the semsearch that makes it.
-        models: those of the spaces; the first one's tokens are counted.
+        version: the version of semsearch that created it.
+        models: the models to load.
     """
 
     def __init__(self, version: str, models: Sequence[Model]) -> None:
         self._version = version
         self._models = models
-        self._encoders: dict[int, Encoder] = {}
 
-    def prepare(self) -> Refused | None:
-        """Load the models."""
-        if self._version != __version__:
-            return Refused(f"it has semsearch {__version__}, not {self._version}")
+    def fault(self) -> str:
+        """Load the models; returns why this node cannot encode, or an empty string."""
         try:
-            for model in self._models:
-                encoder = load_encoder(model.spec, precision=model.precision, local_files_only=True)
-                if encoder.fingerprint != model.fingerprint:
-                    return Refused(f"its model '{model.spec}' is another one")
-                encoder.encode_documents(["."])
-                self._encoders[model.space] = encoder
+            self._encoders  # noqa: B018 - loads them
         except SemsearchError as error:
-            return Refused(str(error))
-        return None
+            return str(error)
+        return ""
 
-    def cut(self, texts: Sequence[str], max_tokens: int) -> list[Spans]:
-        """Where the passages of documents begin and end."""
-        return cut_texts(self._encoders[self._models[0].space], texts, max_tokens)
+    def encode(self, space: int, texts: Sequence[str]) -> Encoded:
+        """The vectors of passages.
 
-    def encode(self, space: int, texts: Sequence[str]) -> Encoded | Refused:
-        """The vectors of passages."""
+        Raises:
+            ClusterError: this node cannot encode them.
+        """
         try:
             return encode_texts(self._encoders[space], texts)
-        except SemsearchError as error:
-            return Refused(str(error))
+        except SemsearchError as error:  # not all of our exceptions can be pickled
+            raise ClusterError(str(error)) from None
+
+    @cached_property
+    def _encoders(self) -> dict[int, Encoder]:
+        if self._version != __version__:
+            raise ClusterError(f"it has semsearch {__version__}, not {self._version}")
+        encoders = {}
+        for model in self._models:
+            encoder = load_encoder(model.spec, precision=model.precision, local_files_only=True)
+            if encoder.fingerprint != model.fingerprint:
+                raise ClusterError(f"its model '{model.spec}' is another one")
+            encoder.encode_documents(["."])
+            encoders[model.space] = encoder
+        return encoders

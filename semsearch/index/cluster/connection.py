@@ -95,6 +95,8 @@ def explained(head: Head | None = None) -> Iterator[None]:
     where = f"ray://{head.host}:{head.port}" if head else "the Ray cluster of this machine"
     try:
         yield
+    except ClusterError:
+        raise
     except Exception as error:  # Ray raises some without a class of their own
         message = str(error)
         if "ersion mismatch" in message:
