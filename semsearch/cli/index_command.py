@@ -48,7 +48,7 @@ from semsearch.texts import quantity
 if TYPE_CHECKING:  # imported while the encoder is loading
     from semsearch.index import Index
     from semsearch.index.preview import Preview
-    from semsearch.index.writer import Summary
+    from semsearch.index.summary import Summary
     from semsearch.protocols import Encoder
 
 #: The sample corpus by language, with the same notes and ids.

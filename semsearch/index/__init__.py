@@ -58,7 +58,8 @@ if TYPE_CHECKING:
     from semsearch.corpus.files import FileState
     from semsearch.filters import Condition
     from semsearch.index.removal_plan import Allowance
-    from semsearch.index.writer import IndexWriter, Summary
+    from semsearch.index.summary import Summary
+    from semsearch.index.writer import IndexWriter
 
 logger = logging.getLogger(__name__)
 

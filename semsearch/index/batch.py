@@ -18,7 +18,8 @@ from semsearch.index.changes import (
     compare,
     next_documents,
 )
-from semsearch.index.pool import EncoderPool, Pending, Spaces, pipelined
+from semsearch.index.pool import Encoded, EncoderPool, Spaces, pipelined
+from semsearch.index.summary import Summary
 from semsearch.protocols import Encoder, Matrix
 from semsearch.records import Document
 from semsearch.stores.protocol import (
@@ -40,22 +41,13 @@ FIRST_BATCH_DOCUMENTS, FIRST_BATCH_CHARACTERS = 256, 100_000
 BATCH_SECONDS = 2.0
 
 
-class BatchResult(NamedTuple):
-    """The changes that a batch made to the index, and the work for it."""
-
-    changes: Counter[Change]
-    chunks: int  # passages written
-    encoded: int  # texts encoded
-    nodes: Counter[str]  # texts encoded by each node of a cluster, counted once per space
-
-
 class _Encoding(NamedTuple):
     """Texts of a batch that are being encoded for a space."""
 
     space: Space
     encoder: Encoder
     hashes: list[str]
-    pending: Pending
+    result: Callable[[], Encoded]
 
 
 @dataclass(slots=True)
@@ -87,14 +79,47 @@ class _Batch:
         ]
 
 
+#: Splits the texts of documents into passages; the result is by document id.
+Split = Callable[[Sequence[DocumentChange]], dict[str, list[NewPassage]]]
+
+
+class Splitter:
+    """Splits texts into passages that an encoder reads whole.
+
+    Args:
+        encoder: counts tokens.
+        max_tokens: the maximum length of a passage, as the index has it.
+    """
+
+    def __init__(self, encoder: Encoder, max_tokens: int) -> None:
+        self._encoder = encoder
+        self._max_tokens = max_tokens
+
+    def __call__(self, changes: Sequence[DocumentChange]) -> dict[str, list[NewPassage]]:
+        """The passages of documents; see `Split`."""
+        return {change.id: self._passages(change.document.text) for change in changes}
+
+    def _passages(self, text: str) -> list[NewPassage]:
+        return [
+            NewPassage(start, end, text[start:end], text_hash(text[start:end]))
+            for start, end in fitting_spans(text, self._encoder.token_spans, self._limit)
+        ]
+
+    @cached_property
+    def _limit(self) -> int:
+        """The maximum length of a passage; older indexes stored it without counting prompts."""
+        warn_of_cut_passages(self._encoder, self._max_tokens)
+        return min(self._max_tokens, self._encoder.max_document_tokens)
+
+
 class BatchWriter:
     """Writes documents in batches.
 
     Args:
         writer: the writer of the store.
-        spaces: the spaces of the index with their encoders; the first encoder counts tokens.
+        spaces: the spaces of the index with their encoders.
+        split: splits documents.
         pool: encodes passages for these spaces.
-        max_tokens: the maximum length of a passage.
         on_bad_row: called with the error of each document that cannot be indexed.
         before_adding: called before the first new document is written.
     """
@@ -103,22 +128,22 @@ class BatchWriter:
         self,
         writer: StoreWriter,
         spaces: Spaces,
+        split: Split,
         pool: EncoderPool,
-        max_tokens: int,
         on_bad_row: Callable[[BadRowError], None],
         before_adding: Callable[[], None] = lambda: None,
     ) -> None:
         self._writer = writer
         self._spaces = spaces
+        self._split = split
         self._pool = pool
-        self._max_tokens = max_tokens  # as the index has it
         self._on_bad_row = on_bad_row
         self._before_adding: Callable[[], None] | None = before_adding
         self._documents, self._characters = FIRST_BATCH_DOCUMENTS, FIRST_BATCH_CHARACTERS
         self._in_time = 2 * FIRST_BATCH_DOCUMENTS
         self._encoding: dict[str, _Batch] = {}  # by hash: where a text is being encoded
 
-    def write_all(self, corpus: Iterable[Document]) -> Generator[BatchResult, None, None]:
+    def write_all(self, corpus: Iterable[Document]) -> Generator[Summary, None, None]:
         """Write a corpus to the index, batch by batch in its order, each in one transaction.
 
         While a batch is encoded, the next one is read and the one before it is written. Batches
@@ -135,19 +160,11 @@ class BatchWriter:
         ):
             with self._writer.state() as state:
                 changes = compare(state, read, self._on_bad_row)
-            batch = _Batch(changes, {it.id: self._split(it) for it in changes if it.has_new_text})
+            batch = _Batch(changes, self._split([it for it in changes if it.has_new_text]))
             self._leave_out(batch, misfits(self._writer, batch.new_documents()))
             self._submit(batch)
             yield batch
             self._documents = max(1, min(2 * self._documents, self._in_time))
-
-    def _split(self, change: DocumentChange) -> list[NewPassage]:
-        text = change.document.text
-        spans = fitting_spans(text, self._spaces[0][1].token_spans, self._passage_tokens)
-        return [
-            NewPassage(start, end, text[start:end], text_hash(text[start:end]))
-            for start, end in spans
-        ]
 
     def _submit(self, batch: _Batch) -> None:
         """Start to encode the texts that have no vector in the index or in an earlier batch."""
@@ -166,16 +183,16 @@ class BatchWriter:
             lacking = [digest for digest in new if (space.id, digest) not in batch.vectors]
             if lacking:
                 self._encoding |= dict.fromkeys(lacking, batch)
-                pending = self._pool.submit(space, [texts[digest] for digest in lacking])
-                batch.encodings.append(_Encoding(space, encoder, lacking, pending))
+                result = self._pool.submit(space, [texts[digest] for digest in lacking])
+                batch.encodings.append(_Encoding(space, encoder, lacking, result))
 
-    def _write(self, batch: _Batch) -> BatchResult:
+    def _write(self, batch: _Batch) -> Summary:
         """Wait for the vectors of a batch, and write it in one transaction."""
         seconds = 0.0
         encoded: set[str] = set()
         nodes = Counter[str]()
         for encoding in batch.encodings:
-            found = encoding.pending.result()
+            found = encoding.result()
             self._take(batch, encoding, found.vectors, found.places)
             seconds += found.seconds
             encoded.update(encoding.hashes)
@@ -192,7 +209,15 @@ class BatchWriter:
             self._before_adding = None
         if new := batch.new_documents():
             self._writer.put(new, batch.vectors)
-        return BatchResult(changes, sum(map(len, batch.passages.values())), len(encoded), nodes)
+        return Summary(
+            added=changes[Change.ADDED],
+            changed=changes[Change.CHANGED],
+            metadata_changed=changes[Change.METADATA_CHANGED],
+            unchanged=changes[Change.UNCHANGED],
+            chunks=sum(map(len, batch.passages.values())),
+            encoded=len(encoded),
+            nodes=nodes,
+        )
 
     def _take(
         self, batch: _Batch, encoding: _Encoding, vectors: Iterable[Matrix], places: Sequence[int]
@@ -243,13 +268,6 @@ class BatchWriter:
         for name in reasons:
             batch.passages.pop(name, None)
 
-    @cached_property
-    def _passage_tokens(self) -> int:
-        """The maximum length of a passage; older indexes stored it without counting prompts."""
-        tokenizer = self._spaces[0][1]
-        warn_of_cut_passages(tokenizer, self._max_tokens)
-        return min(self._max_tokens, tokenizer.max_document_tokens)
-
 
 BATCH_CHUNKS = 256
 #: Documents named in a message.
@@ -280,8 +298,8 @@ def complete_space(
         (passages, pool.submit(space, [text for _, text, _ in passages]))
         for passages in _passages_without_vector(writer, space)
     )
-    for passages, pending in pipelined(submitted, pool):
-        vectors, places, _, node = pending.result()
+    for passages, result in pipelined(submitted, pool):
+        vectors, places, _, node = result()
         writer.put_vectors(space, [passages[place][0] for place in places], vectors)
         usable = set(places)
         refused += [name for place, (_, _, name) in enumerate(passages) if place not in usable]

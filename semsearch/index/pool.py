@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from typing import NamedTuple, Protocol, Self, TypeVar
 
@@ -17,7 +17,7 @@ from semsearch.stores.protocol import Space
 
 _Item = TypeVar("_Item")
 
-#: The embedding spaces to fill, each with its encoder; the first encoder counts tokens.
+#: The embedding spaces to fill, each with its encoder.
 Spaces = Sequence[tuple[Space, Encoder]]
 
 
@@ -30,13 +30,6 @@ class Encoded(NamedTuple):
     node: str = ""  #: the node of a cluster that encoded them
 
 
-class Pending(Protocol):
-    """Vectors that are being computed; a `concurrent.futures.Future` is one."""
-
-    def result(self) -> Encoded:
-        """Wait for the vectors."""
-
-
 class EncoderPool(AbstractContextManager["EncoderPool"], Protocol):
     """Encodes passages."""
 
@@ -44,8 +37,8 @@ class EncoderPool(AbstractContextManager["EncoderPool"], Protocol):
     def look_ahead(self) -> int:
         """How many batches to submit before the results of the first are taken."""
 
-    def submit(self, space: Space, texts: Sequence[str]) -> Pending:
-        """Start to encode passages for a space."""
+    def submit(self, space: Space, texts: Sequence[str]) -> Callable[[], Encoded]:
+        """Start to encode passages for a space; the function returned waits for the vectors."""
 
 
 class ThreadPool:
@@ -61,9 +54,9 @@ class ThreadPool:
         self._encoders = {space.id: encoder for space, encoder in spaces}
         self._thread = ThreadPoolExecutor(1, "semsearch-encoding")
 
-    def submit(self, space: Space, texts: Sequence[str]) -> Future[Encoded]:
-        """Start to encode passages for a space."""
-        return self._thread.submit(encode_texts, self._encoders[space.id], texts)
+    def submit(self, space: Space, texts: Sequence[str]) -> Callable[[], Encoded]:
+        """Start to encode passages for a space; the function returned waits for the vectors."""
+        return self._thread.submit(encode_texts, self._encoders[space.id], texts).result
 
     def __enter__(self) -> Self:
         return self

@@ -7,7 +7,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 
 from semsearch.analysis import language
@@ -24,20 +24,19 @@ from semsearch.errors import (
     SpaceError,
     refuse,
 )
-from semsearch.index.batch import BatchResult, BatchWriter, complete_space
-from semsearch.index.changes import Change
+from semsearch.index.batch import BatchWriter, Split, Splitter, complete_space
 from semsearch.index.files import FileMemory, ids_of_file
 from semsearch.index.pool import EncoderPool, Spaces, ThreadPool
 from semsearch.index.removal_plan import (
     Allowance,
-    check_allowance,
+    begin_sync,
     check_removal,
-    forget_size,
+    end_sync,
     named_documents,
-    note_size,
     planned_removal,
     unseen_documents,
 )
+from semsearch.index.summary import Summary
 from semsearch.protocols import Encoder
 from semsearch.records import BUILT_IN_FIELDS, Document, metadata_field, metadata_name, qualified
 from semsearch.stores.protocol import (
@@ -56,41 +55,6 @@ logger = logging.getLogger(__name__)
 _Files = dict[str, FileState]
 
 
-@dataclass(frozen=True, slots=True)
-class Summary:
-    """The work that a run has committed."""
-
-    added: int = 0
-    changed: int = 0
-    metadata_changed: int = 0
-    unchanged: int = 0
-    removed: int = 0
-    kept: int = 0  #: documents missing from the corpus that a skipped row may hold
-    chunks: int = 0  #: passages written
-    encoded: int = 0  #: texts encoded
-    seconds: float = 0.0
-    nodes: Counter[str] = field(default_factory=Counter)  #: texts encoded by each cluster node
-
-    @property
-    def documents(self) -> int:
-        """The number of documents of the corpus that are in the index."""
-        return self.added + self.changed + self.metadata_changed + self.unchanged
-
-    def plus(self, batch: BatchResult, seconds: float) -> Summary:
-        """This summary plus another batch."""
-        return replace(
-            self,
-            added=self.added + batch.changes[Change.ADDED],
-            changed=self.changed + batch.changes[Change.CHANGED],
-            metadata_changed=self.metadata_changed + batch.changes[Change.METADATA_CHANGED],
-            unchanged=self.unchanged + batch.changes[Change.UNCHANGED],
-            chunks=self.chunks + batch.chunks,
-            encoded=self.encoded + batch.encoded,
-            seconds=seconds,
-            nodes=self.nodes + batch.nodes,
-        )
-
-
 class IndexWriter:
     """Adds and removes documents, and maintains an index. `Index.writer` returns one.
 
@@ -101,6 +65,7 @@ class IndexWriter:
         store: the writer of the store.
         encoder_of: returns the encoder of a space, or raises.
         pool_for: returns the pool that encodes for some spaces.
+        split: splits documents; None for passages that the first encoder reads whole.
         memory: the files that were read from folders.
         on_bad_row: called with the error of each document that cannot be indexed; the default
             raises it.
@@ -114,11 +79,13 @@ class IndexWriter:
         *,
         memory: FileMemory,
         pool_for: Callable[[Spaces], EncoderPool] = ThreadPool,
+        split: Split | None = None,
         on_bad_row: Callable[[BadRowError], None] = refuse,
         on_batch: Callable[[Summary], None] = lambda summary: None,
     ) -> None:
         self._store = store
         self._pool_for = pool_for
+        self._split = split
         self._memory = memory
         self._encoder_of = encoder_of
         self._on_bad_row = on_bad_row
@@ -171,7 +138,8 @@ class IndexWriter:
 
         refused: list[BadRowError] = []
         with self._pool_for(encoders) as pool:
-            writer = BatchWriter(self._store, encoders, pool, max_tokens, on_bad_row, before_adding)
+            split = self._split or Splitter(encoders[0][1], max_tokens)
+            writer = BatchWriter(self._store, encoders, split, pool, on_bad_row, before_adding)
             with closing(writer.write_all(_checked(documents))) as batches:
                 for batch in batches:
                     self._note(readings)
@@ -219,19 +187,17 @@ class IndexWriter:
                 with the `Removal` and returns whether to continue.
 
         Raises:
-            ArgumentError: the corpus contains other items than documents, or `allow_removals` is
-                neither a boolean nor a function that returns one.
+            ArgumentError: the corpus contains other items than documents.
             RemovalError: more would be removed than is allowed; additions and changes remain.
             BadRowError: a document cannot be indexed, and `on_bad_row` raised it.
             SpaceError: the spec of a space now names another model.
         """
-        check_allowance(allow_removals)
         started = time.perf_counter()
         documents_read = _iterated(corpus)
         if skipped is None:
             reader = documents_read if isinstance(documents_read, DocumentReader) else None
             skipped = reader.skipped if reader else SkippedRows()
-        summary, files = self._upsert(documents_read, partial(note_size, self._store))
+        summary, files = self._upsert(documents_read, partial(begin_sync, self._store))
         with self._store.state() as state:
             removal = unseen_documents(state, skipped, summary.added)
         if removal.kept:
@@ -243,7 +209,7 @@ class IndexWriter:
             raise
         removed = self._store.remove(Selection(unseen=True)) if removal.documents else 0
         if not removal._replace(documents=removal.kept).needs_allowance():
-            forget_size(self._store)
+            end_sync(self._store)
         self._memory.remember(files)
         self._store.optimise()
         seconds = time.perf_counter() - started
@@ -271,12 +237,11 @@ class IndexWriter:
             The number of documents removed.
 
         Raises:
-            ArgumentError: neither is given, the index has no document with such an id, or
-                `allow_removals` has the wrong type; nothing is removed.
+            ArgumentError: neither is given, or the index has no document with such an id; nothing
+                is removed.
             FilterError: the filter is invalid.
             RemovalError: more would be removed than is allowed.
         """
-        check_allowance(allow_removals)
         if ids is not None:
             ids = check_texts("ids", ids)
         with self._store.state() as state:

@@ -54,8 +54,8 @@ def test_an_encoder_may_reuse_its_array(slow, space):
 
     texts = ["one", "two"]
     with ThreadPool([(space, Reusing())]) as pool:
-        pending = [pool.submit(space, [text]) for text in texts]
-        found = numpy.concatenate([one.result().vectors for one in pending])
+        results = [pool.submit(space, [text]) for text in texts]
+        found = numpy.concatenate([result().vectors for result in results])
     assert numpy.array_equal(found, slow.encode_queries(texts))
 
 

@@ -18,7 +18,7 @@ from semsearch.index.cluster.connection import connect
 #: Sends Ctrl-C after the first batch was committed.
 INTERRUPTED = """
 import os, signal
-from semsearch.index.writer import Summary
+from semsearch.index.summary import Summary
 plus = Summary.plus
 def interrupted(*arguments):
     os.kill(os.getpid(), signal.SIGINT)
@@ -98,21 +98,6 @@ def test_a_head_that_does_not_answer(package, tmp_path):
     with Index.create(tmp_path / "x", "hashing:8") as index, pytest.raises(ClusterError):
         with index.writer(on="ray://127.0.0.1:9"):
             pass
-
-
-def test_a_node_has_an_actor_or_one_for_each_gpu(package):
-    package("ray")
-    from semsearch.index.cluster.pool import _resources
-
-    both = {"CPU": 9.0, "GPU": 2.0}
-    for resources, alive, expected in [
-        ({"CPU": 8.0}, True, [(8, 0)]),
-        (both, True, [(4, 1), (4, 1)]),
-        ({"memory": 1.0}, True, []),
-        (both, False, []),
-    ]:
-        found = _resources({"Alive": alive, "Resources": resources})
-        assert [(one["num_cpus"], one["num_gpus"]) for one in found] == expected
 
 
 def test_an_invalid_cluster_is_refused():

@@ -8,8 +8,11 @@ from functools import partial
 from importlib.util import find_spec
 
 from semsearch.errors import ArgumentError, MissingExtraError
-from semsearch.index.cluster.connection import PORT, Head, check_answers
+from semsearch.index.cluster.connection import check_answers
 from semsearch.index.pool import EncoderPool, Spaces, ThreadPool
+
+#: The port of Ray's server for clients, on the head node.
+PORT = 10001
 
 
 def pool_on(on: str | None) -> Callable[[Spaces], EncoderPool]:
@@ -35,7 +38,8 @@ def pool_on(on: str | None) -> Callable[[Spaces], EncoderPool]:
             raise MissingExtraError(distribution, "ray", "encoding on a cluster")
     from semsearch.index.cluster.pool import RayPool
 
-    head = Head(found[1], int(found[2] or PORT)) if found[1] else None
-    if head is not None:
-        check_answers(head)  # before an index is made
-    return partial(RayPool, head)
+    host, port = found[1], int(found[2] or PORT)
+    if host is None:
+        return partial(RayPool, None)
+    check_answers(host, port)  # before an index is made
+    return partial(RayPool, f"ray://{host}:{port}")

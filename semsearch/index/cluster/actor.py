@@ -23,35 +23,24 @@ class Model(NamedTuple):
 
 
 class EncodingActor:
-    """Encodes with the models of some spaces; Ray may restart it at any time.
+    """Encodes with the models of some spaces.
 
     Args:
-        version: the version of semsearch that created it.
-        models: the models to load.
+        version: the version of semsearch that creates it.
+        models: the models; they are loaded when needed, also after Ray restarted the actor.
     """
 
     def __init__(self, version: str, models: Sequence[Model]) -> None:
         self._version = version
         self._models = models
 
-    def fault(self) -> str:
-        """Load the models; returns why this node cannot encode, or an empty string."""
-        try:
-            self._encoders  # noqa: B018 - loads them
-        except SemsearchError as error:
-            return str(error)
-        return ""
-
     def encode(self, space: int, texts: Sequence[str]) -> Encoded:
         """The vectors of passages.
 
         Raises:
-            ClusterError: this node cannot encode them.
+            ClusterError: this node has not the same models and version of semsearch.
         """
-        try:
-            return encode_texts(self._encoders[space], texts)
-        except SemsearchError as error:  # not all of our exceptions can be pickled
-            raise ClusterError(str(error)) from None
+        return encode_texts(self._encoders[space], texts)
 
     @cached_property
     def _encoders(self) -> dict[int, Encoder]:
@@ -59,9 +48,12 @@ class EncodingActor:
             raise ClusterError(f"it has semsearch {__version__}, not {self._version}")
         encoders = {}
         for model in self._models:
-            encoder = load_encoder(model.spec, precision=model.precision, local_files_only=True)
+            try:
+                encoder = load_encoder(model.spec, precision=model.precision, local_files_only=True)
+                encoder.encode_documents(["."])
+            except SemsearchError as error:
+                raise ClusterError(str(error)) from error
             if encoder.fingerprint != model.fingerprint:
                 raise ClusterError(f"its model '{model.spec}' is another one")
-            encoder.encode_documents(["."])
             encoders[model.space] = encoder
         return encoders

@@ -1,4 +1,4 @@
-"""Connections to Ray: addresses, and errors as one line."""
+"""Connections to Ray, and its errors as `ClusterError`."""
 
 from __future__ import annotations
 
@@ -8,52 +8,41 @@ import socket
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, NamedTuple
+from typing import Any
 
-from semsearch.errors import ClusterError, first_line
+from semsearch.errors import ClusterError
 
-#: Of Ray's server for clients, on the head node.
-PORT = 10001
 CONNECT_SECONDS = 5.0
-#: How often a connection is begun. The head starts a process for each, which now and then dies at
-#: once (https://github.com/ray-project/ray/issues/63202).
-ATTEMPTS = 3
 #: Of a Ray that is started for one run: batches and vectors on their way take a few megabytes.
 STORE_BYTES = 200_000_000
 
-logger = logging.getLogger(__name__)
 
-
-class Head(NamedTuple):
-    """Where the head node of a cluster is."""
-
-    host: str
-    port: int
-
-
-def check_answers(head: Head) -> None:
-    """Check that something listens at the head's address; Ray itself would keep trying.
+def check_answers(host: str, port: int) -> None:
+    """Check that something listens at the head of a cluster; Ray itself would keep trying.
 
     Raises:
         ClusterError: nothing answers there.
     """
-    with explained(head):
-        address = (head.host.strip("[]"), head.port)
-        socket.create_connection(address, CONNECT_SECONDS).close()
+    try:
+        socket.create_connection((host.strip("[]"), port), CONNECT_SECONDS).close()
+    except OSError as error:
+        raise ClusterError(
+            f"ray://{host}:{port} cannot be used: {error}; start it there with: ray start --head"
+        ) from error
 
 
-def connect(head: Head | None) -> tuple[Any, bool]:
+def connect(address: str | None) -> tuple[Any, bool]:
     """The module `ray`, connected to a cluster.
 
     Args:
-        head: of the cluster; None for the one that this machine belongs to, or else a new one.
+        address: ``ray://HOST:PORT``; None for the cluster that this machine belongs to, or else a
+            new one.
 
     Returns:
         The module, and whether it was connected here: a process that is connected stays so.
 
     Raises:
-        ClusterError: nothing answers there, it runs other versions of Ray or Python, or no
-            Ray can be started on this machine.
+        ClusterError: Ray cannot connect, or none can be started on this machine.
     """
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     import ray
@@ -62,55 +51,25 @@ def connect(head: Head | None) -> tuple[Any, bool]:
     logging.getLogger("ray").setLevel(logging.ERROR)  # before it is initialised, too
     if ray.is_initialized():
         return ray, False
-    with explained(head), warnings.catch_warnings():
+    with ray_errors(address), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what is wrong is in the error
-        if head is not None:
-            _init_client(f"ray://{head.host}:{head.port}", options)
-            return ray, True
         try:
-            ray.init("auto", **options)
-        except ConnectionError:  # this machine belongs to none
+            ray.init(address or "auto", **options)
+        except ConnectionError:
+            if address:
+                raise
+            # This machine belongs to no cluster.
             ray.init("local", include_dashboard=False, object_store_memory=STORE_BYTES, **options)
     return ray, True
 
 
-def _init_client(address: str, options: dict[str, Any]) -> None:
-    """Connect to the head of a cluster, in up to `ATTEMPTS` attempts."""
-    import ray
-
-    for _ in range(ATTEMPTS - 1):
-        try:
-            ray.init(address, **options)
-            return
-        except ConnectionAbortedError as error:
-            logger.warning("%s: %s; trying again", address, _last_line(error))
-    ray.init(address, **options)
-
-
 @contextmanager
-def explained(head: Head | None = None) -> Iterator[None]:
+def ray_errors(address: str | None) -> Iterator[None]:
     """Convert Ray's exceptions into `ClusterError`."""
-    import ray
-
-    where = f"ray://{head.host}:{head.port}" if head else "the Ray cluster of this machine"
     try:
         yield
     except ClusterError:
         raise
     except Exception as error:  # Ray raises some without a class of their own
-        message = str(error)
-        if "ersion mismatch" in message:
-            reason = "it runs other versions of Ray or Python: " + " ".join(message.split())
-        elif isinstance(error, ray.exceptions.AuthenticationError):
-            reason = "it refuses access; RAY_AUTH_TOKEN or ~/.ray/auth_token must hold its token"
-        elif isinstance(error, ConnectionAbortedError):
-            reason = _last_line(error)
-        else:
-            reason = f"{first_line(error)}; start it there with: ray start --head"
-        raise ClusterError(f"{where} cannot be used: {reason}") from error
-
-
-def _last_line(error: ConnectionAbortedError) -> str:
-    """The error at the end of the head's traceback."""
-    lines = str(error).strip().splitlines() or ["the connection was closed"]
-    return lines[-1].rstrip(".")
+        where = address or "the Ray cluster of this machine"
+        raise ClusterError(f"{where} cannot be used: {' '.join(str(error).split())}") from error

@@ -9,14 +9,14 @@ from __future__ import annotations
 import logging
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
-from typing import Any, Self
+from functools import partial
+from typing import Any, NamedTuple, Self
 
 from semsearch.errors import ClusterError, first_line
 from semsearch.index.cluster.actor import EncodingActor, Model
-from semsearch.index.cluster.connection import Head, connect, explained
+from semsearch.index.cluster.connection import connect, ray_errors
 from semsearch.index.pool import Encoded, Spaces
 from semsearch.stores.protocol import Space
 from semsearch.version import __version__
@@ -27,56 +27,36 @@ logger = logging.getLogger(__name__)
 BATCHES_AN_ACTOR = 3
 #: How often a batch is repeated whose actor dies.
 RETRIES = 2
-#: How long the first actor is waited for before that is reported.
-PATIENCE_SECONDS = 60.0
 #: How often new nodes are looked for.
 LOOK_SECONDS = 5.0
+#: How long a batch is waited for before that is reported.
+PATIENCE_SECONDS = 60.0
 
 
-@dataclass(eq=False)
-class _Actor:
+class _Actor(NamedTuple):
     """An actor and the address of its node."""
 
     handle: Any
     node: str
 
 
-@dataclass(eq=False)
-class _Task:
-    """Texts that an actor encodes for a space."""
-
-    pool: RayPool
-    arguments: tuple[int, Sequence[str]]
-    actor: _Actor = field(init=False)
-    reference: Any = field(init=False)
-
-    def result(self) -> Encoded:
-        """Wait for the vectors.
-
-        Raises:
-            ClusterError: they cannot be encoded, or no node is left.
-        """
-        return self.pool.result(self)
-
-
 class RayPool:
     """Encodes on a Ray cluster, from `__enter__` on.
 
     Args:
-        head: of the cluster; None for the one that this machine belongs to, or else a new one.
+        address: of the cluster; None for the one that this machine belongs to, or else a new one.
         spaces: see `Spaces`.
     """
 
-    def __init__(self, head: Head | None, spaces: Spaces) -> None:
-        self._head = head
+    def __init__(self, address: str | None, spaces: Spaces) -> None:
+        self._address = address
         self._models = [
             Model(space.id, encoder.spec, space.precision.value, encoder.fingerprint)
             for space, encoder in spaces
         ]
-        self._nodes: set[str] = set()  # those that have actors
-        self._starting: dict[Any, _Actor] = {}  # by the reference to its `fault`
-        self._actors: list[_Actor] = []
-        self._tasks: list[_Task] = []
+        self._nodes: set[str] = set()  # those that have got actors
+        self._actors: list[_Actor] = []  # the one that got texts last is at the end
+        self._tasks: dict[Any, _Actor] = {}  # by Ray's reference to the result
         self._looked = -LOOK_SECONDS
 
     @property
@@ -84,121 +64,94 @@ class RayPool:
         """How many batches to submit before the results of the first are taken."""
         return BATCHES_AN_ACTOR * len(self._actors)
 
-    def submit(self, space: Space, texts: Sequence[str]) -> _Task:
-        """Start to encode passages for a space."""
-        task = _Task(self, (space.id, texts))
-        with explained(self._head):
-            self._use_new_nodes()
-            self._assign(task)
-        self._tasks.append(task)
-        return task
+    def submit(self, space: Space, texts: Sequence[str]) -> Callable[[], Encoded]:
+        """Start to encode passages for a space; the function returned waits for the vectors."""
+        with ray_errors(self._address):
+            self._look_for_nodes()
+            return partial(self._result, self._assign(space.id, texts), space.id, texts)
 
-    def result(self, task: _Task) -> Encoded:
-        """Wait for the vectors of a task; see `_Task.result`."""
+    def _result(self, reference: Any, space: int, texts: Sequence[str]) -> Encoded:
         errors = self._ray.exceptions
-        with explained(self._head):
-            while True:
-                try:
-                    encoded: Encoded = self._ray.get(task.reference)
-                except (errors.RayActorError, errors.ActorUnschedulableError) as error:
-                    self._leave_out(task.actor, f"its actor is lost ({first_line(error)})")
-                    self._assign(task)
-                except errors.RayTaskError as error:
-                    reason = first_line(error.cause)
-                    raise ClusterError(f"node {task.actor.node}: {reason}") from error
-                else:
-                    self._tasks.remove(task)
-                    return encoded._replace(node=task.actor.node)
+        actor = self._tasks.pop(reference)
+        with ray_errors(self._address):
+            while not self._ray.wait([reference], timeout=PATIENCE_SECONDS)[0]:
+                logger.warning(
+                    "waiting for node %s: its processors may be taken (ray status), or a model is "
+                    "still being converted",
+                    actor.node,
+                )
+            try:
+                encoded: Encoded = self._ray.get(reference)
+            except errors.RayTaskError as error:
+                if not isinstance(error.cause, ClusterError):
+                    raise ClusterError(f"node {actor.node}: {first_line(error.cause)}") from error
+                self._leave_out(actor, str(error.cause))
+            except (errors.RayActorError, errors.ActorUnschedulableError) as error:
+                self._leave_out(actor, f"its actor is lost ({first_line(error)})")
+            else:
+                return encoded._replace(node=actor.node)
+            return self._result(self._assign(space, texts), space, texts)
 
     def __enter__(self) -> Self:
-        self._ray, self._is_own = connect(self._head)
+        self._ray, self._is_own = connect(self._address)
         try:
-            with explained(self._head):
-                self._use_new_nodes()
-                self._await_actor()
+            with ray_errors(self._address):
+                self._look_for_nodes()
+            if not self._actors:
+                raise ClusterError("no node of the cluster has a processor; see: ray status")
         except BaseException:
             self.__exit__()
             raise
         return self
 
     def __exit__(self, *_: object) -> None:
-        for actor in [*self._actors, *self._starting.values()]:
+        for actor in self._actors:
             with suppress(Exception):  # it is gone, or Ray is
                 self._ray.kill(actor.handle)
         if self._is_own:
             self._ray.shutdown()
 
-    def _use_new_nodes(self) -> None:
-        """Start actors on nodes that have joined, and use those that have loaded their models."""
+    def _look_for_nodes(self) -> None:
+        """Start actors on nodes that have joined."""
         now = time.monotonic()
-        if now >= self._looked + LOOK_SECONDS:
-            self._looked = now
-            for node in self._ray.nodes():
-                if node["NodeID"] not in self._nodes and (resources := _resources(node)):
-                    self._nodes.add(node["NodeID"])
-                    for of_actor in resources:
-                        self._start(node, of_actor)
-        self._use_started(0)
+        if now < self._looked + LOOK_SECONDS:
+            return
+        self._looked = now
+        for node in self._ray.nodes():
+            if node["Alive"] and node["NodeID"] not in self._nodes:
+                self._nodes.add(node["NodeID"])
+                self._start_actors(node)
 
-    def _start(self, node: Mapping[str, Any], resources: Mapping[str, int]) -> None:
+    def _start_actors(self, node: Mapping[str, Any]) -> None:
+        """Start an actor with all processors of a node, or one with a share for each GPU."""
         from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-        options = {
-            **resources,
-            "scheduling_strategy": NodeAffinitySchedulingStrategy(node["NodeID"], soft=False),
-            "max_restarts": -1,
-            "max_task_retries": RETRIES,
-        }
-        remote = self._ray.remote(EncodingActor).options(**options)
-        handle = remote.remote(__version__, self._models)
-        self._starting[handle.fault.remote()] = _Actor(handle, node["NodeManagerAddress"])
-
-    def _use_started(self, timeout: float) -> bool:
-        """Use actors that have loaded their models within some seconds; whether one has tried."""
-        if not self._starting:
-            return False
-        started, _ = self._ray.wait(list(self._starting), timeout=timeout)
-        for reference in started:
-            actor = self._starting.pop(reference)
-            self._actors.append(actor)
-            try:
-                fault = self._ray.get(reference)
-            except self._ray.exceptions.RayError as error:
-                fault = first_line(error)
-            if fault:
-                self._leave_out(actor, fault)
-        return bool(started)
-
-    def _await_actor(self) -> None:
-        """Wait until there is an actor.
-
-        Raises:
-            ClusterError: no node has room for one, or none can encode.
-        """
-        if not self._starting and not self._actors:
-            raise ClusterError(
-                "no node of the cluster has a processor for an actor; see: ray status"
+        processors = int(node["Resources"].get("CPU", 0))
+        gpus = int(node["Resources"].get("GPU", 0))
+        for _ in range(min(gpus or 1, processors)):
+            actor_class = self._ray.remote(EncodingActor).options(
+                num_cpus=max(1, processors // (gpus or 1)),
+                num_gpus=min(gpus, 1),
+                scheduling_strategy=NodeAffinitySchedulingStrategy(node["NodeID"], soft=False),
+                max_restarts=-1,
+                max_task_retries=RETRIES,
             )
-        while not self._actors:
-            if not self._use_started(PATIENCE_SECONDS):
-                logger.warning(
-                    "no actor after %d s; the processors of the nodes may be taken (ray status), "
-                    "or a model is still being converted",
-                    PATIENCE_SECONDS,
-                )
+            handle = actor_class.remote(__version__, self._models)
+            self._actors.append(_Actor(handle, node["NodeManagerAddress"]))
 
-    def _assign(self, task: _Task) -> None:
-        """Give a task to the actor with the fewest others, or to the one that got none longest."""
-        self._await_actor()
+    def _assign(self, space: int, texts: Sequence[str]) -> Any:
+        """Give texts to the actor with the fewest tasks, and among these to the longest idle."""
         loads = Counter[_Actor]()
         if self._tasks:
-            references = [other.reference for other in self._tasks]
+            references = list(self._tasks)
             _, unfinished = self._ray.wait(references, num_returns=len(references), timeout=0)
-            loads.update(other.actor for other in self._tasks if other.reference in unfinished)
-        task.actor = min(self._actors, key=lambda actor: loads[actor])
-        self._actors.remove(task.actor)
-        self._actors.append(task.actor)
-        task.reference = task.actor.handle.encode.remote(*task.arguments)
+            loads.update(self._tasks[reference] for reference in unfinished)
+        actor = min(self._actors, key=lambda actor: loads[actor])
+        self._actors.remove(actor)
+        self._actors.append(actor)
+        reference = actor.handle.encode.remote(space, texts)
+        self._tasks[reference] = actor
+        return reference
 
     def _leave_out(self, actor: _Actor, reason: str) -> None:
         """Stop using an actor, unless that was done before.
@@ -210,20 +163,6 @@ class RayPool:
             return
         self._actors.remove(actor)
         message = f"node {actor.node} is left out: {reason}"
-        if not self._actors and not self._starting:
+        if not self._actors:
             raise ClusterError(f"no node is left to encode: {message}")
         logger.warning("%s", message)
-
-
-def _resources(node: Mapping[str, Any]) -> list[dict[str, int]]:
-    """What each actor of a node takes: all processors, or one GPU and its share of them.
-
-    Args:
-        node: as `ray.nodes` describes it.
-    """
-    processors = int(node["Resources"].get("CPU", 0))
-    gpus = min(int(node["Resources"].get("GPU", 0)), processors)
-    if not node["Alive"] or not processors:
-        return []
-    count = gpus or 1
-    return [{"num_cpus": processors // count, "num_gpus": min(gpus, 1)}] * count
