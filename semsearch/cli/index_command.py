@@ -114,7 +114,7 @@ FIRST_DOCUMENTS = 256
 @click.option(
     "--on",
     metavar="CLUSTER",
-    help="Split and encode on a Ray cluster: ray for the cluster of this machine, "
+    help="Encode on a Ray cluster: ray for the cluster of this machine, "
     "ray://HOST[:PORT] for another one.  [needs the extra 'ray']",
 )
 @click.option("--sync", is_flag=True, help="Also remove documents that are not in the corpus.")

@@ -308,9 +308,9 @@ class Index:
         Args:
             wait: how many seconds to wait for another process that is writing; `math.inf` waits
                 without limit.
-            on: where documents are cut and encoded: ``ray`` for the Ray cluster of this machine
-                (or a local Ray if there is none), ``ray://HOST[:PORT]`` for another cluster, None
-                for this process.
+            on: where passages are encoded: ``ray`` for the Ray cluster of this machine (or a local
+                Ray if there is none), ``ray://HOST[:PORT]`` for another cluster, None for this
+                process.
             on_bad_row: called with the error of each document that cannot be indexed; the default
                 raises it.
             on_batch: called after each commit with a summary of the run so far.

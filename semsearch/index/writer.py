@@ -18,7 +18,6 @@ from semsearch.errors import (
     ArgumentError,
     BadRowError,
     FieldNotFoundError,
-    NoVectorError,
     RemovalError,
     SemsearchError,
     SpaceError,
@@ -393,25 +392,18 @@ class IndexWriter:
             SpaceError: the same, where the spec of the space now names another model.
         """
         self._store.repair()
-        lacking: list[tuple[Space, Encoder]] = []
         failures: list[SemsearchError] = []
         for space in self._spaces():
             with self._store.state() as state:
-                is_lacking = bool(state.lacking(space, 0, 1))
-            if not is_lacking:
+                lacks_vectors = bool(state.lacking(space, 0, 1))
+            if not lacks_vectors:
                 self._store.mark_complete(space)
                 continue
             try:
-                lacking.append((space, self._encoder_of(space)))
+                with self._pool_for([(space, self._encoder_of(space))]) as pool:
+                    complete_space(self._store, space, pool)
             except SemsearchError as error:
                 failures.append(error)
-        if lacking:
-            with self._pool_for(lacking) as pool:
-                for space, _ in lacking:
-                    try:
-                        complete_space(self._store, space, pool)
-                    except NoVectorError as error:
-                        failures.append(error)
         self._store.optimise(thoroughly=True)
         if failures:
             raise failures[0]

@@ -13,7 +13,7 @@ from ray_cluster import ROOT, content, finish, same, texts_of, write, write_plug
 from semsearch import Corpus, Index
 from semsearch.errors import ArgumentError, ClusterError, MissingExtraError
 from semsearch.index.cluster import pool_on
-from semsearch.index.cluster.connection import connect
+from semsearch.index.cluster.pool import RayPool
 
 #: Sends Ctrl-C after the first batch was committed.
 INTERRUPTED = """
@@ -89,8 +89,8 @@ def test_a_ray_that_does_not_start(package, monkeypatch):
         raise ConnectionError if address == "auto" else Exception("The node timed out.")
 
     monkeypatch.setattr(ray, "init", fail)
-    with pytest.raises(ClusterError, match="The node timed out"):
-        connect(None)
+    with pytest.raises(ClusterError, match="The node timed out"), RayPool(None, []):
+        pass
 
 
 def test_a_head_that_does_not_answer(package, tmp_path):

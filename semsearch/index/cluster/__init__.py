@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
+import socket
 from collections.abc import Callable
 from functools import partial
 from importlib.util import find_spec
 
-from semsearch.errors import ArgumentError, MissingExtraError
-from semsearch.index.cluster.connection import check_answers
+from semsearch.errors import ArgumentError, ClusterError, MissingExtraError
 from semsearch.index.pool import EncoderPool, Spaces, ThreadPool
 
 #: The port of Ray's server for clients, on the head node.
 PORT = 10001
+CONNECT_SECONDS = 5.0
 
 
 def pool_on(on: str | None) -> Callable[[Spaces], EncoderPool]:
@@ -41,5 +42,11 @@ def pool_on(on: str | None) -> Callable[[Spaces], EncoderPool]:
     host, port = found[1], int(found[2] or PORT)
     if host is None:
         return partial(RayPool, None)
-    check_answers(host, port)  # before an index is made
-    return partial(RayPool, f"ray://{host}:{port}")
+    address = f"ray://{host}:{port}"
+    try:  # before an index is made; Ray itself would keep trying
+        socket.create_connection((host.strip("[]"), port), CONNECT_SECONDS).close()
+    except OSError as error:
+        raise ClusterError(
+            f"{address} cannot be used: {error}; start it there with: ray start --head"
+        ) from error
+    return partial(RayPool, address)

@@ -4,22 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import NamedTuple
 
 from semsearch.encoders import load_encoder
 from semsearch.errors import ClusterError, SemsearchError
 from semsearch.index.pool import Encoded, encode_texts
 from semsearch.protocols import Encoder
+from semsearch.stores.protocol import Space
 from semsearch.version import __version__
-
-
-class Model(NamedTuple):
-    """An encoder that nodes load."""
-
-    space: int  #: id of the embedding space
-    spec: str
-    precision: str
-    fingerprint: str
 
 
 class EncodingActor:
@@ -27,12 +18,12 @@ class EncodingActor:
 
     Args:
         version: the version of semsearch that creates it.
-        models: the models; they are loaded when needed, also after Ray restarted the actor.
+        spaces: their models are loaded when needed, also after Ray restarted the actor.
     """
 
-    def __init__(self, version: str, models: Sequence[Model]) -> None:
+    def __init__(self, version: str, spaces: Sequence[Space]) -> None:
         self._version = version
-        self._models = models
+        self._spaces = spaces
 
     def encode(self, space: int, texts: Sequence[str]) -> Encoded:
         """The vectors of passages.
@@ -47,13 +38,13 @@ class EncodingActor:
         if self._version != __version__:
             raise ClusterError(f"it has semsearch {__version__}, not {self._version}")
         encoders = {}
-        for model in self._models:
+        for space in self._spaces:
             try:
-                encoder = load_encoder(model.spec, precision=model.precision, local_files_only=True)
+                encoder = load_encoder(space.spec, None, space.precision, local_files_only=True)
                 encoder.encode_documents(["."])
             except SemsearchError as error:
                 raise ClusterError(str(error)) from error
-            if encoder.fingerprint != model.fingerprint:
-                raise ClusterError(f"its model '{model.spec}' is another one")
-            encoders[model.space] = encoder
+            if encoder.fingerprint != space.fingerprint:
+                raise ClusterError(f"its model '{space.spec}' is another one")
+            encoders[space.id] = encoder
         return encoders

@@ -7,16 +7,17 @@ with its node, go to the others.
 from __future__ import annotations
 
 import logging
+import os
 import time
+import warnings
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any, NamedTuple, Self
 
 from semsearch.errors import ClusterError, first_line
-from semsearch.index.cluster.actor import EncodingActor, Model
-from semsearch.index.cluster.connection import connect, ray_errors
+from semsearch.index.cluster.actor import EncodingActor
 from semsearch.index.pool import Encoded, Spaces
 from semsearch.stores.protocol import Space
 from semsearch.version import __version__
@@ -31,6 +32,8 @@ RETRIES = 2
 LOOK_SECONDS = 5.0
 #: How long a batch is waited for before that is reported.
 PATIENCE_SECONDS = 60.0
+#: Of a Ray that is started for one run: batches and vectors on their way take a few megabytes.
+STORE_BYTES = 200_000_000
 
 
 class _Actor(NamedTuple):
@@ -44,16 +47,14 @@ class RayPool:
     """Encodes on a Ray cluster, from `__enter__` on.
 
     Args:
-        address: of the cluster; None for the one that this machine belongs to, or else a new one.
+        address: ``ray://HOST:PORT``; None for the cluster that this machine belongs to, or else a
+            new one.
         spaces: see `Spaces`.
     """
 
     def __init__(self, address: str | None, spaces: Spaces) -> None:
         self._address = address
-        self._models = [
-            Model(space.id, encoder.spec, space.precision.value, encoder.fingerprint)
-            for space, encoder in spaces
-        ]
+        self._spaces = [space for space, _ in spaces]
         self._nodes: set[str] = set()  # those that have got actors
         self._actors: list[_Actor] = []  # the one that got texts last is at the end
         self._tasks: dict[Any, _Actor] = {}  # by Ray's reference to the result
@@ -93,15 +94,12 @@ class RayPool:
             return self._result(self._assign(space, texts), space, texts)
 
     def __enter__(self) -> Self:
-        self._ray, self._is_own = connect(self._address)
-        try:
-            with ray_errors(self._address):
-                self._look_for_nodes()
-            if not self._actors:
-                raise ClusterError("no node of the cluster has a processor; see: ray status")
-        except BaseException:
+        with ray_errors(self._address):
+            self._ray, self._is_own = connect(self._address)
+            self._look_for_nodes()
+        if not self._actors:
             self.__exit__()
-            raise
+            raise ClusterError("no node of the cluster has a processor; see: ray status")
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -136,7 +134,7 @@ class RayPool:
                 max_restarts=-1,
                 max_task_retries=RETRIES,
             )
-            handle = actor_class.remote(__version__, self._models)
+            handle = actor_class.remote(__version__, self._spaces)
             self._actors.append(_Actor(handle, node["NodeManagerAddress"]))
 
     def _assign(self, space: int, texts: Sequence[str]) -> Any:
@@ -166,3 +164,36 @@ class RayPool:
         if not self._actors:
             raise ClusterError(f"no node is left to encode: {message}")
         logger.warning("%s", message)
+
+
+def connect(address: str | None) -> tuple[Any, bool]:
+    """The module `ray`, connected to a cluster; and whether it was connected here."""
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    import ray
+
+    options = {"logging_level": logging.ERROR, "log_to_driver": False}
+    logging.getLogger("ray").setLevel(logging.ERROR)  # before it is initialised, too
+    if ray.is_initialized():
+        return ray, False
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what is wrong is in the error
+        try:
+            ray.init(address or "auto", **options)
+        except ConnectionError:
+            if address:
+                raise
+            # This machine belongs to no cluster.
+            ray.init("local", include_dashboard=False, object_store_memory=STORE_BYTES, **options)
+    return ray, True
+
+
+@contextmanager
+def ray_errors(address: str | None) -> Iterator[None]:
+    """Convert Ray's exceptions into `ClusterError`."""
+    try:
+        yield
+    except ClusterError:
+        raise
+    except Exception as error:  # Ray raises some without a class of their own
+        where = address or "the Ray cluster of this machine"
+        raise ClusterError(f"{where} cannot be used: {' '.join(str(error).split())}") from error
