@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import NamedTuple
 
 from semsearch.corpus.chunking import fitting_spans
@@ -30,7 +29,6 @@ from semsearch.stores.protocol import (
     TextVectors,
     misfits,
     text_hash,
-    warn_of_cut_passages,
 )
 from semsearch.texts import quantity
 
@@ -83,33 +81,25 @@ class _Batch:
 Split = Callable[[Sequence[DocumentChange]], dict[str, list[NewPassage]]]
 
 
-class Splitter:
-    """Splits texts into passages that an encoder reads whole.
+def split_texts(
+    encoder: Encoder, max_tokens: int, changes: Sequence[DocumentChange]
+) -> dict[str, list[NewPassage]]:
+    """Split texts into passages that an encoder reads whole; see `Split`.
 
     Args:
         encoder: counts tokens.
         max_tokens: the maximum length of a passage, as the index has it.
+        changes: the documents.
     """
-
-    def __init__(self, encoder: Encoder, max_tokens: int) -> None:
-        self._encoder = encoder
-        self._max_tokens = max_tokens
-
-    def __call__(self, changes: Sequence[DocumentChange]) -> dict[str, list[NewPassage]]:
-        """The passages of documents; see `Split`."""
-        return {change.id: self._passages(change.document.text) for change in changes}
-
-    def _passages(self, text: str) -> list[NewPassage]:
-        return [
+    passages = {}
+    for change in changes:
+        text = change.document.text
+        limit = min(max_tokens, encoder.max_document_tokens)
+        passages[change.id] = [
             NewPassage(start, end, text[start:end], text_hash(text[start:end]))
-            for start, end in fitting_spans(text, self._encoder.token_spans, self._limit)
+            for start, end in fitting_spans(text, encoder.token_spans, limit)
         ]
-
-    @cached_property
-    def _limit(self) -> int:
-        """The maximum length of a passage; older indexes stored it without counting prompts."""
-        warn_of_cut_passages(self._encoder, self._max_tokens)
-        return min(self._max_tokens, self._encoder.max_document_tokens)
+    return passages
 
 
 class BatchWriter:

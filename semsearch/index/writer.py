@@ -23,7 +23,7 @@ from semsearch.errors import (
     SpaceError,
     refuse,
 )
-from semsearch.index.batch import BatchWriter, Split, Splitter, complete_space
+from semsearch.index.batch import BatchWriter, Split, complete_space, split_texts
 from semsearch.index.files import FileMemory, ids_of_file
 from semsearch.index.pool import EncoderPool, Spaces, ThreadPool
 from semsearch.index.removal_plan import (
@@ -137,7 +137,7 @@ class IndexWriter:
 
         refused: list[BadRowError] = []
         with self._pool_for(encoders) as pool:
-            split = self._split or Splitter(encoders[0][1], max_tokens)
+            split = self._split or partial(split_texts, encoders[0][1], max_tokens)
             writer = BatchWriter(self._store, encoders, split, pool, on_bad_row, before_adding)
             with closing(writer.write_all(_checked(documents))) as batches:
                 for batch in batches:
