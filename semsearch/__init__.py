@@ -21,7 +21,8 @@ if TYPE_CHECKING:
     from semsearch.errors import SemsearchError
     from semsearch.exporting import Exported, ExportFormat, export_index
     from semsearch.index import Index, IndexInfo, Retriever
-    from semsearch.index.writer import IndexWriter, Summary
+    from semsearch.index.summary import Summary
+    from semsearch.index.writer import IndexWriter
     from semsearch.mining import similar_pairs
     from semsearch.protocols import Encoder, Reranker, SearchBackend
     from semsearch.records import Chunk, Document, Hit, Hits, Pair, SearchMode
@@ -78,7 +79,7 @@ _MODULES = {
     "SearchMode": "records",
     "SearchOptions": "search.options",
     "SemsearchError": "errors",
-    "Summary": "index.writer",
+    "Summary": "index.summary",
     "cluster": "clustering",
     "export_index": "exporting",
     "load_encoder": "encoders",

@@ -56,7 +56,6 @@ class RecordReader:
         self._quoted = dialect.quoted
         self._characters = self._delimiters = 0
         self._has_doubled_quotes = False
-        self.is_inside = False  #: whether the lines ended inside a record
         self._reader = csv.reader(
             iter(self._next_line, None),  # a generator would end after an error
             delimiter=dialect.delimiter,
@@ -84,7 +83,6 @@ class RecordReader:
     def _next_line(self) -> str:
         line = next(self._lines, None)
         if line is None:
-            self.is_inside = self.is_inside or self._characters > 0
             raise StopIteration
         # A continuation line without a quote belongs to a single cell.
         if not self._characters or '"' in line:

@@ -48,7 +48,7 @@ from semsearch.texts import quantity
 if TYPE_CHECKING:  # imported while the encoder is loading
     from semsearch.index import Index
     from semsearch.index.preview import Preview
-    from semsearch.index.writer import Summary
+    from semsearch.index.summary import Summary
     from semsearch.protocols import Encoder
 
 #: The sample corpus by language, with the same notes and ids.
@@ -114,7 +114,7 @@ FIRST_DOCUMENTS = 256
 @click.option(
     "--on",
     metavar="CLUSTER",
-    help="Read, split and encode on a Ray cluster: ray for the cluster of this machine, "
+    help="Encode on a Ray cluster: ray for the cluster of this machine, "
     "ray://HOST[:PORT] for another one.  [needs the extra 'ray']",
 )
 @click.option("--sync", is_flag=True, help="Also remove documents that are not in the corpus.")
@@ -386,9 +386,9 @@ def _check_early(
         if given and not encodes:
             raise CombinationError(f"{option} needs texts to encode: a corpus, or --add-space")
     if on:
-        from semsearch.index.cluster import workers_on
+        from semsearch.index.cluster import pool_on
 
-        workers_on(on)
+        pool_on(on)
 
 
 def _shortened(
@@ -517,7 +517,7 @@ def _summary_line(directory: Path, summary: Summary, skipped: int, others: int) 
 
 
 def _preview_line(directory: Path, preview: Preview, skipped: int, allowed: bool) -> str:
-    from semsearch.index.plan import Change
+    from semsearch.index.changes import Change
 
     changes, removal = preview
     counts = {

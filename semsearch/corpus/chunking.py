@@ -59,6 +59,8 @@ def fitting_spans(
     If a word's tokens depend on the space before it (byte-level BPE), the first word of a passage
     may have more tokens than in the document.
     """
+    if len(text.encode()) <= max_tokens:  # a token is at least a byte
+        return [_trimmed(text, 0, len(text))]
     tokens = token_spans(text)
     limit = max_tokens
     while True:

@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,6 @@ from semsearch.corpus.columns import EarlierIds, Roles, are_ids, likely_id_colum
 from semsearch.corpus.database import open_query, sqlite_tables
 from semsearch.corpus.documents import (
     DocumentReader,
-    Elsewhere,
     Note,
     Notify,
     OnBadRow,
@@ -25,12 +23,10 @@ from semsearch.corpus.documents import (
     silent,
     table_documents,
 )
-from semsearch.corpus.elsewhere import ReadUnits, Unit, UnitReader
 from semsearch.corpus.files import FolderFiles
 from semsearch.corpus.folder import Folder, fits_documents, folder_tables
-from semsearch.corpus.formats import CorpusFormat, format_by_name, without_gz
+from semsearch.corpus.formats import CorpusFormat, without_gz
 from semsearch.corpus.locations import Location, file_of, is_url, is_web, recorded_name, shown_url
-from semsearch.corpus.parts import FILE_BYTES, Part, Version, WholeFile, divided
 from semsearch.corpus.readers import FORMATS, Reading, read
 from semsearch.corpus.recognition import SQLITE_MAGIC
 from semsearch.corpus.sources import Progress, Source, file_size, open_source, reading
@@ -164,39 +160,18 @@ class Corpus:
         return self._progress.fraction
 
     def __iter__(self) -> DocumentReader:
-        files, elsewhere, readings = FolderFiles(), Elsewhere(), Readings()
-        read = partial(self._read, files, elsewhere, readings)
-        return DocumentReader(read, self._on_bad_row, files, elsewhere, readings)
+        files, readings = FolderFiles(), Readings()
+        read = partial(self._read, files, readings)
+        return DocumentReader(read, self._on_bad_row, files, readings)
 
     def _read(
-        self, files: FolderFiles, elsewhere: Elsewhere, readings: Readings, on_bad_row: OnBadRow
+        self, files: FolderFiles, readings: Readings, on_bad_row: OnBadRow
     ) -> Iterator[Document]:
         places = [self._place(path, readings) for path in self._paths]
         sizes = [place.size() for place in places]
         self._progress = Progress(None if None in sizes else sum(filter(None, sizes)))
-        rows = 0
-
-        def counting(error: BadRowError) -> None:
-            nonlocal rows
-            on_bad_row(error)
-            rows += 1
-
-        for number, place in enumerate(places):
-            if elsewhere.read:
-                units = self._units(places[number:], files, on_bad_row)
-                yield from self._unit_reader(elsewhere.read, places).documents(units, 0, on_bad_row)
-                return
-            rows, asked = 0, False
-            for document in place.documents(self._progress, files, counting):
-                yield document
-                rows += 1  # noqa: SIM113 - bad rows count, too
-                if elsewhere.read and not asked:
-                    asked = True
-                    if (parts := place.parts(silent)) is not None:
-                        others = self._units(places[number + 1 :], files, on_bad_row)
-                        reader = self._unit_reader(elsewhere.read, places)
-                        yield from reader.documents(chain(parts, others), rows, on_bad_row)
-                        return
+        for place in places:
+            yield from place.documents(self._progress, files, on_bad_row)
 
     def _place(self, path: Location, readings: Readings) -> _Place:
         """A place with the given options, or else those of earlier runs."""
@@ -232,26 +207,6 @@ class Corpus:
             # Numbers of rows would also be those of other files.
             guesses_ids=isinstance(path, Path) and len(self._paths) == 1 and not readings.earlier,
         )
-
-    def _unit_reader(self, read: ReadUnits, places: Sequence[_Place]) -> UnitReader:
-        def whole(unit: WholeFile, on_bad_row: OnBadRow) -> Iterator[Document]:
-            place = next(place for place in places if place.path == unit.file.given)
-            return place.file_documents(unit.file.given, Progress(None), on_bad_row)
-
-        return UnitReader(read, whole, self._notify, self._progress)
-
-    def _units(
-        self, places: Sequence[_Place], files: FolderFiles, on_bad_row: OnBadRow
-    ) -> Iterator[Unit]:
-        """The units to read, in order: parts of files, or documents that can only be read here."""
-        for place in places:
-            place.note({})  # the columns that are guessed elsewhere are not known here
-            if (parts := place.parts(self._notify)) is not None:
-                yield from parts
-            elif (file := place.version()) and place.is_small(file):
-                yield WholeFile(file, place.wanted, place.reading)
-            else:
-                yield place.documents(self._progress, files, on_bad_row)
 
 
 @dataclass(frozen=True)
@@ -290,9 +245,9 @@ class _Place:
         elif isinstance(self.path, Path) and _is_folder(self.path):
             yield from self._folder_documents(self.path, progress, files, on_bad_row)
         else:
-            yield from self.file_documents(_file(self.path), progress, on_bad_row)
+            yield from self._file_documents(_file(self.path), progress, on_bad_row)
 
-    def file_documents(
+    def _file_documents(
         self, path: Location, progress: Progress, on_bad_row: OnBadRow
     ) -> Iterator[Document]:
         """The documents of a single file."""
@@ -321,22 +276,6 @@ class _Place:
             if isinstance(again, BadRowError) or not are_ids(again.rows, column, roles.text):
                 return self
         return replace(self, wanted=self.wanted._replace(id=column))
-
-    def version(self) -> Version | None:
-        """A regular file; None for anything else."""
-        if self.sql is not None or not isinstance(self.path, Path) or _is_folder(self.path):
-            return None
-        return None if file_size(self.path) is None else Version.of(self.path)
-
-    def is_small(self, file: Version) -> bool:
-        """Whether another machine should read the whole file."""
-        is_known = self.reading.format or format_by_name(file.given)
-        return bool(is_known) and file.size <= FILE_BYTES and file.given.suffix.lower() != ".gz"
-
-    def parts(self, notify: Notify) -> Iterator[Part] | None:
-        """The parts of a large file that other machines can read."""
-        file = self.version()
-        return None if file is None else divided(file, self.wanted, self.reading, notify)
 
     def size(self) -> int | None:
         """The size of all its files; None if unknown."""

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from itertools import chain, islice
 from typing import TYPE_CHECKING
 
@@ -19,7 +18,6 @@ from semsearch.errors import BadRowError, EmptyCorpusError
 from semsearch.texts import quantity
 
 if TYPE_CHECKING:
-    from semsearch.corpus.table import CellType
     from semsearch.corpus.textstream import TextStream
 
 #: In order of preference.
@@ -61,8 +59,7 @@ def read_delimited(
         CorpusError: it has no rows.
     """
     lines = text.lines()
-    begun = look_ahead(lines, lambda: text.position)
-    head, delimiters = without_declaration(begun, delimiters)
+    head, delimiters = without_declaration(look_ahead(lines, lambda: text.position), delimiters)
     dialect = guess_dialect(head, delimiters)
     reader = dialect.reader(chain(head, lines))
     records = _records(reader, text.name)
@@ -101,57 +98,12 @@ def read_delimited(
         remark=remark,
         sample=fields_of,
         not_decoded=text.not_decoded,
-        layout=None
-        if head is not begun  # parts of the file lack the line with the delimiter
-        else Delimited(dialect, tuple(columns), is_named, expected, cell_types),
     )
 
 
-@dataclass(frozen=True)
-class Delimited:
-    """The layout of a CSV or TSV file.
-
-    Args:
-        dialect: delimiter and quoting.
-        columns: their names.
-        is_named: whether the first row names them.
-        expected: the number of cells, for errors about rows of another length.
-        cell_types: the types of columns.
-    """
-
-    dialect: Dialect
-    columns: Sequence[str]
-    is_named: bool
-    expected: str
-    cell_types: Mapping[str, CellType]
-    newline = ""
-
-    @property
-    def has_quotes(self) -> bool:
-        """Whether a cell can have several lines."""
-        return self.dialect.quoted
-
-    def table(self, text: TextStream) -> tuple[Table, Callable[[], bool]]:
-        """The table of some lines, and a function: whether, once read, they end inside a row."""
-        reader = self.dialect.reader(text.lines())
-        records = _records(reader, text.name, text.first_line)
-        if self.is_named and text.first_line == 1:
-            next(records)
-        table = Table(
-            text.name,
-            self.columns,
-            _rows(records, self.columns, self.expected),
-            self.cell_types,
-            NOTHING,
-            by_position=True,
-            not_decoded=text.not_decoded,
-        )
-        return table, lambda: reader.is_inside
-
-
-def _records(reader: RecordReader, name: str, first_line: int = 1) -> Iterator[Record]:
+def _records(reader: RecordReader, name: str) -> Iterator[Record]:
     while True:
-        source = f"{name}:{reader.line_num + first_line}"
+        source = f"{name}:{reader.line_num + 1}"
         try:
             cells = next(reader)
         except StopIteration:
@@ -161,8 +113,7 @@ def _records(reader: RecordReader, name: str, first_line: int = 1) -> Iterator[R
             continue
         except csv.Error as error:
             # The reader continues with the next line.
-            line = reader.line_num + first_line - 1
-            reason = f"its quotes do not match ({error}, line {line})"
+            reason = f"its quotes do not match ({error}, line {reader.line_num})"
             yield BadRowError(source, reason)
             continue
         if any(cells):  # unlike blank lines, and the empty rows of spreadsheets

@@ -67,18 +67,6 @@ class SkippedRows:
 
 
 @dataclass
-class Elsewhere:
-    """Reading on other machines.
-
-    Args:
-        read: reads the parts into which `Corpus` divides a corpus, and yields each with its
-            contents; None while the corpus is read here.
-    """
-
-    read: Callable[[Iterator[Any]], Iterator[tuple[Any, Any]]] | None = None
-
-
-@dataclass
 class Readings:
     """How the files of a corpus are read: the arguments of `Corpus` by `recorded_name`.
 
@@ -114,7 +102,6 @@ class DocumentReader(Iterator[Document]):
         read: reads the documents; its argument handles bad rows.
         on_bad_row: called with the error of each bad row; if it returns, the row is skipped.
         files: tracks the files of folders.
-        elsewhere: its `read` may be set during iteration.
         readings: its `earlier` may be set before the first document is read.
     """
 
@@ -123,10 +110,8 @@ class DocumentReader(Iterator[Document]):
         read: Callable[[OnBadRow], Iterator[Document]],
         on_bad_row: OnBadRow,
         files: FolderFiles | None = None,
-        elsewhere: Elsewhere | None = None,
         readings: Readings | None = None,
     ) -> None:
-        self.elsewhere = elsewhere or Elsewhere()
         self.readings = readings or Readings()
         self.taken = 0  #: the number of documents iterated over
         self.files = found = files or FolderFiles()

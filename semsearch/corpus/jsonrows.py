@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
 from itertools import chain, count
 from typing import TYPE_CHECKING, Any
 
@@ -42,26 +41,7 @@ def read_json_lines(text: TextStream) -> Table:
     Raises:
         CorpusError: it has no rows, or none of the first rows can be used.
     """
-    table = _table(text, _line_rows(text))
-    return replace(table, layout=JsonLines(tuple(table.columns)))
-
-
-@dataclass(frozen=True)
-class JsonLines:
-    """The layout of JSON lines.
-
-    Args:
-        columns: the columns of the first rows.
-    """
-
-    columns: Sequence[str]
-    newline = "\n"
-    has_quotes = False
-
-    def table(self, text: TextStream) -> tuple[Table, Callable[[], bool]]:
-        """The table of some lines, and a function that returns False: no line ends inside a row."""
-        rows = _line_rows(text)
-        return Table(text.name, self.columns, rows, not_decoded=text.not_decoded), lambda: False
+    return _table(text, _line_rows(text))
 
 
 def read_json_array(text: TextStream) -> Table:
@@ -104,7 +84,7 @@ def _table(text: TextStream, rows: Iterator[Row | BadRowError]) -> Table:
 
 
 def _line_rows(text: TextStream) -> Iterator[Row | BadRowError]:
-    for number, line in enumerate(text.lines(), start=text.first_line):
+    for number, line in enumerate(text.lines(), start=1):
         row = line.strip()
         if not row:
             continue

@@ -5,12 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from semsearch.errors import BadRowError
-
-if TYPE_CHECKING:
-    from semsearch.corpus.textstream import TextStream
 
 #: How far readers look ahead to guess delimiter, quoting and types; whichever comes first.
 LOOK_AHEAD_ROWS = 1_000
@@ -47,7 +44,6 @@ class Table:
         sample: the first rows, if they have been read.
         file: the name of its file inside a folder; None for a single file.
         not_decoded: explains bytes that could not be decoded, and what to do.
-        layout: how to read parts of its file; None if it has to be read as a whole.
         sheet: the name of its sheet in a workbook.
     """
 
@@ -63,23 +59,7 @@ class Table:
     sample: Sequence[Row] = ()
     file: str | None = None
     not_decoded: Callable[[], str] | None = None
-    layout: Layout | None = None
     sheet: str | None = None
-
-
-class Layout(Protocol):
-    """How to read the rows of a file, as detected from its beginning; picklable."""
-
-    @property
-    def newline(self) -> str:
-        """What ends a line, as in `open`."""
-
-    @property
-    def has_quotes(self) -> bool:
-        """Whether a row can continue on the next line, inside quotes."""
-
-    def table(self, text: TextStream) -> tuple[Table, Callable[[], bool]]:
-        """The table of some lines, and a function: whether, once read, they end inside a row."""
 
 
 def look_ahead(items: Iterator[Item], position: Callable[[], int]) -> list[Item]:

@@ -55,14 +55,10 @@ class TextStream:
         source: the bytes.
         encoding: named by the user; None for UTF-8.
         newline: as in `open`.
-        first_line: the number of its first line in its file.
     """
 
-    def __init__(
-        self, source: Source, encoding: str | None, newline: str | None, first_line: int = 1
-    ) -> None:
+    def __init__(self, source: Source, encoding: str | None, newline: str | None) -> None:
         self.name = source.name
-        self.first_line = first_line
         #: The number of characters read so far.
         self.position = 0
         self._encoding = encoding_of(source.head, encoding)
@@ -79,7 +75,7 @@ class TextStream:
         Raises:
             CorpusError: a line is too long, or the bytes cannot be decoded.
         """
-        number = self.first_line - 1
+        number = 0
         try:
             while line := self._reader.readline(longest + 1):
                 number += 1

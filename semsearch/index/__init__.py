@@ -60,7 +60,8 @@ if TYPE_CHECKING:
     from semsearch.corpus.files import FileState
     from semsearch.filters import Condition
     from semsearch.index.removal_plan import Allowance
-    from semsearch.index.writer import IndexWriter, Summary
+    from semsearch.index.summary import Summary
+    from semsearch.index.writer import IndexWriter
 
 logger = logging.getLogger(__name__)
 
@@ -309,9 +310,9 @@ class Index:
         Args:
             wait: how many seconds to wait for another process that is writing; `math.inf` waits
                 without limit.
-            on: where files are read and documents cut and encoded: ``ray`` for the Ray cluster of
-                this machine (or a local Ray if there is none), ``ray://HOST[:PORT]`` for another
-                cluster, None for this process.
+            on: where passages are encoded: ``ray`` for the Ray cluster of this machine (or a local
+                Ray if there is none), ``ray://HOST[:PORT]`` for another cluster, None for this
+                process.
             on_bad_row: called with the error of each document that cannot be indexed; the default
                 raises it.
             on_batch: called after each commit with a summary of the run so far.
@@ -327,18 +328,18 @@ class Index:
         check_callable("on_bad_row", on_bad_row)
         check_callable("on_batch", on_batch)
         wait = check_number("wait", wait, 0)
-        from semsearch.index.cluster import workers_on
+        from semsearch.index.cluster import pool_on
         from semsearch.index.files import FileMemory
         from semsearch.index.writer import IndexWriter
 
-        workers_for = workers_on(None if on is None else check_text("on", on))
+        pool_for = pool_on(None if on is None else check_text("on", on))
         with self._store.writer(wait=wait) as store:
             memory = FileMemory(self.path, self.read)
             yield IndexWriter(
                 store,
                 self.encoder,
                 memory=memory,
-                workers_for=workers_for,
+                pool_for=pool_for,
                 on_bad_row=on_bad_row,
                 on_batch=on_batch,
             )

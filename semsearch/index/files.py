@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, closing, suppress
 from pathlib import Path
 
 from semsearch.addresses import Address, sqlite_uri
@@ -60,10 +60,13 @@ class FileMemory:
 
     def known(self, name: str) -> FileState | None:
         """The state of a file when it was read, if the index still has its documents."""
+        if self._file is None or not self._file.is_file():
+            return None
+        place = f"{sqlite_uri(self._file.absolute())}?mode=ro"
         found = None
-        with suppress(*_DAMAGED), self._database() as database:
+        with suppress(*_DAMAGED), closing(sqlite3.connect(place, uri=True)) as database:
             query = f"SELECT {_COLUMNS} FROM files WHERE name = ?"  # noqa: S608 - constants
-            found = database.execute(query, (name,)).fetchone() if database else None
+            found = database.execute(query, (name,)).fetchone()
         if found is None:
             return None
         *columns, documents = found
@@ -72,7 +75,7 @@ class FileMemory:
 
     def remember(self, files: Mapping[str, FileState]) -> None:
         """Record files whose documents are in the index, with their state when they were read."""
-        if not files:
+        if self._file is None or not files:
             return
         with self._read() as state:
             rows = [(name, *file, _documents_digest(state, name)) for name, file in files.items()]
@@ -90,20 +93,9 @@ class FileMemory:
                 self._file.unlink(missing_ok=True)
 
     def _write(self, rows: Sequence[tuple[object, ...]]) -> None:
-        if self._file is None:
-            return
-        with closing(sqlite3.connect(self._file)) as database, database:
+        with closing(sqlite3.connect(str(self._file))) as database, database:
             database.execute(_TABLE)
             database.executemany("INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
-
-    @contextmanager
-    def _database(self) -> Iterator[sqlite3.Connection | None]:
-        if self._file is None or not self._file.is_file():
-            yield None
-            return
-        place = f"{sqlite_uri(self._file.absolute())}?mode=ro"
-        with closing(sqlite3.connect(place, uri=True)) as database:
-            yield database
 
 
 def _documents_digest(state: StoreState, name: str) -> str:

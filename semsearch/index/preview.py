@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 from semsearch.corpus.documents import DocumentReader
 from semsearch.errors import BadRowError, IndexNotFoundError
-from semsearch.index.plan import Change, next_documents, plan_batch
+from semsearch.index.changes import Change, compare, next_documents
 from semsearch.index.removal_plan import Removal, named_documents, planned_removal, unseen_documents
 from semsearch.stores import create_store, open_store
 from semsearch.stores.protocol import StoreState
@@ -54,7 +54,7 @@ def preview_index(
         state.begin_run()
         corpus.readings.earlier, corpus.readings.index = state.corpora, str(directory)
         while batch := next_documents(corpus):
-            changes.update(plan.change for plan in plan_batch(state, batch, on_bad_row))
+            changes.update(it.change for it in compare(state, batch, on_bad_row))
         removal = unseen_documents(state, corpus.skipped) if sync else None
     return Preview(changes, removal)
 

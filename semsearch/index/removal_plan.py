@@ -6,11 +6,8 @@ import logging
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-import numpy
-
-from semsearch.arguments import shown
 from semsearch.corpus.documents import SkippedRows
-from semsearch.errors import ArgumentError, CombinationError, DocumentNotFoundError, RemovalError
+from semsearch.errors import CombinationError, DocumentNotFoundError, RemovalError
 from semsearch.filters.checking import check
 from semsearch.filters.parsing import parse
 from semsearch.index.files import ids_of_file
@@ -83,18 +80,6 @@ class Removal(NamedTuple):
 Allowance = bool | Callable[[Removal], bool]
 
 
-def check_allowance(allowed: Allowance) -> None:
-    """Check the type of ``allow_removals``, before anything is written.
-
-    Raises:
-        ArgumentError: it is neither a boolean nor a function.
-    """
-    if not isinstance(allowed, (bool, numpy.bool_)) and not callable(allowed):
-        raise ArgumentError(
-            f"allow_removals must be True, False or a function, not {shown(allowed)}"
-        )
-
-
 def check_removal(removal: Removal, allowed: Allowance, *, corpus_is_empty: bool = False) -> None:
     """Refuse a large removal that is not allowed.
 
@@ -105,17 +90,11 @@ def check_removal(removal: Removal, allowed: Allowance, *, corpus_is_empty: bool
 
     Raises:
         RemovalError: the removal is large and not allowed.
-        ArgumentError: the function returned no boolean.
     """
     if not removal.needs_allowance(corpus_is_empty=corpus_is_empty):
         return
     answer = allowed(removal) if callable(allowed) else allowed
-    if not isinstance(answer, (bool, numpy.bool_)):  # a coroutine is true
-        raise ArgumentError(
-            f"the function allow_removals must return True or False, not {shown(answer)}; "
-            "nothing was removed"
-        )
-    if not answer:
+    if answer is not True:  # a coroutine and "no" are true
         why = "the corpus has no documents; " if corpus_is_empty else ""
         raise RemovalError(
             f"{why}this would remove {removal}; nothing was removed; "
@@ -174,7 +153,7 @@ def unseen_documents(state: StoreState, skipped: SkippedRows, added: int = 0) ->
     return removal
 
 
-def note_size(store: StoreWriter) -> None:
+def begin_sync(store: StoreWriter) -> None:
     """Record the size of the index, of which a tenth may be removed, until a sync finishes."""
     with store.state() as state:
         count, noted = state.count(), state.unfinished_sync
@@ -183,8 +162,8 @@ def note_size(store: StoreWriter) -> None:
         store.note_sync(before)
 
 
-def forget_size(store: StoreWriter) -> None:
-    """Delete the record of `note_size`, as the sync has finished."""
+def end_sync(store: StoreWriter) -> None:
+    """Delete the record of `begin_sync`."""
     with store.state() as state:
         noted = state.unfinished_sync
     if noted is not None:

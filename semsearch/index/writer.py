@@ -7,40 +7,35 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
-from typing import Any
 
 from semsearch.analysis import language
 from semsearch.arguments import check_text, check_texts, shown
 from semsearch.corpus.documents import DocumentReader, Readings, SkippedRows
 from semsearch.corpus.files import FileState, FolderFiles
-from semsearch.corpus.parts import Part, WholeFile
 from semsearch.errors import (
     ArgumentError,
     BadRowError,
     FieldNotFoundError,
-    NoVectorError,
     RemovalError,
     SemsearchError,
     SpaceError,
     refuse,
 )
-from semsearch.index.batch import BatchResult, BatchWriter, complete_space
+from semsearch.index.batch import BatchWriter, Split, complete_space, split_texts
 from semsearch.index.files import FileMemory, ids_of_file
-from semsearch.index.plan import Change, Prepared
+from semsearch.index.pool import EncoderPool, Spaces, ThreadPool
 from semsearch.index.removal_plan import (
     Allowance,
-    check_allowance,
+    begin_sync,
     check_removal,
-    forget_size,
+    end_sync,
     named_documents,
-    note_size,
     planned_removal,
     unseen_documents,
 )
-from semsearch.index.sharing import SharingBatchWriter
-from semsearch.index.workers import LocalWorkers, Nodes, Spaces, Workers, begun_ahead
+from semsearch.index.summary import Summary
 from semsearch.protocols import Encoder
 from semsearch.records import BUILT_IN_FIELDS, Document, metadata_field, metadata_name, qualified
 from semsearch.stores.protocol import (
@@ -50,7 +45,6 @@ from semsearch.stores.protocol import (
     Space,
     StoreWriter,
     find_space,
-    sharing,
     warn_of_cut_passages,
 )
 from semsearch.vector_indexes import IndexType
@@ -58,41 +52,6 @@ from semsearch.vector_indexes import IndexType
 logger = logging.getLogger(__name__)
 
 _Files = dict[str, FileState]
-
-
-@dataclass(frozen=True, slots=True)
-class Summary:
-    """The work that a run has committed."""
-
-    added: int = 0
-    changed: int = 0
-    metadata_changed: int = 0
-    unchanged: int = 0
-    removed: int = 0
-    kept: int = 0  #: documents missing from the corpus that a skipped row may hold
-    chunks: int = 0  #: passages written
-    encoded: int = 0  #: texts encoded
-    seconds: float = 0.0
-    nodes: Counter[str] = field(default_factory=Counter)  #: texts encoded by each cluster node
-
-    @property
-    def documents(self) -> int:
-        """The number of documents of the corpus that are in the index."""
-        return self.added + self.changed + self.metadata_changed + self.unchanged
-
-    def plus(self, batch: BatchResult, seconds: float) -> Summary:
-        """This summary plus another batch."""
-        return replace(
-            self,
-            added=self.added + batch.changes[Change.ADDED],
-            changed=self.changed + batch.changes[Change.CHANGED],
-            metadata_changed=self.metadata_changed + batch.changes[Change.METADATA_CHANGED],
-            unchanged=self.unchanged + batch.changes[Change.UNCHANGED],
-            chunks=self.chunks + batch.chunks,
-            encoded=self.encoded + batch.encoded,
-            seconds=seconds,
-            nodes=self.nodes + batch.nodes,
-        )
 
 
 class IndexWriter:
@@ -104,7 +63,8 @@ class IndexWriter:
     Args:
         store: the writer of the store.
         encoder_of: returns the encoder of a space, or raises.
-        workers_for: returns workers that cut and encode for some spaces.
+        pool_for: returns the pool that encodes for some spaces.
+        split: splits documents; None for passages that the first encoder reads whole.
         memory: the files that were read from folders.
         on_bad_row: called with the error of each document that cannot be indexed; the default
             raises it.
@@ -117,12 +77,14 @@ class IndexWriter:
         encoder_of: Callable[[Space], Encoder],
         *,
         memory: FileMemory,
-        workers_for: Callable[[Spaces], Workers] = LocalWorkers,
+        pool_for: Callable[[Spaces], EncoderPool] = ThreadPool,
+        split: Split | None = None,
         on_bad_row: Callable[[BadRowError], None] = refuse,
         on_batch: Callable[[Summary], None] = lambda summary: None,
     ) -> None:
         self._store = store
-        self._workers_for = workers_for
+        self._pool_for = pool_for
+        self._split = split
         self._memory = memory
         self._encoder_of = encoder_of
         self._on_bad_row = on_bad_row
@@ -174,17 +136,16 @@ class IndexWriter:
             refused.append(error)
 
         refused: list[BadRowError] = []
-        with self._workers_for(encoders) as workers:
-            if isinstance(documents, DocumentReader) and workers.nodes:
-                documents.elsewhere.read = partial(_read_by, workers, workers.nodes)
-            writer = self._batch_writer(encoders, workers, max_tokens, on_bad_row, before_adding)
+        with self._pool_for(encoders) as pool:
+            split = self._split or partial(split_texts, encoders[0][1], max_tokens)
+            writer = BatchWriter(self._store, encoders, split, pool, on_bad_row, before_adding)
             with closing(writer.write_all(_checked(documents))) as batches:
                 for batch in batches:
                     self._note(readings)
                     summary = summary.plus(batch, time.perf_counter() - started)
                     self._on_batch(summary)
             summary = replace(summary, unchanged=summary.unchanged + self._see_unchanged(files))
-            self._complete(encoders, workers)
+            self._complete(encoders, pool)
         # If rows were refused, files are read again next time, to report these rows again.
         return summary, {} if refused else files.to_remember
 
@@ -193,12 +154,6 @@ class IndexWriter:
         if new := {k: v for k, v in readings.used.items() if readings.earlier.get(k) != v}:
             self._store.note_corpora(new)
             readings.earlier = {**readings.earlier, **new}
-
-    def _batch_writer(self, spaces: Spaces, workers: Workers, *options: Any) -> BatchWriter:
-        sharing_writer = sharing(self._store)
-        if sharing_writer and workers.nodes:
-            return SharingBatchWriter(sharing_writer, workers.nodes, spaces, workers, *options)
-        return BatchWriter(self._store, spaces, workers, *options)
 
     def _see_unchanged(self, files: FolderFiles) -> int:
         """Mark the documents of unchanged files as seen; returns their number."""
@@ -231,19 +186,17 @@ class IndexWriter:
                 with the `Removal` and returns whether to continue.
 
         Raises:
-            ArgumentError: the corpus contains other items than documents, or `allow_removals` is
-                neither a boolean nor a function that returns one.
+            ArgumentError: the corpus contains other items than documents.
             RemovalError: more would be removed than is allowed; additions and changes remain.
             BadRowError: a document cannot be indexed, and `on_bad_row` raised it.
             SpaceError: the spec of a space now names another model.
         """
-        check_allowance(allow_removals)
         started = time.perf_counter()
         documents_read = _iterated(corpus)
         if skipped is None:
             reader = documents_read if isinstance(documents_read, DocumentReader) else None
             skipped = reader.skipped if reader else SkippedRows()
-        summary, files = self._upsert(documents_read, partial(note_size, self._store))
+        summary, files = self._upsert(documents_read, partial(begin_sync, self._store))
         with self._store.state() as state:
             removal = unseen_documents(state, skipped, summary.added)
         if removal.kept:
@@ -255,7 +208,7 @@ class IndexWriter:
             raise
         removed = self._store.remove(Selection(unseen=True)) if removal.documents else 0
         if not removal._replace(documents=removal.kept).needs_allowance():
-            forget_size(self._store)
+            end_sync(self._store)
         self._memory.remember(files)
         self._store.optimise()
         seconds = time.perf_counter() - started
@@ -283,12 +236,11 @@ class IndexWriter:
             The number of documents removed.
 
         Raises:
-            ArgumentError: neither is given, the index has no document with such an id, or
-                `allow_removals` has the wrong type; nothing is removed.
+            ArgumentError: neither is given, or the index has no document with such an id; nothing
+                is removed.
             FilterError: the filter is invalid.
             RemovalError: more would be removed than is allowed.
         """
-        check_allowance(allow_removals)
         if ids is not None:
             ids = check_texts("ids", ids)
         with self._store.state() as state:
@@ -320,8 +272,8 @@ class IndexWriter:
         space.check_dtype(dtype)
         warn_of_cut_passages(encoder, max_tokens)
         spaces_to_fill = [(space, encoder)]
-        with self._workers_for(spaces_to_fill) as workers:
-            self._complete(spaces_to_fill, workers)
+        with self._pool_for(spaces_to_fill) as pool:
+            self._complete(spaces_to_fill, pool)
         self._store.optimise()
         return find_space(self._spaces(), space.name)
 
@@ -434,25 +386,18 @@ class IndexWriter:
             SpaceError: the same, where the spec of the space now names another model.
         """
         self._store.repair()
-        lacking: list[tuple[Space, Encoder]] = []
         failures: list[SemsearchError] = []
         for space in self._spaces():
             with self._store.state() as state:
-                is_lacking = bool(state.lacking(space, 0, 1))
-            if not is_lacking:
+                lacks_vectors = bool(state.lacking(space, 0, 1))
+            if not lacks_vectors:
                 self._store.mark_complete(space)
                 continue
             try:
-                lacking.append((space, self._encoder_of(space)))
+                with self._pool_for([(space, self._encoder_of(space))]) as pool:
+                    complete_space(self._store, space, pool)
             except SemsearchError as error:
                 failures.append(error)
-        if lacking:
-            with self._workers_for(lacking) as workers:
-                for space, _ in lacking:
-                    try:
-                        complete_space(self._store, space, workers)
-                    except NoVectorError as error:
-                        failures.append(error)
         self._store.optimise(thoroughly=True)
         if failures:
             raise failures[0]
@@ -464,7 +409,7 @@ class IndexWriter:
     def _encoders(self) -> list[tuple[Space, Encoder]]:
         return [(space, self._encoder_of(space)) for space in self._spaces()]
 
-    def _complete(self, spaces: Spaces, workers: Workers) -> None:
+    def _complete(self, spaces: Spaces, pool: EncoderPool) -> None:
         for space, _ in spaces:
             if not space.complete:
                 started = time.perf_counter()
@@ -475,7 +420,7 @@ class IndexWriter:
                     del nodes[""]  # this process
                     self._on_batch(Summary(encoded=total, seconds=seconds, nodes=nodes))
 
-                complete_space(self._store, space, workers, report)
+                complete_space(self._store, space, pool, report)
 
 
 def _iterated(corpus: Iterable[Document]) -> Iterator[Document]:
@@ -484,17 +429,8 @@ def _iterated(corpus: Iterable[Document]) -> Iterator[Document]:
     return iter(corpus)
 
 
-def _read_by(workers: Workers, nodes: Nodes, units: Iterator[Any]) -> Iterator[tuple[Any, Any]]:
-    """Let the nodes of a cluster read those units of a corpus that are parts of files."""
-
-    def begin(unit: Any) -> Callable[[], Any]:
-        return nodes.read(unit) if isinstance(unit, (Part, WholeFile)) else lambda: None
-
-    return begun_ahead(units, begin, lambda: workers.cutting_ahead)
-
-
-def _checked(corpus: Iterable[Document | Prepared]) -> Iterator[Document | Prepared]:
+def _checked(corpus: Iterable[Document]) -> Iterator[Document]:
     for place, document in enumerate(corpus):
-        if not isinstance(document, (Document, Prepared)):
+        if not isinstance(document, Document):
             raise ArgumentError(f"item {place} must be a Document, not {shown(document)}")
         yield document

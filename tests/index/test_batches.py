@@ -10,7 +10,7 @@ import pytest
 from semsearch import Document, Index, load_encoder
 from semsearch.errors import EncoderError
 from semsearch.index import batch as batches
-from semsearch.index.plan import next_documents
+from semsearch.index.changes import next_documents
 
 
 class Watched:

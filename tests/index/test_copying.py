@@ -11,7 +11,7 @@ from semsearch import Corpus, Document, Index, load_encoder
 from semsearch.addresses import place
 from semsearch.analysis import language
 from semsearch.errors import CombinationError, DamagedIndexError
-from semsearch.index import copying
+from semsearch.index import batch
 from semsearch.index.copying import Copied, copy_index
 
 DOCUMENTS = [
@@ -35,7 +35,8 @@ def copy(tmp_path):
 
 @pytest.fixture(autouse=True)
 def small_batches(monkeypatch):
-    monkeypatch.setattr(copying, "DOCUMENTS_AT_ONCE", 8)
+    monkeypatch.setattr(batch, "FIRST_BATCH_DOCUMENTS", 8)
+    monkeypatch.setattr(batch, "BATCH_DOCUMENTS", 8)
 
 
 def content(path):

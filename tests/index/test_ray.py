@@ -12,13 +12,13 @@ from ray_cluster import ROOT, content, finish, same, texts_of, write, write_plug
 
 from semsearch import Corpus, Index
 from semsearch.errors import ArgumentError, ClusterError, MissingExtraError
-from semsearch.index.cluster import workers_on
-from semsearch.index.cluster.connection import connect
+from semsearch.index.cluster import pool_on
+from semsearch.index.cluster.pool import RayPool
 
 #: Sends Ctrl-C after the first batch was committed.
 INTERRUPTED = """
 import os, signal
-from semsearch.index.writer import Summary
+from semsearch.index.summary import Summary
 plus = Summary.plus
 def interrupted(*arguments):
     os.kill(os.getpid(), signal.SIGINT)
@@ -89,8 +89,8 @@ def test_a_ray_that_does_not_start(package, monkeypatch):
         raise ConnectionError if address == "auto" else Exception("The node timed out.")
 
     monkeypatch.setattr(ray, "init", fail)
-    with pytest.raises(ClusterError, match="The node timed out"):
-        connect(None)
+    with pytest.raises(ClusterError, match="The node timed out"), RayPool(None, []):
+        pass
 
 
 def test_a_head_that_does_not_answer(package, tmp_path):
@@ -100,22 +100,10 @@ def test_a_head_that_does_not_answer(package, tmp_path):
             pass
 
 
-def test_a_node_has_an_actor_or_one_for_each_gpu(package):
-    package("ray")
-    from semsearch.index.cluster.workers import _seats
-
-    node = {"NodeID": "a", "NodeManagerAddress": "10.0.0.1", "Alive": True}
-    assert [seat[3:] for seat in _seats({**node, "Resources": {"CPU": 8.0}})] == [(8, 0)]
-    both = {"CPU": 9.0, "GPU": 2.0}
-    assert [seat[3:] for seat in _seats({**node, "Resources": both})] == [(4, 1), (4, 1)]
-    assert _seats({**node, "Resources": {"memory": 1.0}}) == []
-    assert _seats({**node, "Resources": both, "Alive": False}) == []
-
-
 def test_an_invalid_cluster_is_refused():
     for on in ("", "dask", "ray:", "ray://", "ray://a b", "ray://a:x", "Ray"):
         with pytest.raises(ArgumentError):
-            workers_on(on)
+            pool_on(on)
 
 
 def test_the_missing_extra_is_named(tmp_path, monkeypatch):

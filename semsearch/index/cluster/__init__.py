@@ -1,19 +1,23 @@
-"""Encoding on a Ray cluster. `workers_on` makes the workers that ``--on`` names."""
+"""Encoding on a Ray cluster. `pool_on` returns the pool that ``--on`` names."""
 
 from __future__ import annotations
 
 import re
+import socket
 from collections.abc import Callable
 from functools import partial
 from importlib.util import find_spec
 
-from semsearch.errors import ArgumentError, MissingExtraError
-from semsearch.index.cluster.connection import PORT, Head, check_answers
-from semsearch.index.workers import LocalWorkers, Spaces, Workers
+from semsearch.errors import ArgumentError, ClusterError, MissingExtraError
+from semsearch.index.pool import EncoderPool, Spaces, ThreadPool
+
+#: The port of Ray's server for clients, on the head node.
+PORT = 10001
+CONNECT_SECONDS = 5.0
 
 
-def workers_on(on: str | None) -> Callable[[Spaces], Workers]:
-    """What makes the workers that ``--on`` names.
+def pool_on(on: str | None) -> Callable[[Spaces], EncoderPool]:
+    """A function that creates the pool for some spaces.
 
     Args:
         on: ``ray`` for the cluster that this machine belongs to, or for a Ray of this machine
@@ -26,16 +30,23 @@ def workers_on(on: str | None) -> Callable[[Spaces], Workers]:
         ClusterError: nothing answers there.
     """
     if on is None:
-        return LocalWorkers
+        return ThreadPool
     found = re.fullmatch(r"ray(?:://([\w.-]+|\[[0-9a-fA-F:.]+\])(?::(\d{1,5}))?)?", on)
     if not found:
         raise ArgumentError(f"on must be ray or ray://HOST[:PORT], not '{on}'")
     for package, distribution in [("ray", "ray"), ("grpc", "grpcio")]:
         if find_spec(package) is None:
             raise MissingExtraError(distribution, "ray", "encoding on a cluster")
-    from semsearch.index.cluster.workers import RayWorkers
+    from semsearch.index.cluster.pool import RayPool
 
-    head = Head(found[1], int(found[2] or PORT)) if found[1] else None
-    if head is not None:
-        check_answers(head)  # before an index is made
-    return partial(RayWorkers, head)
+    host, port = found[1], int(found[2] or PORT)
+    if host is None:
+        return partial(RayPool, None)
+    address = f"ray://{host}:{port}"
+    try:  # before an index is made; Ray itself would keep trying
+        socket.create_connection((host.strip("[]"), port), CONNECT_SECONDS).close()
+    except OSError as error:
+        raise ClusterError(
+            f"{address} cannot be used: {error}; start it there with: ray start --head"
+        ) from error
+    return partial(RayPool, address)

@@ -109,19 +109,18 @@ class Connection:
 
     Args:
         target: where to.
-        timeout: for how many seconds requests are tried; None for what the environment says.
 
     Raises:
         MissingExtraError: the client is not installed.
         IndexStoreError: nothing answers there.
     """
 
-    def __init__(self, target: Target, timeout: float | None = None) -> None:
+    def __init__(self, target: Target) -> None:
         for package in ("pymilvus", "milvus_lite")[: 1 + target.is_file]:
             if find_spec(package) is None:
                 raise MissingExtraError(package.replace("_", "-"), "milvus", "an index on Milvus")
         self.target = target
-        self.timeout = timeout_seconds() if timeout is None else timeout
+        self.timeout = timeout_seconds()
         self._opened: Any = self._connect()
         self.version = str(self.call("get_server_version"))
 

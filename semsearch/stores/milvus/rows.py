@@ -1,8 +1,7 @@
 """The rows that a commit writes.
 
-A draft has numbers for all of them. Passages and vectors, which are most of the data, may be
-written from any machine, and again: rows of the same numbers replace each other. They count once
-the rows of their documents are written, which only the one writer of the index does.
+A draft has numbers for all of them. Passages and vectors count once the rows of their documents are
+written.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ from semsearch.stores.protocol import (
 
 @dataclass(frozen=True)
 class Rows:
-    """The passages and vectors of a draft; picklable.
+    """The passages and vectors of a draft.
 
     Args:
         version: of all rows of the draft.
@@ -54,11 +53,6 @@ class Rows:
     kept: list[Row]
     terms: Mapping[int, Row]
     first: Mapping[int, int]
-
-    @property
-    def texts(self) -> dict[str, str]:
-        """The texts of new passages by their hashes."""
-        return {row["text_hash"]: row["text"] for row in self.passages}
 
 
 @dataclass(frozen=True)
@@ -78,13 +72,6 @@ class Draft:
     replaced: list[Row]
     last_document: int
     last_row: int
-
-    def without(self, ids: Sequence[str]) -> Draft:
-        """A copy without some of the documents."""
-        left_out = set(ids)
-        documents = [row for row in self.documents if row["id"] not in left_out]
-        replaced = [row for row in self.replaced if row["id"] not in left_out]
-        return Draft(documents, self.rows, replaced, self.last_document, self.last_row)
 
 
 def misfits(documents: Sequence[NewDocument]) -> dict[str, str]:
@@ -178,7 +165,7 @@ def drafted(state: MilvusState, content: Content, new: Sequence[NewDocument]) ->
 def write_rows(
     connection: Connection, state: MilvusState, rows: Rows, text_vectors: TextVectors
 ) -> WordCounts:
-    """Write passages, then vectors, but none of documents of which a vector is missing.
+    """Write passages, then vectors.
 
     Args:
         connection: to Milvus.
@@ -189,14 +176,7 @@ def write_rows(
     Returns:
         The words of the passages; none without BM25.
     """
-    spaces = [space.id for space in state.spaces()]
-    lacking = {
-        row["document"]
-        for row in rows.passages
-        if any((space, row["text_hash"]) not in text_vectors for space in spaces)
-    }
-    passages = [row for row in rows.passages if row["document"] not in lacking]
-    words = WordCounts()
+    passages, words = rows.passages, WordCounts()
     by_text: dict[tuple[int, str], Any] = dict(text_vectors)
     if state.has_words:
         counts = count_words([row["text"] for row in passages], state.analyser)

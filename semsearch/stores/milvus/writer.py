@@ -5,9 +5,6 @@ make them visible, then deletes what they replace, and counts words for BM25. Mi
 request durable before it answers. Whatever interrupts a commit leaves rows that no document names;
 they are never found, and the next writer deletes them. Requests may be repeated: rows are written
 by their primary keys.
-
-Passages and vectors may come from other machines (`semsearch.stores.milvus.sharing`), and so
-several commits may be under way; they end in the order in which they reserved their numbers.
 """
 
 from __future__ import annotations
@@ -40,11 +37,10 @@ from semsearch.stores.milvus.collections import (
 )
 from semsearch.stores.milvus.connection import Connection, Row
 from semsearch.stores.milvus.kinds import counted
-from semsearch.stores.milvus.rows import Draft, drafted, misfits, write_rows
-from semsearch.stores.milvus.sharing import Access, Share
+from semsearch.stores.milvus.rows import drafted, misfits, write_rows
 from semsearch.stores.milvus.state import MilvusState
 from semsearch.stores.milvus.verification import find_faults, recount, sweep
-from semsearch.stores.milvus.words import WordChange, WordCounts, change_terms
+from semsearch.stores.milvus.words import WordChange, change_terms
 from semsearch.stores.protocol import (
     Fault,
     NewDocument,
@@ -80,8 +76,6 @@ class MilvusWriter:
         self._opened: Connection | None = connection
         self._read = state
         self._lease = dict(lease)
-        self._access = Access.of(connection, str(lease["token"]))
-        self._begun: list[Draft] = []  # drafts that others write
 
     @contextmanager
     def state(self) -> Iterator[MilvusState]:
@@ -108,35 +102,22 @@ class MilvusWriter:
     def put(self, documents: Sequence[NewDocument], vectors: TextVectors) -> None:
         """Add documents, or renew those of the same ids, each of them whole."""
         state, content = self._begin()
-        draft, content = self._draft(state, content, documents)
-        words = write_rows(self._connection, state, draft.rows, vectors)
-        self._finish(state, content, draft, words)
+        draft = drafted(state, content, documents)
+        content = content._replace(document=draft.last_document, row=draft.last_row)
+        content = self._reserve(content)
+        added = write_rows(self._connection, state, draft.rows, vectors)
+        self._connection.upsert(documents_of(self._connection), draft.documents)
+        words = WordChange(state.totals, state.analyser)
+        words.add(added)
+        replaced = draft.replaced
+        words.remove(self._delete_rows(state, replaced, state.vector_spaces(), draft.documents))
+        content = self._count_words(content, words)
+        new, gone = ([row["metadata"] for row in rows] for rows in (draft.documents, replaced))
+        self._commit(content._replace(fields=counted(content.fields, new, gone)))
 
     def misfits(self, documents: Sequence[NewDocument]) -> dict[str, str]:
         """Why Milvus cannot hold documents, by their ids."""
         return misfits(documents)
-
-    @property
-    def can_share(self) -> bool:
-        """Whether other machines can write: milvus-lite serves one process."""
-        return not self._connection.target.is_file
-
-    def share(self, documents: Sequence[NewDocument]) -> Share:
-        """Begin to put documents, whose passages and vectors others write."""
-        state, content = self._begin()
-        draft, _ = self._draft(state, content, documents)
-        self._begun.append(draft)
-        return Share(self._access, draft.rows)
-
-    def write_share(self, share: Share, vectors: TextVectors) -> WordCounts:
-        """Write the passages and vectors of a share, as others do."""
-        return write_rows(self._connection, self._read(), share.rows, vectors)
-
-    def put_share(self, written: WordCounts, left_out: Sequence[str] = ()) -> None:
-        """Finish what `share` has begun, the oldest first: its rows are written."""
-        state, content = self._begin()
-        draft = self._begun.pop(0).without(left_out)
-        self._finish(state, content, draft, written)
 
     def remove(self, selection: Selection) -> int:
         """Remove documents; returns how many."""
@@ -276,26 +257,6 @@ class MilvusWriter:
         state = self._read()
         self._write_spaces(state, {space.id: False for space in state.spaces()})
 
-    def _draft(
-        self, state: MilvusState, content: Content, documents: Sequence[NewDocument]
-    ) -> tuple[Draft, Content]:
-        draft = drafted(state, content, documents)
-        content = content._replace(document=draft.last_document, row=draft.last_row)
-        return draft, self._reserve(content)
-
-    def _finish(
-        self, state: MilvusState, content: Content, draft: Draft, added: WordCounts
-    ) -> None:
-        """Commit a draft whose passages and vectors are written."""
-        self._connection.upsert(documents_of(self._connection), draft.documents)
-        words = WordChange(state.totals, state.analyser)
-        words.add(added)
-        replaced = draft.replaced
-        words.remove(self._delete_rows(state, replaced, state.vector_spaces(), draft.documents))
-        content = self._count_words(content, words)
-        new, gone = ([row["metadata"] for row in rows] for rows in (draft.documents, replaced))
-        self._commit(content._replace(fields=counted(content.fields, new, gone)))
-
     @property
     def _connection(self) -> Connection:
         if self._opened is None:
@@ -334,7 +295,7 @@ class MilvusWriter:
     def _commit(self, content: Content) -> None:
         """Record that a commit has ended: readers from now on wait for what it wrote."""
         written = self._connection.now()
-        content = content._replace(written=written, clean=not self._begun)
+        content = content._replace(written=written, clean=True)
         write_catalogue(self._connection, content=content)
 
     def _restore(self, content: Content, *, thoroughly: bool = False) -> None:

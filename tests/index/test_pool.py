@@ -8,7 +8,7 @@ import numpy
 import pytest
 
 from semsearch.encoders import load_encoder
-from semsearch.index.workers import LocalWorkers
+from semsearch.index.pool import ThreadPool
 from semsearch.stores.protocol import Space
 
 
@@ -53,26 +53,26 @@ def test_an_encoder_may_reuse_its_array(slow, space):
             return self.array
 
     texts = ["one", "two"]
-    with LocalWorkers([(space, Reusing())]) as workers:
-        results = [workers.encode(space, [text]) for text in texts]
+    with ThreadPool([(space, Reusing())]) as pool:
+        results = [pool.submit(space, [text]) for text in texts]
         found = numpy.concatenate([result().vectors for result in results])
     assert numpy.array_equal(found, slow.encode_queries(texts))
 
 
 def test_ctrl_c_does_not_wait_for_work_that_nobody_takes(slow, space):
-    with pytest.raises(KeyboardInterrupt), LocalWorkers([(space, slow)]) as workers:
-        workers.encode(space, ["one"])
+    with pytest.raises(KeyboardInterrupt), ThreadPool([(space, slow)]) as pool:
+        pool.submit(space, ["one"])
         assert slow.started.wait(60)
-        workers.encode(space, ["two"])
+        pool.submit(space, ["two"])
         raise KeyboardInterrupt
     assert not slow.has_ended
 
 
 def test_after_an_error_work_that_has_not_begun_is_dropped(slow, space):
-    with pytest.raises(ValueError, match="broken"), LocalWorkers([(space, slow)]) as workers:
-        workers.encode(space, ["one"])
+    with pytest.raises(ValueError, match="broken"), ThreadPool([(space, slow)]) as pool:
+        pool.submit(space, ["one"])
         assert slow.started.wait(60)
-        workers.encode(space, ["two"])
+        pool.submit(space, ["two"])
         threading.Timer(0.2, slow.released.set).start()
         raise ValueError("broken")
     assert slow.calls == 1
