@@ -1,17 +1,23 @@
-"""Conditions on metadata as expressions of Milvus, over what `semsearch.stores.milvus.terms` makes.
+"""Metadata as JSON for Milvus' filters, and conditions as expressions over it.
 
-Nothing of a filter stands in an expression as it was typed: fields are plain names or hashes, and
-literals are terms, so there is nothing to escape.
+Milvus has no tests of lists for order, and its versions differ in how values of unlike types
+compare. So the values of each field stand in lists, one for each kind, behind the greatest and the
+least of them; a number is a float, and a time stands there as an instant, too:
+
+    {"genres": {"text": ["Drama", "Crime", "Crime", "Drama"]}, "year": {"number": [1990.0, …]}}
 
 Each test is written so that it is never unknown: milvus-lite takes a comparison with a missing key
-for unknown, and so is its `not`, where ours is true.
+for unknown, and so is its ``not``, where ours is true.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection
+import sys
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 from semsearch.filters import (
     And,
@@ -28,40 +34,46 @@ from semsearch.filters import (
     filter_error,
 )
 from semsearch.filters.times import instant
-from semsearch.records import BUILT_IN_FIELDS
-from semsearch.stores.milvus.terms import (
-    HAS_NUMBER,
-    HAS_TEXT,
-    HAS_TIME,
-    NOT_NULL,
-    ORDER_CHARACTERS,
-    field_key,
-    order_code,
-    term,
-    time_term,
-)
+from semsearch.records import BUILT_IN_FIELDS, Kind, metadata_field
+from semsearch.stores.milvus.connection import quoted_text
+
+MAX_NUMBER = sys.float_info.max
 
 #: How many values of a field a pattern of `like` may match.
 MAX_LIKE_VALUES = 10_000
 
-#: Holds for no row of any collection.
+#: Holds for no row of any collection with documents' numbers.
 NEVER = "document < 0"
 
-#: Gives the texts that a field holds and that a pattern matches.
-Matching = Callable[[str, re.Pattern[str]], Collection[str]]
+#: Returns the texts of a field that match a pattern.
+MatchingTexts = Callable[[str, re.Pattern[str]], Collection[str]]
+
+#: How many documents have a kind of value, such as ``list of text``, by field and kind.
+KindCounts = Mapping[str, Mapping[str, int]]
 
 
-def to_expression(condition: Condition, matching: Matching) -> str:
-    """An expression that holds for the rows that meet a condition.
+def filter_json(document_id: str, title: str | None, metadata: str) -> dict[str, Any]:
+    """The fields of a document as filters test them.
 
-    Two times compare as instants; a time compares by its order with times only.
+    Args:
+        document_id: the id.
+        title: the title.
+        metadata: JSON.
+    """
+    values = {metadata_field(name): value for name, value in json.loads(metadata).items()}
+    values |= dict(zip(BUILT_IN_FIELDS, (document_id, title), strict=True))
+    return {name: _by_kind(name, value) for name, value in values.items() if value is not None}
+
+
+def to_expression(condition: Condition, matching: MatchingTexts) -> str:
+    """An expression that holds for the rows that match a condition.
 
     Args:
         condition: see `semsearch.filters`.
-        matching: finds out what `like` means, which Milvus cannot do as we define it.
+        matching: finds the texts for `like`, which works differently in Milvus.
 
     Raises:
-        FilterError: the condition is more than Milvus can run.
+        FilterError: a pattern of `like` matches too many values.
     """
     match condition:
         case Not(inner):
@@ -71,27 +83,31 @@ def to_expression(condition: Condition, matching: Matching) -> str:
         case Or(conditions):
             return " or ".join(f"({to_expression(each, matching)})" for each in conditions)
         case IsNull(name):
-            return f"not ({_holds_any(name, [NOT_NULL])})"
+            return f"not (exists {_path(name)})"
         case In(name, values):
-            return _in(name, values)
+            return _equals_any(name, values)
         case Like(name, pattern):
-            found = matching(name, like_pattern(pattern))
-            if len(found) > MAX_LIKE_VALUES:
+            texts = matching(name, like_pattern(pattern))
+            if len(texts) > MAX_LIKE_VALUES:
                 raise filter_error(
                     f"{field_text(name)} like …: the pattern matches more than "
                     f"{MAX_LIKE_VALUES:,} values, too many for Milvus; narrow it down"
                 )
-            return _holds_any(name, list(map(term, found)))
+            return _holds_any(name, "text", list(texts))
         case Comparison(name, Operator.EQUAL, value):
-            return _in(name, [value])
+            return _equals_any(name, [value])
         case Comparison(name, Operator.NOT_EQUAL, value):
-            return f"not ({_in(name, [value])})"
+            return f"not ({_equals_any(name, [value])})"
         case Comparison(name, operator, value):
-            return _ordered(name, operator, value)
+            kind, compared = _literal(name, value)
+            greatest, least = (f"{_path(name, kind)}[{place}]" for place in (0, 1))
+            is_above = operator in (Operator.GREATER, Operator.GREATER_OR_EQUAL)
+            test = f"{greatest if is_above else least} {operator.value} {_literal_text(compared)}"
+            return f"(exists {_path(name, kind)}) and ({test})"
 
 
 def like_pattern(pattern: str) -> re.Pattern[str]:
-    """What a whole text matches that a pattern of `like` does."""
+    """The regular expression for a pattern of `like`."""
     parts = [""]
     for piece in re.findall(r"\\.|[^\\]", pattern, re.DOTALL):
         if piece == "%":
@@ -99,58 +115,90 @@ def like_pattern(pattern: str) -> re.Pattern[str]:
         else:
             parts[-1] += "." if piece == "_" else re.escape(piece[-1])
     first, *others = parts
+    flags = re.DOTALL | re.IGNORECASE | re.ASCII  # ASCII: only A-Z match without regard to case
     if not others:
-        return re.compile(first, _LIKE_FLAGS)
-    # Each part where it first fits, without a way back: with it, some patterns take for ever.
+        return re.compile(first, flags)
+    # Each part where it first fits, without backtracking, which takes forever for some patterns.
     between = "".join(f"(?>.*?{part})" for part in others[:-1])
-    return re.compile(f"{first}{between}.*{others[-1]}", _LIKE_FLAGS)
+    return re.compile(f"{first}{between}.*{others[-1]}", flags)
 
 
-#: ASCII: the letters beyond it keep their case.
-_LIKE_FLAGS = re.DOTALL | re.IGNORECASE | re.ASCII
+def kind_of(value: Any) -> Kind:
+    """The kind of a value."""
+    if isinstance(value, str):
+        return Kind.TEXT if instant(value) is None else Kind.DATE
+    kinds = {bool: Kind.BOOLEAN, dict: Kind.OBJECT, list: Kind.LIST, type(None): Kind.NULL}
+    return kinds.get(type(value), Kind.NUMBER)
 
 
-def _in(name: str, values: Collection[Value]) -> str:
-    terms = [
-        term(value) if (time := _time(name, value)) is None else time_term(time) for value in values
-    ]
-    return _holds_any(name, list(dict.fromkeys(terms)))
+def elements(value: Any) -> list[Any]:
+    """The elements of a list; any other value, and an empty list, as the only one."""
+    return value if isinstance(value, list) and value else [value]
 
 
-def _time(name: str, value: Value) -> int | None:
-    """The instant of a literal that is a time; ids and titles are none."""
-    return None if name in BUILT_IN_FIELDS or not isinstance(value, str) else instant(value)
+def changed_counts(
+    counts: KindCounts, added: Iterable[str], removed: Iterable[str] = ()
+) -> dict[str, dict[str, int]]:
+    """The counts after documents are added and removed, given by their metadata."""
+    totals = Counter(
+        {(name, kind): count for name, kinds in counts.items() for kind, count in kinds.items()}
+    )
+    totals.update(pair for metadata in added for pair in _kinds(metadata))
+    totals.subtract(pair for metadata in removed for pair in _kinds(metadata))
+    changed: dict[str, dict[str, int]] = {}
+    for (name, kind), count in sorted(totals.items(), key=lambda item: (item[0][0], -item[1])):
+        if count > 0:
+            changed.setdefault(name, {})[kind] = count
+    return changed
 
 
-#: What is compared, and how, of the least or greatest element.
-_BOUNDS = {
-    Operator.LESS: (0, "<"),
-    Operator.LESS_OR_EQUAL: (0, "<="),
-    Operator.GREATER: (1, ">"),
-    Operator.GREATER_OR_EQUAL: (1, ">="),
-}
+def _kinds(metadata: str) -> Iterator[tuple[str, str]]:
+    for name, value in json.loads(metadata).items():
+        prefix = "list of " if isinstance(value, list) and value else ""
+        yield from {(name, f"{prefix}{kind_of(element).value}") for element in elements(value)}
 
 
-def _ordered(name: str, operator: Operator, value: Value) -> str:
+def _by_kind(name: str, value: Any) -> dict[str, list[Any]]:
+    """The values of a field by kind, each list behind its greatest and its least value."""
+    values: dict[str, list[Any]] = {}
+    for element in elements(value):
+        if isinstance(element, (str, bool, int, float)):
+            kind, compared = _literal(name, element)
+            values.setdefault(kind, []).append(compared)
+            if kind == "time":
+                values.setdefault("text", []).append(element)
+    return {kind: [max(some), min(some), *some] for kind, some in values.items()}
+
+
+def _literal(name: str, value: Value) -> tuple[str, Value]:
+    """The kind of a value, and the value as it is compared."""
     if isinstance(value, bool):
+        return "boolean", value
+    if not isinstance(value, str):
+        return "number", float(max(-MAX_NUMBER, min(value, MAX_NUMBER)))
+    time = None if name in BUILT_IN_FIELDS else instant(value)
+    return ("text", value) if time is None else ("time", float(time))
+
+
+def _equals_any(name: str, values: Collection[Value]) -> str:
+    by_kind: dict[str, list[Value]] = {}
+    for value in values:
+        kind, compared = _literal(name, value)
+        by_kind.setdefault(kind, []).append(compared)
+    tests = [_holds_any(name, kind, literals) for kind, literals in by_kind.items()]
+    return " or ".join(f"({test})" for test in tests) or NEVER
+
+
+def _holds_any(name: str, kind: str, values: Sequence[Value]) -> str:
+    if not values:
         return NEVER
-    end, sign = _BOUNDS[operator]
-    kind = HAS_TEXT if isinstance(value, str) else HAS_NUMBER
-    time = _time(name, value)
-    if time is not None:
-        kind, value = HAS_TIME, time
-    elif isinstance(value, str) and len(value) >= ORDER_CHARACTERS:
-        raise filter_error(
-            f"{field_text(name)} {operator.value} …: on Milvus, a text that is compared "
-            f"by its order has up to {ORDER_CHARACTERS - 1} characters"
-        )
-    path = _path(f"{field_key(name)}:{kind}{end}")
-    return f'{_holds_any(name, [kind])} and {path} {sign} "{order_code(value)}"'
+    literals = ", ".join(map(_literal_text, values))
+    return f"json_contains_any({_path(name, kind)}, [{literals}])"
 
 
-def _holds_any(name: str, terms: list[str]) -> str:
-    return f"json_contains_any({_path(field_key(name))}, {json.dumps(terms)})" if terms else NEVER
+def _literal_text(value: Value) -> str:
+    return quoted_text(value) if isinstance(value, str) else json.dumps(value)
 
 
-def _path(key: str) -> str:
-    return f'fields["{key}"]'
+def _path(*keys: str) -> str:
+    return "fields" + "".join(f"[{quoted_text(key)}]" for key in keys)

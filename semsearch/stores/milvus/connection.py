@@ -9,7 +9,7 @@ import re
 import ssl
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Lock
@@ -26,46 +26,36 @@ from semsearch.errors import (
     first_line,
 )
 
-#: What the environment sets: a token (``user:password``), TLS (``1``), the file of a certificate
-#: authority, and for how many seconds a request that fails is tried again.
+#: Environment variables: a token (``user:password``), TLS (``1``), the file of a certificate
+#: authority, and how many seconds a failing request is retried.
 TOKEN, TLS, AUTHORITY, TIMEOUT = (
     f"SEMSEARCH_MILVUS_{name}" for name in ("TOKEN", "TLS", "CA", "TIMEOUT")
 )
 TIMEOUT_SECONDS = 30.0
+PAUSE_SECONDS = 0.5
 
-#: The longest wait between two tries.
-MAX_PAUSE_SECONDS = 2.0
-
-#: A request of this size is far below the 64 MiB that a server takes.
+#: A request of this size is far below the 64 MiB that a server accepts.
 REQUEST_BYTES, REQUEST_ROWS = 8 << 20, 500
-#: The most rows that a server returns for one query vector.
-MAX_FOUND = 16_384
 
-#: The version of a server from which on it has sparse vectors that are fit for use.
-SPARSE_VECTORS = (2, 5)
-
-#: Errors that another try does not change: wrong requests, what does not exist, no right.
-_PERMANENT = {4, 5, 6, 100, 200, 700, 1100, 1400, 1401, 65535}
-#: Of a collection whose vectors are not in memory.
+#: The code of the error that a collection is not in memory.
 _NOT_LOADED = 101
-#: What servers say under an error's general code while they start or lose a node.
+#: Messages of servers that are starting or lose a node.
 _PASSING = re.compile(
     r"not (fully )?loaded|not ready|no available|not healthy|unavailable|offline|recovering|"
     r"not found.*(shard|channel|leader|node)|(shard|channel|leader|node).*not found|"
     r"connection|deadline|timeout|timed out|context canceled|failed to (search|query)",
     re.IGNORECASE,
 )
-
-#: How gRPC describes a token or a right, or a certificate, that is refused.
+#: gRPC's messages about a refused token, and about a refused certificate.
 _REFUSED = re.compile(
     r"StatusCode\.(?:UNAUTHENTICATED|PERMISSION_DENIED)\s+details = \"(.*)\"|"
     r"[Hh]andshake failed .*OPENSSL_internal:(\w+)"
 )
 
-#: Names of collections; ours get up to 20 characters behind them.
+#: Names of indexes; those of collections have up to 20 more characters.
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,200}")
 
-_users: Counter[str] = Counter()  # of files of milvus-lite, in this process
+_users: Counter[str] = Counter()  # open connections of this process by file of milvus-lite
 _users_lock = Lock()
 
 Row = dict[str, Any]
@@ -75,7 +65,7 @@ class Target(NamedTuple):
     """What an address names."""
 
     address: Address
-    uri: str  #: of the server, or the file, however its path was written
+    uri: str  #: of the server, or the real path of the file
     name: str  #: of the index
     is_file: bool
 
@@ -105,10 +95,7 @@ def target(path: Path) -> Target:
 
 
 class Connection:
-    """Requests to Milvus, tried again while they may succeed.
-
-    Args:
-        target: where to.
+    """Requests to Milvus, retried while they may succeed.
 
     Raises:
         MissingExtraError: the client is not installed.
@@ -121,25 +108,20 @@ class Connection:
                 raise MissingExtraError(package.replace("_", "-"), "milvus", "an index on Milvus")
         self.target = target
         self.timeout = timeout_seconds()
-        self._opened: Any = self._connect()
+        self._client: Any = self._connect()
         self.version = str(self.call("get_server_version"))
 
     @property
-    def has_sparse_vectors(self) -> bool:
-        """Whether it can search the sparse vectors of BM25."""
+    def has_bm25(self) -> bool:
+        """Whether it has the function BM25."""
         version = re.match(r"v?(\d+)\.(\d+)", self.version)
         return self.target.is_file or (
-            version is not None and (int(version[1]), int(version[2])) >= SPARSE_VECTORS
+            version is not None and (int(version[1]), int(version[2])) >= (2, 5)
         )
-
-    @property
-    def name(self) -> str:
-        """Of the collection of documents, with which the names of the others begin."""
-        return self.target.name
 
     def close(self) -> None:
         """Close it; a file of milvus-lite once nothing else in this process uses it."""
-        client, self._opened = self._opened, None
+        client, self._client = self._client, None
         if client is None:
             return
         client.close()
@@ -147,99 +129,37 @@ class Connection:
             _release(self.target.uri)
 
     def call(self, method: str, *args: Any, **options: Any) -> Any:
-        """What a method of the client returns, tried again for as long as `timeout` says.
+        """The result of a method of the client, retried for `timeout` seconds.
 
         Raises:
             IndexStoreError: it fails for good.
             IndexClosedError: `close` was called.
         """
-        if self._opened is None:
+        if self._client is None:
             raise IndexClosedError(f"the index {self.target.address} is closed")
-        return self._tried(getattr(self._opened, method), *args, **options)
+        return self._retried(getattr(self._client, method), *args, **options)
 
     def now(self) -> int:
-        """The server's time; 0 for milvus-lite, which has none.
-
-        A request that waits for it sees what was written before. The client's "strong" level takes
-        the time of the request instead, and waits a fifth of a second for each.
-        """
+        """The server's time; 0 for milvus-lite, where every request sees what was written."""
         if self.target.is_file:
             return 0
-        return int(self._tried(self._opened._get_connection().alloc_timestamp))
-
-    def has(self, collection: str) -> bool:
-        """Whether there is a collection of a name."""
-        return bool(self.call("has_collection", collection))
+        return int(self._retried(self._client._get_connection().alloc_timestamp))
 
     def upsert(self, collection: str, rows: Iterable[Row]) -> None:
-        """Write rows, instead of those of the same primary keys."""
+        """Write rows; they replace those with the same primary keys."""
         for some in _in_requests(rows):
             self.call("upsert", collection, some)
 
-    def delete(self, collection: str, keys: Sequence[int] | Sequence[str]) -> None:
-        """Delete rows by their primary keys."""
-        for start in range(0, len(keys), MAX_FOUND // 4):
-            self.call("delete", collection, ids=list(keys[start : start + MAX_FOUND // 4]))
-
-    def query(
-        self, collection: str, condition: str, fields: Sequence[str], since: int
-    ) -> list[Row]:
-        """The rows that meet a condition, in any order.
-
-        Args:
-            collection: which collection.
-            condition: an expression of Milvus'.
-            fields: of the rows.
-            since: what was written up to this time is there; 0 for all that is written by now.
-        """
-        found = self.call(
-            "query", collection, filter=condition, output_fields=list(fields), **_reading(since)
-        )
-        return [dict(row) for row in found]
-
-    def count(self, collection: str, condition: str, since: int) -> int:
-        """How many rows meet a condition."""
-        [row] = self.query(collection, condition, ["count(*)"], since)
-        return int(row["count(*)"])
-
-    def search(
-        self,
-        collection: str,
-        queries: Any,
-        limit: int,
-        condition: str,
-        fields: Sequence[str],
-        since: int,
-        metric: str,
-        parameters: Mapping[str, Any],
-    ) -> list[list[tuple[float, Row]]]:
-        """The rows nearest to each query, with their scores, best first."""
-        found = self.call(
-            "search",
-            collection,
-            data=list(queries),
-            limit=limit,
-            filter=condition,
-            output_fields=list(fields),
-            search_params={"metric_type": metric, "params": dict(parameters)},
-            anns_field="vector",
-            **_reading(since),
-        )
-        return [
-            [(float(hit["distance"]), {**hit["entity"], "row": hit.id}) for hit in hits]
-            for hits in found
-        ]
-
     def _connect(self) -> Any:
-        os.environ.setdefault("GRPC_VERBOSITY", "ERROR")  # it logs each handshake that fails
+        os.environ.setdefault("GRPC_VERBOSITY", "ERROR")  # it logs each failing handshake
         from pymilvus import MilvusClient, MilvusException
 
         for name in ("pymilvus", "milvus_lite"):  # both log each error with its traceback
             logging.getLogger(name).setLevel(logging.CRITICAL)
         if not self.target.is_file:
-            # One of its own: the client shares connections without regard to their certificates.
+            # Dedicated: the client shares connections without regard to their certificates.
             options = {"token": os.environ.get(TOKEN, ""), "dedicated": True, **_authority()}
-            return self._tried(MilvusClient, uri=self.target.uri, **options)
+            return self._retried(MilvusClient, uri=self.target.uri, **options)
         folder = Path(self.target.uri).parent
         if not folder.is_dir():
             raise IndexStoreError(f"{self.target.address}: there is no folder {folder}")
@@ -254,25 +174,22 @@ class Connection:
             _users[self.target.uri] += 1
             return client
 
-    def _tried(self, method: Callable[..., Any], *args: Any, **options: Any) -> Any:
+    def _retried(self, method: Callable[..., Any], *args: Any, **options: Any) -> Any:
+        import grpc
         from pymilvus import MilvusException
 
-        until, pause, is_loaded = time.monotonic() + self.timeout, 0.05, True
+        until, is_loaded = time.monotonic() + self.timeout, True
         while True:
-            left = max(until - time.monotonic(), 0.5)
+            left = max(until - time.monotonic(), PAUSE_SECONDS)
             try:
                 if not is_loaded:
-                    self._opened.load_collection(args[0], timeout=left)
+                    self._client.load_collection(args[0], timeout=left)
                 return method(*args, timeout=left, **options)
-            except MilvusException as error:
-                if not _may_pass(error) or time.monotonic() + pause > until:
+            except (MilvusException, grpc.RpcError, grpc.FutureTimeoutError) as error:
+                if not _may_pass(error) or time.monotonic() + PAUSE_SECONDS > until:
                     raise self._explained(error) from error
-                is_loaded = error.code != _NOT_LOADED
-            except _rpc_errors() as error:
-                if _REFUSED.search(str(error)) or time.monotonic() + pause > until:
-                    raise self._explained(error) from error
-            time.sleep(pause)
-            pause = min(2 * pause, MAX_PAUSE_SECONDS)
+                is_loaded = getattr(error, "code", None) != _NOT_LOADED
+            time.sleep(PAUSE_SECONDS)
 
     def _explained(self, error: Exception) -> IndexStoreError:
         reason = first_line(Exception(getattr(error, "message", error)))
@@ -286,17 +203,44 @@ class Connection:
                 f"the certificate of {self.target.uri} is not of an authority that is trusted here "
                 f"({refused[2]}); {AUTHORITY} names the file with the certificate of its authority"
             )
-        if "UNAVAILABLE" in str(error) or "connect" in reason.lower():
+        if re.search("unavailable|deadline|connect|timeout", f"{error} {reason}", re.IGNORECASE):
             return StoreUnreachableError(
-                f"Milvus does not answer at {self.target.uri} (tried for {self.timeout:g} s); "
-                f"start it, or check the address of the index, {self.target.address}"
-            )
-        if "DEADLINE" in str(error):
-            return StoreUnreachableError(
-                f"Milvus at {self.target.uri} did not answer in {self.timeout:g} s; {TIMEOUT} "
-                "sets for how many seconds to wait"
+                f"Milvus does not answer at {self.target.uri} (tried for {self.timeout:g} s, see "
+                f"{TIMEOUT}); start it, or check the address of the index, {self.target.address}"
             )
         return IndexStoreError(f"Milvus, for {self.target.address}: {reason}")
+
+
+def timeout_seconds() -> float:
+    """How many seconds a request is retried, as the environment says."""
+    text = os.environ.get(TIMEOUT, "")
+    try:
+        seconds = float(text) if text else TIMEOUT_SECONDS
+    except ValueError:
+        seconds = math.nan
+    if not 0 < seconds < math.inf:
+        raise ArgumentError(f"{TIMEOUT} must be a number of seconds above 0, not {text!r}")
+    return seconds
+
+
+def quoted_text(text: str) -> str:
+    """A text as a literal of Milvus' expressions."""
+    escaped = text.translate(_ESCAPES)
+    return f'"{escaped}"'
+
+
+_ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n", "\r": r"\r", "\t": r"\t"})
+
+
+def one_of(field: str, values: Sequence[int] | Sequence[str]) -> str:
+    """A condition that a field has one of these values."""
+    listed = (quoted_text(value) if isinstance(value, str) else str(value) for value in values)
+    return f"{field} in [{', '.join(listed)}]"
+
+
+def all_of(*conditions: str) -> str:
+    """A condition that all of these hold, of which some may be empty."""
+    return " and ".join(f"({condition})" for condition in conditions if condition)
 
 
 def _authority() -> dict[str, str]:
@@ -318,36 +262,10 @@ def _authority() -> dict[str, str]:
     return {"server_pem_path": path}
 
 
-def timeout_seconds() -> float:
-    """For how long a request is tried, as the environment says."""
-    text = os.environ.get(TIMEOUT, "")
-    try:
-        seconds = float(text) if text else TIMEOUT_SECONDS
-    except ValueError:
-        seconds = math.nan
-    if not 0 < seconds < math.inf:
-        raise ArgumentError(f"{TIMEOUT} must be a number of seconds above 0, not {text!r}")
-    return seconds
-
-
-def _rpc_errors() -> tuple[type[Exception], ...]:
-    import grpc
-
-    return (grpc.RpcError, grpc.FutureTimeoutError)
-
-
-def _may_pass(error: Any) -> bool:
-    """Whether a request that failed may succeed a little later."""
-    if _REFUSED.search(str(error.__cause__)):
-        return False
-    return error.code not in _PERMANENT or _PASSING.search(str(error.message)) is not None
-
-
-def _reading(since: int) -> dict[str, Any]:
-    """The consistency options of a request."""
-    if not since:
-        return {"consistency_level": "Strong"}
-    return {"consistency_level": "Customized", "guarantee_timestamp": since}
+def _may_pass(error: Exception) -> bool:
+    """Whether a failed request may succeed a little later."""
+    text = f"{type(error).__name__}: {error}\n{error.__cause__}"
+    return not _REFUSED.search(text) and _PASSING.search(text) is not None
 
 
 def _in_requests(rows: Iterable[Row]) -> Iterator[list[Row]]:

@@ -1,221 +1,133 @@
-"""The rows that a commit writes.
-
-A draft has numbers for all of them. Passages and vectors count once the rows of their documents are
-written.
-"""
+"""Reading rows of the collections, some at a time."""
 
 from __future__ import annotations
 
-import itertools
-import json
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from semsearch.stores.milvus.catalogue import Content
-from semsearch.stores.milvus.collections import (
-    MAX_BYTES,
-    WORDS,
-    key_of,
-    passages_of,
-    rounded,
-    vectors_of,
-    without_vector,
-)
-from semsearch.stores.milvus.connection import Connection, Row
-from semsearch.stores.milvus.state import MilvusState
-from semsearch.stores.milvus.terms import document_terms
-from semsearch.stores.milvus.words import WordCounts, count_words
-from semsearch.stores.protocol import (
-    NewDocument,
-    NewPassage,
-    Selection,
-    Space,
-    TextVectors,
-    rest_of,
-)
+from semsearch.filters import Condition
+from semsearch.stores.milvus.conditions import to_expression
+from semsearch.stores.milvus.connection import Connection, Row, all_of, one_of
+from semsearch.stores.milvus.schema import passages_of, read_settings, vectors_of
+from semsearch.stores.protocol import Space
+
+#: How many ids a condition lists; answers above 100 MB are refused by servers.
+IDS_AT_ONCE = 1000
+#: How many numbers a page spans.
+PAGE = 4096
 
 
-@dataclass(frozen=True)
 class Rows:
-    """The passages and vectors of a draft.
-
-    Args:
-        version: of all rows of the draft.
-        passages: the rows of new passages.
-        kept: the former rows of documents that keep their passages.
-        terms: the terms of documents by their numbers.
-        first: by space, the number of its first row.
-    """
-
-    version: int
-    passages: list[Row]
-    kept: list[Row]
-    terms: Mapping[int, Row]
-    first: Mapping[int, int]
-
-
-@dataclass(frozen=True)
-class Draft:
-    """What a commit writes and replaces.
-
-    Args:
-        documents: the rows of documents.
-        rows: passages and vectors.
-        replaced: the former rows of the documents.
-        last_document: the highest numbers that it takes.
-        last_row: the same of rows.
-    """
-
-    documents: list[Row]
-    rows: Rows
-    replaced: list[Row]
-    last_document: int
-    last_row: int
-
-
-def misfits(documents: Sequence[NewDocument]) -> dict[str, str]:
-    """Why Milvus cannot hold documents, by the ids of those that are too large."""
-    return {
-        new.id: f"{what} {len(text.encode()):,} bytes; Milvus takes up to {MAX_BYTES:,}"
-        for new in documents
-        for what, text in _fields(new)
-        if len(text) * 4 > MAX_BYTES and len(text.encode()) > MAX_BYTES
-    }
-
-
-def _fields(new: NewDocument) -> Iterator[tuple[str, str]]:
-    """The texts that are stored of a document, and the beginnings of messages about them."""
-    yield "its id has", new.id
-    yield "its title has", _title(new)
-    yield "its metadata has", new.metadata
-    terms = document_terms(new.id, new.title, new.metadata)
-    yield "the values by which filters find it, as those of long lists, take", json.dumps(terms)
-    if new.passages is not None:
-        for passage in new.passages:
-            yield "a passage has", passage.text
-        yield "its text outside its passages has", rest_of(new.text, _spans(new.passages))
-
-
-def _title(new: NewDocument) -> str:
-    return json.dumps(new.title, ensure_ascii=False)
-
-
-def _spans(passages: Sequence[NewPassage]) -> list[tuple[int, int]]:
-    return [(passage.start, passage.end) for passage in passages]
-
-
-def drafted(state: MilvusState, content: Content, new: Sequence[NewDocument]) -> Draft:
-    """The rows of documents that are added or renewed.
-
-    Args:
-        state: the present one.
-        content: with the numbers that are taken.
-        new: the documents.
-    """
-    old = {
-        row["id"]: row
-        for rows in state.selected(Selection([one.id for one in new]), ["metadata"])
-        for row in rows
-    }
-    numbers, sequence = itertools.count(content.document + 1), itertools.count(content.row + 1)
-    version = next(sequence)
-    owned = {one.id: old[one.id]["document"] if one.id in old else next(numbers) for one in new}
-    terms = {owned[one.id]: document_terms(one.id, one.title, one.metadata) for one in new}
-    kept = [old[one.id] for one in new if one.passages is None]
-    spans = _kept_spans(state, kept)
-    passages: list[Row] = []
-    documents: list[Row] = []
-    for one in new:
-        number = owned[one.id]
-        passages += [
-            {"chunk": next(sequence), "document": number, "version": version, **each._asdict()}
-            for each in one.passages or ()
-        ]
-        is_kept = one.passages is None
-        documents.append(
-            {
-                "key": key_of(one.id),
-                "document": number,
-                "version": version,
-                "text_version": old[one.id]["text_version"] if is_kept else version,
-                "passages": len(spans[number] if one.passages is None else one.passages),
-                "id": one.id,
-                "title": _title(one),
-                "metadata": one.metadata,
-                "rest": rest_of(
-                    one.text, spans[number] if one.passages is None else _spans(one.passages)
-                ),
-                "text_hash": one.text_hash,
-                "fields": terms[number],
-            }
-        )
-    vectors = len(passages) + sum(map(len, spans.values()))
-    after, spaces = next(sequence), state.vector_spaces()
-    first = {space.id: after + place * vectors for place, space in enumerate(spaces)}
-    return Draft(
-        without_vector(documents),
-        Rows(version, without_vector(passages), kept, terms, first),
-        list(old.values()),
-        next(numbers) - 1,
-        after + len(spaces) * vectors - 1,
-    )
-
-
-def write_rows(
-    connection: Connection, state: MilvusState, rows: Rows, text_vectors: TextVectors
-) -> WordCounts:
-    """Write passages, then vectors.
+    """Reads what is written by now, and perhaps what is written later.
 
     Args:
         connection: to Milvus.
-        state: the present one.
-        rows: what to write.
-        text_vectors: by space and text.
 
-    Returns:
-        The words of the passages; none without BM25.
+    Raises:
+        IndexNotFoundError: there is no such index.
+        IndexFormatError: the collection is something else, or has another format.
     """
-    passages, words = rows.passages, WordCounts()
-    by_text: dict[tuple[int, str], Any] = dict(text_vectors)
-    if state.has_words:
-        counts = count_words([row["text"] for row in passages], state.analyser)
-        words = WordCounts.of(counts)
-        totals = state.totals.plus(words.totals)
-        for row, each in zip(passages, counts, strict=True):
-            by_text[WORDS.id, row["text_hash"]] = totals.weights(each)
-    connection.upsert(passages_of(connection), passages)
-    for space in state.vector_spaces():
-        own = {"version": rows.version}
-        vectors = (
-            {**one, **own, "row": number, "fields": rows.terms[one["document"]]}
-            for number, one in enumerate(
-                _vectors(space, passages, by_text, state, rows.kept), start=rows.first[space.id]
-            )
+
+    def __init__(self, connection: Connection) -> None:
+        # The first request waits until this time has passed on the server, at most 0.2 s. With
+        # the consistency level "Strong" of the client, each would.
+        now = connection.now()
+        self.reading: Mapping[str, Any] = (
+            {"consistency_level": "Customized", "guarantee_timestamp": now}
+            if now
+            else {"consistency_level": "Strong"}
         )
-        connection.upsert(vectors_of(connection, space), vectors)
-    return words
+        self.connection = connection
+        self.settings = read_settings(connection, self.reading)
+        self.documents = connection.target.name
+        self.passages = passages_of(connection.target.name)
+
+    def vectors(self, space: Space) -> str:
+        """The collection of a space's vectors."""
+        return vectors_of(self.documents, space)
+
+    def query(self, collection: str, condition: str, fields: Sequence[str]) -> list[Row]:
+        """The rows that match a condition, in any order."""
+        found = self.connection.call(
+            "query", collection, filter=condition, output_fields=list(fields), **self.reading
+        )
+        return [dict(row) for row in found]
+
+    def count(self, collection: str, condition: str) -> int:
+        """How many rows match a condition."""
+        [row] = self.query(collection, condition, ["count(*)"])
+        return int(row["count(*)"])
+
+    def listed(
+        self,
+        collection: str,
+        field: str,
+        values: Iterable[int] | Iterable[str],
+        fields: Sequence[str],
+        condition: str = "",
+    ) -> Iterator[Row]:
+        """The rows of which a field has one of these values."""
+        wanted: list[Any] = sorted(set(values))
+        for start in range(0, len(wanted), IDS_AT_ONCE):
+            listed = one_of(field, wanted[start : start + IDS_AT_ONCE])
+            yield from self.query(collection, all_of(listed, condition), fields)
+
+    def document_pages(
+        self, fields: Sequence[str], condition: str = "", after: int = 0
+    ) -> Iterator[list[Row]]:
+        """The documents above a number, in the order of addition."""
+        last = self.settings.last_document
+        return self._pages(self.documents, "document", last, fields, condition, after)
+
+    def passage_pages(
+        self, collection: str, fields: Sequence[str], condition: str = "", after: int = 0
+    ) -> Iterator[list[Row]]:
+        """The passages, or their vectors, above an id, in order."""
+        last = self.settings.last_passage
+        return self._pages(collection, "passage", last, fields, condition, after)
+
+    def _pages(
+        self,
+        collection: str,
+        key: str,
+        last: int,
+        fields: Sequence[str],
+        condition: str,
+        after: int,
+    ) -> Iterator[list[Row]]:
+        for start in range(after, last, PAGE):
+            page = f"{key} > {start} and {key} <= {start + PAGE}"
+            rows = self.query(collection, all_of(page, condition), [key, *fields])
+            if rows:
+                yield sorted(rows, key=lambda row: int(row[key]))
+
+    def named(self, ids: Sequence[str], fields: Sequence[str], condition: str = "") -> list[Row]:
+        """The documents with these ids, in the order of addition."""
+        columns = ["document", "id", *fields]
+        rows = self.listed(self.documents, "id", ids, columns, all_of("document > 0", condition))
+        return sorted(rows, key=lambda row: int(row["document"]))
+
+    def owners(self, numbers: Iterable[int], fields: Sequence[str]) -> dict[int, Row]:
+        """Documents by their numbers."""
+        rows = self.listed(self.documents, "document", numbers, ["document", *fields])
+        return {row["document"]: row for row in rows}
+
+    def expression(self, condition: Condition | None) -> str:
+        """A condition as an expression of Milvus; empty for none."""
+        return "" if condition is None else to_expression(condition, self._matching_texts)
+
+    def _matching_texts(self, field: str, pattern: re.Pattern[str]) -> list[str]:
+        """The distinct texts of a field that match a pattern, of all documents."""
+        texts = (
+            text
+            for rows in self.document_pages(["fields"])
+            for row in rows
+            for text in row["fields"].get(field, {}).get("text", [])
+        )
+        return [text for text in dict.fromkeys(texts) if pattern.fullmatch(text)]
 
 
-def _vectors(
-    space: Space,
-    passages: Sequence[Row],
-    text_vectors: Mapping[tuple[int, str], Any],
-    state: MilvusState,
-    kept: Sequence[Row],
-) -> Iterator[Row]:
-    """Chunks, their documents and vectors: of new passages, and of those that are kept."""
-    for row in passages:
-        vector = text_vectors[space.id, row["text_hash"]]
-        if space != WORDS:
-            vector = rounded(space, vector)
-        yield {"chunk": row["chunk"], "document": row["document"], "vector": vector}
-    for row in state.reader.live_vectors(space, kept, ["vector"]) if kept else []:
-        yield {name: row[name] for name in ("chunk", "document", "vector")}
-
-
-def _kept_spans(state: MilvusState, owners: Sequence[Row]) -> Mapping[int, list[tuple[int, int]]]:
-    spans: dict[int, list[tuple[int, int]]] = {row["document"]: [] for row in owners}
-    for row in state.reader.live_passages(owners, ["start", "end"]) if owners else []:
-        spans[row["document"]].append((row["start"], row["end"]))
-    return spans
+def passage_ids(document: Row) -> range:
+    """The ids of the passages of a document."""
+    return range(document["first"], document["first"] + document["passages"])

@@ -1,47 +1,40 @@
-"""Writing an index on Milvus.
+"""Writing an index on Milvus, which has no transactions.
 
-A commit reserves its numbers, then writes passages, then vectors, then the documents' rows, which
-make them visible, then deletes what they replace, and counts words for BM25. Milvus makes each
-request durable before it answers. Whatever interrupts a commit leaves rows that no document names;
-they are never found, and the next writer deletes them. Requests may be repeated: rows are written
-by their primary keys.
+Documents are written in this order: the rows of new documents, as yet without passages; passages;
+their vectors. Then the former passages of changed documents are deleted, and at last the documents
+get their rows with the hash of their text. A killed command leaves documents whose hash is not that
+of the corpus: the next command that reads them writes them again, and deletes all other passages.
 """
 
 from __future__ import annotations
 
-import time
+import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from typing import Any, NoReturn
 
+import numpy
+
 from semsearch.analysis import Language
-from semsearch.errors import (
-    IndexBusyError,
-    IndexClosedError,
-    IndexStoreError,
-    UnsupportedByStoreError,
-)
+from semsearch.errors import IndexClosedError, UnsupportedByStoreError
 from semsearch.protocols import Encoder, Matrix
-from semsearch.stores.milvus.building import build_words
-from semsearch.stores.milvus.catalogue import Bm25, Content, read_catalogue, write_catalogue
-from semsearch.stores.milvus.collections import (
-    WORDS,
+from semsearch.stores.milvus.conditions import KindCounts, changed_counts
+from semsearch.stores.milvus.connection import Connection, Row, one_of
+from semsearch.stores.milvus.documents import document_row, misfits, passage_rows
+from semsearch.stores.milvus.reader import MilvusState
+from semsearch.stores.milvus.rows import IDS_AT_ONCE, Rows, passage_ids
+from semsearch.stores.milvus.schema import (
+    NO_VECTOR,
+    PASSAGE_COLUMNS,
+    Settings,
     build_index,
-    documents_of,
-    make,
+    create_vectors,
     metric_of,
-    passages_of,
     rounded,
-    vectors_collection,
-    vectors_of,
 )
-from semsearch.stores.milvus.connection import Connection, Row
-from semsearch.stores.milvus.kinds import counted
-from semsearch.stores.milvus.rows import drafted, misfits, write_rows
-from semsearch.stores.milvus.state import MilvusState
-from semsearch.stores.milvus.verification import find_faults, recount, sweep
-from semsearch.stores.milvus.words import WordChange, change_terms
+from semsearch.stores.milvus.verification import find_faults, find_remains
 from semsearch.stores.protocol import (
+    EVERYTHING,
     Fault,
     NewDocument,
     Selection,
@@ -49,13 +42,11 @@ from semsearch.stores.protocol import (
     TextVectors,
     described_space,
 )
-from semsearch.vector_indexes import IndexType
+from semsearch.vector_indexes import FLAT, IndexType, chosen_kind
 
-#: Of more numbers (50,000 vectors of MiniLM), exact search takes long.
-FLAT_NUMBERS = 50_000 * 384
-#: How often the lease is renewed, at most.
-RENEWAL_SECONDS = 30
-DOCUMENTS_AT_ONCE = 1000
+logger = logging.getLogger(__name__)
+
+_STORED = ("metadata", "first", "passages", "ending")
 
 
 class MilvusWriter:
@@ -63,289 +54,248 @@ class MilvusWriter:
 
     Args:
         connection: to Milvus.
-        state: reads the present state.
-        lease: what the index notes of this writer.
+        read: returns the current state.
     """
 
-    def __init__(
-        self,
-        connection: Connection,
-        state: Callable[[], MilvusState],
-        lease: Mapping[str, Any],
-    ) -> None:
-        self._opened: Connection | None = connection
-        self._read = state
-        self._lease = dict(lease)
+    def __init__(self, connection: Connection, read: Callable[[], MilvusState]) -> None:
+        self._connection = connection
+        self._read = read
+        self._is_open = True
 
     @contextmanager
     def state(self) -> Iterator[MilvusState]:
-        """The present state, which nobody else changes until the block ends."""
-        self._connection  # noqa: B018 - is the writer still open?
-        yield self._read()
+        """The current state, which no other writer of this machine changes."""
+        yield self._state()
 
     def close(self) -> None:
         """Release the right to write."""
-        connection, self._opened = self._opened, None
-        with suppress(IndexStoreError):  # what failed before may fail here again; the lease expires
-            if (
-                connection
-                and read_catalogue(connection).writer.get("token") == self._lease["token"]
-            ):
-                write_catalogue(connection, writer={})
-
-    def recover(self) -> None:
-        """Delete what an interrupted commit has left, and count again."""
-        content = read_catalogue(self._connection).content
-        if not content.clean:
-            self._restore(content)
+        self._is_open = False
 
     def put(self, documents: Sequence[NewDocument], vectors: TextVectors) -> None:
-        """Add documents, or renew those of the same ids, each of them whole."""
-        state, content = self._begin()
-        draft = drafted(state, content, documents)
-        content = content._replace(document=draft.last_document, row=draft.last_row)
-        content = self._reserve(content)
-        added = write_rows(self._connection, state, draft.rows, vectors)
-        self._connection.upsert(documents_of(self._connection), draft.documents)
-        words = WordChange(state.totals, state.analyser)
-        words.add(added)
-        replaced = draft.replaced
-        words.remove(self._delete_rows(state, replaced, state.vector_spaces(), draft.documents))
-        content = self._count_words(content, words)
-        new, gone = ([row["metadata"] for row in rows] for rows in (draft.documents, replaced))
-        self._commit(content._replace(fields=counted(content.fields, new, gone)))
+        """Add documents, or update those with the same ids."""
+        rows = self._state().rows
+        stored = {row["id"]: row for row in rows.named([each.id for each in documents], _STORED)}
+        kept = {document.id for document in documents if document.passages is None}
+        written, passages = _numbered(rows.settings, documents, stored)
+        fields = changed_counts(rows.settings.fields, [row["metadata"] for row in written])
+        settings = rows.settings._replace(
+            last_document=max(rows.settings.last_document, *(row["document"] for row in written)),
+            last_passage=rows.settings.last_passage + len(passages),
+            fields=fields,
+        )
+        self._save(settings)
+        unfinished = {"first": 0, "passages": 0, "text_hash": ""}
+        new = [row | unfinished for row in written if row["id"] not in stored]
+        self._connection.upsert(rows.documents, new)
+        replaced = [row for name, row in stored.items() if name not in kept]
+        former = _passages_of(rows, replaced)
+        self._write_passages(rows, passages)
+        for space in settings.spaces:
+            texts = [vectors[space.id, row["text_hash"]] for row in passages]
+            self._write_vectors(rows, space, passages, rounded(space, numpy.array(texts)))
+        self._renew_fields(rows, [row for row in written if row["id"] in kept])
+        self._delete_passages(rows, former)
+        self._connection.upsert(rows.documents, written)
+        removed = [row["metadata"] for row in stored.values()]
+        self._save(settings._replace(fields=changed_counts(fields, [], removed)))
 
     def misfits(self, documents: Sequence[NewDocument]) -> dict[str, str]:
         """Why Milvus cannot hold documents, by their ids."""
         return misfits(documents)
 
     def remove(self, selection: Selection) -> int:
-        """Remove documents; returns how many."""
-        state, content = self._begin()
-        content = self._reserve(content)
-        removed, spaces, fields = 0, state.vector_spaces(), content.fields
-        words = WordChange(state.totals, state.analyser)
-        for rows in state.selected(selection, ["key", "metadata"]):
-            for start in range(0, len(rows), DOCUMENTS_AT_ONCE):
-                gone = rows[start : start + DOCUMENTS_AT_ONCE]
-                keys = [row["key"] for row in gone]
-                self._connection.delete(documents_of(self._connection), keys)
-                words.remove(self._delete_rows(state, gone, spaces))
-                removed += len(gone)
-                fields = counted(fields, [], (row["metadata"] for row in gone))
-        content = self._count_words(content, words)
-        self._commit(content._replace(fields=fields))
+        """Remove documents with their passages and vectors; returns their number."""
+        state = self._state()
+        removed, fields = 0, state.settings.fields
+        for documents in state.selected(selection, ["metadata"]):
+            self._delete_passages(state.rows, _passages_of(state.rows, documents))
+            self._delete(state.rows.documents, "id", [row["id"] for row in documents])
+            fields = changed_counts(fields, [], [row["metadata"] for row in documents])
+            removed += len(documents)
+        self._save(state.settings._replace(fields=fields))
         return removed
 
     def note_sync(self, documents: int | None) -> None:
         """Record the number of documents before a sync; None when it has finished."""
-        self._begin()
-        sync = {} if documents is None else {"documents": documents}
-        write_catalogue(self._connection, sync=sync)
+        self._save(self._state().settings._replace(unfinished_sync=documents))
 
     def note_corpora(self, readings: Mapping[str, dict[str, Any]]) -> None:
         """Record how corpora are read."""
-        state, _ = self._begin()
-        write_catalogue(self._connection, corpora={**state.corpora, **readings})
+        settings = self._state().settings
+        self._save(settings._replace(corpora={**settings.corpora, **readings}))
 
     def add_space(self, encoder: Encoder, dtype: str | None) -> Space:
-        """A new space, which is incomplete."""
-        state, _ = self._begin()
+        """Add a space, which is incomplete."""
+        state = self._state()
         spaces = state.spaces()
         space = described_space(encoder, dtype, spaces, complete=not state.count())
-        make(self._connection, [vectors_collection(self._connection, space)])
-        write_catalogue(self._connection, spaces=[*spaces, space])
+        create_vectors(self._connection, space)
+        self._save(state.settings._replace(spaces=[*spaces, space]))
         return space
 
     def drop_space(self, space: Space) -> None:
         """Remove a space with its vectors."""
-        state, _ = self._begin()
-        left = [other for other in state.spaces() if other.id != space.id]
-        write_catalogue(self._connection, spaces=left)
-        self._connection.call("drop_collection", vectors_of(self._connection, space))
+        state = self._state()
+        others = [other for other in state.spaces() if other.id != space.id]
+        self._save(state.settings._replace(spaces=others))
+        self._connection.call("drop_collection", state.rows.vectors(space))
 
     def put_vectors(self, space: Space, chunk_ids: Sequence[int], vectors: Matrix) -> None:
-        """Add the vectors of passages that lacked them."""
-        if not chunk_ids:
-            return
-        state, content = self._begin()
-        first = content.row + 1
-        content = self._reserve(content._replace(row=content.row + len(chunk_ids)))
-        owners = state.reader.chunk_owners(chunk_ids)
-        rows = [
-            {
-                "row": first + place,
-                "chunk": chunk,
-                "document": owners[chunk]["document"],
-                "version": owners[chunk]["version"],
-                "fields": owners[chunk]["fields"],
-                "vector": vector,
-            }
-            for place, (chunk, vector) in enumerate(
-                zip(chunk_ids, rounded(space, vectors), strict=True)
-            )
-        ]
-        self._connection.upsert(vectors_of(self._connection, space), rows)
-        self._commit(content)
+        """Add the missing vectors of passages."""
+        rows = self._state().rows
+        columns = ["passage", "document", "fields"]
+        listed = rows.listed(rows.passages, "passage", chunk_ids, columns)
+        passages = {row["passage"]: row for row in listed}
+        ordered = [passages[chunk_id] for chunk_id in chunk_ids]
+        self._write_vectors(rows, space, ordered, rounded(space, vectors))
 
     def mark_complete(self, space: Space) -> None:
-        """Let a space be searched: each passage has its vector."""
-        state, _ = self._begin()
-        self._write_spaces(state, {space.id: True})
+        """Make a space searchable, once each passage has a vector."""
+        state = self._state()
+        spaces = [
+            other._replace(complete=other.complete or other.id == space.id)
+            for other in state.spaces()
+        ]
+        self._save(state.settings._replace(spaces=spaces))
 
     def choose_index_type(self, wanted: IndexType) -> None:
-        """Ask for a kind of vector index, which `optimise` will build."""
-        if wanted.kind not in ("auto", "flat"):
-            raise UnsupportedByStoreError(f"on Milvus, an index is flat or auto, not {wanted.kind}")
+        """Request a type of vector index, which `optimise` builds."""
         if wanted.recall != IndexType().recall:
             raise UnsupportedByStoreError("on Milvus, the recall cannot be chosen")
-        _, content = self._begin()
-        write_catalogue(self._connection, content=content._replace(index_type=wanted.kind))
+        self._save(self._state().settings._replace(index_type=wanted.kind))
 
     def index_field(self, name: str) -> NoReturn:
-        """Refused: Milvus tests the terms of all documents."""
+        """Refused: Milvus tests the fields of all documents."""
         raise UnsupportedByStoreError(
             "an index on Milvus has no indexes of fields; filters work without"
         )
 
-    def set_language(self, language: Language) -> None:
-        """Let BM25 stem words, and leave out stop words, as a language does."""
-        _, content = self._begin()
-        if not self._connection.has_sparse_vectors:
-            raise UnsupportedByStoreError(
-                f"Milvus {self._connection.version} has no BM25, and so no language"
-            )
-        content = content.with_language(language)._replace(bm25=Bm25.BUILDING.value)
-        self._commit(self._with_words(self._reserve(content)))
+    def set_language(self, language: Language) -> NoReturn:
+        """Refused: Milvus splits texts into words."""
+        raise UnsupportedByStoreError("on Milvus, BM25 has no languages")
 
     def optimise(self, *, thoroughly: bool = False) -> None:
-        """Build another kind of vector index where one is asked for or the vectors are many."""
-        state, content = self._begin()
-        count = self._connection.count(passages_of(self._connection), "", content.written)
-        widest = max((space.dimension for space in state.spaces()), default=0)
-        is_graph = content.index_type == "auto" and count * widest > FLAT_NUMBERS
-        kind = "HNSW" if is_graph else "FLAT"
-        for space in state.spaces():
-            collection = vectors_of(self._connection, space)
-            found = self._connection.call("describe_index", collection, "vector")
-            if found["index_type"] != kind:
+        """Let Milvus build another kind of vector index if one is requested or due."""
+        rows = self._state().rows
+        wanted = IndexType(rows.settings.index_type)
+        for space in rows.settings.spaces:
+            collection = rows.vectors(space)
+            count = rows.count(collection, "document > 0")
+            is_flat = chosen_kind(wanted, count, space.dimension) == FLAT
+            kind = "FLAT" if is_flat else "IVF_FLAT"
+            present = self._connection.call("describe_index", collection, "vector")
+            if present["index_type"] != kind:
                 self._connection.call("release_collection", collection)
                 self._connection.call("drop_index", collection, "vector")
                 build_index(self._connection, collection, kind, metric_of(space))
-        if content.is_graph != is_graph:
-            write_catalogue(self._connection, content=content._replace(is_graph=is_graph))
-        if self._connection.target.is_file and state.has_words:
-            # What is only in its journal, milvus-lite indexes anew for each query.
-            self._connection.call("flush", vectors_of(self._connection, WORDS))
 
-    def compact(self) -> NoReturn:
-        """Refused: Milvus does it by itself, when it chooses to."""
-        raise UnsupportedByStoreError(
-            "an index on Milvus is not compacted by semsearch: Milvus drops deleted rows from its "
-            "files by itself, some time after they were deleted"
-        )
+    def compact(self) -> None:
+        """Ask Milvus to rewrite its files without deleted rows, which it does in its own time."""
+        rows = self._state().rows
+        collections = map(rows.vectors, rows.settings.spaces)
+        for collection in (rows.documents, rows.passages, *collections):
+            self._connection.call("compact", collection)
 
     def verify(self) -> list[Fault]:
-        """All that is wrong with the store."""
-        with self.state() as state:
-            return find_faults(self._connection, state)
+        """Check the store and return all faults."""
+        return find_faults(self._state().rows)
 
     def repair(self) -> None:
-        """Delete what no document names, damaged vectors, and documents that lack passages."""
-        state, content = self._begin()
-        self._restore(content, thoroughly=True)
-        state = self._read()
-        self._write_spaces(state, {space.id: False for space in state.spaces()})
+        """Remove what belongs to no document, and documents that lack passages.
 
-    @property
-    def _connection(self) -> Connection:
-        if self._opened is None:
+        The fields are counted again.
+        """
+        state = self._state()
+        remains = find_remains(state.rows)
+        if remains.documents:
+            logger.warning(
+                "documents that lack passages are removed: %s; index them again", remains.names()
+            )
+            self.remove(Selection([row["id"] for row in remains.documents]))
+        self._delete_passages(state.rows, remains.passages)
+        for space in state.spaces():
+            self._delete(state.rows.vectors(space), "passage", remains.vectors[space.id])
+        fields: KindCounts = {}
+        for documents in self._state().selected(EVERYTHING, ["metadata"]):
+            fields = changed_counts(fields, [row["metadata"] for row in documents])
+        spaces = [space._replace(complete=False) for space in state.spaces()]
+        self._save(state.settings._replace(fields=fields, spaces=spaces))
+
+    def _state(self) -> MilvusState:
+        if not self._is_open:
             raise IndexClosedError("the writer is closed: its `with` block has ended")
-        return self._opened
+        return self._read()
 
-    def _begin(self) -> tuple[MilvusState, Content]:
-        """The present state, if nobody else has begun to write since.
+    def _save(self, settings: Settings) -> None:
+        self._connection.upsert(self._connection.target.name, [settings.row()])
 
-        Raises:
-            IndexBusyError: somebody has, on another machine or as another user.
-        """
-        catalogue = read_catalogue(self._connection)
-        held = catalogue.writer
-        if held.get("token") != self._lease["token"]:
-            by = (
-                f"is being written by process {held['process']} on {held['host']} since "
-                f"{held['since']}, too"
-                if held
-                else "was written by another process meanwhile"
-            )
-            raise IndexBusyError(
-                f"{self._connection.target.address} {by}; what was committed stays"
-            )
-        return self._read(), catalogue.content
+    def _write_passages(self, rows: Rows, passages: Sequence[Row]) -> None:
+        vector = {} if rows.settings.has_words else {"vector": NO_VECTOR}  # BM25 makes its own
+        self._connection.upsert(rows.passages, ({**row, **vector} for row in passages))
 
-    def _reserve(self, content: Content) -> Content:
-        """Reserve numbers, and record that a commit is under way."""
-        content = content._replace(clean=False)
-        now = time.time()
-        if now - self._lease["seen"] > RENEWAL_SECONDS:
-            self._lease["seen"] = now
-        write_catalogue(self._connection, content=content, writer=self._lease)
-        return content
+    def _write_vectors(
+        self, rows: Rows, space: Space, passages: Sequence[Row], vectors: Matrix
+    ) -> None:
+        columns = ("passage", "document", "fields")
+        written = (
+            {name: row[name] for name in columns} | {"vector": vector}
+            for row, vector in zip(passages, vectors, strict=True)
+        )
+        self._connection.upsert(rows.vectors(space), written)
 
-    def _commit(self, content: Content) -> None:
-        """Record that a commit has ended: readers from now on wait for what it wrote."""
-        written = self._connection.now()
-        content = content._replace(written=written, clean=True)
-        write_catalogue(self._connection, content=content)
-
-    def _restore(self, content: Content, *, thoroughly: bool = False) -> None:
-        state = self._read()
-        sweep(self._connection, state, thoroughly=thoroughly)
-        content = content._replace(written=self._connection.now())
-        write_catalogue(self._connection, content=content)
-        fields = recount(self._read())
-        self._commit(self._with_words(content)._replace(fields=fields))
-
-    def _count_words(self, content: Content, change: WordChange) -> Content:
-        if content.bm25 != Bm25.READY.value:
-            return content
-        change_terms(self._connection, change.terms, content.written)
-        return content.with_totals(change.totals)
-
-    def _with_words(self, content: Content) -> Content:
-        """The content after BM25, if the index has it, was rebuilt."""
-        if content.bm25 == Bm25.NONE.value:
-            return content
-        content = content._replace(bm25=Bm25.BUILDING.value, clean=False)
-        write_catalogue(self._connection, content=content)
-        totals = build_words(self._connection, self._read())
-        return content.with_totals(totals)._replace(bm25=Bm25.READY.value)
-
-    def _write_spaces(self, state: MilvusState, complete: Mapping[int, bool]) -> None:
-        spaces = [
-            space._replace(complete=complete.get(space.id, space.complete))
-            for space in state.spaces()
+    def _renew_fields(self, rows: Rows, documents: Sequence[Row]) -> None:
+        """Write the passages and vectors of documents again, with new values for filters."""
+        fields = {row["document"]: row["fields"] for row in documents}
+        ids = [passage for row in documents for passage in passage_ids(row)]
+        passages = [
+            row | {"fields": fields[row["document"]]}
+            for row in rows.listed(rows.passages, "passage", ids, list(PASSAGE_COLUMNS))
         ]
-        write_catalogue(self._connection, spaces=spaces)
+        self._write_passages(rows, passages)
+        by_id = {row["passage"]: row for row in passages}
+        for space in rows.settings.spaces:
+            columns = ["passage", "vector"]
+            found = list(rows.listed(rows.vectors(space), "passage", ids, columns))
+            written = [by_id[row["passage"]] for row in found]
+            self._write_vectors(rows, space, written, numpy.array([row["vector"] for row in found]))
 
-    def _delete_rows(
-        self,
-        state: MilvusState,
-        old: Sequence[Row],
-        spaces: Sequence[Space],
-        new: Sequence[Row] = (),
-    ) -> list[str]:
-        """Delete the passages and vectors of documents' former rows; passages only if replaced.
+    def _delete_passages(self, rows: Rows, ids: Sequence[int]) -> None:
+        """Delete passages after their vectors."""
+        for space in rows.settings.spaces:
+            self._delete(rows.vectors(space), "passage", ids)
+        self._delete(rows.passages, "passage", ids)
 
-        Returns:
-            The texts of these passages, where there is BM25.
-        """
-        texts = {row["document"]: row["text_version"] for row in new}
-        changed = [row for row in old if texts.get(row["document"]) != row["text_version"]]
-        passages = state.reader.live_passages(changed, ["text"] if state.has_words else [])
-        chunks = [row["chunk"] for row in passages]
-        self._connection.delete(passages_of(self._connection), chunks)
-        for space in spaces:
-            rows = [row["row"] for row in state.reader.live_vectors(space, old, [])]
-            self._connection.delete(vectors_of(self._connection, space), rows)
-        return [row["text"] for row in passages] if state.has_words else []
+    def _delete(self, collection: str, key: str, values: Sequence[Any]) -> None:
+        for start in range(0, len(values), IDS_AT_ONCE):
+            condition = one_of(key, values[start : start + IDS_AT_ONCE])
+            self._connection.call("delete", collection, filter=condition)
+
+
+def _numbered(
+    settings: Settings, documents: Sequence[NewDocument], stored: Mapping[str, Row]
+) -> tuple[list[Row], list[Row]]:
+    """The rows of documents and of their new passages.
+
+    Args:
+        settings: with the numbers that are taken.
+        documents: the documents.
+        stored: the present rows of those that are not new, by id.
+    """
+    number, first = settings.last_document, settings.last_passage + 1
+    written: list[Row] = []
+    passages: list[Row] = []
+    for document in documents:
+        present = stored.get(document.id)
+        number += present is None
+        own = present["document"] if present else number
+        written.append(document_row(document, own, first, present))
+        passages += passage_rows(document, written[-1])
+        first += len(document.passages or ())
+    return written, passages
+
+
+def _passages_of(rows: Rows, documents: Sequence[Row]) -> list[int]:
+    """The ids of all passages of documents, those that a killed command left among them."""
+    numbers = [row["document"] for row in documents]
+    listed = rows.listed(rows.passages, "document", numbers, ["passage"])
+    return [row["passage"] for row in listed]
