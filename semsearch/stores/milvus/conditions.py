@@ -35,7 +35,6 @@ from semsearch.filters import (
 )
 from semsearch.filters.times import instant
 from semsearch.records import BUILT_IN_FIELDS, Kind, metadata_field
-from semsearch.stores.milvus.connection import quoted_text
 
 MAX_NUMBER = sys.float_info.max
 
@@ -123,17 +122,24 @@ def like_pattern(pattern: str) -> re.Pattern[str]:
     return re.compile(f"{first}{between}.*{others[-1]}", flags)
 
 
-def kind_of(value: Any) -> Kind:
-    """The kind of a value."""
-    if isinstance(value, str):
-        return Kind.TEXT if instant(value) is None else Kind.DATE
-    kinds = {bool: Kind.BOOLEAN, dict: Kind.OBJECT, list: Kind.LIST, type(None): Kind.NULL}
-    return kinds.get(type(value), Kind.NUMBER)
+def quoted_text(text: str) -> str:
+    """A text as a literal of Milvus' expressions."""
+    escaped = text.translate(_ESCAPES)
+    return f'"{escaped}"'
 
 
-def elements(value: Any) -> list[Any]:
-    """The elements of a list; any other value, and an empty list, as the only one."""
-    return value if isinstance(value, list) and value else [value]
+_ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n", "\r": r"\r", "\t": r"\t"})
+
+
+def one_of(field: str, values: Sequence[int] | Sequence[str]) -> str:
+    """A condition that a field has one of these values."""
+    listed = (quoted_text(value) if isinstance(value, str) else str(value) for value in values)
+    return f"{field} in [{', '.join(listed)}]"
+
+
+def all_of(*conditions: str) -> str:
+    """A condition that all of these hold, of which some may be empty."""
+    return " and ".join(f"({condition})" for condition in conditions if condition)
 
 
 def changed_counts(
@@ -155,13 +161,25 @@ def changed_counts(
 def _kinds(metadata: str) -> Iterator[tuple[str, str]]:
     for name, value in json.loads(metadata).items():
         prefix = "list of " if isinstance(value, list) and value else ""
-        yield from {(name, f"{prefix}{kind_of(element).value}") for element in elements(value)}
+        yield from {(name, f"{prefix}{_kind(element).value}") for element in _elements(value)}
+
+
+def _kind(value: Any) -> Kind:
+    if isinstance(value, str):
+        return Kind.TEXT if instant(value) is None else Kind.DATE
+    kinds = {bool: Kind.BOOLEAN, dict: Kind.OBJECT, list: Kind.LIST, type(None): Kind.NULL}
+    return kinds.get(type(value), Kind.NUMBER)
+
+
+def _elements(value: Any) -> list[Any]:
+    """The elements of a list; any other value, and an empty list, as the only one."""
+    return value if isinstance(value, list) and value else [value]
 
 
 def _by_kind(name: str, value: Any) -> dict[str, list[Any]]:
     """The values of a field by kind, each list behind its greatest and its least value."""
     values: dict[str, list[Any]] = {}
-    for element in elements(value):
+    for element in _elements(value):
         if isinstance(element, (str, bool, int, float)):
             kind, compared = _literal(name, element)
             values.setdefault(kind, []).append(compared)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 
 from semsearch.stores.milvus.conditions import filter_json
@@ -24,7 +24,7 @@ def document_row(document: NewDocument, number: int, first: int, stored: Row | N
     row: Row = {
         "id": document.id,
         "document": number,
-        "title": _title(document),
+        "title": json.dumps(document.title, ensure_ascii=False),
         "metadata": document.metadata,
         "text_hash": document.text_hash,
         "fields": filter_json(document.id, document.title, document.metadata),
@@ -54,30 +54,17 @@ def passage_rows(document: NewDocument, row: Row) -> list[Row]:
 
 def misfits(documents: Sequence[NewDocument]) -> dict[str, str]:
     """Why Milvus cannot hold documents, by the ids of those that are too large."""
-    return {
-        document.id: f"{what} {len(text.encode()):,} bytes; Milvus takes up to {MAX_BYTES:,}"
-        for document in documents
-        for what, text in _texts(document)
-        if len(text) * 4 > MAX_BYTES and len(text.encode()) > MAX_BYTES
-    }
-
-
-def _texts(document: NewDocument) -> Iterator[tuple[str, str]]:
-    """The texts that are stored of a document, and the beginnings of messages about them."""
-    yield "its id has", document.id
-    yield "its title has", _title(document)
-    yield "its metadata has", document.metadata
-    fields = filter_json(document.id, document.title, document.metadata)
-    yield "the values that filters test take", json.dumps(fields, ensure_ascii=False)
-    for passage, before in zip(document.passages or (), _gaps(document), strict=True):
-        yield "a passage has", passage.text
-        yield "the text before a passage has", before
-    if document.passages:
-        yield "the text after its passages has", document.text[document.passages[-1].end :]
-
-
-def _title(document: NewDocument) -> str:
-    return json.dumps(document.title, ensure_ascii=False)
+    found: dict[str, str] = {}
+    for document in documents:
+        row = document_row(document, 0, 0, {"first": 0, "passages": 0, "ending": ""})
+        for each in (row, *passage_rows(document, row)):
+            for name, value in each.items():
+                text = json.dumps(value, ensure_ascii=False) if name == "fields" else value
+                if isinstance(text, str) and (size := len(text.encode())) > MAX_BYTES:
+                    found[document.id] = (
+                        f"its '{name}' has {size:,} bytes; Milvus takes up to {MAX_BYTES:,}"
+                    )
+    return found
 
 
 def _gaps(document: NewDocument) -> list[str]:

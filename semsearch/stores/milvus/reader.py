@@ -9,15 +9,14 @@ from typing import Any
 import numpy
 
 from semsearch.analysis.forms import folded, words
-from semsearch.errors import IndexChangedError, UnsupportedByStoreError
+from semsearch.errors import UnsupportedByStoreError
 from semsearch.filters import Condition
 from semsearch.protocols import Matrix, off_unit
 from semsearch.records import Chunk, Document, Kind
-from semsearch.stores.milvus.conditions import elements, kind_of
 from semsearch.stores.milvus.connection import Connection, Row
 from semsearch.stores.milvus.rows import Rows, passage_ids
 from semsearch.stores.milvus.run import Run
-from semsearch.stores.milvus.schema import FORMAT_VERSION, Settings, unit_vectors
+from semsearch.stores.milvus.schema import FORMAT_VERSION, unit_vectors
 from semsearch.stores.milvus.search import Search
 from semsearch.stores.protocol import (
     EVERYTHING,
@@ -38,10 +37,10 @@ from semsearch.stores.protocol import (
 )
 from semsearch.vector_indexes import IndexType
 
-_WHOLE_DOCUMENT = ("id", "title", "metadata", "ending", "first", "passages")
+_WHOLE = ("id", "title", "metadata", "ending", "first", "passages")
 
 
-class MilvusState:
+class MilvusState(Rows):
     """What is written by now; see `semsearch.stores.protocol.StoreState`.
 
     Milvus keeps no older states: what is written while this one is read can be read, too.
@@ -52,13 +51,8 @@ class MilvusState:
     """
 
     def __init__(self, connection: Connection, run: Run) -> None:
-        self.rows = Rows(connection)
+        super().__init__(connection)
         self._run = run
-
-    @property
-    def settings(self) -> Settings:
-        """The settings of the index."""
-        return self.rows.settings
 
     @property
     def max_tokens(self) -> int:
@@ -85,18 +79,12 @@ class MilvusState:
         return list(self.settings.spaces)
 
     def info(self) -> StoreInfo:
-        """The contents of the store; examples of fields are from the first documents."""
-        first = next(self.rows.document_pages(["metadata"]), [])
-        metadata = [json.loads(row["metadata"]) for row in first]
-        fields = [
-            Field(name, dict(kinds), _example(metadata, name, next(iter(kinds))))
-            for name, kinds in sorted(self.settings.fields.items())
-        ]
+        """The contents of the store."""
         return StoreInfo(
             format=FORMAT_VERSION,
             documents=self.count(),
-            chunks=self.rows.count(self.rows.passages, "document > 0"),
-            fields=fields,
+            chunks=self.size(self.passages_name),
+            fields=[Field(name, dict(kinds)) for name, kinds in self.settings.fields.items()],
             spaces=self.spaces(),
             snapshots={},
             files={},
@@ -117,7 +105,7 @@ class MilvusState:
     def count(self, selection: Selection = EVERYTHING) -> int:
         """The number of documents, or of selected documents."""
         if selection == EVERYTHING:
-            return self.rows.count(self.rows.documents, "document > 0")
+            return self.size(self.documents_name)
         return sum(len(rows) for rows in self.selected(selection, []))
 
     def ids(self, selection: Selection = EVERYTHING, limit: int | None = None) -> list[str]:
@@ -131,12 +119,12 @@ class MilvusState:
 
     def selected(self, selection: Selection, fields: Sequence[str]) -> Iterator[list[Row]]:
         """The rows of selected documents, in the order of addition."""
-        condition = self.rows.expression(selection.condition)
+        condition = self.expression(selection.condition)
         pages: Iterable[list[Row]]
         if selection.ids is None:
-            pages = self.rows.document_pages(["id", *fields], condition)
+            pages = self.pages(self.documents_name, ["id", *fields], condition)
         else:
-            pages = [self.rows.named(selection.ids, fields, condition)]
+            pages = [self.named(selection.ids, fields, condition)]
         for rows in pages:
             seen = self._run.seen([row["id"] for row in rows]) if selection.unseen else {}
             if unseen := [row for row in rows if row["id"] not in seen]:
@@ -144,13 +132,13 @@ class MilvusState:
 
     def documents(self, ids: Sequence[str]) -> dict[str, Document]:
         """The documents with these ids, as they were added."""
-        found = self._whole(self.rows.named(ids, _WHOLE_DOCUMENT))
-        return {str(document.id): document for document in found.values()}
+        whole = self._whole(self.named(ids, _WHOLE))
+        return {str(document.id): document for document in whole.values()}
 
     def documents_after(self, last: int, limit: int) -> dict[int, Document]:
         """The next documents by number, in the order of addition."""
         rows: list[Row] = []
-        for page in self.rows.document_pages(_WHOLE_DOCUMENT, "passages > 0", after=last):
+        for page in self.pages(self.documents_name, _WHOLE, "passages > 0", after=last):
             rows += page
             if len(rows) >= limit:
                 break
@@ -162,31 +150,33 @@ class MilvusState:
             row["id"]: StoredDocument(
                 row["document"], json.loads(row["title"]), row["metadata"], row["text_hash"]
             )
-            for row in self.rows.named(ids, ["title", "metadata", "text_hash"])
+            for row in self.named(ids, ["title", "metadata", "text_hash"])
         }
 
     def passages_of(self, ids: Sequence[str]) -> dict[str, list[NewPassage]]:
         """The passages of documents, in order, by document id."""
-        documents = self.rows.named(ids, ["first", "passages"])
-        passages = self._passages(documents, ["start", "end", "text", "text_hash"])
+        documents = self.named(ids, ["first", "passages"])
+        passages = self.passages_by_id(
+            self.passages_name, passage_ids(documents), NewPassage._fields
+        )
         return {
             document["id"]: [
-                NewPassage(row["start"], row["end"], row["text"], row["text_hash"]) for row in rows
+                NewPassage(*(passages[passage][name] for name in NewPassage._fields))
+                for passage in passage_ids([document])
             ]
-            for document, rows in zip(documents, passages, strict=True)
+            for document in documents
         }
 
     def vectors_of(self, hashes: Sequence[str]) -> TextVectors:
         """The undamaged stored vectors of texts, whatever their documents."""
         if not self.settings.last_passage:
             return {}
-        rows = self.rows.listed(self.rows.passages, "text_hash", hashes, ["passage", "text_hash"])
+        rows = self.listed(self.passages_name, "text_hash", hashes, ["passage"])
         last = {row["text_hash"]: row["passage"] for row in rows}
         digests = {passage: digest for digest, passage in last.items()}
         vectors: TextVectors = {}
         for space in self.spaces():
-            collection = self.rows.vectors(space)
-            found = list(self.rows.listed(collection, "passage", digests, ["passage", "vector"]))
+            found = list(self.listed(self.vectors_name(space), "passage", digests, ["vector"]))
             matrix = unit_vectors(space, found)
             for row, vector, is_off in zip(found, matrix, off_unit(matrix), strict=True):
                 if not is_off:
@@ -196,44 +186,37 @@ class MilvusState:
     def passages(self, space: Space, condition: Condition | None = None) -> Passages:
         """All passages with their vectors, or those whose documents match a condition."""
         check_searchable(space, self.spaces())
-        expression = self.rows.expression(condition)
-        rows: list[Row] = []
-        vectors: list[Matrix] = [numpy.empty((0, space.dimension), numpy.float32)]
-        for page in self.rows.passage_pages(self.rows.passages, ["document", "text"], expression):
-            rows += page
-            vectors.append(self.chunk_vectors(space, [row["passage"] for row in page]))
-        owners = self.rows.owners((row["document"] for row in rows), ["id"])
+        fields = ["document", "text"]
+        pages = self.pages(self.passages_name, fields, self.expression(condition))
+        rows = [row for page in pages for row in page]
+        ids = [row["passage"] for row in rows]
+        owners = self.owners(rows, ["id"])
         return Passages(
             document_ids=[owners[row["document"]]["id"] for row in rows],
             documents=numpy.array([row["document"] for row in rows], numpy.int64),
-            chunk_ids=numpy.array([row["passage"] for row in rows], numpy.int64),
+            chunk_ids=numpy.array(ids, numpy.int64),
             texts=[row["text"] for row in rows],
-            vectors=numpy.concatenate(vectors),
+            vectors=self.chunk_vectors(space, ids),
         )
 
     def document_vectors(self, space: Space, ids: Sequence[str]) -> dict[str, Matrix]:
         """The vectors of the passages of documents, each of shape (passages, dimension)."""
         check_searchable(space, self.spaces())
-        documents = self.rows.named(ids, ["first", "passages"])
-        passages = [passage for document in documents for passage in passage_ids(document)]
-        vectors = iter(self.chunk_vectors(space, passages))
         return {
-            document["id"]: numpy.array([next(vectors) for _ in passage_ids(document)])
-            for document in documents
-            if document["passages"]
+            row["id"]: self.chunk_vectors(space, passage_ids([row]))
+            for row in self.named(ids, ["first", "passages"])
         }
 
     def lacking(self, space: Space, after: int, limit: int) -> list[tuple[int, str, str]]:
         """Passages without a vector: chunk id, text and document id, above a chunk id."""
         found: list[tuple[int, str, str]] = []
-        for page in self.rows.passage_pages(self.rows.passages, ["document", "text"], after=after):
+        for page in self.pages(self.passages_name, ["document", "text"], after=after):
             ids = [row["passage"] for row in page]
             held = {
-                row["passage"]
-                for row in self.rows.listed(self.rows.vectors(space), "passage", ids, ["passage"])
+                row["passage"] for row in self.listed(self.vectors_name(space), "passage", ids, [])
             }
             rows = [row for row in page if row["passage"] not in held]
-            owners = self.rows.owners((row["document"] for row in rows), ["id"])
+            owners = self.owners(rows, ["id"])
             found += [
                 (row["passage"], row["text"], owners[row["document"]]["id"])
                 for row in rows
@@ -258,15 +241,15 @@ class MilvusState:
     ) -> list[list[Candidate]]:
         """The `k` best passages of each query (fewer only when fewer match), best first."""
         check_searchable(space, self.spaces())
-        condition = self._condition(restriction)
-        return Search.by_vectors(self.rows, space, condition).best(list(queries), k, per_document)
+        search = Search.of_space(self, space, self._condition(restriction))
+        return search.best(list(queries), k, per_document)
 
     def plan(self, space: Space, restriction: Restriction = NO_RESTRICTION) -> str:
         """A description of how `search_vectors` would search."""
-        kind = Search.by_vectors(self.rows, space, "").kind
+        kind = Search.of_space(self, space, "").kind
         exact = "exact" if kind == "FLAT" else "approximate"
         filtered = "" if restriction.condition is None else ", with the filter"
-        return f"{exact} ({kind}), by Milvus {self.rows.connection.version}{filtered}"
+        return f"{exact} ({kind}), by Milvus {self.connection.version}{filtered}"
 
     def search_words(
         self,
@@ -279,19 +262,16 @@ class MilvusState:
         """The `k` best passages by Milvus' BM25, which knows no phrases, best first."""
         if not self.settings.has_words:
             raise UnsupportedByStoreError(
-                f"{self.rows.connection.target.address} has no BM25, which milvus-lite and Milvus "
-                f"from 2.5 on have (here: {self.rows.connection.version}); search it with "
-                "--mode semantic"
+                f"{self.connection.target.address} has no BM25, which milvus-lite and Milvus from "
+                f"2.5 on have (here: {self.connection.version}); search it with --mode semantic"
             )
-        condition = self._condition(restriction)
-        if not text.strip():
-            return []
-        return Search.by_words(self.rows, condition).best([text], k, per_document)[0]
+        search = Search.of_words(self, self._condition(restriction))
+        return search.best([text], k, per_document)[0]
 
     def matched_words(self, text: str, chunk_ids: Sequence[int]) -> dict[int, list[str]]:
         """The words of chunks that occur in a text."""
         wanted = set(words(folded(text)))
-        rows = self.rows.listed(self.rows.passages, "passage", chunk_ids, ["passage", "text"])
+        rows = self.listed(self.passages_name, "passage", chunk_ids, ["text"])
         return {
             row["passage"]: [
                 word for word in dict.fromkeys(words(folded(row["text"]))) if word in wanted
@@ -301,29 +281,29 @@ class MilvusState:
 
     def chunk_vectors(self, space: Space, chunk_ids: Sequence[int]) -> Matrix:
         """The vectors of chunks, shape (len(chunk_ids), dimension)."""
-        fields = ["passage", "vector"]
-        rows = list(self.rows.listed(self.rows.vectors(space), "passage", chunk_ids, fields))
-        places = {row["passage"]: place for place, row in enumerate(rows)}
-        if not places.keys() >= set(chunk_ids):
-            raise self._changed()
-        return unit_vectors(space, rows)[[places[chunk_id] for chunk_id in chunk_ids]]
+        rows = self.passages_by_id(self.vectors_name(space), chunk_ids, ["vector"])
+        return unit_vectors(space, [rows[chunk_id] for chunk_id in chunk_ids])
 
     def fetch(
         self, chunk_ids: Sequence[int], *, missing_ok: bool = False
     ) -> dict[int, FoundPassage]:
         """Chunks by their ids."""
         fields = ["passage", "document", "start", "end", "text"]
-        rows = list(self.rows.listed(self.rows.passages, "passage", chunk_ids, fields))
-        owners = self.rows.owners((row["document"] for row in rows), ["id", "title", "metadata"])
-        found = {}
-        for row in rows:
-            if owner := owners.get(row["document"]):
-                passage = Chunk(row["passage"], owner["id"], row["start"], row["end"], row["text"])
-                metadata, title = json.loads(owner["metadata"]), json.loads(owner["title"])
-                found[passage.id] = FoundPassage(passage, metadata, title)
-        if len(found) < len(set(chunk_ids)) and not missing_ok:
-            raise self._changed()
-        return found
+        if missing_ok:
+            found = self.listed(self.passages_name, "passage", chunk_ids, fields)
+            passages = {row["passage"]: row for row in found}
+        else:
+            passages = self.passages_by_id(self.passages_name, chunk_ids, fields)
+        owners = self.owners(passages.values(), ["id", "title", "metadata"])
+        return {
+            passage: FoundPassage(
+                Chunk(passage, owner["id"], row["start"], row["end"], row["text"]),
+                json.loads(owner["metadata"]),
+                json.loads(owner["title"]),
+            )
+            for passage, row in passages.items()
+            if (owner := owners.get(row["document"]))
+        }
 
     # The current run.
 
@@ -342,44 +322,19 @@ class MilvusState:
     def _condition(self, restriction: Restriction) -> str:
         if restriction.required or restriction.excluded:
             raise UnsupportedByStoreError(
-                f"{self.rows.connection.target.address}: an index on Milvus requires no phrases "
-                "and excludes no words; search without --require and -word"
+                f"{self.connection.target.address}: an index on Milvus requires no phrases and "
+                "excludes no words; search without --require and -word"
             )
-        return self.rows.expression(restriction.condition)
+        return self.expression(restriction.condition)
 
-    def _passages(self, documents: Sequence[Row], fields: Sequence[str]) -> list[list[Row]]:
-        """The passages of each document.
-
-        Raises:
-            IndexChangedError: some are missing.
-        """
-        ids = [passage for document in documents for passage in passage_ids(document)]
-        listed = self.rows.listed(self.rows.passages, "passage", ids, ["passage", *fields])
-        rows = {row["passage"]: row for row in listed}
-        if len(rows) < len(ids):
-            raise self._changed()
-        return [[rows[one] for one in passage_ids(document)] for document in documents]
-
-    def _whole(self, rows: Sequence[Row]) -> dict[int, Document]:
-        found = {}
+    def _whole(self, rows: Iterable[Row]) -> dict[int, Document]:
+        """Documents by number; without those whose passages are not yet written."""
         rows = [row for row in rows if row["passages"]]
-        for row, passages in zip(rows, self._passages(rows, ["before", "text"]), strict=True):
-            text = "".join(passage["before"] + passage["text"] for passage in passages)
+        passages = self.passages_by_id(self.passages_name, passage_ids(rows), ["before", "text"])
+        whole = {}
+        for row in rows:
+            parts = (passages[passage] for passage in passage_ids([row]))
+            text = "".join(part["before"] + part["text"] for part in parts) + row["ending"]
             title, metadata = json.loads(row["title"]), json.loads(row["metadata"])
-            found[row["document"]] = Document(row["id"], text + row["ending"], title, metadata)
-        return found
-
-    def _changed(self) -> IndexChangedError:
-        return IndexChangedError(
-            f"{self.rows.connection.target.address} was written while it was read, or a command "
-            "was killed; index the documents again, or see: semsearch verify --repair"
-        )
-
-
-def _example(metadata: Iterable[Mapping[str, Any]], name: str, kind: str) -> Any:
-    """A value of a field, or an element of a list, of a kind; None for objects and lists."""
-    wanted = Kind(kind.rpartition(" ")[2])
-    if wanted in (Kind.OBJECT, Kind.LIST, Kind.NULL):
-        return None
-    values = (value for fields in metadata for value in elements(fields.get(name)))
-    return next((value for value in values if kind_of(value) is wanted), None)
+            whole[row["document"]] = Document(row["id"], text, title, metadata)
+        return whole

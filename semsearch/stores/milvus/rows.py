@@ -6,13 +6,14 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from semsearch.errors import IndexChangedError
 from semsearch.filters import Condition
-from semsearch.stores.milvus.conditions import to_expression
-from semsearch.stores.milvus.connection import Connection, Row, all_of, one_of
+from semsearch.stores.milvus.conditions import all_of, one_of, to_expression
+from semsearch.stores.milvus.connection import Connection, Row
 from semsearch.stores.milvus.schema import passages_of, read_settings, vectors_of
 from semsearch.stores.protocol import Space
 
-#: How many ids a condition lists; answers above 100 MB are refused by servers.
+#: How many ids a condition lists; servers refuse answers above 100 MB.
 IDS_AT_ONCE = 1000
 #: How many numbers a page spans.
 PAGE = 4096
@@ -30,88 +31,88 @@ class Rows:
     """
 
     def __init__(self, connection: Connection) -> None:
-        # The first request waits until this time has passed on the server, at most 0.2 s. With
-        # the consistency level "Strong" of the client, each would.
+        self.connection = connection
+        # The first request waits until the server has what was written before this time, up to
+        # 0.2 s. With the consistency level "Strong", each would.
         now = connection.now()
         self.reading: Mapping[str, Any] = (
             {"consistency_level": "Customized", "guarantee_timestamp": now}
             if now
             else {"consistency_level": "Strong"}
         )
-        self.connection = connection
         self.settings = read_settings(connection, self.reading)
-        self.documents = connection.target.name
-        self.passages = passages_of(connection.target.name)
+        self.documents_name = connection.target.name
+        self.passages_name = passages_of(connection.target.name)
 
-    def vectors(self, space: Space) -> str:
+    def vectors_name(self, space: Space) -> str:
         """The collection of a space's vectors."""
-        return vectors_of(self.documents, space)
+        return vectors_of(self.documents_name, space)
 
-    def query(self, collection: str, condition: str, fields: Sequence[str]) -> list[Row]:
+    def query(self, collection: str, condition: str, fields: Iterable[str]) -> list[Row]:
         """The rows that match a condition, in any order."""
         found = self.connection.call(
             "query", collection, filter=condition, output_fields=list(fields), **self.reading
         )
         return [dict(row) for row in found]
 
-    def count(self, collection: str, condition: str) -> int:
-        """How many rows match a condition."""
-        [row] = self.query(collection, condition, ["count(*)"])
+    def size(self, collection: str) -> int:
+        """The number of rows of documents, passages or vectors."""
+        [row] = self.query(collection, "document > 0", ["count(*)"])
         return int(row["count(*)"])
 
     def listed(
         self,
         collection: str,
-        field: str,
-        values: Iterable[int] | Iterable[str],
-        fields: Sequence[str],
-        condition: str = "",
-    ) -> Iterator[Row]:
-        """The rows of which a field has one of these values."""
-        wanted: list[Any] = sorted(set(values))
-        for start in range(0, len(wanted), IDS_AT_ONCE):
-            listed = one_of(field, wanted[start : start + IDS_AT_ONCE])
-            yield from self.query(collection, all_of(listed, condition), fields)
-
-    def document_pages(
-        self, fields: Sequence[str], condition: str = "", after: int = 0
-    ) -> Iterator[list[Row]]:
-        """The documents above a number, in the order of addition."""
-        last = self.settings.last_document
-        return self._pages(self.documents, "document", last, fields, condition, after)
-
-    def passage_pages(
-        self, collection: str, fields: Sequence[str], condition: str = "", after: int = 0
-    ) -> Iterator[list[Row]]:
-        """The passages, or their vectors, above an id, in order."""
-        last = self.settings.last_passage
-        return self._pages(collection, "passage", last, fields, condition, after)
-
-    def _pages(
-        self,
-        collection: str,
         key: str,
-        last: int,
-        fields: Sequence[str],
-        condition: str,
-        after: int,
+        values: Iterable[Any],
+        fields: Iterable[str],
+        rest: str = "",
+    ) -> Iterator[Row]:
+        """The rows with one of these values in a field, which match the `rest` of a condition."""
+        wanted = sorted(set(values))
+        for start in range(0, len(wanted), IDS_AT_ONCE):
+            condition = all_of(one_of(key, wanted[start : start + IDS_AT_ONCE]), rest)
+            yield from self.query(collection, condition, {key, *fields})
+
+    def passages_by_id(
+        self, collection: str, ids: Sequence[int], fields: Iterable[str]
+    ) -> dict[int, Row]:
+        """Passages, or their vectors, by id.
+
+        Raises:
+            IndexChangedError: some are missing.
+        """
+        rows = {row["passage"]: row for row in self.listed(collection, "passage", ids, fields)}
+        if not rows.keys() >= set(ids):
+            raise IndexChangedError(
+                f"{self.connection.target.address} was written while it was read, or a command "
+                "was killed; index the documents again, or see: semsearch verify --repair"
+            )
+        return rows
+
+    def pages(
+        self, collection: str, fields: Iterable[str], rest: str = "", after: int = 0
     ) -> Iterator[list[Row]]:
+        """Documents, passages or vectors in order of their numbers, above a number."""
+        is_document = collection == self.documents_name
+        key = "document" if is_document else "passage"
+        last = self.settings.last_document if is_document else self.settings.last_passage
         for start in range(after, last, PAGE):
             page = f"{key} > {start} and {key} <= {start + PAGE}"
-            rows = self.query(collection, all_of(page, condition), [key, *fields])
-            if rows:
+            if rows := self.query(collection, all_of(page, rest), {key, *fields}):
                 yield sorted(rows, key=lambda row: int(row[key]))
 
-    def named(self, ids: Sequence[str], fields: Sequence[str], condition: str = "") -> list[Row]:
+    def named(self, ids: Iterable[str], fields: Iterable[str], rest: str = "") -> list[Row]:
         """The documents with these ids, in the order of addition."""
-        columns = ["document", "id", *fields]
-        rows = self.listed(self.documents, "id", ids, columns, all_of("document > 0", condition))
+        rest = all_of("document > 0", rest)
+        rows = self.listed(self.documents_name, "id", ids, {"document", *fields}, rest)
         return sorted(rows, key=lambda row: int(row["document"]))
 
-    def owners(self, numbers: Iterable[int], fields: Sequence[str]) -> dict[int, Row]:
-        """Documents by their numbers."""
-        rows = self.listed(self.documents, "document", numbers, ["document", *fields])
-        return {row["document"]: row for row in rows}
+    def owners(self, rows: Iterable[Row], fields: Iterable[str]) -> dict[int, Row]:
+        """The documents of passages, by their numbers."""
+        numbers = (row["document"] for row in rows)
+        found = self.listed(self.documents_name, "document", numbers, fields)
+        return {row["document"]: row for row in found}
 
     def expression(self, condition: Condition | None) -> str:
         """A condition as an expression of Milvus; empty for none."""
@@ -119,15 +120,19 @@ class Rows:
 
     def _matching_texts(self, field: str, pattern: re.Pattern[str]) -> list[str]:
         """The distinct texts of a field that match a pattern, of all documents."""
-        texts = (
+        texts = {
             text
-            for rows in self.document_pages(["fields"])
+            for rows in self.pages(self.documents_name, ["fields"])
             for row in rows
             for text in row["fields"].get(field, {}).get("text", [])
-        )
-        return [text for text in dict.fromkeys(texts) if pattern.fullmatch(text)]
+        }
+        return sorted(text for text in texts if pattern.fullmatch(text))
 
 
-def passage_ids(document: Row) -> range:
-    """The ids of the passages of a document."""
-    return range(document["first"], document["first"] + document["passages"])
+def passage_ids(documents: Iterable[Row]) -> list[int]:
+    """The ids of the passages of documents."""
+    return [
+        passage
+        for row in documents
+        for passage in range(row["first"], row["first"] + row["passages"])
+    ]

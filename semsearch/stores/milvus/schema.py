@@ -18,8 +18,8 @@ import numpy
 
 from semsearch.errors import IndexFormatError, IndexNotFoundError, IndexVersionError
 from semsearch.protocols import Matrix
-from semsearch.stores.milvus.conditions import KindCounts
-from semsearch.stores.milvus.connection import Connection, Row, Target, one_of
+from semsearch.stores.milvus.conditions import KindCounts, one_of
+from semsearch.stores.milvus.connection import Connection, Row, Target
 from semsearch.stores.protocol import Space
 from semsearch.vector_indexes import AUTO
 
@@ -103,7 +103,7 @@ def read_settings(connection: Connection, reading: Mapping[str, Any]) -> Setting
         IndexNotFoundError: there is no such index, or its creation was interrupted.
         IndexFormatError: the collection is something else, or has another format.
     """
-    address, name = connection.target.address, connection.target.name
+    name = connection.target.name
     if not connection.call("has_collection", name):
         raise not_found(connection.target)
     _check_ours(connection, name)
