@@ -23,7 +23,7 @@ LAYERS = [
     "stores",
     "search",
     "index preload pairwise",
-    "retriever mining clustering exporting inspection training",
+    "mining clustering exporting inspection training",
     "evaluation maps",
     "comparison report",
     "service integrations",
