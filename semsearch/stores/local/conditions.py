@@ -117,9 +117,7 @@ class _Compiler:
             raise filter_error(f"and, or and not are nested deeper than {MAX_DEPTH} levels")
         match condition:
             case Not(inner):
-                # A test of a missing value is NULL, and so is its `not`. Only in the condition of a
-                # `case`, SQLite does not read all values of an `in` to tell NULL from false.
-                return case((self.sql(inner, depth + 1), false()), else_=true())
+                return _not(self.sql(inner, depth + 1))
             case And(conditions):
                 return and_(*(self.sql(each, depth + 1) for each in conditions))
             case Or(conditions):
@@ -127,7 +125,7 @@ class _Compiler:
             case Comparison(field, Operator.EQUAL, value):
                 return self._test(In(field, (value,)))
             case Comparison(field, Operator.NOT_EQUAL, value):
-                return self.sql(Not(In(field, (value,))), depth)
+                return _not(self._test(In(field, (value,))))
         return self._test(condition)
 
     def _test(self, test: Test) -> ColumnElement[bool]:
@@ -182,6 +180,12 @@ class _Compiler:
             return BUILT_IN_COLUMNS[name].is_(None)
         field = _fields()
         return not_(exists().where(field.c.key == metadata_name(name), field.c.type != "null"))
+
+
+def _not(condition: ColumnElement[bool]) -> ColumnElement[bool]:
+    # A test of a missing value is NULL, and so is its `not`. Only in the condition of a `case`,
+    # SQLite does not read all values of an `in` to tell NULL from false.
+    return case((condition, false()), else_=true())
 
 
 def _fields() -> TableValuedAlias:
