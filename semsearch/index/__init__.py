@@ -135,7 +135,7 @@ class Index:
         Raises:
             ArgumentError: an argument has the wrong type.
             IndexNotFoundError: there is no index.
-            IndexFormatError: the directory is not an index, has a newer format, or was copied
+            IndexFormatError: the directory is not an index, has another format, or was copied
                 while the index was being written.
         """
         place = check_path("path", path)

@@ -667,19 +667,16 @@ class Store(Protocol):
 class StoreModule(Protocol):
     """The functions of a store's package."""
 
-    def open_store(
-        self, path: Path, *, accept_copy: bool = False, may_migrate: bool = True
-    ) -> Store:
+    def open_store(self, path: Path, *, accept_copy: bool = False) -> Store:
         """Open a store.
 
         Args:
             path: its directory or address.
             accept_copy: open it even if it may be inconsistent, to verify it.
-            may_migrate: migrate a store with an older format.
 
         Raises:
             IndexNotFoundError: there is no store.
-            IndexFormatError: it is not a store, or has a newer format.
+            IndexFormatError: it is not a store, or has another format.
         """
 
     def create_store(

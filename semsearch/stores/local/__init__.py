@@ -16,7 +16,7 @@ from semsearch.stores.local.restrictions import RestrictionMemory
 from semsearch.stores.local.schema import put_setting
 from semsearch.stores.local.spaces import SpaceView, all_spaces, insert_space
 from semsearch.stores.local.state import LocalState
-from semsearch.stores.protocol import Space, check_searchable, closed_on_error
+from semsearch.stores.protocol import Space, check_searchable
 
 if TYPE_CHECKING:
     from semsearch.stores.local.writer import LocalWriter
@@ -124,9 +124,9 @@ class _Opened:
         return view
 
 
-def open_store(path: Path, *, accept_copy: bool = False, may_migrate: bool = True) -> LocalStore:
+def open_store(path: Path, *, accept_copy: bool = False) -> LocalStore:
     """Open the index in a directory; see `semsearch.stores.protocol.StoreModule`."""
-    return LocalStore(Database(path, accept_copy=accept_copy, may_migrate=may_migrate))
+    return LocalStore(Database(path, accept_copy=accept_copy))
 
 
 def create_store(
@@ -140,16 +140,8 @@ def create_store(
             insert_space(connection, encoder, dtype, complete=True)
 
     try:
-        store = open_store(path)
+        return open_store(path)
     except IndexNotFoundError:
         for encoder in encoders:
             encoder.description()  # loads the model: before the transaction
         return LocalStore(Database.create(path, fill))
-    with closed_on_error(store):
-        with store.read() as state:
-            is_filled = bool(state.spaces())
-        if not is_filled:  # its creation was interrupted, by an older version
-            with store.database.write() as connection:
-                if not all_spaces(connection):
-                    fill(connection)
-    return store

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import math
 import os
 import sqlite3
 import time
@@ -57,8 +56,6 @@ _DAMAGE_WORDS = (
     "no such table",
     "no such column",
     "has no column",
-    "already exists",  # to a migration of a database with a damaged version
-    "duplicate column",
 )
 
 _PRAGMAS = (
@@ -129,17 +126,14 @@ class Database:
         directory: the index.
         accept_copy: open the index even if it was copied while it was being written, which can
             mix two states; see `semsearch.stores.local.maintenance`.
-        may_migrate: migrate an index with an older format.
 
     Raises:
         IndexNotFoundError: there is no index in `directory`.
-        IndexFormatError: it is not an index, has a newer format, or was copied while it was
+        IndexFormatError: it is not an index, has another format, or was copied while it was
             being written.
     """
 
-    def __init__(
-        self, directory: Path, *, accept_copy: bool = False, may_migrate: bool = True
-    ) -> None:
+    def __init__(self, directory: Path, *, accept_copy: bool = False) -> None:
         _check_place(directory)
         if not (directory / DATABASE_NAME).exists():
             raise _not_found(directory)
@@ -147,7 +141,7 @@ class Database:
         with closed_on_error(self):
             if not accept_copy:
                 self._check_log()
-            self._check_format(may_migrate=may_migrate)
+            self._check_format()
 
     def _prepare(self, directory: Path) -> None:
         self.directory = directory.absolute()  # the working directory may change
@@ -414,7 +408,7 @@ class Database:
                 row = connection.execute(query).fetchone()
         return row is None or str(row[0]) == str(self.file.stat().st_ino)
 
-    def _check_format(self, *, may_migrate: bool = True) -> None:
+    def _check_format(self) -> None:
         with self.read() as connection:
             application = connection.exec_driver_sql("PRAGMA application_id").scalar_one()
             version = connection.exec_driver_sql("PRAGMA user_version").scalar_one()
@@ -425,33 +419,11 @@ class Database:
             raise IndexFormatError(f"{self.file} is a database of another program, not an index")
         if foreign is not None:
             raise DamagedIndexError(f"{self.file} contains a {foreign}, which no index has")
-        if version > FORMAT_VERSION:
+        if version != FORMAT_VERSION:
             raise IndexVersionError(
-                f"{self.directory} has index format {version}; this semsearch reads up to "
-                f"{FORMAT_VERSION}: update semsearch"
+                f"{self.directory} has index format {version}, and this semsearch reads format "
+                f"{FORMAT_VERSION}: use the version that made it, or index the corpus again"
             )
-        if version < FORMAT_VERSION and not may_migrate:
-            raise IndexVersionError(
-                f"{self.directory} has index format {version}, which a dry run does not migrate; "
-                f"migrate it to {FORMAT_VERSION} first: "
-                f"semsearch info --index {quoted(str(self.directory))}"
-            )
-        if version < FORMAT_VERSION:
-            self._migrate(version)
-
-    def _migrate(self, version: int) -> None:
-        # Most indexes have the current format.
-        from semsearch.stores.local.migrations import migrate
-        from semsearch.stores.lock import writer_lock
-
-        if not self._is_writable():
-            raise IndexVersionError(
-                f"{self.directory} has index format {version} and must be migrated to "
-                f"{FORMAT_VERSION}, but cannot be written; copy it to a writable directory"
-            )
-        # An older semsearch may be writing the index.
-        with writer_lock(self.directory, wait=math.inf), self.write() as connection:
-            migrate(connection)
 
     @contextmanager
     def _translated(self) -> Iterator[None]:

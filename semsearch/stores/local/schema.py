@@ -1,4 +1,4 @@
-"""The tables of ``index.sqlite``, format 5, with column types that check the values they read.
+"""The tables of ``index.sqlite``, with column types that check the values they read.
 
     settings     settings of the whole index
     documents 1─n chunks 1─n vectors n─1 spaces 1─1 snapshots
@@ -170,8 +170,8 @@ def _misplaced(value: Any, wanted: str) -> DamageError:
 
 #: "SEMS": marks databases of semsearch (PRAGMA application_id).
 APPLICATION_ID: Final = 0x53454D53
-#: PRAGMA user_version; incremented with every change that older versions cannot read.
-FORMAT_VERSION: Final = 5
+#: PRAGMA user_version; indexes of other formats are refused.
+FORMAT_VERSION: Final = 1
 
 tables = MetaData()
 

@@ -31,7 +31,6 @@ from semsearch.stores.local.schema import (
     next_revision,
     put_index_type,
     put_setting,
-    snapshots,
     spaces,
     values,
     vectors,
@@ -152,8 +151,6 @@ class LocalWriter:
             self._connection.execute(
                 update(spaces).where(spaces.c.space_id == space.id).values(complete=1)
             )
-            # Older versions wrote snapshots of incomplete spaces, which lack vectors.
-            self._connection.execute(delete(snapshots).where(snapshots.c.space_id == space.id))
             put_setting(self._connection, "filled", get_setting(self._connection, "filled", 0) + 1)
             next_revision(self._connection)
 
