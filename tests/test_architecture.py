@@ -157,7 +157,6 @@ NOT_IN_A_PLAIN_QUERY = [
     "semsearch.search.reranking",
     "semsearch.stores.filtering",
     "semsearch.stores.local.conditions",
-    "semsearch.stores.local.texts",
     "semsearch.stores.local.words",
     "semsearch.stores.local.writer",
     "semsearch.vector_indexes.refined",

@@ -104,9 +104,7 @@ def plan_batch(
             change = Change.ADDED
         elif stored.text_hash != found.text_hash:
             change = Change.CHANGED
-        elif (stored.title, stored.whole) != (found.title, True) or not _is_same_json(
-            stored.metadata, found.metadata
-        ):
+        elif stored.title != found.title or not _is_same_json(stored.metadata, found.metadata):
             change = Change.METADATA_CHANGED
         else:
             change = Change.UNCHANGED

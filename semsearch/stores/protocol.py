@@ -243,7 +243,6 @@ class StoredDocument(NamedTuple):
     title: str | None
     metadata: str  #: JSON
     text_hash: str
-    whole: bool = True  #: whether the store can return the exact text
 
 
 class Seen(NamedTuple):
@@ -688,26 +687,6 @@ class StoreModule(Protocol):
 def text_hash(text: str) -> str:
     """The hash that identifies a text: 128 bits of BLAKE2b, as hex digits."""
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
-
-
-def rest_of(text: str, spans: Iterable[tuple[int, int]]) -> str:
-    """The characters of a text outside these ordered ranges."""
-    parts, place = [], 0
-    for start, end in spans:
-        parts.append(text[place:start])
-        place = end
-    return "".join([*parts, text[place:]])
-
-
-def joined(passages: Sequence[tuple[int, int, str]], rest: str) -> str:
-    """The text made of these passages and the characters outside them (`rest_of`)."""
-    parts: list[str] = []
-    place = used = 0
-    for start, end, text in passages:
-        gap = start - place
-        parts += (rest[used : used + gap], text)
-        place, used = end, used + gap
-    return "".join([*parts, rest[used:]])
 
 
 class _Closes(Protocol):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -29,12 +28,12 @@ from semsearch.stores.local.schema import (
     snapshots,
     spaces,
     tables,
+    texts,
     values,
     vectors,
 )
 from semsearch.stores.local.snapshot import Snapshot, SnapshotRecord, open_snapshot, snapshot_fault
 from semsearch.stores.local.spaces import all_spaces, damaged, snapshot_record, vector_blocks
-from semsearch.stores.local.texts import wrong_texts
 from semsearch.stores.local.words import rebuild_words, renew_words, wrongly_analysed
 from semsearch.stores.protocol import Fault, Space, text_hash
 from semsearch.texts import quantity
@@ -114,21 +113,21 @@ def _content_faults(connection: Connection) -> Iterator[Fault]:
     empty = select(func.count()).where(documents.c.document_id.not_in(select(chunks.c.document_id)))
     if count := connection.scalar(empty):
         yield Fault(f"{quantity(count, 'document')} without a passage", repairable=False)
-    changed = 0
-    query = select(chunks.c.text, chunks.c.text_hash, chunks.c.start, chunks.c.end)
-    for rows in connection.execute(query).partitions(ROWS_AT_ONCE):
-        changed += sum(
-            text_hash(row.text) != row.text_hash or len(row.text) != row.end - row.start
-            for row in rows
-        )
+    query = select(texts.c.text, documents.c.text_hash).join(documents)
+    changed = sum(text_hash(row.text) != row.text_hash for row in connection.execute(query))
+    if changed:
+        yield Fault(f"{quantity(changed, 'document')} not as written", repairable=False)
+    passages = (
+        select(chunks, texts.c.text.label("whole"))
+        .join(texts, texts.c.document_id == chunks.c.document_id)
+        .order_by(chunks.c.document_id)
+    )
+    changed = sum(
+        row.whole[row.start : row.end] != row.text or text_hash(row.text) != row.text_hash
+        for row in connection.execute(passages)
+    )
     if changed:
         yield Fault(f"{quantity(changed, 'passage')} not as written", repairable=False)
-        return
-    misplaced = Counter(is_misplaced for _, is_misplaced in wrong_texts(connection))
-    if count := misplaced[False]:
-        yield Fault(f"{quantity(count, 'document')} not as written between passages")
-    if count := misplaced[True]:
-        yield Fault(f"{quantity(count, 'document')} with misplaced passages", repairable=False)
 
 
 def _vector_faults(connection: Connection, directory: Path, space: Space) -> Iterator[Fault]:
@@ -166,23 +165,19 @@ def _compared(
 def rebuild(connection: Connection) -> None:
     """Rebuild SQLite's indexes, the words for BM25 and the records of fields.
 
-    Orphaned rows are deleted, and so are wrong characters between passages, which the next run over
-    the corpus restores.
+    Orphaned rows are deleted.
     """
     with connection.begin():
         for name in tables.tables:  # not FTS5's
             connection.exec_driver_sql(f'REINDEX "{name}"')
         owners = select(documents.c.document_id)
+        connection.execute(delete(texts).where(texts.c.document_id.not_in(owners)))
         connection.execute(delete(chunks).where(chunks.c.document_id.not_in(owners)))
         chunk_ids, space_ids = select(chunks.c.chunk_id), select(spaces.c.space_id)
         connection.execute(
             delete(vectors).where(
                 vectors.c.chunk_id.not_in(chunk_ids) | vectors.c.space_id.not_in(space_ids)
             )
-        )
-        wrong = values([number for number, misplaced in wrong_texts(connection) if not misplaced])
-        connection.execute(
-            update(documents).where(documents.c.document_id.in_(wrong)).values(rest=None)
         )
         rebuild_kinds(connection)
         rebuild_values(connection)

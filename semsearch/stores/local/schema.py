@@ -1,6 +1,7 @@
 """The tables of ``index.sqlite``, with column types that check the values they read.
 
     settings     settings of the whole index
+    documents 1─1 texts, the documents' texts
     documents 1─n chunks 1─n vectors n─1 spaces 1─1 snapshots
     documents 1─n field_values n─1 indexed_fields, to find documents by metadata
     fields       kinds of metadata values, to check filters and for messages
@@ -190,8 +191,16 @@ documents = Table(
     Column("title", StoredTextOrNull, index=True),
     Column("metadata", StoredText, nullable=False),  # a JSON object
     Column("text_hash", StoredText, nullable=False),
-    # The characters of the text outside its chunks, in order; NULL if unknown.
-    Column("rest", StoredTextOrNull),
+)
+
+#: Apart from `documents`, so that filters, which read every document, read no text.
+texts = Table(
+    "texts",
+    tables,
+    Column(
+        "document_id", ForeignKey("documents.document_id", ondelete="CASCADE"), primary_key=True
+    ),
+    Column("text", StoredText, nullable=False),
 )
 
 chunks = Table(

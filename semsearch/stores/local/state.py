@@ -50,6 +50,7 @@ from semsearch.stores.local.schema import (
     stored_json,
     stored_text,
     stored_text_or_null,
+    texts,
     values,
     values_later,
     vectors,
@@ -103,6 +104,12 @@ MAX_PHRASES = 100
 
 #: Marks matched words.
 MARK = "\x02\x1f\x03"
+
+_DOCUMENTS = (
+    select(documents, texts.c.text)
+    .join(texts, texts.c.document_id == documents.c.document_id)
+    .order_by(documents.c.document_id)
+)
 
 # Built once, because SQLAlchemy takes longer to build a statement than to run it.
 _MATCHING_OWNERS = (
@@ -250,19 +257,12 @@ class LocalState:
 
     def documents(self, ids: Sequence[str]) -> dict[str, Document]:
         """The documents with these ids, as they were added."""
-        from semsearch.stores.local.texts import whole_documents
-
-        wanted = documents.c.external_id.in_(values(ids))
-        found = whole_documents(self.connection, wanted).values()
-        return {str(document.id): document for document in found}
+        found = self._documents(_DOCUMENTS.where(documents.c.external_id.in_(values(ids))))
+        return {str(document.id): document for document in found.values()}
 
     def documents_after(self, last: int, limit: int) -> dict[int, Document]:
         """The next documents by number, in the order of addition."""
-        from semsearch.stores.local.texts import whole_documents
-
-        numbers = select(documents.c.document_id).where(documents.c.document_id > last)
-        numbers = numbers.order_by(documents.c.document_id).limit(limit)
-        return whole_documents(self.connection, documents.c.document_id.in_(numbers))
+        return self._documents(_DOCUMENTS.where(documents.c.document_id > last).limit(limit))
 
     def known(self, ids: Sequence[str]) -> dict[str, StoredDocument]:
         """The stored records of the documents with these ids."""
@@ -270,9 +270,7 @@ class LocalState:
             select(documents).where(documents.c.external_id.in_(values(ids)))
         )
         return {
-            row.external_id: StoredDocument(
-                row.document_id, row.title, row.metadata, row.text_hash, row.rest is not None
-            )
+            row.external_id: StoredDocument(row.document_id, row.title, row.metadata, row.text_hash)
             for row in rows
         }
 
@@ -582,6 +580,15 @@ class LocalState:
         from semsearch.stores.local.run import mark
 
         mark(self.connection, seen)
+
+    def _documents(self, query: Select[Any]) -> dict[int, Document]:
+        """The documents that a query of `_DOCUMENTS` finds, by number."""
+        return {
+            row.document_id: Document(
+                row.external_id, row.text, row.title, stored_json(row.metadata, dict)
+            )
+            for row in self.connection.execute(query)
+        }
 
     def _view(self, space: Space) -> SpaceView:
         return self._view_of(self.connection, space, self._restrictions.revision)

@@ -32,14 +32,14 @@ from semsearch.stores.local.schema import (
     put_index_type,
     put_setting,
     spaces,
+    texts,
     values,
     vectors,
 )
 from semsearch.stores.local.spaces import all_spaces, insert_space, to_bytes
 from semsearch.stores.local.state import LocalState
-from semsearch.stores.local.texts import spans_of
 from semsearch.stores.local.words import analysed_text, remove_words, set_language
-from semsearch.stores.protocol import Fault, NewDocument, Selection, Space, TextVectors, rest_of
+from semsearch.stores.protocol import Fault, NewDocument, Selection, Space, TextVectors
 from semsearch.vector_indexes import IndexType
 
 #: Within a run, vectors are folded after this number of new passages, so that queries need not read
@@ -88,8 +88,9 @@ class LocalWriter:
     def put(self, new: Sequence[NewDocument], text_vectors: TextVectors) -> None:
         """Add documents, or update those with the same ids."""
         with self._connection.begin():
-            self._put_documents(new)
-            self._put_passages([one for one in new if one.passages is not None], text_vectors)
+            owners = self._put_documents(new)
+            cut = [one for one in new if one.passages is not None]
+            self._put_passages(cut, owners, text_vectors)
             next_revision(self._connection)
         self._loaded += sum(len(one.passages or ()) for one in new)
         if self._loaded >= self._fold_at:
@@ -215,28 +216,35 @@ class LocalWriter:
         with self._connection.begin():
             return all_spaces(self._connection)
 
-    def _put_documents(self, new: Sequence[NewDocument]) -> None:
+    def _put_documents(self, new: Sequence[NewDocument]) -> dict[str, int]:
+        """Write the rows of documents; returns their numbers by id."""
         ids = documents.c.external_id.in_(values(one.id for one in new))
         subtract_kinds(self._connection, ids)
-        kept = spans_of(self._connection, [one.id for one in new if one.passages is None])
-        rows = []
-        for one in new:
-            spans = kept[one.id] if one.passages is None else [each[:2] for each in one.passages]
-            rest = rest_of(one.text, spans)
-            rows.append((one.id, one.title, one.metadata, one.text_hash, rest))
-        names = ["external_id", "title", "metadata", "text_hash", "rest"]
-        insert_rows(self._connection, documents, names, rows, key="external_id")
+        insert_rows(
+            self._connection,
+            documents,
+            ["external_id", "title", "metadata", "text_hash"],
+            [(one.id, one.title, one.metadata, one.text_hash) for one in new],
+            key="external_id",
+        )
+        rows = select(documents.c.external_id, documents.c.document_id).where(ids)
+        numbers = {row.external_id: row.document_id for row in self._connection.execute(rows)}
+        insert_rows(
+            self._connection,
+            texts,
+            ["document_id", "text"],
+            [(numbers[one.id], one.text) for one in new],
+            key="document_id",
+        )
         add_kinds(self._connection, ids)
         add_values(self._connection, ids)
+        return numbers
 
-    def _put_passages(self, new: Sequence[NewDocument], text_vectors: TextVectors) -> None:
-        rows = self._connection.execute(
-            select(documents.c.external_id, documents.c.document_id).where(
-                documents.c.external_id.in_(values(one.id for one in new))
-            )
-        )
-        owners = {row.external_id: row.document_id for row in rows}
-        owned = values(owners.values())
+    def _put_passages(
+        self, new: Sequence[NewDocument], owners: Mapping[str, int], text_vectors: TextVectors
+    ) -> None:
+        """Replace the passages of documents, whose numbers are in `owners`."""
+        owned = values(owners[one.id] for one in new)
         remove_words(self._connection, documents.c.document_id.in_(owned))
         old = delete(chunks).where(chunks.c.document_id.in_(owned))
         count_deleted(self._connection, self._connection.execute(old).rowcount)
