@@ -666,12 +666,11 @@ class Store(Protocol):
 class StoreModule(Protocol):
     """The functions of a store's package."""
 
-    def open_store(self, path: Path, *, accept_copy: bool = False) -> Store:
+    def open_store(self, path: Path) -> Store:
         """Open a store.
 
         Args:
             path: its directory or address.
-            accept_copy: open it even if it may be inconsistent, to verify it.
 
         Raises:
             IndexNotFoundError: there is no store.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,33 +25,23 @@ if TYPE_CHECKING:
 class LocalStore:
     """SQLite and FAISS in a directory; see `semsearch.stores.protocol.Store`.
 
-    If the index was replaced or deleted, the one now in the directory is opened, or opening raises.
+    If the index was replaced or deleted, the one now in the directory is read, or reading raises.
     """
 
     def __init__(self, database: Database) -> None:
-        self._opened = _Opened(database)
+        self.database = database
+        self._cache = _Cache(database)
 
     @property
     def path(self) -> Path:
         """The directory, as an absolute path."""
         return self.database.directory
 
-    @property
-    def database(self) -> Database:
-        """The open database."""
-        return self._opened.database
-
     @contextmanager
     def read(self) -> Iterator[LocalState]:
         """One committed state, the same until the block ends."""
-        with ExitStack() as opened:
-            try:
-                present = self._present()
-                connection = opened.enter_context(present.database.read())
-            except IndexChangedError:  # it was replaced just now
-                present = self._present()
-                connection = opened.enter_context(present.database.read())
-            yield present.state(connection)
+        with self.database.read() as connection:
+            yield self._state(connection)
 
     @contextmanager
     def writer(self, *, wait: float = 0) -> Iterator[LocalWriter]:
@@ -60,59 +50,50 @@ class LocalStore:
         from semsearch.stores.local.writer import LocalWriter
         from semsearch.stores.lock import writer_lock
 
-        present = self._present()
-        with writer_lock(self.path, wait=wait), present.database.writing() as connection:
+        self.database.use_present_file()
+        with writer_lock(self.path, wait=wait), self.database.writing() as connection:
             remove_leftovers(connection, self.path, keep_previous=True)  # of a run that was killed
-            yield LocalWriter(connection, self.path, present.state)
+            yield LocalWriter(connection, self.path, self._state)
 
     def close(self) -> None:
         """Close the database and the snapshots."""
-        self._opened.close()
-
-    def _present(self) -> _Opened:
-        """The index in the directory."""
-        opened = self._opened
-        if opened.database.is_replaced():
-            opened.close()  # first, because both databases may have the same log and lock file
-            opened = self._opened = _Opened(Database(self.path))
-        return opened
-
-
-class _Opened:
-    """An open database, with a cache of what was read from it."""
-
-    def __init__(self, database: Database) -> None:
-        self.database = database
-        #: By id and fingerprint of the space, with the revision.
-        self._views: dict[tuple[int, str], tuple[int, SpaceView]] = {}
-        self._filters = RestrictionMemory({}, {}, {})
-        self._missing: set[str] = set()  # snapshots whose file was missing
-
-    def state(self, connection: Connection) -> LocalState:
-        """The state that a connection reads."""
-        return LocalState(connection, self.database.directory, self._view, self._filters)
-
-    def close(self) -> None:
-        """Close the database and the snapshots."""
-        self._views.clear()
-        self._filters.lists.clear()
+        self._cache = _Cache(self.database)
         self.database.close()
 
-    def _view(self, connection: Connection, space: Space, revision: int) -> SpaceView:
+    def _state(self, connection: Connection) -> LocalState:
+        """The state that a connection reads."""
+        if self._cache.file != self.database.opened.file:
+            self._cache = _Cache(self.database)
+        return LocalState(connection, self.path, self._cache.view, self._cache.filters)
+
+
+class _Cache:
+    """What was read from one database file."""
+
+    def __init__(self, database: Database) -> None:
+        self.file = database.opened.file
+        self.filters = RestrictionMemory({}, {}, {})
+        self._database = database
+        #: By identity of the index, id and fingerprint of the space, with the revision.
+        self._views: dict[tuple[str, int, str], tuple[int, SpaceView]] = {}
+        self._missing: set[str] = set()  # snapshots whose file was missing
+
+    def view(self, connection: Connection, space: Space, revision: tuple[str, int]) -> SpaceView:
         """The vectors of a space in the state that `connection` reads, cached until it changes."""
-        key = space.id, space.fingerprint
+        identity, number = revision
+        key = identity, space.id, space.fingerprint
         known = self._views.get(key)
         is_intact = known is not None and known[1].is_intact()
-        if known and is_intact and known[0] == revision:
+        if known and is_intact and known[0] == number:
             return known[1]
         check_searchable(space, all_spaces(connection))
-        if known and is_intact and known[0] < revision:
+        if known and is_intact and known[0] < number:
             longer = known[1].extended(connection, space)
             if longer is not None:
-                self._views[key] = revision, longer
+                self._views[key] = number, longer
                 return longer
         # The files of a replaced index are another's.
-        directory = None if self.database.is_replaced() else self.database.directory
+        directory = None if self._database.is_replaced() else self._database.directory
         try:
             view = SpaceView.load(connection, directory, space, missing=self._missing)
         except FileNotFoundError as error:
@@ -120,13 +101,13 @@ class _Opened:
             raise IndexChangedError(
                 f"{error.filename} is missing: it was replaced by a newer snapshot, or deleted"
             ) from None
-        self._views[key] = revision, view
+        self._views[key] = number, view
         return view
 
 
-def open_store(path: Path, *, accept_copy: bool = False) -> LocalStore:
+def open_store(path: Path) -> LocalStore:
     """Open the index in a directory; see `semsearch.stores.protocol.StoreModule`."""
-    return LocalStore(Database(path, accept_copy=accept_copy))
+    return LocalStore(Database(path))
 
 
 def create_store(

@@ -3,28 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy
-from sqlalchemy import Connection, delete, func, or_, select, update
+from sqlalchemy import Connection, delete, func, select, update
 from sqlalchemy.exc import DatabaseError
 
 from semsearch.errors import IndexBusyError
-from semsearch.stores.local.fields import (
-    kinds_are_right,
-    rebuild_kinds,
-    rebuild_values,
-    values_are_right,
-)
+from semsearch.stores.local.fields import kinds_are_right, rebuild_kinds
 from semsearch.stores.local.folding import fold, leftovers, remove_leftovers
 from semsearch.stores.local.schema import (
-    DamageError,
     chunks,
     documents,
     next_revision,
-    settings_faults,
     snapshots,
     spaces,
     tables,
@@ -34,7 +26,7 @@ from semsearch.stores.local.schema import (
 )
 from semsearch.stores.local.snapshot import Snapshot, SnapshotRecord, open_snapshot, snapshot_fault
 from semsearch.stores.local.spaces import all_spaces, damaged, snapshot_record, vector_blocks
-from semsearch.stores.local.words import rebuild_words, renew_words, wrongly_analysed
+from semsearch.stores.local.words import rebuild_words, renew_words
 from semsearch.stores.protocol import Fault, Space, text_hash
 from semsearch.texts import quantity
 
@@ -58,10 +50,8 @@ def find_faults(connection: Connection, directory: Path) -> list[Fault]:
                 found += _content_faults(connection)
                 for space in all_spaces(connection):
                     found += _vector_faults(connection, directory, space)
-        except (DatabaseError, DamageError) as error:
-            reason = getattr(error, "orig", error)
-            repairable = False if isinstance(reason, DamageError) else None
-            return [Fault(f"the database is damaged ({reason})", repairable)]
+        except DatabaseError as error:
+            return [Fault(f"the database is damaged ({error.orig})", repairable=None)]
         finally:
             transaction.rollback()  # FTS5 cannot commit the check of damaged tables
     unnamed = leftovers(connection, directory)
@@ -80,8 +70,6 @@ def _database_faults(connection: Connection) -> Iterator[Fault]:
         if line != "ok":
             derived = any(mark in line for mark in _DERIVED)
             yield Fault(f"SQLite finds: {' '.join(line.split())}", repairable=derived)
-    for fault in settings_faults(connection):
-        yield Fault(fault, repairable=False)
     orphans = connection.exec_driver_sql("PRAGMA foreign_key_check").all()
     if orphans:
         owners = ", ".join(sorted({row[0] for row in orphans}))
@@ -96,22 +84,10 @@ def _database_faults(connection: Connection) -> Iterator[Fault]:
 
 
 def _content_faults(connection: Connection) -> Iterator[Fault]:
-    broken = select(func.count()).where(
-        or_(
-            func.json_valid(documents.c.metadata) == 0,
-            func.json_type(documents.c.metadata) != "object",
-        )
-    )
-    if count := connection.scalar(broken):
-        yield Fault(f"{quantity(count, 'document')} with broken metadata", repairable=False)
-    elif not kinds_are_right(connection):
+    if not kinds_are_right(connection):
         yield Fault("the kinds of the metadata fields do not match the documents")
-    elif not values_are_right(connection):
-        yield Fault("the values of indexed fields do not match the documents")
-    if count := wrongly_analysed(connection):
-        yield Fault(f"{quantity(count, 'passage')} with outdated words for BM25")
     empty = select(func.count()).where(documents.c.document_id.not_in(select(chunks.c.document_id)))
-    if count := connection.scalar(empty):
+    if count := connection.execute(empty).scalar_one():
         yield Fault(f"{quantity(count, 'document')} without a passage", repairable=False)
     query = select(texts.c.text, documents.c.text_hash).join(documents)
     changed = sum(text_hash(row.text) != row.text_hash for row in connection.execute(query))
@@ -170,18 +146,9 @@ def rebuild(connection: Connection) -> None:
     with connection.begin():
         for name in tables.tables:  # not FTS5's
             connection.exec_driver_sql(f'REINDEX "{name}"')
-        owners = select(documents.c.document_id)
-        connection.execute(delete(texts).where(texts.c.document_id.not_in(owners)))
-        connection.execute(delete(chunks).where(chunks.c.document_id.not_in(owners)))
-        chunk_ids, space_ids = select(chunks.c.chunk_id), select(spaces.c.space_id)
-        connection.execute(
-            delete(vectors).where(
-                vectors.c.chunk_id.not_in(chunk_ids) | vectors.c.space_id.not_in(space_ids)
-            )
-        )
+        for table, row, *_ in connection.exec_driver_sql("PRAGMA foreign_key_check").all():
+            connection.exec_driver_sql(f'DELETE FROM "{table}" WHERE rowid = ?', (row,))  # noqa: S608
         rebuild_kinds(connection)
-        rebuild_values(connection)
-        connection.execute(delete(snapshots).where(snapshots.c.space_id.not_in(space_ids)))
         next_revision(connection)
     _rebuild_words(connection)
 
@@ -208,13 +175,12 @@ def discard_bad_vectors(connection: Connection, directory: Path, space: Space) -
     """
     with connection.begin():
         _delete_vectors(connection, space, bad_vectors(connection, space))
-        with suppress(DamageError):  # in the record, which is deleted
-            record = snapshot_record(connection, space)
-            if record and not snapshot_fault(directory, record, thoroughly=True):
-                snapshot = open_snapshot(directory, record)
-                if snapshot:
-                    _, differing = _compared(connection, space, record, snapshot)
-                    _delete_vectors(connection, space, differing)
+        record = snapshot_record(connection, space)
+        if record and not snapshot_fault(directory, record, thoroughly=True):
+            snapshot = open_snapshot(directory, record)
+            if snapshot:
+                _, differing = _compared(connection, space, record, snapshot)
+                _delete_vectors(connection, space, differing)
         connection.execute(delete(snapshots).where(snapshots.c.space_id == space.id))
         if _lacking(connection, space):
             incomplete = update(spaces).where(spaces.c.space_id == space.id).values(complete=0)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,46 +13,33 @@ from sqlalchemy import Connection, func, insert, select
 
 from semsearch.errors import DamagedIndexError, IndexFormatError
 from semsearch.protocols import Encoder, Matrix, off_unit
-from semsearch.records import STORED_TYPES
 from semsearch.stores.local.schema import (
-    DamageError,
-    checked_columns,
     chunks,
     documents,
     get_setting,
     read_rows,
     snapshots,
     spaces,
-    stored_bytes,
-    stored_integer,
-    stored_json,
 )
 from semsearch.stores.local.snapshot import Snapshot, SnapshotRecord, open_snapshot, warn_of_fault
 from semsearch.stores.protocol import Space, described_space
 from semsearch.vector_indexes import FLAT
 from semsearch.vector_indexes.flat import FlatIndex, Ids, VectorIndex
 
-MAX_DIMENSION = 1_000_000
-
-#: File names begin with the name of a space; file systems allow up to 255 bytes.
-_NAME = re.compile(r"[a-z0-9_-]{1,200}")
-
 
 def all_spaces(connection: Connection) -> list[Space]:
     """The spaces of a store, oldest first."""
     rows = connection.execute(select(spaces).order_by(spaces.c.space_id))
     return [
-        _checked(
-            Space(
-                id=row.space_id,
-                name=row.name,
-                spec=row.spec,
-                fingerprint=row.fingerprint,
-                dimension=row.dimension,
-                dtype=row.dtype,
-                complete=bool(row.complete),
-                description=stored_json(row.description, dict),
-            )
+        Space(
+            id=row.space_id,
+            name=row.name,
+            spec=row.spec,
+            fingerprint=row.fingerprint,
+            dimension=row.dimension,
+            dtype=row.dtype,
+            complete=bool(row.complete),
+            description=json.loads(row.description),
         )
         for row in rows
     ]
@@ -73,7 +59,7 @@ def insert_space(
 def to_bytes(space: Space, matrix: Matrix) -> list[bytes]:
     """Vectors as stored in SQLite: little-endian numbers of the space's type."""
     if matrix.shape[1] != space.dimension:
-        raise DamageError(
+        raise DamagedIndexError(
             f"space '{space.name}' does not have the dimension of its encoder's vectors"
         )
     data = matrix.astype(_stored_type(space)).tobytes()
@@ -115,17 +101,6 @@ def damaged(space: Space, rows: Sequence[bytes]) -> list[int]:
     off = off_unit(stored_matrix(space, [rows[place] for place in sized]))
     sound = {place for place, is_off in zip(sized, off.tolist(), strict=True) if not is_off}
     return [place for place in range(len(rows)) if place not in sound]
-
-
-def _checked(space: Space) -> Space:
-    """Validate a stored space; its name becomes part of file names."""
-    if (
-        not _NAME.fullmatch(space.name)
-        or space.dtype not in STORED_TYPES
-        or not 0 < space.dimension <= MAX_DIMENSION
-    ):
-        raise DamageError(f"{space.name[:40]!r} is not an embedding space")
-    return space
 
 
 def _vector_bytes(space: Space) -> int:
@@ -295,7 +270,7 @@ class SpaceView:
             Cosines and chunk ids, both of shape (m, n), or narrower if there are fewer vectors.
         """
         if {index.dimension for index in (self._tail, *self._indexes)} != {queries.shape[1]}:
-            raise DamageError("the vectors of the space do not have the dimension of its encoder's")
+            raise DamagedIndexError("the vectors of the space do not have its encoder's dimension")
         return self._ranked(queries, n, min(n + 1, len(self)), allowed)
 
     def _ranked(
@@ -361,7 +336,7 @@ def vector_blocks(
     """Blocks of ids and vectors of the chunks above an id, in ascending order of ids."""
     with read_rows(connection, _VECTORS, (space.id, after)) as cursor:
         while rows := cursor.fetchmany(BLOCK_ROWS):
-            ids, stored = checked_columns(rows, stored_integer, stored_bytes)
+            ids, stored = zip(*rows, strict=True)
             yield numpy.array(ids, numpy.int64), from_bytes(space, stored)
 
 

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from sqlalchemy import (
-    BLOB,
     ColumnElement,
     Connection,
     bindparam,
-    cast,
-    func,
     insert,
     literal,
     select,
@@ -29,21 +24,14 @@ from semsearch.stores.local.schema import (
 
 CHUNKS_AT_ONCE = 4096
 
-_REBUILD = "INSERT INTO chunks_fts(chunks_fts) VALUES ('rebuild')"
-
 _SET_ANALYSED = (
     update(chunks).where(chunks.c.chunk_id == bindparam("id")).values(analysed=bindparam("right"))
 )
-_ALL = (
+_PASSAGES = (
     select(chunks.c.chunk_id, chunks.c.text, chunks.c.analysed)
     .where(chunks.c.chunk_id > bindparam("last"))
     .order_by(chunks.c.chunk_id)
     .limit(CHUNKS_AT_ONCE)
-)
-#: Without ASCII texts (one byte per character), which need no analysis without a language.
-_PERHAPS_ANALYSED = _ALL.where(
-    (func.length(chunks.c.text) != func.length(cast(chunks.c.text, BLOB)))
-    | chunks.c.analysed.is_not(None)
 )
 
 
@@ -54,8 +42,18 @@ def analysed_text(text: str, analyser: Analyser) -> str | None:
 
 
 def set_language(connection: Connection, language: Language) -> None:
-    """Rebuild the BM25 index with the stemmer of a language."""
+    """Analyse all passages with the stemmer of a language."""
     put_language(connection, language)
+    analyser = Analyser(language)
+    last = 0
+    while rows := connection.execute(_PASSAGES, {"last": last}).all():
+        last = rows[-1].chunk_id
+        analysed = [(row, analysed_text(row.text, analyser)) for row in rows]
+        changed = [
+            {"id": row.chunk_id, "right": words} for row, words in analysed if words != row.analysed
+        ]
+        if changed:
+            connection.execute(_SET_ANALYSED, changed)
     connection.exec_driver_sql("DROP TABLE chunks_fts")
     create_words(connection, language)
     rebuild_words(connection)
@@ -73,9 +71,7 @@ def remove_words(connection: Connection, condition: ColumnElement[bool]) -> None
 
 def rebuild_words(connection: Connection) -> None:
     """Rebuild the BM25 index from the passages."""
-    for chunk_id, words in _wrongly_analysed(connection):
-        connection.execute(_SET_ANALYSED, {"id": chunk_id, "right": words})
-    connection.exec_driver_sql(_REBUILD)
+    connection.exec_driver_sql("INSERT INTO chunks_fts(chunks_fts) VALUES ('rebuild')")
 
 
 def renew_words(connection: Connection) -> None:
@@ -91,22 +87,3 @@ def renew_words(connection: Connection) -> None:
     connection.exec_driver_sql("PRAGMA writable_schema = RESET")
     create_words(connection, get_language(connection))
     rebuild_words(connection)
-
-
-def wrongly_analysed(connection: Connection) -> int:
-    """The number of passages whose words for BM25 are out of date."""
-    return sum(1 for _ in _wrongly_analysed(connection))
-
-
-def _wrongly_analysed(connection: Connection) -> Iterator[tuple[int, str | None]]:
-    """The ids of these passages, and the correct value of `analysed`."""
-    language = get_language(connection)
-    analyser = Analyser(language)
-    query = _ALL if language else _PERHAPS_ANALYSED
-    last = 0
-    while rows := connection.execute(query, {"last": last}).all():
-        last = rows[-1].chunk_id
-        for row in rows:
-            analysed = analysed_text(row.text, analyser)
-            if row.analysed != analysed:
-                yield row.chunk_id, analysed

@@ -9,21 +9,18 @@ from typing import Any
 
 import faiss  # noqa: F401 - needed at the end, and imported while texts are encoded
 import numpy
-from sqlalchemy import Connection, delete, func, insert, select, text, update
+from sqlalchemy import Connection, column, delete, func, insert, select, table, update
 
 from semsearch.analysis import Analyser, Language
 from semsearch.errors import IndexClosedError
 from semsearch.protocols import Encoder, Matrix
-from semsearch.stores.local.fields import add_kinds, add_values, index_field, subtract_kinds
+from semsearch.stores.local.fields import add_kinds, index_field, subtract_kinds
 from semsearch.stores.local.folding import count_deleted, fold, remove_leftovers
 from semsearch.stores.local.maintenance import compact, discard_bad_vectors, find_faults, rebuild
 from semsearch.stores.local.schema import (
-    DamageError,
-    StoredInteger,
     chunks,
     chunks_fts,
     documents,
-    get_corpora,
     get_index_type,
     get_language,
     get_setting,
@@ -46,16 +43,11 @@ from semsearch.vector_indexes import IndexType
 #: them from the database; then after twice as many, and so on.
 LOADED_PASSAGES = 20_000
 
-#: The highest chunk id ever used, deleted chunks included; the sequence may be damaged.
-LAST_CHUNK_ID = text(
-    """
-    SELECT max(
-        coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'chunks'), 0),
-        coalesce((SELECT max(chunk_id) FROM chunks), 0),
-        coalesce((SELECT max(last_chunk_id) FROM snapshots), 0)
-    ) AS seq
-    """
-).columns(seq=StoredInteger)
+_sequence = table("sqlite_sequence", column("name"), column("seq"))
+#: The highest chunk id ever used, deleted chunks included.
+_LAST_CHUNK_ID = select(func.coalesce(func.max(_sequence.c.seq), 0)).where(
+    _sequence.c.name == chunks.name
+)
 
 
 class LocalWriter:
@@ -121,7 +113,7 @@ class LocalWriter:
     def note_corpora(self, readings: Mapping[str, dict[str, Any]]) -> None:
         """Record how corpora are read."""
         with self._connection.begin():
-            corpora = {**get_corpora(self._connection), **readings}
+            corpora = {**get_setting(self._connection, "corpora", {}), **readings}
             put_setting(self._connection, "corpora", corpora)
 
     def add_space(self, encoder: Encoder, dtype: str | None) -> Space:
@@ -165,8 +157,8 @@ class LocalWriter:
     def index_field(self, name: str) -> None:
         """Index the values of a metadata field for filters."""
         with self._connection.begin():
-            if index_field(self._connection, name):
-                next_revision(self._connection)
+            index_field(self._connection, name)
+            next_revision(self._connection)
 
     def set_language(self, language: Language) -> None:
         """Set the language of BM25's stemmer and stop words."""
@@ -237,7 +229,6 @@ class LocalWriter:
             key="document_id",
         )
         add_kinds(self._connection, ids)
-        add_values(self._connection, ids)
         return numbers
 
     def _put_passages(
@@ -248,7 +239,7 @@ class LocalWriter:
         remove_words(self._connection, documents.c.document_id.in_(owned))
         old = delete(chunks).where(chunks.c.document_id.in_(owned))
         count_deleted(self._connection, self._connection.execute(old).rowcount)
-        first = 1 + self._connection.execute(LAST_CHUNK_ID).scalar_one()
+        first = 1 + self._connection.execute(_LAST_CHUNK_ID).scalar_one()
         passages = [(owners[one.id], passage) for one in new for passage in one.passages or ()]
         chunk_ids = range(first, first + len(passages))
         analyser = Analyser(get_language(self._connection))
@@ -271,10 +262,6 @@ class LocalWriter:
         )
         for space in all_spaces(self._connection) if passages else []:
             stored = [text_vectors[space.id, passage.text_hash] for _, passage in passages]
-            if {len(vector) for vector in stored} != {space.dimension}:
-                raise DamageError(
-                    f"space '{space.name}' does not have the dimension of its encoder's vectors"
-                )
             insert_rows(
                 self._connection,
                 vectors,

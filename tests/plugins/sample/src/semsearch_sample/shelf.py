@@ -5,8 +5,8 @@ from pathlib import Path
 from semsearch.stores import local
 
 
-def open_store(path, *, accept_copy=False):
-    return local.open_store(_folder(path), accept_copy=accept_copy)
+def open_store(path):
+    return local.open_store(_folder(path))
 
 
 def create_store(path, max_tokens, encoders, dtype=None):
