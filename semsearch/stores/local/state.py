@@ -25,6 +25,7 @@ from semsearch.stores.local.schema import (
     get_setting,
     texts,
     values,
+    values_later,
     vectors,
 )
 from semsearch.stores.local.search import StateSearch, ViewOf
@@ -63,15 +64,20 @@ _DOCUMENTS = (
 )
 
 
-_PASSAGES = select(
-    chunks.c.chunk_id,
-    documents.c.external_id,
-    chunks.c.start,
-    chunks.c.end,
-    chunks.c.text,
-    documents.c.metadata,
-    documents.c.title,
-).join(documents)
+# Built once, because SQLAlchemy takes longer to build a statement than to run it.
+_PASSAGES = (
+    select(
+        chunks.c.chunk_id,
+        documents.c.external_id,
+        chunks.c.start,
+        chunks.c.end,
+        chunks.c.text,
+        documents.c.metadata,
+        documents.c.title,
+    )
+    .join(documents)
+    .where(chunks.c.chunk_id.in_(values_later("chunk_ids")))
+)
 
 
 class LocalState(StateSearch):
@@ -307,11 +313,8 @@ class LocalState(StateSearch):
         self, chunk_ids: Sequence[int], *, missing_ok: bool = False
     ) -> dict[int, FoundPassage]:
         """Chunks by their ids."""
-        rows = self.connection.execute(_PASSAGES.where(chunks.c.chunk_id.in_(values(chunk_ids))))
-        found = {
-            row[0]: FoundPassage(Chunk(*row[:5]), json.loads(row.metadata), row.title)
-            for row in rows
-        }
+        rows = self.connection.execute(_PASSAGES, {"chunk_ids": list(chunk_ids)})
+        found = {row[0]: FoundPassage(Chunk(*row[:5]), json.loads(row[5]), row[6]) for row in rows}
         if not missing_ok and not found.keys() >= set(chunk_ids):
             raise DamagedIndexError("a passage has no document; see: semsearch verify")
         return found

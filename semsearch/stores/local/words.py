@@ -59,6 +59,12 @@ def set_language(connection: Connection, language: Language) -> None:
     rebuild_words(connection)
 
 
+def add_words(connection: Connection, condition: ColumnElement[bool]) -> None:
+    """Add the words of passages to BM25."""
+    new = select(chunks.c.chunk_id, chunks.c.words).where(condition)
+    connection.execute(insert(chunks_fts).from_select(["rowid", "words"], new))
+
+
 def remove_words(connection: Connection, condition: ColumnElement[bool]) -> None:
     """Remove the words of documents from BM25; FTS5 needs the old words to remove them."""
     old = (

@@ -9,7 +9,7 @@ from typing import Any
 
 import faiss  # noqa: F401 - needed at the end, and imported while texts are encoded
 import numpy
-from sqlalchemy import Connection, column, delete, func, insert, select, table, update
+from sqlalchemy import Connection, column, delete, func, select, table, update
 
 from semsearch.analysis import Analyser, Language
 from semsearch.errors import IndexClosedError
@@ -19,7 +19,6 @@ from semsearch.stores.local.folding import count_deleted, fold, remove_leftovers
 from semsearch.stores.local.maintenance import compact, discard_bad_vectors, find_faults, rebuild
 from semsearch.stores.local.schema import (
     chunks,
-    chunks_fts,
     documents,
     get_index_type,
     get_language,
@@ -35,7 +34,7 @@ from semsearch.stores.local.schema import (
 )
 from semsearch.stores.local.spaces import all_spaces, insert_space, to_bytes
 from semsearch.stores.local.state import LocalState
-from semsearch.stores.local.words import analysed_text, remove_words, set_language
+from semsearch.stores.local.words import add_words, analysed_text, remove_words, set_language
 from semsearch.stores.protocol import Fault, NewDocument, Selection, Space, TextVectors
 from semsearch.vector_indexes import IndexType
 
@@ -130,13 +129,8 @@ class LocalWriter:
 
     def put_vectors(self, space: Space, chunk_ids: Sequence[int], matrix: Matrix) -> None:
         """Add the missing vectors of passages."""
-        rows = [
-            {"chunk_id": chunk_id, "space_id": space.id, "vector": vector}
-            for chunk_id, vector in zip(chunk_ids, to_bytes(space, matrix), strict=True)
-        ]
-        if rows:
-            with self._connection.begin():
-                self._connection.execute(insert(vectors), rows)
+        with self._connection.begin():
+            self._put_vectors(space, chunk_ids, matrix)
 
     def mark_complete(self, space: Space) -> None:
         """Make a space searchable, once each passage has a vector."""
@@ -240,36 +234,20 @@ class LocalWriter:
         old = delete(chunks).where(chunks.c.document_id.in_(owned))
         count_deleted(self._connection, self._connection.execute(old).rowcount)
         first = 1 + self._connection.execute(_LAST_CHUNK_ID).scalar_one()
-        passages = [(owners[one.id], passage) for one in new for passage in one.passages or ()]
-        chunk_ids = range(first, first + len(passages))
         analyser = Analyser(get_language(self._connection))
-        analysed = [analysed_text(passage.text, analyser) for _, passage in passages]
-        numbered = list(zip(chunk_ids, passages, analysed, strict=True))
-        insert_rows(
-            self._connection,
-            chunks,
-            ["chunk_id", "document_id", "start", "end", "text", "text_hash", "analysed"],
-            [(chunk_id, owner, *passage, words) for chunk_id, (owner, passage), words in numbered],
-        )
-        insert_rows(
-            self._connection,
-            chunks_fts,
-            ["rowid", "words"],
-            [
-                (chunk_id, passage.text if words is None else words)
-                for chunk_id, (_, passage), words in numbered
-            ],
-        )
+        passages = [(owners[one.id], passage) for one in new for passage in one.passages or ()]
+        rows = [
+            (chunk_id, owner, *passage, analysed_text(passage.text, analyser))
+            for chunk_id, (owner, passage) in enumerate(passages, first)
+        ]
+        names = ["chunk_id", "document_id", "start", "end", "text", "text_hash", "analysed"]
+        insert_rows(self._connection, chunks, names, rows)
+        add_words(self._connection, chunks.c.chunk_id >= first)
         for space in all_spaces(self._connection) if passages else []:
-            stored = [text_vectors[space.id, passage.text_hash] for _, passage in passages]
-            insert_rows(
-                self._connection,
-                vectors,
-                ["chunk_id", "space_id", "vector"],
-                [
-                    (chunk_id, space.id, vector)
-                    for chunk_id, vector in zip(
-                        chunk_ids, to_bytes(space, numpy.array(stored)), strict=True
-                    )
-                ],
-            )
+            matrix = numpy.array([text_vectors[space.id, each.text_hash] for _, each in passages])
+            self._put_vectors(space, range(first, first + len(passages)), matrix)
+
+    def _put_vectors(self, space: Space, chunk_ids: Sequence[int], matrix: Matrix) -> None:
+        stored = zip(chunk_ids, to_bytes(space, matrix), strict=True)
+        rows = [(chunk_id, space.id, vector) for chunk_id, vector in stored]
+        insert_rows(self._connection, vectors, ["chunk_id", "space_id", "vector"], rows)
