@@ -280,11 +280,6 @@ def get_language(connection: Connection) -> Language | None:
     return Language(found["name"], tuple(found["stop_words"]))
 
 
-def put_language(connection: Connection, language: Language) -> None:
-    """Store the language of BM25's stemmer and stop words."""
-    put_setting(connection, "language", language._asdict())
-
-
 def get_revision(connection: Connection) -> tuple[str, int]:
     """The identity of the index and the number of its state.
 

@@ -19,7 +19,7 @@ from semsearch.stores.local.schema import (
     create_words,
     documents,
     get_language,
-    put_language,
+    put_setting,
 )
 
 CHUNKS_AT_ONCE = 4096
@@ -43,7 +43,7 @@ def analysed_text(text: str, analyser: Analyser) -> str | None:
 
 def set_language(connection: Connection, language: Language) -> None:
     """Analyse all passages with the stemmer of a language."""
-    put_language(connection, language)
+    put_setting(connection, "language", language._asdict())
     analyser = Analyser(language)
     last = 0
     while rows := connection.execute(_PASSAGES, {"last": last}).all():
