@@ -1,9 +1,8 @@
 """Translation of conditions on metadata into SQL expressions.
 
 Fields are found by comparing the names that ``json_each`` returns: a value can be a list, whose
-elements are tested one by one, and SQLite versions differ in how they match JSON paths with quotes,
-backslashes or escapes. A field with a plain name that never holds a list is read by its path, which
-is several times faster.
+elements are tested one by one. A field that never holds a list is read by its path, which is
+several times faster, and can have an index.
 
 Names and literals are only passed as bound parameters; literals as JSON, so that decimal fractions
 in expressions and in documents are parsed the same way.
@@ -15,9 +14,7 @@ from __future__ import annotations
 
 import json
 import operator
-import re
 from collections.abc import Collection, Iterable, Mapping
-from types import MappingProxyType
 from typing import Any
 
 from sqlalchemy import (
@@ -28,6 +25,7 @@ from sqlalchemy import (
     exists,
     false,
     func,
+    literal,
     not_,
     or_,
     select,
@@ -51,9 +49,9 @@ from semsearch.filters import (
 )
 from semsearch.filters.times import instant
 from semsearch.records import metadata_name
-from semsearch.stores.local.fields import BUILT_IN_COLUMNS, TEXT_CHARACTERS
+from semsearch.stores.local.fields import BUILT_IN_COLUMNS, json_path
 from semsearch.stores.local.instants import Order, ValueTest, equal_times, ordered_times
-from semsearch.stores.local.schema import documents, field_values
+from semsearch.stores.local.schema import documents
 
 #: SQLite accepts expressions up to 1,000 operators deep, and a chain is as deep as it is long. The
 #: limit is far lower because SQLAlchemy caches compiled statements, with 50 kB for each test.
@@ -68,48 +66,39 @@ def to_sql(
     condition: Condition,
     *,
     scalars: Collection[str] = (),
-    indexed: Mapping[str, int] = MappingProxyType({}),
-    number: ColumnElement[int] = documents.c.document_id,
 ) -> ColumnElement[bool]:
     """An SQL expression that is true for documents that match a condition, and false for others.
 
     Args:
         condition: see `semsearch.filters`.
         scalars: fields that hold no list in any document.
-        indexed: the numbers of fields to look up in `field_values`.
-        number: the column of document numbers.
 
     Raises:
         FilterError: the condition is too complex for SQLite.
     """
-    return _Compiler(scalars, indexed, number).sql(condition)
+    return _Compiler(scalars).sql(condition)
 
 
-def is_found_by_index(condition: Condition, indexed: Mapping[str, int]) -> bool:
-    """Whether `field_values` alone decides which documents match a condition."""
+def is_found_by_index(condition: Condition, fields: Collection[str]) -> bool:
+    """Whether SQLite's indexes decide which documents match a condition.
+
+    Args:
+        condition: see `to_sql`.
+        fields: the fields that have an index and hold no list in any row.
+    """
     match condition:
-        case Not(inner):
-            return is_found_by_index(inner, indexed)
         case And(conditions) | Or(conditions):
-            return all(is_found_by_index(each, indexed) for each in conditions)
-        case In(name, values):
-            return name in indexed and all(map(_is_short, values))
-        case Comparison(name, _, value):
-            return name in indexed and _is_short(value)
+            return all(is_found_by_index(each, fields) for each in conditions)
+        case In(name):
+            return name in fields
+        case Comparison(name, order):
+            return name in fields and order is not Operator.NOT_EQUAL
     return False
 
 
-#: Names that need no quotes in a JSON path.
-_PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-
-
 class _Compiler:
-    def __init__(
-        self, scalars: Collection[str], indexed: Mapping[str, int], number: ColumnElement[int]
-    ) -> None:
+    def __init__(self, scalars: Collection[str]) -> None:
         self._scalars = scalars
-        self._indexed = indexed
-        self._number = number
         self._tests = 0
 
     def sql(self, condition: Condition, depth: int = 0) -> ColumnElement[bool]:
@@ -133,36 +122,24 @@ class _Compiler:
         if self._tests > MAX_TESTS:
             raise filter_error(f"more than {MAX_TESTS} tests; in (…) takes many values as one")
         match test:
-            case IsNull(field):
-                return self._is_null(field)
-            case Like(field, pattern):
-                return self._any(field, _like(pattern))
-            case In(field, values):
-                return self._any(field, _in(values, field), values)
-            case Comparison(field, order, value):
-                return self._any(field, _ordered(_ORDERS[order], value, field), [value])
+            case IsNull(name):
+                return self._is_null(name)
+            case Like(name, pattern):
+                return self._any(name, _like(pattern))
+            case In(name, values):
+                return self._any(name, _in(values, name))
+            case Comparison(name, order, value):
+                return self._any(name, _ordered(_ORDERS[order], value, name))
 
-    def _any(
-        self, name: str, test: ValueTest, literals: Iterable[Value] | None = None
-    ) -> ColumnElement[bool]:
-        """Whether a field's value, or an element of it if it is a list, passes a test.
-
-        Args:
-            name: the field.
-            test: of one value.
-            literals: the values compared with; None if an index cannot decide the test.
-        """
-        if name in self._indexed and literals is not None and all(map(_is_short, literals)):
-            held = select(field_values.c.document_id).where(
-                field_values.c.field_id == self._indexed[name],
-                test(field_values.c.kind, field_values.c.value),
-            )
-            return self._number.in_(held)
+    def _any(self, name: str, test: ValueTest) -> ColumnElement[bool]:
+        """Whether a field's value, or an element of it if it is a list, passes a test."""
         if name in BUILT_IN_COLUMNS:
             column = BUILT_IN_COLUMNS[name]
             return test(case((column.is_not(None), "text")), column)
-        if name in self._scalars and _PLAIN_NAME.fullmatch(metadata_name(name)):
-            place = documents.c.metadata, f"$.{metadata_name(name)}"
+        path = json_path(metadata_name(name))
+        if name in self._scalars and path is not None:
+            # In the statement's text, so that SQLite uses an index of this expression.
+            place = documents.c.metadata, literal(path, literal_execute=True)
             return test(_kind(func.json_type(*place)), func.json_extract(*place))
         field = _fields()
         # If the value is not a list, `element` is a row of NULLs.
@@ -252,11 +229,6 @@ def _times(literals: Iterable[Value], field: str) -> dict[str, int]:
         value for value in literals if isinstance(value, str) and field not in BUILT_IN_COLUMNS
     ]
     return {text: time for text in texts if (time := instant(text)) is not None}
-
-
-def _is_short(value: Value) -> bool:
-    """Whether the stored beginnings of texts suffice to compare them with a literal."""
-    return not isinstance(value, str) or len(value) < TEXT_CHARACTERS
 
 
 def _json(value: Value | Collection[Value]) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,7 +32,6 @@ from semsearch.stores.protocol import (
     Selection,
     Space,
     TextVectors,
-    rest_of,
 )
 
 
@@ -95,6 +94,15 @@ def _fields(new: NewDocument) -> Iterator[tuple[str, str]]:
         for passage in new.passages:
             yield "a passage has", passage.text
         yield "its text outside its passages has", rest_of(new.text, _spans(new.passages))
+
+
+def rest_of(text: str, spans: Iterable[tuple[int, int]]) -> str:
+    """The characters of a text outside these ordered ranges."""
+    parts, place = [], 0
+    for start, end in spans:
+        parts.append(text[place:start])
+        place = end
+    return "".join([*parts, text[place:]])
 
 
 def _title(new: NewDocument) -> str:

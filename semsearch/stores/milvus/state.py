@@ -52,7 +52,6 @@ from semsearch.stores.protocol import (
     StoreInfo,
     TextVectors,
     check_searchable,
-    joined,
 )
 from semsearch.vector_indexes import IndexType
 
@@ -525,3 +524,14 @@ def _unit(space: Space, rows: Sequence[Row]) -> Matrix:
 def _matrix(space: Space, rows: Sequence[Row]) -> Matrix:
     matrix = numpy.array([row["vector"] for row in rows], numpy.float32)
     return matrix.reshape(len(rows), space.dimension)
+
+
+def joined(passages: Sequence[tuple[int, int, str]], rest: str) -> str:
+    """The text made of these passages and the characters outside them (`rest_of`)."""
+    parts: list[str] = []
+    place = used = 0
+    for start, end, text in passages:
+        gap = start - place
+        parts += (rest[used : used + gap], text)
+        place, used = end, used + gap
+    return "".join([*parts, rest[used:]])

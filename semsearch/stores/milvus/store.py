@@ -149,9 +149,8 @@ def _is_running(process: int) -> bool:
     return True
 
 
-def open_store(path: Path, *, accept_copy: bool = False, may_migrate: bool = True) -> Store:
+def open_store(path: Path) -> Store:
     """The index at an address; see `semsearch.stores.protocol.StoreModule`."""
-    del accept_copy, may_migrate  # it cannot be copied while it is written; there is one format
     found = target(path)
     if found.is_file and not Path(found.uri).exists():  # milvus-lite would create it
         raise not_found(found.address)
