@@ -106,6 +106,8 @@ class Database:
 
     def _prepare(self, directory: Path) -> None:
         _check_place(directory)
+        if not (directory / DATABASE_NAME).exists():
+            raise _not_found(directory)
         self.directory = directory.absolute()  # the working directory may change
         self.file = self.directory / DATABASE_NAME
         self.opened = self._present()
