@@ -352,7 +352,7 @@ class DamagedIndexError(IndexFormatError):
 
 
 class IndexVersionError(IndexFormatError):
-    """An index has a newer format, or an older one that must not be migrated."""
+    """An index has another format."""
 
     code = "index-version"
 

@@ -96,7 +96,6 @@ def _named(index: Path, space: str | None) -> _Named | None:
     uri = f"{sqlite_uri((index / 'index.sqlite').absolute())}?mode=ro"
     with suppress(sqlite3.Error, ValueError, TypeError):
         with closing(sqlite3.connect(uri, uri=True)) as connection:
-            connection.execute("PRAGMA trusted_schema = OFF")
             row = connection.execute(query, {"name": space}).fetchone()
         if row:
             return _Named(row[0], dict(json.loads(row[1])))

@@ -68,8 +68,5 @@ def test_broken_index_loads_nothing(index, tmp_path):
     (tmp_path / "file" / "index.sqlite").write_bytes(b"nothing" * 1000)
     assert preload_for_queries(tmp_path / "file") == []
     with closing(sqlite3.connect(index / "index.sqlite")) as connection, connection:
-        connection.execute("UPDATE spaces SET spec = '/no/such/model', description = '[1]'")
-    assert preload_for_queries(index) == []
-    with closing(sqlite3.connect(index / "index.sqlite")) as connection, connection:
-        connection.execute("UPDATE spaces SET description = '{}'")
+        connection.execute("UPDATE spaces SET spec = '/no/such/model', description = '{}'")
     assert preload_for_queries(index) == []

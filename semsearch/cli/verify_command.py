@@ -29,8 +29,7 @@ def command(directory: Path | None, repair: bool, wait: float) -> None:
     semsearch verify --repair --index indexes/films
     """
     directory = existing_index(directory)
-    opened = Index.open(directory, accept_copy=True)
-    with opened as index, index.writer(wait=wait) as writer:
+    with Index.open(directory) as index, index.writer(wait=wait) as writer:
         faults = writer.verify()
         _report(faults)
         if repair and any(fault.repairable is not False for fault in faults):

@@ -22,21 +22,19 @@ decimal fraction, with optional sign and exponent.
 
 Meaning:
 
-*   ``id`` and ``title`` are those of the document, whatever its metadata holds. A metadata field
-    with such a name is written ``metadata.id``; all other fields can have this prefix, too. Inside
-    quotes, a dot is part of the name: ``"metadata.id"`` is the metadata field named metadata.id.
+*   ``id`` and ``title`` are those of the document. A metadata field with such a name is written
+    ``metadata.id``; all others can have this prefix, too. Inside quotes, a dot is part of the name:
+    ``"metadata.id"`` is the metadata field named metadata.id.
 *   Every condition is true or false. A test of a missing or null field is false, so its ``not`` is
     true. ``a != 1`` is ``not a = 1``, ``a not in …`` is ``not a in …``, and so on.
-*   A test of a list is true if it is true for any element. ``genres != 'Drama'`` therefore matches
-    lists without that element. ``a between 1 and 5`` is ``a >= 1 and a <= 5``, and different
-    elements may satisfy the two tests.
+*   A test of a list is true if it is true for any element: ``genres != 'Drama'`` matches lists
+    without that element. ``a between 1 and 5`` is ``a >= 1 and a <= 5``, and different elements may
+    satisfy the two tests.
 *   A literal compares only with values of its own JSON type: numbers with numbers (1990 equals
-    1990.0), text with text, booleans with booleans. Objects, and lists inside lists, equal
-    nothing. Booleans have no order. An index refuses a literal of a type that the field never has
-    (`semsearch.filters.checking`).
+    1990.0), text with text, booleans with booleans, which have no order. Objects, and lists inside
+    lists, equal nothing.
 *   Two times in ISO 8601 compare as instants, whatever their notations, except in ``id`` and
-    ``title`` (`semsearch.filters.times`). Any other text is equal if its code points are equal, and
-    is ordered by code points.
+    ``title`` (`semsearch.filters.times`). Any other text compares by its code points.
 *   ``like`` matches the whole text: ``%`` matches any run of characters, ``_`` any one, and a
     backslash escapes the next character. Case is ignored for A-Z only.
 *   ``is null`` is true if the field is missing or null, but not for an empty list or [null].

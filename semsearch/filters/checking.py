@@ -89,9 +89,7 @@ def _kinds(value: Value) -> set[Kind]:
 
 def _misfit(field: str, value: Value, held: Collection[Kind]) -> FilterError:
     words = " or ".join(word for kind, word in _WORDS.items() if kind in held)
-    remedy = "; write dates as '2024-06-01'" if Kind.DATE in held else ""
-    if Kind.TEXT in held:
-        remedy = f"; put text in quotes: '{literal_text(value)}'"
+    remedy = "; put text in quotes" if Kind.TEXT in held else ""
     return filter_error(f"{field_text(field)} holds {words}, not {literal_text(value)}{remedy}")
 
 

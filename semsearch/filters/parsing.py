@@ -28,14 +28,9 @@ from semsearch.filters import (
 )
 from semsearch.records import (
     BUILT_IN_FIELDS,
-    METADATA_PREFIX,
     metadata_field,
     metadata_name,
 )
-
-MAX_CHARACTERS = 100_000
-#: SQLite takes patterns of up to 50,000 bytes.
-MAX_PATTERN_CHARACTERS = 10_000
 
 
 def parse(expression: str) -> Condition:
@@ -46,8 +41,6 @@ def parse(expression: str) -> Condition:
         ArgumentError: it is not a string.
     """
     check_text("where", expression)
-    if len(expression) > MAX_CHARACTERS:
-        raise filter_error(f"the expression is longer than {MAX_CHARACTERS:,} characters")
     if unusable := _UNUSABLE.search(expression):
         code = ord(unusable.group())
         raise filter_error(f"no text contains the character U+{code:04X}", unusable.start() + 1)
@@ -57,32 +50,9 @@ def parse(expression: str) -> Condition:
         raise filter_error("the expression is nested too deep") from None
 
 
-def conjunction(first: str | None, second: str | None) -> str | None:
-    """An expression that requires both expressions; None stands for no condition.
-
-    Raises:
-        FilterError: one of two is invalid.
-        ArgumentError: one of two is not a string.
-    """
-    if first is None or second is None:
-        return second if first is None else first
-    return str(And((parse(first), parse(second))))
-
-
-def parse_number(text: str) -> int | float | None:
-    """Parse a number; infinite if it is too large, None if the text is not a number."""
-    if not _NUMBER.fullmatch(text):
-        return None
-    if not text.lstrip("+-").isdigit() or len(text) > 100:
-        return float(text)
-    return int(text) if -(2**63) <= int(text) < 2**63 else math.inf
-
-
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?", re.IGNORECASE)
-_OPERATORS = {operator.value: operator for operator in Operator} | {
-    "==": Operator.EQUAL,
-    "<>": Operator.NOT_EQUAL,
-}
+_OPERATORS = {operator.value: operator for operator in Operator}
+_OPERATORS |= {"==": Operator.EQUAL, "<>": Operator.NOT_EQUAL}
 
 # SQLite ends a text at NUL and cannot take unpaired surrogates, nor can a corpus hold these.
 _UNUSABLE = re.compile("[\0\ud800-\udfff]")
@@ -127,6 +97,14 @@ def _tokens(expression: str) -> Iterator[_Token]:
         yield _Token(kind, text, column)
 
 
+def _number(token: _Token) -> int | float:
+    is_whole = token.text.lstrip("+-").isdigit() and len(token.text) < 100
+    number = int(token.text) if is_whole else float(token.text)
+    if math.isinf(number) or (is_whole and not -(2**63) <= number < 2**63):
+        raise filter_error(f"the number {token} is too large", token.column)
+    return number
+
+
 class _Parser:
     """A recursive-descent parser: one method per rule of the grammar, one token of lookahead."""
 
@@ -168,39 +146,35 @@ class _Parser:
         if operator := _OPERATORS.get(self._token.text):
             self._advance()
             return Comparison(field, operator, self._value(ordered=operator.is_order))
-        if self._accept("is"):
-            negated = self._accept("not")
-            self._expect("null")
-            return Not(IsNull(field)) if negated else IsNull(field)
+        is_null = self._accept("is")
         negated = self._accept("not")
-        test = self._membership(field)
-        return Not(test) if negated else test
-
-    def _membership(self, field: str) -> Condition:
-        if self._accept("in"):
-            return In(field, self._values())
-        if self._accept("like"):
-            return Like(field, self._pattern())
-        if self._accept("between"):
+        test: Condition
+        if is_null:
+            self._expect("null")
+            test = IsNull(field)
+        elif self._accept("in"):
+            test = In(field, self._values())
+        elif self._accept("like"):
+            test = Like(field, self._pattern())
+        elif self._accept("between"):
             low = Comparison(field, Operator.GREATER_OR_EQUAL, self._value(ordered=True))
             self._expect("and")
             high = Comparison(field, Operator.LESS_OR_EQUAL, self._value(ordered=True))
-            return And((low, high))
-        hint = "a name with spaces goes in double quotes"
-        raise self._unexpected("a test (=, !=, <, <=, >, >=, in, like, between, is)", hint)
+            test = And((low, high))
+        else:
+            hint = "a name with spaces goes in double quotes"
+            raise self._unexpected("a test (=, !=, <, <=, >, >=, in, like, between, is)", hint)
+        return Not(test) if negated else test
 
     def _field(self) -> str:
         token = self._token
-        prefixed = token.kind == "WORD" and token.text.startswith(METADATA_PREFIX)
-        if prefixed and token.text != METADATA_PREFIX:
-            name = metadata_name(token.text)
-            if is_bare_name(name):
-                self._advance()
-                return metadata_field(name)
-        elif prefixed:
+        name = metadata_name(token.text) if token.kind == "WORD" else ""
+        prefixed = token.kind == "WORD" and name != token.text
+        if is_bare_name(name):
             self._advance()
-        elif token.kind == "WORD" and is_bare_name(token.text):
-            return self._advance().text
+            return metadata_field(name) if prefixed else name
+        if prefixed and not name:  # metadata."a name"
+            self._advance()
         if self._token.kind == "QUOTED" and self._token.text[0] != "'":
             name = self._advance().unquoted
             return name if name in BUILT_IN_FIELDS and not prefixed else metadata_field(name)
@@ -219,25 +193,24 @@ class _Parser:
     def _value(self, *, ordered: bool = False) -> Value:
         """Parse a literal; one that is compared by order is no boolean."""
         token, word = self._token, self._token.text.lower()
+        value: Value
         if token.kind == "QUOTED" and token.text[0] != "`":
-            return self._advance().unquoted
-        if word in ("true", "false"):
-            self._advance()
-            if ordered:
-                raise filter_error(f"{token.text} has no order, only = and !=", token.column)
-            return word == "true"
-        number = parse_number(word)
-        if number is None:
+            value = token.unquoted
+        elif word in ("true", "false") and not ordered:
+            value = word == "true"
+        elif _NUMBER.fullmatch(word):
+            value = _number(token)
+        else:
             raise self._no_value(word)
         self._advance()
-        if math.isinf(number):
-            raise filter_error(f"the number {token} is too large", token.column)
-        return number
+        return value
 
     def _no_value(self, word: str) -> FilterError:
         hint = ""
         if word == "null":
             hint = "null equals nothing; write 'is null' or 'is not null'"
+        elif word in ("true", "false"):
+            hint = f"{word} has no order, only = and !="
         elif self._token.kind == "WORD" and word not in KEYWORDS:
             hint = f"put text in quotes: {literal_text(self._token.text)}"
         return self._unexpected("a value", hint)
@@ -247,9 +220,6 @@ class _Parser:
         pattern = self._value()
         if not isinstance(pattern, str):
             raise filter_error(f"like takes a text in quotes, not {token}", token.column)
-        if len(pattern) > MAX_PATTERN_CHARACTERS:
-            reason = f"a pattern is longer than {MAX_PATTERN_CHARACTERS:,} characters"
-            raise filter_error(reason, token.column)
         if (len(pattern) - len(pattern.rstrip("\\"))) % 2:
             raise filter_error("the pattern ends in a backslash; write it twice", token.column)
         return pattern

@@ -123,7 +123,6 @@ class Index:
         encoders: Encoder | Iterable[Encoder] = (),
         *,
         device: str | None = None,
-        accept_copy: bool = False,
     ) -> Self:
         """Open the index in a directory.
 
@@ -132,19 +131,16 @@ class Index:
             encoders: one or more loaded encoders, used instead of loading them again.
             device: a torch device (``cpu``, ``cuda``) for encoders that are loaded; see
                 `load_encoder`.
-            accept_copy: open the index even if it was copied while it was being written, to
-                verify it.
 
         Raises:
             ArgumentError: an argument has the wrong type.
             IndexNotFoundError: there is no index.
-            IndexFormatError: the directory is not an index, has a newer format, or was copied
-                while the index was being written.
+            IndexFormatError: the directory is not an index, or has another format.
         """
         place = check_path("path", path)
         at_hand = _listed(encoders)
         _check_encoders(at_hand)
-        return cls(open_store(place, accept_copy=accept_copy), at_hand, device)
+        return cls(open_store(place), at_hand, device)
 
     @classmethod
     def create(

@@ -86,8 +86,7 @@ def _change(stored: StoredDocument | None, title: str | None, metadata: str, dig
         return Change.ADDED
     if stored.text_hash != digest:
         return Change.CHANGED
-    is_same = (stored.title, stored.whole) == (title, True)
-    if is_same and _is_same_json(stored.metadata, metadata):
+    if stored.title == title and _is_same_json(stored.metadata, metadata):
         return Change.UNCHANGED
     return Change.METADATA_CHANGED
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing
 from pathlib import Path
 from types import SimpleNamespace
@@ -11,15 +11,16 @@ from typing import NamedTuple, cast
 
 import numpy
 
+from semsearch.corpus.documents import SkippedRows
 from semsearch.errors import DamagedIndexError, IndexStoreError, SpaceError
 from semsearch.index.files import FileMemory
 from semsearch.index.pool import Encoded
-from semsearch.index.removal_plan import Allowance
+from semsearch.index.removal_plan import Allowance, check_removal, unseen_documents
 from semsearch.index.writer import IndexWriter
 from semsearch.protocols import Encoder
 from semsearch.records import Document
 from semsearch.stores import create_store, open_store
-from semsearch.stores.protocol import Space, StoreState, StoreWriter, text_hash
+from semsearch.stores.protocol import Seen, Space, StoreState, StoreWriter, text_hash
 
 logger = logging.getLogger(__name__)
 
@@ -63,7 +64,7 @@ def copy_index(
     Raises:
         SpaceError: the target has spaces of other encoders or in another order, or stores their
             vectors in another type, or a space of the source lacks vectors.
-        RemovalError: more would be removed than is allowed; what was written remains.
+        RemovalError: more would be removed than is allowed; no document is written.
         BadRowError: the target cannot hold a document.
         IndexStoreError: the copy is not equal to the source.
     """
@@ -73,12 +74,13 @@ def copy_index(
             if not space.complete:
                 raise SpaceError(f"space '{space.name}' of {source} still lacks vectors")
         encoders = {space.fingerprint: _recorded(space, state.max_tokens) for space in spaces}
-        first = encoders[spaces[0].fingerprint]
+        first = [encoders[spaces[0].fingerprint]]
         with (
-            closing(create_store(target, state.max_tokens, [first], spaces[0].dtype)) as written,
+            closing(create_store(target, state.max_tokens, first, spaces[0].dtype)) as written,
             written.writer(wait=wait) as store,
         ):
             _take_spaces(store, encoders, spaces, target)
+            _check_removal(state, store, allow_removals)
             _copy_settings(state, store)
             writer = IndexWriter(
                 store,
@@ -88,7 +90,7 @@ def copy_index(
                 split=lambda changes: state.passages_of([change.id for change in changes]),
                 on_batch=lambda summary: on_batch(summary.documents, total),
             )
-            summary = writer.sync(_documents(state), allow_removals=allow_removals)
+            summary = writer.sync(_documents(state), allow_removals=True)
             store.note_corpora(state.corpora)
             with store.state() as copy:
                 passages = _check_equal(state, copy, source, target)
@@ -156,17 +158,28 @@ def _take_spaces(
             added = store.add_space(encoders[space.fingerprint], space.dtype)
             held[space.fingerprint] = added
         store.mark_complete(held[space.fingerprint])
-    if list(held) != [space.fingerprint for space in spaces]:
+    if list(held) != list(encoders):
+        names = ", ".join(space.name for space in held.values())
         raise SpaceError(
-            f"{place} has the spaces {_listed(held.values())}, not {_listed(spaces)} of the source "
-            "(compared by their models and order); choose another location"
+            f"{place} has other spaces ({names}) than the source, or in another order; choose "
+            "another location"
         )
     for space in spaces:
         held[space.fingerprint].check_dtype(space.dtype)
 
 
-def _listed(spaces: Iterable[Space]) -> str:
-    return ", ".join(space.name for space in spaces)
+def _check_removal(state: StoreState, store: StoreWriter, allow_removals: Allowance) -> None:
+    """Check that documents that the source lacks may be removed; the target may be another index.
+
+    Raises:
+        RemovalError: they may not.
+    """
+    ids = state.ids()
+    with store.state() as copy:
+        copy.begin_run()
+        for start in range(0, len(ids), DOCUMENTS_AT_ONCE):
+            copy.mark_seen(dict.fromkeys(ids[start : start + DOCUMENTS_AT_ONCE], Seen("", 0)))
+        check_removal(unseen_documents(copy, SkippedRows()), allow_removals)
 
 
 def _copy_settings(state: StoreState, store: StoreWriter) -> None:
@@ -177,11 +190,8 @@ def _copy_settings(state: StoreState, store: StoreWriter) -> None:
         index_type = copy.index_type
     if source.has_words and not target.has_words:
         logger.warning("the copy has no BM25: its store cannot search words")
-    elif source.language != target.language:
-        if source.language is None:
-            logger.warning("the copy keeps its language of BM25")
-        else:
-            store.set_language(source.language)
+    elif source.language is not None and source.language != target.language:
+        store.set_language(source.language)
     for name in sorted(set(source.indexed_fields) - set(target.indexed_fields)):
         try:
             store.index_field(name)
@@ -197,12 +207,12 @@ def _check_equal(state: StoreState, copy: StoreState, source: Path, target: Path
     Raises:
         IndexStoreError: they differ.
     """
-    infos = state.info(), copy.info()
-    counts = [(info.documents, info.chunks) for info in infos]
-    ids = state.ids()
+    ids, passages = state.ids(), copy.info().chunks
     sample = ids[:: max(1, len(ids) // SAMPLE_DOCUMENTS)]
-    is_equal = counts[0] == counts[1] and state.passages_of(sample) == copy.passages_of(sample)
-    for left, right in zip(infos[0].spaces, infos[1].spaces, strict=True):
+    is_equal = (len(ids), state.info().chunks) == (copy.count(), passages) and state.passages_of(
+        sample
+    ) == copy.passages_of(sample)
+    for left, right in zip(state.spaces(), copy.spaces(), strict=True):
         vectors = state.document_vectors(left, sample)
         copied = copy.document_vectors(right, sample)
         is_equal = is_equal and all(
@@ -212,4 +222,4 @@ def _check_equal(state: StoreState, copy: StoreState, source: Path, target: Path
         raise IndexStoreError(
             f"{target} is not equal to {source}; run semsearch verify on both, then copy again"
         )
-    return infos[1].chunks
+    return passages

@@ -104,7 +104,7 @@ def _documents_digest(state: StoreState, name: str) -> str:
     if not stored:
         return ""
     content = [
-        (name, document.title, document.metadata, document.text_hash, document.whole)
+        (name, document.title, document.metadata, document.text_hash)
         for name, document in sorted(stored.items())
     ]
     return hashlib.blake2b(repr(content).encode(), digest_size=16).hexdigest()

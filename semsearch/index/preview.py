@@ -45,8 +45,7 @@ def preview_index(
         on_bad_row: called with the error of each document that cannot be indexed.
 
     Raises:
-        IndexFormatError: the directory holds other files, or an index of an older format, which
-            would have to be migrated.
+        IndexFormatError: the directory holds other files, or an index of another format.
         CorpusError: the corpus cannot be read.
     """
     changes: Counter[Change] = Counter()
@@ -70,7 +69,7 @@ def _state(directory: Path) -> Iterator[StoreState]:
     """A state of the index, or of a temporary empty one if there is none."""
     with ExitStack() as stack:
         try:
-            store = open_store(directory, may_migrate=False)
+            store = open_store(directory)
         except IndexNotFoundError:
             folder = stack.enter_context(TemporaryDirectory(prefix="semsearch-"))
             store = create_store(Path(folder), max_tokens=1, encoders=[])

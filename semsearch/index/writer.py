@@ -322,8 +322,7 @@ class IndexWriter:
         """Index a metadata field for fast filters.
 
         Without an index, a selective filter is tested on every document. The index serves
-        comparisons, ``in`` and ``between`` with texts of up to 63 characters, numbers and
-        booleans.
+        comparisons, ``in`` and ``between`` of fields that hold no lists.
 
         Args:
             name: the field as written in filters: ``year``, or ``metadata.id``. ``id`` and

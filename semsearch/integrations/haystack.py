@@ -22,9 +22,8 @@ from semsearch.filters import (
     Or,
     Value,
 )
-from semsearch.filters.parsing import conjunction
 from semsearch.index import Index
-from semsearch.integrations.passages import hit_metadata
+from semsearch.integrations.passages import conjunction, hit_metadata
 from semsearch.records import Document, metadata_field
 from semsearch.stores.protocol import Selection
 

@@ -12,9 +12,8 @@ from semsearch.arguments import check_choice, check_texts, shown
 from semsearch.encoders import load_encoder
 from semsearch.errors import ArgumentError, BadRowError, CombinationError, MissingExtraError
 from semsearch.filters import Comparison, Condition, IsNull, Operator
-from semsearch.filters.parsing import conjunction
 from semsearch.index import Index
-from semsearch.integrations.passages import hit_metadata
+from semsearch.integrations.passages import conjunction, hit_metadata
 from semsearch.protocols import Encoder
 from semsearch.records import Document, Hits, SearchMode, metadata_field
 from semsearch.search.queries import Query

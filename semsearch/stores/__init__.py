@@ -17,10 +17,10 @@ from semsearch.stores.protocol import Store, StoreModule
 GROUP = "semsearch.stores"
 
 
-def open_store(path: Path, *, accept_copy: bool = False, may_migrate: bool = True) -> Store:
+def open_store(path: Path) -> Store:
     """Open a store; see `StoreModule`."""
     with _module(path) as module:
-        return module.open_store(path, accept_copy=accept_copy, may_migrate=may_migrate)
+        return module.open_store(path)
 
 
 def create_store(

@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
@@ -230,7 +230,6 @@ class StoredDocument(NamedTuple):
     title: str | None
     metadata: str  #: JSON
     text_hash: str
-    whole: bool = True  #: whether the store can return the exact text
 
 
 class Seen(NamedTuple):
@@ -561,19 +560,15 @@ class Store(Protocol):
 class StoreModule(Protocol):
     """The functions of a store's package."""
 
-    def open_store(
-        self, path: Path, *, accept_copy: bool = False, may_migrate: bool = True
-    ) -> Store:
+    def open_store(self, path: Path) -> Store:
         """Open a store.
 
         Args:
             path: its directory or address.
-            accept_copy: open it even if it may be inconsistent, to verify it.
-            may_migrate: migrate a store with an older format.
 
         Raises:
             IndexNotFoundError: there is no store.
-            IndexFormatError: it is not a store, or has a newer format.
+            IndexFormatError: it is not a store, or has another format.
         """
 
     def create_store(
@@ -585,26 +580,6 @@ class StoreModule(Protocol):
 def text_hash(text: str) -> str:
     """The hash that identifies a text: 128 bits of BLAKE2b, as hex digits."""
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
-
-
-def rest_of(text: str, spans: Iterable[tuple[int, int]]) -> str:
-    """The characters of a text outside these ordered ranges."""
-    parts, place = [], 0
-    for start, end in spans:
-        parts.append(text[place:start])
-        place = end
-    return "".join([*parts, text[place:]])
-
-
-def joined(passages: Sequence[tuple[int, int, str]], rest: str) -> str:
-    """The text made of these passages and the characters outside them (`rest_of`)."""
-    parts: list[str] = []
-    place = used = 0
-    for start, end, text in passages:
-        gap = start - place
-        parts += (rest[used : used + gap], text)
-        place, used = end, used + gap
-    return "".join([*parts, rest[used:]])
 
 
 class _Closes(Protocol):

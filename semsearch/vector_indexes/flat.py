@@ -134,7 +134,7 @@ class VectorIndex:
             scores, found = _nearest(self._flat, queries, n, selector(places, len(self)))
         else:
             few, matrix = _empty(self.matrix.shape[1], len(places))
-            numpy.take(self.matrix, places, axis=0, out=matrix, mode="clip")  # without a buffer
+            matrix[:] = self.matrix[places]
             scores, found = _nearest(few, queries, n)
             found = at(places, found)
         return scores, at(self.ids, found)

@@ -169,7 +169,7 @@ def test_an_index_with_an_untrusted_spec(hub, tmp_path, hashing):
     path = tmp_path / "index"
     with Index.create(path, [hashing]) as index:
         index.add([Document("1", "a b c")])
-        with index._store.database.write() as connection:
+        with index._store.database.writing() as connection, connection.begin():
             connection.exec_driver_sql("UPDATE spaces SET spec = 'evil/tracker'")
     code = (
         "import sys\n"

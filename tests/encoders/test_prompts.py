@@ -63,7 +63,7 @@ def test_every_passage_is_read_to_its_end(encoder, tmp_path, caplog):
     with Index.create(tmp_path / "index", [encoder]) as index:
         index.add([Document("a", text)])
         passages = index.passages().texts
-        with index._store.database.write() as connection:
+        with index._store.database.writing() as connection, connection.begin():
             put_setting(connection, "chunk_max_tokens", READ)
         index.add([Document("b", text)])
         assert max(len(text.split()) for text in index.passages().texts) == READ - 2

@@ -19,7 +19,7 @@ from semsearch.filters import (
     Or,
 )
 from semsearch.filters.checking import check
-from semsearch.filters.parsing import conjunction, parse
+from semsearch.filters.parsing import parse
 from semsearch.records import metadata_field
 from semsearch.stores.protocol import Selection
 
@@ -172,12 +172,6 @@ def test_a_long_chain_is_flat():
     assert parse(str(chain)) == chain
 
 
-def test_length_is_limited():
-    assert value(f"'{'x' * 99_994}'") == "x" * 99_994
-    with pytest.raises(FilterError):
-        parse(f"a = '{'x' * 99_995}'")
-
-
 texts = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"))
 ordered = (
     texts | st.integers(-(2**63), 2**63 - 1) | st.floats(allow_nan=False, allow_infinity=False)
@@ -217,14 +211,6 @@ def test_printed_condition_parses_to_itself(condition):
 def test_printing_uses_as_few_parentheses_as_possible():
     expression = "a = 1 or not (b = 1 and c in ('x', 2.5)) and (\"d e\" is null or true_ like '%')"
     assert str(parse(expression)) == expression
-
-
-def test_a_conjunction_requires_both():
-    assert conjunction(None, None) is None
-    assert conjunction("a = 1", None) == conjunction(None, "a = 1") == "a = 1"
-    assert conjunction("a = 1 or b = 2", "c = 3") == "(a = 1 or b = 2) and c = 3"
-    with pytest.raises(FilterError):
-        conjunction("a = 1) or (a = 2", "c = 3")
 
 
 PIECES = st.sampled_from(
@@ -270,7 +256,6 @@ def selected(state, expression):
 @example("year = 1 or " * 8_000 + "year = 1")
 @example("year in (" + "1," * 45_000 + "1)")
 @example("title like '" + "%_" * 40_000 + "'")
-@example("'" * 100_001)
 def test_any_text_selects_documents_or_is_refused(state, expression):
     selected(state, expression)
 

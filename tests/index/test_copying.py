@@ -10,7 +10,7 @@ import pytest
 from semsearch import Corpus, Document, Index, load_encoder
 from semsearch.addresses import place
 from semsearch.analysis import language
-from semsearch.errors import CombinationError, DamagedIndexError
+from semsearch.errors import CombinationError, DamagedIndexError, RemovalError
 from semsearch.index import batch
 from semsearch.index.copying import Copied, copy_index
 
@@ -130,3 +130,15 @@ def test_a_copy_of_damaged_vectors_is_refused(local, copy):
         connection.execute("UPDATE vectors SET vector = zeroblob(256) WHERE chunk_id = 3")
     with pytest.raises(DamagedIndexError):
         copy_index(local, copy)
+
+
+def test_another_index_is_not_overwritten(local, copy):
+    others = [Document(f"d{number}", "Another.") for number in range(20, 50)]
+    with Index.create(copy, ["hashing:64", "hashing:32"]) as index:
+        index.add(others)
+    with pytest.raises(RemovalError):
+        copy_index(local, copy)
+    with Index.open(copy) as index:
+        assert list(index) == others
+    assert copy_index(local, copy, allow_removals=True).removed == 20
+    assert content(local)[0] == sorted(content(copy)[0], key=DOCUMENTS.index)

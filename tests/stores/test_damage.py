@@ -13,13 +13,6 @@ import pytest
 from semsearch import Document, Index
 from semsearch.errors import DamagedIndexError, IndexFormatError
 
-#: Without NOT NULL constraints, so that values can be removed.
-PERMISSIVE = (
-    "PRAGMA writable_schema = ON",
-    "UPDATE sqlite_schema SET sql = replace(sql, ' NOT NULL', '') WHERE name NOT LIKE '%fts%'",
-    "PRAGMA writable_schema = RESET",
-)
-
 
 @pytest.fixture
 def path(tmp_path):
@@ -57,22 +50,25 @@ def test_overwritten_pages(path, place):
     assert caught.value.code == "damaged-index"
 
 
+def test_text_that_is_not_utf_8(path):
+    execute(path, "UPDATE documents SET title = CAST(x'ff' AS TEXT)")
+    with Index.open(path) as index, pytest.raises(DamagedIndexError):
+        index.search("cat 1", k=30)
+
+
 @pytest.mark.parametrize(
-    ("statement", "named"),
+    "statement",
     [
-        ("UPDATE documents SET title = x'07'", "x07"),
-        ("UPDATE documents SET title = CAST(x'ff' AS TEXT)", "UTF-8"),
-        ("UPDATE documents SET metadata = '[]'", r"'\[\]'"),
-        ("UPDATE documents SET metadata = '{'", "'{'"),
-        ("UPDATE settings SET value = '\"x\"' WHERE name = 'revision'", "int"),
-        ("DELETE FROM documents WHERE external_id = '1'", "passage 2"),
-        ("DROP TABLE chunks", "chunks"),
+        "UPDATE documents SET title = x'07'",
+        "UPDATE documents SET metadata = '[]'",
+        "UPDATE settings SET value = 'x'",
+        "UPDATE spaces SET name = '../x'",
+        "UPDATE spaces SET dimension = 0",
     ],
 )
-def test_a_search_names_what_is_wrong(path, statement, named):
-    execute(path, *PERMISSIVE, statement)
-    with Index.open(path) as index, pytest.raises(DamagedIndexError, match=named):
-        index.search("cat 1", k=30, mode="hybrid")
+def test_improbable_values_cannot_be_stored(path, statement):
+    with pytest.raises(sqlite3.IntegrityError):
+        execute(path, statement)
 
 
 @pytest.mark.parametrize("vector", [b"\0" * 64, b"\0\0\x80\x7f" * 16, b"\0"])

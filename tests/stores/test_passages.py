@@ -39,7 +39,7 @@ def test_passages_that_match_a_filter(index, hashing):
 
 @pytest.mark.parametrize("where", [None, "n > 2"])
 def test_a_missing_vector_is_reported_as_damage(index, where):
-    with index._store.database.write() as connection:
+    with index._store.database.writing() as connection, connection.begin():
         connection.execute(delete(vectors).where(vectors.c.chunk_id == 7))
     with pytest.raises(IndexFormatError):
         index.passages(where=where)

@@ -12,7 +12,6 @@ from semsearch.errors import (
     IndexNotFoundError,
     IndexStoreError,
 )
-from semsearch.stores.local.database import Database
 
 pytestmark = pytest.mark.skipif(
     os.name != "posix", reason="Windows does not replace files that are open"
@@ -97,18 +96,3 @@ def test_a_reader_of_the_old_index_keeps_it(path, caplog):
             assert {one.chunk.document_id for one in passages} == {"old1", "old2", "old3"}
         assert index.search("cat")[0].document_id == "new1"
     assert caplog.messages == []  # the snapshot of the new index is not a damaged one
-
-
-def test_an_index_that_is_replaced_while_a_reader_connects(path, monkeypatch):
-    """After the check whether it was replaced, before the file is opened."""
-    with Index.open(path) as index:
-        read = Database.read
-
-        def late(database):
-            monkeypatch.setattr(Database, "read", read)
-            move(path)
-            return read(database)
-
-        monkeypatch.setattr(Database, "read", late)
-        index._store.database.close()  # or a connection to the old file is used
-        assert "new1" in index

@@ -69,8 +69,6 @@ REPAIRABLE = {
     "DELETE FROM chunks_fts_data WHERE id > 10": "words",
     "INSERT INTO chunks_fts(rowid, words) VALUES (999, 'stray')": "words",
     "DROP TABLE chunks_fts_docsize": "words",
-    "UPDATE chunks SET analysed = 'x' WHERE chunk_id < 3": "2 passages",
-    "UPDATE chunks SET analysed = NULL": "1 passage",
     "DELETE FROM fields": "fields",
     "UPDATE fields SET documents = 61": "fields",
     ORPHAN: "1 orphaned row (in chunks)",
@@ -95,13 +93,9 @@ def test_derived_data_is_repaired(path, statement):
 UNREPAIRABLE = {
     "UPDATE chunks SET text = 'altered' WHERE chunk_id = 1": "1 passage",
     'UPDATE chunks SET "end" = 1 WHERE chunk_id = 1': "1 passage",
-    "UPDATE documents SET metadata = '{' WHERE document_id = 1": "1 document with broken",
-    "UPDATE documents SET metadata = '[]' WHERE document_id = 1": "1 document with broken",
     "DELETE FROM chunks WHERE chunk_id = 1": "1 document without",
-    'UPDATE chunks SET start = start + 1, "end" = "end" + 1 WHERE chunk_id = 1': "misplaced",
-    "UPDATE settings SET value = 'x' WHERE name = 'revision'": "'revision'",
-    "DELETE FROM settings WHERE name = 'chunk_max_tokens'": "'chunk_max_tokens'",
-    "INSERT INTO settings VALUES ('index_type', '[]')": "'index_type'",
+    'UPDATE chunks SET start = start + 1, "end" = "end" + 1 WHERE chunk_id = 1': "1 passage",
+    "UPDATE texts SET text = text || '.' WHERE document_id = 1": "1 document not",
 }
 
 
@@ -121,8 +115,8 @@ def test_every_damaged_vector_of_a_snapshot_is_found_and_repaired(path):
         changed = bytearray(content)
         changed[place] ^= 0x10
         file.write_bytes(changed)
-        (fault,) = faults(path)
-        assert file.name in fault.what
+        assert len(faults(path)) == 1
+        assert answers(path) == before
     repair(path)
     assert faults(path) == []
     assert answers(path) == before

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection
 
-from semsearch.errors import IndexChangedError, IndexNotFoundError
+from semsearch.errors import IndexNotFoundError
 from semsearch.protocols import Encoder
 from semsearch.stores.local.database import Database
 from semsearch.stores.local.restrictions import RestrictionMemory
 from semsearch.stores.local.schema import put_setting
 from semsearch.stores.local.spaces import all_spaces, insert_space
 from semsearch.stores.local.state import LocalState
-from semsearch.stores.protocol import Space, check_searchable, closed_on_error
+from semsearch.stores.protocol import Space, check_searchable
 
 if TYPE_CHECKING:
     from semsearch.stores.local.vector_view import VectorView
@@ -26,33 +26,23 @@ if TYPE_CHECKING:
 class LocalStore:
     """SQLite and FAISS in a directory; see `semsearch.stores.protocol.Store`.
 
-    If the index was replaced or deleted, the one now in the directory is opened, or opening raises.
+    If the index was replaced or deleted, the one now in the directory is read, or reading raises.
     """
 
     def __init__(self, database: Database) -> None:
-        self._opened = _Opened(database)
+        self.database = database
+        self._cache = _Cache(database)
 
     @property
     def path(self) -> Path:
         """The directory, as an absolute path."""
         return self.database.directory
 
-    @property
-    def database(self) -> Database:
-        """The open database."""
-        return self._opened.database
-
     @contextmanager
     def read(self) -> Iterator[LocalState]:
         """One committed state, the same until the block ends."""
-        with ExitStack() as opened:
-            try:
-                present = self._present()
-                connection = opened.enter_context(present.database.read())
-            except IndexChangedError:  # it was replaced just now
-                present = self._present()
-                connection = opened.enter_context(present.database.read())
-            yield present.state(connection)
+        with self.database.read() as connection:
+            yield self._state(connection)
 
     @contextmanager
     def writer(self, *, wait: float = 0) -> Iterator[LocalWriter]:
@@ -61,67 +51,58 @@ class LocalStore:
         from semsearch.stores.local.writer import LocalWriter
         from semsearch.stores.lock import writer_lock
 
-        present = self._present()
-        with writer_lock(self.path, wait=wait), present.database.writing() as connection:
+        self.database.use_present_file()
+        with writer_lock(self.path, wait=wait), self.database.writing() as connection:
             remove_leftovers(connection, self.path, keep_previous=True)  # of a run that was killed
-            yield LocalWriter(connection, self.path, present.state)
+            yield LocalWriter(connection, self.path, self._state)
 
     def close(self) -> None:
         """Close the database and the snapshots."""
-        self._opened.close()
-
-    def _present(self) -> _Opened:
-        """The index in the directory."""
-        opened = self._opened
-        if opened.database.is_replaced():
-            opened.close()  # first, because both databases may have the same log and lock file
-            opened = self._opened = _Opened(Database(self.path))
-        return opened
-
-
-class _Opened:
-    """An open database, with a cache of what was read from it."""
-
-    def __init__(self, database: Database) -> None:
-        self.database = database
-        #: By id and fingerprint of the space, with the revision.
-        self._views: dict[tuple[int, str], tuple[int, VectorView]] = {}
-        self._filters = RestrictionMemory({}, {})
-
-    def state(self, connection: Connection) -> LocalState:
-        """The state that a connection reads."""
-        return LocalState(connection, self.database.directory, self._view, self._filters)
-
-    def close(self) -> None:
-        """Close the database and the snapshots."""
-        self._views.clear()
-        self._filters.lists.clear()
+        self._cache = _Cache(self.database)
         self.database.close()
 
-    def _view(self, connection: Connection, space: Space, revision: int) -> VectorView:
+    def _state(self, connection: Connection) -> LocalState:
+        """The state that a connection reads."""
+        if self._cache.file != self.database.opened.file:
+            self._cache = _Cache(self.database)
+        return LocalState(connection, self.path, self._cache.view, self._cache.filters)
+
+
+class _Cache:
+    """What was read from one database file."""
+
+    def __init__(self, database: Database) -> None:
+        self.file = database.opened.file
+        self.filters = RestrictionMemory({}, {})
+        self._database = database
+        #: By identity of the index, id and fingerprint of the space, with the revision.
+        self._views: dict[tuple[str, int, str], tuple[int, VectorView]] = {}
+
+    def view(self, connection: Connection, space: Space, revision: tuple[str, int]) -> VectorView:
         """The vectors of a space in the state that `connection` reads, cached until it changes."""
-        key = space.id, space.fingerprint
+        identity, number = revision
+        key = identity, space.id, space.fingerprint
         known = self._views.get(key)
-        if known and known[0] == revision:
+        if known and known[0] == number:
             return known[1]
         from semsearch.stores.local.vector_view import VectorView
 
         check_searchable(space, all_spaces(connection))
-        if known and known[0] < revision:
+        if known and known[0] < number:
             longer = known[1].extended(connection, space)
             if longer is not None:
-                self._views[key] = revision, longer
+                self._views[key] = number, longer
                 return longer
         # The files of a replaced index are another's.
-        directory = None if self.database.is_replaced() else self.database.directory
+        directory = None if self._database.is_replaced() else self._database.directory
         view = VectorView.load(connection, directory, space)
-        self._views[key] = revision, view
+        self._views[key] = number, view
         return view
 
 
-def open_store(path: Path, *, accept_copy: bool = False, may_migrate: bool = True) -> LocalStore:
+def open_store(path: Path) -> LocalStore:
     """Open the index in a directory; see `semsearch.stores.protocol.StoreModule`."""
-    return LocalStore(Database(path, accept_copy=accept_copy, may_migrate=may_migrate))
+    return LocalStore(Database(path))
 
 
 def create_store(
@@ -135,16 +116,8 @@ def create_store(
             insert_space(connection, encoder, dtype, complete=True)
 
     try:
-        store = open_store(path)
+        return open_store(path)
     except IndexNotFoundError:
         for encoder in encoders:
             encoder.description()  # loads the model: before the transaction
         return LocalStore(Database.create(path, fill))
-    with closed_on_error(store):
-        with store.read() as state:
-            is_filled = bool(state.spaces())
-        if not is_filled:  # its creation was interrupted, by an older version
-            with store.database.write() as connection:
-                if not all_spaces(connection):
-                    fill(connection)
-    return store

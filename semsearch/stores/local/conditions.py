@@ -1,9 +1,8 @@
 """Translation of conditions on metadata into SQL expressions.
 
 Fields are found by comparing the names that ``json_each`` returns: a value can be a list, whose
-elements are tested one by one, and SQLite versions differ in how they match JSON paths with quotes,
-backslashes or escapes. A field with a plain name that never holds a list is read by its path, which
-is several times faster.
+elements are tested one by one. A field that never holds a list is read by its path, which is
+several times faster, and can have an index.
 
 Names and literals are only passed as bound parameters; literals as JSON, so that decimal fractions
 in expressions and in documents are parsed the same way.
@@ -15,11 +14,8 @@ from __future__ import annotations
 
 import json
 import operator
-import re
-from collections.abc import Callable, Collection, Iterable, Mapping
-from datetime import date
-from types import MappingProxyType
-from typing import Any, TypeAlias
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
 
 from sqlalchemy import (
     ColumnElement,
@@ -29,6 +25,7 @@ from sqlalchemy import (
     exists,
     false,
     func,
+    literal,
     not_,
     or_,
     select,
@@ -50,68 +47,58 @@ from semsearch.filters import (
     Value,
     filter_error,
 )
-from semsearch.filters.times import DAY, instant
+from semsearch.filters.times import instant
 from semsearch.records import metadata_name
-from semsearch.stores.local.fields import BUILT_IN_COLUMNS, TEXT_CHARACTERS
-from semsearch.stores.local.schema import documents, field_values
+from semsearch.stores.local.fields import BUILT_IN_COLUMNS, json_path
+from semsearch.stores.local.instants import Order, ValueTest, equal_times, ordered_times
+from semsearch.stores.local.schema import documents
 
 #: SQLite accepts expressions up to 1,000 operators deep, and a chain is as deep as it is long. The
 #: limit is far lower because SQLAlchemy caches compiled statements, with 50 kB for each test.
 MAX_TESTS = 200
 #: SQLite's parser stack holds 100 symbols (as of 3.40), enough for 28 levels; callers use some.
 MAX_DEPTH = 20
+#: SQLite's own limit.
+MAX_PATTERN_BYTES = 50_000
 
 
 def to_sql(
     condition: Condition,
     *,
     scalars: Collection[str] = (),
-    indexed: Mapping[str, int] = MappingProxyType({}),
-    number: ColumnElement[int] = documents.c.document_id,
 ) -> ColumnElement[bool]:
     """An SQL expression that is true for documents that match a condition, and false for others.
 
     Args:
         condition: see `semsearch.filters`.
         scalars: fields that hold no list in any document.
-        indexed: the numbers of fields to look up in `field_values`.
-        number: the column of document numbers.
 
     Raises:
         FilterError: the condition is too complex for SQLite.
     """
-    return _Compiler(scalars, indexed, number).sql(condition)
+    return _Compiler(scalars).sql(condition)
 
 
-def is_found_by_index(condition: Condition, indexed: Mapping[str, int]) -> bool:
-    """Whether `field_values` alone decides which documents match a condition."""
+def is_found_by_index(condition: Condition, fields: Collection[str]) -> bool:
+    """Whether SQLite's indexes decide which documents match a condition.
+
+    Args:
+        condition: see `to_sql`.
+        fields: the fields that have an index and hold no list in any row.
+    """
     match condition:
-        case Not(inner):
-            return is_found_by_index(inner, indexed)
         case And(conditions) | Or(conditions):
-            return all(is_found_by_index(each, indexed) for each in conditions)
-        case In(name, values):
-            return name in indexed and all(map(_is_short, values))
-        case Comparison(name, _, value):
-            return name in indexed and _is_short(value)
+            return all(is_found_by_index(each, fields) for each in conditions)
+        case In(name):
+            return name in fields
+        case Comparison(name, order):
+            return name in fields and order is not Operator.NOT_EQUAL
     return False
 
 
-#: Names that need no quotes in a JSON path.
-_PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-
-
-#: A test of one value, given its kind (see `_kind`) and the value itself.
-_ValueTest: TypeAlias = Callable[[ColumnElement[str], ColumnElement[Any]], ColumnElement[bool]]
-
-
 class _Compiler:
-    def __init__(
-        self, scalars: Collection[str], indexed: Mapping[str, int], number: ColumnElement[int]
-    ) -> None:
+    def __init__(self, scalars: Collection[str]) -> None:
         self._scalars = scalars
-        self._indexed = indexed
-        self._number = number
         self._tests = 0
 
     def sql(self, condition: Condition, depth: int = 0) -> ColumnElement[bool]:
@@ -119,13 +106,15 @@ class _Compiler:
             raise filter_error(f"and, or and not are nested deeper than {MAX_DEPTH} levels")
         match condition:
             case Not(inner):
-                # A test of a missing value is NULL, and so is its `not`. Only in the condition of a
-                # `case`, SQLite does not read all values of an `in` to tell NULL from false.
-                return case((self.sql(inner, depth + 1), false()), else_=true())
+                return _not(self.sql(inner, depth + 1))
             case And(conditions):
                 return and_(*(self.sql(each, depth + 1) for each in conditions))
             case Or(conditions):
                 return or_(*(self.sql(each, depth + 1) for each in conditions))
+            case Comparison(field, Operator.EQUAL, value):
+                return self._test(In(field, (value,)))
+            case Comparison(field, Operator.NOT_EQUAL, value):
+                return _not(self._test(In(field, (value,))))
         return self._test(condition)
 
     def _test(self, test: Test) -> ColumnElement[bool]:
@@ -133,41 +122,24 @@ class _Compiler:
         if self._tests > MAX_TESTS:
             raise filter_error(f"more than {MAX_TESTS} tests; in (…) takes many values as one")
         match test:
-            case IsNull(field):
-                return self._is_null(field)
-            case Like(field, pattern):
-                return self._any(field, _like(pattern))
-            case In(field, values):
-                return self._any(field, _in(values, _instants(field, values)), values)
-            case Comparison(field, Operator.EQUAL, value):
-                return self._test(In(field, (value,)))
-            case Comparison(field, Operator.NOT_EQUAL, value):
-                return self.sql(Not(In(field, (value,))))
-            case Comparison(field, order, value):
-                instants = _instants(field, [value])
-                return self._any(field, _ordered(order, value, instants), [value])
+            case IsNull(name):
+                return self._is_null(name)
+            case Like(name, pattern):
+                return self._any(name, _like(pattern))
+            case In(name, values):
+                return self._any(name, _in(values, name))
+            case Comparison(name, order, value):
+                return self._any(name, _ordered(_ORDERS[order], value, name))
 
-    def _any(
-        self, name: str, test: _ValueTest, literals: Iterable[Value] | None = None
-    ) -> ColumnElement[bool]:
-        """Whether a field's value, or an element of it if it is a list, passes a test.
-
-        Args:
-            name: the field.
-            test: of one value.
-            literals: the values compared with; None if an index cannot decide the test.
-        """
-        if name in self._indexed and literals is not None and all(map(_is_short, literals)):
-            held = select(field_values.c.document_id).where(
-                field_values.c.field_id == self._indexed[name],
-                test(field_values.c.kind, field_values.c.value),
-            )
-            return self._number.in_(held)
+    def _any(self, name: str, test: ValueTest) -> ColumnElement[bool]:
+        """Whether a field's value, or an element of it if it is a list, passes a test."""
         if name in BUILT_IN_COLUMNS:
             column = BUILT_IN_COLUMNS[name]
             return test(case((column.is_not(None), "text")), column)
-        if name in self._scalars and _PLAIN_NAME.fullmatch(metadata_name(name)):
-            place = documents.c.metadata, f"$.{metadata_name(name)}"
+        path = json_path(metadata_name(name))
+        if name in self._scalars and path is not None:
+            # In the statement's text, so that SQLite uses an index of this expression.
+            place = documents.c.metadata, literal(path, literal_execute=True)
             return test(_kind(func.json_type(*place)), func.json_extract(*place))
         field = _fields()
         # If the value is not a list, `element` is a row of NULLs.
@@ -187,6 +159,12 @@ class _Compiler:
         return not_(exists().where(field.c.key == metadata_name(name), field.c.type != "null"))
 
 
+def _not(condition: ColumnElement[bool]) -> ColumnElement[bool]:
+    # A test of a missing value is NULL, and so is its `not`. Only in the condition of a `case`,
+    # SQLite does not read all values of an `in` to tell NULL from false.
+    return case((condition, false()), else_=true())
+
+
 def _fields() -> TableValuedAlias:
     """The metadata fields of a document."""
     return _json_each(documents.c.metadata, "field")
@@ -201,35 +179,18 @@ def _kind(json_type: ColumnElement[str]) -> ColumnElement[str]:
     return func.replace(json_type, "real", "integer")
 
 
-def _instants(field: str, values: Iterable[Value]) -> dict[Value, int]:
-    """The instants of those literals that are times; ids and titles are none."""
-    if field in BUILT_IN_COLUMNS:
-        return {}
-    found = {value: instant(value) for value in values if isinstance(value, str)}
-    return {value: time for value, time in found.items() if time is not None}
+def _in(values: Collection[Value], field: str) -> ValueTest:
+    times = _times(values, field)
+    others = [value for value in values if value not in times]
+    if not times:
+        return _equal(others)
+    if not others:
+        return equal_times(times)
+    by_time, by_value = equal_times(times), _equal(others)
+    return lambda kind, value: or_(by_time(kind, value), by_value(kind, value))
 
 
-def _texts_around(instants: Collection[int]) -> tuple[str, str]:
-    """The first text, and the text behind the last one, of times that may be at these instants.
-
-    The text of a time is less than a day, its offset, from the instant, so that all texts before
-    the first one are of earlier times. An index finds the others, and `instant` reads few texts.
-    """
-    epoch = date(1970, 1, 1).toordinal()
-    first = max(epoch + min(instants) // DAY - 1, date.min.toordinal())
-    last = min(epoch + max(instants) // DAY + 1, date.max.toordinal())
-    return date.fromordinal(first).isoformat(), f"{date.fromordinal(last).isoformat()}~"
-
-
-def _in(values: Collection[Value], instants: Mapping[Value, int]) -> _ValueTest:
-    tests = [_at(instants.values())] if instants else []
-    others = [value for value in values if value not in instants]
-    if others or not instants:
-        tests.append(_equal(others))
-    return lambda kind, value: or_(*(test(kind, value) for test in tests))
-
-
-def _equal(values: Collection[Value]) -> _ValueTest:
+def _equal(values: Collection[Value]) -> ValueTest:
     each = _json_each(_json(values), "literal")
     literals = select(_kind(each.c.type), each.c.value)
     # The first test can use the index of a column. The second compares the kind, too: in SQLite,
@@ -239,20 +200,13 @@ def _equal(values: Collection[Value]) -> _ValueTest:
     )
 
 
-def _at(instants: Collection[int]) -> _ValueTest:
-    first, behind = _texts_around(instants)
-    times = select(_json_each(_json([*instants]), "time").c.value)
-    return lambda kind, value: and_(
-        value >= first, value < behind, kind == "text", func.instant(value).in_(times)
-    )
-
-
-def _like(pattern: str) -> _ValueTest:
+def _like(pattern: str) -> ValueTest:
+    if len(pattern.encode()) > MAX_PATTERN_BYTES:
+        raise filter_error(f"a pattern of like is longer than {MAX_PATTERN_BYTES:,} bytes")
     return lambda kind, value: and_(kind == "text", value.like(pattern, escape="\\"))
 
 
-_Order: TypeAlias = Callable[[Any, Any], ColumnElement[bool]]
-_ORDERS: Mapping[Operator, _Order] = {
+_ORDERS: Mapping[Operator, Order] = {
     Operator.LESS: operator.lt,
     Operator.LESS_OR_EQUAL: operator.le,
     Operator.GREATER: operator.gt,
@@ -260,30 +214,21 @@ _ORDERS: Mapping[Operator, _Order] = {
 }
 
 
-def _ordered(order: Operator, literal: Value, instants: Mapping[Value, int]) -> _ValueTest:
-    compare = _ORDERS[order]
-    if literal in instants:
-        return _before_or_after(compare, literal, instants[literal])
+def _ordered(order: Order, literal: Value, field: str) -> ValueTest:
+    times = _times([literal], field)
+    if times:
+        return ordered_times(order, *times.popitem())
     bound = func.json_extract(_json(literal), "$")
     bound_kind = "text" if isinstance(literal, str) else "integer"
-    return lambda kind, value: and_(kind == bound_kind, compare(value, bound))
+    return lambda kind, value: and_(kind == bound_kind, order(value, bound))
 
 
-def _before_or_after(compare: _Order, literal: Value, time: int) -> _ValueTest:
-    first, behind = _texts_around([time])
-
-    def test(kind: ColumnElement[str], value: ColumnElement[Any]) -> ColumnElement[bool]:
-        near = func.coalesce(compare(func.instant(value), time), compare(value, literal))
-        if compare in (operator.gt, operator.ge):
-            return and_(value >= first, or_(value >= behind, near), kind == "text")
-        return and_(value < behind, or_(value < first, near), kind == "text")
-
-    return test
-
-
-def _is_short(value: Value) -> bool:
-    """Whether the stored beginnings of texts suffice to compare them with a literal."""
-    return not isinstance(value, str) or len(value) < TEXT_CHARACTERS
+def _times(literals: Iterable[Value], field: str) -> dict[str, int]:
+    """The instants of those literals that are times; ids and titles are none."""
+    texts = [
+        value for value in literals if isinstance(value, str) and field not in BUILT_IN_COLUMNS
+    ]
+    return {text: time for text in texts if (time := instant(text)) is not None}
 
 
 def _json(value: Value | Collection[Value]) -> str:

@@ -5,12 +5,12 @@ every write. A count can be 0: until the index is compacted, the fields of delet
 stay known, so a filter that tests one is no error. Values are stored in the documents only, so that
 no text of a deleted document remains.
 
-The table `field_values` holds the values of fields that were given an index, elements of lists
-included. It is derived. (SQLite refuses indexes over expressions under ``trusted_schema = OFF``.)
+A field that was given an index has one of SQLite's, over an expression.
 """
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -19,27 +19,22 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     Select,
-    Table,
+    Text,
     and_,
     case,
+    column,
     delete,
     func,
-    insert,
-    literal,
     or_,
     select,
+    table,
     true,
 )
 from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 
+from semsearch.errors import ArgumentError
 from semsearch.records import BUILT_IN_FIELDS, Kind, metadata_field
-from semsearch.stores.local.schema import (
-    DamageError,
-    documents,
-    field_values,
-    fields,
-    indexed_fields,
-)
+from semsearch.stores.local.schema import documents, fields
 from semsearch.stores.protocol import Field
 
 if TYPE_CHECKING:
@@ -55,9 +50,6 @@ EXAMPLES = 50
 #: Documents searched for an example.
 SAMPLE_DOCUMENTS = 20_000
 
-#: What cannot be parsed is damaged, as `verify` reports; the document can still be removed.
-_SOUND_METADATA = case((func.json_valid(documents.c.metadata) == 1, documents.c.metadata))
-
 _IN_USE = select(fields).where(fields.c.documents > 0)
 
 _DATE = "[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]"
@@ -70,7 +62,7 @@ def all_fields(connection: Connection) -> list[Field]:
     for name, kind, in_list, count in connection.execute(query):
         if name not in found:
             shown = len(found) < EXAMPLES
-            value = _example(connection, name, _kind(kind)) if shown else None
+            value = _example(connection, name, Kind(kind)) if shown else None
             found[name] = Field(name, {}, value)
         found[name].kinds[f"list of {kind}" if in_list else kind] = count
     return list(found.values())
@@ -91,7 +83,7 @@ def kinds_by_field(connection: Connection) -> dict[str, set[Kind]]:
     """
     found: dict[str, set[Kind]] = {}
     for row in connection.execute(select(fields)):
-        kinds, kind = found.setdefault(row.name, set()), _kind(row.kind)
+        kinds, kind = found.setdefault(row.name, set()), Kind(row.kind)
         if row.documents:
             kinds.add(kind)
     return found
@@ -153,7 +145,7 @@ def _count(connection: Connection, condition: ColumnElement[bool], sign: int) ->
 
 def _counts(condition: ColumnElement[bool], sign: int = 1) -> Select[Any]:
     """Rows for `fields`."""
-    each = _Values(_SOUND_METADATA)
+    each = _Values(documents.c.metadata)
     key = (each.name, each.kind, each.in_list)
     return (
         select(*key, sign * func.count(documents.c.document_id.distinct()))
@@ -170,7 +162,7 @@ class _Values:
         field = func.json_each(metadata).table_valued("key", "type", "value", name="field")
         items = case((field.c.type == "array", field.c.value))
         element = func.json_each(items).table_valued("type", "value", name="element")
-        json_type = self.json_type = func.coalesce(element.c.type, field.c.type)
+        json_type = func.coalesce(element.c.type, field.c.type)
         self.name = field.c.key
         self.value = func.coalesce(element.c.value, field.c.value)
         self.in_list = element.c.type.is_not(None)
@@ -186,57 +178,9 @@ class _Values:
         self.kind = case(kinds, value=json_type, else_=json_type)
         self._field, self._element = field, element
 
-    def joined_to(self, rows: Any, names: Table | None = None) -> Any:
-        """The values of each of these rows; with a table of field names, of these fields only."""
-        joined = rows.join(self._field, true())
-        if names is not None:  # before elements: SQLite does not reorder outer joins
-            joined = joined.join(names, names.c.name == self.name)
-        return joined.outerjoin(self._element, true())
-
-
-def _kind(name: str) -> Kind:
-    try:
-        return Kind(name)
-    except ValueError:
-        raise DamageError(f"'{name[:40]}' is not a kind of values") from None
-
-
-#: Characters stored of a text; longer literals are not looked up here.
-TEXT_CHARACTERS = 64
-
-
-def indexed(connection: Connection) -> Mapping[str, int]:
-    """The numbers of the fields with an index, by field, named as in conditions."""
-    rows = connection.execute(select(indexed_fields))
-    return {metadata_field(row.name): row.field_id for row in rows}
-
-
-def index_field(connection: Connection, name: str) -> bool:
-    """Create the index of a metadata field; returns whether there was none."""
-    if connection.scalar(select(indexed_fields.c.field_id).where(indexed_fields.c.name == name)):
-        return False
-    connection.execute(insert(indexed_fields).values(name=name))
-    _add(connection, indexed_fields.c.name == name)
-    return True
-
-
-def add_values(connection: Connection, condition: ColumnElement[bool]) -> None:
-    """Replace the values of documents after they were written."""
-    if connection.scalar(select(indexed_fields.c.field_id).limit(1)) is not None:
-        numbers = select(documents.c.document_id).where(condition)
-        connection.execute(delete(field_values).where(field_values.c.document_id.in_(numbers)))
-        _add(connection, condition)
-
-
-def rebuild_values(connection: Connection) -> None:
-    """Store the values of all documents again."""
-    connection.execute(delete(field_values))
-    _add(connection, true())
-
-
-def values_are_right(connection: Connection) -> bool:
-    """Whether the stored values match the documents."""
-    return _have_equal_rows(connection, _values(true()), select(field_values))
+    def joined_to(self, rows: Any) -> Any:
+        """The values of each of these rows."""
+        return rows.join(self._field, true()).outerjoin(self._element, true())
 
 
 def _have_equal_rows(connection: Connection, one: Select[Any], other: Select[Any]) -> bool:
@@ -246,26 +190,35 @@ def _have_equal_rows(connection: Connection, one: Select[Any], other: Select[Any
     )
 
 
-def _add(connection: Connection, condition: ColumnElement[bool]) -> None:
-    rows = _values(condition).order_by("field_id", "value")  # appends to the B-tree
-    names = field_values.columns.keys()
-    connection.execute(insert(field_values).prefix_with("OR IGNORE").from_select(names, rows))
+#: Beginning of the names of SQLite's indexes of metadata fields.
+_INDEX = "metadata."
+_INDEX_NAMES = select(column("name", Text)).select_from(table("sqlite_schema"))
 
 
-def _values(condition: ColumnElement[bool]) -> Select[tuple[object, ...]]:
-    """Rows for `field_values`."""
-    each = _Values(_SOUND_METADATA)
-    short = case(
-        (each.json_type == "text", func.substr(each.value, 1, TEXT_CHARACTERS)), else_=each.value
-    )
-    return (
-        select(
-            indexed_fields.c.field_id.label("field_id"),
-            short.label("value"),
-            documents.c.document_id,
-            func.replace(each.json_type, "real", literal("integer")).label("kind"),
-        )
-        .distinct()
-        .select_from(each.joined_to(documents, indexed_fields))
-        .where(and_(condition, each.json_type.in_(["text", "integer", "real", "true", "false"])))
+def json_path(name: str) -> str | None:
+    """The JSON path of a metadata field; None if versions of SQLite differ in how they read it."""
+    return f'$."{name}"' if re.fullmatch(r'[^"\\\x00-\x1f]+', name) else None
+
+
+def indexed_fields(connection: Connection) -> set[str]:
+    """The names of the metadata fields with an index."""
+    names = connection.scalars(_INDEX_NAMES.where(column("name", Text).startswith(_INDEX)))
+    return {name.removeprefix(_INDEX) for name in names}
+
+
+def index_field(connection: Connection, name: str) -> None:
+    """Index the values of a metadata field; lists are not found by it.
+
+    The index has the types, too, because JSON's true is 1 in SQL.
+
+    Raises:
+        ArgumentError: the name has quotes, backslashes or control characters.
+    """
+    path = json_path(name)
+    if path is None:
+        raise ArgumentError(f"a field with the name {name!r} cannot be indexed")
+    text = path.replace("'", "''")
+    connection.exec_driver_sql(
+        f'CREATE INDEX IF NOT EXISTS "{_INDEX}{name}" ON documents '
+        f"(json_extract(metadata, '{text}'), json_type(metadata, '{text}'))"
     )

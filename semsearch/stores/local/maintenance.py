@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy
-from sqlalchemy import Connection, delete, func, or_, select, update
+from sqlalchemy import Connection, delete, func, select, update
 from sqlalchemy.exc import DatabaseError
 
 from semsearch.errors import IndexBusyError
-from semsearch.stores.local.fields import (
-    kinds_are_right,
-    rebuild_kinds,
-    rebuild_values,
-    values_are_right,
-)
+from semsearch.stores.local.fields import kinds_are_right, rebuild_kinds
 from semsearch.stores.local.refresh import (
     RECALL_TOLERANCE,
     leftovers,
@@ -25,14 +19,13 @@ from semsearch.stores.local.refresh import (
     remove_leftovers,
 )
 from semsearch.stores.local.schema import (
-    DamageError,
     chunks,
     documents,
     next_revision,
-    settings_faults,
     snapshots,
     spaces,
     tables,
+    texts,
     values,
     vectors,
 )
@@ -44,8 +37,7 @@ from semsearch.stores.local.snapshot import (
     snapshot_record,
 )
 from semsearch.stores.local.spaces import all_spaces, damaged, vector_blocks
-from semsearch.stores.local.texts import wrong_texts
-from semsearch.stores.local.words import rebuild_words, renew_words, wrongly_analysed
+from semsearch.stores.local.words import rebuild_words, renew_words
 from semsearch.stores.protocol import Fault, Space, text_hash
 from semsearch.texts import quantity
 from semsearch.vector_indexes.flat import VectorIndex
@@ -70,10 +62,8 @@ def find_faults(connection: Connection, directory: Path) -> list[Fault]:
                 found += _content_faults(connection)
                 for space in all_spaces(connection):
                     found += _vector_faults(connection, directory, space)
-        except (DatabaseError, DamageError) as error:
-            reason = getattr(error, "orig", error)
-            repairable = False if isinstance(reason, DamageError) else None
-            return [Fault(f"the database is damaged ({reason})", repairable)]
+        except DatabaseError as error:
+            return [Fault(f"the database is damaged ({error.orig})", repairable=None)]
         finally:
             transaction.rollback()  # FTS5 cannot commit the check of damaged tables
     unnamed = leftovers(connection, directory)
@@ -92,8 +82,6 @@ def _database_faults(connection: Connection) -> Iterator[Fault]:
         if line != "ok":
             derived = any(mark in line for mark in _DERIVED)
             yield Fault(f"SQLite finds: {' '.join(line.split())}", repairable=derived)
-    for fault in settings_faults(connection):
-        yield Fault(fault, repairable=False)
     orphans = connection.exec_driver_sql("PRAGMA foreign_key_check").all()
     if orphans:
         owners = ", ".join(sorted({row[0] for row in orphans}))
@@ -108,38 +96,26 @@ def _database_faults(connection: Connection) -> Iterator[Fault]:
 
 
 def _content_faults(connection: Connection) -> Iterator[Fault]:
-    broken = select(func.count()).where(
-        or_(
-            func.json_valid(documents.c.metadata) == 0,
-            func.json_type(documents.c.metadata) != "object",
-        )
-    )
-    if count := connection.scalar(broken):
-        yield Fault(f"{quantity(count, 'document')} with broken metadata", repairable=False)
-    elif not kinds_are_right(connection):
+    if not kinds_are_right(connection):
         yield Fault("the kinds of the metadata fields do not match the documents")
-    elif not values_are_right(connection):
-        yield Fault("the values of indexed fields do not match the documents")
-    if count := wrongly_analysed(connection):
-        yield Fault(f"{quantity(count, 'passage')} with outdated words for BM25")
     empty = select(func.count()).where(documents.c.document_id.not_in(select(chunks.c.document_id)))
-    if count := connection.scalar(empty):
+    if count := connection.execute(empty).scalar_one():
         yield Fault(f"{quantity(count, 'document')} without a passage", repairable=False)
-    changed = 0
-    query = select(chunks.c.text, chunks.c.text_hash, chunks.c.start, chunks.c.end)
-    for rows in connection.execute(query).partitions(ROWS_AT_ONCE):
-        changed += sum(
-            text_hash(row.text) != row.text_hash or len(row.text) != row.end - row.start
-            for row in rows
-        )
+    query = select(texts.c.text, documents.c.text_hash).join(documents)
+    changed = sum(text_hash(row.text) != row.text_hash for row in connection.execute(query))
+    if changed:
+        yield Fault(f"{quantity(changed, 'document')} not as written", repairable=False)
+    passages = (
+        select(chunks, texts.c.text.label("whole"))
+        .join(texts, texts.c.document_id == chunks.c.document_id)
+        .order_by(chunks.c.document_id)
+    )
+    changed = sum(
+        row.whole[row.start : row.end] != row.text or text_hash(row.text) != row.text_hash
+        for row in connection.execute(passages)
+    )
     if changed:
         yield Fault(f"{quantity(changed, 'passage')} not as written", repairable=False)
-        return
-    misplaced = Counter(is_misplaced for _, is_misplaced in wrong_texts(connection))
-    if count := misplaced[False]:
-        yield Fault(f"{quantity(count, 'document')} not as written between passages")
-    if count := misplaced[True]:
-        yield Fault(f"{quantity(count, 'document')} with misplaced passages", repairable=False)
 
 
 def _vector_faults(connection: Connection, directory: Path, space: Space) -> Iterator[Fault]:
@@ -177,27 +153,14 @@ def _matches(
 def rebuild(connection: Connection) -> None:
     """Rebuild SQLite's indexes, the words for BM25 and the records of fields.
 
-    Orphaned rows are deleted, and so are wrong characters between passages, which the next run over
-    the corpus restores.
+    Orphaned rows are deleted.
     """
     with connection.begin():
         for name in tables.tables:  # not FTS5's
             connection.exec_driver_sql(f'REINDEX "{name}"')
-        owners = select(documents.c.document_id)
-        connection.execute(delete(chunks).where(chunks.c.document_id.not_in(owners)))
-        chunk_ids, space_ids = select(chunks.c.chunk_id), select(spaces.c.space_id)
-        connection.execute(
-            delete(vectors).where(
-                vectors.c.chunk_id.not_in(chunk_ids) | vectors.c.space_id.not_in(space_ids)
-            )
-        )
-        wrong = values([number for number, misplaced in wrong_texts(connection) if not misplaced])
-        connection.execute(
-            update(documents).where(documents.c.document_id.in_(wrong)).values(rest=None)
-        )
+        for table, row, *_ in connection.exec_driver_sql("PRAGMA foreign_key_check").all():
+            connection.exec_driver_sql(f'DELETE FROM "{table}" WHERE rowid = ?', (row,))  # noqa: S608
         rebuild_kinds(connection)
-        rebuild_values(connection)
-        connection.execute(delete(snapshots).where(snapshots.c.space_id.not_in(space_ids)))
         next_revision(connection)
     _rebuild_words(connection)
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cached_property
-from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 import numpy
@@ -21,14 +20,14 @@ from sqlalchemy import (
     table,
 )
 
+from semsearch.records import BUILT_IN_FIELDS, metadata_field
 from semsearch.stores.local import fields as kinds
-from semsearch.stores.local.fields import indexed
 from semsearch.stores.local.schema import (
     chunks,
     documents,
     get_frequent_words,
     get_language,
-    get_setting,
+    get_revision,
     values,
 )
 from semsearch.stores.protocol import Restriction
@@ -46,16 +45,14 @@ RESTRICTIONS_KEPT = 16
 _Key = TypeVar("_Key")
 _Value = TypeVar("_Value")
 
-_NOTHING: Mapping[str, int] = MappingProxyType({})
-_NUMBER = documents.c.document_id
 _WORDS = table("chunks_fts")
 
 
 class RestrictionMemory(NamedTuple):
     """A cache about the last restrictions, by the revision of the state and their text."""
 
-    shares: dict[tuple[int, str], float]  #: estimated shares of documents
-    lists: dict[tuple[int, str], Ids]  #: sorted ids of the allowed chunks
+    shares: dict[tuple[tuple[str, int], str], float]  #: estimated shares of documents
+    lists: dict[tuple[tuple[str, int], str], Ids]  #: sorted ids of the allowed chunks
 
 
 class Restrictions:
@@ -71,9 +68,9 @@ class Restrictions:
         self._memory = memory
 
     @cached_property
-    def revision(self) -> int:
-        """The number of the state."""
-        return get_setting(self._connection, "revision", 0)
+    def revision(self) -> tuple[str, int]:
+        """The state; see `get_revision`."""
+        return get_revision(self._connection)
 
     @cached_property
     def analyser(self) -> Analyser:
@@ -84,25 +81,17 @@ class Restrictions:
         return Analyser(get_language(self._connection), frequent.words)
 
     def all_that_meet(self, condition: Condition) -> ColumnElement[bool]:
-        """A condition in SQL, to find all documents that match it."""
-        return self._clause(condition, self._indexed)
+        """A condition in SQL."""
+        from semsearch.stores.local.conditions import to_sql  # of filters alone
 
-    def clause(
-        self,
-        restriction: Restriction,
-        indexed_fields: Mapping[str, int] = _NOTHING,
-        number: ColumnElement[int] = _NUMBER,
-    ) -> ColumnElement[bool] | None:
-        """The restriction in SQL; None if it allows all documents.
+        return to_sql(condition, scalars=self._scalars)
 
-        Args:
-            restriction: the restriction.
-            indexed_fields: the indexed fields to use; none to test documents already found.
-            number: the column of document numbers.
-        """
+    def clause(self, restriction: Restriction) -> ColumnElement[bool] | None:
+        """The restriction in SQL; None if it allows all documents."""
+        number = documents.c.document_id
         clauses = []
         if restriction.condition is not None:
-            clauses.append(self._clause(restriction.condition, indexed_fields, number))
+            clauses.append(self.all_that_meet(restriction.condition))
         clauses += [number.in_(self._documents_with([phrase])) for phrase in restriction.required]
         if restriction.excluded:
             clauses.append(number.not_in(self._documents_with(restriction.excluded)))
@@ -124,20 +113,17 @@ class Restrictions:
             return True
         from semsearch.stores.local.conditions import is_found_by_index  # of filters alone
 
-        return is_found_by_index(condition, self._indexed)
+        return is_found_by_index(condition, self._found_by_index)
 
     def chunks(self, restriction: Restriction) -> Ids:
         """The sorted ids of all chunks whose documents are allowed; the last lists are cached."""
         key = (self.revision, repr(restriction))  # 1 and true are equal
         listed = self._memory.lists.get(key)
         if listed is None:
-            number = chunks.c.document_id
             query = select(chunks.c.chunk_id)
-            if not self.is_indexed(restriction):
-                query = query.join(documents, documents.c.document_id == number)
-            clause = self.clause(restriction, self._indexed, number)
+            clause = self.clause(restriction)
             if clause is not None:
-                query = query.where(clause)
+                query = query.join(documents).where(clause)
             found = numpy.array(self._connection.scalars(query).all(), numpy.int64)
             found.sort()
             return _kept(self._memory.lists, key, found)
@@ -149,20 +135,10 @@ class Restrictions:
         return kinds.scalar_fields(self._connection)
 
     @cached_property
-    def _indexed(self) -> Mapping[str, int]:
-        """The fields with an index, named as in conditions."""
-        return indexed(self._connection)
-
-    def _clause(
-        self,
-        condition: Condition,
-        indexed_fields: Mapping[str, int] = _NOTHING,
-        number: ColumnElement[int] = _NUMBER,
-    ) -> ColumnElement[bool]:
-        """A condition in SQL; with indexed fields, to find all documents that match it."""
-        from semsearch.stores.local.conditions import to_sql  # of filters alone
-
-        return to_sql(condition, scalars=self._scalars, indexed=indexed_fields, number=number)
+    def _found_by_index(self) -> set[str]:
+        """The fields whose values SQLite finds by an index, named as in conditions."""
+        indexed = map(metadata_field, kinds.indexed_fields(self._connection))
+        return {*BUILT_IN_FIELDS, *(self._scalars.intersection(indexed))}
 
     def _documents_with(self, phrases: Sequence[str]) -> ScalarSelect[int]:
         """The documents with a passage that contains a phrase; none if no phrase has words."""

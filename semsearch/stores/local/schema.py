@@ -1,33 +1,31 @@
-"""The tables of ``index.sqlite``, format 5, with column types that check the values they read.
+"""The tables of ``index.sqlite``, and the settings of an index.
 
     settings     settings of the whole index
+    documents 1─1 texts, the documents' texts
     documents 1─n chunks 1─n vectors n─1 spaces 1─1 snapshots
-    documents 1─n field_values n─1 indexed_fields, to find documents by metadata
     fields       kinds of metadata values, to check filters and for messages
     chunks_fts   the words of the chunks, for BM25
 
 The tables hold all primary data, vectors included; files beside the database are derived.
-
-SQLite stores any type in any column, and a damaged or manipulated database can hold anything. The
-column types check values, so that the code that reads them need not.
+They are ``STRICT`` and have ``CHECK``s, so that code that reads values need not check them.
 """
 
 from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from sqlalchemy import (
     JSON,
+    REAL,
     BindParameter,
+    CheckConstraint,
     Column,
     Computed,
     Connection,
-    Dialect,
-    Float,
     ForeignKey,
     Integer,
     LargeBinary,
@@ -43,188 +41,88 @@ from sqlalchemy import (
     table,
 )
 from sqlalchemy.dialects.sqlite import insert
-from sqlalchemy.types import UserDefinedType
 
 from semsearch.vector_indexes import IndexType
 
 if TYPE_CHECKING:
     from semsearch.analysis import Language
 
-#: Far above any id, count or size, and low enough to add to.
-INTEGER_LIMIT = 2**62
-
-T = TypeVar("T")
-_Check: TypeAlias = Callable[[Any], Any]
-
-
-class DamageError(sqlite3.DatabaseError):
-    """A stored value is invalid. Stores raise it as an IndexFormatError."""
-
-
-class StoredInteger(Integer):
-    """An integer below `INTEGER_LIMIT`."""
-
-    def result_processor(self, dialect: Dialect, coltype: object) -> _Check:
-        """The check of values that are read."""
-        return stored_integer
-
-
-class StoredFloat(Float[float]):
-    """A number."""
-
-    def result_processor(self, dialect: Dialect, coltype: object) -> _Check:
-        """The check of values that are read."""
-        return _float
-
-
-class StoredText(Text):
-    """A text."""
-
-    def result_processor(self, dialect: Dialect, coltype: object) -> _Check:
-        """The check of values that are read."""
-        return stored_text
-
-
-class StoredTextOrNull(Text):
-    """A text that may be missing."""
-
-    def result_processor(self, dialect: Dialect, coltype: object) -> _Check:
-        """The check of values that are read."""
-        return stored_text_or_null
-
-
-class StoredBytes(LargeBinary):
-    """Bytes."""
-
-    def result_processor(self, dialect: Dialect, coltype: object) -> _Check:
-        """The check of values that are read."""
-        return stored_bytes
-
-
-class AnyValue(UserDefinedType[Any]):
-    """A value of any SQLite type, without conversion."""
-
-    cache_ok = True
-
-    def get_col_spec(self, **options: Any) -> str:
-        """The declared type of the column, under which SQLite converts nothing."""
-        return "BLOB"
-
-
-def stored_json(text: str, kind: type[T]) -> T:
-    """The value of a stored JSON text.
-
-    Raises:
-        DamageError: it is invalid, of another type, or contains unpaired surrogates.
-    """
-    try:
-        value = json.loads(text)
-        if "\\ud" in text.lower():  # JSON can contain unpaired surrogates, which cannot be printed
-            json.dumps(value, ensure_ascii=False).encode()
-    except (ValueError, RecursionError):
-        value = None
-    if type(value) is not kind:
-        raise DamageError(f"{text[:40]!r} found where JSON of type {kind.__name__} is expected")
-    return value
-
-
-def stored_integer(value: Any) -> Any:
-    """An integer below `INTEGER_LIMIT`, checked."""
-    if type(value) is int and -INTEGER_LIMIT < value < INTEGER_LIMIT:
-        return value
-    raise _misplaced(value, "a whole number")
-
-
-def _float(value: Any) -> Any:
-    if type(value) is float or type(value) is int:
-        return value
-    raise _misplaced(value, "a number")
-
-
-def stored_text(value: Any) -> Any:
-    """A text, checked."""
-    if type(value) is str:
-        return value
-    raise _misplaced(value, "a text")
-
-
-def stored_text_or_null(value: Any) -> Any:
-    """A text or None, checked."""
-    if value is None or type(value) is str:
-        return value
-    raise _misplaced(value, "a text")
-
-
-def stored_bytes(value: Any) -> Any:
-    """Bytes, checked."""
-    if type(value) is bytes:
-        return value
-    raise _misplaced(value, "a vector")
-
-
-def _misplaced(value: Any, wanted: str) -> DamageError:
-    shown = repr(value[:40] if isinstance(value, (str, bytes)) else value)
-    return DamageError(f"{shown} found where {wanted} is expected")
-
-
 #: "SEMS": marks databases of semsearch (PRAGMA application_id).
 APPLICATION_ID: Final = 0x53454D53
-#: PRAGMA user_version; incremented with every change that older versions cannot read.
-FORMAT_VERSION: Final = 5
+#: PRAGMA user_version; indexes of other formats are refused.
+FORMAT_VERSION: Final = 1
 
 tables = MetaData()
 
 settings = Table(
     "settings",
     tables,
-    Column("name", StoredText, primary_key=True),
-    Column("value", StoredText, nullable=False),  # JSON
+    Column("name", Text, primary_key=True),
+    Column("value", Text, CheckConstraint("json_valid(value)"), nullable=False),
+    sqlite_strict=True,
 )
 
 documents = Table(
     "documents",
     tables,
-    Column("document_id", StoredInteger, primary_key=True),
-    Column("external_id", StoredText, nullable=False, unique=True),
-    Column("title", StoredTextOrNull, index=True),
-    Column("metadata", StoredText, nullable=False),  # a JSON object
-    Column("text_hash", StoredText, nullable=False),
-    # The characters of the text outside its chunks, in order; NULL if unknown.
-    Column("rest", StoredTextOrNull),
+    Column("document_id", Integer, primary_key=True),
+    Column("external_id", Text, nullable=False, unique=True),
+    Column("title", Text, index=True),
+    Column("metadata", Text, CheckConstraint("json_type(metadata) = 'object'"), nullable=False),
+    Column("text_hash", Text, nullable=False),
+    sqlite_strict=True,
+)
+
+#: Apart from `documents`, so that filters, which read every document, read no text.
+texts = Table(
+    "texts",
+    tables,
+    Column(
+        "document_id", ForeignKey("documents.document_id", ondelete="CASCADE"), primary_key=True
+    ),
+    Column("text", Text, nullable=False),
+    sqlite_strict=True,
 )
 
 chunks = Table(
     "chunks",
     tables,
     # Ids only grow and are never reused: a snapshot covers all ids up to its highest.
-    Column("chunk_id", StoredInteger, primary_key=True),
+    Column("chunk_id", Integer, primary_key=True),
     Column(
         "document_id",
         ForeignKey("documents.document_id", ondelete="CASCADE"),
         nullable=False,
         index=True,
     ),
-    Column("start", StoredInteger, nullable=False),  # characters [start, end) of the document
-    Column("end", StoredInteger, nullable=False),
-    Column("text", StoredText, nullable=False),
-    Column("text_hash", StoredText, nullable=False, index=True),
-    Column("analysed", StoredTextOrNull),  # the text that BM25 reads, if it differs
-    Column("words", StoredText, Computed("coalesce(analysed, text)", persisted=False)),
+    Column("start", Integer, nullable=False),  # characters [start, end) of the document
+    Column("end", Integer, nullable=False),
+    Column("text", Text, nullable=False),
+    Column("text_hash", Text, nullable=False, index=True),
+    Column("analysed", Text),  # the text that BM25 reads, if it differs
+    Column("words", Text, Computed("coalesce(analysed, text)", persisted=False)),
     sqlite_autoincrement=True,
+    sqlite_strict=True,
 )
 
 spaces = Table(
     "spaces",
     tables,
-    Column("space_id", StoredInteger, primary_key=True),
-    Column("name", StoredText, nullable=False, unique=True),
-    Column("spec", StoredText, nullable=False),
-    Column("fingerprint", StoredText, nullable=False),
-    Column("dimension", StoredInteger, nullable=False),
-    Column("dtype", StoredText, nullable=False),
-    Column("complete", StoredInteger, nullable=False),  # 0 while it lacks vectors of older chunks
-    Column("description", StoredText, nullable=False),  # a JSON object
+    Column("space_id", Integer, primary_key=True),
+    # Files are named after it.
+    Column(
+        "name", Text, CheckConstraint("name NOT GLOB '*[^a-z0-9_-]*'"), nullable=False, unique=True
+    ),
+    Column("spec", Text, nullable=False),
+    Column("fingerprint", Text, nullable=False),
+    Column("dimension", Integer, CheckConstraint("dimension > 0"), nullable=False),
+    Column("dtype", Text, CheckConstraint("dtype IN ('float32', 'float16')"), nullable=False),
+    Column("complete", Integer, nullable=False),  # 0 while it lacks vectors of older chunks
+    Column(
+        "description", Text, CheckConstraint("json_type(description) = 'object'"), nullable=False
+    ),
     sqlite_autoincrement=True,
+    sqlite_strict=True,
 )
 
 vectors = Table(
@@ -232,58 +130,36 @@ vectors = Table(
     tables,
     Column("chunk_id", ForeignKey("chunks.chunk_id", ondelete="CASCADE"), primary_key=True),
     Column("space_id", ForeignKey("spaces.space_id", ondelete="CASCADE"), primary_key=True),
-    Column("vector", StoredBytes, nullable=False),  # little-endian, of the space's dtype
+    Column("vector", LargeBinary, nullable=False),  # little-endian, of the space's dtype
+    sqlite_strict=True,
 )
 
 snapshots = Table(
     "snapshots",
     tables,
     Column("space_id", ForeignKey("spaces.space_id", ondelete="CASCADE"), primary_key=True),
-    Column("generation", StoredInteger, nullable=False),
-    Column("bytes", StoredInteger, nullable=False),
-    Column("vectors", StoredInteger, nullable=False),
-    Column("last_chunk_id", StoredInteger, nullable=False),
-    Column("deleted", StoredInteger, nullable=False),  # passages deleted before it was written
-    Column("kind", StoredText, nullable=False),
-    Column("recall", StoredFloat, nullable=False),  # recall@10 against exact search
+    Column("generation", Integer, nullable=False),
+    Column("bytes", Integer, nullable=False),
+    Column("vectors", Integer, nullable=False),
+    Column("last_chunk_id", Integer, nullable=False),
+    Column("deleted", Integer, nullable=False),  # passages deleted before it was written
+    Column("kind", Text, nullable=False),
+    Column("recall", REAL, nullable=False),  # recall@10 against exact search
+    sqlite_strict=True,
 )
 
 fields = Table(
     "fields",
     tables,
-    Column("name", StoredText, primary_key=True),
-    Column("kind", StoredText, primary_key=True),
-    Column("in_list", StoredInteger, primary_key=True),  # 1 for elements of lists
-    Column(
-        "documents", StoredInteger, nullable=False
-    ),  # the number of documents with a value of this kind
-)
-
-indexed_fields = Table(
-    "indexed_fields",
-    tables,
-    Column("field_id", StoredInteger, primary_key=True),
-    Column("name", StoredText, nullable=False, unique=True),
-)
-
-#: The values of these fields and the elements of their lists; derived.
-field_values = Table(
-    "field_values",
-    tables,
-    Column("field_id", ForeignKey("indexed_fields.field_id", ondelete="CASCADE"), primary_key=True),
-    Column("value", AnyValue, primary_key=True),  # the beginning of long texts
-    Column(
-        "document_id",
-        ForeignKey("documents.document_id", ondelete="CASCADE"),
-        primary_key=True,
-        index=True,
-    ),
-    Column("kind", StoredText, primary_key=True),  # JSON's, with integer for all numbers
-    sqlite_with_rowid=False,
+    Column("name", Text, primary_key=True),
+    Column("kind", Text, primary_key=True),
+    Column("in_list", Integer, primary_key=True),  # 1 for elements of lists
+    Column("documents", Integer, nullable=False),  # how many have a value of this kind
+    sqlite_strict=True,
 )
 
 #: External content: only `chunks` holds the texts. Rows are written together with those of
-#: `chunks`, not by triggers, which SQLite before 3.42 refuses under ``trusted_schema = OFF``.
+#: `chunks`, many at once, which is faster than triggers.
 _CREATE_FTS = """
 CREATE VIRTUAL TABLE chunks_fts USING fts5(
     words, content='chunks', content_rowid='chunk_id',
@@ -366,53 +242,13 @@ def read_rows(
         yield cursor
 
 
-def checked_columns(rows: Sequence[tuple[Any, ...]], *checks: _Check) -> list[tuple[Any, ...]]:
-    """The columns of one or more rows that `read_rows` read, with values that pass these checks.
-
-    Raises:
-        DamageError: a value does not.
-    """
-    columns = list(zip(*rows, strict=True))
-    for found, check in zip(columns, checks, strict=True):
-        for value in dict(zip(map(type, found), found, strict=True)).values():
-            check(value)  # one of each type stands for all
-        if check is stored_integer:
-            check(min(found))
-            check(max(found))
-    return columns
-
-
 _SETTING = select(settings.c.value).where(settings.c.name == bindparam("name"))
 
 
-def get_setting(connection: Connection, name: str, default: int | None = None) -> int:
-    """An integer setting of the index.
-
-    Raises:
-        DamageError: it is missing and has no default, or is not an integer.
-    """
+def get_setting(connection: Connection, name: str, default: Any = None) -> Any:
+    """A setting of the index."""
     value = connection.scalar(_SETTING, {"name": name})
-    if value is not None:
-        return stored_json(value, int)
-    if default is None:
-        raise DamageError(f"the setting '{name}' is missing")
-    return default
-
-
-def settings_faults(connection: Connection) -> Iterator[str]:
-    """What is wrong with the settings of the index, one description each."""
-    names = set(connection.scalars(select(settings.c.name)))
-    special = {
-        "index_type": get_index_type,
-        "language": get_language,
-        "corpora": get_corpora,
-        "frequent_words": get_frequent_words,
-    }
-    for name in sorted(names | {"chunk_max_tokens"}):
-        try:
-            special[name](connection) if name in special else get_setting(connection, name)
-        except DamageError as error:
-            yield f"the setting '{name}' cannot be read ({error})"
+    return default if value is None else json.loads(value)
 
 
 def put_setting(connection: Connection, name: str, value: object) -> None:
@@ -425,8 +261,7 @@ def put_setting(connection: Connection, name: str, value: object) -> None:
 
 def get_index_type(connection: Connection) -> IndexType:
     """The requested type of vector index."""
-    value = connection.scalar(_SETTING, {"name": "index_type"})
-    return IndexType() if value is None else IndexType(**stored_json(value, dict))
+    return IndexType(**get_setting(connection, "index_type", {}))
 
 
 def put_index_type(connection: Connection, wanted: IndexType) -> None:
@@ -436,21 +271,21 @@ def put_index_type(connection: Connection, wanted: IndexType) -> None:
 
 def get_language(connection: Connection) -> Language | None:
     """The language of BM25's stemmer and stop words."""
-    value = connection.scalar(_SETTING, {"name": "language"})
-    if value is None:
+    found = get_setting(connection, "language")
+    if found is None:
         return None
     from semsearch.analysis import Language
 
-    found = stored_json(value, dict)
-    name, stop_words = found.get("name"), found.get("stop_words")
-    if not isinstance(name, str) or not isinstance(stop_words, list):
-        raise DamageError("the setting 'language' is damaged")
-    return Language(name, tuple(map(str, stop_words)))
+    return Language(found["name"], tuple(found["stop_words"]))
 
 
-def put_language(connection: Connection, language: Language) -> None:
-    """Store the language of BM25's stemmer and stop words."""
-    put_setting(connection, "language", language._asdict())
+def get_revision(connection: Connection) -> tuple[str, int]:
+    """The identity of the index and the number of its state.
+
+    An index that was deleted and made anew at the same path has another identity.
+    """
+    identity, number = get_setting(connection, "revision")
+    return identity, number
 
 
 class FrequentWords(NamedTuple):
@@ -462,16 +297,10 @@ class FrequentWords(NamedTuple):
 
 def get_frequent_words(connection: Connection) -> FrequentWords:
     """The words that were frequent when they were counted last."""
-    value = connection.scalar(_SETTING, {"name": "frequent_words"})
-    return FrequentWords() if value is None else FrequentWords(*stored_json(value, list))
-
-
-def get_corpora(connection: Connection) -> dict[str, dict[str, Any]]:
-    """How corpora were read."""
-    value = connection.scalar(_SETTING, {"name": "corpora"})
-    return {} if value is None else stored_json(value, dict)
+    return FrequentWords(*get_setting(connection, "frequent_words", ()))
 
 
 def next_revision(connection: Connection) -> None:
     """Invalidate what readers have loaded."""
-    put_setting(connection, "revision", get_setting(connection, "revision", 0) + 1)
+    identity, number = get_revision(connection)
+    put_setting(connection, "revision", [identity, number + 1])

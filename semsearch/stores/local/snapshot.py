@@ -54,7 +54,7 @@ def snapshot_name(space_name: str, generation: int) -> str:
 
 def deleted_passages(connection: Connection) -> int:
     """The number of passages ever deleted."""
-    return get_setting(connection, DELETED, 0)
+    return int(get_setting(connection, DELETED, 0))
 
 
 def count_deleted(connection: Connection, passages: int) -> None:

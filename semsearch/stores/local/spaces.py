@@ -10,7 +10,7 @@ import numpy
 from sqlalchemy import Connection, insert, select
 
 from semsearch.protocols import Encoder, Matrix, off_unit
-from semsearch.stores.local.schema import read_rows, spaces, stored_json
+from semsearch.stores.local.schema import read_rows, spaces
 from semsearch.stores.protocol import Space, described_space
 from semsearch.vector_indexes import Ids
 
@@ -34,7 +34,7 @@ def all_spaces(connection: Connection) -> list[Space]:
             dimension=row.dimension,
             dtype=row.dtype,
             complete=bool(row.complete),
-            description=stored_json(row.description, dict),
+            description=json.loads(row.description),
         )
         for row in rows
     ]

@@ -1,59 +1,34 @@
-"""One committed state of the database: documents, spaces, fields, and search."""
+"""One committed state of the database: its documents, passages, spaces and fields."""
 
 from __future__ import annotations
 
 import json
-import math
-import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy
-from sqlalchemy import (
-    ColumnElement,
-    Connection,
-    Integer,
-    Select,
-    Text,
-    and_,
-    bindparam,
-    exists,
-    func,
-    literal_column,
-    select,
-    table,
-    true,
-)
+from sqlalchemy import ColumnElement, Connection, Select, and_, exists, func, select, true
 
-from semsearch.arguments import MAX_WHOLE_NUMBER
+from semsearch.errors import DamagedIndexError
 from semsearch.protocols import Matrix
-from semsearch.records import Chunk, Document, Kind, metadata_name
+from semsearch.records import Chunk, Document, Kind
 from semsearch.stores.local import fields as kinds
-from semsearch.stores.local.fields import indexed
-from semsearch.stores.local.restrictions import RestrictionMemory, Restrictions
+from semsearch.stores.local.restrictions import RestrictionMemory
 from semsearch.stores.local.schema import (
     FORMAT_VERSION,
-    DamageError,
-    StoredFloat,
-    checked_columns,
     chunks,
     documents,
-    get_corpora,
     get_index_type,
     get_language,
     get_setting,
-    read_rows,
-    stored_integer,
-    stored_json,
-    stored_text,
-    stored_text_or_null,
+    texts,
     values,
     values_later,
     vectors,
 )
+from semsearch.stores.local.search import StateSearch, ViewOf
 from semsearch.stores.local.snapshot import snapshot_name, snapshot_record
 from semsearch.stores.local.spaces import (
     all_spaces,
@@ -63,12 +38,9 @@ from semsearch.stores.local.spaces import (
 )
 from semsearch.stores.protocol import (
     EVERYTHING,
-    NO_RESTRICTION,
-    Candidate,
     FoundPassage,
     NewPassage,
     Passages,
-    Restriction,
     Seen,
     Selection,
     SnapshotInfo,
@@ -78,94 +50,41 @@ from semsearch.stores.protocol import (
     TextVectors,
     check_searchable,
 )
-from semsearch.vector_indexes import Ids, IndexType
+from semsearch.vector_indexes import IndexType
 
 if TYPE_CHECKING:
     from semsearch.filters import Condition
-    from semsearch.stores.local.vector_view import VectorView
 
-#: Below these shares, the documents that match a filter are listed before the search; the second
-#: share applies if indexes alone find them, so that no document is read.
-LISTED_SHARE, LISTED_SHARE_BY_INDEX = 0.02, 0.2
-#: If matching documents are rarer among the nearest than overall, they are listed once the expected
-#: number of matches exceeds the wanted number by this factor.
-MAX_LEFT_OUT = 50
+_DOCUMENTS = (
+    select(documents, texts.c.text)
+    .join(texts, texts.c.document_id == documents.c.document_id)
+    .order_by(documents.c.document_id)
+)
 
-#: By how many standard deviations the expected number of matches exceeds the wanted one: if matches
-#: are spread at random, fewer than one query in a hundred has to be searched again.
-SPARE_DEVIATIONS = 3
-
-#: SQLite accepts expressions up to 1,000 operators deep; further phrases are words only.
-MAX_PHRASES = 100
-
-#: Marks matched words.
-MARK = "\x02\x1f\x03"
 
 # Built once, because SQLAlchemy takes longer to build a statement than to run it.
-_MATCHING_OWNERS = (
-    select(chunks.c.chunk_id, chunks.c.document_id)
-    .join(documents, documents.c.document_id == chunks.c.document_id)
+_PASSAGES = (
+    select(
+        chunks.c.chunk_id,
+        documents.c.external_id,
+        chunks.c.start,
+        chunks.c.end,
+        chunks.c.text,
+        documents.c.metadata,
+        documents.c.title,
+    )
+    .join(documents)
     .where(chunks.c.chunk_id.in_(values_later("chunk_ids")))
 )
-_OWNERS = """
-SELECT chunk_id, document_id FROM chunks WHERE chunk_id IN (SELECT value FROM json_each(?))
-"""
-_OWNERS_CHECKS = (stored_integer, stored_integer)
-_PASSAGES = """
-SELECT chunk_id, external_id, start, "end", text, metadata, title
-FROM chunks JOIN documents USING (document_id)
-WHERE chunk_id IN (SELECT value FROM json_each(?))
-"""
-_PASSAGES_CHECKS = (
-    *(stored_integer, stored_text, stored_integer, stored_integer, stored_text),
-    *(stored_text, stored_text_or_null),
-)
-
-_words = table("chunks_fts")
-_CHUNK_ID = literal_column("rowid", Integer).label("chunk_id")
 
 
-def _matches(parameter: str) -> ColumnElement[bool]:
-    return literal_column("chunks_fts").bool_op("MATCH")(bindparam(parameter, type_=Text))
-
-
-_MATCHED = (
-    select(
-        _CHUNK_ID,
-        literal_column(f"highlight(chunks_fts, 0, '{MARK}', '{MARK}')", Text).label("marked"),
-    )
-    .select_from(_words)
-    .where(_matches("match"), literal_column("rowid", Integer).in_(values_later("chunk_ids")))
-)
-_MARKED = re.compile(f"{MARK}(.*?){MARK}", re.DOTALL)
-
-
-@cache
-def _by_words(phrases: int = 0, *, among: bool = False) -> Select[int, float]:
-    """The best passages by their words and by this number of phrases, `among` some chunks or all.
-
-    Cached, because SQLAlchemy takes longer to build a statement than to run it.
-    """
-    score: ColumnElement[float] = -literal_column("rank", StoredFloat)
-    for number in range(phrases):
-        held = select(_CHUNK_ID).select_from(_words).where(_matches(f"phrase{number}"))
-        score += bindparam("best") * literal_column("rowid").in_(held)
-    # With this order SQLite keeps the `n` best; ordered by rank alone, FTS5 would sort all rows.
-    ranked = score.label("score")
-    query = select(_CHUNK_ID, ranked).select_from(_words).where(_matches("match"))
-    if among:
-        # The sign keeps SQLite from searching the words once for each chunk.
-        query = query.where(literal_column("+rowid", Integer).in_(values_later("chunk_ids")))
-    return query.order_by(ranked.desc(), _CHUNK_ID).limit(bindparam("n"))
-
-
-class LocalState:
+class LocalState(StateSearch):
     """The state that a transaction reads; see `semsearch.stores.protocol.StoreState`.
 
     Args:
         connection: in a transaction.
         directory: the directory of the snapshots.
-        view_of: returns the vectors of a space at a revision.
+        view_of: returns the vectors of a space.
         memory: a cache about restrictions, shared with later states.
     """
 
@@ -173,20 +92,16 @@ class LocalState:
         self,
         connection: Connection,
         directory: Path,
-        view_of: Callable[[Connection, Space, int], VectorView],
+        view_of: ViewOf,
         memory: RestrictionMemory,
     ) -> None:
-        self.connection = connection
+        super().__init__(connection, view_of, memory)
         self._directory = directory
-        self._view_of = view_of
-        self._memory = memory
 
     @property
     def max_tokens(self) -> int:
         """The maximum number of tokens of a passage."""
-        max_tokens = get_setting(self.connection, "chunk_max_tokens")
-        if max_tokens < 1:
-            raise DamageError(f"chunk_max_tokens must be at least 1, not {max_tokens}")
+        max_tokens: int = get_setting(self.connection, "chunk_max_tokens")
         return max_tokens
 
     @property
@@ -203,7 +118,8 @@ class LocalState:
     @property
     def corpora(self) -> dict[str, dict[str, Any]]:
         """How corpora were read."""
-        return get_corpora(self.connection)
+        corpora: dict[str, dict[str, Any]] = get_setting(self.connection, "corpora", {})
+        return corpora
 
     def spaces(self) -> list[Space]:
         """The embedding spaces, oldest first."""
@@ -236,7 +152,7 @@ class LocalState:
             },
             files=files,
             language=get_language(self.connection),
-            indexed_fields=sorted(map(metadata_name, indexed(self.connection))),
+            indexed_fields=sorted(kinds.indexed_fields(self.connection)),
         )
 
     def count(self, selection: Selection = EVERYTHING) -> int:
@@ -252,19 +168,12 @@ class LocalState:
 
     def documents(self, ids: Sequence[str]) -> dict[str, Document]:
         """The documents with these ids, as they were added."""
-        from semsearch.stores.local.texts import whole_documents
-
-        wanted = documents.c.external_id.in_(values(ids))
-        found = whole_documents(self.connection, wanted).values()
-        return {str(document.id): document for document in found}
+        found = self._documents(_DOCUMENTS.where(documents.c.external_id.in_(values(ids))))
+        return {str(document.id): document for document in found.values()}
 
     def documents_after(self, last: int, limit: int) -> dict[int, Document]:
         """The next documents by number, in the order of addition."""
-        from semsearch.stores.local.texts import whole_documents
-
-        numbers = select(documents.c.document_id).where(documents.c.document_id > last)
-        numbers = numbers.order_by(documents.c.document_id).limit(limit)
-        return whole_documents(self.connection, documents.c.document_id.in_(numbers))
+        return self._documents(_DOCUMENTS.where(documents.c.document_id > last).limit(limit))
 
     def known(self, ids: Sequence[str]) -> dict[str, StoredDocument]:
         """The stored records of the documents with these ids."""
@@ -272,9 +181,7 @@ class LocalState:
             select(documents).where(documents.c.external_id.in_(values(ids)))
         )
         return {
-            row.external_id: StoredDocument(
-                row.document_id, row.title, row.metadata, row.text_hash, row.rest is not None
-            )
+            row.external_id: StoredDocument(row.document_id, row.title, row.metadata, row.text_hash)
             for row in rows
         }
 
@@ -340,7 +247,9 @@ class LocalState:
             matrix[filled : filled + len(ids)] = block
             filled += len(ids)
         if filled != len(rows):
-            raise DamageError("the passages do not match their vectors")
+            raise DamagedIndexError(
+                "the passages do not match their vectors; see: semsearch verify"
+            )
         return Passages(
             [row.external_id for row in rows],
             numpy.array([row.document_id for row in rows], numpy.int64),
@@ -391,118 +300,6 @@ class LocalState:
             clauses.append(~was_seen(documents.c.external_id))
         return and_(*clauses)
 
-    def prepare(self, space: Space) -> None:
-        """Load the vectors of a space."""
-        self._view(space)
-
-    def search_vectors(
-        self,
-        space: Space,
-        queries: Matrix,
-        k: int,
-        restriction: Restriction = NO_RESTRICTION,
-        per_document: int = 1,
-    ) -> list[list[Candidate]]:
-        """The `k` best passages of each query (fewer only when fewer match), best first.
-
-        If many documents match the restriction, more candidates are searched and others dropped;
-        if few do, their chunks are listed first, and only these are searched.
-        """
-        view = self._view(space)
-        share = self._listed_share(restriction, self._least_share(restriction))
-        is_listed = not share
-        allowed = self._restrictions.chunks(restriction) if is_listed else None
-        clause = None if is_listed else self._restrictions.clause(restriction)
-        wanted = view.reach(k)
-        found: list[list[Candidate]] = [[] for _ in queries]
-        open_queries = numpy.arange(len(queries))
-        most = wanted * MAX_LEFT_OUT
-        reach = len(view) if allowed is None else len(allowed)
-        n = min(wanted if is_listed else _depth(wanted, share), reach)
-        while len(open_queries) and n:
-            scores, ids = view.search(queries[open_queries], n, allowed)
-            owners = self._owners(numpy.unique(ids), clause)
-            for query, row_scores, row_ids in zip(open_queries, scores, ids, strict=True):
-                scored = zip(row_scores[:n].tolist(), row_ids[:n].tolist(), strict=True)
-                found[query] = _best(scored, owners, k, per_document)
-            if n == reach:
-                break
-            # Further chunks of a document, deleted ones, or ones that do not match the condition
-            # took up places: search further.
-            open_queries = numpy.array([query for query in open_queries if len(found[query]) < k])
-            n = min(4 * n, reach)
-            if len(open_queries) and not is_listed and clause is not None and n * share > most:
-                is_listed, clause = True, None
-                allowed = self._restrictions.chunks(restriction)
-                reach = len(allowed)
-                n = min(wanted, reach)
-        return found
-
-    def plan(self, space: Space, restriction: Restriction = NO_RESTRICTION) -> str:
-        """A description of how `search_vectors` would search."""
-        plan = self._view(space).plan
-        if restriction == NO_RESTRICTION:
-            return plan
-        share = self._listed_share(restriction, self._least_share(restriction))
-        if share:
-            return f"{plan}; about {share:.0%} of the documents match the filter, checked after"
-        from semsearch.texts import quantity
-
-        count = len(self._restrictions.chunks(restriction))
-        return f"{plan}; restricted to {quantity(count, 'passage')}, searched alone"
-
-    def search_words(
-        self,
-        text: str,
-        k: int,
-        restriction: Restriction = NO_RESTRICTION,
-        per_document: int = 1,
-        phrases: Sequence[str] = (),
-    ) -> list[Candidate]:
-        """The `k` best passages by BM25 over their words, best first.
-
-        The score is SQLite's `bm25` with the opposite sign, so that higher is better (k1 = 1.2,
-        b = 0.75; Robertson & Zaragoza 2009). A phrase is one more word, and each phrase in a
-        passage adds the best score of any passage, so that passages with more phrases come first.
-        """
-        analyser = self._restrictions.analyser
-        match = analyser.match_expression(text, phrases)
-        if match is None:
-            return []
-        terms = [term for term in map(analyser.phrase_term, phrases) if term][:MAX_PHRASES]
-        parameters: dict[str, Any] = {"match": match}
-        if terms:
-            best = self.connection.execute(_by_words(), parameters | {"n": 1}).first()
-            parameters |= {"best": best.score if best else 0}
-            parameters |= {f"phrase{number}": term for number, term in enumerate(terms)}
-        share = self._listed_share(restriction, LISTED_SHARE)
-        query = _by_words(len(terms), among=not share)
-        if share:
-            clause = self._restrictions.clause(restriction)
-        else:
-            clause, share = None, 1
-            parameters["chunk_ids"] = self._restrictions.chunks(restriction).tolist()
-        found: list[Candidate] = []
-        n = min(math.ceil((2 * k + 8) / share), MAX_WHOLE_NUMBER)
-        while True:
-            rows = self.connection.execute(query, parameters | {"n": n}).all()
-            owners = self._owners(numpy.array([row.chunk_id for row in rows], numpy.int64), clause)
-            scored = ((row.score, row.chunk_id) for row in rows)
-            found = _best(scored, owners, k, per_document)
-            if len(found) == k or len(rows) < n:
-                return found
-            n = min(4 * n, MAX_WHOLE_NUMBER)
-
-    def matched_words(self, text: str, chunk_ids: Sequence[int]) -> dict[int, list[str]]:
-        """The words of chunks, as BM25 reads them, that occur in a text."""
-        match = self._restrictions.analyser.match_expression(text)
-        if match is None:
-            return {}
-        rows = self.connection.execute(_MATCHED, {"match": match, "chunk_ids": list(chunk_ids)})
-        return {
-            row.chunk_id: list(dict.fromkeys(_MARKED.findall(row.marked.lower()))) for row in rows
-        }
-
     def chunk_vectors(self, space: Space, chunk_ids: Sequence[int]) -> Matrix:
         """The vectors of chunks, shape (len(chunk_ids), dimension)."""
         rows = self.connection.execute(
@@ -511,24 +308,16 @@ class LocalState:
             )
         )
         stored = {row.chunk_id: row.vector for row in rows}
-        if not stored.keys() >= set(chunk_ids):
-            raise DamageError("a passage has no vector")
         return from_bytes(space, [stored[chunk_id] for chunk_id in chunk_ids])
 
     def fetch(
         self, chunk_ids: Sequence[int], *, missing_ok: bool = False
     ) -> dict[int, FoundPassage]:
         """Chunks by their ids."""
-        with read_rows(self.connection, _PASSAGES, [json.dumps(list(chunk_ids))]) as cursor:
-            rows = cursor.fetchall()
-        if rows:
-            checked_columns(rows, *_PASSAGES_CHECKS)
-        found = {
-            row[0]: FoundPassage(Chunk(*row[:5]), stored_json(row[5], dict), row[6]) for row in rows
-        }
-        for chunk_id in chunk_ids:
-            if chunk_id not in found and not missing_ok:
-                raise DamageError(f"passage {chunk_id} has no document")
+        rows = self.connection.execute(_PASSAGES, {"chunk_ids": list(chunk_ids)})
+        found = {row[0]: FoundPassage(Chunk(*row[:5]), json.loads(row[5]), row[6]) for row in rows}
+        if not missing_ok and not found.keys() >= set(chunk_ids):
+            raise DamagedIndexError("a passage has no document; see: semsearch verify")
         return found
 
     def fields(self) -> dict[str, set[Kind]]:
@@ -553,61 +342,11 @@ class LocalState:
 
         mark(self.connection, seen)
 
-    def _view(self, space: Space) -> VectorView:
-        return self._view_of(self.connection, space, self._restrictions.revision)
-
-    @cached_property
-    def _restrictions(self) -> Restrictions:
-        return Restrictions(self.connection, self._memory)
-
-    def _listed_share(self, restriction: Restriction, least: float) -> float:
-        """The share of documents that match a restriction; 0, to list them, below `least`."""
-        share = self._restrictions.share(restriction)
-        return share if share >= least else 0
-
-    def _least_share(self, restriction: Restriction) -> float:
-        """The share below which the matching documents are listed."""
-        is_indexed = self._restrictions.is_indexed(restriction)
-        return LISTED_SHARE_BY_INDEX if is_indexed else LISTED_SHARE
-
-    def _owners(self, chunk_ids: Ids, clause: ColumnElement[bool] | None) -> dict[int, int]:
-        """The document of each chunk that still exists, if it matches a condition."""
-        wanted = chunk_ids.tolist()
-        if clause is None:
-            with read_rows(self.connection, _OWNERS, [json.dumps(wanted)]) as cursor:
-                rows = cursor.fetchall()
-            return dict(zip(*checked_columns(rows, *_OWNERS_CHECKS), strict=True)) if rows else {}
-        query = _MATCHING_OWNERS.where(clause)
-        matching = self.connection.execute(query, {"chunk_ids": wanted})
-        return {row.chunk_id: row.document_id for row in matching}
-
-
-def _depth(wanted: int, share: float) -> int:
-    """How many nearest passages to search so that `wanted` of them match, if this share does."""
-    return math.ceil((wanted + SPARE_DEVIATIONS * math.sqrt(wanted * (1 - share))) / share)
-
-
-def _best(
-    scored: Iterable[tuple[float, int]], owners: dict[int, int], k: int, per_document: int
-) -> list[Candidate]:
-    """The `k` best chunks, at most `per_document` of each, given scores and chunk ids, best first.
-
-    Args:
-        scored: best first.
-        owners: the documents of chunks; those of other chunks do not count.
-        k: the number of chunks.
-        per_document: the number of chunks of a document.
-    """
-    found: list[Candidate] = []
-    taken: dict[int, int] = {}
-    for score, chunk_id in scored:
-        document_id = owners.get(chunk_id)
-        if document_id is None:
-            continue
-        count = taken.get(document_id, 0)
-        if count < per_document:
-            taken[document_id] = count + 1
-            found.append(Candidate(document_id, chunk_id, score))
-            if len(found) == k:
-                break
-    return found
+    def _documents(self, query: Select[Any]) -> dict[int, Document]:
+        """The documents that a query of `_DOCUMENTS` finds, by number."""
+        return {
+            row.document_id: Document(
+                row.external_id, row.text, row.title, json.loads(row.metadata)
+            )
+            for row in self.connection.execute(query)
+        }

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 
 import numpy
 from sqlalchemy import (
-    BLOB,
     ColumnElement,
     Connection,
     bindparam,
-    cast,
     func,
     insert,
     literal,
@@ -28,7 +25,6 @@ from semsearch.stores.local.schema import (
     documents,
     get_frequent_words,
     get_language,
-    put_language,
     put_setting,
     values,
 )
@@ -43,21 +39,14 @@ FREQUENT_FROM = 1000
 #: Words are counted again when the number of passages has changed by this share.
 RECOUNTED_SHARE = 0.1
 
-_REBUILD = "INSERT INTO chunks_fts(chunks_fts) VALUES ('rebuild')"
-
 _SET_ANALYSED = (
     update(chunks).where(chunks.c.chunk_id == bindparam("id")).values(analysed=bindparam("right"))
 )
-_ALL = (
+_PASSAGES = (
     select(chunks.c.chunk_id, chunks.c.text, chunks.c.analysed)
     .where(chunks.c.chunk_id > bindparam("last"))
     .order_by(chunks.c.chunk_id)
     .limit(CHUNKS_AT_ONCE)
-)
-#: Without ASCII texts (one byte per character), which need no analysis without a language.
-_PERHAPS_ANALYSED = _ALL.where(
-    (func.length(chunks.c.text) != func.length(cast(chunks.c.text, BLOB)))
-    | chunks.c.analysed.is_not(None)
 )
 
 
@@ -68,8 +57,18 @@ def analysed_text(text: str, analyser: Analyser) -> str | None:
 
 
 def set_language(connection: Connection, language: Language) -> None:
-    """Rebuild the BM25 index with the stemmer of a language."""
-    put_language(connection, language)
+    """Analyse all passages with the stemmer of a language."""
+    put_setting(connection, "language", language._asdict())
+    analyser = Analyser(language)
+    last = 0
+    while rows := connection.execute(_PASSAGES, {"last": last}).all():
+        last = rows[-1].chunk_id
+        analysed = [(row, analysed_text(row.text, analyser)) for row in rows]
+        changed = [
+            {"id": row.chunk_id, "right": words} for row, words in analysed if words != row.analysed
+        ]
+        if changed:
+            connection.execute(_SET_ANALYSED, changed)
     connection.exec_driver_sql("DROP TABLE chunks_fts")
     create_words(connection, language)
     rebuild_words(connection)
@@ -90,6 +89,12 @@ def count_frequent_words(connection: Connection) -> None:
     put_setting(connection, "frequent_words", FrequentWords(passages, sorted(frequent)))
 
 
+def add_words(connection: Connection, condition: ColumnElement[bool]) -> None:
+    """Add the words of passages to BM25."""
+    new = select(chunks.c.chunk_id, chunks.c.words).where(condition)
+    connection.execute(insert(chunks_fts).from_select(["rowid", "words"], new))
+
+
 def remove_words(connection: Connection, condition: ColumnElement[bool]) -> None:
     """Remove the words of documents from BM25; FTS5 needs the old words to remove them."""
     old = (
@@ -102,9 +107,7 @@ def remove_words(connection: Connection, condition: ColumnElement[bool]) -> None
 
 def rebuild_words(connection: Connection) -> None:
     """Rebuild the BM25 index from the passages."""
-    for chunk_id, words in _wrongly_analysed(connection):
-        connection.execute(_SET_ANALYSED, {"id": chunk_id, "right": words})
-    connection.exec_driver_sql(_REBUILD)
+    connection.exec_driver_sql("INSERT INTO chunks_fts(chunks_fts) VALUES ('rebuild')")
 
 
 def renew_words(connection: Connection) -> None:
@@ -120,22 +123,3 @@ def renew_words(connection: Connection) -> None:
     connection.exec_driver_sql("PRAGMA writable_schema = RESET")
     create_words(connection, get_language(connection))
     rebuild_words(connection)
-
-
-def wrongly_analysed(connection: Connection) -> int:
-    """The number of passages whose words for BM25 are out of date."""
-    return sum(1 for _ in _wrongly_analysed(connection))
-
-
-def _wrongly_analysed(connection: Connection) -> Iterator[tuple[int, str | None]]:
-    """The ids of these passages, and the correct value of `analysed`."""
-    language = get_language(connection)
-    analyser = Analyser(language)
-    query = _ALL if language else _PERHAPS_ANALYSED
-    last = 0
-    while rows := connection.execute(query, {"last": last}).all():
-        last = rows[-1].chunk_id
-        for row in rows:
-            analysed = analysed_text(row.text, analyser)
-            if row.analysed != analysed:
-                yield row.chunk_id, analysed

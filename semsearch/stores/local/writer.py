@@ -9,21 +9,17 @@ from typing import Any
 
 import faiss  # noqa: F401 - needed at the end, and imported while texts are encoded
 import numpy
-from sqlalchemy import Connection, delete, func, insert, select, text, update
+from sqlalchemy import Connection, column, delete, func, select, table, update
 
 from semsearch.analysis import Analyser, Language
 from semsearch.errors import IndexClosedError
 from semsearch.protocols import Encoder, Matrix
-from semsearch.stores.local.fields import add_kinds, add_values, index_field, subtract_kinds
+from semsearch.stores.local.fields import add_kinds, index_field, subtract_kinds
 from semsearch.stores.local.maintenance import compact, discard_bad_vectors, find_faults, rebuild
 from semsearch.stores.local.refresh import refresh, remove_leftovers
 from semsearch.stores.local.schema import (
-    DamageError,
-    StoredInteger,
     chunks,
-    chunks_fts,
     documents,
-    get_corpora,
     get_index_type,
     get_language,
     get_setting,
@@ -32,36 +28,32 @@ from semsearch.stores.local.schema import (
     put_index_type,
     put_setting,
     spaces,
+    texts,
     values,
     vectors,
 )
 from semsearch.stores.local.snapshot import count_deleted
 from semsearch.stores.local.spaces import all_spaces, insert_space, to_bytes
 from semsearch.stores.local.state import LocalState
-from semsearch.stores.local.texts import spans_of
 from semsearch.stores.local.words import (
+    add_words,
     analysed_text,
     count_frequent_words,
     remove_words,
     set_language,
 )
-from semsearch.stores.protocol import Fault, NewDocument, Selection, Space, TextVectors, rest_of
+from semsearch.stores.protocol import Fault, NewDocument, Selection, Space, TextVectors
 from semsearch.vector_indexes import IndexType
 
 #: Within a run, snapshots are refreshed after this number of new passages, so that queries need not
 #: read them from the database; then after twice as many, and so on.
 LOADED_PASSAGES = 20_000
 
-#: The highest chunk id ever used, deleted chunks included; the sequence may be damaged.
-LAST_CHUNK_ID = text(
-    """
-    SELECT max(
-        coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'chunks'), 0),
-        coalesce((SELECT max(chunk_id) FROM chunks), 0),
-        coalesce((SELECT max(last_chunk_id) FROM snapshots), 0)
-    ) AS seq
-    """
-).columns(seq=StoredInteger)
+_sequence = table("sqlite_sequence", column("name"), column("seq"))
+#: The highest chunk id ever used, deleted chunks included.
+_LAST_CHUNK_ID = select(func.coalesce(func.max(_sequence.c.seq), 0)).where(
+    _sequence.c.name == chunks.name
+)
 
 
 class LocalWriter:
@@ -94,8 +86,9 @@ class LocalWriter:
     def put(self, new: Sequence[NewDocument], text_vectors: TextVectors) -> None:
         """Add documents, or update those with the same ids."""
         with self._connection.begin():
-            self._put_documents(new)
-            self._put_passages([one for one in new if one.passages is not None], text_vectors)
+            owners = self._put_documents(new)
+            cut = [one for one in new if one.passages is not None]
+            self._put_passages(cut, owners, text_vectors)
             next_revision(self._connection)
         self._loaded += sum(len(one.passages or ()) for one in new)
         if self._loaded >= self._refresh_at:
@@ -126,7 +119,7 @@ class LocalWriter:
     def note_corpora(self, readings: Mapping[str, dict[str, Any]]) -> None:
         """Record how corpora are read."""
         with self._connection.begin():
-            corpora = {**get_corpora(self._connection), **readings}
+            corpora = {**get_setting(self._connection, "corpora", {}), **readings}
             put_setting(self._connection, "corpora", corpora)
 
     def add_space(self, encoder: Encoder, dtype: str | None) -> Space:
@@ -143,13 +136,8 @@ class LocalWriter:
 
     def put_vectors(self, space: Space, chunk_ids: Sequence[int], matrix: Matrix) -> None:
         """Add the missing vectors of passages."""
-        rows = [
-            {"chunk_id": chunk_id, "space_id": space.id, "vector": vector}
-            for chunk_id, vector in zip(chunk_ids, to_bytes(space, matrix), strict=True)
-        ]
-        if rows:
-            with self._connection.begin():
-                self._connection.execute(insert(vectors), rows)
+        with self._connection.begin():
+            self._put_vectors(space, chunk_ids, matrix)
 
     def mark_complete(self, space: Space) -> None:
         """Make a space searchable, once each passage has a vector."""
@@ -170,8 +158,8 @@ class LocalWriter:
     def index_field(self, name: str) -> None:
         """Index the values of a metadata field for filters."""
         with self._connection.begin():
-            if index_field(self._connection, name):
-                next_revision(self._connection)
+            index_field(self._connection, name)
+            next_revision(self._connection)
 
     def set_language(self, language: Language) -> None:
         """Set the language of BM25's stemmer and stop words."""
@@ -222,66 +210,52 @@ class LocalWriter:
         with self._connection.begin():
             return all_spaces(self._connection)
 
-    def _put_documents(self, new: Sequence[NewDocument]) -> None:
+    def _put_documents(self, new: Sequence[NewDocument]) -> dict[str, int]:
+        """Write the rows of documents; returns their numbers by id."""
         ids = documents.c.external_id.in_(values(one.id for one in new))
         subtract_kinds(self._connection, ids)
-        kept = spans_of(self._connection, [one.id for one in new if one.passages is None])
-        rows = []
-        for one in new:
-            spans = kept[one.id] if one.passages is None else [each[:2] for each in one.passages]
-            rest = rest_of(one.text, spans)
-            rows.append((one.id, one.title, one.metadata, one.text_hash, rest))
-        names = ["external_id", "title", "metadata", "text_hash", "rest"]
-        insert_rows(self._connection, documents, names, rows, key="external_id")
-        add_kinds(self._connection, ids)
-        add_values(self._connection, ids)
-
-    def _put_passages(self, new: Sequence[NewDocument], text_vectors: TextVectors) -> None:
-        rows = self._connection.execute(
-            select(documents.c.external_id, documents.c.document_id).where(
-                documents.c.external_id.in_(values(one.id for one in new))
-            )
+        insert_rows(
+            self._connection,
+            documents,
+            ["external_id", "title", "metadata", "text_hash"],
+            [(one.id, one.title, one.metadata, one.text_hash) for one in new],
+            key="external_id",
         )
-        owners = {row.external_id: row.document_id for row in rows}
-        owned = values(owners.values())
+        rows = select(documents.c.external_id, documents.c.document_id).where(ids)
+        numbers = {row.external_id: row.document_id for row in self._connection.execute(rows)}
+        insert_rows(
+            self._connection,
+            texts,
+            ["document_id", "text"],
+            [(numbers[one.id], one.text) for one in new],
+            key="document_id",
+        )
+        add_kinds(self._connection, ids)
+        return numbers
+
+    def _put_passages(
+        self, new: Sequence[NewDocument], owners: Mapping[str, int], text_vectors: TextVectors
+    ) -> None:
+        """Replace the passages of documents, whose numbers are in `owners`."""
+        owned = values(owners[one.id] for one in new)
         remove_words(self._connection, documents.c.document_id.in_(owned))
         old = delete(chunks).where(chunks.c.document_id.in_(owned))
         count_deleted(self._connection, self._connection.execute(old).rowcount)
-        first = 1 + self._connection.execute(LAST_CHUNK_ID).scalar_one()
-        passages = [(owners[one.id], passage) for one in new for passage in one.passages or ()]
-        chunk_ids = range(first, first + len(passages))
+        first = 1 + self._connection.execute(_LAST_CHUNK_ID).scalar_one()
         analyser = Analyser(get_language(self._connection))
-        analysed = [analysed_text(passage.text, analyser) for _, passage in passages]
-        numbered = list(zip(chunk_ids, passages, analysed, strict=True))
-        insert_rows(
-            self._connection,
-            chunks,
-            ["chunk_id", "document_id", "start", "end", "text", "text_hash", "analysed"],
-            [(chunk_id, owner, *passage, words) for chunk_id, (owner, passage), words in numbered],
-        )
-        insert_rows(
-            self._connection,
-            chunks_fts,
-            ["rowid", "words"],
-            [
-                (chunk_id, passage.text if words is None else words)
-                for chunk_id, (_, passage), words in numbered
-            ],
-        )
+        passages = [(owners[one.id], passage) for one in new for passage in one.passages or ()]
+        rows = [
+            (chunk_id, owner, *passage, analysed_text(passage.text, analyser))
+            for chunk_id, (owner, passage) in enumerate(passages, first)
+        ]
+        names = ["chunk_id", "document_id", "start", "end", "text", "text_hash", "analysed"]
+        insert_rows(self._connection, chunks, names, rows)
+        add_words(self._connection, chunks.c.chunk_id >= first)
         for space in all_spaces(self._connection) if passages else []:
-            stored = [text_vectors[space.id, passage.text_hash] for _, passage in passages]
-            if {len(vector) for vector in stored} != {space.dimension}:
-                raise DamageError(
-                    f"space '{space.name}' does not have the dimension of its encoder's vectors"
-                )
-            insert_rows(
-                self._connection,
-                vectors,
-                ["chunk_id", "space_id", "vector"],
-                [
-                    (chunk_id, space.id, vector)
-                    for chunk_id, vector in zip(
-                        chunk_ids, to_bytes(space, numpy.array(stored)), strict=True
-                    )
-                ],
-            )
+            matrix = numpy.array([text_vectors[space.id, each.text_hash] for _, each in passages])
+            self._put_vectors(space, range(first, first + len(passages)), matrix)
+
+    def _put_vectors(self, space: Space, chunk_ids: Sequence[int], matrix: Matrix) -> None:
+        stored = zip(chunk_ids, to_bytes(space, matrix), strict=True)
+        rows = [(chunk_id, space.id, vector) for chunk_id, vector in stored]
+        insert_rows(self._connection, vectors, ["chunk_id", "space_id", "vector"], rows)

@@ -5,8 +5,8 @@ from pathlib import Path
 from semsearch.stores import local
 
 
-def open_store(path, *, accept_copy=False, may_migrate=True):
-    return local.open_store(_folder(path), accept_copy=accept_copy, may_migrate=may_migrate)
+def open_store(path):
+    return local.open_store(_folder(path))
 
 
 def create_store(path, max_tokens, encoders, dtype=None):
