@@ -52,6 +52,14 @@ class Target(NamedTuple):
     name: str  #: of the index
     is_file: bool
 
+    @property
+    def missing(self) -> str:
+        """The message that there is no index."""
+        return (
+            f"no index at {self.address}; make one with: semsearch index CORPUS --index "
+            f"{self.address}"
+        )
+
 
 def target(path: Path) -> Target:
     """What an address names.

@@ -11,12 +11,12 @@ import numpy
 from semsearch.analysis.forms import folded, words
 from semsearch.errors import UnsupportedByStoreError
 from semsearch.filters import Condition
-from semsearch.protocols import Matrix, off_unit
+from semsearch.protocols import Matrix
 from semsearch.records import Chunk, Document, Kind
 from semsearch.stores.milvus.connection import Connection, Row
 from semsearch.stores.milvus.rows import Rows, passage_ids
 from semsearch.stores.milvus.run import Run
-from semsearch.stores.milvus.schema import FORMAT_VERSION, unit_vectors
+from semsearch.stores.milvus.schema import FORMAT_VERSION
 from semsearch.stores.milvus.search import Search
 from semsearch.stores.protocol import (
     EVERYTHING,
@@ -168,7 +168,7 @@ class MilvusState(Rows):
         }
 
     def vectors_of(self, hashes: Sequence[str]) -> TextVectors:
-        """The undamaged stored vectors of texts, whatever their documents."""
+        """The stored vectors of texts, whatever their documents."""
         if not self.settings.last_passage:
             return {}
         rows = self.listed(self.passages_name, "text_hash", hashes, ["passage"])
@@ -177,10 +177,9 @@ class MilvusState(Rows):
         vectors: TextVectors = {}
         for space in self.spaces():
             found = list(self.listed(self.vectors_name(space), "passage", digests, ["vector"]))
-            matrix = unit_vectors(space, found)
-            for row, vector, is_off in zip(found, matrix, off_unit(matrix), strict=True):
-                if not is_off:
-                    vectors[space.id, digests[row["passage"]]] = vector
+            matrix = numpy.array([row["vector"] for row in found], numpy.float32)
+            for row, vector in zip(found, matrix, strict=True):
+                vectors[space.id, digests[row["passage"]]] = vector
         return vectors
 
     def passages(self, space: Space, condition: Condition | None = None) -> Passages:
@@ -202,10 +201,12 @@ class MilvusState(Rows):
     def document_vectors(self, space: Space, ids: Sequence[str]) -> dict[str, Matrix]:
         """The vectors of the passages of documents, each of shape (passages, dimension)."""
         check_searchable(space, self.spaces())
-        return {
-            row["id"]: self.chunk_vectors(space, passage_ids([row]))
-            for row in self.named(ids, ["first", "passages"])
-        }
+        documents = self.named(ids, ["first", "passages"])
+        vectors = self.chunk_vectors(space, passage_ids(documents))
+        ends = numpy.cumsum([row["passages"] for row in documents])
+        return dict(
+            zip([row["id"] for row in documents], numpy.split(vectors, ends)[:-1], strict=True)
+        )
 
     def lacking(self, space: Space, after: int, limit: int) -> list[tuple[int, str, str]]:
         """Passages without a vector: chunk id, text and document id, above a chunk id."""
@@ -241,12 +242,12 @@ class MilvusState(Rows):
     ) -> list[list[Candidate]]:
         """The `k` best passages of each query (fewer only when fewer match), best first."""
         check_searchable(space, self.spaces())
-        search = Search.of_space(self, space, self._condition(restriction))
+        search = Search(self, self.vectors_name(space), self._condition(restriction))
         return search.best(list(queries), k, per_document)
 
     def plan(self, space: Space, restriction: Restriction = NO_RESTRICTION) -> str:
         """A description of how `search_vectors` would search."""
-        kind = Search.of_space(self, space, "").kind
+        kind = Search(self, self.vectors_name(space), "").kind
         exact = "exact" if kind == "FLAT" else "approximate"
         filtered = "" if restriction.condition is None else ", with the filter"
         return f"{exact} ({kind}), by Milvus {self.connection.version}{filtered}"
@@ -265,7 +266,7 @@ class MilvusState(Rows):
                 f"{self.connection.target.address} has no BM25, which milvus-lite and Milvus from "
                 f"2.5 on have (here: {self.connection.version}); search it with --mode semantic"
             )
-        search = Search.of_words(self, self._condition(restriction))
+        search = Search(self, self.passages_name, self._condition(restriction))
         return search.best([text], k, per_document)[0]
 
     def matched_words(self, text: str, chunk_ids: Sequence[int]) -> dict[int, list[str]]:
@@ -282,7 +283,8 @@ class MilvusState(Rows):
     def chunk_vectors(self, space: Space, chunk_ids: Sequence[int]) -> Matrix:
         """The vectors of chunks, shape (len(chunk_ids), dimension)."""
         rows = self.passages_by_id(self.vectors_name(space), chunk_ids, ["vector"])
-        return unit_vectors(space, [rows[chunk_id] for chunk_id in chunk_ids])
+        matrix = numpy.array([rows[chunk_id]["vector"] for chunk_id in chunk_ids], numpy.float32)
+        return matrix.reshape(len(chunk_ids), space.dimension)
 
     def fetch(
         self, chunk_ids: Sequence[int], *, missing_ok: bool = False

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from semsearch.records import SCORE_DECIMALS
-from semsearch.stores.milvus.connection import all_of, one_of
+from semsearch.stores.milvus.conditions import all_of, one_of
 from semsearch.stores.milvus.rows import Rows
-from semsearch.stores.milvus.schema import LISTS, metric_of
-from semsearch.stores.protocol import Candidate, Space
+from semsearch.stores.milvus.schema import LISTS
+from semsearch.stores.protocol import Candidate
 
 #: The most rows that a server returns for a query.
 MAX_ROWS = 16_384
@@ -25,30 +25,15 @@ class Search:
 
     Args:
         rows: of the index.
-        collection: the collection.
+        collection: with the vectors of a space, or the words of passages.
         condition: an expression; empty for none.
-        metric: how vectors are compared.
-        kind: of vector index.
     """
 
-    def __init__(self, rows: Rows, collection: str, condition: str, metric: str, kind: str) -> None:
+    def __init__(self, rows: Rows, collection: str, condition: str) -> None:
         self._rows = rows
         self._collection = collection
         self._condition = condition
-        self._metric = metric
-        self.kind = kind
-
-    @classmethod
-    def by_vectors(cls, rows: Rows, space: Space, condition: str) -> Search:
-        """The search of a space."""
-        collection = rows.vectors(space)
-        index = rows.connection.call("describe_index", collection, "vector")
-        return cls(rows, collection, condition, metric_of(space), index["index_type"])
-
-    @classmethod
-    def by_words(cls, rows: Rows, condition: str) -> Search:
-        """The search of words."""
-        return cls(rows, rows.passages, condition, "BM25", "SPARSE_INVERTED_INDEX")
+        self.kind = str(rows.connection.call("describe_index", collection, "vector")["index_type"])
 
     def best(self, queries: Sequence[Any], k: int, per_document: int) -> list[list[Candidate]]:
         """The `k` best passages of each query; see `StoreState.search_vectors`."""
@@ -59,9 +44,9 @@ class Search:
             some = queries[start : start + step]
             for query, first in zip(some, self._request(some, limit), strict=True):
                 best = self._completed(query, first, limit, k, per_document)
-                if len(best) < k and self.kind == "IVF_FLAT":  # matches may be in the other lists
-                    [every] = self._request([query], limit, lists=LISTS)
-                    best = self._completed(query, every, limit, k, per_document, lists=LISTS)
+                if len(best) < k and self.kind == "IVF_FLAT":  # others may be in the other lists
+                    [first] = self._request([query], limit, lists=LISTS)
+                    best = self._completed(query, first, limit, k, per_document, lists=LISTS)
                 found.append(best)
         return found
 
@@ -76,23 +61,26 @@ class Search:
     ) -> list[Candidate]:
         """The `k` best passages, given those of the first request.
 
-        Further ones are requested while fewer than `k` count, or others may have the same score.
+        More are requested while fewer than `k` count, or while others may have the same score.
         """
         passages = list(last)
         best = _best(passages, per_document)
         while len(last) == limit and (len(best) < k or best[k - 1].score <= last[-1].score):
             limit = min(4 * limit, MAX_ROWS)
-            others = f"not ({one_of('passage', [one.chunk_id for one in passages])})"
-            [last] = self._request([query], limit, others, lists)
+            [last] = self._request([query], limit, passages, lists)
             passages += last
             best = _best(passages, per_document)
         return best[:k]
 
     def _request(
-        self, queries: Sequence[Any], limit: int, others: str = "", lists: int = SEARCHED_LISTS
+        self,
+        queries: Sequence[Any],
+        limit: int,
+        seen: Sequence[Candidate] = (),
+        lists: int = SEARCHED_LISTS,
     ) -> list[list[Candidate]]:
-        """The nearest passages of each query, best first."""
-        parameters = {"nprobe": lists} if self.kind == "IVF_FLAT" else {}
+        """The best passages of each query, best first, without those seen before."""
+        others = f"not ({one_of('passage', [one.chunk_id for one in seen])})" if seen else ""
         answers = self._rows.connection.call(
             "search",
             self._collection,
@@ -100,21 +88,19 @@ class Search:
             limit=limit,
             filter=all_of(self._condition, others),
             output_fields=["document"],
-            search_params={"metric_type": self._metric, "params": parameters},
+            search_params={"params": {"nprobe": lists} if self.kind == "IVF_FLAT" else {}},
             anns_field="vector",
             **self._rows.reading,
         )
+        is_words = self.kind == "SPARSE_INVERTED_INDEX"
         # milvus-lite returns the scores of BM25 with the opposite sign.
-        sign = -1 if self._metric == "BM25" and self._rows.connection.target.is_file else 1
-        return [
-            [
-                Candidate(
-                    hit["entity"]["document"], hit.id, round(sign * hit["distance"], SCORE_DECIMALS)
-                )
-                for hit in answer
-            ]
-            for answer in answers
-        ]
+        sign = -1 if is_words and self._rows.connection.target.is_file else 1
+        return [[_candidate(hit, sign) for hit in answer] for answer in answers]
+
+
+def _candidate(hit: Any, sign: int) -> Candidate:
+    score = round(sign * hit["distance"], SCORE_DECIMALS)
+    return Candidate(hit["entity"]["document"], hit.id, score)
 
 
 def _best(passages: list[Candidate], per_document: int) -> list[Candidate]:

@@ -17,11 +17,13 @@ from semsearch.stores.milvus.reader import MilvusState
 from semsearch.stores.milvus.rows import Rows
 from semsearch.stores.milvus.run import Run
 from semsearch.stores.milvus.schema import (
+    DOCUMENT_COLUMNS,
+    PASSAGE_COLUMNS,
+    VECTOR_COLUMNS,
     Settings,
-    create_documents,
-    create_passages,
-    create_vectors,
-    not_found,
+    create,
+    passages_of,
+    vectors_of,
 )
 from semsearch.stores.milvus.writer import MilvusWriter
 from semsearch.stores.protocol import Space, Store, closed_on_error, described_space
@@ -63,12 +65,11 @@ class MilvusStore:
         return MilvusState(self._connection, self._run)
 
 
-def open_store(path: Path, *, accept_copy: bool = False, may_migrate: bool = True) -> Store:
+def open_store(path: Path) -> Store:
     """Open the index at an address; see `semsearch.stores.protocol.StoreModule`."""
-    del accept_copy, may_migrate
     wanted = target(path)
     if wanted.is_file and not Path(wanted.uri).exists():  # milvus-lite would create it
-        raise not_found(wanted)
+        raise IndexNotFoundError(wanted.missing)
     connection = Connection(wanted)
     with closed_on_error(connection):
         Rows(connection)
@@ -95,14 +96,14 @@ def _create(
     connection: Connection, max_tokens: int, encoders: Sequence[Encoder], dtype: str | None
 ) -> None:
     """Create the collections; the settings are written last."""
-    spaces: list[Space] = []
+    name, spaces = connection.target.name, list[Space]()
     for encoder in encoders:
         spaces.append(described_space(encoder, dtype, spaces, complete=True))
-        create_vectors(connection, spaces[-1])
-    create_passages(connection)
-    create_documents(connection)
-    settings = Settings(max_tokens, spaces, connection.has_bm25)
-    connection.upsert(connection.target.name, [settings.row()])
+        create(connection, vectors_of(name, spaces[-1]), VECTOR_COLUMNS, spaces[-1].dimension)
+    has_words = connection.has_bm25
+    create(connection, passages_of(name), PASSAGE_COLUMNS, has_words=has_words)
+    create(connection, name, DOCUMENT_COLUMNS)
+    connection.upsert(name, [Settings(max_tokens, spaces, has_words).row()])
 
 
 def _lock_folder(connection: Connection) -> Path:
