@@ -21,6 +21,7 @@ from semsearch.errors import (
     SpaceError,
 )
 from semsearch.filters.parsing import parse
+from semsearch.records import metadata_field
 from semsearch.stores import create_store
 from semsearch.stores.protocol import text_hash
 
@@ -212,6 +213,16 @@ class TestSearch:
         for mode in modes(index)[:2]:
             assert ids(index.search("amber", mode=mode)) == list("cabd")
 
+    @pytest.mark.parametrize("k", [1, 40, 500])
+    def test_exactly_k_hits_under_a_filter_with_ties(self, index, k):
+        index.add(Document(f"d{n}", "amber birch", None, {"n": n}) for n in range(300))
+        matching = [f"d{n}" for n in range(300) if n % 2 or n > 250]
+        where = f"n > 250 or n in ({', '.join(map(str, range(1, 300, 2)))})"
+        for mode in modes(index)[:2]:
+            assert ids(index.search("amber", k, where=where, mode=mode)) == matching[:k]
+        [hits, _] = index.search_many(["amber", "cedar"], k)
+        assert ids(hits) == [f"d{n}" for n in range(300)][:k]
+
     @without_words
     def test_bm25(self, films):
         hits = films.search("cedar", mode="bm25")
@@ -261,6 +272,12 @@ class TestSearch:
         assert {stage.name: stage.plan for stage in hits.stages}["vectors"].startswith("exact")
 
 
+def row_of(document: Document) -> dict:
+    """The fields of a document, as conditions name them."""
+    fields = {metadata_field(name): value for name, value in document.metadata.items()}
+    return fields | {"id": document.id, "title": document.title}
+
+
 conditions = st.sampled_from(
     [
         "year = 2001",
@@ -281,7 +298,39 @@ conditions = st.sampled_from(
 )
 
 
+#: Values of the field `a`, one per document, and what they are compared with.
+VALUES = [
+    *(0, 1, 1.0, 1.5, -1, 2**52 + 1, 1e300, "", "a", "A", "á", "a%b", "ab", "a\\b", 'a"b'),
+    *("x" * 70, "😀", "a\tb\n", "2001-05-06", "2001-05-06T02:00+02:00", True, False, None, []),
+    *([None], [1, "a"], [0.5, 3], ["b", "ab"], [[1]], {"b": 1}, [True, "2001-05-07"]),
+]
+LITERALS = ["0", "1", "1.5", "-1", "1e300", "''", "'a'", "'á'", "'a\"b'", "'😀'", "'2001-05-06'"]
+PATTERNS = ["%", "a%", "%b", "A_", "a\\%b", "x%", "", "😀", '%"%']
+TESTS = [
+    *(f"a {sign} {value}" for sign in ("=", "!=") for value in [*LITERALS, "true", "false"]),
+    *(f"a {sign} {value}" for sign in ("<", "<=", ">", ">=") for value in LITERALS),
+    *(f"a like '{pattern}'" for pattern in PATTERNS),
+    *("a is null", "a is not null", "a in ()", "a in (1, 'ab', true)", "a not in (1, 'a')"),
+    *("a between 0 and 1", "a between 'a' and 'b'", "a not between 1 and 2"),
+    *("not (a = 1 or a like 'a%')", "not (a > 0) and a is not null", "title is null"),
+    *("title like 'TITLE _'", "id = 'v3' or id in ('v4', 'odd')", "metadata.id = 'own'"),
+    *('"odd ""name\'] or true or [" = 1', '"b.c" = 2 and not a = 3', "\"b c\" = 'x'"),
+]
+ODD = {"odd \"name'] or true or [": 1, "b c": "x", "id": "own", "b.c": 2}
+
+
 class TestFilters:
+    def test_every_operator(self, index):
+        documents = [
+            Document(f"v{number}", "amber", f"Title {number % 10}", {"a": value})
+            for number, value in enumerate(VALUES)
+        ]
+        documents.append(Document("odd", "amber", None, ODD))
+        index.add(documents)
+        for where in TESTS:
+            matching = [one.id for one in documents if holds(parse(where), row_of(one))]
+            assert ids(index.search("amber", 100, where=where)) == matching, where
+
     @settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
     @given(
         st.recursive(
@@ -295,15 +344,7 @@ class TestFilters:
         ),
     )
     def test_all_matching_documents_are_found(self, films, where):
-        rows = [
-            {
-                "metadata.id" if name == "id" else name: value
-                for name, value in film.metadata.items()
-            }
-            | {"id": film.id, "title": film.title}
-            for film in FILMS
-        ]
-        expected = {row["id"] for row in rows if holds(parse(where), row)}
+        expected = {film.id for film in FILMS if holds(parse(where), row_of(film))}
         query = " ".join(film.text for film in FILMS)
         for mode in modes(films):
             assert set(ids(films.search(query, where=where, mode=mode))) == expected

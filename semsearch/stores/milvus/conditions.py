@@ -2,9 +2,10 @@
 
 Milvus has no tests of lists for order, and its versions differ in how values of unlike types
 compare. So the values of each field stand in lists, one for each kind, behind the greatest and the
-least of them; a number is a float, and a time stands there as an instant, too:
+least of them. A number is a float; a time is an instant, and a text under another kind:
 
-    {"genres": {"text": ["Drama", "Crime", "Crime", "Drama"]}, "year": {"number": [1990.0, …]}}
+    {"genres": {"text": ["Drama", "Crime", "Crime", "Drama"]}, "year": {"number": [1990.0, …]},
+     "day": {"time": [1717200000000000.0, …], "written": ["2024-06-01", …]}}
 
 Each test is written so that it is never unknown: milvus-lite takes a comparison with a missing key
 for unknown, and so is its ``not``, where ours is true.
@@ -92,17 +93,16 @@ def to_expression(condition: Condition, matching: MatchingTexts) -> str:
                     f"{field_text(name)} like …: the pattern matches more than "
                     f"{MAX_LIKE_VALUES:,} values, too many for Milvus; narrow it down"
                 )
-            return _holds_any(name, "text", list(texts))
+            return _any_of(_holds_any(name, kind, texts) for kind in ("text", "written"))
         case Comparison(name, Operator.EQUAL, value):
             return _equals_any(name, [value])
         case Comparison(name, Operator.NOT_EQUAL, value):
             return f"not ({_equals_any(name, [value])})"
         case Comparison(name, operator, value):
-            kind, compared = _literal(name, value)
-            greatest, least = (f"{_path(name, kind)}[{place}]" for place in (0, 1))
-            is_above = operator in (Operator.GREATER, Operator.GREATER_OR_EQUAL)
-            test = f"{greatest if is_above else least} {operator.value} {_literal_text(compared)}"
-            return f"(exists {_path(name, kind)}) and ({test})"
+            return _any_of(
+                _in_order(name, kind, operator, compared)
+                for kind, compared in _comparable(name, value)
+            )
 
 
 def like_pattern(pattern: str) -> re.Pattern[str]:
@@ -181,37 +181,49 @@ def _by_kind(name: str, value: Any) -> dict[str, list[Any]]:
     values: dict[str, list[Any]] = {}
     for element in _elements(value):
         if isinstance(element, (str, bool, int, float)):
-            kind, compared = _literal(name, element)
+            kind, compared = _comparable(name, element)[0]
             values.setdefault(kind, []).append(compared)
             if kind == "time":
-                values.setdefault("text", []).append(element)
+                values.setdefault("written", []).append(element)
     return {kind: [max(some), min(some), *some] for kind, some in values.items()}
 
 
-def _literal(name: str, value: Value) -> tuple[str, Value]:
-    """The kind of a value, and the value as it is compared."""
+def _comparable(name: str, value: Value) -> list[tuple[str, Value]]:
+    """The kinds that a value is compared with, its own first, and the value for each of them."""
     if isinstance(value, bool):
-        return "boolean", value
+        return [("boolean", value)]
     if not isinstance(value, str):
-        return "number", float(max(-MAX_NUMBER, min(value, MAX_NUMBER)))
+        return [("number", float(max(-MAX_NUMBER, min(value, MAX_NUMBER))))]
     time = None if name in BUILT_IN_FIELDS else instant(value)
-    return ("text", value) if time is None else ("time", float(time))
+    if time is None:
+        return [("text", value), ("written", value)]
+    return [("time", float(time)), ("text", value)]
+
+
+def _in_order(name: str, kind: str, operator: Operator, value: Value) -> str:
+    is_above = operator in (Operator.GREATER, Operator.GREATER_OR_EQUAL)
+    path = _path(name, kind)
+    test = f"{path}[{0 if is_above else 1}] {operator.value} {_literal_text(value)}"
+    return f"(exists {path}) and ({test})"
 
 
 def _equals_any(name: str, values: Collection[Value]) -> str:
     by_kind: dict[str, list[Value]] = {}
     for value in values:
-        kind, compared = _literal(name, value)
+        kind, compared = _comparable(name, value)[0]
         by_kind.setdefault(kind, []).append(compared)
-    tests = [_holds_any(name, kind, literals) for kind, literals in by_kind.items()]
-    return " or ".join(f"({test})" for test in tests) or NEVER
+    return _any_of(_holds_any(name, kind, literals) for kind, literals in by_kind.items())
 
 
-def _holds_any(name: str, kind: str, values: Sequence[Value]) -> str:
+def _holds_any(name: str, kind: str, values: Collection[Value]) -> str:
     if not values:
         return NEVER
     literals = ", ".join(map(_literal_text, values))
     return f"json_contains_any({_path(name, kind)}, [{literals}])"
+
+
+def _any_of(tests: Iterable[str]) -> str:
+    return " or ".join(f"({test})" for test in tests) or NEVER
 
 
 def _literal_text(value: Value) -> str:

@@ -124,7 +124,8 @@ class Rows:
             text
             for rows in self.pages(self.documents_name, ["fields"])
             for row in rows
-            for text in row["fields"].get(field, {}).get("text", [])
+            for kind in ("text", "written")
+            for text in row["fields"].get(field, {}).get(kind, [])
         }
         return sorted(text for text in texts if pattern.fullmatch(text))
 

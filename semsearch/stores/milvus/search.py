@@ -34,6 +34,7 @@ class Search:
         self._collection = collection
         self._condition = condition
         self.kind = str(rows.connection.call("describe_index", collection, "vector")["index_type"])
+        self._is_words = self.kind == "SPARSE_INVERTED_INDEX"
 
     def best(self, queries: Sequence[Any], k: int, per_document: int) -> list[list[Candidate]]:
         """The `k` best passages of each query; see `StoreState.search_vectors`."""
@@ -63,12 +64,19 @@ class Search:
 
         More are requested while fewer than `k` count, or while others may have the same score.
         """
-        passages = list(last)
+        passages, seen = last, list[Candidate]()
         best = _best(passages, per_document)
         while len(last) == limit and (len(best) < k or best[k - 1].score <= last[-1].score):
-            limit = min(4 * limit, MAX_ROWS)
-            [last] = self._request([query], limit, passages, lists)
-            passages += last
+            if limit < MAX_ROWS:
+                limit = min(4 * limit, MAX_ROWS)
+            elif (
+                self._is_words
+            ):  # milvus-lite computes BM25 from the passages that are not left out
+                break
+            else:
+                seen = passages
+            [last] = self._request([query], limit, seen, lists)
+            passages = [*seen, *last]
             best = _best(passages, per_document)
         return best[:k]
 
@@ -92,9 +100,8 @@ class Search:
             anns_field="vector",
             **self._rows.reading,
         )
-        is_words = self.kind == "SPARSE_INVERTED_INDEX"
         # milvus-lite returns the scores of BM25 with the opposite sign.
-        sign = -1 if is_words and self._rows.connection.target.is_file else 1
+        sign = -1 if self._is_words and self._rows.connection.target.is_file else 1
         return [[_candidate(hit, sign) for hit in answer] for answer in answers]
 
 
