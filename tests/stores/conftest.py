@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
-from milvus_documents import DOCUMENTS
 from milvus_server import Server
 
-from semsearch import Index
+from semsearch import Document, Index
+
+DOCUMENTS = [
+    Document("a", "a red bird sings", "Robin", {"year": 1999, "tags": ["red"]}),
+    Document("b", "a blue fish swims", "Carp", {"year": 2005, "tags": []}),
+    Document("c", "a red fish swims", None, {"year": 2010, "tags": ["red"]}),
+]
 
 
 @pytest.fixture(scope="session")
@@ -18,9 +21,9 @@ def make_server(package, tmp_path_factory):
     package("milvus")
     servers = []
 
-    def make(folder: Path | None = None, **settings: object) -> Server:
+    def make(**settings: object) -> Server:
         lock = tmp_path_factory.getbasetemp().parent / "milvus.lock"
-        server = Server(folder or tmp_path_factory.mktemp("milvus"), lock, **settings)
+        server = Server(tmp_path_factory.mktemp("milvus"), lock, **settings)
         servers.append(server)
         server.start()
         return server
@@ -45,7 +48,13 @@ def lite(package, tmp_path) -> str:
 
 
 @pytest.fixture
-def index(lite):
+def documents() -> list[Document]:
+    """Those of `lite_index`."""
+    return list(DOCUMENTS)
+
+
+@pytest.fixture
+def lite_index(lite):
     """An index of three documents in a milvus-lite file."""
     with Index.create(lite, "hashing:64") as index:
         index.add(DOCUMENTS)

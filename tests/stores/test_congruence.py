@@ -416,6 +416,50 @@ class TestSpaces:
         assert films.search("cedar birch") == before
 
 
+def test_a_sequence_of_changes(index, encoder, other):
+    """After each change, the index has the documents, their cosines and no faults."""
+    texts = ["amber birch", "cedar", "delta grove", "fjord", "birch", "Ünï 東京", "amber"]
+    documents = {f"d{n}": Document(f"d{n}", texts[n % 7], None, {"n": n}) for n in range(40)}
+
+    def check(change):
+        with index.writer() as writer:
+            summary = change(writer)
+            assert writer.verify() == []
+        assert list(index) == list(documents.values())
+        text = "amber birch"
+        cosines = [
+            encoder.encode_documents([one.text])[0] @ encoder.encode_queries([text])[0]
+            for one in documents.values()
+        ]
+        scores = {hit.document_id: hit.score for hit in index.search(text, 100)}
+        assert scores == pytest.approx(dict(zip(documents, cosines, strict=True)), abs=1e-5)
+        return summary
+
+    def put(*changed):
+        documents.update({one.id: one for one in changed})
+        return check(lambda writer: writer.upsert(changed))
+
+    assert put(*documents.values()).added == 40
+    assert put(*documents.values()).unchanged == 40
+    assert (
+        put(*(Document(f"d{n}", texts[n], "T", {"n": -1}) for n in range(5))).metadata_changed == 5
+    )
+    assert len(index.search("amber", 50, where="n = -1 and title = 'T'")) == 5
+    assert put(Document("d7", "grove", None, {"n": 7}), Document("new", "fjord")).changed == 1
+    for name in [name for name, one in documents.items() if one.metadata.get("n", 0) > 30]:
+        del documents[name]
+    assert check(lambda writer: writer.delete(where="n > 30")) == 9
+    kept = [documents[f"d{n}"] for n in range(20, 31)]
+    documents = {one.id: one for one in [*kept, Document("later", "delta")]}
+    assert check(lambda writer: writer.sync(documents.values(), allow_removals=True)).removed == 21
+    check(lambda writer: writer.add_space(other))
+    put(Document("last", "東京 amber"))
+    assert index.search("東京 amber", 1, space="hashing-32")[0].document_id == "last"
+    check(lambda writer: writer.drop_space("hashing-32"))
+    documents = {}
+    assert check(lambda writer: writer.sync([], allow_removals=True)).removed == 13
+
+
 letters = st.sampled_from([*"ab.?\n\t ", "\u2003", "\u200b", "é", "e\u0301", "東", "\r\n", "\x1c"])
 
 

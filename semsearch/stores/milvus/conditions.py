@@ -177,7 +177,7 @@ def _elements(value: Any) -> list[Any]:
 
 
 def _by_kind(name: str, value: Any) -> dict[str, list[Any]]:
-    """The values of a field by kind, each list behind its greatest and its least value."""
+    """The values of a field by kind: the greatest, the least, and the others."""
     values: dict[str, list[Any]] = {}
     for element in _elements(value):
         if isinstance(element, (str, bool, int, float)):
@@ -185,7 +185,10 @@ def _by_kind(name: str, value: Any) -> dict[str, list[Any]]:
             values.setdefault(kind, []).append(compared)
             if kind == "time":
                 values.setdefault("written", []).append(element)
-    return {kind: [max(some), min(some), *some] for kind, some in values.items()}
+    return {
+        kind: [some[-1], some[0], *some[1:-1]]
+        for kind, some in ((kind, sorted(some)) for kind, some in values.items())
+    }
 
 
 def _comparable(name: str, value: Value) -> list[tuple[str, Value]]:

@@ -6,6 +6,7 @@ import logging
 import math
 import os
 import re
+import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from importlib.util import find_spec
@@ -34,6 +35,13 @@ TIMEOUT_SECONDS = 30.0
 
 #: A request with rows of the maximum size is below the 64 MiB that a server accepts.
 ROWS_AT_ONCE = 200
+
+#: Messages of milvus-lite after opening a file, and of a server after a restart.
+_NOT_LOADED = re.compile(
+    r"call load\(\)|not (fully )?loaded|no available|(shard|channel|leader|node).*not found",
+    re.IGNORECASE,
+)
+PAUSE_SECONDS = 0.2
 
 #: Names of indexes; those of collections have up to 20 more characters.
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,200}")
@@ -128,10 +136,17 @@ class Connection:
 
         if self._client is None:
             raise IndexClosedError(f"the index {self.target.address} is closed")
-        try:
-            return getattr(self._client, method)(*args, timeout=self.timeout, **options)
-        except (MilvusException, grpc.RpcError) as error:
-            raise self._explained(error) from error
+        until, is_loaded = time.monotonic() + self.timeout, True
+        while True:
+            try:
+                if not is_loaded:
+                    self._client.load_collection(args[0], timeout=self.timeout)
+                return getattr(self._client, method)(*args, timeout=self.timeout, **options)
+            except (MilvusException, grpc.RpcError) as error:
+                is_loaded = _NOT_LOADED.search(str(error)) is None
+                if is_loaded or time.monotonic() > until:
+                    raise self._explained(error) from error
+            time.sleep(PAUSE_SECONDS)
 
     def now(self) -> int:
         """The server's time; 0 for milvus-lite, where every request sees what was written."""

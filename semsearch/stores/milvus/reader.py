@@ -172,8 +172,10 @@ class MilvusState(Rows):
         if not self.settings.last_passage:
             return {}
         rows = self.listed(self.passages_name, "text_hash", hashes, ["passage"])
-        last = {row["text_hash"]: row["passage"] for row in rows}
-        digests = {passage: digest for digest, passage in last.items()}
+        newest_first = sorted(rows, key=lambda row: -int(row["passage"]))
+        # Of several passages with a text, the oldest: a killed command leaves some without vectors.
+        oldest = {row["text_hash"]: row["passage"] for row in newest_first}
+        digests = {passage: digest for digest, passage in oldest.items()}
         vectors: TextVectors = {}
         for space in self.spaces():
             found = list(self.listed(self.vectors_name(space), "passage", digests, ["vector"]))

@@ -1,9 +1,9 @@
 """Writing an index on Milvus, which has no transactions.
 
-Documents are written in this order: the rows of new documents, as yet without passages; passages;
-their vectors. Then the former passages of changed documents are deleted, and at last the documents
-get their rows with the hash of their text. A killed command leaves documents whose hash is not that
-of the corpus: the next command that reads them writes them again, and deletes all other passages.
+New documents get their rows first, as yet without passages; then passages are written, and their
+vectors. Changed documents get their new rows before their former passages are deleted. Until all is
+done, a row has no hash of its text: if the command is killed, the next one that reads the document
+writes it again, and deletes all other passages.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import json
 import logging
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from itertools import count, pairwise
+from itertools import chain, count, pairwise
 from typing import Any, NoReturn
 
 from semsearch.analysis import Language
@@ -97,7 +97,10 @@ class MilvusWriter:
         self._connection.upsert(state.passages_name, (row | own for row in passages))
         for space in settings.spaces:
             self._write_vectors(space, passages, vectors)
-        self._delete_passages(state, former)
+        if former:
+            half_written = (row | {"text_hash": ""} for row in written)
+            self._connection.upsert(state.documents_name, half_written)
+            self._delete_passages(state, former)
         self._connection.upsert(state.documents_name, written)
         replaced = [row["metadata"] for row in stored.values()]
         self._change(fields=changed_counts(settings.fields, [], replaced))
@@ -107,12 +110,11 @@ class MilvusWriter:
         found: dict[str, str] = {}
         for document in documents:
             row = _document_row(document, 0, 0)
-            for each in (row, *_passage_rows(document, row)):
-                for name, value in each.items():
-                    text = json.dumps(value, ensure_ascii=False) if name == "fields" else value
-                    if isinstance(text, str) and (size := len(text.encode())) > MAX_BYTES:
-                        limit = f"Milvus takes up to {MAX_BYTES:,}"
-                        found[document.id] = f"its '{name}' has {size:,} bytes; {limit}"
+            for name, value in chain(row.items(), *map(dict.items, _passage_rows(document, row))):
+                text = json.dumps(value, ensure_ascii=False) if name == "fields" else value
+                if isinstance(text, str) and (size := len(text.encode())) > MAX_BYTES:
+                    reason = f"its '{name}' has {size:,} bytes; Milvus takes up to {MAX_BYTES:,}"
+                    found.setdefault(document.id, reason)
         return found
 
     def remove(self, selection: Selection) -> int:
