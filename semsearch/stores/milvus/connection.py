@@ -8,7 +8,7 @@ import os
 import re
 import time
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Lock
@@ -36,9 +36,11 @@ TIMEOUT_SECONDS = 30.0
 #: A request with rows of the maximum size is below the 64 MiB that a server accepts.
 ROWS_AT_ONCE = 200
 
-#: Messages of milvus-lite after opening a file, and of a server after a restart.
-_NOT_LOADED = re.compile(
-    r"call load\(\)|not (fully )?loaded|no available|(shard|channel|leader|node).*not found",
+#: The code of the error that a collection is not in memory, and messages of servers that start.
+_NOT_LOADED = 101
+_PASSING = re.compile(
+    r"call load\(\)|not (fully )?loaded|no available|unavailable|"
+    r"(shard|channel|leader|node).*not found|not found.*(shard|channel|leader|node)",
     re.IGNORECASE,
 )
 PAUSE_SECONDS = 0.2
@@ -131,28 +133,15 @@ class Connection:
             IndexStoreError: it fails.
             IndexClosedError: `close` was called.
         """
-        import grpc
-        from pymilvus import MilvusException
-
         if self._client is None:
             raise IndexClosedError(f"the index {self.target.address} is closed")
-        until, is_loaded = time.monotonic() + self.timeout, True
-        while True:
-            try:
-                if not is_loaded:
-                    self._client.load_collection(args[0], timeout=self.timeout)
-                return getattr(self._client, method)(*args, timeout=self.timeout, **options)
-            except (MilvusException, grpc.RpcError) as error:
-                is_loaded = _NOT_LOADED.search(str(error)) is None
-                if is_loaded or time.monotonic() > until:
-                    raise self._explained(error) from error
-            time.sleep(PAUSE_SECONDS)
+        return self._retried(getattr(self._client, method), *args, **options)
 
     def now(self) -> int:
         """The server's time; 0 for milvus-lite, where every request sees what was written."""
         if self.target.is_file:
             return 0
-        return int(self._client._get_connection().alloc_timestamp())
+        return int(self._retried(self._client._get_connection().alloc_timestamp))
 
     def upsert(self, collection: str, rows: Iterable[Row]) -> None:
         """Write rows; they replace those with the same primary keys."""
@@ -165,6 +154,22 @@ class Connection:
         for start in range(0, len(values), ROWS_AT_ONCE):
             condition = one_of(key, values[start : start + ROWS_AT_ONCE])
             self.call("delete", collection, filter=condition)
+
+    def _retried(self, method: Callable[..., Any], *args: Any, **options: Any) -> Any:
+        import grpc
+        from pymilvus import MilvusException
+
+        until, is_loaded = time.monotonic() + self.timeout, True
+        while True:
+            try:
+                if not is_loaded:
+                    self._client.load_collection(args[0], timeout=self.timeout)
+                return method(*args, timeout=self.timeout, **options)
+            except (MilvusException, grpc.RpcError) as error:
+                if not _PASSING.search(str(error)) or time.monotonic() > until:
+                    raise self._explained(error) from error
+                is_loaded = getattr(error, "code", None) != _NOT_LOADED
+            time.sleep(PAUSE_SECONDS)
 
     def _connect(self) -> Any:
         os.environ.setdefault("GRPC_VERBOSITY", "ERROR")  # it logs each failing handshake
