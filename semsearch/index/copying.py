@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import NamedTuple, cast
@@ -188,15 +189,18 @@ def _copy_settings(state: StoreState, store: StoreWriter) -> None:
     with store.state() as copy:
         target = copy.info()
         index_type = copy.index_type
+    settings: dict[str, Callable[[], None]] = {}
     if source.has_words and not target.has_words:
         logger.warning("the copy has no BM25: its store cannot search words")
     elif source.language is not None and source.language != target.language:
-        store.set_language(source.language)
+        settings["the language of BM25"] = partial(store.set_language, source.language)
     for name in sorted(set(source.indexed_fields) - set(target.indexed_fields)):
+        settings[f"the index of field '{name}'"] = partial(store.index_field, name)
+    for what, copy_setting in settings.items():
         try:
-            store.index_field(name)
+            copy_setting()
         except IndexStoreError:
-            logger.warning("the index of field '%s' is not copied; filters work without it", name)
+            logger.warning("%s is not copied: the store of the copy does not support it", what)
     if state.index_type != index_type:
         logger.warning("the index type (%s) is not copied", state.index_type.kind)
 

@@ -286,6 +286,8 @@ class MilvusState(Rows):
         """The vectors of chunks, shape (len(chunk_ids), dimension)."""
         rows = self.passages_by_id(self.vectors_name(space), chunk_ids, ["vector"])
         matrix = numpy.array([rows[chunk_id]["vector"] for chunk_id in chunk_ids], numpy.float32)
+        if space.dtype == "float16":  # copied vectors are rounded, which changes their length
+            matrix /= numpy.linalg.norm(matrix, axis=1, keepdims=True)
         return matrix.reshape(len(chunk_ids), space.dimension)
 
     def fetch(
