@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import math
 import os
 import re
 import time
@@ -19,12 +18,14 @@ from semsearch.errors import (
     ArgumentError,
     IndexBusyError,
     IndexClosedError,
+    IndexNotFoundError,
     IndexStoreError,
     MissingExtraError,
     StoreUnreachableError,
     first_line,
 )
 from semsearch.stores.milvus.conditions import one_of
+from semsearch.stores.protocol import Space
 
 #: Environment variables: a token (``user:password``), TLS (``1``), the file of a certificate
 #: authority, and for how many seconds the client retries a request.
@@ -59,16 +60,22 @@ class Target(NamedTuple):
 
     address: Address
     uri: str  #: of the server, or the real path of the file
-    name: str  #: of the index
+    name: str  #: of the index, and of its collection of documents
     is_file: bool
 
     @property
-    def missing(self) -> str:
-        """The message that there is no index."""
-        return (
-            f"no index at {self.address}; make one with: semsearch index CORPUS --index "
-            f"{self.address}"
-        )
+    def passages(self) -> str:
+        """The collection of passages."""
+        return f"{self.name}_passages"
+
+    def vectors(self, space: Space) -> str:
+        """The collection of the vectors of a space."""
+        return f"{self.name}_space_{space.id}"
+
+    def not_found(self) -> IndexNotFoundError:
+        """The error that there is no index."""
+        make = f"semsearch index CORPUS --index {self.address}"
+        return IndexNotFoundError(f"no index at {self.address}; make one with: {make}")
 
 
 def target(path: Path) -> Target:
@@ -169,7 +176,8 @@ class Connection:
                 if not _PASSING.search(str(error)) or time.monotonic() > until:
                     raise self._explained(error) from error
                 is_loaded = getattr(error, "code", None) != _NOT_LOADED
-            time.sleep(PAUSE_SECONDS)
+            if is_loaded:
+                time.sleep(PAUSE_SECONDS)
 
     def _connect(self) -> Any:
         os.environ.setdefault("GRPC_VERBOSITY", "ERROR")  # it logs each failing handshake
@@ -212,14 +220,10 @@ class Connection:
 
 def timeout_seconds() -> float:
     """How many seconds a request is retried, as the environment says."""
-    text = os.environ.get(TIMEOUT, "")
-    try:
-        seconds = float(text) if text else TIMEOUT_SECONDS
-    except ValueError:
-        seconds = math.nan
-    if not 0 < seconds < math.inf:
+    text = os.environ.get(TIMEOUT) or str(TIMEOUT_SECONDS)
+    if not re.fullmatch(r"\d*\.?\d+", text) or not float(text):
         raise ArgumentError(f"{TIMEOUT} must be a number of seconds above 0, not {text!r}")
-    return seconds
+    return float(text)
 
 
 def _authority() -> dict[str, str]:

@@ -83,7 +83,7 @@ class MilvusState(Rows):
         return StoreInfo(
             format=FORMAT_VERSION,
             documents=self.count(),
-            chunks=self.size(self.passages_name),
+            chunks=self.size(self.target.passages),
             fields=[Field(name, dict(kinds)) for name, kinds in self.settings.fields.items()],
             spaces=self.spaces(),
             snapshots={},
@@ -105,7 +105,7 @@ class MilvusState(Rows):
     def count(self, selection: Selection = EVERYTHING) -> int:
         """The number of documents, or of selected documents."""
         if selection == EVERYTHING:
-            return self.size(self.documents_name)
+            return self.size(self.target.name)
         return sum(len(rows) for rows in self.selected(selection, []))
 
     def ids(self, selection: Selection = EVERYTHING, limit: int | None = None) -> list[str]:
@@ -122,7 +122,7 @@ class MilvusState(Rows):
         condition = self.expression(selection.condition)
         pages: Iterable[list[Row]]
         if selection.ids is None:
-            pages = self.pages(self.documents_name, ["id", *fields], condition)
+            pages = self.pages(self.target.name, ["id", *fields], condition)
         else:
             pages = [self.named(selection.ids, fields, condition)]
         for rows in pages:
@@ -138,7 +138,7 @@ class MilvusState(Rows):
     def documents_after(self, last: int, limit: int) -> dict[int, Document]:
         """The next documents by number, in the order of addition."""
         rows: list[Row] = []
-        for page in self.pages(self.documents_name, _WHOLE, "passages > 0", after=last):
+        for page in self.pages(self.target.name, _WHOLE, "passages > 0", after=last):
             rows += page
             if len(rows) >= limit:
                 break
@@ -157,7 +157,7 @@ class MilvusState(Rows):
         """The passages of documents, in order, by document id."""
         documents = self.named(ids, ["first", "passages"])
         passages = self.passages_by_id(
-            self.passages_name, passage_ids(documents), NewPassage._fields
+            self.target.passages, passage_ids(documents), NewPassage._fields
         )
         return {
             document["id"]: [
@@ -171,14 +171,14 @@ class MilvusState(Rows):
         """The stored vectors of texts, whatever their documents."""
         if not self.settings.last_passage:
             return {}
-        rows = self.listed(self.passages_name, "text_hash", hashes, ["passage"])
+        rows = self.listed(self.target.passages, "text_hash", hashes, ["passage"])
         newest_first = sorted(rows, key=lambda row: -int(row["passage"]))
         # Of several passages with a text, the oldest: a killed command leaves some without vectors.
         oldest = {row["text_hash"]: row["passage"] for row in newest_first}
         digests = {passage: digest for digest, passage in oldest.items()}
         vectors: TextVectors = {}
         for space in self.spaces():
-            found = list(self.listed(self.vectors_name(space), "passage", digests, ["vector"]))
+            found = list(self.listed(self.target.vectors(space), "passage", digests, ["vector"]))
             matrix = numpy.array([row["vector"] for row in found], numpy.float32)
             for row, vector in zip(found, matrix, strict=True):
                 vectors[space.id, digests[row["passage"]]] = vector
@@ -188,7 +188,7 @@ class MilvusState(Rows):
         """All passages with their vectors, or those whose documents match a condition."""
         check_searchable(space, self.spaces())
         fields = ["document", "text"]
-        pages = self.pages(self.passages_name, fields, self.expression(condition))
+        pages = self.pages(self.target.passages, fields, self.expression(condition))
         rows = [row for page in pages for row in page]
         ids = [row["passage"] for row in rows]
         owners = self.owners(rows, ["id"])
@@ -213,10 +213,11 @@ class MilvusState(Rows):
     def lacking(self, space: Space, after: int, limit: int) -> list[tuple[int, str, str]]:
         """Passages without a vector: chunk id, text and document id, above a chunk id."""
         found: list[tuple[int, str, str]] = []
-        for page in self.pages(self.passages_name, ["document", "text"], after=after):
+        for page in self.pages(self.target.passages, ["document", "text"], after=after):
             ids = [row["passage"] for row in page]
             held = {
-                row["passage"] for row in self.listed(self.vectors_name(space), "passage", ids, [])
+                row["passage"]
+                for row in self.listed(self.target.vectors(space), "passage", ids, [])
             }
             rows = [row for row in page if row["passage"] not in held]
             owners = self.owners(rows, ["id"])
@@ -244,12 +245,12 @@ class MilvusState(Rows):
     ) -> list[list[Candidate]]:
         """The `k` best passages of each query (fewer only when fewer match), best first."""
         check_searchable(space, self.spaces())
-        search = Search(self, self.vectors_name(space), self._condition(restriction))
+        search = Search(self, self.target.vectors(space), self._condition(restriction))
         return search.best(list(queries), k, per_document)
 
     def plan(self, space: Space, restriction: Restriction = NO_RESTRICTION) -> str:
         """A description of how `search_vectors` would search."""
-        kind = Search(self, self.vectors_name(space), "").kind
+        kind = Search(self, self.target.vectors(space), "").kind
         exact = "exact" if kind == "FLAT" else "approximate"
         filtered = "" if restriction.condition is None else ", with the filter"
         return f"{exact} ({kind}), by Milvus {self.connection.version}{filtered}"
@@ -265,16 +266,16 @@ class MilvusState(Rows):
         """The `k` best passages by Milvus' BM25, which knows no phrases, best first."""
         if not self.settings.has_words:
             raise UnsupportedByStoreError(
-                f"{self.connection.target.address} has no BM25, which milvus-lite and Milvus from "
+                f"{self.target.address} has no BM25, which milvus-lite and Milvus from "
                 f"2.5 on have (here: {self.connection.version}); search it with --mode semantic"
             )
-        search = Search(self, self.passages_name, self._condition(restriction))
+        search = Search(self, self.target.passages, self._condition(restriction))
         return search.best([text], k, per_document)[0]
 
     def matched_words(self, text: str, chunk_ids: Sequence[int]) -> dict[int, list[str]]:
         """The words of chunks that occur in a text."""
         wanted = set(words(folded(text)))
-        rows = self.listed(self.passages_name, "passage", chunk_ids, ["text"])
+        rows = self.listed(self.target.passages, "passage", chunk_ids, ["text"])
         return {
             row["passage"]: [
                 word for word in dict.fromkeys(words(folded(row["text"]))) if word in wanted
@@ -284,7 +285,7 @@ class MilvusState(Rows):
 
     def chunk_vectors(self, space: Space, chunk_ids: Sequence[int]) -> Matrix:
         """The vectors of chunks, shape (len(chunk_ids), dimension)."""
-        rows = self.passages_by_id(self.vectors_name(space), chunk_ids, ["vector"])
+        rows = self.passages_by_id(self.target.vectors(space), chunk_ids, ["vector"])
         matrix = numpy.array([rows[chunk_id]["vector"] for chunk_id in chunk_ids], numpy.float32)
         if space.dtype == "float16":  # copied vectors are rounded, which changes their length
             matrix /= numpy.linalg.norm(matrix, axis=1, keepdims=True)
@@ -296,10 +297,10 @@ class MilvusState(Rows):
         """Chunks by their ids."""
         fields = ["passage", "document", "start", "end", "text"]
         if missing_ok:
-            found = self.listed(self.passages_name, "passage", chunk_ids, fields)
+            found = self.listed(self.target.passages, "passage", chunk_ids, fields)
             passages = {row["passage"]: row for row in found}
         else:
-            passages = self.passages_by_id(self.passages_name, chunk_ids, fields)
+            passages = self.passages_by_id(self.target.passages, chunk_ids, fields)
         owners = self.owners(passages.values(), ["id", "title", "metadata"])
         return {
             passage: FoundPassage(
@@ -328,7 +329,7 @@ class MilvusState(Rows):
     def _condition(self, restriction: Restriction) -> str:
         if restriction.required or restriction.excluded:
             raise UnsupportedByStoreError(
-                f"{self.connection.target.address}: an index on Milvus requires no phrases and "
+                f"{self.target.address}: an index on Milvus requires no phrases and "
                 "excludes no words; search without --require and -word"
             )
         return self.expression(restriction.condition)
@@ -336,7 +337,7 @@ class MilvusState(Rows):
     def _whole(self, rows: Iterable[Row]) -> dict[int, Document]:
         """Documents by number; without those whose passages are not yet written."""
         rows = [row for row in rows if row["passages"]]
-        passages = self.passages_by_id(self.passages_name, passage_ids(rows), ["before", "text"])
+        passages = self.passages_by_id(self.target.passages, passage_ids(rows), ["before", "text"])
         whole = {}
         for row in rows:
             parts = (passages[passage] for passage in passage_ids([row]))

@@ -10,8 +10,7 @@ from semsearch.errors import IndexChangedError
 from semsearch.filters import Condition
 from semsearch.stores.milvus.conditions import all_of, one_of, to_expression
 from semsearch.stores.milvus.connection import Connection, Row
-from semsearch.stores.milvus.schema import passages_of, read_settings, vectors_of
-from semsearch.stores.protocol import Space
+from semsearch.stores.milvus.schema import read_settings
 
 #: How many ids a condition lists; servers refuse answers above 100 MB.
 IDS_AT_ONCE = 1000
@@ -41,12 +40,7 @@ class Rows:
             else {"consistency_level": "Strong"}
         )
         self.settings = read_settings(connection, self.reading)
-        self.documents_name = connection.target.name
-        self.passages_name = passages_of(connection.target.name)
-
-    def vectors_name(self, space: Space) -> str:
-        """The collection of a space's vectors."""
-        return vectors_of(self.documents_name, space)
+        self.target = connection.target
 
     def query(self, collection: str, condition: str, fields: Iterable[str]) -> list[Row]:
         """The rows that match a condition, in any order."""
@@ -85,7 +79,7 @@ class Rows:
         rows = {row["passage"]: row for row in self.listed(collection, "passage", ids, fields)}
         if not rows.keys() >= set(ids):
             raise IndexChangedError(
-                f"{self.connection.target.address} was written while it was read, or a command "
+                f"{self.target.address} was written while it was read, or a command "
                 "was killed; index the documents again, or see: semsearch verify --repair"
             )
         return rows
@@ -94,7 +88,7 @@ class Rows:
         self, collection: str, fields: Iterable[str], rest: str = "", after: int = 0
     ) -> Iterator[list[Row]]:
         """Documents, passages or vectors in order of their numbers, above a number."""
-        is_document = collection == self.documents_name
+        is_document = collection == self.target.name
         key = "document" if is_document else "passage"
         last = self.settings.last_document if is_document else self.settings.last_passage
         for start in range(after, last, PAGE):
@@ -105,13 +99,13 @@ class Rows:
     def named(self, ids: Iterable[str], fields: Iterable[str], rest: str = "") -> list[Row]:
         """The documents with these ids, in the order of addition."""
         rest = all_of("document > 0", rest)
-        rows = self.listed(self.documents_name, "id", ids, {"document", *fields}, rest)
+        rows = self.listed(self.target.name, "id", ids, {"document", *fields}, rest)
         return sorted(rows, key=lambda row: int(row["document"]))
 
     def owners(self, rows: Iterable[Row], fields: Iterable[str]) -> dict[int, Row]:
         """The documents of passages, by their numbers."""
         numbers = (row["document"] for row in rows)
-        found = self.listed(self.documents_name, "document", numbers, fields)
+        found = self.listed(self.target.name, "document", numbers, fields)
         return {row["document"]: row for row in found}
 
     def expression(self, condition: Condition | None) -> str:
@@ -122,7 +116,7 @@ class Rows:
         """The distinct texts of a field that match a pattern, of all documents."""
         texts = {
             text
-            for rows in self.pages(self.documents_name, ["fields"])
+            for rows in self.pages(self.target.name, ["fields"])
             for row in rows
             for kind in ("text", "written")
             for text in row["fields"].get(field, {}).get(kind, [])

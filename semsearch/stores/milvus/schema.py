@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from semsearch.errors import IndexFormatError, IndexNotFoundError, IndexVersionError
+from semsearch.errors import IndexFormatError, IndexVersionError
 from semsearch.stores.milvus.conditions import KindCounts, one_of
 from semsearch.stores.milvus.connection import Connection, Row
 from semsearch.stores.protocol import Space
@@ -99,19 +99,9 @@ def read_settings(connection: Connection, reading: Mapping[str, Any]) -> Setting
         wanted = one_of("id", [SETTINGS_ID])
         rows = connection.call("query", name, filter=wanted, output_fields=["metadata"], **reading)
     if not rows:
-        raise IndexNotFoundError(connection.target.missing)
+        raise connection.target.not_found()
     values = json.loads(rows[0]["metadata"])
     return Settings(**values | {"spaces": [Space(**space) for space in values["spaces"]]})
-
-
-def passages_of(name: str) -> str:
-    """The collection of the passages of an index."""
-    return f"{name}_passages"
-
-
-def vectors_of(name: str, space: Space) -> str:
-    """The collection of the vectors of a space."""
-    return f"{name}_space_{space.id}"
 
 
 def create(

@@ -22,8 +22,6 @@ from semsearch.stores.milvus.schema import (
     VECTOR_COLUMNS,
     Settings,
     create,
-    passages_of,
-    vectors_of,
 )
 from semsearch.stores.milvus.writer import MilvusWriter
 from semsearch.stores.protocol import Space, Store, closed_on_error, described_space
@@ -69,7 +67,7 @@ def open_store(path: Path) -> Store:
     """Open the index at an address; see `semsearch.stores.protocol.StoreModule`."""
     wanted = target(path)
     if wanted.is_file and not Path(wanted.uri).exists():  # milvus-lite would create it
-        raise IndexNotFoundError(wanted.missing)
+        raise wanted.not_found()
     connection = Connection(wanted)
     with closed_on_error(connection):
         Rows(connection)
@@ -96,14 +94,14 @@ def _create(
     connection: Connection, max_tokens: int, encoders: Sequence[Encoder], dtype: str | None
 ) -> None:
     """Create the collections; the settings are written last."""
-    name, spaces = connection.target.name, list[Space]()
+    target, spaces = connection.target, list[Space]()
     for encoder in encoders:
         spaces.append(described_space(encoder, dtype, spaces, complete=True))
-        create(connection, vectors_of(name, spaces[-1]), VECTOR_COLUMNS, spaces[-1].dimension)
+        create(connection, target.vectors(spaces[-1]), VECTOR_COLUMNS, spaces[-1].dimension)
     has_words = connection.has_bm25
-    create(connection, passages_of(name), PASSAGE_COLUMNS, has_words=has_words)
-    create(connection, name, DOCUMENT_COLUMNS)
-    connection.upsert(name, [Settings(max_tokens, spaces, has_words).row()])
+    create(connection, target.passages, PASSAGE_COLUMNS, has_words=has_words)
+    create(connection, target.name, DOCUMENT_COLUMNS)
+    connection.upsert(target.name, [Settings(max_tokens, spaces, has_words).row()])
 
 
 def _lock_folder(connection: Connection) -> Path:

@@ -33,13 +33,13 @@ def find_remains(rows: Rows) -> Remains:
     """Compare the collections with each other."""
     documents = {
         row["document"]: row
-        for page in rows.pages(rows.documents_name, ["id", "first", "passages"])
+        for page in rows.pages(rows.target.name, ["id", "first", "passages"])
         for row in page
     }
     sound: set[int] = set()
     orphans: list[int] = []
     held: Counter[int] = Counter()
-    for page in rows.pages(rows.passages_name, ["document"]):
+    for page in rows.pages(rows.target.passages, ["document"]):
         for row in page:
             owner = documents.get(row["document"])
             if owner and row["passage"] in passage_ids([owner]):
@@ -50,7 +50,7 @@ def find_remains(rows: Rows) -> Remains:
     vectors: dict[int, list[int]] = {}
     lacking: dict[int, int] = {}
     for space in rows.settings.spaces:
-        pages = rows.pages(rows.vectors_name(space), [])
+        pages = rows.pages(rows.target.vectors(space), [])
         ids = {row["passage"] for page in pages for row in page}
         vectors[space.id] = sorted(ids - sound)
         lacking[space.id] = len(sound - ids)

@@ -28,7 +28,6 @@ from semsearch.stores.milvus.schema import (
     VECTOR_COLUMNS,
     build_index,
     create,
-    vectors_of,
 )
 from semsearch.stores.milvus.verification import find_faults, find_remains
 from semsearch.stores.protocol import (
@@ -88,20 +87,20 @@ class MilvusWriter:
             last_passage=settings.last_passage + len(passages),
             fields=changed_counts(settings.fields, [row["metadata"] for row in written]),
         )
-        self._connection.upsert(state.documents_name, [settings.row()])
+        self._connection.upsert(state.target.name, [settings.row()])
         unfinished = {"first": 0, "passages": 0, "text_hash": ""}
         new = (row | unfinished for row in written if row["id"] not in stored)
-        self._connection.upsert(state.documents_name, new)
+        self._connection.upsert(state.target.name, new)
         former = _passages_of(state, stored.values())
         own = {} if settings.has_words else {"vector": NO_VECTOR}  # Milvus makes those of BM25
-        self._connection.upsert(state.passages_name, (row | own for row in passages))
+        self._connection.upsert(state.target.passages, (row | own for row in passages))
         for space in settings.spaces:
             self._write_vectors(space, passages, vectors)
         if former:
             half_written = (row | {"text_hash": ""} for row in written)
-            self._connection.upsert(state.documents_name, half_written)
+            self._connection.upsert(state.target.name, half_written)
             self._delete_passages(state, former)
-        self._connection.upsert(state.documents_name, written)
+        self._connection.upsert(state.target.name, written)
         replaced = [row["metadata"] for row in stored.values()]
         self._change(fields=changed_counts(settings.fields, [], replaced))
 
@@ -123,7 +122,7 @@ class MilvusWriter:
         removed, fields = 0, state.settings.fields
         for documents in state.selected(selection, ["metadata"]):
             self._delete_passages(state, _passages_of(state, documents))
-            self._connection.delete(state.documents_name, "id", [row["id"] for row in documents])
+            self._connection.delete(state.target.name, "id", [row["id"] for row in documents])
             fields = changed_counts(fields, [], [row["metadata"] for row in documents])
             removed += len(documents)
         self._change(fields=fields)
@@ -142,7 +141,7 @@ class MilvusWriter:
         state = self._state()
         spaces = state.spaces()
         space = described_space(encoder, dtype, spaces, complete=not state.count())
-        create(self._connection, state.vectors_name(space), VECTOR_COLUMNS, space.dimension)
+        create(self._connection, state.target.vectors(space), VECTOR_COLUMNS, space.dimension)
         self._change(spaces=[*spaces, space])
         return space
 
@@ -150,13 +149,13 @@ class MilvusWriter:
         """Remove a space with its vectors."""
         state = self._state()
         self._change(spaces=[other for other in state.spaces() if other.id != space.id])
-        self._connection.call("drop_collection", state.vectors_name(space))
+        self._connection.call("drop_collection", state.target.vectors(space))
 
     def put_vectors(self, space: Space, chunk_ids: Sequence[int], vectors: Matrix) -> None:
         """Add the missing vectors of passages."""
         state = self._state()
         columns = [*VECTOR_COLUMNS, "text_hash"]
-        passages = state.passages_by_id(state.passages_name, chunk_ids, columns)
+        passages = state.passages_by_id(state.target.passages, chunk_ids, columns)
         rows = [passages[chunk_id] for chunk_id in chunk_ids]
         hashes = [(space.id, row["text_hash"]) for row in rows]
         self._write_vectors(space, rows, dict(zip(hashes, vectors, strict=True)))
@@ -188,7 +187,7 @@ class MilvusWriter:
         """Let Milvus build another kind of vector index if one is requested or due."""
         state = self._state()
         for space in state.spaces():
-            collection = state.vectors_name(space)
+            collection = state.target.vectors(space)
             wanted = chosen_kind(state.index_type, state.size(collection), space.dimension)
             kind = "FLAT" if wanted == FLAT else "IVF_FLAT"
             present = self._connection.call("describe_index", collection, "vector")
@@ -200,8 +199,8 @@ class MilvusWriter:
     def compact(self) -> None:
         """Ask Milvus to rewrite its files without deleted rows, which it does in its own time."""
         state = self._state()
-        collections = map(state.vectors_name, state.spaces())
-        for collection in (state.documents_name, state.passages_name, *collections):
+        collections = map(state.target.vectors, state.spaces())
+        for collection in (state.target.name, state.target.passages, *collections):
             self._connection.call("compact", collection)
 
     def verify(self) -> list[Fault]:
@@ -218,7 +217,9 @@ class MilvusWriter:
             self.remove(Selection([row["id"] for row in remains.documents]))
         self._delete_passages(state, remains.passages)
         for space in state.spaces():
-            self._connection.delete(state.vectors_name(space), "passage", remains.vectors[space.id])
+            self._connection.delete(
+                state.target.vectors(space), "passage", remains.vectors[space.id]
+            )
         pages = self._state().selected(EVERYTHING, ["metadata"])
         fields = changed_counts({}, (row["metadata"] for page in pages for row in page))
         spaces = [space._replace(complete=False) for space in state.spaces()]
@@ -241,12 +242,12 @@ class MilvusWriter:
             for row in passages
             if (key := (space.id, row["text_hash"])) in vectors or space.complete
         )
-        self._connection.upsert(vectors_of(self._connection.target.name, space), rows)
+        self._connection.upsert(self._connection.target.vectors(space), rows)
 
     def _delete_passages(self, rows: Rows, ids: Sequence[int]) -> None:
         """Delete passages after their vectors."""
-        collections = map(rows.vectors_name, rows.settings.spaces)
-        for collection in (*collections, rows.passages_name):
+        collections = map(rows.target.vectors, rows.settings.spaces)
+        for collection in (*collections, rows.target.passages):
             self._connection.delete(collection, "passage", ids)
 
 
@@ -265,7 +266,7 @@ def _with_kept_passages(
 def _passages_of(rows: Rows, documents: Iterable[Row]) -> list[int]:
     """The ids of all passages of documents, with those that a killed command left."""
     numbers = [row["document"] for row in documents]
-    listed = rows.listed(rows.passages_name, "document", numbers, ["passage"])
+    listed = rows.listed(rows.target.passages, "document", numbers, ["passage"])
     return [row["passage"] for row in listed]
 
 
