@@ -7,8 +7,8 @@ least of them. A number is a float; a time is an instant, and a text under anoth
     {"genres": {"text": ["Drama", "Crime", "Crime", "Drama"]}, "year": {"number": [1990.0, …]},
      "day": {"time": [1717200000000000.0, …], "written": ["2024-06-01", …]}}
 
-Each test is written so that it is never unknown: milvus-lite takes a comparison with a missing key
-for unknown, and so is its ``not``, where ours is true.
+Inside a ``not``, no test is ever unknown: milvus-lite takes a comparison with a missing key for
+unknown, and so is its ``not``, where ours is true.
 """
 
 from __future__ import annotations
@@ -56,20 +56,23 @@ def filter_json(document_id: str, title: str | None, metadata: str) -> dict[str,
     return {name: _by_kind(name, value) for name, value in values.items() if value is not None}
 
 
-def to_expression(condition: Condition, matching: MatchingTexts) -> str:
+def to_expression(
+    condition: Condition, matching: MatchingTexts, *, is_negated: bool = False
+) -> str:
     """An expression that holds for the rows that match a condition.
 
     Args:
         condition: see `semsearch.filters`.
         matching: finds the texts for `like`, which works differently in Milvus.
+        is_negated: whether it is inside a `not`.
     """
     match condition:
         case Not(inner):
-            return f"not ({to_expression(inner, matching)})"
-        case And(conditions):
-            return " and ".join(f"({to_expression(each, matching)})" for each in conditions)
-        case Or(conditions):
-            return " or ".join(f"({to_expression(each, matching)})" for each in conditions)
+            return f"not ({to_expression(inner, matching, is_negated=True)})"
+        case And(operands) | Or(operands):
+            word = " and " if isinstance(condition, And) else " or "
+            parts = (to_expression(each, matching, is_negated=is_negated) for each in operands)
+            return word.join(f"({part})" for part in parts)
         case IsNull(name):
             return f"not (exists {_path(name)})"
         case In(name, values):
@@ -83,7 +86,7 @@ def to_expression(condition: Condition, matching: MatchingTexts) -> str:
             return f"not ({_equals_any(name, [value])})"
         case Comparison(name, operator, value):
             return _any_of(
-                _in_order(name, kind, operator, compared)
+                _in_order(name, kind, operator, compared, is_negated)
                 for kind, compared in _comparable(name, value)
             )
 
@@ -177,11 +180,11 @@ def _comparable(name: str, value: Value) -> list[tuple[str, Value]]:
     return [("time", float(time)), ("text", value)]
 
 
-def _in_order(name: str, kind: str, operator: Operator, value: Value) -> str:
+def _in_order(name: str, kind: str, operator: Operator, value: Value, is_negated: bool) -> str:
     is_above = operator in (Operator.GREATER, Operator.GREATER_OR_EQUAL)
     path = _path(name, kind)
     test = f"{path}[{0 if is_above else 1}] {operator.value} {_literal_text(value)}"
-    return f"(exists {path}) and ({test})"
+    return f"(exists {path}) and ({test})" if is_negated else test
 
 
 def _equals_any(name: str, values: Collection[Value]) -> str:

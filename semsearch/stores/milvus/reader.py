@@ -16,7 +16,7 @@ from semsearch.records import Chunk, Document, Kind
 from semsearch.stores.milvus.connection import Connection, Row
 from semsearch.stores.milvus.rows import Rows, passage_ids
 from semsearch.stores.milvus.run import Run
-from semsearch.stores.milvus.schema import FORMAT_VERSION
+from semsearch.stores.milvus.schema import FORMAT_VERSION, WORDS
 from semsearch.stores.milvus.search import Search
 from semsearch.stores.protocol import (
     EVERYTHING,
@@ -187,13 +187,12 @@ class MilvusState(Rows):
     def passages(self, space: Space, condition: Condition | None = None) -> Passages:
         """All passages with their vectors, or those whose documents match a condition."""
         check_searchable(space, self.spaces())
-        fields = ["document", "text"]
+        fields = ["id", "document", "text"]
         pages = self.pages(self.target.passages, fields, self.expression(condition))
         rows = [row for page in pages for row in page]
         ids = [row["passage"] for row in rows]
-        owners = self.owners(rows, ["id"])
         return Passages(
-            document_ids=[owners[row["document"]]["id"] for row in rows],
+            document_ids=[row["id"] for row in rows],
             documents=numpy.array([row["document"] for row in rows], numpy.int64),
             chunk_ids=numpy.array(ids, numpy.int64),
             texts=[row["text"] for row in rows],
@@ -213,18 +212,14 @@ class MilvusState(Rows):
     def lacking(self, space: Space, after: int, limit: int) -> list[tuple[int, str, str]]:
         """Passages without a vector: chunk id, text and document id, above a chunk id."""
         found: list[tuple[int, str, str]] = []
-        for page in self.pages(self.target.passages, ["document", "text"], after=after):
+        for page in self.pages(self.target.passages, ["id", "text"], after=after):
             ids = [row["passage"] for row in page]
-            held = {
-                row["passage"]
-                for row in self.listed(self.target.vectors(space), "passage", ids, [])
-            }
-            rows = [row for row in page if row["passage"] not in held]
-            owners = self.owners(rows, ["id"])
+            rows = self.listed(self.target.vectors(space), "passage", ids, [])
+            held = {row["passage"] for row in rows}
             found += [
-                (row["passage"], row["text"], owners[row["document"]]["id"])
-                for row in rows
-                if row["document"] in owners
+                (row["passage"], row["text"], row["id"])
+                for row in page
+                if row["passage"] not in held
             ]
             if len(found) >= limit:
                 break
@@ -250,7 +245,7 @@ class MilvusState(Rows):
 
     def plan(self, space: Space, restriction: Restriction = NO_RESTRICTION) -> str:
         """A description of how `search_vectors` would search."""
-        kind = Search(self, self.target.vectors(space), "").kind
+        kind = self.settings.index_kind
         exact = "exact" if kind == "FLAT" else "approximate"
         filtered = "" if restriction.condition is None else ", with the filter"
         return f"{exact} ({kind}), by Milvus {self.connection.version}{filtered}"
@@ -269,7 +264,7 @@ class MilvusState(Rows):
                 f"{self.target.address} has no BM25, which milvus-lite and Milvus from "
                 f"2.5 on have (here: {self.connection.version}); search it with --mode semantic"
             )
-        search = Search(self, self.target.passages, self._condition(restriction))
+        search = Search(self, self.target.passages, self._condition(restriction), WORDS)
         return search.best([text], k, per_document)[0]
 
     def matched_words(self, text: str, chunk_ids: Sequence[int]) -> dict[int, list[str]]:
@@ -295,21 +290,19 @@ class MilvusState(Rows):
         self, chunk_ids: Sequence[int], *, missing_ok: bool = False
     ) -> dict[int, FoundPassage]:
         """Chunks by their ids."""
-        fields = ["passage", "document", "start", "end", "text"]
-        if missing_ok:
-            found = self.listed(self.target.passages, "passage", chunk_ids, fields)
-            passages = {row["passage"]: row for row in found}
-        else:
-            passages = self.passages_by_id(self.target.passages, chunk_ids, fields)
-        owners = self.owners(passages.values(), ["id", "title", "metadata"])
+        passages = self.passages_by_id(
+            self.target.passages, chunk_ids, ["id", "start", "end", "text"], missing_ok=missing_ok
+        )
+        documents = self.named((row["id"] for row in passages.values()), ["title", "metadata"])
+        owners = {row["id"]: row for row in documents}
         return {
             passage: FoundPassage(
-                Chunk(passage, owner["id"], row["start"], row["end"], row["text"]),
-                json.loads(owner["metadata"]),
-                json.loads(owner["title"]),
+                Chunk(passage, row["id"], row["start"], row["end"], row["text"]),
+                json.loads(owners[row["id"]]["metadata"]),
+                json.loads(owners[row["id"]]["title"]),
             )
             for passage, row in passages.items()
-            if (owner := owners.get(row["document"]))
+            if row["id"] in owners
         }
 
     # The current run.

@@ -10,7 +10,7 @@ from semsearch.errors import IndexChangedError
 from semsearch.filters import Condition
 from semsearch.stores.milvus.conditions import all_of, one_of, to_expression
 from semsearch.stores.milvus.connection import Connection, Row
-from semsearch.stores.milvus.schema import read_settings
+from semsearch.stores.milvus.schema import SETTINGS_ID, read_settings
 
 #: How many ids a condition lists; servers refuse answers above 100 MB.
 IDS_AT_ONCE = 1000
@@ -25,8 +25,7 @@ class Rows:
         connection: to Milvus.
 
     Raises:
-        IndexNotFoundError: there is no such index.
-        IndexFormatError: the collection is something else, or has another format.
+        IndexNotFoundError: the creation of the index was interrupted.
     """
 
     def __init__(self, connection: Connection) -> None:
@@ -50,9 +49,9 @@ class Rows:
         return [dict(row) for row in found]
 
     def size(self, collection: str) -> int:
-        """The number of rows of documents, passages or vectors."""
-        [row] = self.query(collection, "document > 0", ["count(*)"])
-        return int(row["count(*)"])
+        """The number of documents, passages or vectors."""
+        [row] = self.query(collection, "", ["count(*)"])
+        return int(row["count(*)"]) - (collection == self.target.name)  # without the settings
 
     def listed(
         self,
@@ -69,15 +68,20 @@ class Rows:
             yield from self.query(collection, condition, {key, *fields})
 
     def passages_by_id(
-        self, collection: str, ids: Sequence[int], fields: Iterable[str]
+        self,
+        collection: str,
+        ids: Sequence[int],
+        fields: Iterable[str],
+        *,
+        missing_ok: bool = False,
     ) -> dict[int, Row]:
         """Passages, or their vectors, by id.
 
         Raises:
-            IndexChangedError: some are missing.
+            IndexChangedError: some are missing, and that is not ok.
         """
         rows = {row["passage"]: row for row in self.listed(collection, "passage", ids, fields)}
-        if not rows.keys() >= set(ids):
+        if not missing_ok and not rows.keys() >= set(ids):
             raise IndexChangedError(
                 f"{self.target.address} was written while it was read, or a command "
                 "was killed; index the documents again, or see: semsearch verify --repair"
@@ -98,15 +102,9 @@ class Rows:
 
     def named(self, ids: Iterable[str], fields: Iterable[str], rest: str = "") -> list[Row]:
         """The documents with these ids, in the order of addition."""
-        rest = all_of("document > 0", rest)
-        rows = self.listed(self.target.name, "id", ids, {"document", *fields}, rest)
+        wanted = {name for name in ids if name != SETTINGS_ID}
+        rows = self.listed(self.target.name, "id", wanted, {"document", *fields}, rest)
         return sorted(rows, key=lambda row: int(row["document"]))
-
-    def owners(self, rows: Iterable[Row], fields: Iterable[str]) -> dict[int, Row]:
-        """The documents of passages, by their numbers."""
-        numbers = (row["document"] for row in rows)
-        found = self.listed(self.target.name, "document", numbers, fields)
-        return {row["document"]: row for row in found}
 
     def expression(self, condition: Condition | None) -> str:
         """A condition as an expression of Milvus; empty for none."""

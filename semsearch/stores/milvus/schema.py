@@ -32,6 +32,8 @@ MAX_BYTES = 65_535
 #: Milvus requires a vector in every collection.
 NO_VECTOR = [1.0, 0.0]
 
+#: The kind of index for BM25.
+WORDS = "SPARSE_INVERTED_INDEX"
 #: The number of lists of an approximate vector index.
 LISTS = 1024
 
@@ -48,6 +50,7 @@ DOCUMENT_COLUMNS = {
 }
 PASSAGE_COLUMNS = {
     "passage": "INT64",
+    "id": "VARCHAR",  # of its document
     "document": "INT64",
     "start": "INT64",
     "end": "INT64",
@@ -68,6 +71,7 @@ class Settings(NamedTuple):
     last_document: int = 0  #: the highest number of a document
     last_passage: int = 0  #: the highest id of a passage
     index_type: str = AUTO  #: as requested
+    index_kind: str = "FLAT"  #: of the vector indexes
     fields: KindCounts = MappingProxyType({})
     unfinished_sync: int | None = None
     corpora: Mapping[str, dict[str, Any]] = MappingProxyType({})
@@ -82,83 +86,32 @@ class Settings(NamedTuple):
 
 
 def read_settings(connection: Connection, reading: Mapping[str, Any]) -> Settings:
-    """The settings of an index.
-
-    Args:
-        connection: to Milvus.
-        reading: the consistency options.
+    """The settings of an index, read with these consistency options.
 
     Raises:
-        IndexNotFoundError: there is no such index, or its creation was interrupted.
-        IndexFormatError: the collection is something else, or has another format.
+        IndexNotFoundError: the creation of the index was interrupted.
     """
-    name = connection.target.name
-    rows = []
-    if connection.call("has_collection", name):
-        _check_ours(connection, name)
-        wanted = one_of("id", [SETTINGS_ID])
-        rows = connection.call("query", name, filter=wanted, output_fields=["metadata"], **reading)
+    rows = connection.call(
+        "query",
+        connection.target.name,
+        filter=one_of("id", [SETTINGS_ID]),
+        output_fields=["metadata"],
+        **reading,
+    )
     if not rows:
         raise connection.target.not_found()
     values = json.loads(rows[0]["metadata"])
     return Settings(**values | {"spaces": [Space(**space) for space in values["spaces"]]})
 
 
-def create(
-    connection: Connection,
-    name: str,
-    columns: Mapping[str, str],
-    dimension: int = len(NO_VECTOR),
-    *,
-    has_words: bool = False,
-) -> None:
-    """Create a collection in place of one that an interrupted command left.
-
-    Args:
-        connection: to Milvus.
-        name: of the collection.
-        columns: types by name, the primary key first; the vector follows.
-        dimension: of the vector.
-        has_words: whether the vector holds the words of the column `text` instead, for BM25.
+def check_ours(connection: Connection, name: str) -> bool:
+    """Whether there is a collection with this name.
 
     Raises:
-        IndexFormatError: something else has its name.
+        IndexFormatError: it was made by something else, or has another format.
     """
-    from pymilvus import DataType, Function, FunctionType, MilvusClient
-
-    if connection.call("has_collection", name):
-        _check_ours(connection, name)
-        connection.call("drop_collection", name)
-    schema = MilvusClient.create_schema(auto_id=False, enable_dynamic_field=False)
-    for column, kind in columns.items():
-        options: dict[str, Any] = {"max_length": MAX_BYTES} if kind == "VARCHAR" else {}
-        if has_words and column == "text":
-            options["enable_analyzer"] = True
-        is_primary = column == next(iter(columns))
-        schema.add_field(column, DataType[kind], is_primary=is_primary, **options)
-    if has_words:
-        schema.add_field("vector", DataType.SPARSE_FLOAT_VECTOR)
-        schema.add_function(Function("bm25", FunctionType.BM25, ["text"], ["vector"]))
-    else:
-        schema.add_field("vector", DataType.FLOAT_VECTOR, dim=dimension)
-    properties = {_FORMAT: str(FORMAT_VERSION)}
-    connection.call("create_collection", name, schema=schema, properties=properties)
-    build_index(connection, name, "SPARSE_INVERTED_INDEX" if has_words else "FLAT")
-
-
-def build_index(connection: Connection, name: str, kind: str) -> None:
-    """Let Milvus index the vectors of a collection and load it; requests wait until it has."""
-    from pymilvus import MilvusClient
-
-    indexes = MilvusClient.prepare_index_params()
-    parameters = {"nlist": LISTS} if kind == "IVF_FLAT" else {}
-    metric = "BM25" if kind == "SPARSE_INVERTED_INDEX" else "COSINE"
-    indexes.add_index("vector", index_type=kind, metric_type=metric, params=parameters)
-    connection.call("create_index", name, indexes, sync=False)
-    connection.call("load_collection", name, _async=True)
-
-
-def _check_ours(connection: Connection, name: str) -> None:
+    if not connection.call("has_collection", name):
+        return False
     address = connection.target.address
     found = connection.call("describe_collection", name).get("properties", {}).get(_FORMAT)
     if found is None:
@@ -170,3 +123,57 @@ def _check_ours(connection: Connection, name: str) -> None:
             f"{address} has format {found}, and this semsearch reads format {FORMAT_VERSION}; "
             "index the corpus again under another name"
         )
+    return True
+
+
+def create(
+    connection: Connection,
+    name: str,
+    columns: Mapping[str, str],
+    dimension: int = len(NO_VECTOR),
+    kind: str = "FLAT",
+) -> None:
+    """Create a collection in place of one that an interrupted command left.
+
+    Args:
+        connection: to Milvus.
+        name: of the collection.
+        columns: types by name, the primary key first; the vector follows.
+        dimension: of the vector.
+        kind: of its index; `WORDS` for one of the words of the column `text` instead.
+
+    Raises:
+        IndexFormatError: something else has its name.
+    """
+    from pymilvus import DataType, Function, FunctionType, MilvusClient
+
+    if check_ours(connection, name):
+        connection.call("drop_collection", name)
+    has_words = kind == WORDS
+    schema = MilvusClient.create_schema(auto_id=False, enable_dynamic_field=False)
+    for column, type_name in columns.items():
+        options: dict[str, Any] = {"max_length": MAX_BYTES} if type_name == "VARCHAR" else {}
+        if has_words and column == "text":
+            options["enable_analyzer"] = True
+        is_primary = column == next(iter(columns))
+        schema.add_field(column, DataType[type_name], is_primary=is_primary, **options)
+    if has_words:
+        schema.add_field("vector", DataType.SPARSE_FLOAT_VECTOR)
+        schema.add_function(Function("bm25", FunctionType.BM25, ["text"], ["vector"]))
+    else:
+        schema.add_field("vector", DataType.FLOAT_VECTOR, dim=dimension)
+    properties = {_FORMAT: str(FORMAT_VERSION)}
+    connection.call("create_collection", name, schema=schema, properties=properties)
+    build_index(connection, name, kind)
+
+
+def build_index(connection: Connection, name: str, kind: str) -> None:
+    """Let Milvus index the vectors of a collection and load it; requests wait until it has."""
+    from pymilvus import MilvusClient
+
+    indexes = MilvusClient.prepare_index_params()
+    parameters = {"nlist": LISTS} if kind == "IVF_FLAT" else {}
+    metric = "BM25" if kind == WORDS else "COSINE"
+    indexes.add_index("vector", index_type=kind, metric_type=metric, params=parameters)
+    connection.call("create_index", name, indexes, sync=False)
+    connection.call("load_collection", name, _async=True)

@@ -9,7 +9,7 @@ from typing import Any
 from semsearch.records import SCORE_DECIMALS
 from semsearch.stores.milvus.conditions import all_of, one_of
 from semsearch.stores.milvus.rows import Rows
-from semsearch.stores.milvus.schema import LISTS
+from semsearch.stores.milvus.schema import LISTS, WORDS
 from semsearch.stores.protocol import Candidate
 
 #: The most rows that a server returns for a query.
@@ -27,14 +27,14 @@ class Search:
         rows: of the index.
         collection: with the vectors of a space, or the words of passages.
         condition: an expression; empty for none.
+        kind: `WORDS` for passages.
     """
 
-    def __init__(self, rows: Rows, collection: str, condition: str) -> None:
+    def __init__(self, rows: Rows, collection: str, condition: str, kind: str = "") -> None:
         self._rows = rows
         self._collection = collection
         self._condition = condition
-        self.kind = str(rows.connection.call("describe_index", collection, "vector")["index_type"])
-        self._is_words = self.kind == "SPARSE_INVERTED_INDEX"
+        self._kind = kind or rows.settings.index_kind
 
     def best(self, queries: Sequence[Any], k: int, per_document: int) -> list[list[Candidate]]:
         """The `k` best passages of each query; see `StoreState.search_vectors`."""
@@ -45,7 +45,7 @@ class Search:
             some = queries[start : start + step]
             for query, first in zip(some, self._request(some, limit), strict=True):
                 best = self._completed(query, first, limit, k, per_document)
-                if len(best) < k and self.kind == "IVF_FLAT":  # others may be in the other lists
+                if len(best) < k and self._kind == "IVF_FLAT":  # others may be in the other lists
                     [first] = self._request([query], limit, lists=LISTS)
                     best = self._completed(query, first, limit, k, per_document, lists=LISTS)
                 found.append(best)
@@ -70,7 +70,7 @@ class Search:
             if limit < MAX_ROWS:
                 limit = min(4 * limit, MAX_ROWS)
             elif (
-                self._is_words
+                self._kind == WORDS
             ):  # milvus-lite computes BM25 from the passages that are not left out
                 break
             else:
@@ -96,12 +96,12 @@ class Search:
             limit=limit,
             filter=all_of(self._condition, others),
             output_fields=["document"],
-            search_params={"params": {"nprobe": lists} if self.kind == "IVF_FLAT" else {}},
+            search_params={"params": {"nprobe": lists} if self._kind == "IVF_FLAT" else {}},
             anns_field="vector",
             **self._rows.reading,
         )
         # milvus-lite returns the scores of BM25 with the opposite sign.
-        sign = -1 if self._is_words and self._rows.connection.target.is_file else 1
+        sign = -1 if self._kind == WORDS and self._rows.connection.target.is_file else 1
         return [[_candidate(hit, sign) for hit in answer] for answer in answers]
 
 

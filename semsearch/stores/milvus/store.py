@@ -20,7 +20,9 @@ from semsearch.stores.milvus.schema import (
     DOCUMENT_COLUMNS,
     PASSAGE_COLUMNS,
     VECTOR_COLUMNS,
+    WORDS,
     Settings,
+    check_ours,
     create,
 )
 from semsearch.stores.milvus.writer import MilvusWriter
@@ -70,7 +72,7 @@ def open_store(path: Path) -> Store:
         raise wanted.not_found()
     connection = Connection(wanted)
     with closed_on_error(connection):
-        Rows(connection)
+        check_index(connection)
         return MilvusStore(connection)
 
 
@@ -84,10 +86,22 @@ def create_store(
         connection = Connection(target(path))
     with closed_on_error(connection), writer_lock(_lock_folder(connection), index=path):
         try:
-            Rows(connection)  # another process may have created it meanwhile
+            check_index(connection)  # another process may have created it meanwhile
         except IndexNotFoundError:
             _create(connection, max_tokens, encoders, dtype)
         return MilvusStore(connection)
+
+
+def check_index(connection: Connection) -> None:
+    """Check that there is an index.
+
+    Raises:
+        IndexNotFoundError: there is none, or its creation was interrupted.
+        IndexFormatError: the collection was made by something else, or has another format.
+    """
+    if not check_ours(connection, connection.target.name):
+        raise connection.target.not_found()
+    Rows(connection)
 
 
 def _create(
@@ -99,7 +113,7 @@ def _create(
         spaces.append(described_space(encoder, dtype, spaces, complete=True))
         create(connection, target.vectors(spaces[-1]), VECTOR_COLUMNS, spaces[-1].dimension)
     has_words = connection.has_bm25
-    create(connection, target.passages, PASSAGE_COLUMNS, has_words=has_words)
+    create(connection, target.passages, PASSAGE_COLUMNS, kind=WORDS if has_words else "FLAT")
     create(connection, target.name, DOCUMENT_COLUMNS)
     connection.upsert(target.name, [Settings(max_tokens, spaces, has_words).row()])
 

@@ -141,7 +141,8 @@ class MilvusWriter:
         state = self._state()
         spaces = state.spaces()
         space = described_space(encoder, dtype, spaces, complete=not state.count())
-        create(self._connection, state.target.vectors(space), VECTOR_COLUMNS, space.dimension)
+        name, kind = state.target.vectors(space), state.settings.index_kind
+        create(self._connection, name, VECTOR_COLUMNS, space.dimension, kind)
         self._change(spaces=[*spaces, space])
         return space
 
@@ -186,15 +187,15 @@ class MilvusWriter:
     def optimise(self, *, thoroughly: bool = False) -> None:
         """Let Milvus build another kind of vector index if one is requested or due."""
         state = self._state()
-        for space in state.spaces():
-            collection = state.target.vectors(space)
-            wanted = chosen_kind(state.index_type, state.size(collection), space.dimension)
-            kind = "FLAT" if wanted == FLAT else "IVF_FLAT"
-            present = self._connection.call("describe_index", collection, "vector")
-            if present["index_type"] != kind:
+        widest = max((space.dimension for space in state.spaces()), default=0)
+        wanted = chosen_kind(state.index_type, state.size(state.target.passages), widest)
+        kind = "FLAT" if wanted == FLAT else "IVF_FLAT"
+        if kind != state.settings.index_kind:
+            for collection in map(state.target.vectors, state.spaces()):
                 self._connection.call("release_collection", collection)
                 self._connection.call("drop_index", collection, "vector")
                 build_index(self._connection, collection, kind)
+            self._change(index_kind=kind)
 
     def compact(self) -> None:
         """Ask Milvus to rewrite its files without deleted rows, which it does in its own time."""
@@ -294,6 +295,7 @@ def _passage_rows(document: NewDocument, row: Row) -> list[Row]:
     return [
         {
             "passage": row["first"] + place,
+            "id": row["id"],
             "document": row["document"],
             "before": before,
             "fields": row["fields"],
