@@ -144,12 +144,6 @@ class Connection:
             raise IndexClosedError(f"the index {self.target.address} is closed")
         return self._retried(getattr(self._client, method), *args, **options)
 
-    def now(self) -> int:
-        """The server's time; 0 for milvus-lite, where every request sees what was written."""
-        if self.target.is_file:
-            return 0
-        return int(self._retried(self._client._get_connection().alloc_timestamp))
-
     def upsert(self, collection: str, rows: Iterable[Row]) -> None:
         """Write rows; they replace those with the same primary keys."""
         rows = list(rows)

@@ -16,7 +16,7 @@ from semsearch.records import Chunk, Document, Kind
 from semsearch.stores.milvus.connection import Connection, Row
 from semsearch.stores.milvus.rows import Rows, passage_ids
 from semsearch.stores.milvus.run import Run
-from semsearch.stores.milvus.schema import FORMAT_VERSION, WORDS
+from semsearch.stores.milvus.schema import FORMAT_VERSION, WORDS, Settings
 from semsearch.stores.milvus.search import Search
 from semsearch.stores.protocol import (
     EVERYTHING,
@@ -48,10 +48,11 @@ class MilvusState(Rows):
     Args:
         connection: to Milvus.
         run: the documents that the current run has read.
+        settings: of the index, if they are known.
     """
 
-    def __init__(self, connection: Connection, run: Run) -> None:
-        super().__init__(connection)
+    def __init__(self, connection: Connection, run: Run, settings: Settings | None = None) -> None:
+        super().__init__(connection, settings)
         self._run = run
 
     @property

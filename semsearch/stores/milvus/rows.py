@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from semsearch.errors import IndexChangedError
 from semsearch.filters import Condition
 from semsearch.stores.milvus.conditions import all_of, one_of, to_expression
 from semsearch.stores.milvus.connection import Connection, Row
-from semsearch.stores.milvus.schema import SETTINGS_ID, read_settings
+from semsearch.stores.milvus.schema import READING, SETTINGS_ID, Settings, read_settings
 
 #: How many ids a condition lists; servers refuse answers above 100 MB.
 IDS_AT_ONCE = 1000
@@ -19,32 +19,30 @@ PAGE = 4096
 
 
 class Rows:
-    """Reads what is written by now, and perhaps what is written later.
+    """Reads what this process has written, and what others had written 0.2 seconds ago.
 
     Args:
         connection: to Milvus.
+        settings: of the index, if they are known.
 
     Raises:
         IndexNotFoundError: the creation of the index was interrupted.
     """
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: Connection, settings: Settings | None = None) -> None:
         self.connection = connection
-        # The first request waits until the server has what was written before this time, up to
-        # 0.2 s. With the consistency level "Strong", each would.
-        now = connection.now()
-        self.reading: Mapping[str, Any] = (
-            {"consistency_level": "Customized", "guarantee_timestamp": now}
-            if now
-            else {"consistency_level": "Strong"}
-        )
-        self.settings = read_settings(connection, self.reading)
         self.target = connection.target
+        self.settings = settings or read_settings(connection)
+
+    def collections(self) -> list[str]:
+        """The collections of the index."""
+        vectors = map(self.target.vectors, self.settings.spaces)
+        return [self.target.name, self.target.passages, *vectors]
 
     def query(self, collection: str, condition: str, fields: Iterable[str]) -> list[Row]:
         """The rows that match a condition, in any order."""
         found = self.connection.call(
-            "query", collection, filter=condition, output_fields=list(fields), **self.reading
+            "query", collection, filter=condition, output_fields=list(fields), **READING
         )
         return [dict(row) for row in found]
 

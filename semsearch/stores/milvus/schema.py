@@ -26,6 +26,10 @@ _FORMAT = "semsearch.format"
 #: The id of the row with the settings; documents have others.
 SETTINGS_ID = ""
 
+#: Each request sees what this process has written. A `LATEST` one also waits until it sees what
+#: others have, on a server for 0.2 seconds.
+READING, LATEST = {"consistency_level": "Session"}, {"consistency_level": "Strong"}
+
 #: The longest text or JSON that a field takes.
 MAX_BYTES = 65_535
 
@@ -85,8 +89,10 @@ class Settings(NamedTuple):
         return {**empty, "id": SETTINGS_ID, "metadata": text, "fields": {}, "vector": NO_VECTOR}
 
 
-def read_settings(connection: Connection, reading: Mapping[str, Any]) -> Settings:
-    """The settings of an index, read with these consistency options.
+def read_settings(
+    connection: Connection, reading: Mapping[str, str] = MappingProxyType(READING)
+) -> Settings:
+    """The settings of an index.
 
     Raises:
         IndexNotFoundError: the creation of the index was interrupted.

@@ -9,7 +9,7 @@ from typing import Any
 from semsearch.records import SCORE_DECIMALS
 from semsearch.stores.milvus.conditions import all_of, one_of
 from semsearch.stores.milvus.rows import Rows
-from semsearch.stores.milvus.schema import LISTS, WORDS
+from semsearch.stores.milvus.schema import LISTS, READING, WORDS
 from semsearch.stores.protocol import Candidate
 
 #: The most rows that a server returns for a query.
@@ -98,7 +98,7 @@ class Search:
             output_fields=["document"],
             search_params={"params": {"nprobe": lists} if self._kind == "IVF_FLAT" else {}},
             anns_field="vector",
-            **self._rows.reading,
+            **READING,
         )
         # milvus-lite returns the scores of BM25 with the opposite sign.
         sign = -1 if self._kind == WORDS and self._rows.connection.target.is_file else 1

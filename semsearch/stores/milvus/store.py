@@ -14,16 +14,17 @@ from semsearch.protocols import Encoder
 from semsearch.stores.lock import writer_lock
 from semsearch.stores.milvus.connection import Connection, target
 from semsearch.stores.milvus.reader import MilvusState
-from semsearch.stores.milvus.rows import Rows
 from semsearch.stores.milvus.run import Run
 from semsearch.stores.milvus.schema import (
     DOCUMENT_COLUMNS,
+    LATEST,
     PASSAGE_COLUMNS,
     VECTOR_COLUMNS,
     WORDS,
     Settings,
     check_ours,
     create,
+    read_settings,
 )
 from semsearch.stores.milvus.writer import MilvusWriter
 from semsearch.stores.protocol import Space, Store, closed_on_error, described_space
@@ -50,7 +51,11 @@ class MilvusStore:
     def writer(self, *, wait: float = 0) -> Iterator[MilvusWriter]:
         """A writer; Milvus has no locks, so only writers of this machine exclude each other."""
         with writer_lock(_lock_folder(self._connection), wait=wait, index=self.path):
-            writer = MilvusWriter(self._connection, self._state)
+            # What other processes have written of documents and passages has to be there.
+            settings = read_settings(self._connection, LATEST)
+            passages = self._connection.target.passages
+            self._connection.call("query", passages, "", ["count(*)"], **LATEST)
+            writer = MilvusWriter(self._connection, self._state, settings)
             try:
                 yield writer
             finally:
@@ -61,8 +66,8 @@ class MilvusStore:
         self._run.close()
         self._connection.close()
 
-    def _state(self) -> MilvusState:
-        return MilvusState(self._connection, self._run)
+    def _state(self, settings: Settings | None = None) -> MilvusState:
+        return MilvusState(self._connection, self._run, settings)
 
 
 def open_store(path: Path) -> Store:
@@ -101,7 +106,7 @@ def check_index(connection: Connection) -> None:
     """
     if not check_ours(connection, connection.target.name):
         raise connection.target.not_found()
-    Rows(connection)
+    read_settings(connection)
 
 
 def _create(

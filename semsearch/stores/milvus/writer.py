@@ -26,6 +26,7 @@ from semsearch.stores.milvus.schema import (
     MAX_BYTES,
     NO_VECTOR,
     VECTOR_COLUMNS,
+    Settings,
     build_index,
     create,
 )
@@ -49,12 +50,19 @@ class MilvusWriter:
 
     Args:
         connection: to Milvus.
-        read: returns the current state.
+        read: returns the current state, given the settings.
+        settings: of the index.
     """
 
-    def __init__(self, connection: Connection, read: Callable[[], MilvusState]) -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        read: Callable[[Settings], MilvusState],
+        settings: Settings,
+    ) -> None:
         self._connection = connection
         self._read = read
+        self._settings = settings
         self._is_open = True
 
     @contextmanager
@@ -82,12 +90,9 @@ class MilvusWriter:
             number = row["document"] if row else next(numbers)
             written.append(_document_row(document, number, first + len(passages)))
             passages += _passage_rows(document, written[-1])
-        settings = settings._replace(
-            last_document=next(numbers) - 1,
-            last_passage=settings.last_passage + len(passages),
-            fields=changed_counts(settings.fields, [row["metadata"] for row in written]),
-        )
-        self._connection.upsert(state.target.name, [settings.row()])
+        fields = changed_counts(settings.fields, [row["metadata"] for row in written])
+        last_passage = settings.last_passage + len(passages)
+        self._change(last_document=next(numbers) - 1, last_passage=last_passage, fields=fields)
         unfinished = {"first": 0, "passages": 0, "text_hash": ""}
         new = (row | unfinished for row in written if row["id"] not in stored)
         self._connection.upsert(state.target.name, new)
@@ -102,7 +107,7 @@ class MilvusWriter:
             self._delete_passages(state, former)
         self._connection.upsert(state.target.name, written)
         replaced = [row["metadata"] for row in stored.values()]
-        self._change(fields=changed_counts(settings.fields, [], replaced))
+        self._change(fields=changed_counts(fields, [], replaced))
 
     def misfits(self, documents: Sequence[NewDocument]) -> dict[str, str]:
         """Why Milvus cannot hold documents, by the ids of those that are too large."""
@@ -199,9 +204,7 @@ class MilvusWriter:
 
     def compact(self) -> None:
         """Ask Milvus to rewrite its files without deleted rows, which it does in its own time."""
-        state = self._state()
-        collections = map(state.target.vectors, state.spaces())
-        for collection in (state.target.name, state.target.passages, *collections):
+        for collection in self._state().collections():
             self._connection.call("compact", collection)
 
     def verify(self) -> list[Fault]:
@@ -229,12 +232,13 @@ class MilvusWriter:
     def _state(self) -> MilvusState:
         if not self._is_open:
             raise IndexClosedError("the writer is closed: its `with` block has ended")
-        return self._read()
+        return self._read(self._settings)
 
     def _change(self, **settings: Any) -> None:
         """Change some of the settings."""
-        row = self._state().settings._replace(**settings).row()
-        self._connection.upsert(self._connection.target.name, [row])
+        settings_now = self._state().settings._replace(**settings)
+        self._connection.upsert(self._connection.target.name, [settings_now.row()])
+        self._settings = settings_now
 
     def _write_vectors(self, space: Space, passages: Iterable[Row], vectors: TextVectors) -> None:
         """Write the vectors of passages; an incomplete space may lack some."""
@@ -247,8 +251,7 @@ class MilvusWriter:
 
     def _delete_passages(self, rows: Rows, ids: Sequence[int]) -> None:
         """Delete passages after their vectors."""
-        collections = map(rows.target.vectors, rows.settings.spaces)
-        for collection in (*collections, rows.target.passages):
+        for collection in reversed(rows.collections()[1:]):
             self._connection.delete(collection, "passage", ids)
 
 
