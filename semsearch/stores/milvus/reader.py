@@ -291,20 +291,19 @@ class MilvusState(Rows):
         self, chunk_ids: Sequence[int], *, missing_ok: bool = False
     ) -> dict[int, FoundPassage]:
         """Chunks by their ids."""
-        passages = self.passages_by_id(
-            self.target.passages, chunk_ids, ["id", "start", "end", "text"], missing_ok=missing_ok
-        )
-        documents = self.named((row["id"] for row in passages.values()), ["title", "metadata"])
+        columns = ["id", "start", "end", "text"]
+        rows = list(self.listed(self.target.passages, "passage", chunk_ids, columns))
+        documents = self.named((row["id"] for row in rows), ["title", "metadata"])
         owners = {row["id"]: row for row in documents}
-        return {
-            passage: FoundPassage(
-                Chunk(passage, row["id"], row["start"], row["end"], row["text"]),
-                json.loads(owners[row["id"]]["metadata"]),
-                json.loads(owners[row["id"]]["title"]),
-            )
-            for passage, row in passages.items()
-            if row["id"] in owners
-        }
+        found = {}
+        for row in rows:
+            if owner := owners.get(row["id"]):
+                passage = Chunk(row["passage"], row["id"], row["start"], row["end"], row["text"])
+                metadata, title = json.loads(owner["metadata"]), json.loads(owner["title"])
+                found[passage.id] = FoundPassage(passage, metadata, title)
+        if not missing_ok:
+            self.check_complete(found, chunk_ids)
+        return found
 
     # The current run.
 

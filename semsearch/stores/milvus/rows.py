@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from semsearch.errors import IndexChangedError
@@ -66,25 +66,24 @@ class Rows:
             yield from self.query(collection, condition, {key, *fields})
 
     def passages_by_id(
-        self,
-        collection: str,
-        ids: Sequence[int],
-        fields: Iterable[str],
-        *,
-        missing_ok: bool = False,
+        self, collection: str, ids: Sequence[int], fields: Iterable[str]
     ) -> dict[int, Row]:
         """Passages, or their vectors, by id.
 
         Raises:
-            IndexChangedError: some are missing, and that is not ok.
+            IndexChangedError: some are missing.
         """
         rows = {row["passage"]: row for row in self.listed(collection, "passage", ids, fields)}
-        if not missing_ok and not rows.keys() >= set(ids):
-            raise IndexChangedError(
-                f"{self.target.address} was written while it was read, or a command "
-                "was killed; index the documents again, or see: semsearch verify --repair"
-            )
+        self.check_complete(rows, ids)
         return rows
+
+    def check_complete(self, rows: Mapping[int, Any], ids: Iterable[int]) -> None:
+        """Raise `IndexChangedError` if one of these passages is not there."""
+        if not rows.keys() >= set(ids):
+            raise IndexChangedError(
+                f"{self.target.address} was written while it was read, or a command was killed; "
+                "index the documents again, or see: semsearch verify --repair"
+            )
 
     def pages(
         self, collection: str, fields: Iterable[str], rest: str = "", after: int = 0

@@ -69,9 +69,7 @@ class Search:
         while len(last) == limit and (len(best) < k or best[k - 1].score <= last[-1].score):
             if limit < MAX_ROWS:
                 limit = min(4 * limit, MAX_ROWS)
-            elif (
-                self._kind == WORDS
-            ):  # milvus-lite computes BM25 from the passages that are not left out
+            elif self._kind == WORDS:  # milvus-lite scores words by the passages not left out
                 break
             else:
                 seen = passages

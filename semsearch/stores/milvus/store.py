@@ -77,7 +77,7 @@ def open_store(path: Path) -> Store:
         raise wanted.not_found()
     connection = Connection(wanted)
     with closed_on_error(connection):
-        check_index(connection)
+        _check(connection)
         return MilvusStore(connection)
 
 
@@ -91,13 +91,13 @@ def create_store(
         connection = Connection(target(path))
     with closed_on_error(connection), writer_lock(_lock_folder(connection), index=path):
         try:
-            check_index(connection)  # another process may have created it meanwhile
+            _check(connection)  # another process may have created it meanwhile
         except IndexNotFoundError:
             _create(connection, max_tokens, encoders, dtype)
         return MilvusStore(connection)
 
 
-def check_index(connection: Connection) -> None:
+def _check(connection: Connection) -> None:
     """Check that there is an index.
 
     Raises:
