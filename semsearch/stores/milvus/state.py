@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from pathlib import Path
+from typing import Any, cast
 
 import numpy
 
@@ -42,6 +43,7 @@ from semsearch.stores.protocol import (
     Candidate,
     Field,
     FoundPassage,
+    IndexInfo,
     NewPassage,
     Passages,
     Restriction,
@@ -49,7 +51,6 @@ from semsearch.stores.protocol import (
     Selection,
     Space,
     StoredDocument,
-    StoreInfo,
     TextVectors,
     check_searchable,
 )
@@ -103,13 +104,14 @@ class MilvusState:
         """The embedding spaces, oldest first."""
         return list(self._catalogue.spaces)
 
-    def info(self) -> StoreInfo:
+    def info(self) -> IndexInfo:
         """What the store holds."""
         fields = [
             Field(name, dict(kinds), self._example_of(name, kinds) if place < EXAMPLES else None)
             for place, (name, kinds) in enumerate(sorted(self._catalogue.content.fields.items()))
         ]
-        return StoreInfo(
+        return IndexInfo(
+            path=cast("Path", self._connection.target.address),
             format=FORMAT_VERSION,
             documents=self.count(),
             chunks=self._connection.count(passages_of(self._connection), "", self._since),
