@@ -20,13 +20,14 @@ if TYPE_CHECKING:
     from semsearch.encoders import load_encoder, load_reranker
     from semsearch.errors import SemsearchError
     from semsearch.exporting import Exported, ExportFormat, export_index
-    from semsearch.index import Index, IndexInfo, Retriever
+    from semsearch.index import Index, Retriever
     from semsearch.index.summary import Summary
     from semsearch.index.writer import IndexWriter
     from semsearch.mining import similar_pairs
     from semsearch.protocols import Encoder, Reranker, SearchBackend
     from semsearch.records import Chunk, Document, Hit, Hits, Pair, SearchMode
     from semsearch.search.options import SearchOptions
+    from semsearch.stores.protocol import IndexInfo
 
 __all__ = [
     "Chunk",
@@ -70,7 +71,7 @@ _MODULES = {
     "Hit": "records",
     "Hits": "records",
     "Index": "index",
-    "IndexInfo": "index",
+    "IndexInfo": "stores.protocol",
     "IndexWriter": "index.writer",
     "Pair": "records",
     "Reranker": "protocols",

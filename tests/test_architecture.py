@@ -182,4 +182,4 @@ def test_a_plain_query_imports_few_modules(tmp_path, minilm):
     assert "semsearch.stores.local.state" in loaded
     assert not loaded & set(NOT_IN_A_PLAIN_QUERY)
     assert set(NOT_IN_A_PLAIN_QUERY) <= set(MODULES)
-    assert len(loaded) <= 41
+    assert len(loaded) <= 42

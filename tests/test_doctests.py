@@ -18,7 +18,6 @@ MODULES = [
     "semsearch.integrations.pandas",
     "semsearch.mining.pairs",
     "semsearch.records",
-    "semsearch.retriever",
 ]
 
 

@@ -13,9 +13,9 @@ from semsearch.cli.options import existing_index, format_option, index_option
 from semsearch.cli.render import json_text, shortened, visible
 from semsearch.encoders.vocabulary_fit import Fit
 from semsearch.filters import field_text, literal_text
-from semsearch.index import Index, IndexInfo
+from semsearch.index import Index
 from semsearch.records import metadata_field
-from semsearch.stores.protocol import Field
+from semsearch.stores.protocol import Field, IndexInfo
 from semsearch.texts import quantity
 
 EXAMPLE_MAX_CHARACTERS = 60

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import logging
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Self, Unpack, cast
+from typing import TYPE_CHECKING, Any, NoReturn, Self, Unpack, cast
 
 from semsearch.arguments import (
     check_callable,
     check_choice,
-    check_items,
     check_number,
     check_path,
     check_text,
-    shown,
 )
 from semsearch.encoders import DEFAULT_ENCODER, load_encoder
-from semsearch.encoders.specs import Precision, unpinned
+from semsearch.encoders.specs import Precision
 from semsearch.errors import (
     ArgumentError,
     BadRowError,
@@ -29,34 +26,38 @@ from semsearch.errors import (
     IndexClosedError,
     IndexNotFoundError,
     SpaceError,
-    SpaceNotFoundError,
     quoted,
     refuse,
+)
+from semsearch.index.creation import (
+    check_encoders,
+    check_spaces,
+    listed_encoders,
+    open_or_create,
+    other_precisions,
+    stored_specs,
 )
 from semsearch.protocols import Encoder
 from semsearch.records import Document, Hits
 from semsearch.search import search
 from semsearch.search.options import Examples, Options, SearchOptions
 from semsearch.search.queries import Query, parse_queries
-from semsearch.stores import create_store, open_store
+from semsearch.stores import open_store
 from semsearch.stores.protocol import (
-    Field,
+    IndexInfo,
     Passages,
     Selection,
-    SnapshotInfo,
     Space,
     Store,
     StoreState,
     check_stored_type,
     closed_on_error,
     find_space,
-    warn_of_cut_passages,
 )
 
 if TYPE_CHECKING:
     import pandas
 
-    from semsearch.analysis import Language
     from semsearch.corpus.files import FileState
     from semsearch.filters import Condition
     from semsearch.index.removal_plan import Allowance
@@ -71,27 +72,6 @@ DOCUMENTS_AT_ONCE = 256
 
 #: Messages remembered, so that they are logged once.
 WARNINGS_KEPT = 1000
-
-
-class IndexInfo(NamedTuple):
-    """The contents of an index."""
-
-    path: Path
-    format: int
-    documents: int
-    chunks: int
-    fields: list[Field]
-    spaces: list[Space]
-    snapshots: dict[str, SnapshotInfo]  #: by the name of their space
-    files: dict[str, int]  #: bytes by file name
-    language: Language | None  #: of BM25's stemmer; None for the Porter stemmer
-    indexed_fields: list[str]  #: metadata fields with an index for filters, sorted
-    has_words: bool  #: whether BM25 search is available
-
-    @property
-    def stop_words(self) -> tuple[str, ...]:
-        """The stop words of BM25's language, if it has one."""
-        return self.language.stop_words if self.language else ()
 
 
 class Index:
@@ -138,8 +118,8 @@ class Index:
             IndexFormatError: the directory is not an index, or has another format.
         """
         place = check_path("path", path)
-        at_hand = _listed(encoders)
-        _check_encoders(at_hand)
+        at_hand = listed_encoders(encoders)
+        check_encoders(at_hand)
         return cls(open_store(place), at_hand, device)
 
     @classmethod
@@ -176,31 +156,31 @@ class Index:
         check_stored_type(dtype)
         if precision is not None:
             precision = check_choice("precision", Precision, precision).value
-        given = _specs(place) if encoders is None else _listed(encoders)
-        of_index = encoders is None and bool(given)
-        if of_index and precision is None:
-            index = cls.open(place, device=device)
-            with closed_on_error(index):
-                for space in index.spaces():
-                    space.check_dtype(dtype)
-            return index
-        if encoders is not None and not given:
+        if encoders is None and precision is None:
+            with suppress(IndexNotFoundError):
+                index = cls.open(place, device=device)
+                with closed_on_error(index):
+                    for space in index.spaces():
+                        space.check_dtype(dtype)
+                return index
+        own = stored_specs(place) if encoders is None else []
+        given = own or listed_encoders(DEFAULT_ENCODER if encoders is None else encoders)
+        if not given:
             raise CombinationError("an index needs at least one encoder")
-        given = given or [DEFAULT_ENCODER]
         loaded = [
-            load_encoder(item, device, precision or "auto", local_files_only=of_index)
+            load_encoder(item, device, precision or "auto", local_files_only=bool(own))
             if isinstance(item, str)
             else item
             for item in given
         ]
-        _check_encoders(loaded)
-        named = [
-            encoder for encoder, item in zip(loaded, given, strict=True) if item is not encoder
-        ]
-        index = cls(_created(place, loaded, dtype), loaded, device)
+        check_encoders(loaded)
+        by_spec = [encoder for encoder in loaded if encoder not in given]
+        index = cls(open_or_create(place, loaded, dtype), loaded, device)
         with closed_on_error(index):
-            index._take_spaces(loaded, dtype)
-            index._check_precision(named, precision)
+            spaces = index.spaces()
+            check_spaces(index.path, spaces, loaded, dtype)
+            for encoder in other_precisions(spaces, by_spec, precision):
+                del index._encoders[encoder.fingerprint]  # `encoder` loads the right one
         return index
 
     @property
@@ -628,99 +608,15 @@ class Index:
     def info(self) -> IndexInfo:
         """The contents of the index."""
         with self.read() as state:
-            return IndexInfo(self.path, *state.info())
+            return state.info()
 
     def _check_open(self) -> None:
         if self._closed:
             raise IndexClosedError(f"the index {self.path} is closed; open it again: Index.open(…)")
 
-    def _take_spaces(self, encoders: Sequence[Encoder], dtype: str | None) -> None:
-        """Check that the index has the spaces of these encoders."""
-        spaces = self.spaces()
-        by_fingerprint = {space.fingerprint: space for space in spaces}
-        for encoder in encoders:
-            if encoder.fingerprint in by_fingerprint:
-                by_fingerprint[encoder.fingerprint].check_dtype(dtype)
-            else:
-                for space in spaces:
-                    if unpinned(space.spec) == unpinned(encoder.spec):
-                        space.check(encoder, self.path)
-                names = ", ".join(space.name for space in spaces)
-                raise SpaceNotFoundError(
-                    f"{self.path} has no space of encoder '{encoder.spec}' (spaces: {names}); add "
-                    f"one with: semsearch index --add-space {quoted(encoder.spec)} "
-                    f"--index {quoted(str(self.path))}"
-                )
-
-    def _check_precision(self, encoders: Iterable[Encoder], precision: str | None) -> None:
-        """Refuse encoders whose precision differs from that of their space."""
-        spaces = {space.fingerprint: space for space in self.spaces()}
-        for encoder in encoders:
-            space = spaces[encoder.fingerprint]
-            if precision is None and space.precision is not Precision.AUTO:
-                del self._encoders[space.fingerprint]  # `encoder` loads the right one
-            elif precision is not None and "precision" in space.description:
-                made = space.description["precision"]
-                is_int8 = precision == Precision.INT8.value  # a description would measure it
-                named = precision if is_int8 else encoder.description().get("precision")
-                if made != named:
-                    raise SpaceError(
-                        f"space '{space.name}' was made in {made}, not {named}; "
-                        "the precision is chosen when a space is made"
-                    )
-
 
 #: Another name of `Index`, for programs that only search.
 Retriever = Index
-
-
-def _created(path: Path, encoders: Sequence[Encoder], dtype: str | None) -> Store:
-    """The store at `path`, created with the spaces of these encoders if there is none."""
-    try:
-        store = open_store(path)
-    except IndexNotFoundError:
-        store = None
-    if store is not None:
-        with closed_on_error(store), store.read() as state:
-            if state.spaces():
-                return store
-        store.close()  # its creation was interrupted
-    max_tokens = encoders[0].max_document_tokens
-    for encoder in encoders[1:]:
-        warn_of_cut_passages(encoder, max_tokens)
-    return create_store(path, max_tokens, encoders, dtype)
-
-
-def _specs(path: Path) -> list[str]:
-    """The specs of the encoders of an index; none if it does not exist yet."""
-    with suppress(IndexNotFoundError), Index.open(path) as index:
-        return [space.spec for space in index.spaces()]
-    return []
-
-
-def _listed(encoders: Any) -> list[Any]:
-    """One spec or encoder, or several, as a list."""
-    if isinstance(encoders, str) or _is_encoder(encoders):
-        return [encoders]
-    return check_items("encoders", encoders, "specs or encoders")
-
-
-def _is_encoder(value: object) -> bool:
-    # Not by `isinstance`: that of a protocol reads its properties, some of which load the model.
-    return not isinstance(value, type) and hasattr(value, "encode_documents")
-
-
-def _check_encoders(encoders: Sequence[Encoder]) -> None:
-    for encoder in encoders:
-        if not _is_encoder(encoder):
-            raise ArgumentError(
-                f"encoders must be encoders (load_encoder returns one) or, for create, specs, not "
-                f"{shown(encoder)}"
-            )
-    counts = Counter(encoder.fingerprint for encoder in encoders)
-    for encoder in encoders:
-        if counts[encoder.fingerprint] > 1:
-            raise ArgumentError(f"encoder '{encoder.spec}' is given twice; name each model once")
 
 
 def _documents(

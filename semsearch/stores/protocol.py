@@ -282,9 +282,10 @@ class SnapshotInfo(NamedTuple):
     recall: float  #: recall@10 against exact search, its lower bound; 1 for an exact kind
 
 
-class StoreInfo(NamedTuple):
-    """The contents of a store."""
+class IndexInfo(NamedTuple):
+    """The contents of an index."""
 
+    path: Path
     format: int
     documents: int
     chunks: int
@@ -295,6 +296,11 @@ class StoreInfo(NamedTuple):
     language: Language | None  #: of BM25's stemmer; None for the Porter stemmer
     indexed_fields: list[str]  #: metadata fields with an index for filters, sorted
     has_words: bool = True  #: whether BM25 search is available
+
+    @property
+    def stop_words(self) -> tuple[str, ...]:
+        """The stop words of BM25's language, if it has one."""
+        return self.language.stop_words if self.language else ()
 
 
 class Fault(NamedTuple):
@@ -334,8 +340,8 @@ class StoreState(Protocol):
     def spaces(self) -> list[Space]:
         """The embedding spaces, oldest first."""
 
-    def info(self) -> StoreInfo:
-        """The contents of the store."""
+    def info(self) -> IndexInfo:
+        """The contents of the index."""
 
     # Documents.
 

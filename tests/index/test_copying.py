@@ -9,7 +9,7 @@ import pytest
 
 from semsearch import Corpus, Document, Index, load_encoder
 from semsearch.addresses import place
-from semsearch.errors import CombinationError, DamagedIndexError, RemovalError
+from semsearch.errors import CombinationError, RemovalError
 from semsearch.index import batch
 from semsearch.index.copying import Copied, copy_index
 
@@ -123,13 +123,6 @@ def test_an_interrupted_copy_is_resumed(local, copy):
         copy_index(local, copy, on_batch=interrupt_at(16))
     assert copy_index(local, copy).written == 31 - 16
     assert content(local) == content(copy)
-
-
-def test_a_copy_of_damaged_vectors_is_refused(local, copy):
-    with closing(sqlite3.connect(local / "index.sqlite")) as connection, connection:
-        connection.execute("UPDATE vectors SET vector = zeroblob(256) WHERE chunk_id = 3")
-    with pytest.raises(DamagedIndexError):
-        copy_index(local, copy)
 
 
 def test_another_index_is_not_overwritten(local, copy):

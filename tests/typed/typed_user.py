@@ -45,7 +45,7 @@ def ask(path: Path, query: str) -> list[dict[str, Any]]:
             document: Document | None = index.get(first.document_id)
             assert document is not None
             hits += index.more_like({first.document_id: 1.0})
-    with Retriever.open(path) as retriever:
+        retriever: Retriever = index
         hits += retriever.search(query, mode="bm25")
         names: list[str | None] = [document.id for document in index if query in document.text]
         assert all(name in index for name in names)

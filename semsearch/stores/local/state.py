@@ -39,6 +39,7 @@ from semsearch.stores.local.spaces import (
 from semsearch.stores.protocol import (
     EVERYTHING,
     FoundPassage,
+    IndexInfo,
     NewPassage,
     Passages,
     Seen,
@@ -46,7 +47,6 @@ from semsearch.stores.protocol import (
     SnapshotInfo,
     Space,
     StoredDocument,
-    StoreInfo,
     TextVectors,
     check_searchable,
 )
@@ -125,7 +125,7 @@ class LocalState(StateSearch):
         """The embedding spaces, oldest first."""
         return all_spaces(self.connection)
 
-    def info(self) -> StoreInfo:
+    def info(self) -> IndexInfo:
         """The contents of the store."""
         spaces = self.spaces()
         records = {space.name: snapshot_record(self.connection, space) for space in spaces}
@@ -134,7 +134,8 @@ class LocalState(StateSearch):
             with suppress(FileNotFoundError):  # a writer has just replaced it
                 if file.is_file():
                     files[file.name] = file.stat().st_size
-        return StoreInfo(
+        return IndexInfo(
+            path=self._directory,
             format=FORMAT_VERSION,
             documents=self.count(),
             chunks=self.connection.scalar(select(func.count()).select_from(chunks)) or 0,

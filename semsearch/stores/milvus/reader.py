@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
+from pathlib import Path
+from typing import Any, cast
 
 import numpy
 
@@ -24,6 +25,7 @@ from semsearch.stores.protocol import (
     Candidate,
     Field,
     FoundPassage,
+    IndexInfo,
     NewPassage,
     Passages,
     Restriction,
@@ -31,7 +33,6 @@ from semsearch.stores.protocol import (
     Selection,
     Space,
     StoredDocument,
-    StoreInfo,
     TextVectors,
     check_searchable,
 )
@@ -79,9 +80,10 @@ class MilvusState(Rows):
         """The embedding spaces, oldest first."""
         return list(self.settings.spaces)
 
-    def info(self) -> StoreInfo:
-        """The contents of the store."""
-        return StoreInfo(
+    def info(self) -> IndexInfo:
+        """The contents of the index."""
+        return IndexInfo(
+            path=cast("Path", self.target.address),
             format=FORMAT_VERSION,
             documents=self.count(),
             chunks=self.size(self.target.passages),
