@@ -179,26 +179,26 @@ class Connection:
 
         for name in ("pymilvus", "milvus_lite"):  # both log each error with its traceback
             logging.getLogger(name).setLevel(logging.CRITICAL)
-        uri, folder = self.target.uri, Path(self.target.uri).parent
-        if self.target.is_file:
-            if not folder.is_dir():
-                raise IndexStoreError(f"{self.target.address}: there is no folder {folder}")
-            with _users_lock:
-                try:
-                    client = MilvusClient(uri=uri, timeout=self.timeout)
-                except MilvusException as error:
-                    raise IndexBusyError(
-                        f"{uri} cannot be opened: another process uses it, or it is no file of "
-                        "milvus-lite; milvus-lite serves one process at a time"
-                    ) from error
-                _users[uri] += 1
-                return client
-        # Dedicated: the client shares connections without regard to their certificates.
-        options = {"token": os.environ.get(TOKEN, ""), "dedicated": True, **_authority()}
-        try:
-            return MilvusClient(uri=uri, timeout=self.timeout, **options)
-        except MilvusException as error:
-            raise self._explained(error, StoreUnreachableError) from error
+        uri = self.target.uri
+        if not self.target.is_file:
+            # Dedicated: the client shares connections without regard to their certificates.
+            options = {"token": os.environ.get(TOKEN, ""), "dedicated": True, **_authority()}
+            try:
+                return MilvusClient(uri=uri, timeout=self.timeout, **options)
+            except MilvusException as error:
+                raise self._explained(error, StoreUnreachableError) from error
+        if not Path(uri).parent.is_dir():
+            raise IndexStoreError(f"{self.target.address}: there is no such folder")
+        with _users_lock:
+            try:
+                client = MilvusClient(uri=uri, timeout=self.timeout)
+            except MilvusException as error:
+                raise IndexBusyError(
+                    f"{uri} cannot be opened: another process uses it, or it is no file of "
+                    "milvus-lite; milvus-lite serves one process at a time"
+                ) from error
+            _users[uri] += 1
+            return client
 
     def _explained(
         self, error: Exception, kind: type[IndexStoreError] = IndexStoreError
@@ -206,9 +206,7 @@ class Connection:
         reason = first_line(Exception(getattr(error, "message", error)))
         if re.search("unavailable|deadline|timeout|auth", reason, re.IGNORECASE):
             kind = StoreUnreachableError
-        hint = ""
-        if kind is StoreUnreachableError:
-            hint = f" (see {TOKEN}, {AUTHORITY} and {TIMEOUT})"
+        hint = f" (see {TOKEN}, {AUTHORITY}, {TIMEOUT})" if kind is StoreUnreachableError else ""
         return kind(f"Milvus at {self.target.uri}, for {self.target.address}: {reason}{hint}")
 
 

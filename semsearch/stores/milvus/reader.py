@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
@@ -16,7 +17,6 @@ from semsearch.protocols import Matrix
 from semsearch.records import Chunk, Document, Kind
 from semsearch.stores.milvus.connection import Connection, Row
 from semsearch.stores.milvus.rows import Rows, passage_ids
-from semsearch.stores.milvus.run import Run
 from semsearch.stores.milvus.schema import FORMAT_VERSION, WORDS, Settings
 from semsearch.stores.milvus.search import Search
 from semsearch.stores.protocol import (
@@ -48,11 +48,13 @@ class MilvusState(Rows):
 
     Args:
         connection: to Milvus.
-        run: the documents that the current run has read.
+        run: a temporary database for the documents that the current run has read.
         settings: of the index, if they are known.
     """
 
-    def __init__(self, connection: Connection, run: Run, settings: Settings | None = None) -> None:
+    def __init__(
+        self, connection: Connection, run: sqlite3.Connection, settings: Settings | None = None
+    ) -> None:
         super().__init__(connection, settings)
         self._run = run
 
@@ -129,7 +131,7 @@ class MilvusState(Rows):
         else:
             pages = [self.named(selection.ids, fields, condition)]
         for rows in pages:
-            seen = self._run.seen([row["id"] for row in rows]) if selection.unseen else {}
+            seen = self.seen([row["id"] for row in rows]) if selection.unseen else {}
             if unseen := [row for row in rows if row["id"] not in seen]:
                 yield unseen
 
@@ -307,19 +309,25 @@ class MilvusState(Rows):
             self.check_complete(found, chunk_ids)
         return found
 
-    # The current run.
+    # The current run, which may have more ids than fit in memory: kept on this machine.
 
     def begin_run(self) -> None:
         """Start a run: no document has been seen."""
-        self._run.begin()
+        self._run.executescript(
+            "DROP TABLE IF EXISTS seen;"
+            "CREATE TABLE seen (id TEXT PRIMARY KEY, source TEXT, repeats INTEGER) WITHOUT ROWID;"
+        )
 
     def seen(self, ids: Sequence[str]) -> dict[str, Seen]:
         """Those of these documents that the run has seen."""
-        return self._run.seen(ids)
+        listed = "SELECT * FROM seen WHERE id IN (SELECT value FROM json_each(?))"
+        rows = self._run.execute(listed, [json.dumps(ids)])
+        return {name: Seen(source, repeats) for name, source, repeats in rows}
 
     def mark_seen(self, seen: Mapping[str, Seen]) -> None:
         """Mark documents as seen."""
-        self._run.mark(seen)
+        rows = [(name, *one) for name, one in seen.items()]
+        self._run.executemany("INSERT OR REPLACE INTO seen VALUES (?, ?, ?)", rows)
 
     def _condition(self, restriction: Restriction) -> str:
         if restriction.required or restriction.excluded:

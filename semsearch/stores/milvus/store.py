@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from hashlib import blake2b
@@ -14,7 +15,6 @@ from semsearch.protocols import Encoder
 from semsearch.stores.lock import writer_lock
 from semsearch.stores.milvus.connection import Connection, target
 from semsearch.stores.milvus.reader import MilvusState
-from semsearch.stores.milvus.run import Run
 from semsearch.stores.milvus.schema import (
     DOCUMENT_COLUMNS,
     LATEST,
@@ -35,7 +35,7 @@ class MilvusStore:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        self._run = Run()
+        self._run = sqlite3.connect("", check_same_thread=False)  # in a temporary file
 
     @property
     def path(self) -> Path:
