@@ -186,7 +186,7 @@ class Connection:
             try:
                 return MilvusClient(uri=uri, timeout=self.timeout, **options)
             except MilvusException as error:
-                raise self._explained(error, StoreUnreachableError) from error
+                raise self._explained(error, is_connecting=True) from error
         if not Path(uri).parent.is_dir():
             raise IndexStoreError(f"{self.target.address}: there is no such folder")
         with _users_lock:
@@ -200,14 +200,12 @@ class Connection:
             _users[uri] += 1
             return client
 
-    def _explained(
-        self, error: Exception, kind: type[IndexStoreError] = IndexStoreError
-    ) -> IndexStoreError:
+    def _explained(self, error: Exception, *, is_connecting: bool = False) -> IndexStoreError:
         reason = first_line(Exception(getattr(error, "message", error)))
-        if re.search("unavailable|deadline|timeout|auth", reason, re.IGNORECASE):
-            kind = StoreUnreachableError
-        hint = f" (see {TOKEN}, {AUTHORITY}, {TIMEOUT})" if kind is StoreUnreachableError else ""
-        return kind(f"Milvus at {self.target.uri}, for {self.target.address}: {reason}{hint}")
+        message = f"Milvus at {self.target.uri}, for {self.target.address}: {reason}"
+        if is_connecting or re.search("unavailable|deadline|timeout|auth", reason, re.IGNORECASE):
+            return StoreUnreachableError(f"{message} (see {TOKEN}, {AUTHORITY}, {TIMEOUT})")
+        return IndexStoreError(message)
 
 
 def timeout_seconds() -> float:
