@@ -257,6 +257,14 @@ class TestKills:
             assert list(index) == documents
             self.check_repaired(index, documents)
 
+    def test_a_server_that_lost_the_latest_settings(self, lite_index, documents):
+        """Numbers of documents and passages are never used again."""
+        with lite_index.read() as state:
+            older = state.settings._replace(last_document=1, last_passage=1)
+        lite_index._store._connection.upsert("one", [older.row()])
+        lite_index.add([Document("new", "a white bird")])
+        assert list(lite_index) == [*documents, Document("new", "a white bird")]
+
     def test_faults_are_reported_and_repaired(self, lite_index, documents, caplog):
         connection = lite_index._store._connection
         with lite_index.read() as state:

@@ -51,10 +51,7 @@ class MilvusStore:
     def writer(self, *, wait: float = 0) -> Iterator[MilvusWriter]:
         """A writer; Milvus has no locks, so only writers of this machine exclude each other."""
         with writer_lock(_lock_folder(self._connection), wait=wait, index=self.path):
-            # What other processes have written of documents and passages has to be there.
-            settings = read_settings(self._connection, LATEST)
-            passages = self._connection.target.passages
-            self._connection.call("query", passages, "", ["count(*)"], **LATEST)
+            settings = _latest_settings(self._connection)
             writer = MilvusWriter(self._connection, self._state, settings)
             try:
                 yield writer
@@ -121,6 +118,24 @@ def _create(
     create(connection, target.passages, PASSAGE_COLUMNS, kind=WORDS if has_words else "FLAT")
     create(connection, target.name, DOCUMENT_COLUMNS)
     connection.upsert(target.name, [Settings(max_tokens, spaces, has_words).row()])
+
+
+def _latest_settings(connection: Connection) -> Settings:
+    """The settings, once all that was written is there.
+
+    Higher numbers than those in the settings are taken, too: a killed server can lose the latest
+    settings and still have the latest rows.
+    """
+    settings = read_settings(connection, LATEST)
+
+    def highest(collection: str, key: str, known: int) -> int:
+        rows = connection.call("query", collection, f"{key} > {known}", [key], **LATEST)
+        return max([known, *(int(row[key]) for row in rows)])
+
+    return settings._replace(
+        last_document=highest(connection.target.name, "document", settings.last_document),
+        last_passage=highest(connection.target.passages, "passage", settings.last_passage),
+    )
 
 
 def _lock_folder(connection: Connection) -> Path:
