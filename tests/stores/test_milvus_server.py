@@ -96,10 +96,6 @@ def test_access(make_server, authority, monkeypatch, tmp_path):
     monkeypatch.setenv("SEMSEARCH_MILVUS_CA", str(make_certificate(tmp_path / "other") / "ca.pem"))
     with pytest.raises(StoreUnreachableError, match="SEMSEARCH_MILVUS_CA"):
         Index.open(address)
-    monkeypatch.delenv("SEMSEARCH_MILVUS_CA")  # the system's authorities
-    monkeypatch.setenv("SEMSEARCH_MILVUS_TLS", "1")
-    with pytest.raises(StoreUnreachableError, match="SEMSEARCH_MILVUS_CA"):
-        Index.open(address)
 
 
 def test_a_file_that_is_no_certificate(package, monkeypatch, tmp_path):

@@ -79,20 +79,15 @@ class MilvusWriter:
         state = self._state()
         documents, vectors = _with_kept_passages(state, documents, vectors)
         settings = state.settings
-        stored = {
-            row["id"]: row for row in state.named([one.id for one in documents], ["metadata"])
-        }
-        numbers, first = count(settings.last_document + 1), settings.last_passage + 1
-        written: list[Row] = []
-        passages: list[Row] = []
-        for document in documents:
-            row = stored.get(document.id)
-            number = row["document"] if row else next(numbers)
-            written.append(_document_row(document, number, first + len(passages)))
-            passages += _passage_rows(document, written[-1])
+        names = [document.id for document in documents]
+        stored = {row["id"]: row for row in state.named(names, ["metadata"])}
+        written, passages = _numbered(settings, documents, stored)
         fields = changed_counts(settings.fields, [row["metadata"] for row in written])
-        last_passage = settings.last_passage + len(passages)
-        self._change(last_document=next(numbers) - 1, last_passage=last_passage, fields=fields)
+        self._change(
+            last_document=max(settings.last_document, *(row["document"] for row in written)),
+            last_passage=settings.last_passage + len(passages),
+            fields=fields,
+        )
         unfinished = {"first": 0, "passages": 0, "text_hash": ""}
         new = (row | unfinished for row in written if row["id"] not in stored)
         self._connection.upsert(state.target.name, new)
@@ -265,6 +260,21 @@ def _with_kept_passages(
         [one._replace(passages=kept.get(one.id, one.passages)) for one in documents],
         {**state.vectors_of(sorted(hashes)), **vectors},
     )
+
+
+def _numbered(
+    settings: Settings, documents: Sequence[NewDocument], stored: Mapping[str, Row]
+) -> tuple[list[Row], list[Row]]:
+    """The rows of documents, those that are `stored` with their numbers, and of all passages."""
+    numbers, first = count(settings.last_document + 1), settings.last_passage + 1
+    written: list[Row] = []
+    passages: list[Row] = []
+    for document in documents:
+        present = stored.get(document.id)
+        number = present["document"] if present else next(numbers)
+        written.append(_document_row(document, number, first + len(passages)))
+        passages += _passage_rows(document, written[-1])
+    return written, passages
 
 
 def _passages_of(rows: Rows, documents: Iterable[Row]) -> list[int]:
