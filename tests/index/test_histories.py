@@ -211,7 +211,7 @@ class Histories(RuleBasedStateMachine):
     @rule()
     def compact(self):
         for reader in self.readers:  # an active reader keeps the log
-            reader.index._store.database._engine.dispose()
+            reader._store.database._engine.dispose()
         histories.compact(self.index)
 
     @rule()
