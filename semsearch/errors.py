@@ -379,7 +379,7 @@ class IndexChangedError(IndexBusyError):
 
 
 class IndexClosedError(IndexStoreError):
-    """An index, a retriever or a writer was used after it had been closed."""
+    """An index or a writer was used after it had been closed."""
 
     code = "index-closed"
 

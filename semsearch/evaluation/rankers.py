@@ -177,7 +177,7 @@ class System(NamedTuple):
 
 
 class IndexRanker:
-    """Searches an index in one mode, with the retriever of `semsearch query`.
+    """Searches an index in one mode, as `semsearch query` does.
 
     Args:
         spec: the name of the system.

@@ -174,7 +174,9 @@ class Index:
             for item in given
         ]
         check_encoders(loaded)
-        by_spec = [encoder for encoder in loaded if encoder not in given]
+        by_spec = [
+            encoder for encoder, item in zip(loaded, given, strict=True) if isinstance(item, str)
+        ]
         index = cls(open_or_create(place, loaded, dtype), loaded, device)
         with closed_on_error(index):
             spaces = index.spaces()

@@ -122,7 +122,7 @@ class _StoredVectors(AbstractContextManager["_StoredVectors"]):
             vectors = [stored[self._ids[space.fingerprint], digest] for digest in hashes]
         except KeyError:
             raise DamagedIndexError(
-                "a passage has no vector, or a damaged one; see: semsearch verify --repair"
+                "a passage has no vector; see: semsearch verify --repair"
             ) from None
         found = Encoded(numpy.stack(vectors), list(range(len(vectors))), 0.0)
         return lambda: found

@@ -347,7 +347,7 @@ class IndexWriter:
 
         Args:
             name: a Snowball stemmer (``english``, ``german``, …), or ``none`` for no stemming.
-                The default is the Porter stemmer for English, without stop words. Stop words
+                The default is the Porter stemmer and stop words for English. Stop words
                 are removed from queries only; not every language has a list.
 
         Raises:

@@ -47,7 +47,7 @@ class Fusion(Enum):
 
 
 class SearchOptions(TypedDict, total=False):
-    """Options of `search` and `search_many`, of an index or a retriever. All are optional.
+    """Options of `search` and `search_many`, of an index. All are optional.
 
     Attributes:
         offset: the number of best hits to skip, for pages after the first. An approximate index

@@ -291,7 +291,7 @@ def get_revision(connection: Connection) -> tuple[str, int]:
 class FrequentWords(NamedTuple):
     """The words that many passages have."""
 
-    passages: int = 0  #: the number of passages when they were counted
+    changes: int = 0  #: the passages ever added or deleted when they were counted
     words: Sequence[str] = ()  #: case-folded
 
 

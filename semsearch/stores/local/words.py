@@ -6,6 +6,7 @@ from collections import Counter
 
 import numpy
 from sqlalchemy import (
+    JSON,
     ColumnElement,
     Connection,
     bindparam,
@@ -26,8 +27,8 @@ from semsearch.stores.local.schema import (
     get_frequent_words,
     get_language,
     put_setting,
-    values,
 )
+from semsearch.stores.local.snapshot import deleted_passages
 
 CHUNKS_AT_ONCE = 4096
 
@@ -36,7 +37,7 @@ CHUNKS_AT_ONCE = 4096
 FREQUENT_SHARE = 0.3
 #: In fewer passages, no word is frequent; and shares are estimated from so many.
 FREQUENT_FROM = 1000
-#: Words are counted again when the number of passages has changed by this share.
+#: Words are counted again when so many passages, as a share of all, were added or deleted.
 RECOUNTED_SHARE = 0.1
 
 _SET_ANALYSED = (
@@ -48,6 +49,15 @@ _PASSAGES = (
     .order_by(chunks.c.chunk_id)
     .limit(CHUNKS_AT_ONCE)
 )
+#: The text of the next passage from each of some ids on, as ids of deleted passages are free.
+_PLACES = func.json_each(bindparam("places", type_=JSON)).table_valued("value")
+_AT_OR_AFTER = select(
+    select(chunks.c.text)
+    .where(chunks.c.chunk_id >= _PLACES.c.value)
+    .order_by(chunks.c.chunk_id)
+    .limit(1)
+    .scalar_subquery()
+).select_from(_PLACES)
 
 
 def analysed_text(text: str, analyser: Analyser) -> str | None:
@@ -75,18 +85,20 @@ def set_language(connection: Connection, language: Language) -> None:
 
 
 def count_frequent_words(connection: Connection) -> None:
-    """Record the frequent words, by a sample, if the number of passages has changed much."""
-    passages = connection.scalar(select(func.max(chunks.c.chunk_id))) or 0  # or somewhat fewer
-    before = get_frequent_words(connection).passages
-    if abs(passages - before) <= RECOUNTED_SHARE * before or passages < FREQUENT_FROM:
+    """Record the frequent words, by a sample, if many passages were added or deleted since."""
+    counted = select(func.count(), func.min(chunks.c.chunk_id), func.max(chunks.c.chunk_id))
+    passages, first, last = connection.execute(counted.select_from(chunks)).one()
+    changes = (last or 0) + deleted_passages(connection)
+    if changes - get_frequent_words(connection).changes <= RECOUNTED_SHARE * passages:
         return
-    spread = numpy.linspace(1, passages, FREQUENT_FROM, dtype=numpy.int64)
-    sampled = select(chunks.c.text).where(chunks.c.chunk_id.in_(values(spread.tolist())))
-    texts = connection.scalars(sampled).all()
-    analyser = Analyser(get_language(connection))
-    counts = Counter(word for text in texts for word in analyser.words(text))
-    frequent = [word for word, count in counts.items() if count > FREQUENT_SHARE * len(texts)]
-    put_setting(connection, "frequent_words", FrequentWords(passages, sorted(frequent)))
+    frequent = []
+    if passages >= FREQUENT_FROM:
+        places = numpy.linspace(first, last, FREQUENT_FROM, dtype=numpy.int64)
+        texts = connection.scalars(_AT_OR_AFTER, {"places": places.tolist()}).all()
+        analyser = Analyser(get_language(connection))
+        counts = Counter(word for text in texts for word in analyser.words(text))
+        frequent = [word for word, count in counts.items() if count > FREQUENT_SHARE * len(texts)]
+    put_setting(connection, "frequent_words", FrequentWords(changes, sorted(frequent)))
 
 
 def add_words(connection: Connection, condition: ColumnElement[bool]) -> None:
