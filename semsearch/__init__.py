@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from semsearch.protocols import Encoder, Reranker, SearchBackend
     from semsearch.records import Chunk, Document, Hit, Hits, Pair, SearchMode
     from semsearch.search.options import SearchOptions
-    from semsearch.stores.protocol import IndexInfo
+    from semsearch.stores.interface import IndexInfo
 
 __all__ = [
     "Chunk",
@@ -71,7 +71,7 @@ _MODULES = {
     "Hit": "records",
     "Hits": "records",
     "Index": "index",
-    "IndexInfo": "stores.protocol",
+    "IndexInfo": "stores.interface",
     "IndexWriter": "index.writer",
     "Pair": "records",
     "Reranker": "protocols",

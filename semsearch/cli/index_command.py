@@ -434,7 +434,7 @@ def _corpora(directory: Path) -> dict[str, dict[str, Any]]:
     from semsearch.index import Index
 
     with suppress(IndexNotFoundError), Index.open(directory) as index, index.read() as state:
-        return state.corpora
+        return dict(state.settings().corpora)
     return {}
 
 

@@ -15,7 +15,7 @@ from semsearch.encoders.vocabulary_fit import Fit
 from semsearch.filters import field_text, literal_text
 from semsearch.index import Index
 from semsearch.records import metadata_field
-from semsearch.stores.protocol import Field, IndexInfo
+from semsearch.stores.interface import Field, IndexInfo
 from semsearch.texts import quantity
 
 EXAMPLE_MAX_CHARACTERS = 60

@@ -6,14 +6,12 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, NamedTuple, Self
 
-import numpy
-
-from semsearch.errors import DamagedIndexError
 from semsearch.filters import Condition
 from semsearch.index import Index
 from semsearch.protocols import Matrix
 from semsearch.records import Document, column_name
-from semsearch.stores.protocol import Selection, Space, StoreState, check_searchable
+from semsearch.stores.interface import Reader, Selection, unit_vectors
+from semsearch.stores.spaces import Space, check_searchable
 
 DOCUMENTS_AT_ONCE = 256
 
@@ -39,7 +37,7 @@ class Contents:
 
     def __init__(
         self,
-        state: StoreState,
+        state: Reader,
         condition: Condition | None,
         on_progress: Callable[[int, int], None],
     ) -> None:
@@ -82,7 +80,6 @@ class Contents:
 
         Raises:
             SpaceError: the space was dropped.
-            IndexFormatError: a passage has no vector.
         """
         check_searchable(space, self._state.spaces())
         for block in self._documents():
@@ -92,21 +89,14 @@ class Contents:
                 for name in block
                 for chunk in passages.get(name, ())
             ]
-            found = self._state.document_vectors(space, list(block))
-            none = numpy.empty((0, space.dimension), numpy.float32)
-            vectors = numpy.concatenate([found.get(name, none) for name in block])
-            if len(rows) != len(vectors):
-                raise DamagedIndexError(
-                    "the index is damaged: a passage has no vector (run semsearch verify)"
-                )
-            yield Block(rows, vectors)
+            hashes = [one.text_hash for name in block for one in passages.get(name, ())]
+            yield Block(rows, unit_vectors(self._state, space, hashes))
 
     def _documents(self) -> Iterator[Mapping[str, Document]]:
         """Blocks of documents by id, in insertion order."""
-        last = done = 0
-        while found := self._state.documents_after(last, DOCUMENTS_AT_ONCE):
-            last = max(found)
-            block = {str(document.id): document for document in found.values()}
+        done = 0
+        for documents in self._state.scan(DOCUMENTS_AT_ONCE):
+            block = {str(document.id): document for document in documents}
             if self._condition is not None:
                 wanted = Selection(ids=list(block), condition=self._condition)
                 block = {name: block[name] for name in self._state.ids(wanted)}

@@ -20,7 +20,7 @@ from semsearch.exporting.vectors import (
     write_vectors_as_parquet,
 )
 from semsearch.index import Index
-from semsearch.stores.protocol import Space
+from semsearch.stores.spaces import Space
 
 
 class ExportFormat(Enum):

@@ -43,17 +43,15 @@ from semsearch.search import search
 from semsearch.search.options import Examples, Options, SearchOptions
 from semsearch.search.queries import Query, parse_queries
 from semsearch.stores import open_store
-from semsearch.stores.protocol import (
+from semsearch.stores.interface import (
     IndexInfo,
     Passages,
+    Reader,
     Selection,
-    Space,
     Store,
-    StoreState,
-    check_stored_type,
     closed_on_error,
-    find_space,
 )
+from semsearch.stores.spaces import Space, check_stored_type, find_space
 
 if TYPE_CHECKING:
     import pandas
@@ -66,9 +64,6 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-
-#: Documents read at once.
-DOCUMENTS_AT_ONCE = 256
 
 #: Messages remembered, so that they are logged once.
 WARNINGS_KEPT = 1000
@@ -198,7 +193,7 @@ class Index:
         if not isinstance(name, str):
             return False
         with self.read() as state:
-            return name in state.known([name])
+            return name in state.stored_documents([name])
 
     def get(self, name: str) -> Document | None:
         r"""The document with this id, as it was added; None if there is none.
@@ -219,10 +214,8 @@ class Index:
         They are read from one committed state, even if the index is written meanwhile.
         """
         with self.read() as state:
-            last = 0
-            while found := state.documents_after(last, DOCUMENTS_AT_ONCE):
-                yield from found.values()
-                last = max(found)
+            for documents in state.scan():
+                yield from documents
 
     def count(self, where: str | None = None) -> int:
         """The number of documents, or of those that match a filter.
@@ -262,7 +255,7 @@ class Index:
         self._closed = True
         self._store.close()
 
-    def read(self) -> AbstractContextManager[StoreState]:
+    def read(self) -> AbstractContextManager[Reader]:
         """One committed state, unchanged until the block ends.
 
         Raises:
@@ -556,7 +549,7 @@ class Index:
                 self.explain_no_match(state, condition)
             return passages
 
-    def filter(self, state: StoreState, where: str) -> Condition:
+    def filter(self, state: Reader, where: str) -> Condition:
         """Parse a filter and check it against one state of the index.
 
         Raises:
@@ -568,7 +561,7 @@ class Index:
 
         return check(parse(where), state.fields())
 
-    def explain_no_match(self, state: StoreState, condition: Condition) -> None:
+    def explain_no_match(self, state: Reader, condition: Condition) -> None:
         """Log a warning, once, if a filter matches no document."""
         if not state.ids(Selection(condition=condition), limit=1):
             self._warn_once("where: no document matches")

@@ -18,18 +18,12 @@ from semsearch.index.changes import (
     next_documents,
 )
 from semsearch.index.pool import Encoded, EncoderPool, Spaces, pipelined
+from semsearch.index.seen import SeenDocuments
 from semsearch.index.summary import Summary
 from semsearch.protocols import Encoder, Matrix
 from semsearch.records import Document
-from semsearch.stores.protocol import (
-    NewDocument,
-    NewPassage,
-    Space,
-    StoreWriter,
-    TextVectors,
-    misfits,
-    text_hash,
-)
+from semsearch.stores.interface import NewDocument, NewPassage, TextVectors, Writer, text_hash
+from semsearch.stores.spaces import Space
 from semsearch.texts import quantity
 
 #: The size of the first two batches, before the speed of encoding is known; the second one may have
@@ -110,16 +104,18 @@ class BatchWriter:
         spaces: the spaces of the index with their encoders.
         split: splits documents.
         pool: encodes passages for these spaces.
+        seen: the documents that the run has read.
         on_bad_row: called with the error of each document that cannot be indexed.
         before_adding: called before the first new document is written.
     """
 
     def __init__(
         self,
-        writer: StoreWriter,
+        writer: Writer,
         spaces: Spaces,
         split: Split,
         pool: EncoderPool,
+        seen: SeenDocuments,
         on_bad_row: Callable[[BadRowError], None],
         before_adding: Callable[[], None] = lambda: None,
     ) -> None:
@@ -127,6 +123,7 @@ class BatchWriter:
         self._spaces = spaces
         self._split = split
         self._pool = pool
+        self._seen = seen
         self._on_bad_row = on_bad_row
         self._before_adding: Callable[[], None] | None = before_adding
         self._documents, self._characters = FIRST_BATCH_DOCUMENTS, FIRST_BATCH_CHARACTERS
@@ -148,10 +145,10 @@ class BatchWriter:
         while read := next_documents(
             documents, min(self._documents, BATCH_DOCUMENTS), self._characters
         ):
-            with self._writer.state() as state:
-                changes = compare(state, read, self._on_bad_row)
+            with self._writer.read() as reader:
+                changes = compare(reader, self._seen, read, self._on_bad_row)
             batch = _Batch(changes, self._split([it for it in changes if it.has_new_text]))
-            self._leave_out(batch, misfits(self._writer, batch.new_documents()))
+            self._leave_out(batch, self._writer.oversized_documents(batch.new_documents()))
             self._submit(batch)
             yield batch
             self._documents = max(1, min(2 * self._documents, self._in_time))
@@ -167,8 +164,8 @@ class BatchWriter:
             digest: self._encoding[digest] for digest in texts if digest in self._encoding
         }
         new = [digest for digest in texts if digest not in batch.shared]
-        with self._writer.state() as state:
-            batch.vectors = state.vectors_of(new)
+        with self._writer.read() as reader:
+            batch.vectors = reader.vectors_of_texts(new)
         for space, encoder in self._spaces:
             lacking = [digest for digest in new if (space.id, digest) not in batch.vectors]
             if lacking:
@@ -265,7 +262,7 @@ SHOWN = 5
 
 
 def complete_space(
-    writer: StoreWriter,
+    writer: Writer,
     space: Space,
     pool: EncoderPool,
     on_batch: Callable[[Counter[str]], None] = lambda encoded: None,
@@ -297,17 +294,15 @@ def complete_space(
         on_batch(nodes.copy())
     if refused:
         raise NoVectorError(space.spec, [], _no_vectors(space, refused))
-    writer.mark_complete(space)
+    writer.complete(space)
 
 
-def _passages_without_vector(
-    writer: StoreWriter, space: Space
-) -> Iterator[list[tuple[int, str, str]]]:
+def _passages_without_vector(writer: Writer, space: Space) -> Iterator[list[tuple[int, str, str]]]:
     """Batches of passages without a vector: passage id, text and document id."""
     last = 0
     while True:
-        with writer.state() as state:
-            passages = state.lacking(space, last, BATCH_CHUNKS)
+        with writer.read() as reader:
+            passages = reader.passages_without_vector(space, last, BATCH_CHUNKS)
         if not passages:
             return
         last = passages[-1][0]

@@ -9,8 +9,9 @@ from enum import Enum
 from typing import NamedTuple
 
 from semsearch.errors import BadRowError, DuplicateIdError
+from semsearch.index.seen import Seen, SeenDocuments
 from semsearch.records import Document
-from semsearch.stores.protocol import Seen, StoredDocument, StoreState, text_hash
+from semsearch.stores.interface import Reader, StoredDocument, text_hash
 
 #: The maximum size of a batch.
 BATCH_DOCUMENTS, BATCH_CHARACTERS = 4096, 1_000_000
@@ -58,15 +59,18 @@ def next_documents(
 
 
 def compare(
-    state: StoreState, batch: Sequence[Document], on_bad_row: Callable[[BadRowError], None]
+    reader: Reader,
+    seen: SeenDocuments,
+    batch: Sequence[Document],
+    on_bad_row: Callable[[BadRowError], None],
 ) -> list[DocumentChange]:
     """Compare a batch with the index, by id and content.
 
     Documents whose id this run has already read are passed to `on_bad_row`. A document without an
     id gets the hash of its text as id, with a number appended for further documents of that text.
     """
-    named = _named(state, batch, on_bad_row)
-    stored = state.known([name for name, _ in named])
+    named = _named(seen, batch, on_bad_row)
+    stored = reader.stored_documents([name for name, _ in named])
     changes = []
     for name, document in named:
         try:
@@ -108,11 +112,13 @@ def _is_same_json(left: str, right: str) -> bool:
 
 
 def _named(
-    state: StoreState, batch: Sequence[Document], on_bad_row: Callable[[BadRowError], None]
+    seen_documents: SeenDocuments,
+    batch: Sequence[Document],
+    on_bad_row: Callable[[BadRowError], None],
 ) -> list[tuple[str, Document]]:
     """The documents with their ids, marked as seen, without duplicates."""
     names = [document.id or _content_id(document) for document in batch]
-    seen = state.seen(names)
+    seen = seen_documents.find(names)
     named = []
     for name, document in zip(names, batch, strict=True):
         before = seen.get(name)
@@ -125,7 +131,7 @@ def _named(
             name = f"{name}-{before.repeats + 2}"
         seen[name] = Seen(document.source, 0)
         named.append((name, document))
-    state.mark_seen(seen)
+    seen_documents.add(seen)
     return named
 
 

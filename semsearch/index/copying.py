@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, closing
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from types import SimpleNamespace
 from typing import NamedTuple, cast
@@ -17,15 +18,15 @@ from semsearch.errors import DamagedIndexError, IndexStoreError, SpaceError
 from semsearch.index.files import FileMemory
 from semsearch.index.pool import Encoded
 from semsearch.index.removal_plan import Allowance, check_removal, unseen_documents
+from semsearch.index.seen import SeenDocuments
 from semsearch.index.writer import IndexWriter
 from semsearch.protocols import Encoder
-from semsearch.records import Document
 from semsearch.stores import create_store, open_store
-from semsearch.stores.protocol import Seen, Space, StoreState, StoreWriter, text_hash
+from semsearch.stores.interface import Reader, Writer, text_hash, unit_vectors
+from semsearch.stores.spaces import Space
 
 logger = logging.getLogger(__name__)
 
-DOCUMENTS_AT_ONCE = 1024
 #: The number of documents compared at the end, spread over the whole index.
 SAMPLE_DOCUMENTS = 100
 #: The tolerated difference of vector components: copies are exact, except for rounding by stores
@@ -74,10 +75,11 @@ def copy_index(
         for space in spaces:
             if not space.complete:
                 raise SpaceError(f"space '{space.name}' of {source} still lacks vectors")
-        encoders = {space.fingerprint: _recorded(space, state.max_tokens) for space in spaces}
+        max_tokens = state.settings().max_tokens
+        encoders = {space.fingerprint: _recorded(space, max_tokens) for space in spaces}
         first = [encoders[spaces[0].fingerprint]]
         with (
-            closing(create_store(target, state.max_tokens, first, spaces[0].dtype)) as written,
+            closing(create_store(target, max_tokens, first, spaces[0].dtype)) as written,
             written.writer(wait=wait) as store,
         ):
             _take_spaces(store, encoders, spaces, target)
@@ -91,18 +93,13 @@ def copy_index(
                 split=lambda changes: state.passages_of([change.id for change in changes]),
                 on_batch=lambda summary: on_batch(summary.documents, total),
             )
-            summary = writer.sync(_documents(state), allow_removals=True)
-            store.note_corpora(state.corpora)
-            with store.state() as copy:
+            summary = writer.sync(chain.from_iterable(state.scan()), allow_removals=True)
+            with store.read() as copy:
+                settings = copy.settings()._replace(corpora=state.settings().corpora)
+            store.configure(settings)
+            with store.read() as copy:
                 passages = _check_equal(state, copy, source, target)
     return Copied(total, summary.documents - summary.unchanged, summary.removed, passages)
-
-
-def _documents(state: StoreState) -> Iterator[Document]:
-    last = 0
-    while documents := state.documents_after(last, DOCUMENTS_AT_ONCE):
-        yield from documents.values()
-        last = max(documents)
 
 
 class _StoredVectors(AbstractContextManager["_StoredVectors"]):
@@ -110,14 +107,14 @@ class _StoredVectors(AbstractContextManager["_StoredVectors"]):
 
     look_ahead = 0
 
-    def __init__(self, state: StoreState) -> None:
+    def __init__(self, state: Reader) -> None:
         self._state = state
         self._ids = {space.fingerprint: space.id for space in state.spaces()}
 
     def submit(self, space: Space, texts: Sequence[str]) -> Callable[[], Encoded]:
         """Look up the vectors of passages."""
         hashes = [text_hash(text) for text in texts]
-        stored = self._state.vectors_of(hashes)
+        stored = self._state.vectors_of_texts(hashes)
         try:
             vectors = [stored[self._ids[space.fingerprint], digest] for digest in hashes]
         except KeyError:
@@ -144,21 +141,21 @@ def _recorded(space: Space, max_tokens: int) -> Encoder:
 
 
 def _take_spaces(
-    store: StoreWriter, encoders: Mapping[str, Encoder], spaces: Sequence[Space], place: Path
+    store: Writer, encoders: Mapping[str, Encoder], spaces: Sequence[Space], place: Path
 ) -> None:
     """Add the spaces that an empty target lacks, and check that it has the same.
 
     Raises:
         SpaceError: it has others or another default, or stores vectors in another type.
     """
-    with store.state() as copy:
+    with store.read() as copy:
         held = {space.fingerprint: space for space in copy.spaces()}
         is_empty = not copy.count()
     for space in spaces if is_empty else ():
         if space.fingerprint not in held:
             added = store.add_space(encoders[space.fingerprint], space.dtype)
             held[space.fingerprint] = added
-        store.mark_complete(held[space.fingerprint])
+        store.complete(held[space.fingerprint])
     if list(held) != list(encoders):
         names = ", ".join(space.name for space in held.values())
         raise SpaceError(
@@ -169,43 +166,41 @@ def _take_spaces(
         held[space.fingerprint].check_dtype(space.dtype)
 
 
-def _check_removal(state: StoreState, store: StoreWriter, allow_removals: Allowance) -> None:
+def _check_removal(state: Reader, store: Writer, allow_removals: Allowance) -> None:
     """Check that documents that the source lacks may be removed; the target may be another index.
 
     Raises:
         RemovalError: they may not.
     """
-    ids = state.ids()
-    with store.state() as copy:
-        copy.begin_run()
-        for start in range(0, len(ids), DOCUMENTS_AT_ONCE):
-            copy.mark_seen(dict.fromkeys(ids[start : start + DOCUMENTS_AT_ONCE], Seen("", 0)))
-        check_removal(unseen_documents(copy, SkippedRows()), allow_removals)
+    with store.read() as copy, closing(SeenDocuments()) as kept:
+        kept.add_ids(state.ids())
+        check_removal(unseen_documents(copy, kept, SkippedRows())[0], allow_removals)
 
 
-def _copy_settings(state: StoreState, store: StoreWriter) -> None:
+def _copy_settings(state: Reader, store: Writer) -> None:
     """Copy the language of BM25 and the field indexes; log what remains different."""
     source = state.info()
-    with store.state() as copy:
-        target = copy.info()
-        index_type = copy.index_type
-    settings: dict[str, Callable[[], None]] = {}
+    with store.read() as copy:
+        target, settings = copy.info(), copy.settings()
+    copies: dict[str, Callable[[], None]] = {}
     if source.has_words and not target.has_words:
         logger.warning("the copy has no BM25: its store cannot search words")
     elif source.language is not None and source.language != target.language:
-        settings["the language of BM25"] = partial(store.set_language, source.language)
+        changed = settings._replace(language=source.language)
+        copies["the language of BM25"] = partial(store.configure, changed)
     for name in sorted(set(source.indexed_fields) - set(target.indexed_fields)):
-        settings[f"the index of field '{name}'"] = partial(store.index_field, name)
-    for what, copy_setting in settings.items():
+        copies[f"the index of field '{name}'"] = partial(store.index_field, name)
+    for what, copy_setting in copies.items():
         try:
             copy_setting()
         except IndexStoreError:
             logger.warning("%s is not copied: the store of the copy does not support it", what)
-    if state.index_type != index_type:
-        logger.warning("the index type (%s) is not copied", state.index_type.kind)
+    index_type = state.settings().index_type
+    if index_type != settings.index_type:
+        logger.warning("the index type (%s) is not copied", index_type.kind)
 
 
-def _check_equal(state: StoreState, copy: StoreState, source: Path, target: Path) -> int:
+def _check_equal(state: Reader, copy: Reader, source: Path, target: Path) -> int:
     """Compare counts, and passages and vectors of a sample; returns the number of passages.
 
     Raises:
@@ -213,15 +208,13 @@ def _check_equal(state: StoreState, copy: StoreState, source: Path, target: Path
     """
     ids, passages = state.ids(), copy.info().chunks
     sample = ids[:: max(1, len(ids) // SAMPLE_DOCUMENTS)]
-    is_equal = (len(ids), state.info().chunks) == (copy.count(), passages) and state.passages_of(
-        sample
-    ) == copy.passages_of(sample)
+    sampled = state.passages_of(sample)
+    is_equal = (len(ids), state.info().chunks) == (copy.count(), passages)
+    is_equal = is_equal and sampled == copy.passages_of(sample)
+    hashes = [passage.text_hash for passages_ in sampled.values() for passage in passages_]
     for left, right in zip(state.spaces(), copy.spaces(), strict=True):
-        vectors = state.document_vectors(left, sample)
-        copied = copy.document_vectors(right, sample)
-        is_equal = is_equal and all(
-            numpy.allclose(vectors[name], copied[name], atol=TOLERANCE) for name in vectors
-        )
+        vectors, copied = (unit_vectors(*one, hashes) for one in ((state, left), (copy, right)))
+        is_equal = is_equal and numpy.allclose(vectors, copied, atol=TOLERANCE)
     if not is_equal:
         raise IndexStoreError(
             f"{target} is not equal to {source}; run semsearch verify on both, then copy again"

@@ -19,7 +19,8 @@ from semsearch.errors import (
 )
 from semsearch.protocols import Encoder
 from semsearch.stores import create_store, open_store
-from semsearch.stores.protocol import Space, Store, warn_of_cut_passages
+from semsearch.stores.interface import Store
+from semsearch.stores.spaces import Space, warn_of_cut_passages
 
 
 def listed_encoders(encoders: Any) -> list[Any]:

@@ -16,7 +16,7 @@ from pathlib import Path
 from semsearch.addresses import Address, sqlite_uri
 from semsearch.corpus.files import FileState
 from semsearch.filters import And, Comparison, Operator
-from semsearch.stores.protocol import Selection, StoreState
+from semsearch.stores.interface import Reader, Selection
 
 FILE = "files.sqlite"
 
@@ -33,7 +33,7 @@ _PART, _BEHIND_PARTS = "#", "$"
 _DAMAGED = (sqlite3.Error, UnicodeDecodeError)
 
 
-def ids_of_file(state: StoreState, name: str) -> list[str]:
+def ids_of_file(state: Reader, name: str) -> list[str]:
     """The ids of a file's documents: its name, and those of its parts (``NAME#page=3``)."""
     parts = And(
         (
@@ -41,7 +41,7 @@ def ids_of_file(state: StoreState, name: str) -> list[str]:
             Comparison("id", Operator.LESS, name + _BEHIND_PARTS),
         )
     )
-    return [*state.known([name]), *state.ids(Selection(condition=parts))]
+    return [*state.stored_documents([name]), *state.ids(Selection(condition=parts))]
 
 
 class FileMemory:
@@ -52,9 +52,7 @@ class FileMemory:
         read: opens a committed state of it.
     """
 
-    def __init__(
-        self, directory: Path, read: Callable[[], AbstractContextManager[StoreState]]
-    ) -> None:
+    def __init__(self, directory: Path, read: Callable[[], AbstractContextManager[Reader]]) -> None:
         self._file = None if isinstance(directory, Address) else directory / FILE
         self._read = read
 
@@ -98,9 +96,9 @@ class FileMemory:
             database.executemany("INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
 
 
-def _documents_digest(state: StoreState, name: str) -> str:
+def _documents_digest(state: Reader, name: str) -> str:
     """A hash of the documents of a file; empty if it has none."""
-    stored = state.known(ids_of_file(state, name))
+    stored = state.stored_documents(ids_of_file(state, name))
     if not stored:
         return ""
     content = [

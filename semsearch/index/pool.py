@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager
 from typing import NamedTuple, Protocol, Self, TypeVar
 
 from semsearch.protocols import Encoder, Matrix, encode_usable
-from semsearch.stores.protocol import Space
+from semsearch.stores.spaces import Space
 
 _Item = TypeVar("_Item")
 

@@ -13,8 +13,9 @@ from semsearch.corpus.documents import DocumentReader
 from semsearch.errors import BadRowError, IndexNotFoundError
 from semsearch.index.changes import Change, compare, next_documents
 from semsearch.index.removal_plan import Removal, named_documents, planned_removal, unseen_documents
+from semsearch.index.seen import SeenDocuments
 from semsearch.stores import create_store, open_store
-from semsearch.stores.protocol import StoreState
+from semsearch.stores.interface import Reader
 
 
 class Preview(NamedTuple):
@@ -49,12 +50,12 @@ def preview_index(
         CorpusError: the corpus cannot be read.
     """
     changes: Counter[Change] = Counter()
-    with _state(directory) as state:
-        state.begin_run()
-        corpus.readings.earlier, corpus.readings.index = state.corpora, str(directory)
+    with _state(directory) as state, closing(SeenDocuments()) as seen:
+        readings = corpus.readings
+        readings.earlier, readings.index = state.settings().corpora, str(directory)
         while batch := next_documents(corpus):
-            changes.update(it.change for it in compare(state, batch, on_bad_row))
-        removal = unseen_documents(state, corpus.skipped) if sync else None
+            changes.update(it.change for it in compare(state, seen, batch, on_bad_row))
+        removal = unseen_documents(state, seen, corpus.skipped)[0] if sync else None
     return Preview(changes, removal)
 
 
@@ -65,7 +66,7 @@ def preview_delete(directory: Path, ids: Sequence[str] | None, where: str | None
 
 
 @contextmanager
-def _state(directory: Path) -> Iterator[StoreState]:
+def _state(directory: Path) -> Iterator[Reader]:
     """A state of the index, or of a temporary empty one if there is none."""
     with ExitStack() as stack:
         try:

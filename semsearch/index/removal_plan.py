@@ -11,7 +11,8 @@ from semsearch.errors import CombinationError, DocumentNotFoundError, RemovalErr
 from semsearch.filters.checking import check
 from semsearch.filters.parsing import parse
 from semsearch.index.files import ids_of_file
-from semsearch.stores.protocol import Seen, Selection, StoreState, StoreWriter
+from semsearch.index.seen import SeenDocuments
+from semsearch.stores.interface import Reader, Selection, Writer
 from semsearch.texts import quantity
 
 logger = logging.getLogger(__name__)
@@ -102,22 +103,13 @@ def check_removal(removal: Removal, allowed: Allowance, *, corpus_is_empty: bool
         )
 
 
-def planned_removal(state: StoreState, selection: Selection, added: int = 0) -> Removal:
-    """The removal of a selection of documents.
-
-    Args:
-        state: a state of the store.
-        selection: the documents.
-        added: the number of new documents, which do not count in the total.
-    """
-    return Removal(
-        state.count(selection),
-        state.count() - added,
-        tuple(state.ids(selection, EXAMPLES_SHOWN)),
-    )
+def planned_removal(reader: Reader, selection: Selection) -> Removal:
+    """The removal of a selection of documents."""
+    examples = tuple(reader.ids(selection, EXAMPLES_SHOWN))
+    return Removal(reader.count(selection), reader.count(), examples)
 
 
-def named_documents(state: StoreState, ids: Sequence[str] | None, where: str | None) -> Selection:
+def named_documents(state: Reader, ids: Sequence[str] | None, where: str | None) -> Selection:
     """The documents with these ids, those that match a filter, or those that do both.
 
     Raises:
@@ -136,42 +128,52 @@ def named_documents(state: StoreState, ids: Sequence[str] | None, where: str | N
     return Selection(ids, condition)
 
 
-def unseen_documents(state: StoreState, skipped: SkippedRows, added: int = 0) -> Removal:
-    """The removal of the documents that are missing from the corpus.
+def unseen_documents(
+    reader: Reader, seen: SeenDocuments, skipped: SkippedRows, added: int = 0
+) -> tuple[Removal, list[str]]:
+    """The removal of the documents that are missing from the corpus, and their ids.
 
     Documents whose row was skipped do not count as missing. If the ids of some skipped rows are
     unknown, any document may be theirs, and none is removed.
     """
-    listed = [*skipped.ids, *(one for name in skipped.files for one in ids_of_file(state, name))]
-    state.mark_seen({name: Seen("", 0) for name in listed} | state.seen(listed))
-    removal = planned_removal(state, Selection(unseen=True), added)
-    removal = removal._replace(settled=state.unfinished_sync)
+    seen.add_ids(skipped.ids)
+    for name in skipped.files:
+        seen.add_ids(ids_of_file(reader, name))
+    ids = seen.missing_from(reader.ids())
+    removal = Removal(
+        len(ids),
+        reader.count() - added,
+        tuple(ids[:EXAMPLES_SHOWN]),
+        settled=reader.settings().unfinished_sync,
+    )
     if skipped.unidentified:
-        return removal._replace(
-            documents=0, examples=(), kept=removal.documents, unidentified=skipped.unidentified
+        kept = removal._replace(
+            documents=0, examples=(), kept=len(ids), unidentified=skipped.unidentified
         )
-    return removal
+        return kept, []
+    return removal, ids
 
 
-def begin_sync(store: StoreWriter) -> None:
+def begin_sync(writer: Writer) -> None:
     """Record the size of the index, of which a tenth may be removed, until a sync finishes."""
-    with store.state() as state:
-        count, noted = state.count(), state.unfinished_sync
+    with writer.read() as reader:
+        count, settings = reader.count(), reader.settings()
+    noted = settings.unfinished_sync
     before = (count if noted is None else min(count, noted)) or None
     if before != noted:
-        store.note_sync(before)
+        writer.configure(settings._replace(unfinished_sync=before))
 
 
-def end_sync(store: StoreWriter) -> None:
+def end_sync(writer: Writer) -> None:
     """Delete the record of `begin_sync`."""
-    with store.state() as state:
-        noted = state.unfinished_sync
-    if noted is not None:
-        store.note_sync(None)
+    with writer.read() as reader:
+        settings = reader.settings()
+    if settings.unfinished_sync is not None:
+        writer.configure(settings._replace(unfinished_sync=None))
 
 
-def _check_present(state: StoreState, ids: Sequence[str]) -> None:
-    missing = sorted(set(ids).difference(state.known(ids)))
+def _check_present(state: Reader, ids: Sequence[str]) -> None:
+    missing = sorted(set(ids).difference(state.stored_documents(ids)))
     if missing:
         shown = ", ".join(f"'{name}'" for name in missing[:5])
         more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""

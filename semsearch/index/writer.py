@@ -35,18 +35,12 @@ from semsearch.index.removal_plan import (
     planned_removal,
     unseen_documents,
 )
+from semsearch.index.seen import SeenDocuments
 from semsearch.index.summary import Summary
 from semsearch.protocols import Encoder
 from semsearch.records import BUILT_IN_FIELDS, Document, metadata_field, metadata_name, qualified
-from semsearch.stores.protocol import (
-    Fault,
-    Seen,
-    Selection,
-    Space,
-    StoreWriter,
-    find_space,
-    warn_of_cut_passages,
-)
+from semsearch.stores.interface import Fault, Selection, Settings, Writer
+from semsearch.stores.spaces import Space, find_space, warn_of_cut_passages
 from semsearch.vector_indexes import IndexType
 
 logger = logging.getLogger(__name__)
@@ -73,7 +67,7 @@ class IndexWriter:
 
     def __init__(
         self,
-        store: StoreWriter,
+        store: Writer,
         encoder_of: Callable[[Space], Encoder],
         *,
         memory: FileMemory,
@@ -105,13 +99,17 @@ class IndexWriter:
             SpaceError: the spec of a space now names another model.
         """
         started = time.perf_counter()
-        summary, files = self._upsert(_iterated(corpus))
+        with closing(SeenDocuments()) as seen:
+            summary, files = self._upsert(_iterated(corpus), seen)
         self._store.optimise()
         self._memory.remember(files)
         return replace(summary, seconds=time.perf_counter() - started)
 
     def _upsert(
-        self, documents: Iterator[Document], before_adding: Callable[[], None] = lambda: None
+        self,
+        documents: Iterator[Document],
+        seen: SeenDocuments,
+        before_adding: Callable[[], None] = lambda: None,
     ) -> tuple[Summary, _Files]:
         """`upsert` without `optimise`; also returns the files of folders to remember."""
         started = time.perf_counter()
@@ -120,10 +118,8 @@ class IndexWriter:
         if isinstance(documents, DocumentReader):
             files, readings = documents.files, documents.readings
         files.known = files.known or self._memory.known
-        with self._store.state() as state:
-            state.begin_run()
-            max_tokens = state.max_tokens
-            readings.earlier = readings.earlier or state.corpora
+        settings = self._settings()
+        readings.earlier = readings.earlier or dict(settings.corpora)
         encoders = self._encoders()
         if not encoders:
             raise SpaceError(
@@ -137,14 +133,18 @@ class IndexWriter:
 
         refused: list[BadRowError] = []
         with self._pool_for(encoders) as pool:
-            split = self._split or partial(split_texts, encoders[0][1], max_tokens)
-            writer = BatchWriter(self._store, encoders, split, pool, on_bad_row, before_adding)
+            split = self._split or partial(split_texts, encoders[0][1], settings.max_tokens)
+            writer = BatchWriter(
+                self._store, encoders, split, pool, seen, on_bad_row, before_adding
+            )
             with closing(writer.write_all(_checked(documents))) as batches:
                 for batch in batches:
                     self._note(readings)
                     summary = summary.plus(batch, time.perf_counter() - started)
                     self._on_batch(summary)
-            summary = replace(summary, unchanged=summary.unchanged + self._see_unchanged(files))
+            summary = replace(
+                summary, unchanged=summary.unchanged + self._see_unchanged(files, seen)
+            )
             self._complete(encoders, pool)
         # If rows were refused, files are read again next time, to report these rows again.
         return summary, {} if refused else files.to_remember
@@ -152,16 +152,17 @@ class IndexWriter:
     def _note(self, readings: Readings) -> None:
         """Record how the files of a corpus are read, as far as that is new."""
         if new := {k: v for k, v in readings.used.items() if readings.earlier.get(k) != v}:
-            self._store.note_corpora(new)
             readings.earlier = {**readings.earlier, **new}
+            corpora = {**self._settings().corpora, **new}
+            self._store.configure(self._settings()._replace(corpora=corpora))
 
-    def _see_unchanged(self, files: FolderFiles) -> int:
+    def _see_unchanged(self, files: FolderFiles, seen: SeenDocuments) -> int:
         """Mark the documents of unchanged files as seen; returns their number."""
         count = 0
         for name in files.unchanged:
-            with self._store.state() as state:
-                ids = ids_of_file(state, name)
-                state.mark_seen({one: Seen("", 0) for one in ids})
+            with self._store.read() as reader:
+                ids = ids_of_file(reader, name)
+            seen.add_ids(ids)
             count += len(ids)
         return count
 
@@ -194,11 +195,13 @@ class IndexWriter:
         started = time.perf_counter()
         documents_read = _iterated(corpus)
         if skipped is None:
-            reader = documents_read if isinstance(documents_read, DocumentReader) else None
-            skipped = reader.skipped if reader else SkippedRows()
-        summary, files = self._upsert(documents_read, partial(begin_sync, self._store))
-        with self._store.state() as state:
-            removal = unseen_documents(state, skipped, summary.added)
+            corpus_reader = documents_read if isinstance(documents_read, DocumentReader) else None
+            skipped = corpus_reader.skipped if corpus_reader else SkippedRows()
+        with closing(SeenDocuments()) as seen:
+            begin = partial(begin_sync, self._store)
+            summary, files = self._upsert(documents_read, seen, begin)
+            with self._store.read() as reader:
+                removal, unseen = unseen_documents(reader, seen, skipped, summary.added)
         if removal.kept:
             logger.warning("%s", removal.why_kept())
         try:
@@ -206,7 +209,7 @@ class IndexWriter:
         except RemovalError:
             self._store.optimise()
             raise
-        removed = self._store.remove(Selection(unseen=True)) if removal.documents else 0
+        removed = self._store.remove(Selection(unseen)) if unseen else 0
         if not removal._replace(documents=removal.kept).needs_allowance():
             end_sync(self._store)
         self._memory.remember(files)
@@ -243,9 +246,9 @@ class IndexWriter:
         """
         if ids is not None:
             ids = check_texts("ids", ids)
-        with self._store.state() as state:
-            named = named_documents(state, ids, where)
-            removal = planned_removal(state, named)
+        with self._store.read() as reader:
+            named = named_documents(reader, ids, where)
+            removal = planned_removal(reader, named)
         check_removal(removal, allow_removals)
         removed = self._store.remove(named)
         self._store.optimise()
@@ -265,12 +268,10 @@ class IndexWriter:
             raise ArgumentError(
                 f"encoder must be an encoder (load_encoder returns one), not {shown(encoder)}"
             )
-        with self._store.state() as state:
-            spaces = {space.fingerprint: space for space in state.spaces()}
-            max_tokens = state.max_tokens
+        spaces = {space.fingerprint: space for space in self._spaces()}
         space = spaces.get(encoder.fingerprint) or self._store.add_space(encoder, dtype)
         space.check_dtype(dtype)
-        warn_of_cut_passages(encoder, max_tokens)
+        warn_of_cut_passages(encoder, self._settings().max_tokens)
         spaces_to_fill = [(space, encoder)]
         with self._pool_for(spaces_to_fill) as pool:
             self._complete(spaces_to_fill, pool)
@@ -310,13 +311,13 @@ class IndexWriter:
         Raises:
             ArgumentError: the kind or the recall is invalid.
         """
-        with self._store.state() as state:
-            own = state.index_type
+        settings = self._settings()
+        own = settings.index_type
         wanted = IndexType(
             own.kind if kind is None else kind,
             own.recall if recall is None else recall,
         )
-        self._store.choose_index_type(wanted.checked())
+        self._store.configure(settings._replace(index_type=wanted.checked()))
 
     def index_field(self, name: str) -> None:
         """Index a metadata field for fast filters.
@@ -332,7 +333,7 @@ class IndexWriter:
             ArgumentError: no document has such a field.
         """
         field = qualified(check_text("the field", name))
-        with self._store.state() as state:
+        with self._store.read() as state:
             known = [metadata_field(one) for one, kinds in sorted(state.fields().items()) if kinds]
         if field in BUILT_IN_FIELDS:
             raise ArgumentError(f"'{field}' always has an index")
@@ -354,7 +355,7 @@ class IndexWriter:
             ArgumentError: there is no such stemmer.
             MissingExtraError: the extra ``languages`` is not installed.
         """
-        self._store.set_language(language(name))
+        self._store.configure(self._settings()._replace(language=language(name)))
 
     def optimise(self) -> None:
         """Update the vector indexes if they are out of date."""
@@ -387,10 +388,10 @@ class IndexWriter:
         self._store.repair()
         failures: list[SemsearchError] = []
         for space in self._spaces():
-            with self._store.state() as state:
-                lacks_vectors = bool(state.lacking(space, 0, 1))
+            with self._store.read() as reader:
+                lacks_vectors = bool(reader.passages_without_vector(space, 0, 1))
             if not lacks_vectors:
-                self._store.mark_complete(space)
+                self._store.complete(space)
                 continue
             try:
                 with self._pool_for([(space, self._encoder_of(space))]) as pool:
@@ -401,9 +402,13 @@ class IndexWriter:
         if failures:
             raise failures[0]
 
+    def _settings(self) -> Settings:
+        with self._store.read() as reader:
+            return reader.settings()
+
     def _spaces(self) -> list[Space]:
-        with self._store.state() as state:
-            return state.spaces()
+        with self._store.read() as reader:
+            return reader.spaces()
 
     def _encoders(self) -> list[tuple[Space, Encoder]]:
         return [(space, self._encoder_of(space)) for space in self._spaces()]

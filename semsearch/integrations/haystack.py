@@ -25,7 +25,7 @@ from semsearch.filters import (
 from semsearch.index import Index
 from semsearch.integrations.passages import conjunction, hit_metadata
 from semsearch.records import Document, metadata_field
-from semsearch.stores.protocol import Selection
+from semsearch.stores.interface import Selection
 
 try:
     from haystack import Document as HaystackDocument
@@ -133,7 +133,7 @@ class SemsearchDocumentStore:
         new: dict[str, HaystackDocument] = {}
         with self.index.writer(wait=math.inf) as writer:  # nobody else adds these ids meanwhile
             with self.index.read() as state:
-                known = state.known([document.id for document in documents])
+                known = state.stored_documents([document.id for document in documents])
             for document in documents:
                 is_new = document.id not in known and document.id not in new
                 if policy is DuplicatePolicy.OVERWRITE or is_new:
@@ -165,7 +165,7 @@ class SemsearchDocumentStore:
         names = check_texts("document_ids", document_ids)
         with self.index.writer(wait=math.inf) as writer:
             with self.index.read() as state:
-                present = list(state.known(names))
+                present = list(state.stored_documents(names))
             if present:
                 writer.delete(present)
 

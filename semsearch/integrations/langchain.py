@@ -141,7 +141,7 @@ class SemsearchVectorStore(VectorStore):
         documents = {name: Document(name, text, None, fields) for name, text, fields in rows}
         with self.index.writer(wait=math.inf) as writer:
             with self.index.read() as state:
-                known = state.known(list(documents))
+                known = state.stored_documents(list(documents))
             documents |= {
                 name: replace(documents[name], title=stored.title) for name, stored in known.items()
             }
@@ -161,7 +161,7 @@ class SemsearchVectorStore(VectorStore):
             ids = check_texts("ids", ids)
         with self.index.writer(wait=math.inf) as writer:
             with self.index.read() as state:
-                present = state.ids() if ids is None else list(state.known(ids))
+                present = state.ids() if ids is None else list(state.stored_documents(ids))
             if present:
                 writer.delete(present)
         return True

@@ -20,7 +20,8 @@ from semsearch.clustering import cluster
 from semsearch.errors import ArgumentError, IndexStoreError, UnsupportedByStoreError
 from semsearch.index import Index
 from semsearch.maps.projection import OnProgress, Points, project
-from semsearch.stores.protocol import Space, text_hash
+from semsearch.stores.interface import text_hash
+from semsearch.stores.spaces import Space
 
 logger = logging.getLogger(__name__)
 

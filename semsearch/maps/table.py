@@ -12,7 +12,7 @@ import numpy
 from semsearch.index import Index
 from semsearch.maps.map import Map, short_hash
 from semsearch.records import METADATA_PREFIX
-from semsearch.stores.protocol import FoundPassage
+from semsearch.stores.interface import FoundPassage
 
 if TYPE_CHECKING:
     import pyarrow
@@ -73,7 +73,7 @@ def _passages(index: Index, found: Map) -> Iterator[tuple[int, FoundPassage]]:
     with index.read() as state:
         for start in range(0, len(found), BLOCK):
             ids = found.chunk_ids[start : start + BLOCK].tolist()
-            fetched = state.fetch(ids, missing_ok=True)
+            fetched = state.fetch(ids)
             for row, chunk_id in enumerate(ids, start):
                 passage = fetched.get(chunk_id)
                 if passage and short_hash(passage.chunk.text) == found.hashes[row]:

@@ -14,7 +14,8 @@ from semsearch.search.options import Options
 from semsearch.search.queries import ParsedQuery, example_vector, log_operators, query_vectors
 from semsearch.search.retrieval import FirstStage, RetrievedHits
 from semsearch.search.stopwatch import Stopwatch
-from semsearch.stores.protocol import Space, StoreState
+from semsearch.stores.interface import Reader, text_hash, unit_vectors
+from semsearch.stores.spaces import Space
 
 if TYPE_CHECKING:
     from semsearch.filters import Condition
@@ -24,7 +25,7 @@ MMR_DEPTH = 100
 
 
 def search(
-    reader: StoreState,
+    reader: Reader,
     space: Space,
     encoder_of: Callable[[Space], Encoder],
     queries: Sequence[ParsedQuery],
@@ -79,7 +80,7 @@ def _hits_needed(options: Options) -> int:
 
 
 def _distinct(
-    reader: StoreState,
+    reader: Reader,
     space: Space,
     first_stage: FirstStage,
     queries: Sequence[ParsedQuery],
@@ -113,7 +114,7 @@ def _distinct(
 
 
 def _selected(
-    reader: StoreState, space: Space, answer: RetrievedHits, options: Options, clock: Stopwatch
+    reader: Reader, space: Space, answer: RetrievedHits, options: Options, clock: Stopwatch
 ) -> Hits:
     """The requested hits, after reranking and diversification."""
     hits = answer.hits
@@ -142,6 +143,6 @@ def _selected(
     return Hits(hits.query, numbered, reranked=hits.reranked)
 
 
-def _vectors(reader: StoreState, space: Space, hits: Sequence[Hit]) -> Matrix:
+def _vectors(reader: Reader, space: Space, hits: Sequence[Hit]) -> Matrix:
     """The vectors of the passages of hits, shape (len(hits), dimension)."""
-    return reader.chunk_vectors(space, [hit.chunk.id for hit in hits])
+    return unit_vectors(reader, space, [text_hash(hit.text) for hit in hits])

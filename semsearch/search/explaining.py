@@ -5,13 +5,13 @@ from __future__ import annotations
 from semsearch.protocols import Encoder, Matrix
 from semsearch.records import Hit, Hits
 from semsearch.search.queries import ParsedQuery
-from semsearch.stores.protocol import StoreState
+from semsearch.stores.interface import Reader
 from semsearch.texts import split_sentences
 
 
 def explained(
     hits: Hits,
-    state: StoreState,
+    state: Reader,
     query: ParsedQuery,
     encoder: Encoder | None,
     vector: Matrix | None,

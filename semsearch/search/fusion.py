@@ -12,7 +12,7 @@ import numpy
 from numpy.typing import NDArray
 
 from semsearch.search.options import Fusion, Options
-from semsearch.stores.protocol import Candidate
+from semsearch.stores.interface import Candidate
 
 #: Items with their scores, best first.
 Ranking: TypeAlias = Sequence[tuple[int, float]]

@@ -20,7 +20,8 @@ from semsearch.errors import (
 from semsearch.protocols import Encoder, Matrix, checked_vectors
 from semsearch.records import SearchMode
 from semsearch.search.options import Options
-from semsearch.stores.protocol import Space, StoreState
+from semsearch.stores.interface import Reader, unit_vectors
+from semsearch.stores.spaces import Space
 
 logger = logging.getLogger(__name__)
 
@@ -121,16 +122,19 @@ def _direction(parts: Sequence[Matrix]) -> Matrix:
     return found
 
 
-def example_vector(state: StoreState, space: Space, weights: Mapping[str, float]) -> Matrix:
+def example_vector(state: Reader, space: Space, weights: Mapping[str, float]) -> Matrix:
     """The weighted sum of document vectors: of each, the normalised mean of its passages.
 
     Raises:
         ArgumentError: the index has no document with such an id.
     """
-    found = state.document_vectors(space, list(weights))
-    if missing := [name for name in weights if name not in found]:
+    passages = state.passages_of(list(weights))
+    if missing := [name for name in weights if name not in passages]:
         raise DocumentNotFoundError(f"no document '{missing[0]}' in this index")
-    means = {name: vectors.mean(axis=0) for name, vectors in found.items()}
+    means = {
+        name: unit_vectors(state, space, [passage.text_hash for passage in found]).mean(axis=0)
+        for name, found in passages.items()
+    }
     total: Matrix = numpy.sum(
         [weights[name] * mean / numpy.linalg.norm(mean) for name, mean in means.items()], axis=0
     )

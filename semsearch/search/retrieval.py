@@ -11,7 +11,8 @@ from semsearch.records import Explanation, Hit, Hits, HitScores, SearchMode
 from semsearch.search.options import Options
 from semsearch.search.queries import ParsedQuery
 from semsearch.search.stopwatch import Stopwatch
-from semsearch.stores.protocol import Candidate, FoundPassage, Restriction, Space, StoreState
+from semsearch.stores.interface import Candidate, FoundPassage, Reader, Restriction
+from semsearch.stores.spaces import Space
 
 if TYPE_CHECKING:
     from semsearch.filters import Condition
@@ -52,7 +53,7 @@ class FirstStage:
 
     def __init__(
         self,
-        reader: StoreState,
+        reader: Reader,
         space: Space,
         condition: Condition | None,
         options: Options,
@@ -63,7 +64,7 @@ class FirstStage:
         self._condition = condition
         self._options = options
         self._clock = clock
-        known = reader.known(list(options.examples)) if options.examples else {}
+        known = reader.stored_documents(list(options.examples)) if options.examples else {}
         self._examples = {document.document_id for document in known.values()}
 
     def retrieve(
@@ -107,7 +108,11 @@ class FirstStage:
             groups[Restriction(self._condition, required, query.excluded)].append(place)
         for restriction, places in groups.items():
             if vectors is not None:
-                plan = self._reader.plan(self._space, restriction) if options.explain else ""
+                plan = (
+                    self._reader.describe_search(self._space, restriction)
+                    if options.explain
+                    else ""
+                )
                 with self._clock("vectors", plan):
                     found = self._reader.search_vectors(
                         self._space, vectors[places], depth, restriction, options.per_document
@@ -118,7 +123,7 @@ class FirstStage:
                 with self._clock("words"):
                     for place in places:
                         query = queries[place]
-                        ranking = self._reader.search_words(
+                        ranking = self._reader.search_bm25(
                             query.words, depth, restriction, options.per_document, query.phrases
                         )
                         words[place] = self._without_examples(ranking)
@@ -181,7 +186,8 @@ class FirstStage:
     ) -> RetrievedHits:
         hits = Hits(query.text)
         least = None if self._options.rerank else self._options.min_score
-        for rank, ranked in enumerate(ranking[:k], start=1):
+        present = (ranked for ranked in ranking[:k] if ranked.passage_id in passages)
+        for rank, ranked in enumerate(present, start=1):
             if least is not None and ranked.score < least:
                 return RetrievedHits(query, hits, is_all=True)
             passage, metadata, title = passages[ranked.passage_id]

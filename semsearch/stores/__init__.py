@@ -11,7 +11,7 @@ from typing import cast
 from semsearch.addresses import STORES, store_of
 from semsearch.errors import ArgumentError, IndexStoreError
 from semsearch.protocols import Encoder
-from semsearch.stores.protocol import Store, StoreModule
+from semsearch.stores.interface import Store, StoreModule
 
 #: Entry points of plugins; each names a module, or an object, with the functions of `StoreModule`.
 GROUP = "semsearch.stores"

@@ -21,7 +21,7 @@ from semsearch.cli import index_command
 from semsearch.cli.language_fit import poor_fit
 from semsearch.encoders.vocabulary_fit import Fit
 from semsearch.errors import SemsearchError
-from semsearch.stores.protocol import Space
+from semsearch.stores.spaces import Space
 from tests.cli.conftest import CORPUS, code_of
 
 

@@ -12,6 +12,7 @@ from semsearch.addresses import place
 from semsearch.errors import CombinationError, RemovalError
 from semsearch.index import batch
 from semsearch.index.copying import Copied, copy_index
+from semsearch.stores.interface import unit_vectors
 
 DOCUMENTS = [
     Document(f"d{number}", f"\tamber birch {number}. " * (number % 7 * 9 + 1), None, {"n": number})
@@ -42,14 +43,12 @@ def content(path):
     """Documents, passages, vectors by space, and the spaces' fingerprints."""
     with Index.open(path) as index, index.read() as state:
         ids = state.ids()
-        vectors = {
-            space.name: {name: rows.round(6).tolist() for name, rows in found.items()}
-            for space in state.spaces()
-            for found in [state.document_vectors(space, ids)]
-        }
-        known = {name: one[1:] for name, one in state.known(ids).items()}
+        passages = state.passages_of(ids)
+        hashes = [one.text_hash for name in ids for one in passages[name]]
+        vectors = [unit_vectors(state, space, hashes).round(6).tolist() for space in state.spaces()]
+        known = {name: one[1:] for name, one in state.stored_documents(ids).items()}
         fingerprints = [space.fingerprint for space in state.spaces()]
-        return list(index), state.passages_of(ids), vectors, known, fingerprints
+        return list(index), passages, vectors, known, fingerprints
 
 
 def interrupt_at(number):

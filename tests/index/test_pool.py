@@ -9,7 +9,7 @@ import pytest
 
 from semsearch.encoders import load_encoder
 from semsearch.index.pool import ThreadPool
-from semsearch.stores.protocol import Space
+from semsearch.stores.spaces import Space
 
 
 class Slow:

@@ -9,7 +9,7 @@ from sklearn.metrics.pairwise import cosine_similarity
 from semsearch import Document, Index
 from semsearch.records import Chunk, Hit, HitScores
 from semsearch.search.diversity import maximal_marginal_relevance, without_duplicates
-from semsearch.stores.local.state import LocalState
+from semsearch.stores.local.state import LocalReader
 
 
 class ByLength:
@@ -155,9 +155,9 @@ class TestOnAnIndex:
         index.add(Document(f"again {n}", "red bird sings") for n in range(50))
         index.add(Document(f"other {n}", f"kind{n} thing{n}") for n in range(900))
         deepest = []
-        search_vectors = LocalState.search_vectors
+        search_vectors = LocalReader.search_vectors
         monkeypatch.setattr(
-            LocalState,
+            LocalReader,
             "search_vectors",
             lambda state, space, queries, k, *others: (
                 deepest.append(k) or search_vectors(state, space, queries, k, *others)

@@ -10,7 +10,7 @@ from semsearch import Document, Index
 from semsearch.search.fusion import fused_scores, reciprocal_rank_fusion, zscore_fusion
 from semsearch.search.options import Options
 from semsearch.search.reranking import combined
-from semsearch.stores.protocol import Candidate
+from semsearch.stores.interface import Candidate
 
 
 def test_reciprocal_rank_fusion_by_hand():

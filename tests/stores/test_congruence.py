@@ -23,7 +23,7 @@ from semsearch.errors import (
 from semsearch.filters.parsing import parse
 from semsearch.records import metadata_field
 from semsearch.stores import create_store
-from semsearch.stores.protocol import text_hash
+from semsearch.stores.interface import text_hash
 
 STORES = ["local", "milvus-lite", pytest.param("milvus", marks=pytest.mark.nightly)]
 

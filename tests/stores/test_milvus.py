@@ -125,7 +125,7 @@ def test_an_approximate_index_finds_k_under_any_filter(lite_index):
         writer.set_index_type("ivf")
         writer.optimise()
     with lite_index.read() as state:
-        assert state.plan(lite_index.space()).startswith("approximate")
+        assert state.describe_search(lite_index.space()).startswith("approximate")
     for where, hits in zip(wanted, exact, strict=True):
         found = lite_index.search("red fish 7", 40, where=where)
         assert len(found) == len(hits)
@@ -251,7 +251,7 @@ class TestKills:
     def test_a_server_that_lost_the_latest_settings(self, lite_index, documents):
         """Numbers of documents and passages are never used again."""
         with lite_index.read() as state:
-            older = state.settings._replace(last_document=1, last_passage=1)
+            older = state.record._replace(last_document=1, last_passage=1)
         lite_index._store._connection.upsert("one", [older.row()])
         lite_index.add([Document("new", "a white bird")])
         assert list(lite_index) == [*documents, Document("new", "a white bird")]

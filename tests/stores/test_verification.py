@@ -9,7 +9,7 @@ import pytest
 from semsearch import Document, Index
 from semsearch.encoders import load_encoder
 from semsearch.errors import EncoderError, SpaceError
-from semsearch.stores.protocol import text_hash
+from semsearch.stores.interface import text_hash
 
 DOCUMENTS = [
     Document(str(number), f"word{number % 5} thing{number % 7} {number}", metadata={"n": number})

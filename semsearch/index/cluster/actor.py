@@ -9,7 +9,7 @@ from semsearch.encoders import load_encoder
 from semsearch.errors import ClusterError, SemsearchError
 from semsearch.index.pool import Encoded, encode_texts
 from semsearch.protocols import Encoder
-from semsearch.stores.protocol import Space
+from semsearch.stores.spaces import Space
 from semsearch.version import __version__
 
 

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, Self
 from semsearch.errors import ClusterError, first_line
 from semsearch.index.cluster.actor import EncodingActor
 from semsearch.index.pool import Encoded, Spaces
-from semsearch.stores.protocol import Space
+from semsearch.stores.spaces import Space
 from semsearch.version import __version__
 
 logger = logging.getLogger(__name__)

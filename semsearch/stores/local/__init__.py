@@ -11,12 +11,13 @@ from sqlalchemy import Connection
 
 from semsearch.errors import IndexNotFoundError
 from semsearch.protocols import Encoder
+from semsearch.stores.interface import Settings
 from semsearch.stores.local.database import Database
 from semsearch.stores.local.restrictions import RestrictionMemory
-from semsearch.stores.local.schema import put_setting
+from semsearch.stores.local.schema import write_settings
 from semsearch.stores.local.spaces import all_spaces, insert_space
-from semsearch.stores.local.state import LocalState
-from semsearch.stores.protocol import Space, check_searchable
+from semsearch.stores.local.state import LocalReader
+from semsearch.stores.spaces import Space, check_searchable
 
 if TYPE_CHECKING:
     from semsearch.stores.local.vector_view import VectorView
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
 
 
 class LocalStore:
-    """SQLite and FAISS in a directory; see `semsearch.stores.protocol.Store`.
+    """SQLite and FAISS in a directory; see `semsearch.stores.interface.Store`.
 
     If the index was replaced or deleted, the one now in the directory is read, or reading raises.
     """
@@ -39,10 +40,10 @@ class LocalStore:
         return self.database.directory
 
     @contextmanager
-    def read(self) -> Iterator[LocalState]:
+    def read(self) -> Iterator[LocalReader]:
         """One committed state, the same until the block ends."""
         with self.database.read() as connection:
-            yield self._state(connection)
+            yield self._reader(connection)
 
     @contextmanager
     def writer(self, *, wait: float = 0) -> Iterator[LocalWriter]:
@@ -54,18 +55,18 @@ class LocalStore:
         self.database.use_present_file()
         with writer_lock(self.path, wait=wait), self.database.writing() as connection:
             remove_leftovers(connection, self.path, keep_previous=True)  # of a run that was killed
-            yield LocalWriter(connection, self.path, self._state)
+            yield LocalWriter(connection, self.path, self._reader)
 
     def close(self) -> None:
         """Close the database and the snapshots."""
         self._cache = _Cache(self.database)
         self.database.close()
 
-    def _state(self, connection: Connection) -> LocalState:
+    def _reader(self, connection: Connection) -> LocalReader:
         """The state that a connection reads."""
         if self._cache.file != self.database.opened.file:
             self._cache = _Cache(self.database)
-        return LocalState(connection, self.path, self._cache.view, self._cache.filters)
+        return LocalReader(connection, self.path, self._cache.view, self._cache.filters)
 
 
 class _Cache:
@@ -101,7 +102,7 @@ class _Cache:
 
 
 def open_store(path: Path) -> LocalStore:
-    """Open the index in a directory; see `semsearch.stores.protocol.StoreModule`."""
+    """Open the index in a directory; see `semsearch.stores.interface.StoreModule`."""
     return LocalStore(Database(path))
 
 
@@ -111,7 +112,7 @@ def create_store(
     """Open the index in a directory, or create it with a space for each encoder."""
 
     def fill(connection: Connection) -> None:
-        put_setting(connection, "chunk_max_tokens", max_tokens)
+        write_settings(connection, Settings(max_tokens))
         for encoder in encoders:
             insert_space(connection, encoder, dtype, complete=True)
 

@@ -34,13 +34,13 @@ from semsearch.errors import (
     IndexVersionError,
     quoted,
 )
+from semsearch.stores.interface import closed_on_error
 from semsearch.stores.local.schema import (
     APPLICATION_ID,
     FORMAT_VERSION,
     create_tables,
     put_setting,
 )
-from semsearch.stores.protocol import closed_on_error
 
 logger = logging.getLogger(__name__)
 

@@ -34,8 +34,8 @@ from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 
 from semsearch.errors import ArgumentError
 from semsearch.records import BUILT_IN_FIELDS, Kind, metadata_field
+from semsearch.stores.interface import Field
 from semsearch.stores.local.schema import documents, fields
-from semsearch.stores.protocol import Field
 
 if TYPE_CHECKING:
     from semsearch.filters import Value

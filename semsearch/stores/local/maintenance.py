@@ -11,6 +11,7 @@ from sqlalchemy import Connection, delete, func, select, update
 from sqlalchemy.exc import DatabaseError
 
 from semsearch.errors import IndexBusyError
+from semsearch.stores.interface import Fault, text_hash
 from semsearch.stores.local.fields import kinds_are_right, rebuild_kinds
 from semsearch.stores.local.refresh import (
     RECALL_TOLERANCE,
@@ -38,7 +39,7 @@ from semsearch.stores.local.snapshot import (
 )
 from semsearch.stores.local.spaces import all_spaces, damaged, vector_blocks
 from semsearch.stores.local.words import rebuild_words, renew_words
-from semsearch.stores.protocol import Fault, Space, text_hash
+from semsearch.stores.spaces import Space
 from semsearch.texts import quantity
 from semsearch.vector_indexes.flat import VectorIndex
 

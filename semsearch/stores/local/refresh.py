@@ -9,8 +9,8 @@ from pathlib import Path
 from sqlalchemy import Connection, delete, func, insert, select
 
 from semsearch.stores.local.schema import (
-    get_index_type,
     next_revision,
+    read_settings,
     snapshots,
     spaces,
     vectors,
@@ -26,7 +26,7 @@ from semsearch.stores.local.snapshot import (
     snapshot_record,
 )
 from semsearch.stores.local.spaces import vector_blocks
-from semsearch.stores.protocol import Space
+from semsearch.stores.spaces import Space
 from semsearch.vector_indexes import FLAT, chosen_kind
 
 logger = logging.getLogger(__name__)
@@ -62,7 +62,7 @@ def refresh(
     """
     with connection.begin():
         record = snapshot_record(connection, space)
-        wanted = get_index_type(connection)
+        wanted = read_settings(connection).index_type
         if record and not rewrite and _is_usable(directory, space, record):
             recent = _count(connection, space, record.last_chunk_id)
             deleted = deleted_passages(connection) - record.deleted

@@ -21,6 +21,7 @@ from sqlalchemy import (
 )
 
 from semsearch.records import BUILT_IN_FIELDS, metadata_field
+from semsearch.stores.interface import Restriction
 from semsearch.stores.local import fields as kinds
 from semsearch.stores.local.schema import (
     chunks,
@@ -30,7 +31,6 @@ from semsearch.stores.local.schema import (
     get_revision,
     values,
 )
-from semsearch.stores.protocol import Restriction
 from semsearch.vector_indexes import Ids
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -42,6 +42,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.sqlite import insert
 
+from semsearch.stores.interface import Settings
 from semsearch.vector_indexes import IndexType
 
 if TYPE_CHECKING:
@@ -253,30 +254,41 @@ def get_setting(connection: Connection, name: str, default: Any = None) -> Any:
 
 def put_setting(connection: Connection, name: str, value: object) -> None:
     """Store a setting of the index, as JSON."""
-    row = {"name": name, "value": json.dumps(value)}
+    row = {"name": name, "value": json.dumps(value, default=dict)}
     connection.execute(
         insert(settings).values(row).on_conflict_do_update(index_elements=["name"], set_=row)
     )
 
 
-def get_index_type(connection: Connection) -> IndexType:
-    """The requested type of vector index."""
-    return IndexType(**get_setting(connection, "index_type", {}))
+def read_settings(connection: Connection) -> Settings:
+    """The settings of the index."""
+    rows = connection.execute(select(settings.c.name, settings.c.value))
+    found = {row.name: json.loads(row.value) for row in rows if row.name in Settings._fields}
+    index_type, language = found.pop("index_type", {}), found.pop("language", None)
+    return Settings(
+        **found,
+        index_type=IndexType(**index_type),
+        language=None if language is None else _language(language),
+    )
 
 
-def put_index_type(connection: Connection, wanted: IndexType) -> None:
-    """Store the requested type of vector index."""
-    put_setting(connection, "index_type", wanted._asdict())
+def write_settings(connection: Connection, changed: Settings) -> None:
+    """Store the settings of the index."""
+    for name, value in changed._asdict().items():
+        is_record = isinstance(value, tuple)
+        put_setting(connection, name, value._asdict() if is_record else value)
 
 
 def get_language(connection: Connection) -> Language | None:
     """The language of BM25's stemmer and stop words."""
     found = get_setting(connection, "language")
-    if found is None:
-        return None
+    return None if found is None else _language(found)
+
+
+def _language(stored: Mapping[str, Any]) -> Language:
     from semsearch.analysis import Language
 
-    return Language(found["name"], tuple(found["stop_words"]))
+    return Language(stored["name"], tuple(stored["stop_words"]))
 
 
 def get_revision(connection: Connection) -> tuple[str, int]:

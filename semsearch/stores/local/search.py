@@ -24,9 +24,10 @@ from sqlalchemy import (
 
 from semsearch.arguments import MAX_WHOLE_NUMBER
 from semsearch.protocols import Matrix
+from semsearch.stores.interface import NO_RESTRICTION, Candidate, Restriction
 from semsearch.stores.local.restrictions import RestrictionMemory, Restrictions
 from semsearch.stores.local.schema import chunks, documents, values_later
-from semsearch.stores.protocol import NO_RESTRICTION, Candidate, Restriction, Space
+from semsearch.stores.spaces import Space
 from semsearch.vector_indexes import Ids
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ ViewOf: TypeAlias = "Callable[[Connection, Space, tuple[str, int]], VectorView]"
 
 
 class StateSearch:
-    """The search methods of `semsearch.stores.protocol.StoreState`.
+    """The search methods of `semsearch.stores.interface.Reader`.
 
     Args:
         connection: in a transaction.
@@ -157,7 +158,7 @@ class StateSearch:
                 n = min(wanted, reach)
         return found
 
-    def plan(self, space: Space, restriction: Restriction = NO_RESTRICTION) -> str:
+    def describe_search(self, space: Space, restriction: Restriction = NO_RESTRICTION) -> str:
         """A description of how `search_vectors` would search."""
         plan = self._view(space).plan
         if restriction == NO_RESTRICTION:
@@ -170,7 +171,7 @@ class StateSearch:
         count = len(self._restrictions.chunks(restriction))
         return f"{plan}; restricted to {quantity(count, 'passage')}, searched alone"
 
-    def search_words(
+    def search_bm25(
         self,
         text: str,
         k: int,

@@ -13,7 +13,7 @@ from sqlalchemy import Connection, select
 
 from semsearch.errors import IndexStoreError
 from semsearch.stores.local.schema import get_setting, put_setting, snapshots
-from semsearch.stores.protocol import Space
+from semsearch.stores.spaces import Space
 from semsearch.vector_indexes import IVF
 
 if TYPE_CHECKING:

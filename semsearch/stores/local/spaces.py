@@ -11,7 +11,7 @@ from sqlalchemy import Connection, insert, select
 
 from semsearch.protocols import Encoder, Matrix, off_unit
 from semsearch.stores.local.schema import read_rows, spaces
-from semsearch.stores.protocol import Space, described_space
+from semsearch.stores.spaces import Space, described_space
 from semsearch.vector_indexes import Ids
 
 #: Vectors read from the database at once.

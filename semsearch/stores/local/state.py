@@ -3,26 +3,36 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy
-from sqlalchemy import ColumnElement, Connection, Select, and_, exists, func, select, true
+from sqlalchemy import ColumnElement, Connection, Row, and_, exists, func, select, true
 
 from semsearch.errors import DamagedIndexError
-from semsearch.protocols import Matrix
 from semsearch.records import Chunk, Document, Kind
+from semsearch.stores.interface import (
+    EVERYTHING,
+    FoundPassage,
+    IndexInfo,
+    NewPassage,
+    Passages,
+    Selection,
+    Settings,
+    SnapshotInfo,
+    StoredDocument,
+    TextVectors,
+)
 from semsearch.stores.local import fields as kinds
 from semsearch.stores.local.restrictions import RestrictionMemory
 from semsearch.stores.local.schema import (
     FORMAT_VERSION,
     chunks,
     documents,
-    get_index_type,
     get_language,
-    get_setting,
+    read_settings,
     texts,
     values,
     values_later,
@@ -32,25 +42,10 @@ from semsearch.stores.local.search import StateSearch, ViewOf
 from semsearch.stores.local.snapshot import snapshot_name, snapshot_record
 from semsearch.stores.local.spaces import (
     all_spaces,
-    from_bytes,
     stored_matrix,
     vector_blocks,
 )
-from semsearch.stores.protocol import (
-    EVERYTHING,
-    FoundPassage,
-    IndexInfo,
-    NewPassage,
-    Passages,
-    Seen,
-    Selection,
-    SnapshotInfo,
-    Space,
-    StoredDocument,
-    TextVectors,
-    check_searchable,
-)
-from semsearch.vector_indexes import IndexType
+from semsearch.stores.spaces import Space, check_searchable
 
 if TYPE_CHECKING:
     from semsearch.filters import Condition
@@ -78,8 +73,8 @@ _PASSAGES = (
 )
 
 
-class LocalState(StateSearch):
-    """The state that a transaction reads; see `semsearch.stores.protocol.StoreState`.
+class LocalReader(StateSearch):
+    """The state that a transaction reads; see `semsearch.stores.interface.Reader`.
 
     Args:
         connection: in a transaction.
@@ -98,28 +93,9 @@ class LocalState(StateSearch):
         super().__init__(connection, view_of, memory)
         self._directory = directory
 
-    @property
-    def max_tokens(self) -> int:
-        """The maximum number of tokens of a passage."""
-        max_tokens: int = get_setting(self.connection, "chunk_max_tokens")
-        return max_tokens
-
-    @property
-    def index_type(self) -> IndexType:
-        """The requested type of vector index."""
-        return get_index_type(self.connection)
-
-    @property
-    def unfinished_sync(self) -> int | None:
-        """The number of documents before a sync that has not finished."""
-        documents = get_setting(self.connection, "unfinished_sync", -1)
-        return None if documents < 0 else documents
-
-    @property
-    def corpora(self) -> dict[str, dict[str, Any]]:
-        """How corpora were read."""
-        corpora: dict[str, dict[str, Any]] = get_setting(self.connection, "corpora", {})
-        return corpora
+    def settings(self) -> Settings:
+        """The settings of the index."""
+        return read_settings(self.connection)
 
     def spaces(self) -> list[Space]:
         """The embedding spaces, oldest first."""
@@ -169,15 +145,22 @@ class LocalState(StateSearch):
 
     def documents(self, ids: Sequence[str]) -> dict[str, Document]:
         """The documents with these ids, as they were added."""
-        found = self._documents(_DOCUMENTS.where(documents.c.external_id.in_(values(ids))))
-        return {str(document.id): document for document in found.values()}
+        query = _DOCUMENTS.where(documents.c.external_id.in_(values(ids)))
+        return {row.external_id: _document(row) for row in self.connection.execute(query)}
 
-    def documents_after(self, last: int, limit: int) -> dict[int, Document]:
-        """The next documents by number, in the order of addition."""
-        return self._documents(_DOCUMENTS.where(documents.c.document_id > last).limit(limit))
+    def scan(self, size: int = 256) -> Iterator[list[Document]]:
+        """All documents in insertion order, in lists of at most `size`."""
+        last = 0
+        while True:
+            after = _DOCUMENTS.where(documents.c.document_id > last).limit(size)
+            rows = self.connection.execute(after).all()
+            if not rows:
+                return
+            last = rows[-1].document_id
+            yield [_document(row) for row in rows]
 
-    def known(self, ids: Sequence[str]) -> dict[str, StoredDocument]:
-        """The stored records of the documents with these ids."""
+    def stored_documents(self, ids: Sequence[str]) -> dict[str, StoredDocument]:
+        """The records of documents to compare with, by id."""
         rows = self.connection.execute(
             select(documents).where(documents.c.external_id.in_(values(ids)))
         )
@@ -205,7 +188,7 @@ class LocalState(StateSearch):
             found.setdefault(external_id, []).append(NewPassage(*passage))
         return found
 
-    def vectors_of(self, hashes: Sequence[str]) -> TextVectors:
+    def vectors_of_texts(self, hashes: Sequence[str]) -> TextVectors:
         """The stored vectors of texts, whatever their documents."""
         of_text = chunks.c.text_hash.in_(values(hashes))
         # Of a text that many passages share, the vector of the last one.
@@ -259,23 +242,10 @@ class LocalState(StateSearch):
             matrix,
         )
 
-    def document_vectors(self, space: Space, ids: Sequence[str]) -> dict[str, Matrix]:
-        """The vectors of the passages of documents, each of shape (passages, dimension)."""
-        check_searchable(space, self.spaces())
-        rows = self.connection.execute(
-            select(documents.c.external_id, vectors.c.vector)
-            .join_from(documents, chunks, chunks.c.document_id == documents.c.document_id)
-            .join(vectors, vectors.c.chunk_id == chunks.c.chunk_id)
-            .where(documents.c.external_id.in_(values(ids)), vectors.c.space_id == space.id)
-            .order_by(chunks.c.chunk_id)
-        )
-        stored: dict[str, list[bytes]] = {}
-        for external_id, vector in rows:
-            stored.setdefault(external_id, []).append(vector)
-        return {name: from_bytes(space, found) for name, found in stored.items()}
-
-    def lacking(self, space: Space, after: int, limit: int) -> list[tuple[int, str, str]]:
-        """Passages without a vector: chunk id, text and document id, above a chunk id."""
+    def passages_without_vector(
+        self, space: Space, after: int, limit: int
+    ) -> list[tuple[int, str, str]]:
+        """Passage id, text and document id of passages above an id that have no vector."""
         has_vector = exists().where(
             vectors.c.chunk_id == chunks.c.chunk_id, vectors.c.space_id == space.id
         )
@@ -295,59 +265,18 @@ class LocalState(StateSearch):
             clauses.append(documents.c.external_id.in_(values(selection.ids)))
         if selection.condition is not None:
             clauses.append(self._restrictions.all_that_meet(selection.condition))
-        if selection.unseen:
-            from semsearch.stores.local.run import was_seen
-
-            clauses.append(~was_seen(documents.c.external_id))
         return and_(*clauses)
 
-    def chunk_vectors(self, space: Space, chunk_ids: Sequence[int]) -> Matrix:
-        """The vectors of chunks, shape (len(chunk_ids), dimension)."""
-        rows = self.connection.execute(
-            select(vectors.c.chunk_id, vectors.c.vector).where(
-                vectors.c.space_id == space.id, vectors.c.chunk_id.in_(values(chunk_ids))
-            )
-        )
-        stored = {row.chunk_id: row.vector for row in rows}
-        return from_bytes(space, [stored[chunk_id] for chunk_id in chunk_ids])
-
-    def fetch(
-        self, chunk_ids: Sequence[int], *, missing_ok: bool = False
-    ) -> dict[int, FoundPassage]:
-        """Chunks by their ids."""
+    def fetch(self, chunk_ids: Sequence[int]) -> dict[int, FoundPassage]:
+        """The passages with these ids, as far as they exist."""
         rows = self.connection.execute(_PASSAGES, {"chunk_ids": list(chunk_ids)})
-        found = {row[0]: FoundPassage(Chunk(*row[:5]), json.loads(row[5]), row[6]) for row in rows}
-        if not missing_ok and not found.keys() >= set(chunk_ids):
-            raise DamagedIndexError("a passage has no document; see: semsearch verify")
-        return found
+        return {row[0]: FoundPassage(Chunk(*row[:5]), json.loads(row[5]), row[6]) for row in rows}
 
     def fields(self) -> dict[str, set[Kind]]:
         """The kinds of values of metadata fields, by name."""
         return kinds.kinds_by_field(self.connection)
 
-    def begin_run(self) -> None:
-        """Start a run: no document has been seen."""
-        from semsearch.stores.local.run import begin
 
-        begin(self.connection)
-
-    def seen(self, ids: Sequence[str]) -> dict[str, Seen]:
-        """Those of these documents that the run has seen."""
-        from semsearch.stores.local.run import seen
-
-        return seen(self.connection, ids)
-
-    def mark_seen(self, seen: Mapping[str, Seen]) -> None:
-        """Mark documents as seen."""
-        from semsearch.stores.local.run import mark
-
-        mark(self.connection, seen)
-
-    def _documents(self, query: Select[Any]) -> dict[int, Document]:
-        """The documents that a query of `_DOCUMENTS` finds, by number."""
-        return {
-            row.document_id: Document(
-                row.external_id, row.text, row.title, json.loads(row.metadata)
-            )
-            for row in self.connection.execute(query)
-        }
+def _document(row: Row[Any]) -> Document:
+    """The document of a row of `_DOCUMENTS`."""
+    return Document(row.external_id, row.text, row.title, json.loads(row.metadata))

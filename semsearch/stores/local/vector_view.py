@@ -21,7 +21,7 @@ from semsearch.stores.local.snapshot import (
     snapshot_record,
 )
 from semsearch.stores.local.spaces import vector_blocks
-from semsearch.stores.protocol import Space
+from semsearch.stores.spaces import Space
 from semsearch.vector_indexes import Ids
 from semsearch.vector_indexes.flat import VectorIndex, ranked
 

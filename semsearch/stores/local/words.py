@@ -66,9 +66,8 @@ def analysed_text(text: str, analyser: Analyser) -> str | None:
     return None if words == text else words
 
 
-def set_language(connection: Connection, language: Language) -> None:
+def analyse_again(connection: Connection, language: Language | None) -> None:
     """Analyse all passages with the stemmer of a language."""
-    put_setting(connection, "language", language._asdict())
     analyser = Analyser(language)
     last = 0
     while rows := connection.execute(_PASSAGES, {"last": last}).all():

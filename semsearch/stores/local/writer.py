@@ -5,45 +5,44 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import faiss  # noqa: F401 - needed at the end, and imported while texts are encoded
 import numpy
 from sqlalchemy import Connection, column, delete, func, select, table, update
 
-from semsearch.analysis import Analyser, Language
+from semsearch.analysis import Analyser
 from semsearch.errors import IndexClosedError
 from semsearch.protocols import Encoder, Matrix
+from semsearch.stores.interface import Fault, NewDocument, Selection, Settings, TextVectors
 from semsearch.stores.local.fields import add_kinds, index_field, subtract_kinds
 from semsearch.stores.local.maintenance import compact, discard_bad_vectors, find_faults, rebuild
 from semsearch.stores.local.refresh import refresh, remove_leftovers
 from semsearch.stores.local.schema import (
     chunks,
     documents,
-    get_index_type,
     get_language,
     get_setting,
     insert_rows,
     next_revision,
-    put_index_type,
     put_setting,
+    read_settings,
     spaces,
     texts,
     values,
     vectors,
+    write_settings,
 )
 from semsearch.stores.local.snapshot import count_deleted
 from semsearch.stores.local.spaces import all_spaces, insert_space, to_bytes
-from semsearch.stores.local.state import LocalState
+from semsearch.stores.local.state import LocalReader
 from semsearch.stores.local.words import (
     add_words,
+    analyse_again,
     analysed_text,
     count_frequent_words,
     remove_words,
-    set_language,
 )
-from semsearch.stores.protocol import Fault, NewDocument, Selection, Space, TextVectors
-from semsearch.vector_indexes import IndexType
+from semsearch.stores.spaces import Space
 
 #: Within a run, snapshots are refreshed after this number of new passages, so that queries need not
 #: read them from the database; then after twice as many, and so on.
@@ -57,31 +56,35 @@ _LAST_CHUNK_ID = select(func.coalesce(func.max(_sequence.c.seq), 0)).where(
 
 
 class LocalWriter:
-    """A writer of a local store; see `semsearch.stores.protocol.StoreWriter`.
+    """A writer of a local store; see `semsearch.stores.interface.Writer`.
 
     Args:
         connection: its transactions begin with the write lock.
         directory: the directory of the snapshots.
-        state_of: returns the state that a connection reads.
+        reader_of: returns the reader of the state that a connection reads.
     """
 
     def __init__(
         self,
         connection: Connection,
         directory: Path,
-        state_of: Callable[[Connection], LocalState],
+        reader_of: Callable[[Connection], LocalReader],
     ) -> None:
         self._opened = connection
         self._directory = directory
-        self._state_of = state_of
+        self._reader_of = reader_of
         self._loaded = 0  # passages, since snapshots were refreshed
         self._refresh_at = LOADED_PASSAGES
 
     @contextmanager
-    def state(self) -> Iterator[LocalState]:
+    def read(self) -> Iterator[LocalReader]:
         """The current state, which does not change until the block ends."""
         with self._connection.begin():
-            yield self._state_of(self._connection)
+            yield self._reader_of(self._connection)
+
+    def oversized_documents(self, documents: Sequence[NewDocument]) -> Mapping[str, str]:
+        """None: SQLite holds texts of up to a gigabyte."""
+        return {}
 
     def put(self, new: Sequence[NewDocument], text_vectors: TextVectors) -> None:
         """Add documents, or update those with the same ids."""
@@ -100,7 +103,7 @@ class LocalWriter:
     def remove(self, selection: Selection) -> int:
         """Remove documents with their passages and vectors; returns their number."""
         with self._connection.begin():
-            condition = self._state_of(self._connection).selected(selection)
+            condition = self._reader_of(self._connection).selected(selection)
             remove_words(self._connection, condition)
             subtract_kinds(self._connection, condition)
             owners = select(documents.c.document_id).where(condition)
@@ -111,16 +114,16 @@ class LocalWriter:
                 next_revision(self._connection)
             return removed
 
-    def note_sync(self, documents: int | None) -> None:
-        """Record the number of documents before a sync; None when it has finished."""
+    def configure(self, settings: Settings) -> None:
+        """Change the settings of the index; passages are analysed again if the language changes."""
         with self._connection.begin():
-            put_setting(self._connection, "unfinished_sync", -1 if documents is None else documents)
-
-    def note_corpora(self, readings: Mapping[str, dict[str, Any]]) -> None:
-        """Record how corpora are read."""
-        with self._connection.begin():
-            corpora = {**get_setting(self._connection, "corpora", {}), **readings}
-            put_setting(self._connection, "corpora", corpora)
+            before = read_settings(self._connection)
+            write_settings(self._connection, settings)
+            if settings.index_type != before.index_type:
+                put_setting(self._connection, "index_type_is_new", 1)
+            if settings.language != before.language:
+                analyse_again(self._connection, settings.language)
+                next_revision(self._connection)
 
     def add_space(self, encoder: Encoder, dtype: str | None) -> Space:
         """Add a space, which is incomplete."""
@@ -139,7 +142,7 @@ class LocalWriter:
         with self._connection.begin():
             self._put_vectors(space, chunk_ids, matrix)
 
-    def mark_complete(self, space: Space) -> None:
+    def complete(self, space: Space) -> None:
         """Make a space searchable, once each passage has a vector."""
         with self._connection.begin():
             self._connection.execute(
@@ -148,25 +151,11 @@ class LocalWriter:
             put_setting(self._connection, "filled", get_setting(self._connection, "filled", 0) + 1)
             next_revision(self._connection)
 
-    def choose_index_type(self, wanted: IndexType) -> None:
-        """Request a type of vector index, which `optimise` builds."""
-        with self._connection.begin():
-            if wanted != get_index_type(self._connection):
-                put_index_type(self._connection, wanted)
-                put_setting(self._connection, "index_type_is_new", 1)
-
     def index_field(self, name: str) -> None:
         """Index the values of a metadata field for filters."""
         with self._connection.begin():
             index_field(self._connection, name)
             next_revision(self._connection)
-
-    def set_language(self, language: Language) -> None:
-        """Set the language of BM25's stemmer and stop words."""
-        with self._connection.begin():
-            if language != get_language(self._connection):
-                set_language(self._connection, language)
-                next_revision(self._connection)
 
     def optimise(self, *, thoroughly: bool = False) -> None:
         """Write new snapshots of complete spaces whose snapshots are out of date."""

@@ -25,7 +25,7 @@ from semsearch.errors import (
     first_line,
 )
 from semsearch.stores.milvus.conditions import one_of
-from semsearch.stores.protocol import Space
+from semsearch.stores.spaces import Space
 
 #: Environment variables: a token (``user:password``), TLS (``1``), the file of a certificate
 #: authority, and for how many seconds the client retries a request.

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from semsearch.errors import IndexChangedError
 from semsearch.filters import Condition
 from semsearch.stores.milvus.conditions import all_of, one_of, to_expression
 from semsearch.stores.milvus.connection import Connection, Row
-from semsearch.stores.milvus.schema import READING, SETTINGS_ID, Settings, read_settings
+from semsearch.stores.milvus.schema import READING, SETTINGS_ID, IndexRecord, read_record
 
 #: How many ids a condition lists; servers refuse answers above 100 MB.
 IDS_AT_ONCE = 1000
@@ -23,20 +23,20 @@ class Rows:
 
     Args:
         connection: to Milvus.
-        settings: of the index, if they are known.
+        record: of the index, if they are known.
 
     Raises:
         IndexNotFoundError: the creation of the index was interrupted.
     """
 
-    def __init__(self, connection: Connection, settings: Settings | None = None) -> None:
+    def __init__(self, connection: Connection, record: IndexRecord | None = None) -> None:
         self.connection = connection
         self.target = connection.target
-        self.settings = settings or read_settings(connection)
+        self.record = record or read_record(connection)
 
     def collections(self) -> list[str]:
         """The collections of the index."""
-        vectors = map(self.target.vectors, self.settings.spaces)
+        vectors = map(self.target.vectors, self.record.spaces)
         return [self.target.name, self.target.passages, *vectors]
 
     def query(self, collection: str, condition: str, fields: Iterable[str]) -> list[Row]:
@@ -49,7 +49,7 @@ class Rows:
     def size(self, collection: str) -> int:
         """The number of documents, passages or vectors."""
         [row] = self.query(collection, "", ["count(*)"])
-        return int(row["count(*)"]) - (collection == self.target.name)  # without the settings
+        return int(row["count(*)"]) - (collection == self.target.name)  # without the record
 
     def listed(
         self,
@@ -74,16 +74,12 @@ class Rows:
             IndexChangedError: some are missing.
         """
         rows = {row["passage"]: row for row in self.listed(collection, "passage", ids, fields)}
-        self.check_complete(rows, ids)
-        return rows
-
-    def check_complete(self, rows: Mapping[int, Any], ids: Iterable[int]) -> None:
-        """Raise `IndexChangedError` if one of these passages is not there."""
         if not rows.keys() >= set(ids):
             raise IndexChangedError(
                 f"{self.target.address} was written while it was read, or a command was killed; "
                 "index the documents again, or see: semsearch verify --repair"
             )
+        return rows
 
     def pages(
         self, collection: str, fields: Iterable[str], rest: str = "", after: int = 0
@@ -91,7 +87,7 @@ class Rows:
         """Documents, passages or vectors in order of their numbers, above a number."""
         is_document = collection == self.target.name
         key = "document" if is_document else "passage"
-        last = self.settings.last_document if is_document else self.settings.last_passage
+        last = self.record.last_document if is_document else self.record.last_passage
         for start in range(after, last, PAGE):
             page = f"{key} > {start} and {key} <= {start + PAGE}"
             if rows := self.query(collection, all_of(page, rest), {key, *fields}):

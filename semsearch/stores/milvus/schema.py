@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from semsearch.errors import IndexFormatError, IndexVersionError
 from semsearch.stores.milvus.conditions import KindCounts, one_of
 from semsearch.stores.milvus.connection import Connection, Row
-from semsearch.stores.protocol import Space
+from semsearch.stores.spaces import Space
 from semsearch.vector_indexes import AUTO
 
 FORMAT_VERSION = 1
@@ -66,7 +66,7 @@ PASSAGE_COLUMNS = {
 VECTOR_COLUMNS = {"passage": "INT64", "document": "INT64", "fields": "JSON"}
 
 
-class Settings(NamedTuple):
+class IndexRecord(NamedTuple):
     """What an index records about itself."""
 
     max_tokens: int
@@ -89,9 +89,9 @@ class Settings(NamedTuple):
         return {**empty, "id": SETTINGS_ID, "metadata": text, "fields": {}, "vector": NO_VECTOR}
 
 
-def read_settings(
+def read_record(
     connection: Connection, reading: Mapping[str, str] = MappingProxyType(READING)
-) -> Settings:
+) -> IndexRecord:
     """The settings of an index.
 
     Raises:
@@ -107,7 +107,7 @@ def read_settings(
     if not rows:
         raise connection.target.not_found()
     values = json.loads(rows[0]["metadata"])
-    return Settings(**values | {"spaces": [Space(**space) for space in values["spaces"]]})
+    return IndexRecord(**values | {"spaces": [Space(**space) for space in values["spaces"]]})
 
 
 def check_ours(connection: Connection, name: str) -> bool:

@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from semsearch.records import SCORE_DECIMALS
+from semsearch.stores.interface import Candidate
 from semsearch.stores.milvus.conditions import all_of, one_of
 from semsearch.stores.milvus.rows import Rows
 from semsearch.stores.milvus.schema import LISTS, READING, WORDS
-from semsearch.stores.protocol import Candidate
 
 #: The most rows that a server returns for a query.
 MAX_ROWS = 16_384
@@ -34,10 +34,10 @@ class Search:
         self._rows = rows
         self._collection = collection
         self._condition = condition
-        self._kind = kind or rows.settings.index_kind
+        self._kind = kind or rows.record.index_kind
 
     def best(self, queries: Sequence[Any], k: int, per_document: int) -> list[list[Candidate]]:
-        """The `k` best passages of each query; see `StoreState.search_vectors`."""
+        """The `k` best passages of each query; see `Reader.search_vectors`."""
         limit = min(2 * k + 8, MAX_ROWS)
         step = min(QUERIES_AT_ONCE, max(1, ROWS_AT_ONCE // limit))
         found: list[list[Candidate]] = []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from hashlib import blake2b
@@ -12,30 +11,30 @@ from typing import cast
 from semsearch.encoders.cache import cache_folder
 from semsearch.errors import IndexNotFoundError, IndexStoreError
 from semsearch.protocols import Encoder
+from semsearch.stores.interface import Store, closed_on_error
 from semsearch.stores.lock import writer_lock
 from semsearch.stores.milvus.connection import Connection, target
-from semsearch.stores.milvus.reader import MilvusState
+from semsearch.stores.milvus.reader import MilvusReader
 from semsearch.stores.milvus.schema import (
     DOCUMENT_COLUMNS,
     LATEST,
     PASSAGE_COLUMNS,
     VECTOR_COLUMNS,
     WORDS,
-    Settings,
+    IndexRecord,
     check_ours,
     create,
-    read_settings,
+    read_record,
 )
 from semsearch.stores.milvus.writer import MilvusWriter
-from semsearch.stores.protocol import Space, Store, closed_on_error, described_space
+from semsearch.stores.spaces import Space, described_space
 
 
 class MilvusStore:
-    """Collections of Milvus; see `semsearch.stores.protocol.Store`."""
+    """Collections of Milvus; see `semsearch.stores.interface.Store`."""
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        self._run = sqlite3.connect("", check_same_thread=False)  # in a temporary file
 
     @property
     def path(self) -> Path:
@@ -43,7 +42,7 @@ class MilvusStore:
         return cast("Path", self._connection.target.address)
 
     @contextmanager
-    def read(self) -> Iterator[MilvusState]:
+    def read(self) -> Iterator[MilvusReader]:
         """What is written by now."""
         yield self._state()
 
@@ -51,8 +50,8 @@ class MilvusStore:
     def writer(self, *, wait: float = 0) -> Iterator[MilvusWriter]:
         """A writer; Milvus has no locks, so only writers of this machine exclude each other."""
         with writer_lock(_lock_folder(self._connection), wait=wait, index=self.path):
-            settings = _latest_settings(self._connection)
-            writer = MilvusWriter(self._connection, self._state, settings)
+            record = _latest_record(self._connection)
+            writer = MilvusWriter(self._connection, self._state, record)
             try:
                 yield writer
             finally:
@@ -60,15 +59,14 @@ class MilvusStore:
 
     def close(self) -> None:
         """Close the connection."""
-        self._run.close()
         self._connection.close()
 
-    def _state(self, settings: Settings | None = None) -> MilvusState:
-        return MilvusState(self._connection, self._run, settings)
+    def _state(self, record: IndexRecord | None = None) -> MilvusReader:
+        return MilvusReader(self._connection, record)
 
 
 def open_store(path: Path) -> Store:
-    """Open the index at an address; see `semsearch.stores.protocol.StoreModule`."""
+    """Open the index at an address; see `semsearch.stores.interface.StoreModule`."""
     wanted = target(path)
     if wanted.is_file and not Path(wanted.uri).exists():  # milvus-lite would create it
         raise wanted.not_found()
@@ -103,13 +101,13 @@ def _check(connection: Connection) -> None:
     """
     if not check_ours(connection, connection.target.name):
         raise connection.target.not_found()
-    read_settings(connection)
+    read_record(connection)
 
 
 def _create(
     connection: Connection, max_tokens: int, encoders: Sequence[Encoder], dtype: str | None
 ) -> None:
-    """Create the collections; the settings are written last."""
+    """Create the collections; the record are written last."""
     target, spaces = connection.target, list[Space]()
     for encoder in encoders:
         spaces.append(described_space(encoder, dtype, spaces, complete=True))
@@ -117,24 +115,24 @@ def _create(
     has_words = connection.has_bm25
     create(connection, target.passages, PASSAGE_COLUMNS, kind=WORDS if has_words else "FLAT")
     create(connection, target.name, DOCUMENT_COLUMNS)
-    connection.upsert(target.name, [Settings(max_tokens, spaces, has_words).row()])
+    connection.upsert(target.name, [IndexRecord(max_tokens, spaces, has_words).row()])
 
 
-def _latest_settings(connection: Connection) -> Settings:
-    """The settings, once all that was written is there.
+def _latest_record(connection: Connection) -> IndexRecord:
+    """The record, once all that was written is there.
 
-    Higher numbers than those in the settings are taken, too: a killed server can lose the latest
-    settings and still have the latest rows.
+    Higher numbers than those in the record are taken, too: a killed server can lose the latest
+    record and still have the latest rows.
     """
-    settings = read_settings(connection, LATEST)
+    record = read_record(connection, LATEST)
 
     def highest(collection: str, key: str, known: int) -> int:
         rows = connection.call("query", collection, f"{key} > {known}", [key], **LATEST)
         return max([known, *(int(row[key]) for row in rows)])
 
-    return settings._replace(
-        last_document=highest(connection.target.name, "document", settings.last_document),
-        last_passage=highest(connection.target.passages, "passage", settings.last_passage),
+    return record._replace(
+        last_document=highest(connection.target.name, "document", record.last_document),
+        last_passage=highest(connection.target.passages, "passage", record.last_passage),
     )
 
 

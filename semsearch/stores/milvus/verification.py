@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from semsearch.stores.interface import Fault
 from semsearch.stores.milvus.connection import Row
 from semsearch.stores.milvus.rows import Rows, passage_ids
-from semsearch.stores.protocol import Fault
 from semsearch.texts import quantity
 
 #: How many documents a message names.
@@ -49,7 +49,7 @@ def find_remains(rows: Rows) -> Remains:
                 orphans.append(row["passage"])
     vectors: dict[int, list[int]] = {}
     lacking: dict[int, int] = {}
-    for space in rows.settings.spaces:
+    for space in rows.record.spaces:
         pages = rows.pages(rows.target.vectors(space), [])
         ids = {row["passage"] for page in pages for row in page}
         vectors[space.id] = sorted(ids - sound)
@@ -69,7 +69,7 @@ def find_faults(rows: Rows) -> list[Fault]:
         faults.append(Fault(f"{count} without passages: {remains.names()}", repairable=False))
     if remains.passages:
         faults.append(Fault(f"{quantity(len(remains.passages), 'passage')} of no document"))
-    for space in rows.settings.spaces:
+    for space in rows.record.spaces:
         if remains.vectors[space.id]:
             count = quantity(len(remains.vectors[space.id]), "vector")
             faults.append(Fault(f"space '{space.name}': {count} of no passage"))

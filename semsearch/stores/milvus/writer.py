@@ -15,58 +15,57 @@ from contextlib import contextmanager
 from itertools import chain, count, pairwise
 from typing import Any, NoReturn
 
-from semsearch.analysis import Language
 from semsearch.errors import IndexClosedError, UnsupportedByStoreError
 from semsearch.protocols import Encoder, Matrix
+from semsearch.stores.interface import (
+    EVERYTHING,
+    Fault,
+    NewDocument,
+    Selection,
+    Settings,
+    TextVectors,
+)
 from semsearch.stores.milvus.conditions import changed_counts, filter_json
 from semsearch.stores.milvus.connection import Connection, Row
-from semsearch.stores.milvus.reader import MilvusState
+from semsearch.stores.milvus.reader import MilvusReader
 from semsearch.stores.milvus.rows import Rows
 from semsearch.stores.milvus.schema import (
     MAX_BYTES,
     NO_VECTOR,
     VECTOR_COLUMNS,
-    Settings,
+    IndexRecord,
     build_index,
     create,
 )
 from semsearch.stores.milvus.verification import find_faults, find_remains
-from semsearch.stores.protocol import (
-    EVERYTHING,
-    Fault,
-    NewDocument,
-    Selection,
-    Space,
-    TextVectors,
-    described_space,
-)
+from semsearch.stores.spaces import Space, described_space
 from semsearch.vector_indexes import FLAT, IndexType, chosen_kind
 
 logger = logging.getLogger(__name__)
 
 
 class MilvusWriter:
-    """The right to write; see `semsearch.stores.protocol.StoreWriter`.
+    """The right to write; see `semsearch.stores.interface.Writer`.
 
     Args:
         connection: to Milvus.
-        read: returns the current state, given the settings.
-        settings: of the index.
+        read: returns the current state, given the record.
+        record: of the index.
     """
 
     def __init__(
         self,
         connection: Connection,
-        read: Callable[[Settings], MilvusState],
-        settings: Settings,
+        read: Callable[[IndexRecord], MilvusReader],
+        record: IndexRecord,
     ) -> None:
         self._connection = connection
         self._read = read
-        self._settings = settings
+        self._record = record
         self._is_open = True
 
     @contextmanager
-    def state(self) -> Iterator[MilvusState]:
+    def read(self) -> Iterator[MilvusReader]:
         """The current state, which no other writer of this machine changes."""
         yield self._state()
 
@@ -78,23 +77,23 @@ class MilvusWriter:
         """Add documents, or update those with the same ids."""
         state = self._state()
         documents, vectors = _with_kept_passages(state, documents, vectors)
-        settings = state.settings
+        record = state.record
         names = [document.id for document in documents]
         stored = {row["id"]: row for row in state.named(names, ["metadata"])}
-        written, passages = _numbered(settings, documents, stored)
-        fields = changed_counts(settings.fields, [row["metadata"] for row in written])
+        written, passages = _numbered(record, documents, stored)
+        fields = changed_counts(record.fields, [row["metadata"] for row in written])
         self._change(
-            last_document=max(settings.last_document, *(row["document"] for row in written)),
-            last_passage=settings.last_passage + len(passages),
+            last_document=max(record.last_document, *(row["document"] for row in written)),
+            last_passage=record.last_passage + len(passages),
             fields=fields,
         )
         unfinished = {"first": 0, "passages": 0, "text_hash": ""}
         new = (row | unfinished for row in written if row["id"] not in stored)
         self._connection.upsert(state.target.name, new)
         former = _passages_of(state, stored.values())
-        own = {} if settings.has_words else {"vector": NO_VECTOR}  # Milvus makes those of BM25
+        own = {} if record.has_words else {"vector": NO_VECTOR}  # Milvus makes those of BM25
         self._connection.upsert(state.target.passages, (row | own for row in passages))
-        for space in settings.spaces:
+        for space in record.spaces:
             self._write_vectors(space, passages, vectors)
         if former:
             half_written = (row | {"text_hash": ""} for row in written)
@@ -104,7 +103,7 @@ class MilvusWriter:
         replaced = [row["metadata"] for row in stored.values()]
         self._change(fields=changed_counts(fields, [], replaced))
 
-    def misfits(self, documents: Sequence[NewDocument]) -> dict[str, str]:
+    def oversized_documents(self, documents: Sequence[NewDocument]) -> dict[str, str]:
         """Why Milvus cannot hold documents, by the ids of those that are too large."""
         found: dict[str, str] = {}
         for document in documents:
@@ -119,7 +118,7 @@ class MilvusWriter:
     def remove(self, selection: Selection) -> int:
         """Remove documents with their passages and vectors; returns their number."""
         state = self._state()
-        removed, fields = 0, state.settings.fields
+        removed, fields = 0, state.record.fields
         for documents in state.selected(selection, ["metadata"]):
             self._delete_passages(state, _passages_of(state, documents))
             self._connection.delete(state.target.name, "id", [row["id"] for row in documents])
@@ -128,20 +127,24 @@ class MilvusWriter:
         self._change(fields=fields)
         return removed
 
-    def note_sync(self, documents: int | None) -> None:
-        """Record the number of documents before a sync; None when it has finished."""
-        self._change(unfinished_sync=documents)
-
-    def note_corpora(self, readings: Mapping[str, dict[str, Any]]) -> None:
-        """Record how corpora are read."""
-        self._change(corpora={**self._state().corpora, **readings})
+    def configure(self, settings: Settings) -> None:
+        """Change the settings of the index."""
+        if settings.index_type.recall != IndexType().recall:
+            raise UnsupportedByStoreError("on Milvus, the recall cannot be chosen")
+        if settings.language is not None:
+            raise UnsupportedByStoreError("on Milvus, BM25 has no languages")
+        self._change(
+            index_type=settings.index_type.kind,
+            unfinished_sync=settings.unfinished_sync,
+            corpora=settings.corpora,
+        )
 
     def add_space(self, encoder: Encoder, dtype: str | None) -> Space:
         """Add a space, which is incomplete."""
         state = self._state()
         spaces = state.spaces()
         space = described_space(encoder, dtype, spaces, complete=not state.count())
-        name, kind = state.target.vectors(space), state.settings.index_kind
+        name, kind = state.target.vectors(space), state.record.index_kind
         create(self._connection, name, VECTOR_COLUMNS, space.dimension, kind)
         self._change(spaces=[*spaces, space])
         return space
@@ -161,7 +164,7 @@ class MilvusWriter:
         hashes = [(space.id, row["text_hash"]) for row in rows]
         self._write_vectors(space, rows, dict(zip(hashes, vectors, strict=True)))
 
-    def mark_complete(self, space: Space) -> None:
+    def complete(self, space: Space) -> None:
         """Make a space searchable, once each passage has a vector."""
         self._change(
             spaces=[
@@ -170,27 +173,17 @@ class MilvusWriter:
             ]
         )
 
-    def choose_index_type(self, wanted: IndexType) -> None:
-        """Request a type of vector index, which `optimise` builds."""
-        if wanted.recall != IndexType().recall:
-            raise UnsupportedByStoreError("on Milvus, the recall cannot be chosen")
-        self._change(index_type=wanted.kind)
-
     def index_field(self, name: str) -> NoReturn:
         """Refused: Milvus tests the fields of all documents."""
         raise UnsupportedByStoreError("an index on Milvus has no indexes of fields")
-
-    def set_language(self, language: Language) -> NoReturn:
-        """Refused: Milvus splits texts into words."""
-        raise UnsupportedByStoreError("on Milvus, BM25 has no languages")
 
     def optimise(self, *, thoroughly: bool = False) -> None:
         """Let Milvus build another kind of vector index if one is requested or due."""
         state = self._state()
         widest = max((space.dimension for space in state.spaces()), default=0)
-        wanted = chosen_kind(state.index_type, state.size(state.target.passages), widest)
+        wanted = chosen_kind(state.settings().index_type, state.size(state.target.passages), widest)
         kind = "FLAT" if wanted == FLAT else "IVF_FLAT"
-        if kind != state.settings.index_kind:
+        if kind != state.record.index_kind:
             for collection in map(state.target.vectors, state.spaces()):
                 self._connection.call("release_collection", collection)
                 self._connection.call("drop_index", collection, "vector")
@@ -224,16 +217,16 @@ class MilvusWriter:
         spaces = [space._replace(complete=False) for space in state.spaces()]
         self._change(fields=fields, spaces=spaces)
 
-    def _state(self) -> MilvusState:
+    def _state(self) -> MilvusReader:
         if not self._is_open:
             raise IndexClosedError("the writer is closed: its `with` block has ended")
-        return self._read(self._settings)
+        return self._read(self._record)
 
-    def _change(self, **settings: Any) -> None:
-        """Change some of the settings."""
-        settings_now = self._state().settings._replace(**settings)
-        self._connection.upsert(self._connection.target.name, [settings_now.row()])
-        self._settings = settings_now
+    def _change(self, **changes: Any) -> None:
+        """Change some of the record."""
+        changed = self._state().record._replace(**changes)
+        self._connection.upsert(self._connection.target.name, [changed.row()])
+        self._record = changed
 
     def _write_vectors(self, space: Space, passages: Iterable[Row], vectors: TextVectors) -> None:
         """Write the vectors of passages; an incomplete space may lack some."""
@@ -251,22 +244,22 @@ class MilvusWriter:
 
 
 def _with_kept_passages(
-    state: MilvusState, documents: Sequence[NewDocument], vectors: TextVectors
+    state: MilvusReader, documents: Sequence[NewDocument], vectors: TextVectors
 ) -> tuple[list[NewDocument], TextVectors]:
     """Documents with the passages that they keep, and their vectors."""
     kept = state.passages_of([one.id for one in documents if one.passages is None])
     hashes = {passage.text_hash for passages in kept.values() for passage in passages}
     return (
         [one._replace(passages=kept.get(one.id, one.passages)) for one in documents],
-        {**state.vectors_of(sorted(hashes)), **vectors},
+        {**state.vectors_of_texts(sorted(hashes)), **vectors},
     )
 
 
 def _numbered(
-    settings: Settings, documents: Sequence[NewDocument], stored: Mapping[str, Row]
+    record: IndexRecord, documents: Sequence[NewDocument], stored: Mapping[str, Row]
 ) -> tuple[list[Row], list[Row]]:
     """The rows of documents, those that are `stored` with their numbers, and of all passages."""
-    numbers, first = count(settings.last_document + 1), settings.last_passage + 1
+    numbers, first = count(record.last_document + 1), record.last_passage + 1
     written: list[Row] = []
     passages: list[Row] = []
     for document in documents:
