@@ -21,16 +21,15 @@ if TYPE_CHECKING:
     from semsearch.errors import SemsearchError
     from semsearch.exporting import Exported, ExportFormat, export_index
     from semsearch.index import Index, Retriever
-    from semsearch.index.summary import Summary
-    from semsearch.index.writer import IndexWriter
+    from semsearch.indexing.summary import Summary
+    from semsearch.indexing.writer import IndexWriter
     from semsearch.mining import similar_pairs
     from semsearch.protocols import Encoder, Reranker, SearchBackend
-    from semsearch.records import Chunk, Document, Hit, Hits, Pair, SearchMode
+    from semsearch.records import Document, Hit, Hits, Pair, Passage, SearchMode
     from semsearch.search.options import SearchOptions
-    from semsearch.stores.interface import IndexInfo
+    from semsearch.storage.interface import IndexInfo
 
 __all__ = [
-    "Chunk",
     "Cluster",
     "Clustering",
     "Corpus",
@@ -44,6 +43,7 @@ __all__ = [
     "IndexInfo",
     "IndexWriter",
     "Pair",
+    "Passage",
     "Reranker",
     "Retriever",
     "SearchBackend",
@@ -60,7 +60,6 @@ __all__ = [
 ]
 
 _MODULES = {
-    "Chunk": "records",
     "Cluster": "clustering",
     "Clustering": "clustering",
     "Corpus": "corpus",
@@ -71,16 +70,17 @@ _MODULES = {
     "Hit": "records",
     "Hits": "records",
     "Index": "index",
-    "IndexInfo": "stores.interface",
-    "IndexWriter": "index.writer",
+    "IndexInfo": "storage.interface",
+    "IndexWriter": "indexing.writer",
     "Pair": "records",
+    "Passage": "records",
     "Reranker": "protocols",
     "Retriever": "index",
     "SearchBackend": "protocols",
     "SearchMode": "records",
     "SearchOptions": "search.options",
     "SemsearchError": "errors",
-    "Summary": "index.summary",
+    "Summary": "indexing.summary",
     "cluster": "clustering",
     "export_index": "exporting",
     "load_encoder": "encoders",

@@ -12,10 +12,10 @@ from typing import cast
 
 #: The packages of stores, by the engine of an address.
 STORES = {
-    "milvus": "semsearch.stores.milvus",
-    "milvus-lite": "semsearch.stores.milvus",
+    "milvus": "semsearch.storage.milvus",
+    "milvus-lite": "semsearch.storage.milvus",
 }
-DIRECTORIES = "semsearch.stores.local"
+DIRECTORIES = "semsearch.storage.sqlite"
 
 _ADDRESS = re.compile(rf"(({'|'.join(STORES)}):|[a-z][a-z0-9_-]*://).*", re.DOTALL)
 

@@ -204,7 +204,7 @@ def package():
 HOLDER = """
 import sys
 from pathlib import Path
-from semsearch.stores.lock import writer_lock
+from semsearch.storage.lock import writer_lock
 with writer_lock(Path(sys.argv[1])):
     print(flush=True)
     sys.stdin.read()

@@ -79,8 +79,8 @@ def reference(films, queries, index):
         connection = state.connection
         rows = connection.execute(
             text(
-                "SELECT external_id, text FROM chunks JOIN documents USING (document_id) WHERE "
-                "document_id IN (SELECT document_id FROM chunks GROUP BY 1 HAVING count(*) > 1)"
+                "SELECT external_id, text FROM passages JOIN documents USING (document_id) WHERE "
+                "document_id IN (SELECT document_id FROM passages GROUP BY 1 HAVING count(*) > 1)"
             )
         ).all()
     for name in {row.external_id for row in rows}:

@@ -299,7 +299,7 @@ def recent(folder: Path, count: int, data: Path) -> dict[str, float]:
     with Index.open(folder / f"index-{count}", [Given(vectors_of(folder, count))]) as index:
         info = index.info()
         (snapshot,) = info.snapshots.values()
-        newer = info.chunks - snapshot.vectors
+        newer = info.passages - snapshot.vectors
         more = int(NEWER * snapshot.vectors) - newer
         index.add([Document(f"newer {n}", f"{n} a newer one {n}") for n in range(more)])
         found = timed(" recent", lambda row: index.search(queries[row]), 300)

@@ -20,7 +20,7 @@ with atheris.instrument_imports(include=["semsearch"]):
     from semsearch.corpus import converters
     from semsearch.corpus.sections import Parts
     from semsearch.errors import SemsearchError
-    from semsearch.stores.interface import Selection
+    from semsearch.storage.interface import Selection
 
 SUFFIXES = (".csv", ".tsv", ".jsonl", ".json", ".parquet", ".txt", ".csv.gz")
 SUFFIXES += (".md", ".html", ".pdf", ".xlsx", ".docx", ".pptx", ".epub", ".arrow")

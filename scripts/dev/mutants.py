@@ -46,8 +46,8 @@ ROOT = Path(__file__).parents[2]
 
 #: What is mutated, and the tests that are to notice.
 ROOMS = {
-    "stores": ("semsearch/stores", "tests/stores"),
-    "index": ("semsearch/index", "tests/index tests/crash"),
+    "storage": ("semsearch/storage", "tests/storage"),
+    "indexing": ("semsearch/indexing", "tests/indexing tests/crash tests/test_index.py"),
     "search": ("semsearch/search", "tests/search"),
     "filters": ("semsearch/filters", "tests/filters"),
     "vector_indexes": ("semsearch/vector_indexes", "tests/vector_indexes"),

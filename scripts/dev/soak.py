@@ -40,7 +40,7 @@ def main() -> int:
 def soak(path: Path, seconds: float, chance: random.Random) -> int:
     """Mix readers, writers, kills and verification in an index."""
     processes = multiprocessing.get_context("forkserver")
-    processes.set_forkserver_preload(["workers", "faiss", "semsearch.index.writer"])
+    processes.set_forkserver_preload(["workers", "faiss", "semsearch.indexing.writer"])
     with Index.create(path, ["hashing"]) as index:
         index.add(whole_state(0))
     running, reached = processes.RawValue("l", 1), processes.RawValue("l", 0)

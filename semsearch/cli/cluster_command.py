@@ -39,7 +39,7 @@ from semsearch.clustering import (
 )
 from semsearch.errors import ArgumentError, CombinationError
 from semsearch.index import Index
-from semsearch.stores.interface import Passages
+from semsearch.storage.interface import Passages
 from semsearch.texts import quantity
 
 

@@ -26,7 +26,7 @@ def copy_options(source: str, target: str) -> Decorator:
 
 def copy(source: Path, target: Path, *, allow_removals: bool, wait: float) -> None:
     """Copy an index to another place, and report what was done."""
-    from semsearch.index.copying import copy_index
+    from semsearch.indexing.copying import copy_index
 
     with IndexingProgress("documents", "reading both indexes") as progress:
 

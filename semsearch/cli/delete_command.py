@@ -12,7 +12,7 @@ from semsearch.cli.removals import allowance, dry_run_option, removals_option
 from semsearch.cli.render import visible
 from semsearch.errors import CombinationError
 from semsearch.index import Index
-from semsearch.index.preview import preview_delete
+from semsearch.indexing.preview import preview_delete
 from semsearch.texts import quantity
 
 

@@ -47,8 +47,8 @@ from semsearch.texts import quantity
 
 if TYPE_CHECKING:  # imported while the encoder is loading
     from semsearch.index import Index
-    from semsearch.index.preview import Preview
-    from semsearch.index.summary import Summary
+    from semsearch.indexing.preview import Preview
+    from semsearch.indexing.summary import Summary
     from semsearch.protocols import Encoder
 
 #: The sample corpus by language, with the same notes and ids.
@@ -257,7 +257,7 @@ def _index_corpus(
         directory = directory or INDEXES / corpus.name
 
         def preview() -> Preview:
-            from semsearch.index.preview import preview_index
+            from semsearch.indexing.preview import preview_index
 
             return preview_index(directory, iter(corpus), sync=sync, on_bad_row=bad_rows)
 
@@ -306,7 +306,7 @@ def _index_corpus(
             info = index.info()
             encoders_used = [(space, index.encoder(space)) for space in info.spaces]
             mostly_added = 2 * summary.added >= info.documents
-            texts = sampled_texts(index, info.chunks) if mostly_added else []
+            texts = sampled_texts(index, info.passages) if mostly_added else []
     others = info.documents - summary.documents - summary.kept
     click.echo(visible(_summary_line(directory, summary, bad_rows.skipped, others)))
     for space, encoder in encoders_used:
@@ -356,7 +356,7 @@ def _add_space(
     from semsearch.index import Index
 
     with Index.open(directory) as index, IndexingProgress("passages") as progress:
-        total = index.info().chunks
+        total = index.info().passages
 
         def on_batch(summary: Summary) -> None:
             progress.update(summary.encoded, summary.encoded / total, _nodes(summary))
@@ -386,7 +386,7 @@ def _check_early(
         if given and not encodes:
             raise CombinationError(f"{option} needs texts to encode: a corpus, or --add-space")
     if on:
-        from semsearch.index.cluster import pool_on
+        from semsearch.indexing.ray import pool_on
 
         pool_on(on)
 
@@ -511,13 +511,13 @@ def _summary_line(directory: Path, summary: Summary, skipped: int, others: int) 
     rate = quantity(round(summary.documents / max(summary.seconds, 1e-9)), "document")
     return (
         f"{directory}: {quantity(summary.documents, 'document')} ({parts}), "
-        f"{quantity(summary.chunks, 'chunk')} "
+        f"{quantity(summary.passages, 'passage')} "
         f"written in {summary.seconds:.1f} s{_nodes(summary)} ({rate}/s)"
     )
 
 
 def _preview_line(directory: Path, preview: Preview, skipped: int, allowed: bool) -> str:
-    from semsearch.index.changes import Change
+    from semsearch.indexing.changes import Change
 
     changes, removal = preview
     counts = {

@@ -15,7 +15,7 @@ from semsearch.encoders.vocabulary_fit import Fit
 from semsearch.filters import field_text, literal_text
 from semsearch.index import Index
 from semsearch.records import metadata_field
-from semsearch.stores.interface import Field, IndexInfo
+from semsearch.storage.interface import Field, IndexInfo
 from semsearch.texts import quantity
 
 EXAMPLE_MAX_CHARACTERS = 60
@@ -25,7 +25,7 @@ EXAMPLE_MAX_CHARACTERS = 60
 @index_option
 @format_option("text", "json", description="Text for people, JSON for programs.")
 def command(directory: Path | None, format_name: str) -> None:
-    """Show what an index holds: documents, chunks, embedding spaces, files.
+    """Show what an index holds: documents, passages, embedding spaces, files.
 
     \b
     semsearch info --index indexes/films
@@ -33,7 +33,7 @@ def command(directory: Path | None, format_name: str) -> None:
     """
     with Index.open(existing_index(directory)) as index:
         info = index.info()
-        texts = sampled_texts(index, info.chunks)
+        texts = sampled_texts(index, info.passages)
     fits = {space.name: fit_of(space, texts) for space in info.spaces}
     if format_name == "json":
         click.echo(json_text(_record(info, fits), indent=2))
@@ -51,7 +51,7 @@ def _record(info: IndexInfo, fits: dict[str, Fit | None]) -> dict[str, Any]:
         "path": str(info.path),
         "format": info.format,
         "documents": info.documents,
-        "chunks": info.chunks,
+        "passages": info.passages,
         "language": None if info.language is None else info.language._asdict(),
         "fields": [field.name for field in info.fields],
         "indexed_fields": info.indexed_fields,
@@ -86,7 +86,7 @@ def _lines(info: IndexInfo) -> list[str]:
     lines = [
         f"index: {info.path} (format {info.format})",
         f"documents: {info.documents:,}",
-        f"chunks: {info.chunks:,}",
+        f"passages: {info.passages:,}",
         f"BM25: {_stemming(info)}",
         f"fields: {', '.join(name for name, *_ in info.fields) or 'none'}",
     ]

@@ -11,7 +11,7 @@ from semsearch.cli.progress import IndexingProgress
 from semsearch.cli.render import visible
 
 if TYPE_CHECKING:
-    from semsearch.index.removal_plan import Allowance, Removal
+    from semsearch.indexing.removal import Allowance, Removal
 
 removals_option = click.option(
     "--allow-removals",

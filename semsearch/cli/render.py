@@ -237,7 +237,7 @@ def _passage(hit: Hit, *, in_bold: bool) -> Text:
     if hit.explanation is not None:
         notes = _reasons(hit, hit.explanation)
         if hit.explanation.sentence is not None:
-            start, end = (place - hit.chunk.start for place in hit.explanation.sentence)
+            start, end = (place - hit.passage.start for place in hit.explanation.sentence)
             sentence = visible(hit.text[start:end])
             marked = text.highlight_regex(re.escape(sentence), "bold")
             if not (marked and in_bold) and sentence != text.plain:

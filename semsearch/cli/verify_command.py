@@ -11,7 +11,7 @@ from semsearch.cli.command import Command
 from semsearch.cli.options import existing_index, index_option, wait_option
 from semsearch.cli.render import visible
 from semsearch.index import Index
-from semsearch.stores.interface import Fault
+from semsearch.storage.interface import Fault
 from semsearch.texts import quantity
 
 

@@ -20,7 +20,7 @@ from semsearch.evaluation.pair_scorers import OnProgress
 from semsearch.evaluation.trec import Run, read_run
 from semsearch.index import Index
 from semsearch.protocols import Encoder, Matrix, Reranker, TokenSpans
-from semsearch.records import Chunk, Document, Hit, Hits, SearchMode
+from semsearch.records import Document, Hit, Hits, Passage, SearchMode
 from semsearch.search.options import RERANK_DEPTH, Fusion
 from semsearch.search.queries import log_operators
 from semsearch.search.reranking import reranked
@@ -454,5 +454,5 @@ def _hits(query: str, found: Mapping[str, float], documents: Mapping[str, str]) 
     hits = Hits(query)
     for rank, name in enumerate(known, start=1):
         text = documents[name]
-        hits.append(Hit(rank, found[name], name, Chunk(rank, name, 0, len(text), text), text, {}))
+        hits.append(Hit(rank, found[name], name, Passage(rank, name, 0, len(text), text), text, {}))
     return hits

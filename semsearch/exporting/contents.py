@@ -10,8 +10,8 @@ from semsearch.filters import Condition
 from semsearch.index import Index
 from semsearch.protocols import Matrix
 from semsearch.records import Document, column_name
-from semsearch.stores.interface import Reader, Selection, unit_vectors
-from semsearch.stores.spaces import Space, check_searchable
+from semsearch.storage.interface import Reader, Selection, unit_vectors
+from semsearch.storage.spaces import Space, check_searchable
 
 DOCUMENTS_AT_ONCE = 256
 
@@ -85,9 +85,9 @@ class Contents:
         for block in self._documents():
             passages = self._state.passages_of(list(block))
             rows = [
-                {"id": name, "start": chunk.start, "end": chunk.end, "text": chunk.text}
+                {"id": name, "start": passage.start, "end": passage.end, "text": passage.text}
                 for name in block
-                for chunk in passages.get(name, ())
+                for passage in passages.get(name, ())
             ]
             hashes = [one.text_hash for name in block for one in passages.get(name, ())]
             yield Block(rows, unit_vectors(self._state, space, hashes))

@@ -20,7 +20,7 @@ from semsearch.exporting.vectors import (
     write_vectors_as_parquet,
 )
 from semsearch.index import Index
-from semsearch.stores.spaces import Space
+from semsearch.storage.spaces import Space
 
 
 class ExportFormat(Enum):

@@ -25,7 +25,7 @@ from semsearch.filters import (
 from semsearch.index import Index
 from semsearch.integrations.passages import conjunction, hit_metadata
 from semsearch.records import Document, metadata_field
-from semsearch.stores.interface import Selection
+from semsearch.storage.interface import Selection
 
 try:
     from haystack import Document as HaystackDocument

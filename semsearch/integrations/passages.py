@@ -19,7 +19,7 @@ def hit_metadata(hit: Hit) -> dict[str, Any]:
     found: dict[str, Any] = {"score": round(hit.score, SCORE_DECIMALS)}
     if hit.title is not None:
         found["title"] = hit.title
-    found |= {"start": hit.chunk.start, "end": hit.chunk.end}
+    found |= {"start": hit.passage.start, "end": hit.passage.end}
     return found | {column_name(name, _OWN): value for name, value in hit.metadata.items()}
 
 

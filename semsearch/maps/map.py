@@ -20,8 +20,8 @@ from semsearch.clustering import cluster
 from semsearch.errors import ArgumentError, IndexStoreError, UnsupportedByStoreError
 from semsearch.index import Index
 from semsearch.maps.projection import OnProgress, Points, project
-from semsearch.stores.interface import text_hash
-from semsearch.stores.spaces import Space
+from semsearch.storage.interface import text_hash
+from semsearch.storage.spaces import Space
 
 logger = logging.getLogger(__name__)
 
@@ -39,7 +39,7 @@ class Map:
     Args:
         space: the name of the embedding space that was projected.
         fingerprint: of its encoder.
-        chunk_ids: shape (n,).
+        passage_ids: shape (n,).
         hashes: of their texts, to hide passages that have changed, shape (n,).
         points: shape (n, 2).
         groups: indices into `names`, shape (n,).
@@ -48,7 +48,7 @@ class Map:
 
     space: str
     fingerprint: str
-    chunk_ids: NDArray[Any]
+    passage_ids: NDArray[Any]
     hashes: NDArray[Any]
     points: Points
     groups: NDArray[Any]
@@ -56,7 +56,7 @@ class Map:
 
     def __len__(self) -> int:
         """The number of passages."""
-        return len(self.chunk_ids)
+        return len(self.passage_ids)
 
     def save(self, index: Path) -> None:
         """Write the map beside an index, atomically.
@@ -76,7 +76,7 @@ class Map:
         }
         table = pyarrow.table(
             {
-                "chunk": self.chunk_ids,
+                "passage": self.passage_ids,
                 "hash": self.hashes,
                 "x": self.points[:, 0],
                 "y": self.points[:, 1],
@@ -97,7 +97,7 @@ class Map:
     def _sha256(self) -> str:
         about = json.dumps([self.space, self.fingerprint, self.names])
         digest = hashlib.sha256(about.encode())
-        for column in (self.chunk_ids, self.points, self.groups):
+        for column in (self.passage_ids, self.points, self.groups):
             digest.update(column.tobytes())
         digest.update("".join(self.hashes).encode())
         return digest.hexdigest()
@@ -162,7 +162,13 @@ def make_map(
     names = [", ".join(group.words) or f"group {group.label}" for group in clustering.clusters]
     hashes = numpy.array([short_hash(text) for text in passages.texts])
     return Map(
-        found.name, found.fingerprint, passages.chunk_ids, hashes, points, groups, _distinct(names)
+        found.name,
+        found.fingerprint,
+        passages.passage_ids,
+        hashes,
+        points,
+        groups,
+        _distinct(names),
     )
 
 
@@ -194,7 +200,7 @@ def _read(file: Path, space: Space) -> Map | None:
         found = Map(
             about["space"],
             about["fingerprint"],
-            columns["chunk"],
+            columns["passage"],
             columns["hash"],
             numpy.stack([columns["x"], columns["y"]], axis=1),
             columns["group"],

@@ -12,7 +12,7 @@ import numpy
 from semsearch.index import Index
 from semsearch.maps.map import Map, short_hash
 from semsearch.records import METADATA_PREFIX
-from semsearch.stores.interface import FoundPassage
+from semsearch.storage.interface import FoundPassage
 
 if TYPE_CHECKING:
     import pyarrow
@@ -47,13 +47,15 @@ def map_table(index: Index, found: Map) -> MapTable:
         ROW: numpy.arange(len(rows), dtype=numpy.int32),
         X: points[:, 0],
         Y: points[:, 1],
-        START: numpy.array([passage.chunk.start for passage in passages], numpy.int32),
+        START: numpy.array([passage.passage.start for passage in passages], numpy.int32),
         "group": pyarrow.array(
             [found.names[group] for group in found.groups[rows]], pyarrow.string()
         ),
         "title": pyarrow.array([passage.title for passage in passages], pyarrow.string()),
-        "text": pyarrow.array([passage.chunk.text for passage in passages], pyarrow.string()),
-        "id": pyarrow.array([passage.chunk.document_id for passage in passages], pyarrow.string()),
+        "text": pyarrow.array([passage.passage.text for passage in passages], pyarrow.string()),
+        "id": pyarrow.array(
+            [passage.passage.document_id for passage in passages], pyarrow.string()
+        ),
     }
     fields = {}
     taken = {*COLUMNS}  # case-folded: DuckDB ignores the case of names
@@ -72,11 +74,11 @@ def _passages(index: Index, found: Map) -> Iterator[tuple[int, FoundPassage]]:
     """The rows whose passages are unchanged."""
     with index.read() as state:
         for start in range(0, len(found), BLOCK):
-            ids = found.chunk_ids[start : start + BLOCK].tolist()
+            ids = found.passage_ids[start : start + BLOCK].tolist()
             fetched = state.fetch(ids)
-            for row, chunk_id in enumerate(ids, start):
-                passage = fetched.get(chunk_id)
-                if passage and short_hash(passage.chunk.text) == found.hashes[row]:
+            for row, passage_id in enumerate(ids, start):
+                passage = fetched.get(passage_id)
+                if passage and short_hash(passage.passage.text) == found.hashes[row]:
                     yield row, passage
 
 

@@ -14,8 +14,8 @@ from semsearch.search.options import Options
 from semsearch.search.queries import ParsedQuery, example_vector, log_operators, query_vectors
 from semsearch.search.retrieval import FirstStage, RetrievedHits
 from semsearch.search.stopwatch import Stopwatch
-from semsearch.stores.interface import Reader, text_hash, unit_vectors
-from semsearch.stores.spaces import Space
+from semsearch.storage.interface import Reader, text_hash, unit_vectors
+from semsearch.storage.spaces import Space
 
 if TYPE_CHECKING:
     from semsearch.filters import Condition

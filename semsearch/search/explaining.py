@@ -5,7 +5,7 @@ from __future__ import annotations
 from semsearch.protocols import Encoder, Matrix
 from semsearch.records import Hit, Hits
 from semsearch.search.queries import ParsedQuery
-from semsearch.stores.interface import Reader
+from semsearch.storage.interface import Reader
 from semsearch.texts import split_sentences
 
 
@@ -25,12 +25,12 @@ def explained(
         encoder: of the space; None if no vectors were searched.
         vector: of the query.
     """
-    found = state.matched_words(query.words or query.text, [hit.chunk.id for hit in hits])
+    found = state.matched_words(query.words or query.text, [hit.passage.id for hit in hits])
     sentences = _nearest_sentences(hits, encoder, vector) if encoder and vector is not None else {}
     explained_hits = (
         hit._replace(
             explanation=hit.explanation._replace(
-                words=tuple(found.get(hit.chunk.id, ())), sentence=sentences.get(hit.chunk.id)
+                words=tuple(found.get(hit.passage.id, ())), sentence=sentences.get(hit.passage.id)
             )
         )
         for hit in hits
@@ -40,12 +40,12 @@ def explained(
 
 
 def _nearest_sentences(hits: Hits, encoder: Encoder, vector: Matrix) -> dict[int, tuple[int, int]]:
-    """Characters [start, end) of the document, by chunk id."""
-    spans = [(hit.chunk.id, span) for hit in hits for span in _sentences(hit)]
+    """Characters [start, end) of the document, by passage id."""
+    spans = [(hit.passage.id, span) for hit in hits for span in _sentences(hit)]
     if not spans:
         return {}
-    texts = {hit.chunk.id: hit.text for hit in hits}
-    starts = {hit.chunk.id: hit.chunk.start for hit in hits}
+    texts = {hit.passage.id: hit.text for hit in hits}
+    starts = {hit.passage.id: hit.passage.start for hit in hits}
     cosines = encoder.encode_documents([texts[name][slice(*span)] for name, span in spans]) @ vector
     best: dict[int, tuple[float, tuple[int, int]]] = {}
     for (name, (start, end)), cosine in zip(spans, cosines.tolist(), strict=True):

@@ -12,7 +12,7 @@ import numpy
 from numpy.typing import NDArray
 
 from semsearch.search.options import Fusion, Options
-from semsearch.stores.interface import Candidate
+from semsearch.storage.interface import ScoredPassage
 
 #: Items with their scores, best first.
 Ranking: TypeAlias = Sequence[tuple[int, float]]
@@ -79,7 +79,7 @@ def standard_scores(values: NDArray[numpy.float64]) -> NDArray[numpy.float64]:
 
 
 def fused_scores(
-    sides: Sequence[Mapping[int, Candidate]], options: Options, depth: int
+    sides: Sequence[Mapping[int, ScoredPassage]], options: Options, depth: int
 ) -> list[tuple[int, float, list[int]]]:
     """Items with their fused scores and the numbers of the rankings that decide them, best first.
 
@@ -91,20 +91,20 @@ def fused_scores(
     weights = [options.dense_weight, 1 - options.dense_weight]
     first = [dict(islice(side.items(), depth)) for side in sides]
     rankings = [[(item, one.score) for item, one in side.items()] for side in first]
-    chunks = {item: one.chunk_id for side in reversed(first) for item, one in side.items()}
+    passages = {item: one.passage_id for side in reversed(first) for item, one in side.items()}
     fused = [
         (item, score, [number for number, side in enumerate(first) if item in side])
         for item, score in fuse(rankings, weights)
     ]
-    fused.sort(key=lambda scored: (-scored[1], chunks[scored[0]]))
+    fused.sort(key=lambda scored: (-scored[1], passages[scored[0]]))
     others: dict[int, tuple[float, int]] = {}  # the better rank, and the number of the ranking
     for number, (side, weight) in enumerate(zip(sides, weights, strict=True)):
         for rank, item in enumerate(islice(side, depth, None), start=depth + 1):
-            if item not in chunks:
+            if item not in passages:
                 weighted = rank / weight if weight else math.inf
                 others[item] = min((weighted, number), others.get(item, (math.inf, number)))
     for place, item in enumerate(sorted(others, key=others.__getitem__), start=1):
-        fused.append((item, fused[len(chunks) - 1][1] - place * STEP, [others[item][1]]))
+        fused.append((item, fused[len(passages) - 1][1] - place * STEP, [others[item][1]]))
     return fused
 
 

@@ -20,8 +20,8 @@ from semsearch.errors import (
 from semsearch.protocols import Encoder, Matrix, checked_vectors
 from semsearch.records import SearchMode
 from semsearch.search.options import Options
-from semsearch.stores.interface import Reader, unit_vectors
-from semsearch.stores.spaces import Space
+from semsearch.storage.interface import Reader, unit_vectors
+from semsearch.storage.spaces import Space
 
 logger = logging.getLogger(__name__)
 

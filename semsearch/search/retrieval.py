@@ -11,8 +11,8 @@ from semsearch.records import Explanation, Hit, Hits, HitScores, SearchMode
 from semsearch.search.options import Options
 from semsearch.search.queries import ParsedQuery
 from semsearch.search.stopwatch import Stopwatch
-from semsearch.stores.interface import Candidate, FoundPassage, Reader, Restriction
-from semsearch.stores.spaces import Space
+from semsearch.storage.interface import FoundPassage, Reader, Restriction, ScoredPassage
+from semsearch.storage.spaces import Space
 
 if TYPE_CHECKING:
     from semsearch.filters import Condition
@@ -100,8 +100,8 @@ class FirstStage:
         options = self._options
         depth = max(k, HYBRID_DEPTH) if options.mode is SearchMode.HYBRID else k
         depth += len(self._examples) * options.per_document
-        dense: list[list[Candidate]] = [[] for _ in queries]
-        words: list[list[Candidate]] = [[] for _ in queries]
+        dense: list[list[ScoredPassage]] = [[] for _ in queries]
+        words: list[list[ScoredPassage]] = [[] for _ in queries]
         groups: dict[Restriction, list[int]] = defaultdict(list)
         for place, query in enumerate(queries):
             required = tuple(options.require)
@@ -129,13 +129,13 @@ class FirstStage:
                         words[place] = self._without_examples(ranking)
         return [self._ranked(*sides) for sides in zip(dense, words, strict=True)]
 
-    def _without_examples(self, ranking: list[Candidate]) -> list[Candidate]:
+    def _without_examples(self, ranking: list[ScoredPassage]) -> list[ScoredPassage]:
         if not self._examples:
             return ranking
         return [passage for passage in ranking if passage.document_id not in self._examples]
 
     def _ranked(
-        self, dense: Sequence[Candidate], words: Sequence[Candidate]
+        self, dense: Sequence[ScoredPassage], words: Sequence[ScoredPassage]
     ) -> list[RankedPassage]:
         """The ranking by vectors or by words, or both fused."""
         if self._options.mode is SearchMode.SEMANTIC:
@@ -150,14 +150,16 @@ class FirstStage:
             ]
         return self._fused(dense, words)
 
-    def _fused(self, dense: Sequence[Candidate], words: Sequence[Candidate]) -> list[RankedPassage]:
+    def _fused(
+        self, dense: Sequence[ScoredPassage], words: Sequence[ScoredPassage]
+    ) -> list[RankedPassage]:
         """Documents, or passages if a document may have several hits, by both rankings."""
         from semsearch.search.fusion import fused_scores  # only for hybrid search
 
         per_document = self._options.per_document
         by_document = per_document == 1
         sides = [
-            {one.document_id if by_document else one.chunk_id: one for one in side}
+            {one.document_id if by_document else one.passage_id: one for one in side}
             for side in (dense, words)
         ]
         ranks = [{item: rank for rank, item in enumerate(side, start=1)} for side in sides]

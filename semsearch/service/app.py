@@ -382,7 +382,7 @@ def _described(index: Index) -> dict[str, Any]:
     info = index.info()
     return {
         "documents": info.documents,
-        "passages": info.chunks,
+        "passages": info.passages,
         "spaces": [
             {"name": space.name, "encoder": space.spec, "dimension": space.dimension}
             for space in info.spaces

@@ -38,7 +38,7 @@ class TestDefaultIndex:
 
 def test_info_as_json(indexed):
     info = json.loads(indexed("info", "--format", "json").stdout)
-    assert (info["documents"], info["chunks"]) == (3, 3)
+    assert (info["documents"], info["passages"]) == (3, 3)
     assert info["fields"] == ["genres", "year"]
     assert info["field_kinds"] == {"genres": {"list of text": 2, "list": 1}, "year": {"number": 3}}
     assert info["examples"] == {"genres": "Drama", "year": 1951}
@@ -68,7 +68,7 @@ class TestMaintenance:
         folder = tmp_path / "indexes" / "corpus"
         (folder / "hashing-1.faiss").write_bytes(b"")
         with closing(sqlite3.connect(folder / "index.sqlite")) as connection, connection:
-            connection.execute('UPDATE chunks SET "end" = 1 WHERE chunk_id = 1')
+            connection.execute('UPDATE passages SET "end" = 1 WHERE passage_id = 1')
         left = indexed("verify", "--repair", code=1).stdout.splitlines()[-1]
         assert indexed("verify", code=1).stdout == f"{left}\n"
 

@@ -21,7 +21,7 @@ from semsearch.cli import index_command
 from semsearch.cli.language_fit import poor_fit
 from semsearch.encoders.vocabulary_fit import Fit
 from semsearch.errors import SemsearchError
-from semsearch.stores.spaces import Space
+from semsearch.storage.spaces import Space
 from tests.cli.conftest import CORPUS, code_of
 
 
@@ -150,7 +150,7 @@ class TestLaterRuns:
         run("index", name, *shlex.split(options), "--encoder", "hashing")
         for again in ([], shlex.split(options)):
             result = run("index", name, "--sync", *again)
-            assert "5 documents (5 unchanged), 0 chunks" in result.stdout
+            assert "5 documents (5 unchanged), 0 passages" in result.stdout
         before = Path("indexes/a/index.sqlite").read_bytes()
         for option in ("--dry-run", "--sync", "--skip-bad-rows"):
             result = run("index", name, "--id-column", other, option, code=1)
@@ -170,7 +170,7 @@ class TestLaterRuns:
             columns = ["--text-column", text, "--id-column", "ref"]
             run("index", name, *columns, "--index", "both", "--encoder", "hashing")
         result = run("index", "x.csv", tmp_path / "y.csv", "--sync", "--index", "both")
-        assert "4 documents (4 unchanged), 0 chunks" in result.stdout
+        assert "4 documents (4 unchanged), 0 passages" in result.stdout
 
 
 class TestLanguageAndFilterColumns:

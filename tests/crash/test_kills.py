@@ -19,7 +19,7 @@ if "forkserver" not in multiprocessing.get_all_start_methods():
 
 #: Each child is forked from a small process that has everything imported: a start takes 20 ms.
 processes = multiprocessing.get_context("forkserver")
-processes.set_forkserver_preload(["workers", "faiss", "semsearch.index.writer"])
+processes.set_forkserver_preload(["workers", "faiss", "semsearch.indexing.writer"])
 
 
 def passages(index):
@@ -28,8 +28,8 @@ def passages(index):
         connection = state.connection
         rows = connection.execute(
             text(
-                'SELECT external_id, title, metadata, start, "end", chunks.text, vector '
-                "FROM documents JOIN chunks USING (document_id) JOIN vectors USING (chunk_id) "
+                'SELECT external_id, title, metadata, start, "end", passages.text, vector '
+                "FROM documents JOIN passages USING (document_id) JOIN vectors USING (passage_id) "
                 "ORDER BY external_id, start"
             )
         ).all()
@@ -40,7 +40,7 @@ def everything(index):
     """`passages`, and the BM25 results."""
     words = {
         query: [
-            (hit.document_id, hit.chunk.start, round(hit.score, 9))
+            (hit.document_id, hit.passage.start, round(hit.score, 9))
             for hit in index.search(query, k=1000, mode="bm25")
         ]
         for query in ("amber", "fjord 3", "part", "lagoon heath")

@@ -16,7 +16,7 @@ STATES = 60
 READERS = 2
 
 processes = multiprocessing.get_context("forkserver")
-processes.set_forkserver_preload(["workers", "faiss", "semsearch.index.writer"])
+processes.set_forkserver_preload(["workers", "faiss", "semsearch.indexing.writer"])
 
 
 def test_each_result_is_of_one_committed_state(tmp_path):

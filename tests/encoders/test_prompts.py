@@ -10,7 +10,7 @@ from semsearch import Document, Index
 from semsearch.encoders import load_encoder
 from semsearch.encoders.text_model import tokens_left
 from semsearch.errors import EncoderError
-from semsearch.stores.local.schema import put_setting
+from semsearch.storage.sqlite.schema import put_setting
 
 PROMPTS = {"query": "query : query : a ", "document": "document : "}  # 5 and 2 tokens
 READ = 32 - 2  # tokens that the tiny BERT reads, without [CLS] and [SEP]
@@ -64,7 +64,7 @@ def test_every_passage_is_read_to_its_end(encoder, tmp_path):
         index.add([Document("a", text)])
         passages = index.passages().texts
         with index._store.database.writing() as connection, connection.begin():
-            put_setting(connection, "chunk_max_tokens", READ)
+            put_setting(connection, "max_tokens", READ)
         index.add([Document("b", text)])
         assert max(len(text.split()) for text in index.passages().texts) == READ - 2
     assert " ".join(passages) == text

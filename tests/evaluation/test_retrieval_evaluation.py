@@ -188,7 +188,7 @@ def test_what_is_measured_is_what_users_get(tmp_path, hashing, mode):
     run = ranked(ranker, LONG)
     with Index.create(tmp_path / "index", hashing) as index:
         index.add(Document(name, text) for name, text in LONG.documents.items() if text.strip())
-        assert index.info().chunks > 3
+        assert index.info().passages > 3
         for name, query in LONG.queries.items():
             hits = index.search(query, k=10, mode=mode)
             assert run[name] == {hit.document_id: hit.score for hit in hits}

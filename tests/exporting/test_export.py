@@ -47,7 +47,7 @@ def again(folder, file):
 
 def answers(index, **options):
     hits = index.search_many(QUERIES, k=9, space="hashing-64", **options)
-    return [[(hit.document_id, hit.score, hit.chunk[1:]) for hit in found] for found in hits]
+    return [[(hit.document_id, hit.score, hit.passage[1:]) for hit in found] for found in hits]
 
 
 class TestRoundTrip:

@@ -21,7 +21,7 @@ from semsearch.filters import (
 from semsearch.filters.checking import check
 from semsearch.filters.parsing import parse
 from semsearch.records import metadata_field
-from semsearch.stores.interface import Selection
+from semsearch.storage.interface import Selection
 
 A, B, C = (Comparison(name, Operator.EQUAL, 1) for name in "abc")
 

@@ -154,8 +154,8 @@ class TestRetriever:
                 score=hit.score,
                 meta={
                     "score": round(hit.score, 6),
-                    "start": hit.chunk.start,
-                    "end": hit.chunk.end,
+                    "start": hit.passage.start,
+                    "end": hit.passage.end,
                     "legs": 2,
                 },
             )

@@ -198,8 +198,8 @@ class TestRetriever:
         assert len(found.page_content) < len(PETS[2].text)
         assert found.metadata == {
             "score": round(hit.score, 6),
-            "start": hit.chunk.start,
-            "end": hit.chunk.end,
+            "start": hit.passage.start,
+            "end": hit.passage.end,
             "legs": 2,
         }
 

@@ -101,7 +101,7 @@ class TestMap:
         made.save(index.path)
         found = open_map(index)
         assert len(found) == 8
-        for name in ("chunk_ids", "hashes", "points", "groups"):
+        for name in ("passage_ids", "hashes", "points", "groups"):
             assert numpy.array_equal(getattr(found, name), getattr(made, name))
         assert (found.names, found.space) == (made.names, made.space)
         assert [file.name for file in index.path.glob("*map*")] == ["hashing.map"]
@@ -137,7 +137,7 @@ class TestTable:
         ids = map_table(index, made).table["id"].to_pylist()
         assert ids == [one.id for one in [*BIRDS[2:], *FISH]]
 
-    def test_other_passages_with_the_same_chunk_ids_are_left_out(self, index, tmp_path):
+    def test_other_passages_with_the_same_passage_ids_are_left_out(self, index, tmp_path):
         made = make_map(index)
         with Index.create(tmp_path / "other", "hashing") as other:
             other.add([Document(one.id, f"{one.text}!") for one in BIRDS + FISH])

@@ -7,9 +7,9 @@ import pytest
 from sklearn.metrics.pairwise import cosine_similarity
 
 from semsearch import Document, Index
-from semsearch.records import Chunk, Hit, HitScores
+from semsearch.records import Hit, HitScores, Passage
 from semsearch.search.diversity import maximal_marginal_relevance, without_duplicates
-from semsearch.stores.local.state import LocalReader
+from semsearch.storage.sqlite.reader import SqliteReader
 
 
 class ByLength:
@@ -29,7 +29,7 @@ def ids(hits):
 
 def hits_of(scores):
     return [
-        Hit(rank, score, str(rank), Chunk(rank, str(rank), 0, 1, "x"), "x", {})
+        Hit(rank, score, str(rank), Passage(rank, str(rank), 0, 1, "x"), "x", {})
         for rank, score in enumerate(scores, start=1)
     ]
 
@@ -155,9 +155,9 @@ class TestOnAnIndex:
         index.add(Document(f"again {n}", "red bird sings") for n in range(50))
         index.add(Document(f"other {n}", f"kind{n} thing{n}") for n in range(900))
         deepest = []
-        search_vectors = LocalReader.search_vectors
+        search_vectors = SqliteReader.search_vectors
         monkeypatch.setattr(
-            LocalReader,
+            SqliteReader,
             "search_vectors",
             lambda state, space, queries, k, *others: (
                 deepest.append(k) or search_vectors(state, space, queries, k, *others)

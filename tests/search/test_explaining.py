@@ -50,7 +50,7 @@ def test_sentences_of_a_late_passage(tmp_path):
     with Index.create(tmp_path / "y", "hashing") as index:
         index.add([Document("long", text)])
         (hit,) = index.search("a zebra appears", explain=True)
-        assert hit.chunk.start > 0
+        assert hit.passage.start > 0
         assert text[slice(*hit.explanation.sentence)] == "A zebra appears at last."
 
 

@@ -10,7 +10,7 @@ from semsearch import Document, Index
 from semsearch.search.fusion import fused_scores, reciprocal_rank_fusion, zscore_fusion
 from semsearch.search.options import Options
 from semsearch.search.reranking import combined
-from semsearch.stores.interface import Candidate
+from semsearch.storage.interface import ScoredPassage
 
 
 def test_reciprocal_rank_fusion_by_hand():
@@ -95,7 +95,7 @@ def test_pages_do_not_depend_on_k(texts, fusion, dense_weight, per_document):
 
     def found(k, offset=0):
         hits = texts.search("word1 word2 word3", k, offset=offset, **options)
-        return [(hit.document_id, hit.score, hit.chunk.id, hit.scores) for hit in hits]
+        return [(hit.document_id, hit.score, hit.passage.id, hit.scores) for hit in hits]
 
     every = found(1000)
     assert len({name for name, *_ in every}) == 400
@@ -109,7 +109,7 @@ def test_pages_do_not_depend_on_k(texts, fusion, dense_weight, per_document):
 def test_later_hits_follow_by_their_weighted_ranks():
     """With a weight of 0.75, three by the first ranking precede one by the second."""
     sides = [
-        {item: Candidate(item, item, 1 / rank) for rank, item in enumerate(items, start=1)}
+        {item: ScoredPassage(item, item, 1 / rank) for rank, item in enumerate(items, start=1)}
         for items in ([*range(1, 13), 50], [1, 2, *range(41, 53)])
     ]
     options = Options(10, mode="hybrid", fusion="rrf", dense_weight=0.75)

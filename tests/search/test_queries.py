@@ -146,7 +146,7 @@ class TestWords:
             index.add(
                 [Document("long", "A heist. " * 400 + "A comedy."), Document("b", "A heist.")]
             )
-            assert index.info().chunks > 2
+            assert index.info().passages > 2
             for mode in ("bm25", "hybrid"):
                 assert ids(index.search("heist -comedy", mode=mode)) == ["b"]
                 assert ids(index.search("heist", mode=mode, require="a comedy")) == ["long"]
@@ -245,13 +245,13 @@ class TestPassages:
     def test_several_of_a_document(self, tmp_path, mode):
         with Index.create(tmp_path / "long", "hashing") as index:
             index.add([Document("long", "A red heist. " * 500), Document("b", "A blue heist.")])
-            passages = index.info().chunks
+            passages = index.info().passages
             assert passages > 4
             for allowed in (1, 2, 100):
                 hits = index.search("heist", 50, mode=mode, per_document=allowed)
                 assert ids(hits).count("long") == min(allowed, passages - 1)
                 assert ids(hits).count("b") == 1
-                assert len({hit.chunk.id for hit in hits}) == len(hits)
+                assert len({hit.passage.id for hit in hits}) == len(hits)
                 scores = numpy.array([hit.score for hit in hits])
                 assert (scores[:-1] >= scores[1:]).all()
 
@@ -295,7 +295,7 @@ def test_values_of_options(name, valid, invalid):
 #: Syntax of FTS5 and SQL, and characters that are unusual in words.
 PIECES = st.sampled_from(
     ['"', "'", "*", "^", "(", ")", ":", "+", "-", "{", "AND", "OR", "NOT", "NEAR(cat, 2)", "text:"]
-    + ["chunks_fts", "rank", "\0", "\x1b", "cat", "naps", "_", "%", "\\", ";", "--", "\ufeff"]
+    + ["passages_fts", "rank", "\0", "\x1b", "cat", "naps", "_", "%", "\\", ";", "--", "\ufeff"]
     + ["\u0301", "½", "Ⅷ", "٣", "猫", "ǅ", "\U0001f408"]
 )
 

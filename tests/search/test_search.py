@@ -17,7 +17,7 @@ COLOURS = ["red", "green", "blue", "white"]
 
 @pytest.fixture
 def index(tmp_path):
-    """200 documents; every tenth is long, with many chunks."""
+    """200 documents; every tenth is long, with many passages."""
     with Index.create(tmp_path / "x", ["hashing"]) as index:
         index.add(
             Document(
@@ -36,7 +36,7 @@ def test_fields_of_a_hit(index):
     assert (hit.rank, hit.document_id, hit.text) == (1, "d42", "blue item 42.")
     assert hit.score == pytest.approx(1, abs=1e-6)
     assert hit.metadata == {"number": 42, "colour": "blue"}
-    assert (hit.chunk.document_id, hit.chunk.start, hit.chunk.end) == ("d42", 0, 13)
+    assert (hit.passage.document_id, hit.passage.start, hit.passage.end) == ("d42", 0, 13)
     assert hits.query == "blue item 42"
     assert [hit.rank for hit in hits] == [1, 2]
 
@@ -47,7 +47,7 @@ def test_fields_of_a_hit(index):
     [
         (None, 200),
         ("number < 50", 50),
-        (f"number in {(*range(0, 200, 10),)}", 20),  # the long ones, whose chunks crowd the top
+        (f"number in {(*range(0, 200, 10),)}", 20),  # the long ones, whose passages crowd the top
         ("number in (10, 20, 30)", 3),
     ],
 )
@@ -59,12 +59,12 @@ def test_k_hits_if_k_documents_match(index, mode, where, matching):
         assert all(left.score >= right.score for left, right in itertools.pairwise(hits))
 
 
-def test_document_is_ranked_by_its_best_chunk(index):
+def test_document_is_ranked_by_its_best_passage(index):
     index.add([Document("mixed", "filler words here. " * 300 + "A zebra appears at last.")])
     assert len(index) == 201
     hit = index.search("a zebra appears at last", where="id = 'mixed'")[0]
     assert "zebra" in hit.text
-    assert hit.chunk.start > 0
+    assert hit.passage.start > 0
 
 
 def test_many_queries_are_answered_as_one_by_one(index):

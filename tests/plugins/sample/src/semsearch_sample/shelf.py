@@ -2,15 +2,15 @@
 
 from pathlib import Path
 
-from semsearch.stores import local
+from semsearch.storage import sqlite
 
 
 def open_store(path):
-    return local.open_store(_folder(path))
+    return sqlite.open_store(_folder(path))
 
 
 def create_store(path, max_tokens, encoders, dtype=None):
-    return local.create_store(_folder(path), max_tokens, encoders, dtype)
+    return sqlite.create_store(_folder(path), max_tokens, encoders, dtype)
 
 
 def _folder(path):

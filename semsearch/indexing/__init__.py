@@ -1,0 +1,1 @@
+"""Indexing: compare documents with the index, split them, encode their passages, write them."""

@@ -1,0 +1,321 @@
+"""The loop of indexing: compare a batch, split it, submit its texts, write the batch before it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from semsearch.corpus.splitting import fitting_spans
+from semsearch.errors import BadRowError, NoVectorError, quoted
+from semsearch.indexing.changes import (
+    BATCH_CHARACTERS,
+    BATCH_DOCUMENTS,
+    Change,
+    DocumentChange,
+    compare,
+    next_documents,
+)
+from semsearch.indexing.pool import Encoded, EncoderPool, Spaces, pipelined
+from semsearch.indexing.seen import SeenDocuments
+from semsearch.indexing.summary import Summary
+from semsearch.protocols import Encoder, Matrix
+from semsearch.records import Document
+from semsearch.storage.interface import NewDocument, NewPassage, TextVectors, Writer, text_hash
+from semsearch.storage.spaces import Space
+from semsearch.texts import quantity
+
+#: The size of the first two batches, before the speed of encoding is known; the second one may have
+#: twice as many documents, but not more characters.
+FIRST_BATCH_DOCUMENTS, FIRST_BATCH_CHARACTERS = 256, 100_000
+#: The target duration of a batch: the work lost if a run is killed, and the progress interval.
+BATCH_SECONDS = 2.0
+
+
+class _Encoding(NamedTuple):
+    """Texts of a batch that are being encoded for a space."""
+
+    space: Space
+    encoder: Encoder
+    hashes: list[str]
+    result: Callable[[], Encoded]
+
+
+@dataclass(slots=True)
+class _Batch:
+    """A batch on its way into the index."""
+
+    changes: list[DocumentChange]
+    passages: dict[str, list[NewPassage]]  # by document id
+    vectors: TextVectors = field(default_factory=dict)
+    encodings: list[_Encoding] = field(default_factory=list)
+    #: By hash: the earlier batch in which the same text is being encoded.
+    shared: dict[str, _Batch] = field(default_factory=dict)
+    #: By hash: the spec of the encoder that returns no vector for the text.
+    refused: dict[str, str] = field(default_factory=dict)
+
+    def new_documents(self) -> list[NewDocument]:
+        """Its documents that differ from the index."""
+        return [
+            NewDocument(
+                change.id,
+                change.document.text,
+                change.document.title,
+                change.metadata,
+                change.text_hash,
+                self.passages.get(change.id),
+            )
+            for change in self.changes
+            if change.change is not Change.UNCHANGED
+        ]
+
+
+#: Splits the texts of documents into passages; the result is by document id.
+Split = Callable[[Sequence[DocumentChange]], dict[str, list[NewPassage]]]
+
+
+def split_texts(
+    encoder: Encoder, max_tokens: int, changes: Sequence[DocumentChange]
+) -> dict[str, list[NewPassage]]:
+    """Split texts into passages that an encoder reads whole; see `Split`.
+
+    Args:
+        encoder: counts tokens.
+        max_tokens: the maximum length of a passage, as the index has it.
+        changes: the documents.
+    """
+    passages = {}
+    for change in changes:
+        text = change.document.text
+        limit = min(max_tokens, encoder.max_document_tokens)
+        passages[change.id] = [
+            NewPassage(start, end, text[start:end], text_hash(text[start:end]))
+            for start, end in fitting_spans(text, encoder.token_spans, limit)
+        ]
+    return passages
+
+
+class BatchWriter:
+    """Writes documents in batches.
+
+    Args:
+        writer: the writer of the store.
+        spaces: the spaces of the index with their encoders.
+        split: splits documents.
+        pool: encodes passages for these spaces.
+        seen: the documents that the run has read.
+        on_bad_row: called with the error of each document that cannot be indexed.
+        before_adding: called before the first new document is written.
+    """
+
+    def __init__(
+        self,
+        writer: Writer,
+        spaces: Spaces,
+        split: Split,
+        pool: EncoderPool,
+        seen: SeenDocuments,
+        on_bad_row: Callable[[BadRowError], None],
+        before_adding: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._writer = writer
+        self._spaces = spaces
+        self._split = split
+        self._pool = pool
+        self._seen = seen
+        self._on_bad_row = on_bad_row
+        self._before_adding: Callable[[], None] | None = before_adding
+        self._documents, self._characters = FIRST_BATCH_DOCUMENTS, FIRST_BATCH_CHARACTERS
+        self._in_time = 2 * FIRST_BATCH_DOCUMENTS
+        self._encoding: dict[str, _Batch] = {}  # by hash: where a text is being encoded
+
+    def write_all(self, corpus: Iterable[Document]) -> Generator[Summary, None, None]:
+        """Write a corpus to the index, batch by batch in its order, each in one transaction.
+
+        While a batch is encoded, the next one is read and the one before it is written. Batches
+        grow to the size that is encoded in about `BATCH_SECONDS`. If reading the corpus fails, the
+        batches read before are still written.
+        """
+        for batch in pipelined(self._begun(iter(corpus)), self._pool):
+            yield self._write(batch)
+
+    def _begun(self, documents: Iterator[Document]) -> Iterator[_Batch]:
+        """Read batches, compare them with the index, split them and submit their texts."""
+        while read := next_documents(
+            documents, min(self._documents, BATCH_DOCUMENTS), self._characters
+        ):
+            with self._writer.read() as reader:
+                changes = compare(reader, self._seen, read, self._on_bad_row)
+            batch = _Batch(changes, self._split([it for it in changes if it.has_new_text]))
+            self._leave_out(batch, self._writer.oversized_documents(batch.new_documents()))
+            self._submit(batch)
+            yield batch
+            self._documents = max(1, min(2 * self._documents, self._in_time))
+
+    def _submit(self, batch: _Batch) -> None:
+        """Start to encode the texts that have no vector in the index or in an earlier batch."""
+        texts = {
+            passage.text_hash: passage.text
+            for passages in batch.passages.values()
+            for passage in passages
+        }
+        batch.shared = {
+            digest: self._encoding[digest] for digest in texts if digest in self._encoding
+        }
+        new = [digest for digest in texts if digest not in batch.shared]
+        with self._writer.read() as reader:
+            batch.vectors = reader.vectors_of_texts(new)
+        for space, encoder in self._spaces:
+            lacking = [digest for digest in new if (space.id, digest) not in batch.vectors]
+            if lacking:
+                self._encoding |= dict.fromkeys(lacking, batch)
+                result = self._pool.submit(space, [texts[digest] for digest in lacking])
+                batch.encodings.append(_Encoding(space, encoder, lacking, result))
+
+    def _write(self, batch: _Batch) -> Summary:
+        """Wait for the vectors of a batch, and write it in one transaction."""
+        seconds = 0.0
+        encoded: set[str] = set()
+        nodes = Counter[str]()
+        for encoding in batch.encodings:
+            found = encoding.result()
+            self._take(batch, encoding, found.vectors, found.places)
+            seconds += found.seconds
+            encoded.update(encoding.hashes)
+            if found.node:
+                nodes[found.node] += len(encoding.hashes)
+        self._take_shared(batch)
+        for digest in encoded:
+            del self._encoding[digest]
+        self._grow(len(batch.changes), seconds)
+        self._leave_out_refused(batch)
+        changes = Counter(change.change for change in batch.changes)
+        if self._before_adding and changes[Change.ADDED]:
+            self._before_adding()
+            self._before_adding = None
+        if new := batch.new_documents():
+            self._writer.put(new, batch.vectors)
+        return Summary(
+            added=changes[Change.ADDED],
+            changed=changes[Change.CHANGED],
+            metadata_changed=changes[Change.METADATA_CHANGED],
+            unchanged=changes[Change.UNCHANGED],
+            passages=sum(map(len, batch.passages.values())),
+            encoded=len(encoded),
+            nodes=nodes,
+        )
+
+    def _take(
+        self, batch: _Batch, encoding: _Encoding, vectors: Iterable[Matrix], places: Sequence[int]
+    ) -> None:
+        """Add encoded vectors to a batch."""
+        usable = [encoding.hashes[place] for place in places]
+        for digest, vector in zip(usable, vectors, strict=True):
+            batch.vectors[encoding.space.id, digest] = vector
+        refused = set(encoding.hashes).difference(usable)
+        batch.refused |= dict.fromkeys(refused, encoding.encoder.spec)
+
+    def _take_shared(self, batch: _Batch) -> None:
+        """Add the vectors of texts that an earlier batch had encoded."""
+        for digest, earlier in batch.shared.items():
+            if digest in earlier.refused:
+                batch.refused[digest] = earlier.refused[digest]
+                continue
+            for space, _ in self._spaces:
+                batch.vectors[space.id, digest] = earlier.vectors[space.id, digest]
+        batch.shared.clear()  # it refers to earlier batches
+
+    def _grow(self, documents: int, seconds: float) -> None:
+        """Let later batches take about `BATCH_SECONDS`."""
+        documents = max(documents, FIRST_BATCH_DOCUMENTS)
+        self._in_time = int(documents * BATCH_SECONDS / max(seconds, 1e-3))
+        self._characters = BATCH_CHARACTERS
+
+    def _leave_out_refused(self, batch: _Batch) -> None:
+        """Remove documents that have a passage without a vector."""
+        reason = "encoder '{}' returns no unit vector for its text (NaN, zero or not normalised)"
+        reasons = {
+            name: reason.format(batch.refused[passage.text_hash])
+            for name, passages in batch.passages.items()
+            for passage in passages
+            if passage.text_hash in batch.refused
+        }
+        self._leave_out(batch, reasons)
+
+    def _leave_out(self, batch: _Batch, reasons: Mapping[str, str]) -> None:
+        """Remove documents, which are bad rows, by their ids."""
+        if not reasons:
+            return
+        for change in batch.changes:
+            if change.id in reasons:
+                source = change.document.source or f"document '{change.id}'"
+                self._on_bad_row(BadRowError(source, reasons[change.id]))
+        batch.changes = [change for change in batch.changes if change.id not in reasons]
+        for name in reasons:
+            batch.passages.pop(name, None)
+
+
+BATCH_PASSAGES = 256
+#: Documents named in a message.
+SHOWN = 5
+
+
+def complete_space(
+    writer: Writer,
+    space: Space,
+    pool: EncoderPool,
+    on_batch: Callable[[Counter[str]], None] = lambda encoded: None,
+) -> None:
+    """Encode the stored passages that have no vector in a space, one transaction per batch.
+
+    Args:
+        writer: the writer of the store.
+        space: the space to complete.
+        pool: encodes passages for it.
+        on_batch: called after each commit with the number of passages encoded so far, by the node
+            of a cluster.
+
+    Raises:
+        NoVectorError: the encoder returns no vector for some passages; all others were written.
+    """
+    nodes = Counter[str]()
+    refused: list[str] = []  # the documents of passages without a vector
+    submitted = (
+        (passages, pool.submit(space, [text for _, text, _ in passages]))
+        for passages in _passages_without_vector(writer, space)
+    )
+    for passages, result in pipelined(submitted, pool):
+        vectors, places, _, node = result()
+        writer.put_vectors(space, [passages[place][0] for place in places], vectors)
+        usable = set(places)
+        refused += [name for place, (_, _, name) in enumerate(passages) if place not in usable]
+        nodes[node] += len(places)
+        on_batch(nodes.copy())
+    if refused:
+        raise NoVectorError(space.spec, [], _no_vectors(space, refused))
+    writer.complete(space)
+
+
+def _passages_without_vector(writer: Writer, space: Space) -> Iterator[list[tuple[int, str, str]]]:
+    """Batches of passages without a vector: passage id, text and document id."""
+    last = 0
+    while True:
+        with writer.read() as reader:
+            passages = reader.passages_without_vector(space, last, BATCH_PASSAGES)
+        if not passages:
+            return
+        last = passages[-1][0]
+        yield passages
+
+
+def _no_vectors(space: Space, refused: list[str]) -> str:
+    """The message about documents that have no vector, one for each passage."""
+    documents = list(dict.fromkeys(refused))
+    return (
+        f"encoder '{space.spec}' returns no unit vector (NaN, zero or not normalised) for "
+        f"{quantity(len(refused), 'passage')}, of "
+        f"{', '.join(documents[:SHOWN])}{' …' if len(documents) > SHOWN else ''}; delete them "
+        f"with: semsearch delete {quoted(documents[0])}, then run: "
+        f"semsearch index --add-space {quoted(space.spec)}"
+    )

@@ -1,0 +1,139 @@
+"""Comparison of a batch of documents with an index."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterator, Sequence
+from enum import Enum
+from typing import NamedTuple
+
+from semsearch.errors import BadRowError, DuplicateIdError
+from semsearch.indexing.seen import Seen, SeenDocuments
+from semsearch.records import Document
+from semsearch.storage.interface import Reader, StoredDocument, text_hash
+
+#: The maximum size of a batch.
+BATCH_DOCUMENTS, BATCH_CHARACTERS = 4096, 1_000_000
+
+_JSON = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+
+class Change(Enum):
+    """How a document differs from the index."""
+
+    ADDED = "added"
+    CHANGED = "changed"
+    METADATA_CHANGED = "metadata changed"
+    UNCHANGED = "unchanged"
+
+
+class DocumentChange(NamedTuple):
+    """A document of the corpus and how it differs from the index."""
+
+    change: Change
+    id: str
+    document: Document
+    metadata: str  #: JSON
+    text_hash: str
+
+    @property
+    def has_new_text(self) -> bool:
+        """Whether its text has to be split and encoded."""
+        return self.change in (Change.ADDED, Change.CHANGED)
+
+
+def next_documents(
+    corpus: Iterator[Document],
+    count: int = BATCH_DOCUMENTS,
+    characters: int = BATCH_CHARACTERS,
+) -> list[Document]:
+    """The next documents: at most `count`, with about `characters` in all; none at the end."""
+    documents: list[Document] = []
+    for document in corpus:
+        documents.append(document)
+        characters -= len(document.text)
+        if len(documents) == count or characters <= 0:
+            break
+    return documents
+
+
+def compare(
+    reader: Reader,
+    seen: SeenDocuments,
+    batch: Sequence[Document],
+    on_bad_row: Callable[[BadRowError], None],
+) -> list[DocumentChange]:
+    """Compare a batch with the index, by id and content.
+
+    Documents whose id this run has already read are passed to `on_bad_row`. A document without an
+    id gets the hash of its text as id, with a number appended for further documents of that text.
+    """
+    named = _named(seen, batch, on_bad_row)
+    stored = reader.stored_documents([name for name, _ in named])
+    changes = []
+    for name, document in named:
+        try:
+            metadata = _metadata_json(document)
+        except (TypeError, ValueError) as error:
+            reason = f"the metadata of '{name}' is no longer JSON: {error}"
+            on_bad_row(BadRowError(document.source, reason, name))
+            continue
+        digest = text_hash(document.text)
+        change = _change(stored.get(name), document.title, metadata, digest)
+        changes.append(DocumentChange(change, name, document, metadata, digest))
+    return changes
+
+
+def _change(stored: StoredDocument | None, title: str | None, metadata: str, digest: str) -> Change:
+    if stored is None:
+        return Change.ADDED
+    if stored.text_hash != digest:
+        return Change.CHANGED
+    if stored.title == title and _is_same_json(stored.metadata, metadata):
+        return Change.UNCHANGED
+    return Change.METADATA_CHANGED
+
+
+def _metadata_json(document: Document) -> str:
+    """Metadata as JSON; it was validated, but the mapping may have been changed since."""
+    written = _JSON.encode(document.metadata)
+    written.encode()  # raises for unpaired surrogates, which a database cannot store
+    return written
+
+
+def _is_same_json(left: str, right: str) -> bool:
+    """Whether two objects have the same fields, in any order."""
+    if left == right or len(left) != len(right):
+        return left == right
+    return json.dumps(json.loads(left), sort_keys=True) == json.dumps(
+        json.loads(right), sort_keys=True
+    )
+
+
+def _named(
+    seen_documents: SeenDocuments,
+    batch: Sequence[Document],
+    on_bad_row: Callable[[BadRowError], None],
+) -> list[tuple[str, Document]]:
+    """The documents with their ids, marked as seen, without duplicates."""
+    names = [document.id or _content_id(document) for document in batch]
+    seen = seen_documents.find(names)
+    named = []
+    for name, document in zip(names, batch, strict=True):
+        before = seen.get(name)
+        if before and document.id is not None:
+            first = f" (first in {before.source})" if before.source else ""
+            on_bad_row(DuplicateIdError(document.source, f"duplicate id '{name}'{first}"))
+            continue
+        if before:
+            seen[name] = before._replace(repeats=before.repeats + 1)
+            name = f"{name}-{before.repeats + 2}"
+        seen[name] = Seen(document.source, 0)
+        named.append((name, document))
+    seen_documents.add(seen)
+    return named
+
+
+def _content_id(document: Document) -> str:
+    return hashlib.sha256(document.text.encode()).hexdigest()[:16]

@@ -1,0 +1,222 @@
+"""Copies an index to another location or store, without encoding anything again."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, closing
+from functools import partial
+from itertools import chain
+from pathlib import Path
+from types import SimpleNamespace
+from typing import NamedTuple, cast
+
+import numpy
+
+from semsearch.corpus.documents import SkippedRows
+from semsearch.errors import DamagedIndexError, IndexStoreError, SpaceError
+from semsearch.indexing.files import FileMemory
+from semsearch.indexing.pool import Encoded
+from semsearch.indexing.removal import Allowance, check_removal, unseen_documents
+from semsearch.indexing.seen import SeenDocuments
+from semsearch.indexing.writer import IndexWriter
+from semsearch.protocols import Encoder
+from semsearch.storage import create_store, open_store
+from semsearch.storage.interface import Reader, Writer, text_hash, unit_vectors
+from semsearch.storage.spaces import Space
+
+logger = logging.getLogger(__name__)
+
+#: The number of documents compared at the end, spread over the whole index.
+SAMPLE_DOCUMENTS = 100
+#: The tolerated difference of vector components: copies are exact, except for rounding by stores
+#: that normalise the vectors they read.
+TOLERANCE = 1e-6
+
+
+class Copied(NamedTuple):
+    """The result of a copy."""
+
+    documents: int = 0  #: in the target now
+    written: int = 0
+    removed: int = 0
+    passages: int = 0
+
+
+def copy_index(
+    source: Path,
+    target: Path,
+    *,
+    allow_removals: Allowance = False,
+    wait: float = 0,
+    on_batch: Callable[[int, int], None] = lambda done, total: None,
+) -> Copied:
+    """Make an index equal to another one: its documents, passages and vectors.
+
+    Documents that are already equal are skipped, so an interrupted copy can be continued; documents
+    that the source lacks are removed.
+
+    Args:
+        source: the index to copy.
+        target: the location of the copy, which is created if there is no index.
+        allow_removals: whether many documents of the target may be removed; see `IndexWriter.sync`.
+        wait: how many seconds to wait for another process that is writing the target.
+        on_batch: called after each batch with the number of documents done, and of all documents.
+
+    Raises:
+        SpaceError: the target has spaces of other encoders or in another order, or stores their
+            vectors in another type, or a space of the source lacks vectors.
+        RemovalError: more would be removed than is allowed; no document is written.
+        BadRowError: the target cannot hold a document.
+        IndexStoreError: the copy is not equal to the source.
+    """
+    with closing(open_store(source)) as read, read.read() as state:
+        spaces, total = state.spaces(), state.count()
+        for space in spaces:
+            if not space.complete:
+                raise SpaceError(f"space '{space.name}' of {source} still lacks vectors")
+        max_tokens = state.settings().max_tokens
+        encoders = {space.fingerprint: _recorded(space, max_tokens) for space in spaces}
+        first = [encoders[spaces[0].fingerprint]]
+        with (
+            closing(create_store(target, max_tokens, first, spaces[0].dtype)) as written,
+            written.writer(wait=wait) as store,
+        ):
+            _take_spaces(store, encoders, spaces, target)
+            _check_removal(state, store, allow_removals)
+            _copy_settings(state, store)
+            writer = IndexWriter(
+                store,
+                lambda space: encoders[space.fingerprint],
+                memory=FileMemory(target, written.read),
+                pool_for=lambda _: _StoredVectors(state),
+                split=lambda changes: state.passages_of([change.id for change in changes]),
+                on_batch=lambda summary: on_batch(summary.documents, total),
+            )
+            summary = writer.sync(chain.from_iterable(state.scan()), allow_removals=True)
+            with store.read() as copy:
+                settings = copy.settings()._replace(corpora=state.settings().corpora)
+            store.configure(settings)
+            with store.read() as copy:
+                passages = _check_equal(state, copy, source, target)
+    return Copied(total, summary.documents - summary.unchanged, summary.removed, passages)
+
+
+class _StoredVectors(AbstractContextManager["_StoredVectors"]):
+    """A pool that looks vectors up in the source instead of encoding."""
+
+    look_ahead = 0
+
+    def __init__(self, state: Reader) -> None:
+        self._state = state
+        self._ids = {space.fingerprint: space.id for space in state.spaces()}
+
+    def submit(self, space: Space, texts: Sequence[str]) -> Callable[[], Encoded]:
+        """Look up the vectors of passages."""
+        hashes = [text_hash(text) for text in texts]
+        stored = self._state.vectors_of_texts(hashes)
+        try:
+            vectors = [stored[self._ids[space.fingerprint], digest] for digest in hashes]
+        except KeyError:
+            raise DamagedIndexError(
+                "a passage has no vector; see: semsearch verify --repair"
+            ) from None
+        found = Encoded(numpy.stack(vectors), list(range(len(vectors))), 0.0)
+        return lambda: found
+
+    def __exit__(self, *error: object) -> None:
+        """Leave the source open."""
+
+
+def _recorded(space: Space, max_tokens: int) -> Encoder:
+    """An encoder as recorded in an index, to create its space in another one."""
+    recorded = SimpleNamespace(
+        spec=space.spec,
+        fingerprint=space.fingerprint,
+        dimension=space.dimension,
+        max_document_tokens=max_tokens,
+        description=lambda: space.description,
+    )
+    return cast("Encoder", recorded)
+
+
+def _take_spaces(
+    store: Writer, encoders: Mapping[str, Encoder], spaces: Sequence[Space], place: Path
+) -> None:
+    """Add the spaces that an empty target lacks, and check that it has the same.
+
+    Raises:
+        SpaceError: it has others or another default, or stores vectors in another type.
+    """
+    with store.read() as copy:
+        held = {space.fingerprint: space for space in copy.spaces()}
+        is_empty = not copy.count()
+    for space in spaces if is_empty else ():
+        if space.fingerprint not in held:
+            added = store.add_space(encoders[space.fingerprint], space.dtype)
+            held[space.fingerprint] = added
+        store.complete(held[space.fingerprint])
+    if list(held) != list(encoders):
+        names = ", ".join(space.name for space in held.values())
+        raise SpaceError(
+            f"{place} has other spaces ({names}) than the source, or in another order; choose "
+            "another location"
+        )
+    for space in spaces:
+        held[space.fingerprint].check_dtype(space.dtype)
+
+
+def _check_removal(state: Reader, store: Writer, allow_removals: Allowance) -> None:
+    """Check that documents that the source lacks may be removed; the target may be another index.
+
+    Raises:
+        RemovalError: they may not.
+    """
+    with store.read() as copy, closing(SeenDocuments()) as kept:
+        kept.add_ids(state.ids())
+        check_removal(unseen_documents(copy, kept, SkippedRows())[0], allow_removals)
+
+
+def _copy_settings(state: Reader, store: Writer) -> None:
+    """Copy the language of BM25 and the field indexes; log what remains different."""
+    source = state.info()
+    with store.read() as copy:
+        target, settings = copy.info(), copy.settings()
+    copies: dict[str, Callable[[], None]] = {}
+    if source.has_words and not target.has_words:
+        logger.warning("the copy has no BM25: its store cannot search words")
+    elif source.language is not None and source.language != target.language:
+        changed = settings._replace(language=source.language)
+        copies["the language of BM25"] = partial(store.configure, changed)
+    for name in sorted(set(source.indexed_fields) - set(target.indexed_fields)):
+        copies[f"the index of field '{name}'"] = partial(store.index_field, name)
+    for what, copy_setting in copies.items():
+        try:
+            copy_setting()
+        except IndexStoreError:
+            logger.warning("%s is not copied: the store of the copy does not support it", what)
+    index_type = state.settings().index_type
+    if index_type != settings.index_type:
+        logger.warning("the index type (%s) is not copied", index_type.kind)
+
+
+def _check_equal(state: Reader, copy: Reader, source: Path, target: Path) -> int:
+    """Compare counts, and passages and vectors of a sample; returns the number of passages.
+
+    Raises:
+        IndexStoreError: they differ.
+    """
+    ids, passages = state.ids(), copy.info().passages
+    sample = ids[:: max(1, len(ids) // SAMPLE_DOCUMENTS)]
+    sampled = state.passages_of(sample)
+    is_equal = (len(ids), state.info().passages) == (copy.count(), passages)
+    is_equal = is_equal and sampled == copy.passages_of(sample)
+    hashes = [passage.text_hash for passages_ in sampled.values() for passage in passages_]
+    for left, right in zip(state.spaces(), copy.spaces(), strict=True):
+        vectors, copied = (unit_vectors(*one, hashes) for one in ((state, left), (copy, right)))
+        is_equal = is_equal and numpy.allclose(vectors, copied, atol=TOLERANCE)
+    if not is_equal:
+        raise IndexStoreError(
+            f"{target} is not equal to {source}; run semsearch verify on both, then copy again"
+        )
+    return passages

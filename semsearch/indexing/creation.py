@@ -1,0 +1,122 @@
+"""Create an index, or check that an existing one has the spaces of the given encoders."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from contextlib import closing, suppress
+from pathlib import Path
+from typing import Any
+
+from semsearch.arguments import check_items, shown
+from semsearch.encoders.specs import Precision, unpinned
+from semsearch.errors import (
+    ArgumentError,
+    IndexNotFoundError,
+    SpaceError,
+    SpaceNotFoundError,
+    quoted,
+)
+from semsearch.protocols import Encoder
+from semsearch.storage import create_store, open_store
+from semsearch.storage.interface import Store
+from semsearch.storage.spaces import Space, warn_of_cut_passages
+
+
+def listed_encoders(encoders: Any) -> list[Any]:
+    """One spec or encoder, or several, as a list."""
+    if isinstance(encoders, str) or _is_encoder(encoders):
+        return [encoders]
+    return check_items("encoders", encoders, "specs or encoders")
+
+
+def stored_specs(path: Path) -> list[str]:
+    """The specs of the encoders of an index; none if it does not exist yet."""
+    with suppress(IndexNotFoundError):
+        store = open_store(path)
+        with closing(store), store.read() as state:
+            return [space.spec for space in state.spaces()]
+    return []
+
+
+def check_encoders(encoders: Sequence[Encoder]) -> None:
+    """Refuse what is no encoder, and encoders given twice.
+
+    Raises:
+        ArgumentError: an item is not an encoder, or two have one fingerprint.
+    """
+    for encoder in encoders:
+        if not _is_encoder(encoder):
+            raise ArgumentError(
+                f"encoders must be encoders (load_encoder returns one) or, for create, specs, not "
+                f"{shown(encoder)}"
+            )
+    counts = Counter(encoder.fingerprint for encoder in encoders)
+    for encoder in encoders:
+        if counts[encoder.fingerprint] > 1:
+            raise ArgumentError(f"encoder '{encoder.spec}' is given twice; name each model once")
+
+
+def _is_encoder(value: object) -> bool:
+    # Not by `isinstance`: that of a protocol reads its properties, some of which load the model.
+    return not isinstance(value, type) and hasattr(value, "encode_documents")
+
+
+def open_or_create(path: Path, encoders: Sequence[Encoder], dtype: str | None) -> Store:
+    """The store at `path`, created with the spaces of these encoders if there is none."""
+    try:
+        return open_store(path)
+    except IndexNotFoundError:
+        max_tokens = encoders[0].max_document_tokens
+        for encoder in encoders[1:]:
+            warn_of_cut_passages(encoder, max_tokens)
+        return create_store(path, max_tokens, encoders, dtype)
+
+
+def check_spaces(
+    path: Path, spaces: Sequence[Space], encoders: Sequence[Encoder], dtype: str | None
+) -> None:
+    """Check that an index has the spaces of these encoders.
+
+    Raises:
+        SpaceError: it lacks one, or stores its vectors in another type.
+    """
+    by_fingerprint = {space.fingerprint: space for space in spaces}
+    for encoder in encoders:
+        if encoder.fingerprint in by_fingerprint:
+            by_fingerprint[encoder.fingerprint].check_dtype(dtype)
+            continue
+        for space in spaces:
+            if unpinned(space.spec) == unpinned(encoder.spec):
+                space.check(encoder, path)
+        names = ", ".join(space.name for space in spaces)
+        raise SpaceNotFoundError(
+            f"{path} has no space of encoder '{encoder.spec}' (spaces: {names}); add one with: "
+            f"semsearch index --add-space {quoted(encoder.spec)} --index {quoted(str(path))}"
+        )
+
+
+def other_precisions(
+    spaces: Sequence[Space], encoders: Iterable[Encoder], precision: str | None
+) -> list[Encoder]:
+    """The encoders that were loaded in another precision than their space asks for.
+
+    Raises:
+        SpaceError: the space was made in another precision than the given one.
+    """
+    by_fingerprint = {space.fingerprint: space for space in spaces}
+    others = []
+    for encoder in encoders:
+        space = by_fingerprint[encoder.fingerprint]
+        if precision is None and space.precision is not Precision.AUTO:
+            others.append(encoder)
+        elif precision is not None and "precision" in space.description:
+            made = space.description["precision"]
+            is_int8 = precision == Precision.INT8.value  # a description would measure it
+            named = precision if is_int8 else encoder.description().get("precision")
+            if made != named:
+                raise SpaceError(
+                    f"space '{space.name}' was made in {made}, not {named}; "
+                    "the precision is chosen when a space is made"
+                )
+    return others

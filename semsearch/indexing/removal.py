@@ -1,0 +1,180 @@
+"""The documents that a sync or a deletion will remove, and whether that is allowed."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from semsearch.corpus.documents import SkippedRows
+from semsearch.errors import CombinationError, DocumentNotFoundError, RemovalError
+from semsearch.filters.checking import check
+from semsearch.filters.parsing import parse
+from semsearch.indexing.files import ids_of_file
+from semsearch.indexing.seen import SeenDocuments
+from semsearch.storage.interface import Reader, Selection, Writer
+from semsearch.texts import quantity
+
+logger = logging.getLogger(__name__)
+
+#: A removal that exceeds both this share of the index and this number of documents is a large one.
+LARGE_SHARE, LARGE_COUNT = 0.1, 10
+EXAMPLES_SHOWN = 5
+
+
+class Removal(NamedTuple):
+    """Documents to be removed from an index.
+
+    Args:
+        documents: their number.
+        total: the number of documents that the index held before.
+        examples: the ids of the first ones.
+        kept: the number of documents that are missing from the corpus but stay, because skipped
+            rows with unknown ids may be theirs.
+        unidentified: the number of these skipped rows.
+        settled: the number of documents before an earlier sync or copy that did not finish;
+            documents added since then do not raise the limit. None if the last one finished.
+    """
+
+    documents: int
+    total: int
+    examples: tuple[str, ...] = ()
+    kept: int = 0
+    unidentified: int = 0
+    settled: int | None = None
+
+    def needs_allowance(self, *, corpus_is_empty: bool = False) -> bool:
+        """Whether these are more than ten documents and a tenth of the index.
+
+        Args:
+            corpus_is_empty: the corpus has no documents; then any removal needs allowance.
+        """
+        share = LARGE_SHARE * (self.total - self._unsettled)
+        limit = 0 if corpus_is_empty else max(LARGE_COUNT, share)
+        return self.documents > limit
+
+    def __str__(self) -> str:
+        """``90 of 100 documents ('a', 'b' and 88 more)``."""
+        ids = ", ".join(f"'{name}'" for name in self.examples)
+        more = self.documents - len(self.examples)
+        shown = f" ({ids}{f' and {more:,} more' if more else ''})" if ids else ""
+        of = quantity(self.total, "document")
+        if new := self._unsettled:
+            of += f", {new:,} of which were added since an unfinished sync or copy began"
+        return f"{self.documents:,} of {of}{shown}"
+
+    @property
+    def _unsettled(self) -> int:
+        return 0 if self.settled is None else max(0, self.total - self.settled)
+
+    def why_kept(self) -> str:
+        """A message about the documents that stay."""
+        rows = quantity(self.unidentified, "skipped row")
+        return (
+            f"nothing is removed: the corpus lacks {quantity(self.kept, 'document')} of the index, "
+            f"but {rows} with unknown ids may be theirs; correct the skipped "
+            f"rows, or remove documents with: semsearch delete"
+        )
+
+
+#: Whether a large removal is allowed, or a function that decides it.
+Allowance = bool | Callable[[Removal], bool]
+
+
+def check_removal(removal: Removal, allowed: Allowance, *, corpus_is_empty: bool = False) -> None:
+    """Refuse a large removal that is not allowed.
+
+    Args:
+        removal: the documents to be removed.
+        allowed: whether a large removal is allowed, or a function that decides it.
+        corpus_is_empty: the corpus has no documents; then any removal counts as large.
+
+    Raises:
+        RemovalError: the removal is large and not allowed.
+    """
+    if not removal.needs_allowance(corpus_is_empty=corpus_is_empty):
+        return
+    answer = allowed(removal) if callable(allowed) else allowed
+    if answer is not True:  # a coroutine and "no" are true
+        why = "the corpus has no documents; " if corpus_is_empty else ""
+        raise RemovalError(
+            f"{why}this would remove {removal}; nothing was removed; "
+            "if this is intended, add --allow-removals (in Python: allow_removals=True)"
+        )
+
+
+def planned_removal(reader: Reader, selection: Selection) -> Removal:
+    """The removal of a selection of documents."""
+    examples = tuple(reader.ids(selection, EXAMPLES_SHOWN))
+    return Removal(reader.count(selection), reader.count(), examples)
+
+
+def named_documents(state: Reader, ids: Sequence[str] | None, where: str | None) -> Selection:
+    """The documents with these ids, those that match a filter, or those that do both.
+
+    Raises:
+        ArgumentError: neither is given, or the index has no document with such an id.
+        FilterError: the filter is invalid.
+    """
+    if ids is None and where is None:
+        raise CombinationError("nothing to delete: give ids, a filter (where), or both")
+    if ids is not None:
+        _check_present(state, ids)
+    if where is None:
+        return Selection(ids)
+    condition = check(parse(where), state.fields())
+    if not state.ids(Selection(condition=condition), limit=1):
+        logger.warning("where: no document matches")
+    return Selection(ids, condition)
+
+
+def unseen_documents(
+    reader: Reader, seen: SeenDocuments, skipped: SkippedRows, added: int = 0
+) -> tuple[Removal, list[str]]:
+    """The removal of the documents that are missing from the corpus, and their ids.
+
+    Documents whose row was skipped do not count as missing. If the ids of some skipped rows are
+    unknown, any document may be theirs, and none is removed.
+    """
+    seen.add_ids(skipped.ids)
+    for name in skipped.files:
+        seen.add_ids(ids_of_file(reader, name))
+    ids = seen.missing_from(reader.ids())
+    removal = Removal(
+        len(ids),
+        reader.count() - added,
+        tuple(ids[:EXAMPLES_SHOWN]),
+        settled=reader.settings().unfinished_sync,
+    )
+    if skipped.unidentified:
+        kept = removal._replace(
+            documents=0, examples=(), kept=len(ids), unidentified=skipped.unidentified
+        )
+        return kept, []
+    return removal, ids
+
+
+def begin_sync(writer: Writer) -> None:
+    """Record the size of the index, of which a tenth may be removed, until a sync finishes."""
+    with writer.read() as reader:
+        count, settings = reader.count(), reader.settings()
+    noted = settings.unfinished_sync
+    before = (count if noted is None else min(count, noted)) or None
+    if before != noted:
+        writer.configure(settings._replace(unfinished_sync=before))
+
+
+def end_sync(writer: Writer) -> None:
+    """Delete the record of `begin_sync`."""
+    with writer.read() as reader:
+        settings = reader.settings()
+    if settings.unfinished_sync is not None:
+        writer.configure(settings._replace(unfinished_sync=None))
+
+
+def _check_present(state: Reader, ids: Sequence[str]) -> None:
+    missing = sorted(set(ids).difference(state.stored_documents(ids)))
+    if missing:
+        shown = ", ".join(f"'{name}'" for name in missing[:5])
+        more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
+        raise DocumentNotFoundError(f"no document {shown}{more} in this index; nothing was deleted")

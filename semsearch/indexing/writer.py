@@ -1,0 +1,440 @@
+"""Writing an index: documents, spaces, maintenance."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
+from dataclasses import replace
+from functools import partial
+
+from semsearch.analysis import language
+from semsearch.arguments import check_text, check_texts, shown
+from semsearch.corpus.documents import DocumentReader, Readings, SkippedRows
+from semsearch.corpus.files import FileState, FolderFiles
+from semsearch.errors import (
+    ArgumentError,
+    BadRowError,
+    FieldNotFoundError,
+    RemovalError,
+    SemsearchError,
+    SpaceError,
+    refuse,
+)
+from semsearch.indexing.batch import BatchWriter, Split, complete_space, split_texts
+from semsearch.indexing.files import FileMemory, ids_of_file
+from semsearch.indexing.pool import EncoderPool, Spaces, ThreadPool
+from semsearch.indexing.removal import (
+    Allowance,
+    begin_sync,
+    check_removal,
+    end_sync,
+    named_documents,
+    planned_removal,
+    unseen_documents,
+)
+from semsearch.indexing.seen import SeenDocuments
+from semsearch.indexing.summary import Summary
+from semsearch.protocols import Encoder
+from semsearch.records import BUILT_IN_FIELDS, Document, metadata_field, metadata_name, qualified
+from semsearch.storage.interface import Fault, Selection, Settings, Writer
+from semsearch.storage.spaces import Space, find_space, warn_of_cut_passages
+from semsearch.vector_indexes import IndexType
+
+logger = logging.getLogger(__name__)
+
+_Files = dict[str, FileState]
+
+
+class IndexWriter:
+    """Adds and removes documents, and maintains an index. `Index.writer` returns one.
+
+    One thread at a time can use it. Encoders are loaded to add documents, and to encode stored
+    passages that lack vectors.
+
+    Args:
+        store: the writer of the store.
+        encoder_of: returns the encoder of a space, or raises.
+        pool_for: returns the pool that encodes for some spaces.
+        split: splits documents; None for passages that the first encoder reads whole.
+        memory: the files that were read from folders.
+        on_bad_row: called with the error of each document that cannot be indexed; the default
+            raises it.
+        on_batch: called after each commit with a summary of the run so far.
+    """
+
+    def __init__(
+        self,
+        store: Writer,
+        encoder_of: Callable[[Space], Encoder],
+        *,
+        memory: FileMemory,
+        pool_for: Callable[[Spaces], EncoderPool] = ThreadPool,
+        split: Split | None = None,
+        on_bad_row: Callable[[BadRowError], None] = refuse,
+        on_batch: Callable[[Summary], None] = lambda summary: None,
+    ) -> None:
+        self._store = store
+        self._pool_for = pool_for
+        self._split = split
+        self._memory = memory
+        self._encoder_of = encoder_of
+        self._on_bad_row = on_bad_row
+        self._on_batch = on_batch
+
+    def upsert(self, corpus: Iterable[Document]) -> Summary:
+        """Add new documents and update changed ones; keep all other documents of the index.
+
+        Each batch is one transaction; committed batches remain if a later one fails. Files in the
+        folders of a `Corpus` are not opened if they are unchanged since the index read them; their
+        documents count as unchanged. A `Corpus` is read as in the last run where its arguments do
+        not say otherwise.
+
+        Raises:
+            ArgumentError: the corpus contains other items than documents.
+            BadRowError: a document cannot be indexed, and `on_bad_row` raised it.
+            CombinationError: a `Corpus` names another id column than in the last run.
+            SpaceError: the spec of a space now names another model.
+        """
+        started = time.perf_counter()
+        with closing(SeenDocuments()) as seen:
+            summary, files = self._upsert(_iterated(corpus), seen)
+        self._store.optimise()
+        self._memory.remember(files)
+        return replace(summary, seconds=time.perf_counter() - started)
+
+    def _upsert(
+        self,
+        documents: Iterator[Document],
+        seen: SeenDocuments,
+        before_adding: Callable[[], None] = lambda: None,
+    ) -> tuple[Summary, _Files]:
+        """`upsert` without `optimise`; also returns the files of folders to remember."""
+        started = time.perf_counter()
+        summary = Summary()
+        files, readings = FolderFiles(), Readings()
+        if isinstance(documents, DocumentReader):
+            files, readings = documents.files, documents.readings
+        files.known = files.known or self._memory.known
+        settings = self._settings()
+        readings.earlier = readings.earlier or dict(settings.corpora)
+        encoders = self._encoders()
+        if not encoders:
+            raise SpaceError(
+                "the index has no embedding space because its creation was interrupted; "
+                "name the encoder again"
+            )
+
+        def on_bad_row(error: BadRowError) -> None:
+            self._on_bad_row(error)
+            refused.append(error)
+
+        refused: list[BadRowError] = []
+        with self._pool_for(encoders) as pool:
+            split = self._split or partial(split_texts, encoders[0][1], settings.max_tokens)
+            writer = BatchWriter(
+                self._store, encoders, split, pool, seen, on_bad_row, before_adding
+            )
+            with closing(writer.write_all(_checked(documents))) as batches:
+                for batch in batches:
+                    self._note(readings)
+                    summary = summary.plus(batch, time.perf_counter() - started)
+                    self._on_batch(summary)
+            summary = replace(
+                summary, unchanged=summary.unchanged + self._see_unchanged(files, seen)
+            )
+            self._complete(encoders, pool)
+        # If rows were refused, files are read again next time, to report these rows again.
+        return summary, {} if refused else files.to_remember
+
+    def _note(self, readings: Readings) -> None:
+        """Record how the files of a corpus are read, as far as that is new."""
+        if new := {k: v for k, v in readings.used.items() if readings.earlier.get(k) != v}:
+            readings.earlier = {**readings.earlier, **new}
+            corpora = {**self._settings().corpora, **new}
+            self._store.configure(self._settings()._replace(corpora=corpora))
+
+    def _see_unchanged(self, files: FolderFiles, seen: SeenDocuments) -> int:
+        """Mark the documents of unchanged files as seen; returns their number."""
+        count = 0
+        for name in files.unchanged:
+            with self._store.read() as reader:
+                ids = ids_of_file(reader, name)
+            seen.add_ids(ids)
+            count += len(ids)
+        return count
+
+    def sync(
+        self,
+        corpus: Iterable[Document],
+        *,
+        skipped: SkippedRows | None = None,
+        allow_removals: Allowance = False,
+    ) -> Summary:
+        """Make the index equal to the corpus: `upsert`, then remove all other documents.
+
+        If reading the corpus fails, nothing is removed. Documents whose row was skipped as bad
+        stay; if the ids of some skipped rows are unknown, no document is removed.
+
+        Args:
+            corpus: all documents that the index should contain.
+            skipped: the bad rows that were skipped; not needed for a `Corpus`, which records them.
+            allow_removals: allow the removal of more than ten documents and a tenth of the index,
+                or of any if the corpus is empty. Documents added since this sync began, or an
+                earlier one that did not finish, do not count as the index. A function is called
+                with the `Removal` and returns whether to continue.
+
+        Raises:
+            ArgumentError: the corpus contains other items than documents.
+            RemovalError: more would be removed than is allowed; additions and changes remain.
+            BadRowError: a document cannot be indexed, and `on_bad_row` raised it.
+            SpaceError: the spec of a space now names another model.
+        """
+        started = time.perf_counter()
+        documents_read = _iterated(corpus)
+        if skipped is None:
+            corpus_reader = documents_read if isinstance(documents_read, DocumentReader) else None
+            skipped = corpus_reader.skipped if corpus_reader else SkippedRows()
+        with closing(SeenDocuments()) as seen:
+            begin = partial(begin_sync, self._store)
+            summary, files = self._upsert(documents_read, seen, begin)
+            with self._store.read() as reader:
+                removal, unseen = unseen_documents(reader, seen, skipped, summary.added)
+        if removal.kept:
+            logger.warning("%s", removal.why_kept())
+        try:
+            check_removal(removal, allow_removals, corpus_is_empty=not summary.documents)
+        except RemovalError:
+            self._store.optimise()
+            raise
+        removed = self._store.remove(Selection(unseen)) if unseen else 0
+        if not removal._replace(documents=removal.kept).needs_allowance():
+            end_sync(self._store)
+        self._memory.remember(files)
+        self._store.optimise()
+        seconds = time.perf_counter() - started
+        return replace(summary, removed=removed, kept=removal.kept, seconds=seconds)
+
+    def delete(
+        self,
+        ids: Sequence[str] | None = None,
+        where: str | None = None,
+        *,
+        allow_removals: Allowance = True,
+    ) -> int:
+        """Remove documents by their ids, by a filter, or by both.
+
+        They are no longer found; `compact` removes their remains from the files.
+
+        Args:
+            ids: the ids of documents.
+            where: a filter; with ids, only documents that match both are removed.
+            allow_removals: allow the removal of more than ten documents and a tenth of the index;
+                True by default. A function is called with the `Removal` and returns whether to
+                continue.
+
+        Returns:
+            The number of documents removed.
+
+        Raises:
+            ArgumentError: neither is given, or the index has no document with such an id; nothing
+                is removed.
+            FilterError: the filter is invalid.
+            RemovalError: more would be removed than is allowed.
+        """
+        if ids is not None:
+            ids = check_texts("ids", ids)
+        with self._store.read() as reader:
+            named = named_documents(reader, ids, where)
+            removal = planned_removal(reader, named)
+        check_removal(removal, allow_removals)
+        removed = self._store.remove(named)
+        self._store.optimise()
+        return removed
+
+    def add_space(self, encoder: Encoder, dtype: str | None = None) -> Space:
+        """Encode the stored passages into another space; no corpus is needed.
+
+        If it is interrupted, the next `add_space` with the same encoder, or the next `upsert`,
+        continues; until then the space cannot be searched.
+
+        Raises:
+            ArgumentError: `encoder` is not an encoder, or `dtype` is not a type of stored vectors.
+            SpaceError: the encoder already has a space, which stores another type.
+        """
+        if not hasattr(encoder, "encode_documents"):
+            raise ArgumentError(
+                f"encoder must be an encoder (load_encoder returns one), not {shown(encoder)}"
+            )
+        spaces = {space.fingerprint: space for space in self._spaces()}
+        space = spaces.get(encoder.fingerprint) or self._store.add_space(encoder, dtype)
+        space.check_dtype(dtype)
+        warn_of_cut_passages(encoder, self._settings().max_tokens)
+        spaces_to_fill = [(space, encoder)]
+        with self._pool_for(spaces_to_fill) as pool:
+            self._complete(spaces_to_fill, pool)
+        self._store.optimise()
+        return find_space(self._spaces(), space.name)
+
+    def drop_space(self, name: str) -> None:
+        """Remove a space with its vectors.
+
+        Raises:
+            SpaceError: there is no space with this name, or it is the only one.
+        """
+        check_text("the name of a space", name)
+        spaces = self._spaces()
+        space = find_space(spaces, name)
+        if len(spaces) == 1:
+            raise SpaceError(f"'{name}' is the only space of this index; add another space first")
+        self._store.drop_space(space)
+
+    def set_index_type(
+        self,
+        kind: str | None = None,
+        *,
+        recall: float | None = None,
+    ) -> None:
+        """Choose the type of vector index, effective from the next change or `optimise`.
+
+        Arguments that are None stay unchanged; a new index has ``auto`` and 0.98.
+
+        Args:
+            kind: ``flat`` compares all vectors with the query; ``ivf`` finds most of the nearest
+                vectors faster, from 1,000 passages; ``auto`` is flat for up to 50,000 passages
+                (with 384 dimensions) and ivf for more.
+            recall: the target share of the 10 nearest vectors to find; `Index.info` reports the
+                recall measured when the vectors were written, with 95 % confidence.
+
+        Raises:
+            ArgumentError: the kind or the recall is invalid.
+        """
+        settings = self._settings()
+        own = settings.index_type
+        wanted = IndexType(
+            own.kind if kind is None else kind,
+            own.recall if recall is None else recall,
+        )
+        self._store.configure(settings._replace(index_type=wanted.checked()))
+
+    def index_field(self, name: str) -> None:
+        """Index a metadata field for fast filters.
+
+        Without an index, a selective filter is tested on every document. The index serves
+        comparisons, ``in`` and ``between`` of fields that hold no lists.
+
+        Args:
+            name: the field as written in filters: ``year``, or ``metadata.id``. ``id`` and
+                ``title`` of documents always have an index.
+
+        Raises:
+            ArgumentError: no document has such a field.
+        """
+        field = qualified(check_text("the field", name))
+        with self._store.read() as state:
+            known = [metadata_field(one) for one, kinds in sorted(state.fields().items()) if kinds]
+        if field in BUILT_IN_FIELDS:
+            raise ArgumentError(f"'{field}' always has an index")
+        if field not in known:
+            raise FieldNotFoundError(f"no field '{name}' (fields: {', '.join(known) or 'none'})")
+        self._store.index_field(metadata_name(field))
+
+    def set_language(self, name: str) -> None:
+        """Choose the stemmer and the stop words of BM25.
+
+        The words of all passages are indexed again; vectors do not change.
+
+        Args:
+            name: a Snowball stemmer (``english``, ``german``, …), or ``none`` for no stemming.
+                The default is the Porter stemmer and stop words for English. Stop words
+                are removed from queries only; not every language has a list.
+
+        Raises:
+            ArgumentError: there is no such stemmer.
+            MissingExtraError: the extra ``languages`` is not installed.
+        """
+        self._store.configure(self._settings()._replace(language=language(name)))
+
+    def optimise(self) -> None:
+        """Update the vector indexes if they are out of date."""
+        self._store.optimise()
+
+    def compact(self) -> None:
+        """Rewrite all files without deleted documents.
+
+        The record of files read from folders is deleted, too: they are read again, not encoded.
+
+        Raises:
+            IndexBusyError: a reader, in this process or another, uses an older state, which the
+                log must keep.
+        """
+        self._memory.forget()
+        self._store.compact()
+
+    def verify(self) -> list[Fault]:
+        """Check the index and return all faults; see `semsearch verify`."""
+        return self._store.verify()
+
+    def repair(self) -> None:
+        """Rebuild everything derived: words, snapshots, SQLite's indexes, missing vectors.
+
+        Raises:
+            EncoderError: vectors are missing or damaged, and their encoder cannot be loaded or
+                returns none; all else is repaired.
+            SpaceError: the same, where the spec of the space now names another model.
+        """
+        self._store.repair()
+        failures: list[SemsearchError] = []
+        for space in self._spaces():
+            with self._store.read() as reader:
+                lacks_vectors = bool(reader.passages_without_vector(space, 0, 1))
+            if not lacks_vectors:
+                self._store.complete(space)
+                continue
+            try:
+                with self._pool_for([(space, self._encoder_of(space))]) as pool:
+                    complete_space(self._store, space, pool)
+            except SemsearchError as error:
+                failures.append(error)
+        self._store.optimise(thoroughly=True)
+        if failures:
+            raise failures[0]
+
+    def _settings(self) -> Settings:
+        with self._store.read() as reader:
+            return reader.settings()
+
+    def _spaces(self) -> list[Space]:
+        with self._store.read() as reader:
+            return reader.spaces()
+
+    def _encoders(self) -> list[tuple[Space, Encoder]]:
+        return [(space, self._encoder_of(space)) for space in self._spaces()]
+
+    def _complete(self, spaces: Spaces, pool: EncoderPool) -> None:
+        for space, _ in spaces:
+            if not space.complete:
+                started = time.perf_counter()
+
+                def report(nodes: Counter[str], started: float = started) -> None:
+                    seconds = time.perf_counter() - started
+                    total = nodes.total()
+                    del nodes[""]  # this process
+                    self._on_batch(Summary(encoded=total, seconds=seconds, nodes=nodes))
+
+                complete_space(self._store, space, pool, report)
+
+
+def _iterated(corpus: Iterable[Document]) -> Iterator[Document]:
+    if isinstance(corpus, (str, bytes, Mapping, type)) or not isinstance(corpus, Iterable):
+        raise ArgumentError(f"a corpus must be a list of documents, not {shown(corpus)}")
+    return iter(corpus)
+
+
+def _checked(corpus: Iterable[Document]) -> Iterator[Document]:
+    for place, document in enumerate(corpus):
+        if not isinstance(document, Document):
+            raise ArgumentError(f"item {place} must be a Document, not {shown(document)}")
+        yield document

@@ -1,0 +1,407 @@
+"""The interface of stores: what search and indexing need of a database, and its records.
+
+A store holds documents, their passages, and one vector per passage and embedding space. A `Reader`
+reads one committed state; one process at a time has a `Writer`. Filters are passed as parsed
+conditions (`semsearch.filters`), which each store translates.
+
+A store is a package below `semsearch.storage` with the two functions of `StoreModule`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+
+import numpy
+from numpy.typing import NDArray
+
+from semsearch.protocols import Encoder, Matrix
+from semsearch.records import Document, Kind, Metadata, Passage
+from semsearch.storage.spaces import Space
+from semsearch.vector_indexes import IndexType
+
+if TYPE_CHECKING:
+    from semsearch.analysis import Language
+    from semsearch.filters import Condition, Value
+
+
+class Field(NamedTuple):
+    """A metadata field."""
+
+    name: str
+    kinds: dict[str, int]  #: documents by kind, such as ``number`` or ``list of text``
+    example: Value | None = None  #: a value, or an element of a list, of the most frequent kind
+
+
+class ScoredPassage(NamedTuple):
+    """A document found by a search, with its best passage."""
+
+    document_id: int
+    passage_id: int
+    score: float
+
+
+class Restriction(NamedTuple):
+    """The documents that a search may find."""
+
+    condition: Condition | None = None
+    required: tuple[str, ...] = ()  #: phrases that some passage contains, as BM25 reads words
+    excluded: tuple[str, ...] = ()  #: words and phrases that no passage contains
+
+
+NO_RESTRICTION = Restriction()
+
+
+class FoundPassage(NamedTuple):
+    """A passage with the metadata and title of its document."""
+
+    passage: Passage
+    metadata: Metadata
+    title: str | None
+
+
+class Passages(NamedTuple):
+    """Passages as columns, in the order of their addition."""
+
+    document_ids: list[str]  #: external ids of their documents
+    documents: NDArray[numpy.int64]  #: internal numbers of their documents
+    passage_ids: NDArray[numpy.int64]
+    texts: list[str]
+    vectors: Matrix
+
+
+class StoredDocument(NamedTuple):
+    """The stored record of a document, to compare with a new version of it."""
+
+    document_id: int
+    title: str | None
+    metadata: str  #: JSON
+    text_hash: str
+
+
+class NewPassage(NamedTuple):
+    """A passage to store: the characters [start, end) of its document."""
+
+    start: int
+    end: int
+    text: str
+    text_hash: str
+
+
+class NewDocument(NamedTuple):
+    """A document to store, or to update without its passages."""
+
+    id: str
+    text: str
+    title: str | None
+    metadata: str  #: JSON
+    text_hash: str
+    passages: Sequence[NewPassage] | None  #: None keeps the stored passages
+
+
+class Selection(NamedTuple):
+    """The documents that meet all given conditions."""
+
+    ids: Sequence[str] | None = None
+    condition: Condition | None = None
+
+
+EVERYTHING = Selection()
+
+#: Stored vectors by space id and `text_hash`, each of shape (dimension,).
+TextVectors = dict[tuple[int, str], Matrix]
+
+
+class SnapshotInfo(NamedTuple):
+    """A snapshot: a file with the vector index of a space."""
+
+    file: str
+    kind: str
+    vectors: int
+    recall: float  #: recall@10 against exact search, its lower bound; 1 for an exact kind
+
+
+class IndexInfo(NamedTuple):
+    """The contents of an index."""
+
+    path: Path
+    format: int
+    documents: int
+    passages: int
+    fields: list[Field]
+    spaces: list[Space]
+    snapshots: dict[str, SnapshotInfo]  #: by the name of their space
+    files: dict[str, int]  #: bytes by file name
+    language: Language | None  #: of BM25's stemmer; None for the Porter stemmer
+    indexed_fields: list[str]  #: metadata fields with an index for filters, sorted
+    has_words: bool = True  #: whether BM25 search is available
+
+    @property
+    def stop_words(self) -> tuple[str, ...]:
+        """The stop words of BM25's language, if it has one."""
+        return self.language.stop_words if self.language else ()
+
+
+class Fault(NamedTuple):
+    """A fault found by verification."""
+
+    what: str
+    repairable: bool | None = True  #: from the other data of the store; None if that is unknown
+
+    @property
+    def remedy(self) -> str:
+        """The command that repairs it."""
+        commands = ["semsearch verify --repair", "semsearch index CORPUS --index NEW-DIRECTORY"]
+        if self.repairable is None:
+            return "; if that fails: ".join(commands)
+        return commands[0] if self.repairable else commands[1]
+
+
+class Settings(NamedTuple):
+    """The settings of an index, which `Writer.configure` changes."""
+
+    max_tokens: int  #: the maximum number of tokens of a passage
+    index_type: IndexType = IndexType()  #: the requested type of vector index
+    language: Language | None = None  #: of BM25's stemmer; None for the Porter stemmer
+    #: The number of documents before a sync or copy that has not finished.
+    unfinished_sync: int | None = None
+    #: How corpora were read: arguments of `Corpus` by `recorded_name`.
+    corpora: Mapping[str, dict[str, Any]] = MappingProxyType({})
+
+
+class Reader(Protocol):
+    """One committed state of a store."""
+
+    def settings(self) -> Settings:
+        """The settings of the index."""
+
+    def spaces(self) -> list[Space]:
+        """The embedding spaces, oldest first."""
+
+    def info(self) -> IndexInfo:
+        """The contents of the index."""
+
+    def fields(self) -> dict[str, set[Kind]]:
+        """The kinds of values of metadata fields, by name.
+
+        Fields of deleted documents may be among them, without kinds.
+        """
+
+    # Documents and passages.
+
+    def count(self, selection: Selection = EVERYTHING) -> int:
+        """The number of documents, or of selected documents."""
+
+    def ids(self, selection: Selection = EVERYTHING, limit: int | None = None) -> list[str]:
+        """The ids of all documents, or of selected ones, in insertion order."""
+
+    def documents(self, ids: Sequence[str]) -> dict[str, Document]:
+        """The documents with these ids, as they were added."""
+
+    def scan(self, size: int = 256) -> Iterator[list[Document]]:
+        """All documents in insertion order, in lists of at most `size`."""
+
+    def stored_documents(self, ids: Sequence[str]) -> dict[str, StoredDocument]:
+        """The records of documents to compare with, by id."""
+
+    def passages_of(self, ids: Sequence[str]) -> dict[str, list[NewPassage]]:
+        """The passages of documents, in order, by document id."""
+
+    def passages(self, space: Space, condition: Condition | None = None) -> Passages:
+        """All passages with their vectors, or those whose documents match a condition."""
+
+    def vectors_of_texts(self, hashes: Sequence[str]) -> TextVectors:
+        """The stored vectors of texts, whatever their documents."""
+
+    def passages_without_vector(
+        self, space: Space, after: int, limit: int
+    ) -> list[tuple[int, str, str]]:
+        """Passage id, text and document id of passages above an id that have no vector."""
+
+    # Search.
+
+    def prepare(self, space: Space) -> None:
+        """Load the data for searching a space, ahead of the search."""
+
+    def search_vectors(
+        self,
+        space: Space,
+        queries: Matrix,
+        k: int,
+        restriction: Restriction = NO_RESTRICTION,
+        per_document: int = 1,
+    ) -> list[list[ScoredPassage]]:
+        """The `k` best passages of each query (fewer only when fewer match), best first.
+
+        Equal scores are ordered by passage id.
+
+        Args:
+            space: the embedding space.
+            queries: unit vectors, float32, shape (m, dimension).
+            k: the number of passages.
+            restriction: the documents that may be found.
+            per_document: the maximum number of passages per document.
+
+        Raises:
+            SpaceError: the space was dropped, or some passages have no vector.
+        """
+
+    def describe_search(self, space: Space, restriction: Restriction = NO_RESTRICTION) -> str:
+        """A description of how `search_vectors` would search."""
+
+    def search_bm25(
+        self,
+        text: str,
+        k: int,
+        restriction: Restriction = NO_RESTRICTION,
+        per_document: int = 1,
+        phrases: Sequence[str] = (),
+    ) -> list[ScoredPassage]:
+        """The `k` best passages by BM25 over their words, best first.
+
+        Passages with one of the phrases rank above those without; the more phrases, the higher.
+        """
+
+    def fetch(self, passage_ids: Sequence[int]) -> dict[int, FoundPassage]:
+        """The passages with these ids, as far as they exist."""
+
+    def matched_words(self, text: str, passage_ids: Sequence[int]) -> dict[int, list[str]]:
+        """The words of passages, as BM25 reads them, that occur in a text."""
+
+
+class Writer(Protocol):
+    """A writer of a store. Each method that changes the store is one transaction."""
+
+    def read(self) -> AbstractContextManager[Reader]:
+        """The current state, which does not change until the block ends."""
+
+    def oversized_documents(self, documents: Sequence[NewDocument]) -> Mapping[str, str]:
+        """Why the store cannot hold documents, by their ids: ``its title has 70,000 bytes``."""
+
+    def put(self, documents: Sequence[NewDocument], vectors: TextVectors) -> None:
+        """Add documents, or update those with the same ids."""
+
+    def remove(self, selection: Selection) -> int:
+        """Remove documents; returns their number."""
+
+    def add_space(self, encoder: Encoder, dtype: str | None) -> Space:
+        """Add a space, which is incomplete."""
+
+    def drop_space(self, space: Space) -> None:
+        """Remove a space with its vectors."""
+
+    def put_vectors(self, space: Space, passage_ids: Sequence[int], vectors: Matrix) -> None:
+        """Add the missing vectors of passages."""
+
+    def complete(self, space: Space) -> None:
+        """Make a space searchable, once each passage has a vector."""
+
+    def configure(self, settings: Settings) -> None:
+        """Change the settings of the index; passages are analysed again if the language changes.
+
+        Raises:
+            UnsupportedByStoreError: the store lacks such a setting.
+        """
+
+    def index_field(self, name: str) -> None:
+        """Index the values of a metadata field for filters."""
+
+    def optimise(self, *, thoroughly: bool = False) -> None:
+        """Update the vector indexes if enough has changed.
+
+        Args:
+            thoroughly: update them after any change.
+        """
+
+    def compact(self) -> None:
+        """Rewrite all files without deleted data.
+
+        Raises:
+            IndexBusyError: another process reads an older state.
+        """
+
+    def verify(self) -> list[Fault]:
+        """Check the store and return all faults."""
+
+    def repair(self) -> None:
+        """Rebuild derived data, and remove damaged vectors.
+
+        Spaces may be incomplete afterwards, until `put_vectors` and `complete` complete them.
+        """
+
+
+class Store(Protocol):
+    """Documents with their passages and vectors."""
+
+    @property
+    def path(self) -> Path:
+        """Its directory or address."""
+
+    def read(self) -> AbstractContextManager[Reader]:
+        """One committed state, unchanged until the block ends."""
+
+    def writer(self, *, wait: float = 0) -> AbstractContextManager[Writer]:
+        """A writer, for one thread of one process at a time; the threads of a process queue.
+
+        Args:
+            wait: how many seconds to wait for another process that is writing.
+
+        Raises:
+            IndexBusyError: another process is still writing, or this thread is.
+        """
+
+    def close(self) -> None:
+        """Release its files or connections."""
+
+
+class StoreModule(Protocol):
+    """The functions of a store's package."""
+
+    def open_store(self, path: Path) -> Store:
+        """Open a store.
+
+        Args:
+            path: its directory or address.
+
+        Raises:
+            IndexNotFoundError: there is no store.
+            IndexFormatError: it is not a store, or has another format.
+        """
+
+    def create_store(
+        self, path: Path, max_tokens: int, encoders: Sequence[Encoder], dtype: str | None = None
+    ) -> Store:
+        """Open a store, or create it with a space for each encoder."""
+
+
+def text_hash(text: str) -> str:
+    """The hash that identifies a text: 128 bits of BLAKE2b, as hex digits."""
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def unit_vectors(reader: Reader, space: Space, hashes: Sequence[str]) -> Matrix:
+    """The vectors of texts in a space, shape (len(hashes), dimension); see `text_hash`."""
+    stored = reader.vectors_of_texts(hashes)
+    matrix = numpy.array([stored[space.id, digest] for digest in hashes], numpy.float32)
+    if space.dtype == "float16":  # rounding changed their length
+        matrix /= numpy.linalg.norm(matrix, axis=1, keepdims=True)
+    return matrix.reshape(len(hashes), space.dimension)
+
+
+class _Closes(Protocol):
+    def close(self) -> None:
+        """Release resources."""
+
+
+@contextmanager
+def closed_on_error(opened: _Closes) -> Iterator[None]:
+    """Close `opened` if the block raises, since the caller never receives it to close it."""
+    try:
+        yield
+    except BaseException:
+        opened.close()
+        raise

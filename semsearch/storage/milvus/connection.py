@@ -1,0 +1,233 @@
+"""The connection to a Milvus server or to a file of milvus-lite."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from threading import Lock
+from typing import Any, NamedTuple
+
+from semsearch.addresses import Address
+from semsearch.errors import (
+    ArgumentError,
+    IndexBusyError,
+    IndexClosedError,
+    IndexNotFoundError,
+    IndexStoreError,
+    MissingExtraError,
+    StoreUnreachableError,
+    first_line,
+)
+from semsearch.storage.milvus.conditions import one_of
+from semsearch.storage.spaces import Space
+
+#: Environment variables: a token (``user:password``), TLS (``1``), the file of a certificate
+#: authority, and for how many seconds the client retries a request.
+TOKEN, TLS, AUTHORITY, TIMEOUT = (
+    f"SEMSEARCH_MILVUS_{name}" for name in ("TOKEN", "TLS", "CA", "TIMEOUT")
+)
+TIMEOUT_SECONDS = 30.0
+
+#: A request with rows of the maximum size is below the 64 MiB that a server accepts.
+ROWS_AT_ONCE = 200
+
+#: The code of the error that a collection is not in memory, and messages of servers that start.
+_NOT_LOADED = 101
+_PASSING = re.compile(
+    r"call load\(\)|not (fully )?loaded|no available|unavailable|"
+    r"(shard|channel|leader|node).*not found|not found.*(shard|channel|leader|node)",
+    re.IGNORECASE,
+)
+PAUSE_SECONDS = 0.2
+
+#: Names of indexes; those of collections have up to 20 more characters.
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,200}")
+
+_users: Counter[str] = Counter()  # open connections of this process by file of milvus-lite
+_users_lock = Lock()
+
+Row = dict[str, Any]
+
+
+class Target(NamedTuple):
+    """What an address names."""
+
+    address: Address
+    uri: str  #: of the server, or the real path of the file
+    name: str  #: of the index, and of its collection of documents
+    is_file: bool
+
+    @property
+    def passages(self) -> str:
+        """The collection of passages."""
+        return f"{self.name}_passages"
+
+    def vectors(self, space: Space) -> str:
+        """The collection of the vectors of a space."""
+        return f"{self.name}_space_{space.id}"
+
+    def not_found(self) -> IndexNotFoundError:
+        """The error that there is no index."""
+        make = f"semsearch index CORPUS --index {self.address}"
+        return IndexNotFoundError(f"no index at {self.address}; make one with: {make}")
+
+
+def target(path: Path) -> Target:
+    """What an address names.
+
+    Raises:
+        ArgumentError: it is no address of Milvus.
+    """
+    address = path if isinstance(path, Address) else Address(path)
+    where, _, name = address.rest.rpartition("/")
+    if not _NAME.fullmatch(name):
+        raise ArgumentError(
+            f"{address}: an index on Milvus is named by up to 200 letters, digits and _, not "
+            f"starting with a digit"
+        )
+    if address.engine == "milvus-lite":
+        if not where.endswith(".db"):
+            raise ArgumentError(f"{address}: write milvus-lite:///FOLDER/FILE.db/NAME")
+        return Target(address, os.path.realpath(where), name, is_file=True)
+    host = re.fullmatch(r"/((?:[\w.-]+|\[[0-9a-fA-F:.]+\])(?::(\d{1,5}))?)", where)
+    if not host or int(host[2] or 1) not in range(1, 1 << 16):
+        raise ArgumentError(f"{address}: write milvus://HOST:PORT/NAME")
+    secure = os.environ.get(TLS, "") not in ("", "0") or bool(os.environ.get(AUTHORITY))
+    return Target(address, f"{'https' if secure else 'http'}://{host[1]}", name, is_file=False)
+
+
+class Connection:
+    """Requests to Milvus; the client retries those that may succeed later.
+
+    Raises:
+        MissingExtraError: the client is not installed.
+        StoreUnreachableError: nothing answers there, or access is refused.
+    """
+
+    def __init__(self, target: Target) -> None:
+        for package in ("pymilvus", "milvus_lite")[: 1 + target.is_file]:
+            if find_spec(package) is None:
+                raise MissingExtraError(package.replace("_", "-"), "milvus", "an index on Milvus")
+        self.target = target
+        self.timeout = timeout_seconds()
+        self._client: Any = self._connect()
+        self.version = str(self.call("get_server_version"))
+
+    @property
+    def has_bm25(self) -> bool:
+        """Whether it has the function BM25: milvus-lite has, and servers from 2.5 on."""
+        version = [int(part) for part in re.findall(r"\d+", self.version)[:2]]
+        return self.target.is_file or version >= [2, 5]
+
+    def close(self) -> None:
+        """Close it; a file of milvus-lite once nothing else in this process uses it."""
+        client, self._client = self._client, None
+        if client is not None:
+            client.close()
+            if self.target.is_file:
+                _release(self.target.uri)
+
+    def call(self, method: str, *args: Any, **options: Any) -> Any:
+        """The result of a method of the client.
+
+        Raises:
+            IndexStoreError: it fails.
+            IndexClosedError: `close` was called.
+        """
+        if self._client is None:
+            raise IndexClosedError(f"the index {self.target.address} is closed")
+        return self._retried(getattr(self._client, method), *args, **options)
+
+    def upsert(self, collection: str, rows: Iterable[Row]) -> None:
+        """Write rows; they replace those with the same primary keys."""
+        rows = list(rows)
+        for start in range(0, len(rows), ROWS_AT_ONCE):
+            self.call("upsert", collection, rows[start : start + ROWS_AT_ONCE])
+
+    def delete(self, collection: str, key: str, values: Sequence[int] | Sequence[str]) -> None:
+        """Delete rows by their primary keys."""
+        for start in range(0, len(values), ROWS_AT_ONCE):
+            condition = one_of(key, values[start : start + ROWS_AT_ONCE])
+            self.call("delete", collection, filter=condition)
+
+    def _retried(self, method: Callable[..., Any], *args: Any, **options: Any) -> Any:
+        import grpc
+        from pymilvus import MilvusException
+
+        until, is_loaded = time.monotonic() + self.timeout, True
+        while True:
+            try:
+                if not is_loaded:
+                    self._client.load_collection(args[0], timeout=self.timeout)
+                return method(*args, timeout=self.timeout, **options)
+            except (MilvusException, grpc.RpcError) as error:
+                if not _PASSING.search(str(error)) or time.monotonic() > until:
+                    raise self._explained(error) from error
+                is_loaded = getattr(error, "code", None) != _NOT_LOADED
+            if is_loaded:
+                time.sleep(PAUSE_SECONDS)
+
+    def _connect(self) -> Any:
+        os.environ.setdefault("GRPC_VERBOSITY", "ERROR")  # it logs each failing handshake
+        from pymilvus import MilvusClient, MilvusException
+
+        for name in ("pymilvus", "milvus_lite"):  # both log each error with its traceback
+            logging.getLogger(name).setLevel(logging.CRITICAL)
+        uri = self.target.uri
+        if not self.target.is_file:
+            # Dedicated: the client shares connections without regard to their certificates.
+            options = {"token": os.environ.get(TOKEN, ""), "dedicated": True, **_authority()}
+            try:
+                return MilvusClient(uri=uri, timeout=self.timeout, **options)
+            except MilvusException as error:
+                raise self._explained(error, is_connecting=True) from error
+        if not Path(uri).parent.is_dir():
+            raise IndexStoreError(f"{self.target.address}: there is no such folder")
+        with _users_lock:
+            try:
+                client = MilvusClient(uri=uri, timeout=self.timeout)
+            except MilvusException as error:
+                raise IndexBusyError(
+                    f"{uri} cannot be opened: another process uses it, or it is no file of "
+                    "milvus-lite; milvus-lite serves one process at a time"
+                ) from error
+            _users[uri] += 1
+            return client
+
+    def _explained(self, error: Exception, *, is_connecting: bool = False) -> IndexStoreError:
+        reason = first_line(Exception(getattr(error, "message", error)))
+        message = f"Milvus at {self.target.uri}, for {self.target.address}: {reason}"
+        if is_connecting or re.search("unavailable|deadline|timeout|auth", reason, re.IGNORECASE):
+            return StoreUnreachableError(f"{message} (see {TOKEN}, {AUTHORITY}, {TIMEOUT})")
+        return IndexStoreError(message)
+
+
+def timeout_seconds() -> float:
+    """How many seconds a request is retried, as the environment says."""
+    text = os.environ.get(TIMEOUT) or str(TIMEOUT_SECONDS)
+    if not re.fullmatch(r"\d*\.?\d+", text) or not float(text):
+        raise ArgumentError(f"{TIMEOUT} must be a number of seconds above 0, not {text!r}")
+    return float(text)
+
+
+def _authority() -> dict[str, str]:
+    """The client's option for the authority that the environment names."""
+    path = os.environ.get(AUTHORITY)
+    if path and not Path(path).is_file():
+        raise ArgumentError(f"{AUTHORITY} must name a file with a certificate (PEM), not '{path}'")
+    return {"server_pem_path": path} if path else {}
+
+
+def _release(file: str) -> None:
+    from milvus_lite.server_manager import server_manager_instance
+
+    with _users_lock:
+        _users[file] -= 1
+        if not _users[file]:
+            server_manager_instance.release_server(file)

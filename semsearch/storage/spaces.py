@@ -1,0 +1,160 @@
+"""Embedding spaces: one encoder's vectors of all passages, with a record of the encoder."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Collection, Sequence
+from pathlib import Path, PurePath
+from typing import Any, NamedTuple
+
+from semsearch.arguments import shown
+from semsearch.encoders.specs import Precision, described_precision, pinned, unpinned
+from semsearch.errors import ArgumentError, SpaceError, SpaceNotFoundError, quoted
+from semsearch.protocols import Encoder
+from semsearch.records import STORED_TYPES
+
+logger = logging.getLogger(__name__)
+
+NAME_MAX_CHARACTERS = 64
+
+
+class Space(NamedTuple):
+    """An embedding space: one encoder's vectors of all passages, with a record of the encoder."""
+
+    id: int
+    name: str
+    spec: str
+    fingerprint: str
+    dimension: int
+    dtype: str
+    complete: bool  # False while some passages have no vector yet
+    description: dict[str, Any]
+
+    @property
+    def precision(self) -> Precision:
+        """The precision with which to load its encoder."""
+        return described_precision(self.description)
+
+    def check(self, encoder: Encoder, index: Path) -> None:
+        """Refuse an encoder other than that of the space.
+
+        Args:
+            encoder: the encoder that the space's spec names now.
+            index: the directory, for the message.
+
+        Raises:
+            SpaceError: its fingerprint differs from that of the space.
+        """
+        if encoder.fingerprint != self.fingerprint:
+            raise SpaceError(
+                f"space '{self.name}' was made by another model than the current '{encoder.spec}', "
+                "or by a version of semsearch that checked fewer of its files (fingerprint "
+                f"{self.fingerprint[:12]} then, {encoder.fingerprint[:12]} now); restore the "
+                "original model, or encode the passages again: semsearch index --add-space "
+                f"{quoted(encoder.spec)} --index {quoted(str(index))}, "
+                f"then --drop-space {self.name}"
+            )
+
+    def check_dtype(self, dtype: str | None) -> None:
+        """Refuse a number type that differs from that of the stored vectors.
+
+        Raises:
+            SpaceError: the type differs.
+        """
+        check_stored_type(dtype)
+        if dtype not in (None, self.dtype):
+            raise SpaceError(
+                f"space '{self.name}' stores {self.dtype}, not {dtype}; "
+                "the type is chosen when a space is created"
+            )
+
+
+def warn_of_cut_passages(encoder: Encoder, max_tokens: int) -> None:
+    """Log a warning if an encoder reads less than the longest passages of an index."""
+    if encoder.max_document_tokens < max_tokens:
+        logger.warning(
+            "%s reads %d tokens; passages here have up to %d, and long ones are truncated",
+            encoder.spec,
+            encoder.max_document_tokens,
+            max_tokens,
+        )
+
+
+def check_stored_type(dtype: str | None) -> None:
+    """Refuse an invalid type of stored vectors.
+
+    Raises:
+        ArgumentError: it is neither one of `STORED_TYPES` nor None.
+    """
+    if dtype is not None and dtype not in STORED_TYPES:
+        choices = " or ".join(f"'{name}'" for name in STORED_TYPES)
+        raise ArgumentError(f"dtype must be {choices}, not {shown(dtype)}")
+
+
+def free_name(spec: str, taken: Collection[str]) -> str:
+    """A short unused name, safe in file names: `sentence-transformers/all-X` → `all-x`."""
+    slug = re.sub(r"[^a-z0-9_-]+", "-", PurePath(unpinned(spec)).name.lower())
+    slug = slug[:NAME_MAX_CHARACTERS].strip("-") or "space"
+    name, number = slug, 1
+    while name in taken:
+        number += 1
+        name = f"{slug}-{number}"
+    return name
+
+
+def described_space(
+    encoder: Encoder, dtype: str | None, spaces: Sequence[Space], *, complete: bool
+) -> Space:
+    """A new space for an encoder's vectors, named after its spec.
+
+    Raises:
+        ArgumentError: `dtype` is neither float32 nor float16.
+    """
+    check_stored_type(dtype)
+    description = dict(encoder.description())
+    spec = pinned(encoder.spec, description.get("commit"))
+    return Space(
+        id=1 + max((space.id for space in spaces), default=0),
+        name=free_name(spec, {space.name for space in spaces}),
+        spec=spec,
+        fingerprint=encoder.fingerprint,
+        dimension=encoder.dimension,
+        dtype=dtype or STORED_TYPES[0],
+        complete=complete,
+        description=description,
+    )
+
+
+def find_space(spaces: Sequence[Space], name: str | None = None) -> Space:
+    """The space with this name; without a name, the first.
+
+    Raises:
+        SpaceError: there is no space with this name.
+    """
+    for space in spaces:
+        if name is None or space.name == name:
+            return space
+    names = ", ".join(space.name for space in spaces)
+    raise SpaceNotFoundError(f"no space '{name}' in this index (spaces: {names})")
+
+
+def check_searchable(space: Space, spaces: Sequence[Space]) -> None:
+    """Refuse to search a space that was dropped or is incomplete.
+
+    Args:
+        space: the space, as it was when it was opened.
+        spaces: the present spaces of the index.
+
+    Raises:
+        SpaceError: it was dropped, or some passages have no vector.
+    """
+    for found in spaces:
+        if (found.id, found.fingerprint) == (space.id, space.fingerprint):
+            if not found.complete:
+                raise SpaceError(
+                    f"space '{space.name}' lacks vectors of some passages; complete it with: "
+                    f"semsearch index --add-space {quoted(space.spec)}"
+                )
+            return
+    raise SpaceNotFoundError(f"space '{space.name}' was dropped from the index; open another one")

@@ -1,0 +1,124 @@
+"""The local store: SQLite, with FAISS snapshots beside it, in one directory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sqlalchemy import Connection
+
+from semsearch.errors import IndexNotFoundError
+from semsearch.protocols import Encoder
+from semsearch.storage.interface import Settings
+from semsearch.storage.spaces import Space, check_searchable
+from semsearch.storage.sqlite.database import Database
+from semsearch.storage.sqlite.reader import SqliteReader
+from semsearch.storage.sqlite.restrictions import RestrictionMemory
+from semsearch.storage.sqlite.schema import write_settings
+from semsearch.storage.sqlite.spaces import all_spaces, insert_space
+
+if TYPE_CHECKING:
+    from semsearch.storage.sqlite.vector_view import VectorView
+    from semsearch.storage.sqlite.writer import SqliteWriter
+
+
+class SqliteStore:
+    """SQLite and FAISS in a directory; see `semsearch.storage.interface.Store`.
+
+    If the index was replaced or deleted, the one now in the directory is read, or reading raises.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        self._cache = _Cache(database)
+
+    @property
+    def path(self) -> Path:
+        """The directory, as an absolute path."""
+        return self.database.directory
+
+    @contextmanager
+    def read(self) -> Iterator[SqliteReader]:
+        """One committed state, the same until the block ends."""
+        with self.database.read() as connection:
+            yield self._reader(connection)
+
+    @contextmanager
+    def writer(self, *, wait: float = 0) -> Iterator[SqliteWriter]:
+        """A writer; one thread of one process at a time can have one."""
+        from semsearch.storage.lock import writer_lock
+        from semsearch.storage.sqlite.refresh import remove_leftovers
+        from semsearch.storage.sqlite.writer import SqliteWriter
+
+        self.database.use_present_file()
+        with writer_lock(self.path, wait=wait), self.database.writing() as connection:
+            remove_leftovers(connection, self.path, keep_previous=True)  # of a run that was killed
+            yield SqliteWriter(connection, self.path, self._reader)
+
+    def close(self) -> None:
+        """Close the database and the snapshots."""
+        self._cache = _Cache(self.database)
+        self.database.close()
+
+    def _reader(self, connection: Connection) -> SqliteReader:
+        """The state that a connection reads."""
+        if self._cache.file != self.database.opened.file:
+            self._cache = _Cache(self.database)
+        return SqliteReader(connection, self.path, self._cache.view, self._cache.filters)
+
+
+class _Cache:
+    """What was read from one database file."""
+
+    def __init__(self, database: Database) -> None:
+        self.file = database.opened.file
+        self.filters = RestrictionMemory({}, {})
+        self._database = database
+        #: By identity of the index, id and fingerprint of the space, with the revision.
+        self._views: dict[tuple[str, int, str], tuple[int, VectorView]] = {}
+
+    def view(self, connection: Connection, space: Space, revision: tuple[str, int]) -> VectorView:
+        """The vectors of a space in the state that `connection` reads, cached until it changes."""
+        identity, number = revision
+        key = identity, space.id, space.fingerprint
+        known = self._views.get(key)
+        if known and known[0] == number:
+            return known[1]
+        from semsearch.storage.sqlite.vector_view import VectorView
+
+        check_searchable(space, all_spaces(connection))
+        if known and known[0] < number:
+            longer = known[1].extended(connection, space)
+            if longer is not None:
+                self._views[key] = number, longer
+                return longer
+        # The files of a replaced index are another's.
+        directory = None if self._database.is_replaced() else self._database.directory
+        view = VectorView.load(connection, directory, space)
+        self._views[key] = number, view
+        return view
+
+
+def open_store(path: Path) -> SqliteStore:
+    """Open the index in a directory; see `semsearch.storage.interface.StoreModule`."""
+    return SqliteStore(Database(path))
+
+
+def create_store(
+    path: Path, max_tokens: int, encoders: Sequence[Encoder], dtype: str | None = None
+) -> SqliteStore:
+    """Open the index in a directory, or create it with a space for each encoder."""
+
+    def fill(connection: Connection) -> None:
+        write_settings(connection, Settings(max_tokens))
+        for encoder in encoders:
+            insert_space(connection, encoder, dtype, complete=True)
+
+    try:
+        return open_store(path)
+    except IndexNotFoundError:
+        for encoder in encoders:
+            encoder.description()  # loads the model: before the transaction
+        return SqliteStore(Database.create(path, fill))

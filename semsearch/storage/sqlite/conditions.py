@@ -1,0 +1,235 @@
+"""Translation of conditions on metadata into SQL expressions.
+
+Fields are found by comparing the names that ``json_each`` returns: a value can be a list, whose
+elements are tested one by one. A field that never holds a list is read by its path, which is
+several times faster, and can have an index.
+
+Names and literals are only passed as bound parameters; literals as JSON, so that decimal fractions
+in expressions and in documents are parsed the same way.
+
+Limits of SQLite: text ends at a NUL, and integers beyond 64 bits become the nearest float.
+"""
+
+from __future__ import annotations
+
+import json
+import operator
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
+
+from sqlalchemy import (
+    ColumnElement,
+    TableValuedAlias,
+    and_,
+    case,
+    exists,
+    false,
+    func,
+    literal,
+    not_,
+    or_,
+    select,
+    true,
+    tuple_,
+)
+
+from semsearch.filters import (
+    And,
+    Comparison,
+    Condition,
+    In,
+    IsNull,
+    Like,
+    Not,
+    Operator,
+    Or,
+    Test,
+    Value,
+    filter_error,
+)
+from semsearch.filters.times import instant
+from semsearch.records import metadata_name
+from semsearch.storage.sqlite.fields import BUILT_IN_COLUMNS, json_path
+from semsearch.storage.sqlite.instants import Order, ValueTest, equal_times, ordered_times
+from semsearch.storage.sqlite.schema import documents
+
+#: SQLite accepts expressions up to 1,000 operators deep, and a chain is as deep as it is long. The
+#: limit is far lower because SQLAlchemy caches compiled statements, with 50 kB for each test.
+MAX_TESTS = 200
+#: SQLite's parser stack holds 100 symbols (as of 3.40), enough for 28 levels; callers use some.
+MAX_DEPTH = 20
+#: SQLite's own limit.
+MAX_PATTERN_BYTES = 50_000
+
+
+def to_sql(
+    condition: Condition,
+    *,
+    scalars: Collection[str] = (),
+) -> ColumnElement[bool]:
+    """An SQL expression that is true for documents that match a condition, and false for others.
+
+    Args:
+        condition: see `semsearch.filters`.
+        scalars: fields that hold no list in any document.
+
+    Raises:
+        FilterError: the condition is too complex for SQLite.
+    """
+    return _Compiler(scalars).sql(condition)
+
+
+def is_found_by_index(condition: Condition, fields: Collection[str]) -> bool:
+    """Whether SQLite's indexes decide which documents match a condition.
+
+    Args:
+        condition: see `to_sql`.
+        fields: the fields that have an index and hold no list in any row.
+    """
+    match condition:
+        case And(conditions) | Or(conditions):
+            return all(is_found_by_index(each, fields) for each in conditions)
+        case In(name):
+            return name in fields
+        case Comparison(name, order):
+            return name in fields and order is not Operator.NOT_EQUAL
+    return False
+
+
+class _Compiler:
+    def __init__(self, scalars: Collection[str]) -> None:
+        self._scalars = scalars
+        self._tests = 0
+
+    def sql(self, condition: Condition, depth: int = 0) -> ColumnElement[bool]:
+        if depth > MAX_DEPTH:
+            raise filter_error(f"and, or and not are nested deeper than {MAX_DEPTH} levels")
+        match condition:
+            case Not(inner):
+                return _not(self.sql(inner, depth + 1))
+            case And(conditions):
+                return and_(*(self.sql(each, depth + 1) for each in conditions))
+            case Or(conditions):
+                return or_(*(self.sql(each, depth + 1) for each in conditions))
+            case Comparison(field, Operator.EQUAL, value):
+                return self._test(In(field, (value,)))
+            case Comparison(field, Operator.NOT_EQUAL, value):
+                return _not(self._test(In(field, (value,))))
+        return self._test(condition)
+
+    def _test(self, test: Test) -> ColumnElement[bool]:
+        self._tests += 1
+        if self._tests > MAX_TESTS:
+            raise filter_error(f"more than {MAX_TESTS} tests; in (…) takes many values as one")
+        match test:
+            case IsNull(name):
+                return self._is_null(name)
+            case Like(name, pattern):
+                return self._any(name, _like(pattern))
+            case In(name, values):
+                return self._any(name, _in(values, name))
+            case Comparison(name, order, value):
+                return self._any(name, _ordered(_ORDERS[order], value, name))
+
+    def _any(self, name: str, test: ValueTest) -> ColumnElement[bool]:
+        """Whether a field's value, or an element of it if it is a list, passes a test."""
+        if name in BUILT_IN_COLUMNS:
+            column = BUILT_IN_COLUMNS[name]
+            return test(case((column.is_not(None), "text")), column)
+        path = json_path(metadata_name(name))
+        if name in self._scalars and path is not None:
+            # In the statement's text, so that SQLite uses an index of this expression.
+            place = documents.c.metadata, literal(path, literal_execute=True)
+            return test(_kind(func.json_type(*place)), func.json_extract(*place))
+        field = _fields()
+        # If the value is not a list, `element` is a row of NULLs.
+        element = _json_each(case((field.c.type == "array", field.c.value)), "element")
+        kind = _kind(func.coalesce(element.c.type, field.c.type))
+        value = func.coalesce(element.c.value, field.c.value)
+        return (
+            exists()
+            .select_from(field.outerjoin(element, true()))
+            .where(field.c.key == metadata_name(name), test(kind, value))
+        )
+
+    def _is_null(self, name: str) -> ColumnElement[bool]:
+        if name in BUILT_IN_COLUMNS:
+            return BUILT_IN_COLUMNS[name].is_(None)
+        field = _fields()
+        return not_(exists().where(field.c.key == metadata_name(name), field.c.type != "null"))
+
+
+def _not(condition: ColumnElement[bool]) -> ColumnElement[bool]:
+    # A test of a missing value is NULL, and so is its `not`. Only in the condition of a `case`,
+    # SQLite does not read all values of an `in` to tell NULL from false.
+    return case((condition, false()), else_=true())
+
+
+def _fields() -> TableValuedAlias:
+    """The metadata fields of a document."""
+    return _json_each(documents.c.metadata, "field")
+
+
+def _json_each(source: ColumnElement[Any] | str, name: str) -> TableValuedAlias:
+    return func.json_each(source).table_valued("key", "type", "value", name=name)
+
+
+def _kind(json_type: ColumnElement[str]) -> ColumnElement[str]:
+    """The type of a value as in `json_each`, with one name for all numbers."""
+    return func.replace(json_type, "real", "integer")
+
+
+def _in(values: Collection[Value], field: str) -> ValueTest:
+    times = _times(values, field)
+    others = [value for value in values if value not in times]
+    if not times:
+        return _equal(others)
+    if not others:
+        return equal_times(times)
+    by_time, by_value = equal_times(times), _equal(others)
+    return lambda kind, value: or_(by_time(kind, value), by_value(kind, value))
+
+
+def _equal(values: Collection[Value]) -> ValueTest:
+    each = _json_each(_json(values), "literal")
+    literals = select(_kind(each.c.type), each.c.value)
+    # The first test can use the index of a column. The second compares the kind, too: in SQLite,
+    # true equals 1, and a list equals its text.
+    return lambda kind, value: and_(
+        value.in_(select(each.c.value)), tuple_(kind, value).in_(literals)
+    )
+
+
+def _like(pattern: str) -> ValueTest:
+    if len(pattern.encode()) > MAX_PATTERN_BYTES:
+        raise filter_error(f"a pattern of like is longer than {MAX_PATTERN_BYTES:,} bytes")
+    return lambda kind, value: and_(kind == "text", value.like(pattern, escape="\\"))
+
+
+_ORDERS: Mapping[Operator, Order] = {
+    Operator.LESS: operator.lt,
+    Operator.LESS_OR_EQUAL: operator.le,
+    Operator.GREATER: operator.gt,
+    Operator.GREATER_OR_EQUAL: operator.ge,
+}
+
+
+def _ordered(order: Order, literal: Value, field: str) -> ValueTest:
+    times = _times([literal], field)
+    if times:
+        return ordered_times(order, *times.popitem())
+    bound = func.json_extract(_json(literal), "$")
+    bound_kind = "text" if isinstance(literal, str) else "integer"
+    return lambda kind, value: and_(kind == bound_kind, order(value, bound))
+
+
+def _times(literals: Iterable[Value], field: str) -> dict[str, int]:
+    """The instants of those literals that are times; ids and titles are none."""
+    texts = [
+        value for value in literals if isinstance(value, str) and field not in BUILT_IN_COLUMNS
+    ]
+    return {text: time for text in texts if (time := instant(text)) is not None}
+
+
+def _json(value: Value | Collection[Value]) -> str:
+    return json.dumps(value, ensure_ascii=False)

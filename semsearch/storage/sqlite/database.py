@@ -1,0 +1,400 @@
+"""The SQLite file of an index: opening it, reading one committed state, writing transactions.
+
+Connections are pooled, one for each reading thread. Before each read, those that are open to a file
+that was replaced meanwhile are closed.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sqlite3
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple, Self
+from uuid import uuid4
+from weakref import WeakValueDictionary
+
+from sqlalchemy import Connection, Dialect, Engine, ExceptionContext, create_engine, event, make_url
+from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy.pool import QueuePool
+from sqlalchemy.util import LRUCache
+
+from semsearch.addresses import sqlite_uri
+from semsearch.errors import (
+    DamagedIndexError,
+    IndexBusyError,
+    IndexChangedError,
+    IndexFormatError,
+    IndexNotFoundError,
+    IndexStoreError,
+    IndexVersionError,
+    quoted,
+)
+from semsearch.storage.interface import closed_on_error
+from semsearch.storage.sqlite.schema import (
+    APPLICATION_ID,
+    FORMAT_VERSION,
+    create_tables,
+    put_setting,
+)
+
+logger = logging.getLogger(__name__)
+
+DATABASE_NAME = "index.sqlite"
+BUSY_TIMEOUT_MS = 10_000
+#: SQLite's page cache of a writer; with the default (2 MiB), a large index is read again and again.
+WRITER_CACHE_KIB = 64 * 1024
+
+_PRAGMAS = (
+    f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}",
+    # Of a new database: a page holds five vectors of 384 numbers, one of the default size only two.
+    "PRAGMA page_size = 8192",
+    "PRAGMA foreign_keys = ON",
+    "PRAGMA synchronous = FULL",  # what was committed survives a power cut
+    "PRAGMA secure_delete = ON",
+)
+
+#: How a database is opened: parameters of SQLite's URI. In a read-only directory, SQLite cannot
+#: create the files of a write-ahead log. If a writer has created them, it reads the log; otherwise
+#: all commits are in the database file, which is then read without locks.
+_SHARED, _READ_ONLY, _WITHOUT_LOCKS = "mode=rw", "mode=ro", "mode=ro&immutable=1"
+
+
+_URL = make_url("sqlite+pysqlite://")
+#: The compiled statements of all databases: SQLAlchemy takes longer to compile most than to run
+#: them, and has one cache per engine.
+_COMPILED: LRUCache[Any, Any] = LRUCache(500)
+
+
+@cache
+def _dialect() -> Dialect:
+    """The dialect of all databases; each compiled statement belongs to one."""
+    engine = create_engine(_URL)
+    with engine.connect():  # it initialises the dialect
+        pass
+    engine.dispose()
+    return engine.dialect
+
+
+class _Opened(NamedTuple):
+    """What connections are open to. If it changes, they are closed."""
+
+    process: int
+    access: str
+    file: tuple[int, ...]  # device and inode; without locks, also size and time of the last change
+
+
+class Database:
+    """An index directory's database.
+
+    Args:
+        directory: the index.
+
+    Raises:
+        IndexNotFoundError: there is no index in `directory`.
+        IndexFormatError: it is not an index, or has another format.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self._prepare(directory)
+        with closed_on_error(self):
+            self._check_format()
+
+    def _prepare(self, directory: Path) -> None:
+        _check_place(directory)
+        if not (directory / DATABASE_NAME).exists():
+            raise _not_found(directory)
+        self.directory = directory.absolute()  # the working directory may change
+        self.file = self.directory / DATABASE_NAME
+        self.opened = self._present()
+        connect: Callable[[], Any] = self._connect
+        pool = QueuePool(connect, max_overflow=-1, dialect=_dialect())
+        options = {"compiled_cache": _COMPILED}
+        self._engine = Engine(pool, _dialect(), _URL, execution_options=options)
+        event.listen(self._engine, "begin", self._begin)
+        event.listen(self._engine, "handle_error", _keep_connection)
+        _open[id(self)] = self
+
+    @classmethod
+    def create(cls, directory: Path, fill: Callable[[Connection], None]) -> Self:
+        """Open the database in `directory`, or create it.
+
+        The directory may be empty or missing. One transaction creates the tables and the first
+        rows: if several processes create an index at once, one does and the others open it.
+
+        Args:
+            directory: the index.
+            fill: writes the first rows, in the transaction that creates the tables.
+
+        Raises:
+            IndexFormatError: the directory holds other files.
+        """
+        try:
+            return cls(directory)
+        except IndexNotFoundError:
+            pass
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+            (directory / DATABASE_NAME).touch()
+        except OSError as error:
+            raise IndexStoreError(f"cannot create {directory}: {error.strerror}") from None
+        database = cls.__new__(cls)
+        database._prepare(directory)
+        with closed_on_error(database):
+            with database.writing() as connection, connection.begin():
+                if _is_blank(connection):
+                    create_tables(connection)
+                    put_setting(connection, "revision", [uuid4().hex, 0])
+                    fill(connection)
+            database._check_format()
+        return database
+
+    def is_replaced(self) -> bool:
+        """Whether the path leads to another file than the one that was read last, or to none."""
+        try:
+            return self._present().file != self.opened.file
+        except IndexStoreError:
+            return True
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        """One committed state of the database, unchanged until the block ends.
+
+        Raises:
+            IndexChangedError: the index, in a read-only directory and thus read without locks,
+                was written meanwhile; discard what was read.
+        """
+        present = self.use_present_file()
+        try:
+            with self._connected() as connection, connection.begin():
+                yield connection
+        finally:
+            if present.access == _WITHOUT_LOCKS and self.is_replaced():
+                raise IndexChangedError(
+                    f"{self.directory} was written while it was read; try again"
+                )
+
+    @contextmanager
+    def writing(self) -> Iterator[Connection]:
+        """A connection whose transactions (``with connection.begin():``) take the write lock.
+
+        Raises:
+            IndexStoreError: the index cannot be written; SQLite would fail only at the first row.
+                A transaction also raises it if the index was replaced or deleted.
+        """
+        if not all(os.access(place, os.W_OK) for place in (self.directory, self.file)):
+            raise IndexStoreError(f"cannot write in {self.directory}: Permission denied")
+        present = self.use_present_file()
+        with self._connected() as connection:
+            self._prepare_for_writing(connection)
+            yield connection.execution_options(semsearch_writes=present)
+
+    def close(self) -> None:
+        """Close the database; the last process to do so moves the log into it."""
+        self._engine.dispose()
+
+    def use_present_file(self) -> _Opened:
+        """Close connections to a replaced file, and in a forked process those of its parent.
+
+        Raises:
+            IndexNotFoundError: there is none.
+        """
+        present = self._present()
+        if present != self.opened:
+            self._engine.dispose(close=present.process == self.opened.process)
+            self.opened = present
+        return present
+
+    def _present(self) -> _Opened:
+        """The file at the path, and how it can be opened."""
+        try:
+            found = self.file.stat()
+        except FileNotFoundError:
+            raise _not_found(self.directory) from None
+        file: tuple[int, ...] = (found.st_dev, found.st_ino)
+        access = _SHARED
+        if not os.access(self.directory, os.W_OK):
+            logs = (self.file.with_name(f"{DATABASE_NAME}-{name}") for name in ("wal", "journal"))
+            access = _READ_ONLY if any(log.exists() for log in logs) else _WITHOUT_LOCKS
+        if access == _WITHOUT_LOCKS:
+            file += (found.st_size, found.st_mtime_ns)
+        return _Opened(os.getpid(), access, file)
+
+    @contextmanager
+    def _connected(self) -> Iterator[Connection]:
+        use, pool = object(), self._engine.pool
+        _in_use[use] = os.getpid(), self.file
+        try:
+            with self._translated(), self._engine.connect() as connection:
+                yield connection
+        finally:
+            del _in_use[use]
+            if self._engine.pool is not pool:  # closed meanwhile
+                pool.dispose()
+
+    def _begin(self, connection: Connection) -> None:
+        written = connection.get_execution_options().get("semsearch_writes")
+        if written is not None and written != self._present():
+            raise IndexStoreError(f"{self.directory} was replaced while it was written; try again")
+        connection.exec_driver_sql("BEGIN" if written is None else "BEGIN IMMEDIATE")
+
+    def _connect(self) -> sqlite3.Connection:
+        if any(use[0] != os.getpid() and use[1] == self.file for use in list(_in_use.values())):
+            raise IndexStoreError(
+                f"{self.directory} was being read or written when this process was forked; fork "
+                "earlier, or start the process with 'spawn' or 'forkserver'"
+            )
+        address = f"{sqlite_uri(self.file)}?{self.opened.access}"
+        # `_begin` begins transactions.
+        connection = sqlite3.connect(
+            address, uri=True, check_same_thread=False, isolation_level=None
+        )
+        connection.create_function("instant", 1, _instant, deterministic=True)
+        with closed_on_error(connection):
+            for pragma in _PRAGMAS:
+                connection.execute(pragma)
+        return connection
+
+    def _prepare_for_writing(self, connection: Connection) -> None:
+        """Set WAL mode, in which many processes can read while one writes, and a larger cache.
+
+        The mode persists.
+        """
+        raw: Any = connection.connection.driver_connection
+        raw.execute(f"PRAGMA cache_size = -{WRITER_CACHE_KIB}")
+        deadline = time.monotonic() + BUSY_TIMEOUT_MS / 1000
+        while True:
+            try:
+                mode = raw.execute("PRAGMA journal_mode = WAL").fetchone()[0]
+                break
+            except sqlite3.OperationalError as error:  # SQLite does not wait when two set it
+                if "locked" not in str(error) or time.monotonic() > deadline:
+                    raise
+                time.sleep(0.01)
+        if mode != "wal":
+            logger.warning(
+                "the file system of %s does not support SQLite's write-ahead log (journal mode is "
+                "'%s'): queries wait while the index is written",
+                self.directory,
+                mode,
+            )
+
+    def _check_format(self) -> None:
+        with self.read() as connection:
+            application = connection.exec_driver_sql("PRAGMA application_id").scalar_one()
+            version = connection.exec_driver_sql("PRAGMA user_version").scalar_one()
+            if _is_blank(connection):
+                raise _not_found(self.directory)
+        if application != APPLICATION_ID:
+            raise IndexFormatError(f"{self.file} is a database of another program, not an index")
+        if version != FORMAT_VERSION:
+            raise IndexVersionError(
+                f"{self.directory} has index format {version}, and this semsearch reads format "
+                f"{FORMAT_VERSION}: use the version that made it, or index the corpus again"
+            )
+
+    @contextmanager
+    def _translated(self) -> Iterator[None]:
+        """SQLite's errors as ours."""
+        try:
+            yield
+        except DBAPIError as error:
+            raise _our_error(self.file, error.orig) from error
+        except sqlite3.Error as error:
+            raise _our_error(self.file, error) from error
+        except SQLAlchemyError as error:
+            raise IndexStoreError(f"{self.file}: {error}") from error
+
+
+def _instant(value: object) -> int | None:
+    """``instant`` in SQL."""
+    return _filters_instant()(value) if isinstance(value, str) else None
+
+
+@cache
+def _filters_instant() -> Callable[[str], int | None]:
+    from semsearch.filters.times import instant  # of filters alone
+
+    return instant
+
+
+#: Databases, by their ids.
+_open: WeakValueDictionary[int, Database] = WeakValueDictionary()
+#: The process and file of each use of a connection. In a forked process, those of its parent
+#: remain: SQLite takes these files for locked there, but the locks are the parent's.
+_in_use: dict[object, tuple[int, Path]] = {}
+
+
+def _close_unused() -> None:
+    """Close all connections that are not in use: SQLite's locks do not survive a fork."""
+    for reference in _open.valuerefs():
+        if database := reference():
+            database._engine.dispose()
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(before=_close_unused)
+
+
+def _keep_connection(context: ExceptionContext) -> None:
+    # SQLAlchemy closes the connection at Ctrl-C or a TimeoutError, but SQLite keeps the transaction
+    # and its lock until the cursor is freed; an open connection is rolled back.
+    if not isinstance(context.original_exception, sqlite3.Error):
+        context.is_disconnect = False
+
+
+def _is_blank(connection: Connection) -> bool:
+    count: int = connection.exec_driver_sql("SELECT count(*) FROM sqlite_schema").scalar_one()
+    return count == 0
+
+
+def _check_place(directory: Path) -> None:
+    try:
+        is_file = directory.exists() and not directory.is_dir()
+        (directory / DATABASE_NAME).exists()
+    except OSError as error:  # a name that is too long, a directory without permission
+        raise IndexStoreError(f"{error.strerror}: {directory}") from None
+    if is_file:
+        raise IndexFormatError(f"{directory} is a file, not an index directory")
+
+
+def _not_found(directory: Path) -> IndexStoreError:
+    if directory.is_dir() and any(
+        entry.name.partition(".")[0] not in ("index", "writer") for entry in directory.iterdir()
+    ):
+        return IndexFormatError(
+            f"{directory} is not an index: it contains other files, but no {DATABASE_NAME} with "
+            "tables; choose another directory"
+        )
+    return IndexNotFoundError(
+        f"no index at {directory}; make one with: "
+        f"semsearch index CORPUS --index {quoted(str(directory))}"
+    )
+
+
+def _our_error(file: Path, error: BaseException | None) -> IndexStoreError:
+    message = str(error)
+    code = getattr(error, "sqlite_errorcode", None)
+    # Python's sqlite3 reports text that is not UTF-8 without a code.
+    if code is None or code & 0xFF in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
+        return DamagedIndexError(
+            f"{file} is not an SQLite database or is damaged ({message}); "
+            "restore a copy of the index, or index the corpus again"
+        )
+    if code == sqlite3.SQLITE_IOERR_SHMMAP:
+        return IndexStoreError(
+            f"the file system of {file.parent} does not support SQLite's write-ahead log (it has "
+            "no memory shared between processes); put the index on a local disk"
+        )
+    if code == sqlite3.SQLITE_IOERR_SHMSIZE:
+        return IndexStoreError(
+            f"no space left on the disk of {file.parent}: even reading needs a little, for "
+            f"{file.name}-shm"
+        )
+    if "locked" in message:
+        return IndexBusyError(f"{file} is locked by another process")
+    return IndexStoreError(f"{file}: {message}")

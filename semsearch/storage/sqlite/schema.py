@@ -1,0 +1,318 @@
+"""The tables of ``index.sqlite``, and the settings of an index.
+
+    settings     settings of the whole index
+    documents 1─1 texts, the documents' texts
+    documents 1─n passages 1─n vectors n─1 spaces 1─1 snapshots
+    fields       kinds of metadata values, to check filters and for messages
+    passages_fts   the words of the passages, for BM25
+
+The tables hold all primary data, vectors included; files beside the database are derived.
+They are ``STRICT`` and have ``CHECK``s, so that code that reads values need not check them.
+"""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from sqlalchemy import (
+    JSON,
+    REAL,
+    BindParameter,
+    CheckConstraint,
+    Column,
+    Computed,
+    Connection,
+    ForeignKey,
+    Integer,
+    LargeBinary,
+    MetaData,
+    ScalarSelect,
+    Table,
+    TableClause,
+    Text,
+    bindparam,
+    column,
+    func,
+    select,
+    table,
+)
+from sqlalchemy.dialects.sqlite import insert
+
+from semsearch.storage.interface import Settings
+from semsearch.vector_indexes import IndexType
+
+if TYPE_CHECKING:
+    from semsearch.analysis import Language
+
+#: "SEMS": marks databases of semsearch (PRAGMA application_id).
+APPLICATION_ID: Final = 0x53454D53
+#: PRAGMA user_version; indexes of other formats are refused.
+FORMAT_VERSION: Final = 1
+
+tables = MetaData()
+
+settings = Table(
+    "settings",
+    tables,
+    Column("name", Text, primary_key=True),
+    Column("value", Text, CheckConstraint("json_valid(value)"), nullable=False),
+    sqlite_strict=True,
+)
+
+documents = Table(
+    "documents",
+    tables,
+    Column("document_id", Integer, primary_key=True),
+    Column("external_id", Text, nullable=False, unique=True),
+    Column("title", Text, index=True),
+    Column("metadata", Text, CheckConstraint("json_type(metadata) = 'object'"), nullable=False),
+    Column("text_hash", Text, nullable=False),
+    sqlite_strict=True,
+)
+
+#: Apart from `documents`, so that filters, which read every document, read no text.
+texts = Table(
+    "texts",
+    tables,
+    Column(
+        "document_id", ForeignKey("documents.document_id", ondelete="CASCADE"), primary_key=True
+    ),
+    Column("text", Text, nullable=False),
+    sqlite_strict=True,
+)
+
+passages = Table(
+    "passages",
+    tables,
+    # Ids only grow and are never reused: a snapshot covers all ids up to its highest.
+    Column("passage_id", Integer, primary_key=True),
+    Column(
+        "document_id",
+        ForeignKey("documents.document_id", ondelete="CASCADE"),
+        nullable=False,
+        index=True,
+    ),
+    Column("start", Integer, nullable=False),  # characters [start, end) of the document
+    Column("end", Integer, nullable=False),
+    Column("text", Text, nullable=False),
+    Column("text_hash", Text, nullable=False, index=True),
+    Column("analysed", Text),  # the text that BM25 reads, if it differs
+    Column("words", Text, Computed("coalesce(analysed, text)", persisted=False)),
+    sqlite_autoincrement=True,
+    sqlite_strict=True,
+)
+
+spaces = Table(
+    "spaces",
+    tables,
+    Column("space_id", Integer, primary_key=True),
+    # Files are named after it.
+    Column(
+        "name", Text, CheckConstraint("name NOT GLOB '*[^a-z0-9_-]*'"), nullable=False, unique=True
+    ),
+    Column("spec", Text, nullable=False),
+    Column("fingerprint", Text, nullable=False),
+    Column("dimension", Integer, CheckConstraint("dimension > 0"), nullable=False),
+    Column("dtype", Text, CheckConstraint("dtype IN ('float32', 'float16')"), nullable=False),
+    Column("complete", Integer, nullable=False),  # 0 while it lacks vectors of older passages
+    Column(
+        "description", Text, CheckConstraint("json_type(description) = 'object'"), nullable=False
+    ),
+    sqlite_autoincrement=True,
+    sqlite_strict=True,
+)
+
+vectors = Table(
+    "vectors",
+    tables,
+    Column("passage_id", ForeignKey("passages.passage_id", ondelete="CASCADE"), primary_key=True),
+    Column("space_id", ForeignKey("spaces.space_id", ondelete="CASCADE"), primary_key=True),
+    Column("vector", LargeBinary, nullable=False),  # little-endian, of the space's dtype
+    sqlite_strict=True,
+)
+
+snapshots = Table(
+    "snapshots",
+    tables,
+    Column("space_id", ForeignKey("spaces.space_id", ondelete="CASCADE"), primary_key=True),
+    Column("generation", Integer, nullable=False),
+    Column("bytes", Integer, nullable=False),
+    Column("vectors", Integer, nullable=False),
+    Column("last_passage_id", Integer, nullable=False),
+    Column("deleted", Integer, nullable=False),  # passages deleted before it was written
+    Column("kind", Text, nullable=False),
+    Column("recall", REAL, nullable=False),  # recall@10 against exact search
+    sqlite_strict=True,
+)
+
+fields = Table(
+    "fields",
+    tables,
+    Column("name", Text, primary_key=True),
+    Column("kind", Text, primary_key=True),
+    Column("in_list", Integer, primary_key=True),  # 1 for elements of lists
+    Column("documents", Integer, nullable=False),  # how many have a value of this kind
+    sqlite_strict=True,
+)
+
+#: External content: only `passages` holds the texts. Rows are written together with those of
+#: `passages`, many at once, which is faster than triggers.
+_CREATE_FTS = """
+CREATE VIRTUAL TABLE passages_fts USING fts5(
+    words, content='passages', content_rowid='passage_id',
+    tokenize="{tokenizer}"
+)
+"""
+#: For inserting and deleting; the first column takes FTS5's own commands.
+passages_fts = table("passages_fts", column("passages_fts"), column("rowid"), column("words"))
+
+
+def create_tables(connection: Connection) -> None:
+    """Create the tables of an empty database and mark it as an index of this format."""
+    tables.create_all(connection, checkfirst=False)
+    create_words(connection)
+    connection.exec_driver_sql(f"PRAGMA application_id = {APPLICATION_ID}")
+    connection.exec_driver_sql(f"PRAGMA user_version = {FORMAT_VERSION}")
+
+
+def create_words(connection: Connection, language: Language | None = None) -> None:
+    """Create the empty BM25 index, with the tokenizer of a language."""
+    from semsearch.analysis import Analyser
+
+    tokenizer = Analyser(language).tokenizer
+    connection.exec_driver_sql(_CREATE_FTS.format(tokenizer=tokenizer))
+
+
+def values(items: Iterable[int | str | None]) -> ScalarSelect[Any]:
+    """A list for ``column.in_(values(…))`` in one parameter; SQLite limits their number."""
+    return _elements(json.dumps(list(items)))
+
+
+def values_later(name: str) -> ScalarSelect[Any]:
+    """Like `values`, for a statement that is built once: executions pass a list by this name."""
+    return _elements(bindparam(name, type_=JSON))
+
+
+def _elements(array: str | BindParameter[Any]) -> ScalarSelect[Any]:
+    each = func.json_each(array).table_valued("value")
+    return select(each.c.value).scalar_subquery()
+
+
+def insert_rows(
+    connection: Connection,
+    table: TableClause,
+    names: Sequence[str],
+    rows: Sequence[tuple[Any, ...]],
+    *,
+    key: str | None = None,
+) -> None:
+    """Insert rows with values of SQLite's own types.
+
+    SQLAlchemy would process each value of each row, which takes longer than writing them.
+
+    Args:
+        connection: in a transaction.
+        table: the table.
+        names: its columns that the rows have.
+        rows: the rows.
+        key: a unique column; a row with its value is updated.
+    """
+    if rows:
+        quoted = {name: f'"{table.columns[name].name}"' for name in names}
+        places = ", ".join("?" * len(names))
+        statement = f'INSERT INTO "{table.name}" ({", ".join(quoted.values())}) VALUES ({places})'  # noqa: S608 - ours
+        if key is not None:
+            others = ", ".join(
+                f"{quoted[name]} = excluded.{quoted[name]}" for name in names if name != key
+            )
+            statement += f" ON CONFLICT ({quoted[key]}) DO UPDATE SET {others}"
+        connection.exec_driver_sql(statement, list(rows))
+
+
+@contextmanager
+def read_rows(
+    connection: Connection, statement: str, parameters: Sequence[Any]
+) -> Iterator[sqlite3.Cursor]:
+    """Run a query whose rows are read without SQLAlchemy, which takes longer than SQLite does."""
+    raw: Any = connection.connection.driver_connection
+    with closing(raw.execute(statement, parameters)) as cursor:
+        yield cursor
+
+
+_SETTING = select(settings.c.value).where(settings.c.name == bindparam("name"))
+
+
+def get_setting(connection: Connection, name: str, default: Any = None) -> Any:
+    """A setting of the index."""
+    value = connection.scalar(_SETTING, {"name": name})
+    return default if value is None else json.loads(value)
+
+
+def put_setting(connection: Connection, name: str, value: object) -> None:
+    """Store a setting of the index, as JSON."""
+    row = {"name": name, "value": json.dumps(value, default=dict)}
+    connection.execute(
+        insert(settings).values(row).on_conflict_do_update(index_elements=["name"], set_=row)
+    )
+
+
+def read_settings(connection: Connection) -> Settings:
+    """The settings of the index."""
+    rows = connection.execute(select(settings.c.name, settings.c.value))
+    found = {row.name: json.loads(row.value) for row in rows if row.name in Settings._fields}
+    index_type, language = found.pop("index_type", {}), found.pop("language", None)
+    return Settings(
+        **found,
+        index_type=IndexType(**index_type),
+        language=None if language is None else _language(language),
+    )
+
+
+def write_settings(connection: Connection, changed: Settings) -> None:
+    """Store the settings of the index."""
+    for name, value in changed._asdict().items():
+        is_record = isinstance(value, tuple)
+        put_setting(connection, name, value._asdict() if is_record else value)
+
+
+def get_language(connection: Connection) -> Language | None:
+    """The language of BM25's stemmer and stop words."""
+    found = get_setting(connection, "language")
+    return None if found is None else _language(found)
+
+
+def _language(stored: Mapping[str, Any]) -> Language:
+    from semsearch.analysis import Language
+
+    return Language(stored["name"], tuple(stored["stop_words"]))
+
+
+def get_revision(connection: Connection) -> tuple[str, int]:
+    """The identity of the index and the number of its state.
+
+    An index that was deleted and made anew at the same path has another identity.
+    """
+    identity, number = get_setting(connection, "revision")
+    return identity, number
+
+
+class FrequentWords(NamedTuple):
+    """The words that many passages have."""
+
+    changes: int = 0  #: the passages ever added or deleted when they were counted
+    words: Sequence[str] = ()  #: case-folded
+
+
+def get_frequent_words(connection: Connection) -> FrequentWords:
+    """The words that were frequent when they were counted last."""
+    return FrequentWords(*get_setting(connection, "frequent_words", ()))
+
+
+def next_revision(connection: Connection) -> None:
+    """Invalidate what readers have loaded."""
+    identity, number = get_revision(connection)
+    put_setting(connection, "revision", [identity, number + 1])

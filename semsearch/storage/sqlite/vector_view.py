@@ -1,0 +1,163 @@
+"""The vectors of a space in one state: a snapshot and the recent vectors, which are newer."""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy
+from sqlalchemy import Connection, func, select
+
+from semsearch.protocols import Matrix
+from semsearch.storage.spaces import Space
+from semsearch.storage.sqlite.schema import documents, get_setting, passages
+from semsearch.storage.sqlite.snapshot import (
+    SnapshotRecord,
+    UnusableSnapshotError,
+    deleted_passages,
+    open_snapshot,
+    snapshot_record,
+)
+from semsearch.storage.sqlite.spaces import vector_blocks
+from semsearch.vector_indexes import Ids
+from semsearch.vector_indexes.flat import VectorIndex, ranked
+
+logger = logging.getLogger(__name__)
+
+#: Passages searched in place of deleted ones and further ones of a document.
+SPARE = 8
+
+
+class _Origin(NamedTuple):
+    """The base of a view; while it is unchanged, later states only append vectors."""
+
+    record: SnapshotRecord | None
+    filled: int  # how often spaces were completed with vectors of older passages
+
+    @classmethod
+    def of(cls, connection: Connection, space: Space) -> _Origin:
+        return cls(snapshot_record(connection, space), get_setting(connection, "filled", 0))
+
+
+class VectorView:
+    """The vectors of a space in the state that a connection reads.
+
+    Recent vectors are searched exactly. Vectors deleted since the snapshot was written are still
+    found; callers drop ids that the database no longer has.
+
+    Args:
+        connection: in a transaction.
+        space: the space.
+        origin: the base of the view.
+        snapshot: the snapshot, if it is usable.
+        recent: the vectors that it does not have.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        space: Space,
+        origin: _Origin,
+        snapshot: VectorIndex | None,
+        recent: Sequence[tuple[Ids, Matrix]],
+    ) -> None:
+        self._origin = origin
+        self._snapshot = snapshot
+        self._recent = VectorIndex.build(
+            space.dimension, sum(len(ids) for ids, _ in recent), recent
+        )
+        indexes = [snapshot, self._recent] if snapshot else [self._recent]
+        self._indexes = [index for index in indexes if len(index)]
+        self._per_document = _passages_per_document(connection)
+        self._deleted = deleted_passages(connection)
+        if origin.record:
+            self._deleted -= origin.record.deleted
+
+    @classmethod
+    def load(cls, connection: Connection, directory: Path | None, space: Space) -> VectorView:
+        """The view of the state that `connection` reads.
+
+        Without a usable snapshot, all vectors are read from SQLite, with a warning.
+
+        Args:
+            connection: in a transaction.
+            directory: the directory of the snapshot; None if it is gone.
+            space: the space.
+        """
+        origin = _Origin.of(connection, space)
+        record, snapshot, last = origin.record, None, 0
+        if record and directory:
+            try:
+                snapshot, last = open_snapshot(directory, space, record), record.last_passage_id
+            except UnusableSnapshotError as error:
+                logger.warning(
+                    "%s; searching the vectors in SQLite instead (the next `semsearch index` "
+                    "rewrites it)",
+                    error,
+                )
+        recent = list(vector_blocks(connection, space, last))
+        return cls(connection, space, origin, snapshot, recent)
+
+    def extended(self, connection: Connection, space: Space) -> VectorView | None:
+        """The view of a later state; None unless that only has more recent vectors."""
+        if _Origin.of(connection, space) != self._origin:
+            return None
+        last = int(self._indexes[-1].ids[-1]) if self._indexes else 0
+        known = self._recent.ids, self._recent.matrix
+        recent = [known, *vector_blocks(connection, space, last)]
+        return VectorView(connection, space, self._origin, self._snapshot, recent)
+
+    def __len__(self) -> int:
+        return sum(map(len, self._indexes))
+
+    def reach(self, k: int) -> int:
+        """How many of the nearest passages to search for the best ones of `k` documents.
+
+        Further passages of a document and deleted ones take up places.
+        """
+        spare = SPARE if self._per_document > 1 or self._deleted else 0
+        return math.ceil(k * min(2, self._per_document)) + spare
+
+    @property
+    def plan(self) -> str:
+        """A description of how it is searched."""
+        from semsearch.texts import quantity
+
+        parts = []
+        if self._snapshot:
+            vectors = quantity(len(self._snapshot), "vector")
+            parts.append(f"{self._snapshot.plan} over {vectors}")
+        if len(self._recent):
+            parts.append(f"exact over {len(self._recent):,} recent vectors")
+        return ", ".join(parts) or "nothing to search"
+
+    def search(self, queries: Matrix, n: int, allowed: Ids | None = None) -> tuple[Matrix, Ids]:
+        """The `n` nearest passages of each query, best first; equal scores by passage id.
+
+        Args:
+            queries: unit vectors, shape (m, dimension).
+            n: the number of passages; missing results have the id -1.
+            allowed: sorted ids of the allowed passages; None allows all.
+
+        Returns:
+            Cosines, rounded to six digits, and passage ids, both of shape (m, n).
+        """
+        found = [index.search(queries, n, allowed) for index in self._indexes]
+        if len(found) == 1:
+            return found[0]
+        scores, ids = ranked(
+            *(numpy.concatenate(parts, axis=1) for parts in zip(*found, strict=True))
+        )
+        return scores[:, :n], ids[:, :n]
+
+
+def _passages_per_document(connection: Connection) -> float:
+    """Estimated by the highest ids, as counting takes long."""
+    last_passage, last_document = (
+        connection.execute(select(func.coalesce(func.max(highest), 0))).scalar_one()
+        for highest in (passages.c.passage_id, documents.c.document_id)
+    )
+    return float(last_passage / last_document) if last_document else 1.0

@@ -1,0 +1,132 @@
+"""Batches are encoded while others are read and written, and no text is encoded twice."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+
+from semsearch import Document, Index, load_encoder
+from semsearch.errors import EncoderError
+from semsearch.indexing import batch as batches
+from semsearch.indexing.changes import next_documents
+
+
+class Watched:
+    """An encoder that records what it encodes, and takes some seconds per batch."""
+
+    def __init__(self, seconds=0.0):
+        self._encoder = load_encoder("hashing:16")
+        self._seconds = seconds
+        self.texts = []
+        self.sizes = []
+        self.threads = set()
+
+    def __getattr__(self, name):
+        return getattr(self._encoder, name)
+
+    def encode_documents(self, texts):
+        self.texts += texts
+        self.sizes.append(len(texts))
+        self.threads.add(threading.current_thread())
+        time.sleep(self._seconds)
+        return self._encoder.encode_documents(texts)
+
+
+@pytest.fixture(autouse=True)
+def small_batches(monkeypatch):
+    monkeypatch.setattr(batches, "FIRST_BATCH_DOCUMENTS", 4)
+    monkeypatch.setattr(batches, "BATCH_DOCUMENTS", 64)
+
+
+def corpus(count):
+    return [Document(str(number), f"Text {number}.") for number in range(count)]
+
+
+def test_batches_grow(tmp_path):
+    encoder = Watched()
+    with Index.create(tmp_path / "x", [encoder]) as index:
+        assert index.add(corpus(300)).added == 300
+    assert encoder.sizes[:5] == [4, 8, 16, 32, 64]
+    assert max(encoder.sizes) == 64
+    assert sum(encoder.sizes) == 300
+
+
+def test_batches_do_not_grow_beyond_the_time_limit(tmp_path, monkeypatch):
+    monkeypatch.setattr(batches, "BATCH_SECONDS", 0.01)
+    encoder = Watched(seconds=0.02)
+    with Index.create(tmp_path / "x", [encoder]) as index:
+        index.add(corpus(40))
+    assert encoder.sizes[:2] == [4, 8]  # the second was taken before any time was known
+    assert max(encoder.sizes[2:]) <= 4
+
+
+def test_long_documents_come_in_small_batches_until_their_time_is_known(tmp_path, monkeypatch):
+    monkeypatch.setattr(batches, "FIRST_BATCH_CHARACTERS", 20)
+    encoder = Watched(seconds=0.05)
+    with Index.create(tmp_path / "x", [encoder]) as index:
+        index.add(corpus(10))  # of seven characters each
+    assert encoder.sizes == [3, 3, 4]
+
+
+def test_next_documents_are_read_during_encoding(tmp_path):
+    fifth = threading.Event()
+
+    class Waiting(Watched):
+        def encode_documents(self, texts):
+            assert fifth.wait(60)
+            return super().encode_documents(texts)
+
+    def recorded():
+        for number, document in enumerate(corpus(12)):
+            if number == 4:  # of the second batch
+                fifth.set()
+            yield document
+
+    encoder = Waiting()
+    with Index.create(tmp_path / "x", [encoder]) as index:
+        assert index.add(recorded()).added == 12
+    assert threading.main_thread() not in encoder.threads
+
+
+def test_text_of_the_previous_batch_is_not_encoded_again(tmp_path):
+    encoder = Watched(seconds=0.05)
+    documents = [Document(str(number), f"Text {number % 5}.") for number in range(40)]
+    with Index.create(tmp_path / "x", [encoder]) as index:
+        assert index.add(documents).encoded == 5
+    assert sorted(encoder.texts) == sorted({document.text for document in documents})
+
+
+def test_complete_batches_before_an_error_are_written(tmp_path):
+    def broken():
+        yield from corpus(6)
+        raise ValueError("no more")
+
+    with Index.create(tmp_path / "x", [Watched(seconds=0.05)]) as index:
+        with pytest.raises(ValueError):
+            index.add(broken())
+        assert len(index) == 4  # the complete batch
+        assert index.add(corpus(6)).added == 2
+
+
+def test_encoder_error_is_raised(tmp_path):
+    class Failing(Watched):
+        def encode_documents(self, texts):
+            if self.sizes:
+                raise EncoderError("it has had enough")
+            return super().encode_documents(texts)
+
+    with Index.create(tmp_path / "x", [Failing()]) as index:
+        with pytest.raises(EncoderError):
+            index.add(corpus(40))
+        assert len(index) == 4
+
+
+def test_batches_are_limited_by_documents_or_characters():
+    texts = ["abc", "de", "f", "ghijklmnop", "q"]
+    corpus = iter([Document(None, text) for text in texts])
+    found = []
+    for count, characters in [(2, 100), (5, 4), (5, 4), (5, 4)]:
+        found.append([document.text for document in next_documents(corpus, count, characters)])
+    assert found == [["abc", "de"], ["f", "ghijklmnop"], ["q"], []]

@@ -1,0 +1,78 @@
+"""Encoding in a thread while the previous batch is written."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy
+import pytest
+
+from semsearch.encoders import load_encoder
+from semsearch.indexing.pool import ThreadPool
+from semsearch.storage.spaces import Space
+
+
+class Slow:
+    """An encoder that waits to be released."""
+
+    def __init__(self):
+        self._encoder = load_encoder("hashing:32")
+        self.started, self.released = threading.Event(), threading.Event()
+        self.calls = 0
+        self.has_ended = False
+
+    def __getattr__(self, name):
+        return getattr(self._encoder, name)
+
+    def encode_documents(self, texts):
+        self.calls += 1
+        self.started.set()
+        self.released.wait(10)
+        self.has_ended = True
+        return self._encoder.encode_documents(texts)
+
+
+@pytest.fixture
+def slow():
+    encoder = Slow()
+    yield encoder
+    encoder.released.set()
+
+
+@pytest.fixture
+def space(slow):
+    return Space(1, "hashing", "hashing:32", slow.fingerprint, 32, "float32", True, {})
+
+
+def test_an_encoder_may_reuse_its_array(slow, space):
+    class Reusing(Slow):
+        array = numpy.zeros((1, 32), numpy.float32)
+
+        def encode_documents(self, texts):
+            self.array[:] = self._encoder.encode_documents(texts)
+            return self.array
+
+    texts = ["one", "two"]
+    with ThreadPool([(space, Reusing())]) as pool:
+        results = [pool.submit(space, [text]) for text in texts]
+        found = numpy.concatenate([result().vectors for result in results])
+    assert numpy.array_equal(found, slow.encode_queries(texts))
+
+
+def test_ctrl_c_does_not_wait_for_work_that_nobody_takes(slow, space):
+    with pytest.raises(KeyboardInterrupt), ThreadPool([(space, slow)]) as pool:
+        pool.submit(space, ["one"])
+        assert slow.started.wait(60)
+        pool.submit(space, ["two"])
+        raise KeyboardInterrupt
+    assert not slow.has_ended
+
+
+def test_after_an_error_work_that_has_not_begun_is_dropped(slow, space):
+    with pytest.raises(ValueError, match="broken"), ThreadPool([(space, slow)]) as pool:
+        pool.submit(space, ["one"])
+        assert slow.started.wait(60)
+        pool.submit(space, ["two"])
+        threading.Timer(0.2, slow.released.set).start()
+        raise ValueError("broken")
+    assert slow.calls == 1

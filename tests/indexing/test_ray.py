@@ -1,0 +1,113 @@
+"""Encoding with the Ray of this machine, and what can be said without a cluster."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+from ray_cluster import ROOT, content, finish, same, texts_of, write, write_plugin
+
+from semsearch import Corpus, Index
+from semsearch.errors import ArgumentError, ClusterError, MissingExtraError
+from semsearch.indexing.ray import pool_on
+from semsearch.indexing.ray.pool import RayPool
+
+#: Sends Ctrl-C after the first batch was committed.
+INTERRUPTED = """
+import os, signal
+from semsearch.indexing.summary import Summary
+plus = Summary.plus
+def interrupted(*arguments):
+    os.kill(os.getpid(), signal.SIGINT)
+    return plus(*arguments)
+Summary.plus = interrupted
+"""
+
+
+@pytest.fixture
+def run(package, tmp_path):
+    """Indexes the corpus in `tmp_path` with a Ray of this machine; returns what is printed."""
+    package("ray")
+    write_plugin(tmp_path / "site")
+
+    def run(status=0, code=""):
+        program = f"{code}\nfrom semsearch.cli import run; run()"
+        arguments = ["--encoder", f"slow:{tmp_path / 'log'}", "--index", "there", "--on", "ray"]
+        path = os.pathsep.join([str(ROOT), str(tmp_path / "site")])
+        process = subprocess.Popen(
+            [sys.executable, "-c", program, "index", "corpus.csv", *arguments],
+            cwd=tmp_path,
+            env=os.environ | {"PYTHONPATH": path, "SLOW_SECONDS": "0"},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        return finish(process, status)
+
+    return run
+
+
+@pytest.mark.timeout(300)
+def test_an_actor_that_dies_is_replaced(run, tmp_path):
+    """The index equals one that a single process wrote."""
+    corpus = write(tmp_path, [*texts_of(300), "die once", "The last one."])
+    assert re.search(r"302 added.* on 1 node ", run())
+    assert (tmp_path / "log.once").exists()
+    with Index.create(tmp_path / "here", "hashing:32") as index:
+        index.add(Corpus(corpus))
+    assert same(content(tmp_path / "there"), content(tmp_path / "here"))
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(300)
+def test_a_batch_that_kills_every_actor_is_an_error(run, tmp_path):
+    write(tmp_path, [*texts_of(300), "die always"])
+    assert run(status=1).endswith("[unusable-cluster]\n")
+    assert not (tmp_path / "there").exists()  # the run that makes an index makes it whole
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(300)
+def test_ctrl_c_and_resuming(run, tmp_path, interruptible):
+    texts = [f"Text {number}." for number in range(3000)]
+    write(tmp_path, texts)
+    kept = re.search(r"([\d,]+) documents saved in", run(status=130, code=INTERRUPTED))
+    safe = int(kept[1].replace(",", ""))
+    assert 0 < safe < len(texts)
+    assert f"({len(texts) - safe:,} added, {safe:,} unchanged)" in run()
+    documents, _, _ = content(tmp_path / "there")
+    assert [document.text for document in documents] == texts
+
+
+def test_a_ray_that_does_not_start(package, monkeypatch):
+    ray = package("ray")
+
+    def fail(address, **_):
+        raise ConnectionError if address == "auto" else Exception("The node timed out.")
+
+    monkeypatch.setattr(ray, "init", fail)
+    with pytest.raises(ClusterError, match="The node timed out"), RayPool(None, []):
+        pass
+
+
+def test_a_head_that_does_not_answer(package, tmp_path):
+    package("ray")
+    with Index.create(tmp_path / "x", "hashing:8") as index, pytest.raises(ClusterError):
+        with index.writer(on="ray://127.0.0.1:9"):
+            pass
+
+
+def test_an_invalid_cluster_is_refused():
+    for on in ("", "dask", "ray:", "ray://", "ray://a b", "ray://a:x", "Ray"):
+        with pytest.raises(ArgumentError):
+            pool_on(on)
+
+
+def test_the_missing_extra_is_named(tmp_path, monkeypatch):
+    monkeypatch.setattr("semsearch.indexing.ray.find_spec", lambda name: None)
+    with Index.create(tmp_path / "x", "hashing:8") as index, pytest.raises(MissingExtraError):
+        with index.writer(on="ray"):
+            pass

@@ -1,0 +1,196 @@
+"""Processes and threads share an index: it is created once, written in turn, always readable."""
+
+from __future__ import annotations
+
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from threading import Barrier
+
+import pytest
+from sqlalchemy import event
+
+from semsearch import Document, Index
+from semsearch.storage.sqlite.database import Database
+
+CREATE = """
+import json, sys
+from semsearch import Document, Index
+from semsearch.storage.sqlite.database import Database
+from semsearch.errors import SemsearchError
+path, number = sys.argv[1:]
+print("ready", flush=True)
+sys.stdin.readline()
+with Index.create(path, ["hashing:32", "hashing:64"]) as index:
+    with index.writer(wait=60) as writer:
+        writer.upsert([Document(number, f"text {number}")])
+    print(json.dumps([space.name for space in index.info().spaces]))
+"""
+
+
+def test_processes_that_create_one_index_at_once(tmp_path):
+    path = tmp_path / "x"
+    command = [sys.executable, "-c", CREATE, path]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    processes = [subprocess.Popen([*command, str(number)], **pipes) for number in range(3)]
+    for process in processes:
+        assert process.stdout.readline() == "ready\n"
+    for process in processes:
+        process.stdin.write("\n")
+        process.stdin.flush()
+    for process in processes:
+        assert json.loads(process.communicate()[0]) == ["hashing-32", "hashing-64"]
+        assert process.returncode == 0
+    with Index.open(path) as index:
+        assert len(index) == 3
+        with index.writer() as writer:
+            assert writer.verify() == []
+        for space in ("hashing-32", "hashing-64"):
+            assert len(index.search("text", 10, space=space)) == 3
+
+
+def test_threads_that_write_one_index_lose_nothing(tmp_path):
+    """They use two objects, and two names of the directory."""
+    (tmp_path / "link").symlink_to(tmp_path / "x")
+    with (
+        Index.create(tmp_path / "x", ["hashing:32"]) as index,
+        Index.open(tmp_path / "link") as same,
+        ThreadPoolExecutor(8) as threads,
+    ):
+
+        def add(number):
+            (index, same)[number % 2].add([Document(str(number), f"text {number}")])
+
+        list(threads.map(add, range(60)))
+        assert len(index) == len(same) == 60
+        with index.writer() as writer:
+            assert writer.verify() == []
+
+
+def journal_mode(path):
+    with closing(sqlite3.connect(path / "index.sqlite")) as connection:
+        return connection.execute("PRAGMA journal_mode").fetchone()[0]
+
+
+class TestWriteAheadLog:
+    def test_the_next_writer_sets_it_after_a_killed_creation(self, tmp_path):
+        path = tmp_path / "x"
+        with Index.create(path, ["hashing:32"]) as index:
+            index.add([Document("a", "one")])
+        with closing(sqlite3.connect(path / "index.sqlite")) as connection:
+            assert connection.execute("PRAGMA journal_mode = DELETE").fetchone() == ("delete",)
+        with Index.open(path) as index:
+            index.add([Document("b", "two")])
+        assert journal_mode(path) == "wal"
+
+
+def test_any_number_of_threads_can_read_at_once(tmp_path):
+    """QueuePool's default is 15 connections; the next one times out after 30 seconds."""
+    threads = 60
+    barrier = Barrier(threads)
+    with Index.create(tmp_path / "x", ["hashing:32"]) as index:
+        index.add([Document("a", "one")])
+
+        def read(_):
+            with index.read() as state:
+                connection = state.connection
+                barrier.wait()
+                return connection.exec_driver_sql("SELECT count(*) FROM documents").scalar()
+
+        with ThreadPoolExecutor(threads) as pool:
+            assert list(pool.map(read, range(threads))) == [1] * threads
+
+
+@pytest.mark.parametrize("interruption", [KeyboardInterrupt, TimeoutError])
+def test_an_interrupted_transaction_releases_the_write_lock(tmp_path, interruption):
+    def interrupt(*_):
+        raise interruption
+
+    Index.create(tmp_path / "x", ["hashing:32"]).close()
+    with closing(Database(tmp_path / "x")) as database:
+        # The exception, with its traceback, is kept.
+        with (
+            pytest.raises(interruption) as _kept,
+            database.writing() as connection,
+            connection.begin(),
+        ):
+            event.listen(connection, "after_cursor_execute", interrupt)
+            connection.exec_driver_sql("SELECT name FROM settings")
+        with closing(sqlite3.connect(database.file, timeout=0)) as other:
+            other.execute("BEGIN IMMEDIATE")
+
+
+FORKED = """
+import os, sys
+from semsearch import Document, Index
+from semsearch.errors import IndexStoreError
+def in_child(work):
+    child = os.fork()
+    if not child:
+        work()
+        sys.stdout.flush()
+        os._exit(0)
+    return child
+"""
+
+OPEN_AT_FORK = """
+def delete():
+    sys.stdin.readline()
+    index.delete(["a"])
+    index.close()
+index = Index.open(sys.argv[1])
+len(index)
+child = in_child(delete)
+index.close()
+print("closed", flush=True)
+os.waitpid(child, 0)
+"""
+
+IN_USE_AT_FORK = """
+def refused(use):
+    try:
+        use()
+    except IndexStoreError as error:
+        print("refused")
+def use_all():
+    refused(lambda: index.delete(["a"]))
+    refused(lambda: Index.open(sys.argv[1]))
+index = Index.open(sys.argv[1])
+with index.read() as state:
+    os.waitpid(in_child(use_all), 0)
+    index.delete(["a"])
+os.waitpid(in_child(lambda: print(len(index))), 0)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="Windows has no fork")
+class TestFork:
+    @pytest.fixture
+    def path(self, tmp_path):
+        with Index.create(tmp_path / "x", ["hashing:32"]) as index:
+            index.add([Document(str(n), f"text {n}") for n in range(300)])
+            index.add([Document("a", "one")])
+        return tmp_path / "x"
+
+    def test_the_child_sees_later_commits_and_keeps_them(self, path):
+        command = [sys.executable, "-c", FORKED + OPEN_AT_FORK, path]
+        with subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        ) as process:
+            assert process.stdout.readline() == "closed\n"
+            with Index.open(path) as index:
+                index.add([Document(f"other {n}", f"other text {n}") for n in range(5)])
+            process.communicate("\n")
+        assert process.returncode == 0
+        with Index.open(path) as index, index.writer() as writer:
+            assert (len(index), "a" in index, "other 0" in index) == (305, False, True)
+            assert writer.verify() == []
+
+    def test_the_child_of_a_reader_is_refused(self, path):
+        command = [sys.executable, "-c", FORKED + IN_USE_AT_FORK, path]
+        printed = subprocess.check_output(command, text=True).split()
+        assert printed == [*["refused"] * 2, "300"]

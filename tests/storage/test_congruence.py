@@ -1,0 +1,474 @@
+"""The behaviour required of every store, tested through the index and the retriever."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+from conditions_model import holds
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from semsearch import Document, Index, load_encoder
+from semsearch.addresses import place
+from semsearch.errors import (
+    ArgumentError,
+    FilterError,
+    IndexBusyError,
+    RemovalError,
+    SpaceError,
+)
+from semsearch.filters.parsing import parse
+from semsearch.records import metadata_field
+from semsearch.storage import create_store
+from semsearch.storage.interface import text_hash
+
+STORES = ["local", "milvus-lite", pytest.param("milvus", marks=pytest.mark.nightly)]
+
+# What differs on Milvus; docs/milvus.md has the same table.
+without_states = pytest.mark.differs("milvus-lite", "milvus", reason="it keeps no older states")
+without_phrases = pytest.mark.differs("milvus-lite", "milvus", reason="BM25 knows no phrases")
+without_examples = pytest.mark.differs("milvus-lite", "milvus", reason="it keeps no examples")
+without_words = pytest.mark.differs("milvus", reason="BM25 takes a server of version 2.5")
+
+MODES = ["semantic", "bm25", "hybrid"]
+FILMS = [
+    Document("a", "amber birch", "First", {"year": 1990, "genres": ["Drama", "Crime"]}),
+    Document("b", "birch cedar delta", None, {"year": 2001, "genres": ["Horror"]}),
+    Document("c", "cedar", None, {"year": 2001, "seen": True, "day": "2001-05-06"}),
+    Document("d", "fjord grove", None, {"year": None, "id": "z"}),
+]
+
+
+@pytest.fixture(scope="module")
+def encoder():
+    return load_encoder("hashing:64")
+
+
+@pytest.fixture(scope="module")
+def other():
+    return load_encoder("hashing:32")
+
+
+@pytest.fixture(params=STORES)
+def index(request, tmp_path, encoder, other):
+    """A new index, empty, in one of the stores."""
+    for mark in request.node.iter_markers("differs"):
+        if request.param in mark.args:
+            pytest.skip(mark.kwargs["reason"])
+    address = {
+        "local": lambda: tmp_path / "index",
+        "milvus-lite": lambda: request.getfixturevalue("lite"),
+        "milvus": lambda: request.getfixturevalue("server").address(),
+    }[request.param]()
+    with Index(create_store(place(str(address)), 128, [encoder]), [encoder, other]) as index:
+        yield index
+
+
+def modes(index) -> list[str]:
+    return MODES if index.info().has_words else MODES[:1]
+
+
+@pytest.fixture
+def films(index):
+    index.add(FILMS)
+    return index
+
+
+def ids(hits) -> list[str]:
+    return [hit.document_id for hit in hits]
+
+
+class TestDocuments:
+    def test_they_are_added_changed_or_left_unchanged(self, films):
+        summary = films.add(
+            [
+                FILMS[0],
+                Document("b", "other words", None, FILMS[1].metadata),
+                Document("c", "cedar", "Title", FILMS[2].metadata),
+                Document("e", "new"),
+            ]
+        )
+        assert (summary.unchanged, summary.changed, summary.metadata_changed, summary.added) == (
+            (1, 1, 1, 1)
+        )
+        assert summary.encoded == 2  # the title is not encoded
+        assert len(films) == 5
+        assert films.search("cedar", k=1)[0].title == "Title"
+
+    def test_those_without_an_id_are_identified_by_their_text(self, index):
+        index.add([Document(None, "amber"), Document(None, "amber"), Document(None, "birch")])
+        assert len(index) == 3
+        assert index.add([Document(None, "amber"), Document(None, "amber")]).unchanged == 2
+
+    def test_a_sync_removes_what_the_corpus_lacks(self, films):
+        with films.writer() as writer:
+            summary = writer.sync([*FILMS[:2], Document("e", "new")])
+        assert (summary.removed, summary.added) == (2, 1)
+        with films.read() as state:
+            assert state.ids() == ["a", "b", "e"]
+
+    def test_a_large_removal_is_refused(self, index):
+        index.add(Document(str(number), f"text {number}") for number in range(40))
+        with index.writer() as writer, pytest.raises(RemovalError):
+            writer.sync([Document(str(number), f"text {number}") for number in range(20)])
+        assert len(index) == 40
+
+    def test_a_refused_removal_is_refused_again(self, index):
+        index.add(Document(str(number), "old") for number in range(20))
+        with index.writer() as writer:
+            for total in ("20 of 20", "20 of 320"):
+                with pytest.raises(RemovalError, match=total):
+                    writer.sync(Document(f"n{number}", "new") for number in range(300))
+            corpus = [Document(f"n{number}", "new") for number in range(300)]
+            assert writer.sync(corpus, allow_removals=True).removed == 20
+            assert writer.sync(corpus[:270]).removed == 30
+
+    def test_they_are_returned_as_they_were_added(self, index):
+        long = "\t" + "Amber, birch.  Cedar?\n\n\n" * 100 + "\u2003 "
+        documents = [*FILMS, Document("long", long), Document("blank", " \n x\t")]
+        index.add(documents)
+        assert index.info().passages > len(documents)
+        assert [index.get(str(one.id)) for one in documents] == documents
+        assert list(index) == documents
+        index.add([Document("long", long, "Title")])
+        index.add([Document("blank", "other ")])
+        assert index.get("long") == Document("long", long, "Title")
+        assert index.get("blank") == Document("blank", "other ")
+        assert index.get("none") is None
+
+    def test_their_passages_are_slices_of_their_text_in_order(self, films):
+        long = "Amber, birch.  Cedar?\n" * 100
+        films.add([Document("long", long)])
+        with films.read() as state:
+            found = state.passages_of(["long", "c", "none"])
+        assert found.keys() == {"long", "c"}
+        assert found["c"] == [(0, 5, "cedar", text_hash("cedar"))]
+        assert len(found["long"]) > 1
+        assert all(one.text == long[one.start : one.end] for one in found["long"])
+        assert [one.start for one in found["long"]] == sorted(one.start for one in found["long"])
+
+    def test_they_are_deleted_by_id_and_filter(self, films):
+        assert films.delete(["a"]) == 1
+        assert films.delete(where="year = 2001") == 2
+        assert films.delete(["d"], "year = 2001") == 0
+        with films.read() as state:
+            assert state.ids() == ["d"]
+        with pytest.raises(ArgumentError, match="'a', 'x'"):
+            films.delete(["a", "d", "x"])
+
+    def test_deleted_ones_are_no_longer_found(self, films):
+        films.delete(["c"])
+        for mode in modes(films):
+            assert "c" not in ids(films.search("cedar", mode=mode))
+
+
+class TestStates:
+    @without_states
+    def test_a_state_does_not_change(self, films):
+        with films.read() as state:
+            before = state.count()
+            films.add([Document("e", "new")])
+            assert state.count() == before
+        assert len(films) == before + 1
+
+    def test_threads_write_one_after_the_other(self, films):
+        with ThreadPoolExecutor(4) as threads:
+            new = [Document(f"new {number}", "birch") for number in range(12)]
+            summaries = list(threads.map(lambda one: films.add([one]), new))
+        assert [summary.added for summary in summaries] == [1] * 12
+        assert len(films) == len(FILMS) + 12
+
+    def test_a_thread_does_not_wait_for_its_own_writer(self, films):
+        with films.writer(), pytest.raises(IndexBusyError):
+            films.add(FILMS, wait=math.inf)
+        assert films.add(FILMS).unchanged == len(FILMS)
+
+    def test_an_open_index_sees_each_commit(self, films):
+        assert films.search("novel")[0].document_id != "e"
+        films.add([Document("e", "novel")])
+        assert films.search("novel")[0].document_id == "e"
+
+
+class TestSearch:
+    def test_scores_are_cosines(self, films, encoder):
+        vectors = encoder.encode_documents([film.text for film in FILMS])
+        for text in ("amber", "cedar delta", "grove fjord birch"):
+            cosines = dict(zip("abcd", vectors @ encoder.encode_queries([text])[0], strict=True))
+            hits = films.search(text)
+            assert {hit.document_id: hit.score for hit in hits} == pytest.approx(cosines, abs=1e-5)
+            assert [hit.rank for hit in hits] == [1, 2, 3, 4]
+            assert all(left.score >= right.score for left, right in itertools.pairwise(hits))
+
+    def test_a_document_counts_once_by_its_best_passage(self, index):
+        index.add([Document("long", "amber. " * 200 + "birch. " * 200), Document("b", "birch")])
+        hits = index.search("amber", k=2)
+        assert ids(hits) == ["long", "b"]
+        assert set(hits[0].text.replace(".", "").split()) == {"amber"}
+
+    def test_ties_are_ordered_by_passage(self, index):
+        index.add(Document(name, "amber birch") for name in "cabd")
+        for mode in modes(index)[:2]:
+            assert ids(index.search("amber", mode=mode)) == list("cabd")
+
+    @pytest.mark.parametrize("k", [1, 40, 500])
+    def test_exactly_k_hits_under_a_filter_with_ties(self, index, k):
+        index.add(Document(f"d{n}", "amber birch", None, {"n": n}) for n in range(300))
+        matching = [f"d{n}" for n in range(300) if n % 2 or n > 250]
+        where = f"n > 250 or n in ({', '.join(map(str, range(1, 300, 2)))})"
+        for mode in modes(index)[:2]:
+            assert ids(index.search("amber", k, where=where, mode=mode)) == matching[:k]
+        [hits, _] = index.search_many(["amber", "cedar"], k)
+        assert ids(hits) == [f"d{n}" for n in range(300)][:k]
+
+    @without_words
+    def test_bm25(self, films):
+        hits = films.search("cedar", mode="bm25")
+        assert ids(hits) == ["c", "b"]  # the shorter one first
+        assert hits[0].score > hits[1].score > 0
+        assert ids(films.search("unknown", mode="bm25")) == []
+
+    @without_phrases
+    @pytest.mark.parametrize(
+        ("query", "first"), [('fjord grove "birch cedar"', "b"), ('fjord grove "cedar birch"', "d")]
+    )
+    def test_phrases(self, films, query, first):
+        hits = films.search(query, mode="bm25")
+        assert (ids(hits)[0], sorted(ids(hits))) == (first, ["a", "b", "c", "d"])
+        assert ids(films.search(query, 1, mode="bm25", where="id in ('b', 'd')")) == [first]
+
+    @without_phrases
+    @pytest.mark.parametrize(
+        ("query", "require", "expected"),
+        [
+            ("birch -delta", (), "a"),
+            ("cedar", "birch cedar", "b"),
+            ('cedar -"birch cedar"', (), "c"),
+            ("x -y", (), ""),
+        ],
+    )
+    def test_required_phrases_and_excluded_words(self, films, query, require, expected):
+        hits = films.search(query, mode="bm25", require=require)
+        assert ids(hits) == list(expected)
+        assert set(ids(films.search(query, mode="hybrid", require=require))) >= set(expected)
+        where = "year > 1900"
+        hits = films.search(query, mode="bm25", require=require, where=where)
+        assert ids(hits) == list(expected)
+
+    def test_several_passages_of_a_document(self, index):
+        index.add([Document("long", "amber birch. " * 100), Document("b", "amber.")])
+        for mode in modes(index):
+            hits = index.search("amber", 50, mode=mode, per_document=2)
+            assert sorted(ids(hits)) == ["b", "long", "long"]
+
+    def test_explanations(self, films):
+        hits = films.search("birch cedar", mode=modes(films)[-1], explain=True)
+        found = {hit.document_id: hit.explanation for hit in hits}
+        assert set(found["b"].words) == {"birch", "cedar"}
+        assert found["c"].words == ("cedar",)
+        assert found["d"].words == ()
+        assert {stage.name: stage.plan for stage in hits.stages}["vectors"].startswith("exact")
+
+
+def row_of(document: Document) -> dict:
+    """The fields of a document, as conditions name them."""
+    fields = {metadata_field(name): value for name, value in document.metadata.items()}
+    return fields | {"id": document.id, "title": document.title}
+
+
+conditions = st.sampled_from(
+    [
+        "year = 2001",
+        "year > 1990",
+        "year is null",
+        "genres = 'Drama'",
+        "genres != 'Drama'",
+        "genres like 'H%'",
+        "seen = true",
+        "day >= '2001'",
+        "day = '2001-05-06 01:00+01:00'",
+        "day > '2001-05-06T00:00+01:00'",
+        "day <= '2001-05-05T23:59:59Z'",
+        "id in ('a', 'd')",
+        "metadata.id = 'z'",
+        "title is null",
+    ]
+)
+
+
+#: Values of the field `a`, one per document, and what they are compared with.
+VALUES = [
+    *(0, 1, 1.0, 1.5, -1, 2**52 + 1, 1e300, "", "a", "A", "á", "a%b", "ab", "a\\b", 'a"b'),
+    *("x" * 70, "😀", "a\tb\n", "2001-05-06", "2001-05-06T02:00+02:00", True, False, None, []),
+    *([None], [1, "a"], [0.5, 3], ["b", "ab"], [[1]], {"b": 1}, [True, "2001-05-07"]),
+]
+LITERALS = ["0", "1", "1.5", "-1", "1e300", "''", "'a'", "'á'", "'a\"b'", "'😀'", "'2001-05-06'"]
+PATTERNS = ["%", "a%", "%b", "A_", "a\\%b", "x%", "", "😀", '%"%']
+TESTS = [
+    *(f"a {sign} {value}" for sign in ("=", "!=") for value in [*LITERALS, "true", "false"]),
+    *(f"a {sign} {value}" for sign in ("<", "<=", ">", ">=") for value in LITERALS),
+    *(f"a like '{pattern}'" for pattern in PATTERNS),
+    *("a is null", "a is not null", "a in ()", "a in (1, 'ab', true)", "a not in (1, 'a')"),
+    *("a between 0 and 1", "a between 'a' and 'b'", "a not between 1 and 2"),
+    *("not (a = 1 or a like 'a%')", "not (a > 0) and a is not null", "title is null"),
+    *("title like 'TITLE _'", "id = 'v3' or id in ('v4', 'odd')", "metadata.id = 'own'"),
+    *('"odd ""name\'] or true or [" = 1', '"b.c" = 2 and not a = 3', "\"b c\" = 'x'"),
+]
+ODD = {"odd \"name'] or true or [": 1, "b c": "x", "id": "own", "b.c": 2}
+
+
+class TestFilters:
+    def test_every_operator(self, index):
+        documents = [
+            Document(f"v{number}", "amber", f"Title {number % 10}", {"a": value})
+            for number, value in enumerate(VALUES)
+        ]
+        documents.append(Document("odd", "amber", None, ODD))
+        index.add(documents)
+        for where in TESTS:
+            matching = [one.id for one in documents if holds(parse(where), row_of(one))]
+            assert ids(index.search("amber", 100, where=where)) == matching, where
+
+    @settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @given(
+        st.recursive(
+            conditions,
+            lambda inner: (
+                inner.map("not ({})".format)
+                | st.tuples(inner, inner).map(lambda two: f"({two[0]}) and ({two[1]})")
+                | st.tuples(inner, inner).map(lambda two: f"({two[0]}) or ({two[1]})")
+            ),
+            max_leaves=4,
+        ),
+    )
+    def test_all_matching_documents_are_found(self, films, where):
+        expected = {film.id for film in FILMS if holds(parse(where), row_of(film))}
+        query = " ".join(film.text for film in FILMS)
+        for mode in modes(films):
+            assert set(ids(films.search(query, where=where, mode=mode))) == expected
+
+    @pytest.mark.parametrize("where", ["yaer = 1990", "year = 'old'"])
+    def test_invalid_ones_are_refused(self, films, where):
+        with pytest.raises(FilterError):
+            films.search("amber", where=where)
+
+    def test_a_filter_that_matches_nothing_is_explained(self, films, caplog):
+        assert films.search("amber", where="genres = 'horror'") == []
+        assert caplog.messages == ["where: no document matches"]
+
+    def test_fields_and_their_kinds(self, films):
+        kinds = {field.name: field.kinds for field in films.info().fields}
+        assert kinds["year"] == {"number": 3, "null": 1}
+        assert kinds["genres"] == {"list of text": 2}
+        assert kinds["day"] == {"date": 1}
+        assert kinds["seen"] == {"boolean": 1}
+        assert films.fields() == ["day", "genres", "id", "seen", "year"]
+        films.delete(["b", "c"])
+        assert {name for name, kinds, _ in films.info().fields if kinds} == {"genres", "id", "year"}
+
+    @without_examples
+    def test_examples_of_fields(self, films):
+        examples = {field.name: field.example for field in films.info().fields}
+        assert examples == {
+            "day": "2001-05-06",
+            "genres": "Drama",
+            "id": "z",
+            "seen": True,
+            "year": 1990,
+        }
+
+
+class TestSpaces:
+    def test_a_second_space(self, films, other):
+        with films.writer() as writer:
+            space = writer.add_space(other)
+        assert space.complete
+        assert [each.fingerprint for each in films.spaces()][1] == other.fingerprint
+        films.add([Document("e", "novel")])
+        hits = films.search("novel", space=space.name)
+        assert (hits[0].document_id, hits[0].score) == ("e", pytest.approx(1, abs=1e-5))
+        assert films.passages(space.name).vectors.shape == (5, 32)
+
+    def test_a_dropped_space_is_refused(self, films, other):
+        with films.writer() as writer:
+            space = writer.add_space(other)
+        films.search("amber", space=space.name)
+        with films.writer() as writer:
+            writer.drop_space(space.name)
+        with pytest.raises(SpaceError):
+            films.search("amber", space=space.name)
+        with films.writer() as writer, pytest.raises(SpaceError):
+            writer.drop_space(films.space().name)
+
+    def test_repair_keeps_the_results(self, films):
+        before = films.search("cedar birch")
+        with films.writer() as writer:
+            writer.repair()
+            assert writer.verify() == []
+        assert films.search("cedar birch") == before
+
+    def test_compaction_keeps_the_results(self, films):
+        before = films.search("cedar birch")
+        with films.writer() as writer:
+            writer.compact()
+        assert films.search("cedar birch") == before
+
+
+def test_a_sequence_of_changes(index, encoder, other):
+    """After each change, the index has the documents, their cosines and no faults."""
+    texts = ["amber birch", "cedar", "delta grove", "fjord", "birch", "Ünï 東京", "amber"]
+    documents = {f"d{n}": Document(f"d{n}", texts[n % 7], None, {"n": n}) for n in range(40)}
+
+    def check(change):
+        with index.writer() as writer:
+            summary = change(writer)
+            assert writer.verify() == []
+        assert list(index) == list(documents.values())
+        text = "amber birch"
+        cosines = [
+            encoder.encode_documents([one.text])[0] @ encoder.encode_queries([text])[0]
+            for one in documents.values()
+        ]
+        scores = {hit.document_id: hit.score for hit in index.search(text, 100)}
+        assert scores == pytest.approx(dict(zip(documents, cosines, strict=True)), abs=1e-5)
+        return summary
+
+    def put(*changed):
+        documents.update({one.id: one for one in changed})
+        return check(lambda writer: writer.upsert(changed))
+
+    assert put(*documents.values()).added == 40
+    assert put(*documents.values()).unchanged == 40
+    assert (
+        put(*(Document(f"d{n}", texts[n], "T", {"n": -1}) for n in range(5))).metadata_changed == 5
+    )
+    assert len(index.search("amber", 50, where="n = -1 and title = 'T'")) == 5
+    assert put(Document("d7", "grove", None, {"n": 7}), Document("new", "fjord")).changed == 1
+    for name in [name for name, one in documents.items() if one.metadata.get("n", 0) > 30]:
+        del documents[name]
+    assert check(lambda writer: writer.delete(where="n > 30")) == 9
+    kept = [documents[f"d{n}"] for n in range(20, 31)]
+    documents = {one.id: one for one in [*kept, Document("later", "delta")]}
+    assert check(lambda writer: writer.sync(documents.values(), allow_removals=True)).removed == 21
+    check(lambda writer: writer.add_space(other))
+    put(Document("last", "東京 amber"))
+    assert index.search("東京 amber", 1, space="hashing-32")[0].document_id == "last"
+    check(lambda writer: writer.drop_space("hashing-32"))
+    documents = {}
+    assert check(lambda writer: writer.sync([], allow_removals=True)).removed == 13
+
+
+letters = st.sampled_from([*"ab.?\n\t ", "\u2003", "\u200b", "é", "e\u0301", "東", "\r\n", "\x1c"])
+
+
+@settings(max_examples=12, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(letters, max_size=60).map("".join).filter(str.strip), st.integers(1, 40))
+def test_any_text_is_returned_unchanged(tmp_path_factory, encoder, text, times):
+    store = create_store(tmp_path_factory.mktemp("texts") / "index", 8, [encoder])
+    with Index(store, [encoder]) as index:
+        index.add([Document("a", text * times)])
+        assert index.get("a") == Document("a", text * times)
+        index.add([Document("a", text * times, "title")])
+        assert list(index) == [Document("a", text * times, "title")]

@@ -1,0 +1,274 @@
+"""What only Milvus has: addresses, settings, approximate search, limits, what kills leave."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from semsearch import Document, Index
+from semsearch.addresses import Address, place, store_of
+from semsearch.cli import main
+from semsearch.errors import (
+    ArgumentError,
+    BadRowError,
+    IndexBusyError,
+    IndexClosedError,
+    IndexFormatError,
+    IndexNotFoundError,
+    MissingExtraError,
+    StoreUnreachableError,
+)
+from semsearch.storage.milvus import connection as connection_module
+from semsearch.storage.milvus.connection import Connection, target
+
+
+class TestAddresses:
+    @pytest.mark.parametrize(
+        ("text", "uri", "name"),
+        [
+            ("milvus://localhost:19530/news", "http://localhost:19530", "news"),
+            ("milvus://[::1]:19530/_n1", "http://[::1]:19530", "_n1"),
+            ("milvus-lite:///data/x.db/news", os.path.realpath("/data/x.db"), "news"),
+            ("milvus-lite:x.db/news", os.path.realpath("x.db"), "news"),
+        ],
+    )
+    def test_parsing_and_formatting(self, text, uri, name):
+        address = place(text)
+        assert isinstance(address, Address)
+        assert str(address) == str(place(str(address))) == text
+        assert (target(address).uri, target(address).name) == (uri, name)
+        assert store_of(address) == "semsearch.storage.milvus"
+        assert store_of(place(f"./{text}")) == "semsearch.storage.sqlite"
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "milvus://localhost:19530/two words",
+            "milvus://localhost:19530/1st",
+            "milvus://user:pass@host:1/news",
+            "milvus://host:port/news",
+            "milvus://host:99999/news",
+            "milvus-lite:///x/news",
+        ],
+    )
+    def test_wrong_ones_are_refused(self, text):
+        with pytest.raises(ArgumentError):
+            target(place(text))
+
+    def test_missing_extra_is_named(self, monkeypatch):
+        monkeypatch.setattr(connection_module, "find_spec", lambda name: None)
+        with pytest.raises(MissingExtraError, match=r"semsearch\[milvus\]"):
+            Index.open("milvus://localhost:19530/news")
+
+    def test_unreachable_server_is_reported(self, package, monkeypatch):
+        package("pymilvus")
+        monkeypatch.setenv("SEMSEARCH_MILVUS_TIMEOUT", "0.5")
+        with pytest.raises(StoreUnreachableError, match="127.0.0.1:1"):
+            Index.open("milvus://127.0.0.1:1/news")
+        monkeypatch.setenv("SEMSEARCH_MILVUS_TIMEOUT", "soon")
+        with pytest.raises(ArgumentError, match="SEMSEARCH_MILVUS_TIMEOUT"):
+            Index.open("milvus://127.0.0.1:1/news")
+
+
+class TestOpening:
+    def test_other_collections_are_kept(self, lite_index, lite):
+        """They may be anybody's, or of another format."""
+        connection = lite_index._store._connection
+        for name, collection in (("other", "other"), ("another", "another_passages")):
+            connection.call("create_collection", collection, dimension=2)
+            with pytest.raises(IndexFormatError):
+                Index.create(lite.replace("one", name), "hashing:64")
+            assert connection.call("has_collection", collection)
+        connection.call("alter_collection_properties", "one", {"semsearch.format": "2"})
+        with pytest.raises(IndexFormatError):
+            Index.open(lite)
+
+    def test_creation_continues_after_an_interruption(self, lite_index, lite, documents):
+        lite_index._store._connection.call("drop_collection", "one")  # the last one created
+        with pytest.raises(IndexNotFoundError):
+            Index.open(lite)
+        with Index.create(lite, "hashing:64") as again:
+            again.add(documents[:2])
+            assert len(again.search("fish")) == 2
+
+    def test_a_missing_index_is_reported(self, lite, tmp_path):
+        with pytest.raises(IndexNotFoundError):
+            Index.open(lite)
+        assert list(tmp_path.iterdir()) == []  # milvus-lite creates what it opens
+
+    def test_a_file_is_opened_by_one_process_only(self, lite_index, lite):
+        code = f"from semsearch import Index; Index.open({lite!r})"
+        done = subprocess.run([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True)
+        assert IndexBusyError.__name__ in done.stderr.splitlines()[-1]
+
+    def test_a_file_stays_open_until_the_last_index_is_closed(self, lite, documents):
+        with Index.create(lite, "hashing:64") as first, Index.open(lite) as second:
+            first.add(documents)
+            first.close()
+            assert len(second) == 3
+        with pytest.raises(IndexClosedError), first.read():
+            pass
+
+
+def test_an_approximate_index_finds_k_under_any_filter(lite_index):
+    """If too few matches are in the lists that are searched, all lists are."""
+    lite_index.add(Document(f"d{n}", f"red fish {n}", None, {"year": n}) for n in range(2000))
+    wanted = ["year in (7, 900, 1999)", "year >= 0"]
+    exact = [lite_index.search("red fish 7", 40, where=where) for where in wanted]
+    with lite_index.writer() as writer:
+        writer.set_index_type("ivf")
+        writer.optimise()
+    with lite_index.read() as state:
+        assert state.describe_search(lite_index.space()).startswith("approximate")
+    for where, hits in zip(wanted, exact, strict=True):
+        found = lite_index.search("red fish 7", 40, where=where)
+        assert len(found) == len(hits)
+    assert found[0].document_id == "d7"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["query", "fish -red", "--mode", "bm25"],
+        ["query", "fish", "--require", "red fish"],
+        ["map"],
+        ["index", "--filter-column", "year"],
+        ["index", "--language", "english"],
+        ["index", "--recall", "0.9"],
+    ],
+)
+def test_unsupported_commands_fail(lite_index, lite, arguments):
+    done = CliRunner().invoke(main, [*arguments, "--index", lite])
+    assert done.exit_code == 1
+    assert done.output.endswith("[unsupported-by-store]\n")
+
+
+def test_documents_too_large_for_a_field_are_bad_rows(lite_index):
+    large = [
+        (Document("x", "y" * 70_000), "'text'"),
+        (Document("x", "y", "t" * 70_000), "'title'"),
+        (Document("x", "y", None, {"a": "é" * 40_000}), "'metadata'"),
+        (Document("x", "y", None, {"a": "x" * 40_000}), "'fields'"),
+        (Document("x", "y" + " " * 70_000), "'ending'"),
+    ]
+    for document, column in large:
+        with pytest.raises(BadRowError, match=f"^document 'x': .*{column}"):
+            lite_index.add([document])
+    long = Document("e", "fish " * 20_000)  # larger than a field, but its passages are not
+    bad = []
+    with lite_index.writer(on_bad_row=bad.append) as writer:
+        assert writer.upsert([document, long]).added == 1
+    assert len(bad) == 1
+    assert lite_index.get("e") == long
+
+
+#: Adds documents, then dies before it writes the vectors of others.
+KILLED = """
+import os, signal, sys
+sys.path.insert(0, sys.argv[2])
+from conftest import DOCUMENTS
+from test_milvus import TestKills
+from semsearch import Index
+from semsearch.storage.milvus.connection import Connection
+
+def upsert(self, collection, rows):
+    if collection.endswith("_space_1"):
+        os.kill(os.getpid(), signal.SIGKILL)
+    original(self, collection, rows)
+
+index = Index.create(sys.argv[1], "hashing:64")
+index.add(DOCUMENTS)
+original, Connection.upsert = Connection.upsert, upsert
+index.add(TestKills.CHANGED)
+"""
+
+
+class TestKills:
+    """What a killed command leaves, until a command reads the same documents again."""
+
+    CHANGED = (
+        Document("b", "a green bird", "Carp", {"kind": "bird"}),  # another text
+        Document("c", "a red fish swims", "Perch", {"year": 2011}),  # other metadata
+        Document("d", "fish fish. " * 200, None, {"year": 2012}),  # new, with several passages
+    )
+
+    def check_repaired(self, index, documents):
+        index.add(self.CHANGED)
+        with index.writer() as writer:
+            assert writer.verify() == []
+            writer.repair()
+        assert list(index) == [documents[0], *self.CHANGED]
+        assert len(index.search("fish", 100, per_document=100)) == index.info().passages
+        assert [hit.document_id for hit in index.search("x", where="year = 2011")] == ["c"]
+        kinds = {field.name: field.kinds for field in index.info().fields}
+        assert kinds["year"] == {"number": 3}
+
+    @pytest.mark.parametrize("request_number", range(10))
+    def test_an_interruption_at_any_request(
+        self, lite_index, documents, monkeypatch, request_number
+    ):
+        """Each hit is a passage that a document had or has; the next run completes all."""
+        original, left = Connection.call, request_number
+
+        def call(self, method, *arguments, **options):
+            nonlocal left
+            if method in ("upsert", "delete"):
+                if not left:
+                    raise KeyboardInterrupt
+                left -= 1
+            return original(self, method, *arguments, **options)
+
+        monkeypatch.setattr(Connection, "call", call)
+        try:
+            lite_index.add(self.CHANGED)
+        except KeyboardInterrupt:
+            pass
+        else:
+            assert request_number == 9  # there are nine
+        monkeypatch.undo()
+        texts = {one.id: {one.text} for one in documents}
+        for one in self.CHANGED:
+            texts.setdefault(one.id, set()).add(one.text)
+        for hit in lite_index.search("fish", 100, per_document=100):
+            assert any(hit.text in text for text in texts[hit.document_id])
+        self.check_repaired(lite_index, documents)
+
+    def test_a_killed_process(self, lite, documents):
+        """milvus-lite opens its file again."""
+        here = str(Path(__file__).parent)
+        done = subprocess.run([sys.executable, "-c", KILLED, lite, here], check=False)
+        assert done.returncode == -signal.SIGKILL
+        with Index.open(lite) as index:
+            assert list(index) == documents
+            self.check_repaired(index, documents)
+
+    def test_a_server_that_lost_the_latest_settings(self, lite_index, documents):
+        """Numbers of documents and passages are never used again."""
+        with lite_index.read() as state:
+            older = state.record._replace(last_document=1, last_passage=1)
+        lite_index._store._connection.upsert("one", [older.row()])
+        lite_index.add([Document("new", "a white bird")])
+        assert list(lite_index) == [*documents, Document("new", "a white bird")]
+
+    def test_faults_are_reported_and_repaired(self, lite_index, documents, caplog):
+        connection = lite_index._store._connection
+        with lite_index.read() as state:
+            rows = {row["id"]: row for row in state.named(["a", "b", "c"], ["first"])}
+        connection.delete("one_space_1", "passage", [rows["a"]["first"]])
+        connection.delete("one_passages", "passage", [rows["b"]["first"]])
+        connection.delete("one", "id", ["c"])
+        with lite_index.writer() as writer:
+            reported = " ".join(fault.what for fault in writer.verify())
+            expected = ["passages: 'b'", "1 passage of no", "2 vectors of no", "without a vector"]
+            assert all(what in reported for what in expected)
+            writer.repair()
+            assert writer.verify() == []
+        assert "'b'" in caplog.text
+        assert lite_index.add(documents).added == 2
+        assert len(lite_index.search("red", 10)) == 3

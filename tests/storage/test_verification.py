@@ -1,0 +1,190 @@
+"""Every kind of fault is found and named; derived data is rebuilt."""
+
+from __future__ import annotations
+
+import sqlite3
+
+import pytest
+
+from semsearch import Document, Index
+from semsearch.encoders import load_encoder
+from semsearch.errors import EncoderError, SpaceError
+from semsearch.storage.interface import text_hash
+
+DOCUMENTS = [
+    Document(str(number), f"word{number % 5} thing{number % 7} {number}", metadata={"n": number})
+    for number in range(60)
+]
+
+
+@pytest.fixture
+def path(tmp_path):
+    with Index.create(tmp_path / "x", ["hashing:32"]) as index:
+        index.add(DOCUMENTS)
+        index.add([Document("東京", "Wort3 ｗｏｒｄ１ 東京の天気")])
+    return tmp_path / "x"
+
+
+def damage(path, *statements):
+    """Change the database behind the index's back."""
+    connection = sqlite3.connect(path / "index.sqlite")
+    connection.execute("PRAGMA foreign_keys = OFF")
+    for statement in statements:
+        connection.execute(statement)
+    connection.commit()
+    connection.close()
+
+
+def faults(path):
+    with Index.open(path) as index, index.writer() as writer:
+        return writer.verify()
+
+
+def repair(path):
+    with Index.open(path) as index, index.writer() as writer:
+        writer.repair()
+
+
+def answers(path):
+    with Index.open(path) as retriever:
+        return [
+            [
+                (hit.document_id, round(hit.score, 6))
+                for hit in retriever.search(query, 60, mode=mode)
+            ]
+            for query in ("word3 thing4", "word1")
+            for mode in ("semantic", "bm25")
+        ]
+
+
+ORPHAN = f"""
+    INSERT INTO passages(document_id, start, "end", text, text_hash)
+    VALUES (999, 0, 1, 'x', '{text_hash("x")}')
+"""
+
+REPAIRABLE = {
+    "DELETE FROM vectors WHERE passage_id = 7": "1 passage",
+    "UPDATE vectors SET vector = x'00' WHERE passage_id < 3": "2 damaged",
+    "UPDATE vectors SET vector = zeroblob(128) WHERE passage_id = 3": "1 damaged",
+    "DELETE FROM passages_fts_data WHERE id > 10": "words",
+    "INSERT INTO passages_fts(rowid, words) VALUES (999, 'stray')": "words",
+    "DROP TABLE passages_fts_docsize": "words",
+    "DELETE FROM fields": "fields",
+    "UPDATE fields SET documents = 61": "fields",
+    ORPHAN: "1 orphaned row (in passages)",
+    "INSERT INTO vectors VALUES (5, 9, x'00')": "1 orphaned row (in vectors)",
+    "UPDATE snapshots SET vectors = 59": "size",
+    "UPDATE snapshots SET generation = 7": "hashing-32-7.faiss is missing",
+}
+
+
+@pytest.mark.parametrize("statement", REPAIRABLE)
+def test_derived_data_is_repaired(path, statement):
+    before = answers(path)
+    damage(path, statement)
+    found = faults(path)
+    assert REPAIRABLE[statement] in " / ".join(fault.what for fault in found)
+    assert all(fault.repairable for fault in found)
+    repair(path)
+    assert faults(path) == []
+    assert answers(path) == before
+
+
+UNREPAIRABLE = {
+    "UPDATE passages SET text = 'altered' WHERE passage_id = 1": "1 passage",
+    'UPDATE passages SET "end" = 1 WHERE passage_id = 1': "1 passage",
+    "DELETE FROM passages WHERE passage_id = 1": "1 document without",
+    'UPDATE passages SET start = start + 1, "end" = "end" + 1 WHERE passage_id = 1': "1 passage",
+    "UPDATE texts SET text = text || '.' WHERE document_id = 1": "1 document not",
+}
+
+
+@pytest.mark.parametrize("statement", UNREPAIRABLE)
+def test_unrepairable_damage_is_reported(path, statement):
+    damage(path, statement)
+    reported = {fault.what: fault for fault in faults(path)}
+    (what,) = [what for what in reported if UNREPAIRABLE[statement] in what]
+    assert not reported[what].repairable
+
+
+def test_every_damaged_vector_of_a_snapshot_is_found_and_repaired(path):
+    before = answers(path)
+    (file,) = path.glob("*.faiss")
+    content = file.read_bytes()
+    for place in range(200, 60 * 32 * 4, 1000):
+        changed = bytearray(content)
+        changed[place] ^= 0x10
+        file.write_bytes(changed)
+        assert len(faults(path)) == 1
+        assert answers(path) == before
+    repair(path)
+    assert faults(path) == []
+    assert answers(path) == before
+
+
+def test_leftovers_of_a_killed_run_are_removed_by_the_next_writer(path):
+    before = {file.name for file in path.iterdir()}
+    for name in ("hashing-32-2.faiss.tmp", "hashing-32-7.faiss"):
+        (path / name).write_bytes(b"half of a file")
+    assert faults(path) == []
+    assert {file.name for file in path.iterdir()} == before
+
+
+def test_the_map_of_a_space_is_removed_with_it(path):
+    for name in ("hashing-32.map", "hashing-64.map"):
+        (path / name).write_bytes(b"a map")
+    with Index.open(path) as index, index.writer() as writer:
+        assert writer.verify() == []
+        writer.add_space(load_encoder("hashing:64"))
+        (path / "hashing-64.map").write_bytes(b"a map")
+        writer.drop_space("hashing-64")
+    assert [file.name for file in path.glob("*.map")] == ["hashing-32.map"]
+
+
+def test_repair_loads_encoders_only_to_encode(path, monkeypatch):
+    def load(*arguments, **options):
+        raise EncoderError("no such model")
+
+    monkeypatch.setattr("semsearch.index.load_encoder", load)
+    damage(path, "DELETE FROM fields", "DELETE FROM snapshots")
+    repair(path)
+    assert faults(path) == []
+    damage(path, "DELETE FROM vectors WHERE passage_id = 7")
+    with pytest.raises(EncoderError):
+        repair(path)
+
+
+@pytest.mark.parametrize("missing", [1, 2])
+def test_a_space_whose_encoder_is_missing_does_not_prevent_the_repair_of_others(tmp_path, missing):
+    with Index.create(tmp_path / "two", ["hashing:32", "hashing:64"]) as index:
+        index.add(DOCUMENTS)
+    damage(
+        index.path,
+        "UPDATE vectors SET vector = x'00' WHERE passage_id = 7",
+        f"UPDATE spaces SET spec = 'no/model' WHERE space_id = {missing}",
+    )
+    with pytest.raises(EncoderError, match="no/model"):
+        repair(index.path)
+    name = "hashing-64" if missing == 1 else "hashing-32"
+    with Index.open(index.path) as again:
+        assert len(again.search("word3", 60, space=name)) == 60
+        assert list(again.info().snapshots) == [name]
+    (fault,) = faults(index.path)
+    assert "1 passage" in fault.what
+
+
+def test_only_a_space_that_lacks_vectors_cannot_be_searched_during_a_repair(tmp_path):
+    with Index.create(tmp_path / "two", ["hashing:32", "hashing:64"]) as index:
+        index.add(DOCUMENTS)
+        damage(
+            index.path, "UPDATE vectors SET vector = x'00' WHERE space_id = 2 AND passage_id = 7"
+        )
+        with index._store.writer() as writer:
+            writer.repair()  # before the vectors are encoded again
+        for mode in ("semantic", "bm25", "hybrid"):
+            assert len(index.search("word3", 60, mode=mode)) >= 12
+        with pytest.raises(SpaceError):
+            index.search("word3", space="hashing-64")
+        with index.writer() as writer:
+            writer.repair()
+        assert len(index.search("word3", 60, space="hashing-64")) == 60

@@ -1,0 +1,283 @@
+"""Creating and opening indexes; adding, changing and removing documents."""
+
+from __future__ import annotations
+
+import sqlite3
+
+import pandas
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sqlalchemy import text
+
+from semsearch import Document, Index
+from semsearch.encoders import load_encoder
+from semsearch.errors import (
+    ArgumentError,
+    BadRowError,
+    IndexBusyError,
+)
+
+PETS = [
+    Document("cat", "The cat sleeps.", "Cats", {"legs": 4, "sounds": ["purr", "meow"]}),
+    Document("dog", "The dog barks.", "Dogs", {"legs": 4, "sounds": ["bark"]}),
+    Document("hen", "The hen lays eggs.", None, {"legs": 2}),
+]
+
+
+class CountingEncoder:
+    """The hashing encoder; records the texts that it encodes."""
+
+    def __init__(self):
+        self._encoder = load_encoder("hashing")
+        self.texts = []
+
+    def __getattr__(self, name):
+        return getattr(self._encoder, name)
+
+    def encode_documents(self, texts):
+        self.texts += texts
+        return self._encoder.encode_documents(texts)
+
+
+@pytest.fixture
+def encoder():
+    return CountingEncoder()
+
+
+@pytest.fixture
+def index(tmp_path, encoder):
+    with Index.create(tmp_path / "pets", [encoder]) as index:
+        index.add(PETS)
+        encoder.texts.clear()
+        yield index
+
+
+def rows(index, query):
+    with index.read() as state:
+        return [tuple(row) for row in state.connection.execute(text(query))]
+
+
+def contents(index):
+    """Every document with its passages, as stored in the database."""
+    return rows(
+        index,
+        'SELECT external_id, title, metadata, start, "end", passages.text FROM documents '
+        "JOIN passages USING (document_id) ORDER BY external_id, start",
+    )
+
+
+def counts(index):
+    tables = ["documents", "passages", "vectors", "passages_fts"]
+    return [rows(index, f"SELECT count(*) FROM {name}")[0][0] for name in tables]
+
+
+class TestAdding:
+    def test_added_documents_are_stored(self, index):
+        assert len(index) == 3
+        assert contents(index) == [
+            ("cat", "Cats", '{"legs":4,"sounds":["purr","meow"]}', 0, 15, "The cat sleeps."),
+            ("dog", "Dogs", '{"legs":4,"sounds":["bark"]}', 0, 14, "The dog barks."),
+            ("hen", None, '{"legs":2}', 0, 18, "The hen lays eggs."),
+        ]
+        assert index.fields() == ["legs", "sounds"]
+
+    def test_adding_the_same_again_changes_and_encodes_nothing(self, index, encoder):
+        before = contents(index)
+        summary = index.add(PETS)
+        assert (summary.unchanged, summary.documents, summary.passages) == (3, 3, 0)
+        assert contents(index) == before
+        assert encoder.texts == []
+
+    def test_a_changed_text_replaces_the_old_one(self, index, encoder):
+        summary = index.add([Document("dog", "The dog howls.", "Dogs", {"legs": 4})])
+        assert (summary.changed, summary.encoded) == (1, 1)
+        assert encoder.texts == ["The dog howls."]
+        assert counts(index) == [3, 3, 3, 3]
+        assert index.search("barks", mode="bm25") == []
+        assert index.search("howls", mode="bm25")[0].document_id == "dog"
+
+    def test_a_change_of_metadata_encodes_nothing(self, index, encoder):
+        summary = index.add(
+            [Document("hen", "The hen lays eggs.", "Hens", {"legs": 2, "wings": 2})]
+        )
+        assert summary.metadata_changed == 1
+        assert encoder.texts == []
+        assert contents(index)[2][1:3] == ("Hens", '{"legs":2,"wings":2}')
+
+    def test_one_text_under_two_ids_is_encoded_once_and_kept_twice(self, index, encoder):
+        summary = index.add(
+            [Document("tom", "The cat sleeps."), Document("a", "New."), Document("b", "New.")]
+        )
+        assert (summary.added, summary.encoded) == (3, 1)
+        assert encoder.texts == ["New."]
+        found = index.search("The cat sleeps.", k=2)
+        assert {hit.document_id for hit in found} == {"cat", "tom"}
+
+    def test_documents_without_ids_are_named_by_their_content(self, index):
+        texts = ["One.", "Two.", "One.", "One."]
+        index.add([Document(None, text) for text in texts])
+        assert len(index) == 3 + 4
+        again = index.add([Document(None, text) for text in reversed(texts)])
+        assert again.unchanged == 4  # in any order
+
+    def test_repeats_are_counted_across_batches(self, index, monkeypatch):
+        monkeypatch.setattr("semsearch.indexing.batch.BATCH_DOCUMENTS", 2)
+        index.add([Document(None, "same") for _ in range(7)])
+        assert len(index) == 3 + 7
+
+    def test_duplicate_id_error_names_both_sources(self, index):
+        corpus = [Document("x", "One.", source="c.csv:2"), Document("x", "Two.", source="c.csv:3")]
+        with pytest.raises(BadRowError, match=r"^c.csv:3: .*c.csv:2"):
+            index.add(corpus)
+        assert len(index) == 3
+
+    def test_bad_rows_can_be_skipped(self, index):
+        skipped = []
+        with index.writer(on_bad_row=skipped.append) as writer:
+            assert writer.upsert([Document("x", "One."), Document("x", "Two.")]).added == 1
+        assert len(skipped) == 1
+
+    def test_committed_batches_stay_when_a_later_one_fails(self, tmp_path, monkeypatch):
+        monkeypatch.setattr("semsearch.indexing.batch.BATCH_DOCUMENTS", 2)
+
+        def corpus():
+            yield from (Document(str(number), f"Text {number}.") for number in range(5))
+            raise KeyboardInterrupt
+
+        with Index.create(tmp_path / "x", ["hashing"]) as index:
+            with pytest.raises(KeyboardInterrupt):
+                index.add(corpus())
+            assert counts(index) == [4, 4, 4, 4]
+            with pytest.raises(ArgumentError, match="item 2 "):
+                index.add([Document("x", "One."), Document("y", "Two."), "stranger"])
+            assert "y" in index
+
+    def test_a_data_frame(self, tmp_path):
+        class Table(pandas.DataFrame):
+            """A subclass, as GeoDataFrame is."""
+
+        frame = Table({"id": [1, 2], "text": ["One.", "Two."], "year": [1999, None]})
+        with Index.create(tmp_path / "x", ["hashing"]) as index:
+            assert index.add(frame).added == 2
+            assert [row[:3] for row in contents(index)] == [
+                ("1", None, '{"year":1999.0}'),
+                ("2", None, '{"year":null}'),
+            ]
+
+    def test_long_texts_are_cut_at_sentences(self, index):
+        sentences = [f"Sentence {number} has seven words in it." for number in range(200)]
+        document = Document("long", " ".join(sentences))
+        index.add([document])
+        passages = [row for row in contents(index) if row[0] == "long"]
+        assert len(passages) > 5
+        for _, _, _, start, end, passage in passages:
+            assert document.text[start:end] == passage
+            assert passage.startswith("Sentence")
+            assert passage.endswith(".")
+        hits = index.search("Sentence 123", where="id = 'long'")
+        assert len(hits) == 1
+        assert "Sentence 123 " in hits[0].text
+
+    def test_an_edit_in_a_long_text_encodes_its_surroundings_only(self, tmp_path, encoder):
+        sentences = [f"Sentence {number} of these has some words in it." for number in range(2000)]
+        with Index.create(tmp_path / "x", [encoder]) as index:
+            total = index.add([Document("long", " ".join(sentences))]).encoded
+            sentences.insert(100, "A new sentence stands here.")
+            summary = index.add([Document("long", " ".join(sentences))])
+        assert total > 60
+        assert (summary.changed, summary.encoded) == (1, len(encoder.texts) - total)
+        assert summary.encoded <= 6
+
+
+def test_a_synced_index_equals_the_corpus(index):
+    changed = Document("dog", "The dog howls.")
+    with index.writer() as writer:
+        summary = writer.sync([changed, PETS[0], Document("cow", "The cow moos.")])
+    assert (summary.added, summary.changed, summary.unchanged, summary.removed) == (1, 1, 1, 1)
+    assert [row[0] for row in contents(index)] == ["cat", "cow", "dog"]
+    assert counts(index) == [3, 3, 3, 3]
+
+
+class TestDeleting:
+    def test_by_id(self, index):
+        assert index.delete(["cat", "hen"]) == 2
+        assert counts(index) == [1, 1, 1, 1]
+        assert [hit.document_id for hit in index.search("The cat sleeps.")] == ["dog"]
+        assert index.search("cat", mode="bm25") == []
+
+    def test_by_filter(self, index):
+        assert index.delete(where="legs = 4 and sounds = 'meow'") == 1
+        assert [row[0] for row in contents(index)] == ["dog", "hen"]
+
+    def test_a_metadata_field_named_id_is_another_field(self, index):
+        index.add([Document("c9", "A cow.", "Cows", {"id": "x", "title": "T", "metadata.id": "y"})])
+        assert index.delete(where="not id like 'c%'") == 2
+        assert sorted(document.id for document in index) == ["c9", "cat"]
+
+    def test_nothing_is_deleted_if_an_id_is_unknown_or_nothing_is_named(self, index):
+        for ids in (["cat", "cow"], None):
+            with pytest.raises(ArgumentError):
+                index.delete(ids)
+        assert index.delete([]) == 0
+        assert len(index) == 3
+
+    def test_passage_ids_are_never_reused(self, index):
+        index.delete(["hen"])
+        index.add([Document("owl", "The owl hoots.")])
+        assert rows(index, "SELECT passage_id FROM passages ORDER BY 1") == [(1,), (2,), (4,)]
+
+
+class TestWriters:
+    @pytest.mark.parametrize("wait", [0, 0.01])
+    def test_the_writer_of_another_process_is_reported(self, index, writing_elsewhere, wait):
+        with writing_elsewhere(index.path) as process:
+            with pytest.raises(IndexBusyError, match=f"process {process} "):
+                index.add([Document("new", "text")], wait=wait)
+            with pytest.raises(IndexBusyError):
+                index.delete(["cat"], wait=wait)
+        assert index.add([Document("new", "text")], wait=wait).added == 1
+
+    def test_readers_continue_during_a_write(self, index):
+        with Index.open(index.path) as other, index.writer() as writer:
+            writer.delete(["cat"])
+            assert len(other) == 2
+
+
+def vocabulary(index):
+    """The content of the BM25 index: terms with the texts of their passages, and lengths."""
+    with sqlite3.connect(index.path / "index.sqlite") as connection:
+        connection.execute(
+            "CREATE VIRTUAL TABLE temp.v USING fts5vocab(main, passages_fts, instance)"
+        )
+        rows = connection.execute(
+            'SELECT term, text, "offset" FROM v JOIN passages ON passage_id = doc ORDER BY 1, 2, 3'
+        ).fetchall()
+        rows += connection.execute("SELECT sz FROM passages_fts_docsize ORDER BY sz").fetchall()
+    connection.close()
+    return rows
+
+
+LINES = ["北京大学", "L'été", "ｗｏｒｄ", "plain words", "हिन्दी", "ตัวแมว", "за\u0301мок", "\u00ad"]
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 2), st.lists(st.sampled_from(LINES), max_size=3)), max_size=8)
+)
+@settings(max_examples=8)
+def test_bm25_equals_a_fresh_index_after_any_writes(tmp_path_factory, writes):
+    """BM25 holds the same as if only the current texts had been written."""
+    texts = {}
+    folder = tmp_path_factory.mktemp("words")
+    with Index.create(folder / "one", ["hashing:8"]) as index:
+        for number, lines in writes:
+            if lines:
+                texts[str(number)] = " ".join(lines)
+                index.add([Document(str(number), texts[str(number)])])
+            elif texts.pop(str(number), None):
+                index.delete([str(number)])
+        with index.writer() as writer:
+            assert writer.verify() == []
+        with Index.create(folder / "new", ["hashing:8"]) as new:
+            new.add(Document(name, text) for name, text in texts.items())
+            assert vocabulary(index) == vocabulary(new)
