@@ -113,7 +113,7 @@ def compare_neighbours(
             f"judge must be a reranker (load_reranker returns one), not {shown(judge)}"
         )
     with Index.open(path) as index:
-        known = index.systems()
+        known = index.info().systems
         systems = systems or known
         if len(known) < 2:
             raise CombinationError(

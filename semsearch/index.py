@@ -4,38 +4,26 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any, NoReturn, Self, Unpack, cast
+from typing import TYPE_CHECKING, Self, Unpack
 
 from semsearch.arguments import (
-    check_callable,
-    check_choice,
-    check_number,
     check_path,
     check_text,
 )
-from semsearch.encoders import DEFAULT_ENCODER, load_encoder
-from semsearch.encoders.specs import Precision
+from semsearch.encoders import load_encoder
 from semsearch.errors import (
-    ArgumentError,
     BadRowError,
     CombinationError,
-    IndexChangedError,
     IndexClosedError,
-    IndexNotFoundError,
-    SpaceError,
-    quoted,
     refuse,
 )
 from semsearch.indexing.creation import (
     check_encoders,
-    check_spaces,
+    create_index,
     listed_encoders,
-    open_or_create,
-    other_precisions,
-    stored_specs,
 )
 from semsearch.protocols import Encoder
 from semsearch.records import Document, Hits
@@ -43,30 +31,24 @@ from semsearch.search import search
 from semsearch.search.options import Examples, Options, SearchOptions
 from semsearch.search.queries import Query, parse_queries
 from semsearch.storage import open_store
+from semsearch.storage.filtering import parse_filter, warn_if_none_match
 from semsearch.storage.interface import (
     IndexInfo,
     Passages,
     Reader,
     Selection,
     Store,
-    closed_on_error,
 )
-from semsearch.storage.spaces import Space, check_stored_type, find_space
+from semsearch.storage.spaces import Space, find_space
 
 if TYPE_CHECKING:
     import pandas
 
-    from semsearch.corpus.files import FileState
-    from semsearch.filters import Condition
     from semsearch.indexing.removal import Allowance
     from semsearch.indexing.summary import Summary
     from semsearch.indexing.writer import IndexWriter
 
 logger = logging.getLogger(__name__)
-
-
-#: Messages remembered, so that they are logged once.
-WARNINGS_KEPT = 1000
 
 
 class Index:
@@ -89,7 +71,6 @@ class Index:
         self._encoders = {encoder.fingerprint: encoder for encoder in encoders}
         self._loading = Lock()
         self._closed = False
-        self._warned: set[str] = set()
 
     @classmethod
     def open(
@@ -148,37 +129,8 @@ class Index:
                 type or precision.
         """
         place = check_path("path", path)
-        check_stored_type(dtype)
-        if precision is not None:
-            precision = check_choice("precision", Precision, precision).value
-        if encoders is None and precision is None:
-            with suppress(IndexNotFoundError):
-                index = cls.open(place, device=device)
-                with closed_on_error(index):
-                    for space in index.spaces():
-                        space.check_dtype(dtype)
-                return index
-        own = stored_specs(place) if encoders is None else []
-        given = own or listed_encoders(DEFAULT_ENCODER if encoders is None else encoders)
-        if not given:
-            raise CombinationError("an index needs at least one encoder")
-        loaded = [
-            load_encoder(item, device, precision or "auto", local_files_only=bool(own))
-            if isinstance(item, str)
-            else item
-            for item in given
-        ]
-        check_encoders(loaded)
-        by_spec = [
-            encoder for encoder, item in zip(loaded, given, strict=True) if isinstance(item, str)
-        ]
-        index = cls(open_or_create(place, loaded, dtype), loaded, device)
-        with closed_on_error(index):
-            spaces = index.spaces()
-            check_spaces(index.path, spaces, loaded, dtype)
-            for encoder in other_precisions(spaces, by_spec, precision):
-                del index._encoders[encoder.fingerprint]  # `encoder` loads the right one
-        return index
+        store, loaded = create_index(place, encoders, dtype, precision, device)
+        return cls(store, loaded, device)
 
     @property
     def path(self) -> Path:
@@ -226,7 +178,7 @@ class Index:
         with self.read() as state:
             if where is None:
                 return state.count()
-            condition = self.filter(state, check_text("where", where))
+            condition = parse_filter(state, check_text("where", where))
             return state.count(Selection(condition=condition))
 
     @property
@@ -236,12 +188,6 @@ class Index:
 
     def __repr__(self) -> str:
         return f"<Index {str(self.path)!r}{', closed' if self.closed else ''}>"
-
-    def __reduce__(self) -> NoReturn:
-        raise ArgumentError(
-            f"an index cannot be pickled or copied; open it where it is needed: "
-            f"Index.open({str(self.path)!r})"
-        )
 
     def __enter__(self) -> Self:
         self._check_open()
@@ -295,35 +241,12 @@ class Index:
             ClusterError: no cluster responds at `on`, or none of its nodes can encode.
             MissingExtraError: `on` is given, and the extra ``ray`` is not installed.
         """
+        from semsearch.indexing.writer import open_writer
+
         self._check_open()
-        check_callable("on_bad_row", on_bad_row)
-        check_callable("on_batch", on_batch)
-        wait = check_number("wait", wait, 0)
-        from semsearch.indexing.files import FileMemory
-        from semsearch.indexing.ray import pool_on
-        from semsearch.indexing.writer import IndexWriter
-
-        pool_for = pool_on(None if on is None else check_text("on", on))
-        with self._store.writer(wait=wait) as store:
-            memory = FileMemory(self.path, self.read)
-            yield IndexWriter(
-                store,
-                self.encoder,
-                memory=memory,
-                pool_for=pool_for,
-                on_bad_row=on_bad_row,
-                on_batch=on_batch,
-            )
-
-    def known_file(self, name: str) -> FileState | None:
-        """The state of a folder's file when the index read it; None if unknown.
-
-        Args:
-            name: the path of the file inside its folder.
-        """
-        from semsearch.indexing.files import FileMemory
-
-        return FileMemory(self.path, self.read).known(name)
+        opened = open_writer(self._store, self.encoder, on_bad_row, on_batch, wait, on)
+        with opened as writer:
+            yield writer
 
     def add(
         self,
@@ -362,14 +285,15 @@ class Index:
             BadRowError: a document cannot be indexed; earlier batches remain.
             IndexBusyError: another process is still writing.
         """
+        from semsearch.corpus.frames import documents_of
+
         columns = {
             "id_column": id_column,
             "title_column": title_column,
             "text_columns": text_columns,
         }
-        columns = {name: column for name, column in columns.items() if column is not None}
         with self.writer(on_batch=on_batch, wait=wait) as writer:
-            return writer.upsert(_documents(corpus, columns))
+            return writer.upsert(documents_of(corpus, columns))
 
     def delete(
         self,
@@ -391,39 +315,24 @@ class Index:
         with self.read() as state:
             return sorted(name for name, kinds in state.fields().items() if kinds)
 
-    def systems(self) -> list[str]:
-        """The names of its search systems: complete spaces and, if available, ``bm25``."""
-        info = self.info()
-        complete = [space.name for space in info.spaces if space.complete]
-        return [*complete, *(["bm25"] if info.has_words else [])]
-
     def spaces(self) -> list[Space]:
         """The embedding spaces, oldest first."""
         with self.read() as state:
             return state.spaces()
 
-    def space(self, name: str | None = None) -> Space:
+    def space(self, name: str | None = None, *, complete: bool = False) -> Space:
         """The space with this name; without a name, the first.
 
-        Raises:
-            SpaceError: there is no space with this name.
-        """
-        return find_space(self.spaces(), name)
-
-    def complete_space(self, name: str | None = None) -> Space:
-        """The space with this name, with a vector for every passage; without a name, the first.
+        Args:
+            name: of the space.
+            complete: require a vector for every passage.
 
         Raises:
             SpaceError: there is no space with this name, or it is not complete yet.
         """
-        return self._complete(self.space(name))
-
-    def _complete(self, space: Space) -> Space:
-        if not space.complete:
-            raise SpaceError(
-                f"space '{space.name}' still lacks vectors; finish it with: "
-                f"semsearch index --add-space {quoted(space.spec)} --index {quoted(str(self.path))}"
-            )
+        space = find_space(self.spaces(), name)
+        if complete:
+            space.check_complete(self.path)
         return space
 
     def search(
@@ -510,23 +419,14 @@ class Index:
 
     def _search(self, space: str | None, queries: Iterable[Query], options: Options) -> list[Hits]:
         """The hits of queries in a space, all from one committed state."""
-        if isinstance(queries, Iterator):  # they may be searched twice
-            queries = list(queries)
-        try:
-            return self._search_state(space, queries, options)
-        except IndexChangedError:  # the state is no longer available: search the next one
-            return self._search_state(space, queries, options)
-
-    def _search_state(
-        self, space: str | None, queries: Iterable[Query], options: Options
-    ) -> list[Hits]:
         with self.read() as reader:
-            found = self._complete(find_space(reader.spaces(), space))
+            found = find_space(reader.spaces(), space)
+            found.check_complete(self.path)
             parsed = parse_queries(queries, found, options)
-            condition = None if options.where is None else self.filter(reader, options.where)
+            condition = None if options.where is None else parse_filter(reader, options.where)
             hits = search(reader, found, self.encoder, parsed, condition, options)
             if condition is not None and not any(hits):
-                self.explain_no_match(reader, condition)
+                warn_if_none_match(reader, condition)
             return hits
 
     def passages(self, space: str | None = None, where: str | None = None) -> Passages:
@@ -541,45 +441,13 @@ class Index:
             FilterError: the filter cannot be parsed, names an unknown field, or compares a field
                 with a value of a type that it never holds.
         """
-        found = self.complete_space(space)
+        found = self.space(space, complete=True)
         with self.read() as state:
-            condition = None if where is None else self.filter(state, where)
+            condition = None if where is None else parse_filter(state, where)
             passages = state.passages(found, condition)
             if condition is not None and not passages.texts:
-                self.explain_no_match(state, condition)
+                warn_if_none_match(state, condition)
             return passages
-
-    def filter(self, state: Reader, where: str) -> Condition:
-        """Parse a filter and check it against one state of the index.
-
-        Raises:
-            FilterError: the filter cannot be parsed, names an unknown field, or compares a field
-                with a value of a type that it never holds.
-        """
-        from semsearch.filters.checking import check
-        from semsearch.filters.parsing import parse
-
-        return check(parse(where), state.fields())
-
-    def explain_no_match(self, state: Reader, condition: Condition) -> None:
-        """Log a warning, once, if a filter matches no document."""
-        if not state.ids(Selection(condition=condition), limit=1):
-            self._warn_once("where: no document matches")
-
-    def repeat_warnings(self) -> None:
-        """Log all warnings again, including those already logged, like a newly opened index."""
-        self._warned.clear()
-
-    def _warn_once(self, message: str) -> None:
-        if message not in self._warned:
-            if len(self._warned) == WARNINGS_KEPT:
-                self._warned.clear()
-            self._warned.add(message)
-            logger.warning("%s", message)
-
-    def has_loaded(self, space: Space) -> bool:
-        """Whether the encoder of a space is loaded."""
-        return space.fingerprint in self._encoders
 
     def encoder(self, space: Space) -> Encoder:
         """The encoder of a space.
@@ -589,15 +457,14 @@ class Index:
             SpaceError: its spec now names another model.
         """
         self._check_open()
-        if not self.has_loaded(space):
-            with self._loading:
-                if not self.has_loaded(space):  # by another thread
-                    self._encoders[space.fingerprint] = self._loaded(space)
-        return self._encoders[space.fingerprint]
-
-    def _loaded(self, space: Space) -> Encoder:
-        encoder = load_encoder(space.spec, self._device, space.precision, local_files_only=True)
-        space.check(encoder, self.path)
+        with self._loading:
+            encoder = self._encoders.get(space.fingerprint)
+            if encoder is None:
+                encoder = load_encoder(
+                    space.spec, self._device, space.precision, local_files_only=True
+                )
+                space.check(encoder, self.path)
+                self._encoders[space.fingerprint] = encoder
         return encoder
 
     def info(self) -> IndexInfo:
@@ -612,16 +479,3 @@ class Index:
 
 #: Another name of `Index`, for programs that only search.
 Retriever = Index
-
-
-def _documents(
-    corpus: Iterable[Document] | pandas.DataFrame, columns: dict[str, Any]
-) -> Iterable[Document]:
-    packages = {kind.__module__.partition(".")[0] for kind in type(corpus).__mro__}
-    if "pandas" in packages and hasattr(corpus, "columns"):
-        from semsearch.corpus import frame_documents
-
-        return frame_documents(cast("pandas.DataFrame", corpus), **columns)
-    if columns:
-        raise CombinationError("id_column, title_column and text_columns need a data frame")
-    return cast("Iterable[Document]", corpus)

@@ -20,6 +20,7 @@ with atheris.instrument_imports(include=["semsearch"]):
     from semsearch.corpus import converters
     from semsearch.corpus.sections import Parts
     from semsearch.errors import SemsearchError
+    from semsearch.storage.filtering import parse_filter
     from semsearch.storage.interface import Selection
 
 SUFFIXES = (".csv", ".tsv", ".jsonl", ".json", ".parquet", ".txt", ".csv.gz")
@@ -37,7 +38,7 @@ def fuzz_filters(folder: Path) -> Target:
 
     def run(data: bytes) -> None:
         with index.read() as state:
-            condition = index.filter(state, data.decode("utf-8", "replace"))
+            condition = parse_filter(state, data.decode("utf-8", "replace"))
             state.ids(Selection(condition=condition))
 
     return run

@@ -46,6 +46,7 @@ from semsearch.records import STORED_TYPES
 from semsearch.texts import quantity
 
 if TYPE_CHECKING:  # imported while the encoder is loading
+    from semsearch.corpus.files import FileState
     from semsearch.index import Index
     from semsearch.indexing.preview import Preview
     from semsearch.indexing.summary import Summary
@@ -281,7 +282,7 @@ def _index_corpus(
         with ExitStack() as created, ExitStack() as stack:  # an index is removed after it is closed
             if not isinstance(directory, Address) and not is_new:
                 index = stack.enter_context(_opened(directory, encoders, stored_type, precision))
-                documents.files.known = index.known_file
+                documents.files.known = _known_files(index)
                 documents.look_ahead(FIRST_DOCUMENTS)
             else:  # leave no directory if the beginning of the corpus cannot be read
                 documents.files.known = lambda name: None
@@ -539,3 +540,10 @@ def _preview_line(directory: Path, preview: Preview, skipped: int, allowed: bool
     if removal.needs_allowance(corpus_is_empty=not changes) and not allowed:
         line += ", which needs --allow-removals"
     return line
+
+
+def _known_files(index: Index) -> Callable[[str], FileState | None]:
+    """The function that returns the state of a folder's file when the index read it."""
+    from semsearch.indexing.files import FileMemory
+
+    return FileMemory(index.path, index.read).known

@@ -109,7 +109,7 @@ def _printed(arguments: QueryArguments, request: Mapping[str, Any], index: Index
     file = _ClientFile(is_terminal=request["is_terminal"])
     screen = Screen(file, request["environment"], request["columns"])
     with warnings_of(index) as messages:
-        space = index.complete_space(arguments.space)
+        space = index.space(arguments.space, complete=True)
         if arguments.needs_encoder and current_fingerprint(space.spec) != space.fingerprint:
             raise ArgumentError(f"'{space.spec}' is a different model now")
         output = arguments.output(index, screen)

@@ -195,7 +195,7 @@ def command(**parameters: Any) -> None:
 
     with ExitStack() as stack:
         index = stack.enter_context(Index.open(directory, encoders))
-        space = index.complete_space(arguments.space).name
+        space = index.space(arguments.space, complete=True).name
         output = stack.enter_context(arguments.output(index))
         options = arguments.options | {"space": space, "rerank": _reranker(arguments.reranker)}
         if arguments.is_single:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, cast
 
 from semsearch.arguments import check_items
 from semsearch.corpus.columns import Roles, resolve
 from semsearch.corpus.documents import DocumentReader, Notify, OnBadRow, silent, table_documents
 from semsearch.corpus.table import LOOK_AHEAD_ROWS, Row, Table
-from semsearch.errors import EmptyCorpusError, refuse
+from semsearch.errors import CombinationError, EmptyCorpusError, refuse
+from semsearch.records import Document
 
 if TYPE_CHECKING:
     import pandas
@@ -34,6 +35,27 @@ def frame_documents(
     wanted = Roles.wanted(_names(text_columns), _name(title_column), _name(id_column))
     table = _table(frame)
     return DocumentReader(lambda skip: table_documents(table, wanted, skip, notify), on_bad_row)
+
+
+def documents_of(
+    corpus: Iterable[Document] | pandas.DataFrame, columns: Mapping[str, Any]
+) -> Iterable[Document]:
+    """The documents of a data frame, or those that are given.
+
+    Args:
+        corpus: documents, or a data frame.
+        columns: arguments of `frame_documents`; those that are None are left out.
+
+    Raises:
+        CombinationError: columns are named without a data frame.
+    """
+    named = {name: column for name, column in columns.items() if column is not None}
+    packages = {kind.__module__.partition(".")[0] for kind in type(corpus).__mro__}
+    if "pandas" in packages and hasattr(corpus, "columns"):
+        return frame_documents(cast("pandas.DataFrame", corpus), **named)
+    if named:
+        raise CombinationError(f"{' and '.join(named)} need a data frame")
+    return cast("Iterable[Document]", corpus)
 
 
 def frame_text_columns(

@@ -411,10 +411,10 @@ def index_rankers(
         SpaceError: the space does not exist, or is not complete yet.
         EncoderError: a model cannot be loaded.
     """
-    names = check_texts("specs", specs) or index.systems()
+    names = check_texts("specs", specs) or index.info().systems
 
     def searched(spec: str, system: System, reranker: Reranker | None) -> Ranker:
-        space = index.complete_space(system.name)
+        space = index.space(system.name, complete=True)
         encoder = None if system.name is None else index.encoder(space)
         return IndexRanker(spec, system.mode, encoder, space=system.name, reranker=reranker)
 

@@ -10,6 +10,7 @@ from semsearch.filters import Condition
 from semsearch.index import Index
 from semsearch.protocols import Matrix
 from semsearch.records import Document, column_name
+from semsearch.storage.filtering import parse_filter, warn_if_none_match
 from semsearch.storage.interface import Reader, Selection, unit_vectors
 from semsearch.storage.spaces import Space, check_searchable
 
@@ -60,10 +61,10 @@ class Contents:
             FilterError: the filter is invalid.
         """
         with index.read() as state:
-            condition = None if where is None else index.filter(state, where)
+            condition = None if where is None else parse_filter(state, where)
             contents = cls(state, condition, on_progress)
             if condition is not None and not contents.total:
-                index.explain_no_match(state, condition)
+                warn_if_none_match(state, condition)
             yield contents
 
     def rows(self) -> Iterator[Mapping[str, Any]]:

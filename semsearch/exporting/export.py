@@ -110,7 +110,7 @@ def export_index(
             raise OutputError(f"{target} is not a file")
         if target.exists() and not overwrite:
             raise OutputError(f"{target} exists; name another file, or --overwrite it")
-    wanted = index.complete_space(space) if vectors else None
+    wanted = index.space(space, complete=True) if vectors else None
     with (
         _written(path, targets) as drafts,
         Contents.read(index, where, on_progress) as contents,

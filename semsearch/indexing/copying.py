@@ -73,8 +73,7 @@ def copy_index(
     with closing(open_store(source)) as read, read.read() as state:
         spaces, total = state.spaces(), state.count()
         for space in spaces:
-            if not space.complete:
-                raise SpaceError(f"space '{space.name}' of {source} still lacks vectors")
+            space.check_complete(source)
         max_tokens = state.settings().max_tokens
         encoders = {space.fingerprint: _recorded(space, max_tokens) for space in spaces}
         first = [encoders[spaces[0].fingerprint]]

@@ -8,10 +8,12 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
-from semsearch.arguments import check_items, shown
+from semsearch.arguments import check_choice, check_items, shown
+from semsearch.encoders import DEFAULT_ENCODER, load_encoder
 from semsearch.encoders.specs import Precision, unpinned
 from semsearch.errors import (
     ArgumentError,
+    CombinationError,
     IndexNotFoundError,
     SpaceError,
     SpaceNotFoundError,
@@ -19,8 +21,51 @@ from semsearch.errors import (
 )
 from semsearch.protocols import Encoder
 from semsearch.storage import create_store, open_store
-from semsearch.storage.interface import Store
-from semsearch.storage.spaces import Space, warn_of_cut_passages
+from semsearch.storage.interface import Store, closed_on_error
+from semsearch.storage.spaces import Space, check_stored_type, warn_of_cut_passages
+
+
+def create_index(
+    path: Path,
+    encoders: Any,
+    dtype: str | None = None,
+    precision: str | None = None,
+    device: str | None = None,
+) -> tuple[Store, list[Encoder]]:
+    """Open the index at a path, or create it; see `Index.create`.
+
+    Returns:
+        Its store, and the encoders that were loaded for its spaces.
+    """
+    check_stored_type(dtype)
+    if precision is not None:
+        precision = check_choice("precision", Precision, precision).value
+    own = _stored_specs(path) if encoders is None else []
+    given = own or listed_encoders(DEFAULT_ENCODER if encoders is None else encoders)
+    if not given:
+        raise CombinationError("an index needs at least one encoder")
+    if own and precision is None:  # they are loaded when needed
+        store = open_store(path)
+        with closed_on_error(store), store.read() as reader:
+            for space in reader.spaces():
+                space.check_dtype(dtype)
+        return store, []
+    loaded = [
+        load_encoder(item, device, precision or "auto", local_files_only=bool(own))
+        if isinstance(item, str)
+        else item
+        for item in given
+    ]
+    check_encoders(loaded)
+    by_spec = [
+        encoder for encoder, item in zip(loaded, given, strict=True) if isinstance(item, str)
+    ]
+    store = _open_or_create(path, loaded, dtype)
+    with closed_on_error(store), store.read() as reader:
+        spaces = reader.spaces()
+        _check_spaces(store.path, spaces, loaded, dtype)
+        others = _other_precisions(spaces, by_spec, precision)
+    return store, [encoder for encoder in loaded if encoder not in others]
 
 
 def listed_encoders(encoders: Any) -> list[Any]:
@@ -30,7 +75,7 @@ def listed_encoders(encoders: Any) -> list[Any]:
     return check_items("encoders", encoders, "specs or encoders")
 
 
-def stored_specs(path: Path) -> list[str]:
+def _stored_specs(path: Path) -> list[str]:
     """The specs of the encoders of an index; none if it does not exist yet."""
     with suppress(IndexNotFoundError):
         store = open_store(path)
@@ -62,7 +107,7 @@ def _is_encoder(value: object) -> bool:
     return not isinstance(value, type) and hasattr(value, "encode_documents")
 
 
-def open_or_create(path: Path, encoders: Sequence[Encoder], dtype: str | None) -> Store:
+def _open_or_create(path: Path, encoders: Sequence[Encoder], dtype: str | None) -> Store:
     """The store at `path`, created with the spaces of these encoders if there is none."""
     try:
         return open_store(path)
@@ -73,7 +118,7 @@ def open_or_create(path: Path, encoders: Sequence[Encoder], dtype: str | None) -
         return create_store(path, max_tokens, encoders, dtype)
 
 
-def check_spaces(
+def _check_spaces(
     path: Path, spaces: Sequence[Space], encoders: Sequence[Encoder], dtype: str | None
 ) -> None:
     """Check that an index has the spaces of these encoders.
@@ -96,7 +141,7 @@ def check_spaces(
         )
 
 
-def other_precisions(
+def _other_precisions(
     spaces: Sequence[Space], encoders: Iterable[Encoder], precision: str | None
 ) -> list[Encoder]:
     """The encoders that were loaded in another precision than their space asks for.

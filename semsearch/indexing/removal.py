@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from semsearch.corpus.documents import SkippedRows
 from semsearch.errors import CombinationError, DocumentNotFoundError, RemovalError
-from semsearch.filters.checking import check
-from semsearch.filters.parsing import parse
 from semsearch.indexing.files import ids_of_file
 from semsearch.indexing.seen import SeenDocuments
+from semsearch.storage.filtering import parse_filter, warn_if_none_match
 from semsearch.storage.interface import Reader, Selection, Writer
 from semsearch.texts import quantity
-
-logger = logging.getLogger(__name__)
 
 #: A removal that exceeds both this share of the index and this number of documents is a large one.
 LARGE_SHARE, LARGE_COUNT = 0.1, 10
@@ -122,9 +118,8 @@ def named_documents(state: Reader, ids: Sequence[str] | None, where: str | None)
         _check_present(state, ids)
     if where is None:
         return Selection(ids)
-    condition = check(parse(where), state.fields())
-    if not state.ids(Selection(condition=condition), limit=1):
-        logger.warning("where: no document matches")
+    condition = parse_filter(state, where)
+    warn_if_none_match(state, condition)
     return Selection(ids, condition)
 
 

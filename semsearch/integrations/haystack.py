@@ -25,6 +25,7 @@ from semsearch.filters import (
 from semsearch.index import Index
 from semsearch.integrations.passages import conjunction, hit_metadata
 from semsearch.records import Document, metadata_field
+from semsearch.storage.filtering import parse_filter
 from semsearch.storage.interface import Selection
 
 try:
@@ -94,7 +95,7 @@ class SemsearchDocumentStore:
             where = where_of(filters)
             if not state.ids(limit=1):
                 return []  # an empty index accepts any filter
-            condition = None if where is None else self.index.filter(state, where)
+            condition = None if where is None else parse_filter(state, where)
             documents = state.documents(state.ids(Selection(condition=condition)))
         return [
             HaystackDocument(id=str(one.id), content=one.text, meta=dict(one.metadata))

@@ -72,7 +72,7 @@ class SemsearchVectorStore(VectorStore):
 
     def __init__(self, index: Index, space: str | None = None) -> None:
         self.index = index
-        self._space = index.complete_space(space)
+        self._space = index.space(space, complete=True)
 
     @property
     def embeddings(self) -> SemsearchEmbeddings:

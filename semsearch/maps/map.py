@@ -143,7 +143,7 @@ def make_map(
             f"a map is stored in the directory of its index, and {index.path} has none; copy the "
             "index into one: semsearch pull"
         )
-    found = index.complete_space(space)
+    found = index.space(space, complete=True)
     passages = index.passages(found.name)
     if not passages.texts:
         raise ArgumentError(f"the index {index.path} is empty; add documents before mapping it")

@@ -173,7 +173,6 @@ def warnings_of(index: Index) -> Iterator[list[str]]:
 
     logger, handler = logging.getLogger("semsearch"), Collected()
     logger.addHandler(handler)
-    index.repeat_warnings()
     try:
         yield warnings
     finally:

@@ -141,6 +141,12 @@ class IndexInfo(NamedTuple):
     has_words: bool = True  #: whether BM25 search is available
 
     @property
+    def systems(self) -> list[str]:
+        """The names of its search systems: complete spaces and, if available, ``bm25``."""
+        complete = [space.name for space in self.spaces if space.complete]
+        return [*complete, *(["bm25"] if self.has_words else [])]
+
+    @property
     def stop_words(self) -> tuple[str, ...]:
         """The stop words of BM25's language, if it has one."""
         return self.language.stop_words if self.language else ()

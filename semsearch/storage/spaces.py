@@ -56,6 +56,19 @@ class Space(NamedTuple):
                 f"then --drop-space {self.name}"
             )
 
+    def check_complete(self, index: Path | None = None) -> None:
+        """Refuse the space while some passages have no vector.
+
+        Raises:
+            SpaceError: it is not complete.
+        """
+        if not self.complete:
+            place = "" if index is None else f" --index {quoted(str(index))}"
+            raise SpaceError(
+                f"space '{self.name}' lacks vectors of some passages; complete it with: "
+                f"semsearch index --add-space {quoted(self.spec)}{place}"
+            )
+
     def check_dtype(self, dtype: str | None) -> None:
         """Refuse a number type that differs from that of the stored vectors.
 
@@ -151,10 +164,6 @@ def check_searchable(space: Space, spaces: Sequence[Space]) -> None:
     """
     for found in spaces:
         if (found.id, found.fingerprint) == (space.id, space.fingerprint):
-            if not found.complete:
-                raise SpaceError(
-                    f"space '{space.name}' lacks vectors of some passages; complete it with: "
-                    f"semsearch index --add-space {quoted(space.spec)}"
-                )
+            found.check_complete()
             return
     raise SpaceNotFoundError(f"space '{space.name}' was dropped from the index; open another one")

@@ -74,7 +74,7 @@ def test_interrupted_space_is_finished(index, how):
     with pytest.raises(SpaceError):
         index.search("text", space="hashing-16")
     assert len(index.search("text", k=400)) == 300
-    assert index.systems() == ["hashing", "bm25"]
+    assert index.info().systems == ["hashing", "bm25"]
     if how == "add_space":
         add(index, load_encoder("hashing:16"))
     else:
