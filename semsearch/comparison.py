@@ -16,7 +16,7 @@ import numpy
 from semsearch.arguments import check_texts, check_whole_number, shown
 from semsearch.encoders import CROSS_ENCODER_PREFIX
 from semsearch.encoders.specs import Precision
-from semsearch.errors import ArgumentError, CombinationError, quoted
+from semsearch.errors import ArgumentError, quoted
 from semsearch.evaluation import CosineScorer, load_pair_scorer
 from semsearch.evaluation.rankers import System
 from semsearch.index import Index
@@ -116,12 +116,12 @@ def compare_neighbours(
         known = index.info().systems
         systems = systems or known
         if len(known) < 2:
-            raise CombinationError(
+            raise ArgumentError(
                 f"{index.path} has only one system, its space '{known[0]}'; add another: "
                 f"semsearch index --add-space ENCODER --index {quoted(str(index.path))}"
             )
         if len(set(systems)) < max(2, len(systems)):
-            raise CombinationError("a comparison needs two or more different systems; name them")
+            raise ArgumentError("a comparison needs two or more different systems; name them")
         all_hits = {name: _searched(index, name, text, max(k, DEPTH), where) for name in systems}
     hits = {name: Hits(text, found[:k]) for name, found in all_hits.items()}
     found_by = Counter(hit.document_id for found in hits.values() for hit in found)
@@ -149,9 +149,9 @@ def compare_sentences(
     sentences = check_texts("sentences", sentences)
     specs = check_texts("systems", [systems] if isinstance(systems, str) else systems)
     if not specs:
-        raise CombinationError("name a system to compare the sentences with")
+        raise ArgumentError("name a system to compare the sentences with")
     if len(sentences) < 2 or not all(sentence.strip() for sentence in sentences):
-        raise CombinationError("a comparison needs two or more sentences, none of them empty")
+        raise ArgumentError("a comparison needs two or more sentences, none of them empty")
     compared = []
     for spec in dict.fromkeys(specs):
         scorer = load_pair_scorer(spec, Precision.AUTO)

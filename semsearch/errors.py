@@ -1,61 +1,10 @@
-"""Every error that semsearch raises on purpose, as one tree.
+"""Every error that semsearch raises on purpose; catch `SemsearchError` to catch them all.
 
-    SemsearchError                      catch this one to catch them all
-    ├── ArgumentError                   an argument is invalid (k of 0)
-    │   ├── CombinationError            arguments conflict, or one is missing
-    │   ├── OutputError                 an output file exists already, or cannot be written
-    │   ├── DocumentNotFoundError       the index has no document with this id
-    │   ├── QueryError                  a query is too long, or has no direction
-    │   ├── ExamplesError               examples are unsuitable for training or evaluation
-    │   ├── ResumeError                 a training run cannot be started or resumed as requested
-    │   └── ServeError                  a service cannot be started or stopped
-    ├── FilterError                     a `where` expression is invalid
-    │   └── FieldNotFoundError          no document has such a field (also an ArgumentError)
-    ├── CorpusError                     a corpus cannot be read at all
-    │   ├── CorpusNotFoundError         there is no such file
-    │   ├── EmptyCorpusError            it contains no documents
-    │   ├── UnknownFormatError          its format is unsupported, or not the one it is read as
-    │   ├── CorpusTooLargeError         it exceeds a limit
-    │   ├── CorpusDatabaseError         a database cannot be opened or queried
-    │   ├── ColumnNotFoundError         a table lacks a column (also a DatasetError)
-    │   ├── DownloadError               a file cannot be downloaded (also a DatasetError)
-    │   └── BadRowError                 one row cannot be used; reading can continue after it
-    │       ├── DuplicateIdError        its id is that of an earlier row
-    │       ├── UndecodableError        it contains a byte that is invalid in the file's encoding
-    │       └── BadFileError            it is a whole document of several parts
-    ├── DatasetError                    a data set cannot be read
-    │   └── DatasetNotFoundError        it is not on this machine
-    ├── EncoderError                    an encoder cannot be loaded or used
-    │   ├── ModelNotFoundError          its files are neither on this machine nor on the hub
-    │   ├── DamagedModelError           its files are damaged or incomplete
-    │   ├── PrecisionError              it does not support a precision, or the processor does not
-    │   ├── NoVectorError               it returns no unit vector for a text
-    │   └── UnsafeModelError            loading its files could run code
-    ├── IndexStoreError                 an index cannot be used
-    │   ├── IndexNotFoundError          there is none
-    │   ├── IndexFormatError            it is not an index, or not a readable one
-    │   │   ├── DamagedIndexError       it is damaged
-    │   │   └── IndexVersionError       its format is that of another version
-    │   ├── IndexBusyError              another process is writing it
-    │   │   └── IndexChangedError       it was replaced, or written without locks, while read
-    │   ├── IndexClosedError            it was used after it was closed
-    │   ├── StoreUnreachableError       its server does not respond
-    │   ├── UnsupportedByStoreError     its store lacks a function (also an ArgumentError)
-    │   ├── SpaceError                  an embedding space lacks vectors, or is of another model
-    │   │   └── SpaceNotFoundError      it has no such embedding space
-    │   └── RemovalError                more documents would be removed than allowed
-    ├── ClusterError                    a Ray cluster cannot be used
-    ├── TrainingError                   training failed: it diverged, or another process is training
-    │   └── TrainingStoppedError        it was interrupted and can be resumed
-    └── MissingExtraError               an optional dependency is not installed
-
-Each message is one line that a user can act on; the command line prints it with the error's `code`,
-and ``semsearch explain CODE`` prints a page about it.
+A message is one line that a user can act on. The command line and the services show it with the
+error's `code`, which is stable while messages may change. docs/reference/errors.md lists all.
 """
 
 from __future__ import annotations
-
-import os
 
 TYPE_CHECKING = False  # read as typing.TYPE_CHECKING by type checkers; typing imports slowly
 if TYPE_CHECKING:
@@ -68,7 +17,7 @@ MESSAGE_MAX_CHARACTERS = 2_000
 class SemsearchError(Exception):
     """Base class of all errors."""
 
-    #: The stable name of this kind of error; ``semsearch explain CODE`` prints its page.
+    #: The stable name of this kind of error.
     code: ClassVar[str] = ""
 
     def __str__(self) -> str:
@@ -87,22 +36,13 @@ def _unpickled(kind: type[SemsearchError], arguments: tuple[object, ...]) -> Sem
     return kind.__new__(kind, *arguments)
 
 
+# Arguments.
+
+
 class ArgumentError(SemsearchError, ValueError):
-    """An argument is invalid."""
+    """An argument is invalid, conflicts with another, or lacks one that it needs."""
 
     code = "invalid-argument"
-
-
-class CombinationError(ArgumentError):
-    """Arguments conflict, or one that another needs is missing."""
-
-    code = "argument-combination"
-
-
-class OutputError(ArgumentError):
-    """An output file or folder exists already, or cannot be written."""
-
-    code = "unusable-output"
 
 
 class DocumentNotFoundError(ArgumentError):
@@ -111,68 +51,23 @@ class DocumentNotFoundError(ArgumentError):
     code = "document-not-found"
 
 
-class QueryError(ArgumentError):
-    """A query cannot be used: it is too long, or its vector has no direction."""
+class FilterError(ArgumentError):
+    """A `where` expression cannot be parsed, or does not fit the fields of the index."""
 
-    code = "unusable-query"
-
-
-class ExamplesError(ArgumentError):
-    """Labelled examples are too few, all alike, or of the wrong kind."""
-
-    code = "unusable-examples"
+    code = "invalid-filter"
 
 
-class ResumeError(ArgumentError):
-    """A training run cannot be resumed: there is none, or it was started with other settings."""
-
-    code = "not-resumable"
-
-
-class ServeError(ArgumentError):
-    """A service cannot be started or stopped."""
-
-    code = "cannot-serve"
+# Corpora and data sets.
 
 
 class CorpusError(SemsearchError):
-    """A corpus cannot be read at all."""
+    """A corpus cannot be read."""
 
     code = "unreadable-corpus"
 
 
-class CorpusNotFoundError(CorpusError):
-    """There is no such file."""
-
-    code = "corpus-not-found"
-
-
-class EmptyCorpusError(CorpusError):
-    """A corpus contains no documents."""
-
-    code = "empty-corpus"
-
-
-class UnknownFormatError(CorpusError):
-    """The format of a file is unsupported, or not the one it is read as."""
-
-    code = "unknown-format"
-
-
-class CorpusTooLargeError(CorpusError):
-    """A file exceeds a limit on size, counts or time."""
-
-    code = "corpus-too-large"
-
-
-class CorpusDatabaseError(CorpusError):
-    """A database cannot be opened, or returns no rows for a query."""
-
-    code = "database-failed"
-
-
 class BadRowError(CorpusError):
-    """One row of a corpus cannot be used.
+    """One row of a corpus cannot be used; reading can continue after it.
 
     Args:
         source: the location of the row, such as ``corpus.csv:418`` (a line) or
@@ -240,22 +135,16 @@ class BadFileError(BadRowError):
         self.file = file
 
 
-class FilterError(SemsearchError, ValueError):
-    """A `where` expression cannot be parsed, or does not fit the fields."""
-
-    code = "invalid-filter"
-
-
-class FieldNotFoundError(ArgumentError, FilterError):
-    """No document of an index has a field with this name."""
-
-    code = "field-not-found"
-
-
 class DatasetError(SemsearchError):
     """A data set cannot be read."""
 
     code = "unusable-dataset"
+
+
+class DatasetNotFoundError(DatasetError):
+    """A data set is not on this machine."""
+
+    code = "dataset-not-found"
 
 
 class ColumnNotFoundError(CorpusError, DatasetError):
@@ -270,14 +159,11 @@ class DownloadError(CorpusError, DatasetError):
     code = "download-failed"
 
 
-class DatasetNotFoundError(DatasetError):
-    """A data set is not on this machine."""
-
-    code = "dataset-not-found"
+# Models.
 
 
 class EncoderError(SemsearchError):
-    """An encoder cannot be loaded or used."""
+    """An encoder or a reranker cannot be loaded or used."""
 
     code = "unusable-model"
 
@@ -288,16 +174,10 @@ class ModelNotFoundError(EncoderError):
     code = "model-not-found"
 
 
-class DamagedModelError(EncoderError):
-    """A model's files are damaged, incomplete, or not what they should be."""
+class UnsafeModelError(EncoderError):
+    """Loading a model's files could run code (custom modules, pickles)."""
 
-    code = "damaged-model"
-
-
-class PrecisionError(EncoderError):
-    """A model or the processor does not support the requested precision."""
-
-    code = "unsupported-precision"
+    code = "unsafe-model"
 
 
 class NoVectorError(EncoderError):
@@ -321,14 +201,11 @@ class NoVectorError(EncoderError):
         self.rows = rows
 
 
-class UnsafeModelError(EncoderError):
-    """Loading a model's files could run code (custom modules, pickles)."""
-
-    code = "unsafe-model"
+# Indexes.
 
 
 class IndexStoreError(SemsearchError):
-    """An index directory cannot be used."""
+    """An index cannot be used."""
 
     code = "unusable-index"
 
@@ -351,14 +228,8 @@ class DamagedIndexError(IndexFormatError):
     code = "damaged-index"
 
 
-class IndexVersionError(IndexFormatError):
-    """An index has another format."""
-
-    code = "index-version"
-
-
 class IndexBusyError(IndexStoreError):
-    """Another process, or the same thread, is writing the index.
+    """The index is being written by another process or this thread, or was written while read.
 
     Args:
         message: the message.
@@ -370,12 +241,6 @@ class IndexBusyError(IndexStoreError):
     def __init__(self, message: str, *, can_wait: bool = False) -> None:
         super().__init__(message)
         self.can_wait = can_wait
-
-
-class IndexChangedError(IndexBusyError):
-    """An index was replaced, or a read-only one written, while it was read; read it again."""
-
-    code = "index-changed"
 
 
 class IndexClosedError(IndexStoreError):
@@ -397,21 +262,18 @@ class UnsupportedByStoreError(IndexStoreError, ArgumentError):
 
 
 class SpaceError(IndexStoreError):
-    """An embedding space lacks vectors, or they come from another model."""
+    """There is no such embedding space, it lacks vectors, or they come from another model."""
 
     code = "unusable-space"
-
-
-class SpaceNotFoundError(SpaceError):
-    """An index has no embedding space with this name or encoder."""
-
-    code = "space-not-found"
 
 
 class RemovalError(IndexStoreError):
     """A sync or a deletion would remove more documents than allowed; it removed none."""
 
     code = "too-many-removals"
+
+
+# Clusters, training, installation.
 
 
 class ClusterError(SemsearchError):
@@ -447,7 +309,7 @@ class MissingExtraError(SemsearchError, ImportError):
         super().__init__(f"{purpose} needs {package}: pip install 'semsearch[{extra}]'")
 
 
-def refuse(error: BadRowError) -> None:
+def raise_error(error: BadRowError) -> None:
     """The default for bad rows: raise the error."""
     raise error
 
@@ -464,12 +326,9 @@ def first_line(error: BaseException) -> str:
 
 def quoted(text: str) -> str:
     """An argument of a command in a message, in quotes if a shell needs them."""
-    if text and not set(text) & set(" \t\n\"'$`\\&|;<>()*?[]#~!"):
-        return text
-    # Double quotes work in any shell, but those of Unix expand some characters inside them.
-    is_safe = os.name == "nt" or not set(text) & set('"$`\\!')
-    if is_safe:
-        return f'"{text}"'
-    import shlex
+    import shlex  # of messages alone
 
-    return shlex.quote(text)
+    quoted_text = shlex.quote(text)
+    # Double quotes work in any shell, but those of Unix expand some characters inside them.
+    is_safe = quoted_text != text and not set(text) & set('"$`\\!')
+    return f'"{text}"' if is_safe else quoted_text

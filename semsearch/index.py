@@ -15,10 +15,10 @@ from semsearch.arguments import (
 )
 from semsearch.encoders import load_encoder
 from semsearch.errors import (
+    ArgumentError,
     BadRowError,
-    CombinationError,
     IndexClosedError,
-    refuse,
+    raise_error,
 )
 from semsearch.indexing.creation import (
     check_encoders,
@@ -214,7 +214,7 @@ class Index:
     def writer(
         self,
         *,
-        on_bad_row: Callable[[BadRowError], None] = refuse,
+        on_bad_row: Callable[[BadRowError], None] = raise_error,
         on_batch: Callable[[Summary], None] = lambda summary: None,
         wait: float = 0,
         on: str | None = None,
@@ -411,10 +411,10 @@ class Index:
             SpaceError: there is no such space, or it is not complete yet.
         """
         if "like" in options:
-            raise CombinationError("more_like takes examples, not like")
+            raise ArgumentError("more_like takes examples, not like")
         checked = Options(k, **(options | {"like": examples}))
         if not checked.examples:
-            raise CombinationError("more_like needs at least one document id")
+            raise ArgumentError("more_like needs at least one document id")
         return self._search(space, [[]], checked)[0]
 
     def _search(self, space: str | None, queries: Iterable[Query], options: Options) -> list[Hits]:

@@ -21,8 +21,7 @@ from types import FrameType
 from typing import Any, Self
 
 from semsearch.errors import (
-    OutputError,
-    ResumeError,
+    ArgumentError,
     SemsearchError,
     TrainingError,
     TrainingStoppedError,
@@ -51,24 +50,28 @@ class Workspace:
     def __init__(self, output: Path, *, resume: bool = False, overwrite: bool = False) -> None:
         self.output = output
         if output.name in ("", "..") or output.absolute() == Path.cwd():
-            raise OutputError(f"--output must name a separate folder, not {output}")
+            raise ArgumentError(f"--output must name a separate folder, not {output}")
         #: Where checkpoints are kept until the model is finished.
         self.folder = self.output.with_name(f"{self.output.name}.training")
         self.resumes = resume
         if _holds_something(self.output):
             if not _is_model(self.output):
-                raise OutputError(f"{self.output} exists and is not a model; name another --output")
+                raise ArgumentError(
+                    f"{self.output} exists and is not a model; name another --output"
+                )
             if not overwrite:
-                raise OutputError(f"{self.output} exists; name another --output, or --overwrite it")
+                raise ArgumentError(
+                    f"{self.output} exists; name another --output, or --overwrite it"
+                )
         if resume and not (self.folder / PLAN).is_file():
-            raise ResumeError(f"no training run to resume in {self.folder}")
+            raise ArgumentError(f"no training run to resume in {self.folder}")
         if _holds_something(self.folder) and not resume:
             if not (self.folder / PLAN).is_file():
-                raise OutputError(
+                raise ArgumentError(
                     f"{self.folder} exists and is not a training run; name another --output"
                 )
             if not overwrite:
-                raise ResumeError(
+                raise ArgumentError(
                     f"{self.folder} holds an unfinished training run; continue it with --resume, "
                     "or discard it with --overwrite"
                 )
@@ -114,10 +117,10 @@ class Workspace:
         try:
             earlier = json.loads((self.folder / PLAN).read_text("utf-8"))
         except ValueError:
-            raise ResumeError(f"no training run to resume in {self.folder}") from None
+            raise ArgumentError(f"no training run to resume in {self.folder}") from None
         difference = _difference(earlier, planned)
         if difference is not None:
-            raise ResumeError(
+            raise ArgumentError(
                 f"the run in {self.folder} was started with {difference}; resume it with that, or "
                 "discard it with --overwrite"
             )

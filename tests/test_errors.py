@@ -1,4 +1,4 @@
-"""Errors: each class has a code and a correct page, and is raised somewhere."""
+"""Errors: each class has a code, and is raised somewhere."""
 
 from __future__ import annotations
 
@@ -9,10 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from scripts.dev.examples import ERRORS, blocks
 from semsearch import errors
 from semsearch.errors import DuplicateIdError, SemsearchError, with_code
-from semsearch.explanations import codes, page, summary
 
 PACKAGE = Path(errors.__file__).parent
 CLASSES = {
@@ -30,28 +28,12 @@ def test_each_class_has_its_own_code():
         assert re.fullmatch(r"[a-z]+(-[a-z]+)+", value.code)
 
 
-def test_each_code_has_a_page_and_each_page_a_code():
-    assert codes() == sorted(CODES)
-    assert {file.stem for file in ERRORS.glob("*.md")} == set(CODES)
-
-
 def test_each_class_is_raised_somewhere_and_the_root_nowhere():
     made = set()
     for file in PACKAGE.rglob("*.py"):
         made |= set(re.findall(r"(?<!class )\b(\w+Error)\(", file.read_text("utf-8")))
     assert set(CLASSES) <= made
     assert "SemsearchError" not in made
-
-
-def test_pages_are_complete():
-    """The output of their examples is tested with those of all pages."""
-    for code, name in CODES.items():
-        text = page(code)
-        assert text.startswith(f"# {code}\n\n")
-        assert text.endswith(f"\n\nIn Python: `semsearch.errors.{name}`.\n")
-        assert len(summary(code)) < 110
-        shown = [block.body for block in blocks(text) if block.language in ("console", "text")]
-        assert any(f"[{code}]\n" in body or body.startswith(f"{code}: ") for body in shown)
 
 
 def test_message_ends_with_the_remedy_and_the_code():

@@ -16,7 +16,6 @@ import pytest
 
 from scripts.dev.examples import (
     ELSEWHERE,
-    ERRORS,
     FILES,
     ROOT,
     blocks,
@@ -152,6 +151,5 @@ def test_links_resolve():
     for name, text in TEXTS.items():
         prose = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
         for target in re.findall(r"\]\((?!https?:)([^)#]+)", prose):
-            folder = Path("docs/errors") if (ROOT / name).parent == ERRORS else Path(name).parent
-            page = ROOT / os.path.normpath(folder / target)
+            page = ROOT / os.path.normpath(Path(name).parent / target)
             assert page.exists() or target in GENERATED, f"{name}: {target}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
 import sys
@@ -14,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))  # mkdocs imports this file by its path
 
 from scripts.dev.reference import commands_page, http_page, http_schema  # noqa: E402
-from semsearch import explanations  # noqa: E402
+from semsearch import errors  # noqa: E402
 
 #: Files of the repository, by the pages made of them.
 REPOSITORY = {
@@ -30,8 +31,6 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     pages = {name: of_repository(source) for name, source in REPOSITORY.items()}
     for notebook in (ROOT / "docs" / "notebooks").glob("*.ipynb"):
         pages[f"notebooks/{notebook.stem}.md"] = of_notebook(notebook)
-    for code in explanations.codes():
-        pages[f"errors/{code}.md"] = without_comments(explanations.page(code))
     pages["reference/commands.md"] = commands_page()
     pages["reference/http.md"] = http_page(schema)
     pages["reference/openapi.json"] = json.dumps(schema, indent=2)
@@ -55,11 +54,18 @@ def without_comments(text: str) -> str:
 
 def on_page_markdown(markdown: str, **_: object) -> str:
     """List the error codes in reference/errors.md."""
-    lines = [
-        f"- [`{code}`](../errors/{code}.md) {explanations.summary(code)}"
-        for code in explanations.codes()
+    return re.sub(r"<!-- codes:.*?-->", error_table(), markdown)
+
+
+def error_table() -> str:
+    """The codes of all errors with their classes, in Markdown."""
+    classes = [value for value in vars(errors).values() if isinstance(value, type)]
+    found = sorted((one.code, one) for one in classes if getattr(one, "code", ""))
+    rows = [
+        f"| `{code}` | `{one.__name__}` | {inspect.getdoc(one).splitlines()[0]} |"
+        for code, one in found
     ]
-    return re.sub(r"<!-- codes:.*?-->", "\n".join(lines), markdown)
+    return "\n".join(["| code | class | |", "|---|---|---|", *rows])
 
 
 def on_page_content(html: str, **_: object) -> str:

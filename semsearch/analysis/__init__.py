@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from semsearch.analysis import stopwords
 from semsearch.analysis.forms import folded, in_pairs, pairs, plain, run_pattern, searchable, words
 from semsearch.arguments import check_text
-from semsearch.errors import ArgumentError, MissingExtraError, QueryError
+from semsearch.errors import ArgumentError, MissingExtraError
 
 if TYPE_CHECKING:
     from Stemmer import Stemmer
@@ -109,7 +109,7 @@ class Analyser:
         terms = self.query_terms(text)
         terms += [term for term in map(self.phrase_term, phrases) if term]
         if len(terms) > MAX_QUERY_WORDS:
-            raise QueryError(
+            raise ArgumentError(
                 f"the query has {len(terms):,} words; bm25 and hybrid accept {MAX_QUERY_WORDS:,}"
             )
         return " OR ".join(terms) or None

@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 from platformdirs import user_log_path
 
-from semsearch.errors import OutputError, ServeError
+from semsearch.errors import ArgumentError
 
 #: Lines of the log shown if the process failed to start.
 LINES_SHOWN = 20
@@ -31,13 +31,13 @@ def run_in_background() -> tuple[Callable[[str], None], Path]:
         ArgumentError: the system cannot detach processes, or the log cannot be written.
     """
     if not hasattr(os, "fork"):
-        raise ServeError("--background needs a Unix system; run a service or task instead")
+        raise ArgumentError("--background needs a Unix system; run a service or task instead")
     logs = user_log_path("semsearch")
     try:
         logs.mkdir(parents=True, exist_ok=True)
         _remove_old(logs)
     except OSError as error:
-        raise OutputError(f"cannot write a log in {logs}: {error.strerror}") from error
+        raise ArgumentError(f"cannot write a log in {logs}: {error.strerror}") from error
     reading, writing = os.pipe()
     child = os.fork()
     log = logs / f"serve-{child or os.getpid()}.log"

@@ -37,7 +37,7 @@ from semsearch.clustering import (
     check_arguments,
     cluster,
 )
-from semsearch.errors import ArgumentError, CombinationError
+from semsearch.errors import ArgumentError
 from semsearch.index import Index
 from semsearch.storage.interface import Passages
 from semsearch.texts import quantity
@@ -113,7 +113,7 @@ def command(
     """
     check_arguments(n, min_score, min_size=min_size, seed=seed, words=words)
     if min_score is not None and is_given("seed"):
-        raise CombinationError("--seed is for k-means; groups with --min-score need none")
+        raise ArgumentError("--seed is for k-means; groups with --min-score need none")
     if examples < 0:
         raise ArgumentError(f"the number of examples must be at least 0, not {examples}")
     with Index.open(existing_index(directory)) as index:

@@ -10,7 +10,7 @@ from semsearch.cli.command import Command
 from semsearch.cli.options import complete_field, existing_index, index_option, wait_option
 from semsearch.cli.removals import allowance, dry_run_option, removals_option
 from semsearch.cli.render import visible
-from semsearch.errors import CombinationError
+from semsearch.errors import ArgumentError
 from semsearch.index import Index
 from semsearch.indexing.preview import preview_delete
 from semsearch.texts import quantity
@@ -48,7 +48,7 @@ def command(
     Deleted documents are no longer found; `semsearch compact` removes them from the files.
     """
     if not ids and where is None:
-        raise CombinationError("nothing to delete: give IDs, --where, or both")
+        raise ArgumentError("nothing to delete: give IDs, --where, or both")
     directory = existing_index(directory)
     if dry_run:
         removal = preview_delete(directory, list(ids) or None, where)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from importlib.resources import as_file, files
 from pathlib import Path
@@ -36,7 +36,7 @@ from semsearch.corpus import Corpus
 from semsearch.encoders import DEFAULT_ENCODER
 from semsearch.encoders.specs import with_dimension
 from semsearch.errors import (
-    CombinationError,
+    ArgumentError,
     IndexNotFoundError,
     UnsupportedByStoreError,
     quoted,
@@ -200,7 +200,7 @@ def command(
         refuse_others(SETTINGS, "needs a corpus")
         _change(index_to_change(directory), wanted, language, filter_columns, wait)
     elif bool(sample) == bool(corpora):
-        raise CombinationError("name a corpus (a file, a folder or -), or use --sample")
+        raise ArgumentError("name a corpus (a file, a folder or -), or use --sample")
     else:
 
         def index_corpus(encoders: tuple[str, ...]) -> None:
@@ -226,7 +226,7 @@ def command(
         from semsearch.cli.watching import keep_in_step
 
         if sample or options["dry_run"] or options["sql"]:
-            raise CombinationError("--watch is for files and folders, without --dry-run")
+            raise ArgumentError("--watch is for files and folders, without --dry-run")
         index_directory = directory or INDEXES / Corpus(corpora).name
         keep_in_step(corpora, index_directory, index_corpus, encoders)
 
@@ -385,7 +385,7 @@ def _check_early(
         known(language)
     for option, given in (("--on", on), ("--dimension", dimension)):
         if given and not encodes:
-            raise CombinationError(f"{option} needs texts to encode: a corpus, or --add-space")
+            raise ArgumentError(f"{option} needs texts to encode: a corpus, or --add-space")
     if on:
         from semsearch.indexing.ray import pool_on
 

@@ -15,7 +15,6 @@ from click.core import ParameterSource
 from semsearch.addresses import place
 from semsearch.errors import (
     ArgumentError,
-    CombinationError,
     IndexNotFoundError,
     SemsearchError,
 )
@@ -77,7 +76,7 @@ def refuse_others(names: Collection[str], reason: str) -> None:
     """Refuse what the command line gives besides these parameters.
 
     Raises:
-        CombinationError: it gives others.
+        ArgumentError: it gives others.
     """
     context = click.get_current_context()
     for parameter in context.command.params:
@@ -85,7 +84,7 @@ def refuse_others(names: Collection[str], reason: str) -> None:
         has_value = is_given(name) and context.params.get(name) not in (None, ())
         if has_value and name not in names:
             shown = parameter.opts[0] if isinstance(parameter, click.Option) else "a corpus"
-            raise CombinationError(f"{shown} {reason}")
+            raise ArgumentError(f"{shown} {reason}")
 
 
 def all_indexes(directories: Sequence[Path]) -> dict[str, Path]:
@@ -150,20 +149,6 @@ def complete_field(
     """The metadata fields of the index."""
     del parameter
     return _names(context, incomplete, lambda index: ["id", "title", *index.fields()])
-
-
-def complete_code(
-    context: click.Context, parameter: click.Parameter, incomplete: str
-) -> list[CompletionItem]:
-    """The codes of errors, with a description for shells that show it."""
-    from click.shell_completion import CompletionItem
-
-    from semsearch.explanations import codes, summary
-
-    del context, parameter
-    return [
-        CompletionItem(code, help=summary(code)) for code in codes() if code.startswith(incomplete)
-    ]
 
 
 def _names(
@@ -300,7 +285,7 @@ def no_encoder_option(command: _Command) -> _Command:
     def refuse_encoder(context: click.Context, parameter: click.Parameter, name: str) -> None:
         del context, parameter
         if name is not None:
-            raise CombinationError(
+            raise ArgumentError(
                 f"--encoder is not an option here; name a space of the index: --space {name}"
             )
 

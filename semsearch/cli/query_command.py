@@ -29,10 +29,9 @@ from semsearch.cli.options import (
 )
 from semsearch.cli.render import STANDARD_OUTPUT, HitsOutput, Screen, hits_output, note
 from semsearch.errors import (
-    CombinationError,
-    FieldNotFoundError,
+    ArgumentError,
+    FilterError,
     NoVectorError,
-    QueryError,
     SemsearchError,
     with_code,
 )
@@ -215,7 +214,7 @@ def command(**parameters: Any) -> None:
                 except SemsearchError as error:
                     note(f"Error: {with_code(error)}")
         else:
-            raise CombinationError("give a TEXT to search for, or --queries FILE")
+            raise ArgumentError("give a TEXT to search for, or --queries FILE")
 
 
 class QueryArguments(NamedTuple):
@@ -243,9 +242,9 @@ class QueryArguments(NamedTuple):
         named = {name: parameters[name] for name in parameters.keys() - options.keys()}
         arguments = cls(**named, options=options)
         if arguments.text is not None and arguments.queries is not None:
-            raise CombinationError("give a TEXT or --queries, not both")
+            raise ArgumentError("give a TEXT or --queries, not both")
         if arguments.encoding is not None and arguments.queries is None:
-            raise CombinationError("--encoding needs --queries FILE")
+            raise ArgumentError("--encoding needs --queries FILE")
         is_hybrid = options["mode"] == SearchMode.HYBRID.value
         reranks = arguments.reranker is not None
         for name, has_effect, other in (
@@ -255,11 +254,11 @@ class QueryArguments(NamedTuple):
             ("rerank_budget", reranks, "--rerank MODEL"),
         ):
             if is_given(name) and not has_effect:
-                raise CombinationError(f"--{name.replace('_', '-')} needs {other}")
+                raise ArgumentError(f"--{name.replace('_', '-')} needs {other}")
         if options["explain"] and arguments.format_name in ("csv", "parquet"):
-            raise CombinationError("--explain needs --format table or jsonl")
+            raise ArgumentError("--explain needs --format table or jsonl")
         if arguments.show and arguments.format_name != "table":
-            raise CombinationError("--show needs --format table; the others have all fields")
+            raise ArgumentError("--show needs --format table; the others have all fields")
         return arguments
 
     @property
@@ -301,7 +300,7 @@ def _shown(show: Sequence[str], known: Sequence[str]) -> list[str]:
     shown = list(map(qualified, show))
     for name, field in zip(show, shown, strict=True):
         if field not in fields:
-            raise FieldNotFoundError(f"no field '{name}' (fields: {', '.join(fields)})")
+            raise FilterError(f"no field '{name}' (fields: {', '.join(fields)})")
     return shown
 
 
@@ -317,7 +316,7 @@ def _answered(index: Index, arguments: QueryArguments, options: dict[str, Any]) 
     """The hits of each query of a file.
 
     Raises:
-        QueryError: a query cannot be used; those before it are answered.
+        ArgumentError: a query cannot be used; those before it are answered.
         NoVectorError: its vector cannot be used.
     """
     name = arguments.queries or ""
@@ -325,13 +324,13 @@ def _answered(index: Index, arguments: QueryArguments, options: dict[str, Any]) 
     blocks = iter(lambda: list(islice(lines, QUERIES_AT_ONCE)), [])
     for block in _arriving(lines) if name == "-" else blocks:
         queries = [arguments.query(text) for _, text in block]
-        with suppress(QueryError, NoVectorError):
+        with suppress(ArgumentError, NoVectorError):
             yield from index.search_many(queries, **options)
             continue
         for (number, _), query in zip(block, queries, strict=True):
             try:
                 yield index.search(query, **options)
-            except (QueryError, NoVectorError) as error:
+            except (ArgumentError, NoVectorError) as error:
                 error.args = (f"{'stdin' if name == '-' else name}:{number}: {error}",)
                 raise
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TextIO
 
 from semsearch.cli.service_client import terminal_columns
-from semsearch.errors import CombinationError
+from semsearch.errors import ArgumentError
 from semsearch.records import Explanation, Hit, Hits, HitScores, column_name, metadata_name
 
 if TYPE_CHECKING:
@@ -300,7 +300,7 @@ class HitsAsParquet(HitsOutput):
 
     def __init__(self, fields: Sequence[str]) -> None:
         if sys.stdout.isatty():
-            raise CombinationError(
+            raise ArgumentError(
                 "write Parquet to a file: semsearch query … --format parquet > FILE"
             )
         import tempfile  # seldom needed

@@ -26,7 +26,7 @@ from semsearch.cli.options import (
 )
 from semsearch.cli.render import visible
 from semsearch.cli.service_client import ask, program, runtime_folder, sockets
-from semsearch.errors import MissingExtraError, ServeError, quoted
+from semsearch.errors import ArgumentError, MissingExtraError, quoted
 
 if TYPE_CHECKING:
     from semsearch.cli.local_socket import LocalSocket
@@ -213,7 +213,7 @@ def _stop(directories: Sequence[Path]) -> None:
         ArgumentError: the system is not Unix, or a service does not answer.
     """
     if runtime_folder() is None:
-        raise ServeError("--stop needs a Unix system; on this one, stop the process itself")
+        raise ArgumentError("--stop needs a Unix system; on this one, stop the process itself")
     wanted = [str(resolved(directory)) for directory in directories]
     stopped = False
     for path in sockets():
@@ -221,7 +221,7 @@ def _stop(directories: Sequence[Path]) -> None:
             served = ask(path, "/local/stop", wanted, SECONDS_TO_WAIT)
         except TimeoutError:
             number = Path(path).stem
-            raise ServeError(f"the service in process {number} does not answer") from None
+            raise ArgumentError(f"the service in process {number} does not answer") from None
         except (OSError, ValueError):  # it was killed
             continue
         if served is not None:
@@ -251,4 +251,4 @@ def _listening(host: str, port: int) -> socket.socket:
         return socket.create_server((host, port), family=family)
     except OSError as error:
         reason = str(error.strerror or error).partition(" (while ")[0]
-        raise ServeError(f"cannot listen on {host}, port {port} ({reason})") from error
+        raise ArgumentError(f"cannot listen on {host}, port {port} ({reason})") from error

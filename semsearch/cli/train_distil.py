@@ -12,7 +12,7 @@ from semsearch.cli.command import Command
 from semsearch.cli.options import complete_file
 from semsearch.cli.render import visible
 from semsearch.cli.training_options import corpus_training_options, train_on_corpus
-from semsearch.errors import CombinationError, quoted
+from semsearch.errors import ArgumentError, quoted
 from semsearch.training import Distillation
 
 
@@ -50,7 +50,7 @@ def command(
     semsearch train distil minilm corpus.csv --layers 3
     """
     if static == (layers is not None):
-        raise CombinationError("choose a student: --static or --layers N")
+        raise ArgumentError("choose a student: --static or --layers N")
     kind = "static" if static else f"{layers}-layers"
     name = re.sub(r"[^\w.-]+", "-", Path(spec).name).strip(".-") or "model"
     trained, _ = train_on_corpus(

@@ -9,7 +9,7 @@ import click
 from semsearch.cli.command import Command
 from semsearch.cli.options import complete_file
 from semsearch.cli.training_options import corpus_training_options, train_on_corpus
-from semsearch.errors import CombinationError
+from semsearch.errors import ArgumentError
 from semsearch.training import Pretraining
 from semsearch.training.bert import BertSize
 
@@ -63,9 +63,7 @@ def command(
     semsearch train pretrain notes/ --from ./bert-base-uncased --steps 2000
     """
     if base and (size or vocabulary is not None or cased or choices["steps"] == 0):
-        raise CombinationError(
-            "--size, --vocabulary, --cased, --steps 0 are for a BERT from scratch"
-        )
+        raise ArgumentError("--size, --vocabulary, --cased, --steps 0 are for a BERT from scratch")
     chosen = BertSize[size.upper()] if size else None
     train_on_corpus(
         lambda corpus, name: Pretraining(

@@ -13,8 +13,8 @@ from semsearch.cli.render import visible
 from semsearch.corpus.folder import is_hidden
 from semsearch.corpus.locations import is_url
 from semsearch.errors import (
-    CombinationError,
-    CorpusNotFoundError,
+    ArgumentError,
+    CorpusError,
     MissingExtraError,
     SemsearchError,
     with_code,
@@ -70,11 +70,11 @@ def _changes(corpora: Sequence[str], directory: Path) -> Iterator[None]:
     except ImportError:
         raise MissingExtraError("watchfiles", "files", "--watch") from None
     if any(corpus == "-" or is_url(corpus) for corpus in corpora):
-        raise CombinationError("--watch is for files and folders")
+        raise ArgumentError("--watch is for files and folders")
     places = [Path(corpus).absolute() for corpus in corpora]
     for place in places:
         if not place.exists():
-            raise CorpusNotFoundError(f"no such file: {place}")
+            raise CorpusError(f"no such file: {place}")
     while True:
         states = [_state(place) for place in places]
         folders = {place for place in places if place.is_dir()}

@@ -19,7 +19,7 @@ from semsearch.arguments import (
 from semsearch.clustering.communities import communities
 from semsearch.clustering.kmeans import default_groups, nearest_centroids
 from semsearch.clustering.words import keywords
-from semsearch.errors import ArgumentError, CombinationError
+from semsearch.errors import ArgumentError
 from semsearch.pairwise import SCORE_DECIMALS, Rows, unit_rows
 from semsearch.protocols import Matrix
 from semsearch.texts import quantity
@@ -168,9 +168,9 @@ def check_arguments(
         ArgumentError: arguments conflict, or one is out of range.
     """
     if n is not None and min_score is not None:
-        raise CombinationError("name either a number of groups or a minimum score, not both")
+        raise ArgumentError("name either a number of groups or a minimum score, not both")
     if min_score is None and min_size is not None:
-        raise CombinationError(
+        raise ArgumentError(
             "a minimum size is only for groups with a minimum score; k-means groups every text"
         )
     if min_score is not None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from semsearch.corpus.columns import shortened
 from semsearch.corpus.table import LOOK_AHEAD_ROWS, Row, Table
-from semsearch.errors import BadRowError, EmptyCorpusError, first_line
+from semsearch.errors import BadRowError, CorpusError, first_line
 
 if TYPE_CHECKING:
     import pyarrow
@@ -87,7 +87,7 @@ def _table(
 ) -> Table:
     head = list(islice(rows, LOOK_AHEAD_ROWS))
     if not head:
-        raise EmptyCorpusError(f"{name} has no rows")
+        raise CorpusError(f"{name} has no rows")
     sample = [row for row in head if isinstance(row, Row)]
     return Table(name, schema.names, chain(head, rows), remark=remark, sample=sample)
 

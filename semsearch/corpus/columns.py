@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from semsearch.arguments import check_text, check_texts
 from semsearch.corpus.celltypes import is_prose
 from semsearch.encodings import ESCAPED_BYTE, first_escaped
-from semsearch.errors import BadRowError, ColumnNotFoundError, CombinationError, CorpusError
+from semsearch.errors import ArgumentError, BadRowError, ColumnNotFoundError, CorpusError
 
 if TYPE_CHECKING:
     from semsearch.corpus.table import Row, Table
@@ -108,7 +108,7 @@ def resolve(table: Table, wanted: Roles) -> Roles:
     Raises:
         CorpusError: a named column does not exist, two columns have the same name, or the text
             column cannot be told.
-        CombinationError: another id column is named than an index has ids from.
+        ArgumentError: another id column is named than an index has ids from.
     """
     for name, count in Counter(table.columns).items():
         if count > 1:
@@ -144,7 +144,7 @@ def _id_column(table: Table, wanted: Roles, text: Sequence[str]) -> str | None:
     if identifier not in (None, earlier.column):
         column = shortened(earlier.column)
         how = f"with ids from '{column}'" if column else "without an id column"
-        raise CombinationError(
+        raise ArgumentError(
             f"{table.name}: {earlier.index_name} was made {how}; for ids from "
             f"'{shortened(identifier)}', delete this index and start again, or use another --index"
         )

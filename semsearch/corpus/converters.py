@@ -17,7 +17,6 @@ from semsearch.errors import (
     BadRowError,
     CorpusError,
     MissingExtraError,
-    UnknownFormatError,
 )
 from semsearch.limits import MAX_ROW_BYTES, size_shown
 
@@ -75,7 +74,7 @@ def _check_likeness(source: Source, kind: CorpusFormat) -> None:
     likeness = binary_likeness(source.head, encoding_of(source.head, None))
     plain_zip = likeness and likeness.format is None and source.head.startswith(ZIP_MAGIC)
     if likeness and likeness.format is not kind and not (plain_zip and kind in ZIPPED):
-        raise UnknownFormatError(str(likeness))
+        raise CorpusError(str(likeness))
 
 
 def convert(source: Source, kind: CorpusFormat, encoding: str | None) -> Parts:

@@ -36,8 +36,7 @@ from semsearch.errors import (
     BadFileError,
     BadRowError,
     CorpusError,
-    UnknownFormatError,
-    refuse,
+    raise_error,
 )
 from semsearch.records import Document
 
@@ -101,7 +100,7 @@ class Corpus:
         sheet: str | None = None,
         sql: str | None = None,
         exclude: Sequence[str] = (),
-        on_bad_row: OnBadRow = refuse,
+        on_bad_row: OnBadRow = raise_error,
         notify: Notify = silent,
     ) -> None:
         one = isinstance(paths, (str, os.PathLike))
@@ -306,14 +305,12 @@ class _Place:
 
     def _folder(self, path: Path) -> Folder:
         if self.reading.format not in (None, CorpusFormat.TEXT):
-            raise UnknownFormatError(
+            raise CorpusError(
                 f"{path} is a folder, whose files are read by their suffixes; the only "
                 "--input-format for a folder is text, which skips tables"
             )
         if self.reading.records is not None or self.reading.sheet is not None:
-            raise UnknownFormatError(
-                f"{path} is a folder: --records and --sheet are for a single file"
-            )
+            raise CorpusError(f"{path} is a folder: --records and --sheet are for a single file")
         return Folder(path, self.exclude, with_tables=self.reading.format is None)
 
 
@@ -342,16 +339,16 @@ def _file(path: Location) -> Location:
     """A path or URL of a file; CorpusError for the URL of a database."""
     if isinstance(path, str) and not is_web(path):
         if path.partition("://")[0].lower() in _SCHEMES_OF_FILES:
-            raise UnknownFormatError(
+            raise CorpusError(
                 f"{shown_url(path)}: files are read from a path, or an http or https URL"
             )
-        raise UnknownFormatError(f"{shown_url(path)}: {_CHOOSE_ROWS}")
+        raise CorpusError(f"{shown_url(path)}: {_CHOOSE_ROWS}")
     return path
 
 
 def _database(path: Location) -> Path | str:
     if path is None or (isinstance(path, str) and is_web(path)):
-        raise UnknownFormatError("--sql needs an SQLite file or the URL of a database")
+        raise CorpusError("--sql needs an SQLite file or the URL of a database")
     return path
 
 
@@ -368,9 +365,7 @@ def _refuse_database(source: Source, path: Location) -> None:
     if source.head.startswith(SQLITE_MAGIC):
         tables = sqlite_tables(path) if isinstance(path, Path) else []
         named = f" (tables: {', '.join(tables[:_TABLES_SHOWN])})" if tables else ""
-        raise UnknownFormatError(
-            f"{source.name} looks like an SQLite database{named}: {_CHOOSE_ROWS}"
-        )
+        raise CorpusError(f"{source.name} looks like an SQLite database{named}: {_CHOOSE_ROWS}")
 
 
 def _is_folder(path: Path) -> bool:

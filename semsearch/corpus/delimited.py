@@ -14,7 +14,7 @@ from semsearch.corpus.columns import distinct, shortened
 from semsearch.corpus.header import USUAL_NAMES, has_header
 from semsearch.corpus.table import LOOK_AHEAD_ROWS, Row, Table, look_ahead
 from semsearch.csvrecords import Dialect, RecordReader, RecordTooLargeError
-from semsearch.errors import BadRowError, EmptyCorpusError
+from semsearch.errors import BadRowError, CorpusError
 from semsearch.texts import quantity
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def read_delimited(
     if not sample:
         is_header = header or any(column.lower() in USUAL_NAMES for column in columns)
         advice = "" if is_header else "; if its first row is data, add --no-header"
-        raise EmptyCorpusError(f"{text.name} has a header but no rows{advice}")
+        raise CorpusError(f"{text.name} has a header but no rows{advice}")
     while reader.line_num < len(head) and (row := next(rows, None)):
         sample.append(row)
     fields_of = [row for row in sample if isinstance(row, Row)]
@@ -123,7 +123,7 @@ def _records(reader: RecordReader, name: str) -> Iterator[Record]:
 def _header(records: Iterator[Record], name: str) -> Sequence[str]:
     record = next(records, None)
     if record is None:
-        raise EmptyCorpusError(f"{name} is empty")
+        raise CorpusError(f"{name} is empty")
     if isinstance(record, BadRowError):
         raise record
     # R and pandas write the row names under an empty header.
@@ -150,9 +150,7 @@ def _first_record(records: Iterator[Record], name: str) -> tuple[list[str], Iter
         bad.append(record)
         if len(bad) > LOOK_AHEAD_ROWS:
             break
-    raise (
-        bad[0] if bad and isinstance(bad[0], BadRowError) else EmptyCorpusError(f"{name} is empty")
-    )
+    raise (bad[0] if bad and isinstance(bad[0], BadRowError) else CorpusError(f"{name} is empty"))
 
 
 def _headerless(first: Sequence[str], *, guessed: bool) -> str:

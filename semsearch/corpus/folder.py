@@ -23,8 +23,6 @@ from semsearch.errors import (
     BadFileError,
     BadRowError,
     CorpusError,
-    EmptyCorpusError,
-    UnknownFormatError,
     quoted,
 )
 from semsearch.texts import quantity
@@ -176,12 +174,10 @@ def folder_tables(
     """
     remark = folder.remark(files)
     if next(folder.files(), None) is None:
-        raise EmptyCorpusError(f"{folder.path} has no documents to read: {remark}")
+        raise CorpusError(f"{folder.path} has no documents to read: {remark}")
     if not fits_documents(given) and not any(map(_is_table, folder.files())):
         listed = ", ".join(COLUMNS)
-        raise UnknownFormatError(
-            f"{folder.path} has no tables; documents only have the columns {listed}"
-        )
+        raise CorpusError(f"{folder.path} has no tables; documents only have the columns {listed}")
     notify(f"{folder.path}: {remark}")
     files.left_out.update(map(folder.name_of, folder.without_extra()))
     left_out: list[tuple[str, str]] = []

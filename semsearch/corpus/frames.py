@@ -9,7 +9,7 @@ from semsearch.arguments import check_items
 from semsearch.corpus.columns import Roles, resolve
 from semsearch.corpus.documents import DocumentReader, Notify, OnBadRow, silent, table_documents
 from semsearch.corpus.table import LOOK_AHEAD_ROWS, Row, Table
-from semsearch.errors import CombinationError, EmptyCorpusError, refuse
+from semsearch.errors import ArgumentError, CorpusError, raise_error
 from semsearch.records import Document
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def frame_documents(
     id_column: str | int | None = None,
     title_column: str | int | None = None,
     text_columns: str | int | Sequence[str | int] = (),
-    on_bad_row: OnBadRow = refuse,
+    on_bad_row: OnBadRow = raise_error,
     notify: Notify = silent,
 ) -> DocumentReader:
     """The documents of a DataFrame, by the same rules as those of a file; see `Corpus`.
@@ -47,14 +47,14 @@ def documents_of(
         columns: arguments of `frame_documents`; those that are None are left out.
 
     Raises:
-        CombinationError: columns are named without a data frame.
+        ArgumentError: columns are named without a data frame.
     """
     named = {name: column for name, column in columns.items() if column is not None}
     packages = {kind.__module__.partition(".")[0] for kind in type(corpus).__mro__}
     if "pandas" in packages and hasattr(corpus, "columns"):
         return frame_documents(cast("pandas.DataFrame", corpus), **named)
     if named:
-        raise CombinationError(f"{' and '.join(named)} need a data frame")
+        raise ArgumentError(f"{' and '.join(named)} need a data frame")
     return cast("Iterable[Document]", corpus)
 
 
@@ -84,7 +84,7 @@ def _name(label: Any) -> Any:
 def _table(frame: pandas.DataFrame) -> Table:
     columns = [str(column) for column in frame.columns]
     if frame.empty:
-        raise EmptyCorpusError("frame has no rows")
+        raise CorpusError("frame has no rows")
     sample = tuple(_rows(frame.head(LOOK_AHEAD_ROWS), columns))
     return Table("frame", columns, _rows(frame, columns), sample=sample)
 

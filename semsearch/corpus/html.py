@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from semsearch.corpus.sections import Block, Parts, sections_of
 from semsearch.corpus.textstream import TextStream
 from semsearch.encodings import ESCAPED_BYTE, first_escaped
-from semsearch.errors import CorpusTooLargeError, UndecodableError
+from semsearch.errors import CorpusError, UndecodableError
 from semsearch.limits import MAX_PART_BYTES, size_shown
 from semsearch.texts import one_line, quantity
 
@@ -56,7 +56,7 @@ def read_html(source: Source, encoding: str | None) -> Parts:
     stream = TextStream(source, encoding or _declared(source.head), newline=None)
     text = stream.read(MAX_PART_BYTES + 1)
     if len(text) > MAX_PART_BYTES:
-        raise CorpusTooLargeError(f"longer than {size_shown(MAX_PART_BYTES)}")
+        raise CorpusError(f"longer than {size_shown(MAX_PART_BYTES)}")
     if ESCAPED_BYTE.search(text):
         what = f"text holds {first_escaped(text)}"
         raise UndecodableError(source.name, what, stream.not_decoded())
@@ -97,7 +97,7 @@ def parse_html(markup: str) -> etree._Element | None:
     tree = etree.fromstring(markup.encode("utf-8", "replace"), parser)
     # At its limits, libxml2 stops and returns the tree of what it has read.
     if parser.error_log.filter_from_level(etree.ErrorLevels.FATAL):
-        raise CorpusTooLargeError("its elements are nested too deeply")
+        raise CorpusError("its elements are nested too deeply")
     return tree
 
 

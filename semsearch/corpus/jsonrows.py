@@ -13,9 +13,6 @@ from semsearch.corpus.table import Row, Table, look_ahead
 from semsearch.errors import (
     BadRowError,
     CorpusError,
-    CorpusTooLargeError,
-    EmptyCorpusError,
-    UnknownFormatError,
 )
 from semsearch.limits import (
     MAX_ROW_BYTES,
@@ -73,7 +70,7 @@ def read_records(text: TextStream, path: str) -> Table:
 def _table(text: TextStream, rows: Iterator[Row | BadRowError]) -> Table:
     head = look_ahead(rows, lambda: text.position)
     if not head:
-        raise EmptyCorpusError(f"{text.name} has no rows")
+        raise CorpusError(f"{text.name} has no rows")
     good = [row for row in head if isinstance(row, Row)]
     if not good and isinstance(head[0], BadRowError):
         raise head[0]
@@ -113,9 +110,7 @@ def _record_rows(text: TextStream, path: list[str]) -> Iterator[Row | BadRowErro
         else:
             keys = ", ".join(found[:_KEYS_SHOWN]) + (", …" if len(found) > _KEYS_SHOWN else "")
             place = f"under {'.'.join(path[:depth])!r} " if depth else ""
-            raise UnknownFormatError(
-                f"{text.name} has no key {wanted!r} {place}(keys: {keys or 'none'})"
-            )
+            raise CorpusError(f"{text.name} has no key {wanted!r} {place}(keys: {keys or 'none'})")
     where = ".".join(path) or "."
     match scanner.peek():
         case "[":
@@ -126,7 +121,7 @@ def _record_rows(text: TextStream, path: list[str]) -> Iterator[Row | BadRowErro
                 row = _row(source, scanner.checked(source))
                 yield _with_key(row, key) if isinstance(row, Row) else row
         case _:
-            raise UnknownFormatError(f"{text.name}: {where!r} is neither an array nor an object")
+            raise CorpusError(f"{text.name}: {where!r} is neither an array nor an object")
 
 
 def _with_key(row: Row, key: str) -> Row:
@@ -232,7 +227,7 @@ class _Scanner:
         try:
             return self.value()
         except RecursionError:
-            raise CorpusTooLargeError(f"{source}: {_TOO_DEEP}") from None
+            raise CorpusError(f"{source}: {_TOO_DEEP}") from None
         except ValueError as error:
             raise CorpusError(f"{source}: {_reason(error)}") from None
 
@@ -254,11 +249,11 @@ class _Scanner:
     def _read_on(self) -> bool:
         rest = self._buffer[self._at :]
         if len(rest) > MAX_ROW_BYTES:
-            raise CorpusTooLargeError(
+            raise CorpusError(
                 f"{self._text.name}: an item is longer than {size_shown(MAX_ROW_BYTES)}"
             )
         if has_too_many_values(rest):
-            raise CorpusTooLargeError(f"{self._text.name}: an item has {_TOO_MANY}")
+            raise CorpusError(f"{self._text.name}: an item has {_TOO_MANY}")
         # The rest is decoded again: doubling the block keeps the total work linear.
         wanted = min(max(_BLOCK_CHARACTERS, len(rest)), MAX_ROW_BYTES + 1 - len(rest))
         blocks: list[str] = []

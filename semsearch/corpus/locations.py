@@ -12,7 +12,7 @@ from pathlib import Path, PurePath, PurePosixPath
 from typing import IO
 from urllib.parse import unquote, urlsplit
 
-from semsearch.errors import CorpusTooLargeError, DownloadError
+from semsearch.errors import CorpusError, DownloadError
 from semsearch.limits import MAX_DOWNLOAD_BYTES, MAX_DOWNLOAD_SECONDS, size_shown
 from semsearch.web import check_status, requested
 
@@ -80,10 +80,10 @@ def downloaded(url: str) -> Iterator[tuple[IO[bytes], str]]:
                 received += len(block)
                 if received > MAX_DOWNLOAD_BYTES:
                     limit = f"it is larger than {size_shown(MAX_DOWNLOAD_BYTES)}"
-                    raise CorpusTooLargeError(f"{name}: {limit}; download it, then index the file")
+                    raise CorpusError(f"{name}: {limit}; download it, then index the file")
                 if time.monotonic() > ends:
                     limit = f"takes longer than {MAX_DOWNLOAD_SECONDS:.0f} s"
-                    raise CorpusTooLargeError(f"{name} {limit}; download it, then index it")
+                    raise CorpusError(f"{name} {limit}; download it, then index it")
                 try:
                     file.write(block)
                 except OSError as error:

@@ -15,7 +15,7 @@ from semsearch.corpus.sources import Progress, Source, identifier_of, open_sourc
 from semsearch.corpus.table import Row, Table
 from semsearch.corpus.textstream import SAMPLE_CHARACTERS, TextStream, encoding_of
 from semsearch.encodings import ESCAPED_BYTE, first_escaped
-from semsearch.errors import BadRowError, CorpusError, EmptyCorpusError, UndecodableError
+from semsearch.errors import BadRowError, CorpusError, UndecodableError
 from semsearch.limits import MAX_ROW_BYTES, size_shown
 
 _COLUMNS = ("id", "title", "text")
@@ -110,7 +110,7 @@ def read_lines(text: TextStream) -> Table:
     )
     first = next(rows, None)
     if first is None:
-        raise EmptyCorpusError(f"{text.name} has no lines with text")
+        raise CorpusError(f"{text.name} has no lines with text")
     return Table(
         text.name,
         ("text",),

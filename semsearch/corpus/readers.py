@@ -31,7 +31,7 @@ from semsearch.corpus.sources import HEAD_BYTES, Source, identifier_of
 from semsearch.corpus.table import Row, Table
 from semsearch.corpus.textstream import TextStream, encoding_of
 from semsearch.corpus.workbook import read_workbook
-from semsearch.errors import BadRowError, CorpusError, EmptyCorpusError, UnknownFormatError
+from semsearch.errors import BadRowError, CorpusError
 from semsearch.plugins import Plugin, find_plugin
 
 GROUP = "semsearch.readers"
@@ -58,7 +58,7 @@ def read(source: Source, reading: Reading) -> Table | BadRowError:
         CorpusError: it cannot be read, or not with these options.
     """
     if not source.head:
-        raise EmptyCorpusError(f"{source.name} is empty")
+        raise CorpusError(f"{source.name} is empty")
     if reading.format is None and (table := _plugin_table(source)) is not None:
         return table
     sniffed = format_by_content(source.head, encoding_of(source.head, reading.encoding))
@@ -104,7 +104,7 @@ def _read(
         case CorpusFormat.TEXT:
             return read_text(source, encoding, doubted=reading.format is None)
         case None:
-            raise UnknownFormatError(f"{source.name}: not in a supported format ({FORMATS})")
+            raise CorpusError(f"{source.name}: not in a supported format ({FORMATS})")
         case _:
             return read_document(source, identifier_of(source.name), found, encoding)
 
@@ -140,7 +140,7 @@ def _format(
         return named  # its first bytes need not show its contents
     if named in BINARY_TABLES:
         return BadRowError(source.name, str(likeness))
-    raise UnknownFormatError(f"{source.name} {likeness}")
+    raise CorpusError(f"{source.name} {likeness}")
 
 
 def _likeness(source: Source, reading: Reading) -> Likeness | None:
@@ -158,9 +158,9 @@ def _likeness(source: Source, reading: Reading) -> Likeness | None:
 def _check_options(source: Source, reading: Reading, found: CorpusFormat | None) -> None:
     """Raise CorpusError for options that do not apply to the format."""
     if reading.records is not None and found not in (CorpusFormat.JSON, CorpusFormat.JSONL):
-        raise UnknownFormatError(f"{source.name} is not JSON: --records is for nested JSON")
+        raise CorpusError(f"{source.name} is not JSON: --records is for nested JSON")
     if reading.sheet is not None and found is not CorpusFormat.XLSX:
-        raise UnknownFormatError(f"{source.name} is not a workbook: --sheet is for XLSX")
+        raise CorpusError(f"{source.name} is not a workbook: --sheet is for XLSX")
 
 
 def _refuse_nested(source: Source, reading: Reading) -> None:
@@ -175,7 +175,7 @@ def _refuse_nested(source: Source, reading: Reading) -> None:
         text_columns=text_columns,
     )
     if nested:
-        raise UnknownFormatError(nested.advice(source.name, text_columns))
+        raise CorpusError(nested.advice(source.name, text_columns))
 
 
 def _plugin_table(source: Source) -> Table | None:

@@ -17,7 +17,7 @@ from typing import IO, TYPE_CHECKING, BinaryIO
 
 from semsearch.corpus.formats import CorpusFormat, format_by_media_type, format_by_name
 from semsearch.corpus.locations import Location, downloaded, file_of, is_url, shown_url
-from semsearch.errors import BadFileError, CorpusError, CorpusNotFoundError, CorpusTooLargeError
+from semsearch.errors import BadFileError, CorpusError
 from semsearch.limits import MAX_UNPACKED_BYTES, size_shown
 
 if TYPE_CHECKING:
@@ -170,7 +170,7 @@ class _Limited:
         data = self._stream.read(size)
         self._left -= len(data)
         if self._left < 0:
-            raise CorpusTooLargeError(f"longer than {size_shown(self._longest)}")
+            raise CorpusError(f"longer than {size_shown(self._longest)}")
         return data
 
 
@@ -247,7 +247,7 @@ def reading(name: str) -> Iterator[None]:
     try:
         yield
     except FileNotFoundError:
-        raise CorpusNotFoundError(f"no such file: {name}") from None
+        raise CorpusError(f"no such file: {name}") from None
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise BadFileError(name, f"damaged gzip data: {error}", name) from error
     except OSError as error:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from semsearch.encodings import ESCAPED_BYTE, likely_encoding, remedy
-from semsearch.errors import CorpusError, CorpusTooLargeError
+from semsearch.errors import CorpusError
 from semsearch.limits import MAX_ROW_BYTES, size_shown
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class TextStream:
             while line := self._reader.readline(longest + 1):
                 number += 1
                 if len(line) > longest:
-                    raise CorpusTooLargeError(
+                    raise CorpusError(
                         f"{self.name}:{number}: the line is longer than {size_shown(longest)}"
                     )
                 self.position += len(line)

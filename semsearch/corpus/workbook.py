@@ -17,9 +17,7 @@ from semsearch.corpus.table import LOOK_AHEAD_ROWS, Row, Table
 from semsearch.errors import (
     BadRowError,
     CorpusError,
-    EmptyCorpusError,
     MissingExtraError,
-    UnknownFormatError,
     first_line,
 )
 from semsearch.limits import MAX_UNPACKED_BYTES
@@ -77,7 +75,7 @@ def read_workbook(
     if not sheets:
         raise BadRowError(source.name, "has no sheets")
     if sheet is not None and sheet not in sheets:
-        raise UnknownFormatError(f"{source.name}: no sheet {sheet!r} (sheets: {_listed(sheets)})")
+        raise CorpusError(f"{source.name}: no sheet {sheet!r} (sheets: {_listed(sheets)})")
     visible = [name for name, one in sheets.items() if one.sheet_state == "visible"]
     title = [*visible, *sheets][0] if sheet is None else sheet
     others = [other for other in sheets if other != title]
@@ -103,7 +101,7 @@ def _table(
             break
         head.append(record)
     if not head:
-        raise EmptyCorpusError(f"{source.name} has no rows: {remark}{advice}")
+        raise CorpusError(f"{source.name} has no rows: {remark}{advice}")
     width = max(len(cells) for _, cells in head)
     above = 0  # rows above the table, such as a heading
     while width > 1 and len(head) > 1 and sum(cell is not None for cell in head[0][1]) == 1:
@@ -129,7 +127,7 @@ def _table(
         name = f"{source.name}, {remark}"
         if not any(column.lower() in USUAL_NAMES for column in columns):
             advice += "; if its first row is data, add --no-header"
-        raise EmptyCorpusError(f"{name} has a header but no rows{advice}")
+        raise CorpusError(f"{name} has a header but no rows{advice}")
     return Table(
         source.name,
         columns,

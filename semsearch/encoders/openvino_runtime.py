@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from semsearch.encoders.specs import Precision
 from semsearch.encoders.text_model import Batching, Features, ModelFacts, TextModel
-from semsearch.errors import PrecisionError
+from semsearch.errors import EncoderError
 from semsearch.protocols import Matrix
 
 if TYPE_CHECKING:
@@ -219,7 +219,7 @@ def float_precision(precision: Precision) -> Precision:
     if _has_bf16():
         return Precision.BF16
     if precision is Precision.BF16:
-        raise PrecisionError("this processor does not support bf16; use --precision fp32 or auto")
+        raise EncoderError("this processor does not support bf16; use --precision fp32 or auto")
     return Precision.FP32
 
 

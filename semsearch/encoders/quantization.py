@@ -39,7 +39,7 @@ from semsearch.encoders.parity import Parity, measure_parity, read_held_out
 from semsearch.encoders.sample import sample_texts
 from semsearch.encoders.specs import Precision
 from semsearch.encoders.text_model import TextModel
-from semsearch.errors import MissingExtraError, PrecisionError
+from semsearch.errors import EncoderError, MissingExtraError
 from semsearch.protocols import Matrix
 
 logger = logging.getLogger(__name__)
@@ -78,7 +78,7 @@ def quantized_model(converted: Converted, fingerprint: str) -> Quantized:
         MissingExtraError: NNCF is not installed.
     """
     if overflows():
-        raise PrecisionError(
+        raise EncoderError(
             "int8 needs a processor with VNNI; on this one it would be no faster and lose quality; "
             "use --precision fp32 or auto"
         )
@@ -87,7 +87,7 @@ def quantized_model(converted: Converted, fingerprint: str) -> Quantized:
     entry = cached_entry(name, lambda draft: _quantize(converted, draft))
     parity = Parity(**json.loads((entry / "parity.json").read_text("utf-8")))
     if faults := parity.faults():
-        raise PrecisionError(f"int8 loses too much quality of this model: {'; '.join(faults)}")
+        raise EncoderError(f"int8 loses too much quality of this model: {'; '.join(faults)}")
     return Quantized(converted._replace(folder=entry), parity)
 
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from threading import RLock, get_ident
 from typing import TYPE_CHECKING, Any
 
-from semsearch.errors import DamagedModelError, EncoderError, first_line
+from semsearch.errors import EncoderError, first_line
 
 if TYPE_CHECKING:
     from sentence_transformers import CrossEncoder, SentenceTransformer
@@ -55,7 +55,7 @@ def complete(
         is_spare: whether a model of transformers may lack a weight.
 
     Raises:
-        DamagedModelError: other weights are missing, or have another shape.
+        EncoderError: other weights are missing, or have another shape.
     """
     from transformers import PreTrainedModel
 
@@ -81,7 +81,7 @@ def complete(
     if missing:
         listed = ", ".join(sorted(missing)[:WEIGHTS_SHOWN])
         more = ", …" if len(missing) > WEIGHTS_SHOWN else ""
-        raise DamagedModelError(f"model '{spec}' lacks weights: {listed}{more}")
+        raise EncoderError(f"model '{spec}' lacks weights: {listed}{more}")
 
 
 def check_tokenizer(model: SentenceTransformer | CrossEncoder, spec: str) -> None:
@@ -91,19 +91,19 @@ def check_tokenizer(model: SentenceTransformer | CrossEncoder, spec: str) -> Non
     weights, OpenVINO computes vectors nevertheless.
 
     Raises:
-        DamagedModelError: the tokenizer knows nothing but special tokens, or more tokens than the
+        EncoderError: the tokenizer knows nothing but special tokens, or more tokens than the
             model has weights for.
     """
     special = getattr(model.tokenizer, "all_special_tokens", None)
     if special is not None and len(model.tokenizer) <= len(special):
-        raise DamagedModelError(f"model '{spec}' has no tokenizer, or one without a vocabulary")
+        raise EncoderError(f"model '{spec}' has no tokenizer, or one without a vocabulary")
     transformer = getattr(model, "transformers_model", None)
     tokens = getattr(model.tokenizer, "vocab_size", None)  # without added ones, often unused
     if transformer is None or tokens is None:
         return
     rows = len(transformer.get_input_embeddings().weight)
     if tokens > rows:
-        raise DamagedModelError(
+        raise EncoderError(
             f"model '{spec}' has weights for {rows:,} tokens, but its tokenizer has {tokens:,}: it "
             "is that of another model"
         )

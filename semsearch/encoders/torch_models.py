@@ -29,7 +29,7 @@ from semsearch.encoders.torch_loading import (
     limit_to_positions,
     loading,
 )
-from semsearch.errors import EncoderError, PrecisionError
+from semsearch.errors import EncoderError
 from semsearch.protocols import Encoder, Matrix, Reranker, Scores, TokenSpans, check_unit
 
 if TYPE_CHECKING:
@@ -76,9 +76,7 @@ class TorchEncoder(BiEncoder):
         precision: Precision = Precision.FP32,
     ) -> None:
         if precision is Precision.INT8:
-            raise PrecisionError(
-                f"model '{folder.spec}' runs on torch, which does not support int8"
-            )
+            raise EncoderError(f"model '{folder.spec}' runs on torch, which does not support int8")
         super().__init__(folder)
         self._device = device
         self._attention = attention  # transformers' implementation; None for its default

@@ -15,7 +15,7 @@ from semsearch.arguments import check_texts
 from semsearch.datasets import RetrievalSet
 from semsearch.encoders import CROSS_ENCODER_PREFIX, EncodesSentences, load_encoder, load_reranker
 from semsearch.encoders.specs import Precision, computed_precision
-from semsearch.errors import CombinationError, DatasetError
+from semsearch.errors import ArgumentError, DatasetError
 from semsearch.evaluation.pair_scorers import OnProgress
 from semsearch.evaluation.trec import Run, read_run
 from semsearch.index import Index
@@ -99,7 +99,7 @@ class Collection:
         if self._index is not None:
             return self._index, 0.0
         if encoder is None:
-            raise CombinationError("these systems search an existing index; pass it as index")
+            raise ArgumentError("these systems search an existing index; pass it as index")
         if encoder.fingerprint not in self._created:
             started = time.perf_counter()
             index = self._new_index(encoder, system)
@@ -159,12 +159,10 @@ class System(NamedTuple):
             ArgumentError: a system is only a cross-encoder, which can only rerank.
         """
         if spec.startswith(CROSS_ENCODER_PREFIX):
-            raise CombinationError(
-                f"a cross-encoder can only rerank another system: ENCODER+{spec}"
-            )
+            raise ArgumentError(f"a cross-encoder can only rerank another system: ENCODER+{spec}")
         first, has_reranker, model = spec.partition(f"+{CROSS_ENCODER_PREFIX}")
         if has_reranker and not model:
-            raise CombinationError(f"'{spec}' names no cross-encoder: ENCODER+cross-encoder:MODEL")
+            raise ArgumentError(f"'{spec}' names no cross-encoder: ENCODER+cross-encoder:MODEL")
         reranker = model or None
         if first == BM25:
             return cls(SearchMode.BM25, None, reranker)
@@ -289,7 +287,7 @@ class RecordedRanker:
         if self._reranker is None:
             return Ranking(run, float("nan"))
         if not retrieval.documents:
-            raise CombinationError(
+            raise ArgumentError(
                 f"{self.spec}: reranking a run needs the documents; use --data with documents"
             )
         on_progress = partial(collection.on_progress, self.spec, "queries")

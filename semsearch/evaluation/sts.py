@@ -18,7 +18,7 @@ import numpy
 from semsearch.arguments import check_items, shown
 from semsearch.correlations import Values, pearson, spearman
 from semsearch.datasets import ScoredPair, StsSet
-from semsearch.errors import ArgumentError, ExamplesError
+from semsearch.errors import ArgumentError
 from semsearch.evaluation.intervals import (
     SEED,
     Difference,
@@ -114,7 +114,7 @@ def evaluate_sts(
         raise ArgumentError(f"two systems are named '{twice[0]}'")
     for name, pairs in dataset.subsets.items():
         if len(pairs) < MIN_PAIRS:
-            raise ExamplesError(
+            raise ArgumentError(
                 f"{dataset.name}: {quantity(len(pairs), 'pair')} with a gold score in {name}; "
                 f"a correlation needs {MIN_PAIRS} or more"
             )

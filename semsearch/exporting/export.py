@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from semsearch.arguments import check_callable, check_choice, check_path
-from semsearch.errors import CombinationError, OutputError
+from semsearch.errors import ArgumentError
 from semsearch.exporting.contents import COLUMNS, Contents
 from semsearch.exporting.tables import json_line, write_csv, write_parquet
 from semsearch.exporting.vectors import (
@@ -101,15 +101,15 @@ def export_index(
     kind = _by_suffix(path) if format is None else check_choice("format", ExportFormat, format)
     vectors = vectors or kind in (ExportFormat.NUMPY, ExportFormat.FAISS)
     if vectors and kind is ExportFormat.CSV:
-        raise CombinationError("CSV cannot hold vectors; write them as Parquet or JSON lines")
+        raise ArgumentError("CSV cannot hold vectors; write them as Parquet or JSON lines")
     if space is not None and not vectors:
-        raise CombinationError("a space can only be named for vectors, not for documents")
+        raise ArgumentError("a space can only be named for vectors, not for documents")
     targets = _targets(path, kind)
     for target in targets:
         if target.exists() and not target.is_file():
-            raise OutputError(f"{target} is not a file")
+            raise ArgumentError(f"{target} is not a file")
         if target.exists() and not overwrite:
-            raise OutputError(f"{target} exists; name another file, or --overwrite it")
+            raise ArgumentError(f"{target} exists; name another file, or --overwrite it")
     wanted = index.space(space, complete=True) if vectors else None
     with (
         _written(path, targets) as drafts,
@@ -146,7 +146,7 @@ def _write(
 def _by_suffix(path: Path) -> ExportFormat:
     kind = ENDINGS.get(path.suffix.lower())
     if kind is None:
-        raise OutputError(
+        raise ArgumentError(
             f"{path}: the suffix must be one of {', '.join(ENDINGS)}, unless --format names one"
         )
     return kind
@@ -175,4 +175,4 @@ def _written(path: Path, targets: Sequence[Path]) -> Iterator[list[Path]]:
                 target.parent.mkdir(exist_ok=True)
                 draft.replace(target)
     except OSError as error:
-        raise OutputError(f"{path} cannot be written: {error.strerror or error}") from error
+        raise ArgumentError(f"{path} cannot be written: {error.strerror or error}") from error

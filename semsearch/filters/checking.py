@@ -6,7 +6,7 @@ import difflib
 import re
 from collections.abc import Collection, Iterator, Mapping
 
-from semsearch.errors import FieldNotFoundError, FilterError
+from semsearch.errors import FilterError
 from semsearch.filters import (
     And,
     Comparison,
@@ -43,7 +43,7 @@ def check(condition: Condition, fields: Mapping[str, Collection[Kind]]) -> Condi
         fields: the kinds of values of each metadata field.
 
     Raises:
-        FieldNotFoundError: no document has a field, which is usually misspelt.
+        FilterError: no document has a field, which is usually misspelt.
         FilterError: a field never holds values of a literal's kind; the test would match nothing.
     """
     held = {metadata_field(name): {*kinds} & _WORDS.keys() for name, kinds in fields.items()}
@@ -100,4 +100,4 @@ def _unknown(field: str, known: Collection[str]) -> FilterError:
     shown = field if field_text(field) == field else metadata_name(field)
     names = ", ".join(map(field_text, sorted(known)))
     reason = f"no document has a field {shown!r}{suggestion} (fields: {names})"
-    return filter_error(reason, error=FieldNotFoundError)
+    return filter_error(reason, error=FilterError)

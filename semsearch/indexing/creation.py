@@ -13,10 +13,8 @@ from semsearch.encoders import DEFAULT_ENCODER, load_encoder
 from semsearch.encoders.specs import Precision, unpinned
 from semsearch.errors import (
     ArgumentError,
-    CombinationError,
     IndexNotFoundError,
     SpaceError,
-    SpaceNotFoundError,
     quoted,
 )
 from semsearch.protocols import Encoder
@@ -43,7 +41,7 @@ def create_index(
     own = _stored_specs(path) if encoders is None else []
     given = own or listed_encoders(DEFAULT_ENCODER if encoders is None else encoders)
     if not given:
-        raise CombinationError("an index needs at least one encoder")
+        raise ArgumentError("an index needs at least one encoder")
     if own and precision is None:  # they are loaded when needed
         store = open_store(path)
         with closed_on_error(store), store.read() as reader:
@@ -135,7 +133,7 @@ def _check_spaces(
             if unpinned(space.spec) == unpinned(encoder.spec):
                 space.check(encoder, path)
         names = ", ".join(space.name for space in spaces)
-        raise SpaceNotFoundError(
+        raise SpaceError(
             f"{path} has no space of encoder '{encoder.spec}' (spaces: {names}); add one with: "
             f"semsearch index --add-space {quoted(encoder.spec)} --index {quoted(str(path))}"
         )

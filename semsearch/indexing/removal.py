@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from semsearch.corpus.documents import SkippedRows
-from semsearch.errors import CombinationError, DocumentNotFoundError, RemovalError
+from semsearch.errors import ArgumentError, DocumentNotFoundError, RemovalError
 from semsearch.indexing.files import ids_of_file
 from semsearch.indexing.seen import SeenDocuments
 from semsearch.storage.filtering import parse_filter, warn_if_none_match
@@ -113,7 +113,7 @@ def named_documents(state: Reader, ids: Sequence[str] | None, where: str | None)
         FilterError: the filter is invalid.
     """
     if ids is None and where is None:
-        raise CombinationError("nothing to delete: give ids, a filter (where), or both")
+        raise ArgumentError("nothing to delete: give ids, a filter (where), or both")
     if ids is not None:
         _check_present(state, ids)
     if where is None:

@@ -17,11 +17,11 @@ from semsearch.corpus.files import FileState, FolderFiles
 from semsearch.errors import (
     ArgumentError,
     BadRowError,
-    FieldNotFoundError,
+    FilterError,
     RemovalError,
     SemsearchError,
     SpaceError,
-    refuse,
+    raise_error,
 )
 from semsearch.indexing.batch import BatchWriter, Split, complete_space, split_texts
 from semsearch.indexing.files import FileMemory, ids_of_file
@@ -99,7 +99,7 @@ class IndexWriter:
         memory: FileMemory,
         pool_for: Callable[[Spaces], EncoderPool] = ThreadPool,
         split: Split | None = None,
-        on_bad_row: Callable[[BadRowError], None] = refuse,
+        on_bad_row: Callable[[BadRowError], None] = raise_error,
         on_batch: Callable[[Summary], None] = lambda summary: None,
     ) -> None:
         self._store = store
@@ -121,7 +121,7 @@ class IndexWriter:
         Raises:
             ArgumentError: the corpus contains other items than documents.
             BadRowError: a document cannot be indexed, and `on_bad_row` raised it.
-            CombinationError: a `Corpus` names another id column than in the last run.
+            ArgumentError: a `Corpus` names another id column than in the last run.
             SpaceError: the spec of a space now names another model.
         """
         started = time.perf_counter()
@@ -364,7 +364,7 @@ class IndexWriter:
         if field in BUILT_IN_FIELDS:
             raise ArgumentError(f"'{field}' always has an index")
         if field not in known:
-            raise FieldNotFoundError(f"no field '{name}' (fields: {', '.join(known) or 'none'})")
+            raise FilterError(f"no field '{name}' (fields: {', '.join(known) or 'none'})")
         self._store.index_field(metadata_name(field))
 
     def set_language(self, name: str) -> None:

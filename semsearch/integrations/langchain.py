@@ -10,7 +10,7 @@ from uuid import uuid4
 
 from semsearch.arguments import check_choice, check_texts, shown
 from semsearch.encoders import load_encoder
-from semsearch.errors import ArgumentError, BadRowError, CombinationError, MissingExtraError
+from semsearch.errors import ArgumentError, BadRowError, MissingExtraError
 from semsearch.filters import Comparison, Condition, IsNull, Operator
 from semsearch.index import Index
 from semsearch.integrations.passages import conjunction, hit_metadata
@@ -233,11 +233,11 @@ class SemsearchVectorStore(VectorStore):
         """Documents with scores from 0 to 1: the cosines, with negative ones set to 0.
 
         Raises:
-            CombinationError: scores are not cosines in another mode, or with a reranker.
+            ArgumentError: scores are not cosines in another mode, or with a reranker.
         """
         mode = check_choice("mode", SearchMode, kwargs.get("mode", SearchMode.SEMANTIC))
         if mode is not SearchMode.SEMANTIC or kwargs.get("rerank") is not None:
-            raise CombinationError(
+            raise ArgumentError(
                 "relevance scores are cosines: mode must be 'semantic', and rerank None"
             )
         scored = self.similarity_search_with_score(query, k, **kwargs)

@@ -9,7 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
-from semsearch.errors import MissingExtraError, OutputError
+from semsearch.errors import ArgumentError, MissingExtraError
 from semsearch.report.drawing import Drawing
 from semsearch.report.labels import printable
 from semsearch.report.provenance import Provenance
@@ -98,13 +98,13 @@ def check_report(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         is_ours = not page.exists() or GENERATOR.encode() in page.read_bytes()
     except FileExistsError:
-        raise OutputError(f"{folder} is a file; --report needs a folder") from None
+        raise ArgumentError(f"{folder} is a file; --report needs a folder") from None
     except OSError as error:
-        raise OutputError(f"{folder}: {error.strerror}") from None
+        raise ArgumentError(f"{folder}: {error.strerror}") from None
     if not is_ours:
-        raise OutputError(f"{page} is not a semsearch report; name another folder")
+        raise ArgumentError(f"{page} is not a semsearch report; name another folder")
     if not os.access(folder, os.W_OK):
-        raise OutputError(f"{folder} cannot be written")
+        raise ArgumentError(f"{folder} cannot be written")
 
 
 def write_page(folder: Path, page: Page) -> Path:
@@ -119,5 +119,5 @@ def write_page(folder: Path, page: Page) -> Path:
         unfinished.write_text(html(page), "utf-8", newline="\n")
         unfinished.replace(file)
     except OSError as error:
-        raise OutputError(f"{file}: {error.strerror}") from None
+        raise ArgumentError(f"{file}: {error.strerror}") from None
     return file

@@ -20,7 +20,7 @@ from semsearch.arguments import (
     check_whole_number,
     shown,
 )
-from semsearch.errors import ArgumentError, CombinationError
+from semsearch.errors import ArgumentError
 from semsearch.protocols import Reranker
 from semsearch.records import SearchMode
 
@@ -149,7 +149,7 @@ class Options:
                 raise ArgumentError(f"{name} must be True or False, not {shown(value)}")
         like, unlike = _weights(self.like), _weights(self.unlike)
         if both := like.keys() & unlike.keys():
-            raise CombinationError(f"document '{min(both)}' is in both like and unlike")
+            raise ArgumentError(f"document '{min(both)}' is in both like and unlike")
         examples = like | {name: weight * UNLIKE_WEIGHT for name, weight in unlike.items()}
         self._set("examples", examples)
         self._check_combinations()
@@ -157,15 +157,13 @@ class Options:
     def _check_combinations(self) -> None:
         """Refuse options that would have no effect."""
         if self.examples and self.mode is SearchMode.BM25:
-            raise CombinationError(
-                "like and unlike compare vectors: mode must be semantic or hybrid"
-            )
+            raise ArgumentError("like and unlike compare vectors: mode must be semantic or hybrid")
         is_fused = self.fusion is not Fusion.ZSCORES or self.dense_weight != DENSE_WEIGHT
         if is_fused and self.mode is not SearchMode.HYBRID:
-            raise CombinationError("fusion and dense_weight need mode 'hybrid'")
+            raise ArgumentError("fusion and dense_weight need mode 'hybrid'")
         is_limited = self.rerank_depth != RERANK_DEPTH or self.rerank_budget is not None
         if is_limited and self.rerank is None:
-            raise CombinationError("rerank_depth and rerank_budget need rerank")
+            raise ArgumentError("rerank_depth and rerank_budget need rerank")
 
     def _set(self, name: str, value: object) -> None:
         object.__setattr__(self, name, value)

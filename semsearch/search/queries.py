@@ -12,10 +12,8 @@ from numpy.typing import NDArray
 from semsearch.arguments import check_items, check_readable, shown
 from semsearch.errors import (
     ArgumentError,
-    CombinationError,
     DocumentNotFoundError,
     NoVectorError,
-    QueryError,
 )
 from semsearch.protocols import Encoder, Matrix, checked_vectors
 from semsearch.records import SearchMode
@@ -117,7 +115,7 @@ def _direction(parts: Sequence[Matrix]) -> Matrix:
     total = numpy.sum(parts, axis=0)
     length = numpy.linalg.norm(total)
     if not length > MIN_NORM:
-        raise QueryError("the examples cancel each other out; give one of them more weight")
+        raise ArgumentError("the examples cancel each other out; give one of them more weight")
     found: Matrix = total / length
     return found
 
@@ -149,7 +147,7 @@ def _parsed(query: Query, space: Space, options: Options) -> ParsedQuery:
         texts = query
     elif isinstance(query, (list, tuple)) and not query and options.examples:
         if options.mode is SearchMode.HYBRID or options.rerank is not None:
-            raise CombinationError(
+            raise ArgumentError(
                 "examples have no words to search for: mode must be 'semantic', and rerank None"
             )
         return ParsedQuery("")
@@ -176,18 +174,18 @@ def _unit(vector: Any, space: Space, options: Options) -> Matrix:
     if not isinstance(vector, (list, tuple, numpy.ndarray)):
         check_readable("the query", vector)
     if options.mode is not SearchMode.SEMANTIC or options.rerank is not None:
-        raise CombinationError("a vector has no words: mode must be 'semantic', and rerank None")
+        raise ArgumentError("a vector has no words: mode must be 'semantic', and rerank None")
     try:
         found = numpy.asarray(vector, numpy.float64)
     except (TypeError, ValueError, OverflowError):
         found = numpy.empty(0)
     if found.shape != (space.dimension,):
-        raise QueryError(
+        raise ArgumentError(
             f"a vector for space '{space.name}' has {space.dimension} numbers, not {shown(vector)}"
         )
     length = numpy.linalg.norm(found)
     if not numpy.isfinite(length) or length == 0:
-        raise QueryError("the query vector is zero, NaN or infinite")
+        raise ArgumentError("the query vector is zero, NaN or infinite")
     return (found / length).astype(numpy.float32)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from ipaddress import IPv6Address, ip_address
 
-from semsearch.errors import ServeError
+from semsearch.errors import ArgumentError
 
 OPEN_PATHS = ("/health", "/")
 OPEN_FOLDERS = ("/page/", "/atlas/")
@@ -40,7 +40,7 @@ class Settings:
             token, since they could read it from the memory of this process.
 
     Raises:
-        ServeError: a host or an origin is malformed, or `seconds` is 0.
+        ArgumentError: a host or an origin is malformed, or `seconds` is 0.
     """
 
     token: str | None = None
@@ -59,7 +59,9 @@ class Settings:
     def __post_init__(self) -> None:
         """Write hosts and origins as in the headers that they are compared with."""
         if self.seconds <= 0:
-            raise ServeError("the maximum duration of a request must be greater than 0 (--timeout)")
+            raise ArgumentError(
+                "the maximum duration of a request must be greater than 0 (--timeout)"
+            )
         object.__setattr__(self, "hosts", frozenset(map(_host, self.hosts)))
         object.__setattr__(self, "origins", frozenset(map(_origin, self.origins)))
 
@@ -83,11 +85,11 @@ def settings_for(
         limits: other arguments of `Settings`.
 
     Raises:
-        ServeError: other machines could call it without a token, or an argument is invalid.
+        ArgumentError: other machines could call it without a token, or an argument is invalid.
     """
     token = (token or "").strip()  # like HTTP header values
     if not is_loopback(host) and not token:
-        raise ServeError(
+        raise ArgumentError(
             f"listening on {host} lets other machines in: set a token in SEMSEARCH_TOKEN"
         )
     names = {*LOOPBACK_NAMES, *hosts}
@@ -116,7 +118,7 @@ def _host(text: str) -> str:
     """A host as in a ``Host`` header, without the port.
 
     Raises:
-        ServeError: it is neither a name nor an address.
+        ArgumentError: it is neither a name nor an address.
     """
     found = _HOST.fullmatch(text.lower())
     if found and found["name"]:
@@ -124,7 +126,7 @@ def _host(text: str) -> str:
     try:
         return f"[{IPv6Address(found['address'] if found else text)}]"
     except ValueError:
-        raise ServeError(
+        raise ArgumentError(
             f"'{text}' is not a host name or an address, such as search.example.org or 10.0.0.5"
         ) from None
 
@@ -133,12 +135,12 @@ def _origin(text: str) -> str:
     """An origin as in an ``Origin`` header.
 
     Raises:
-        ServeError: it is not an origin.
+        ArgumentError: it is not an origin.
     """
     if text == "null":  # the origin of a file
         return text
     found = _ORIGIN.fullmatch(text.lower())
     if found is None:
-        raise ServeError(f"'{text}' is not the origin of a page, such as https://example.org")
+        raise ArgumentError(f"'{text}' is not the origin of a page, such as https://example.org")
     scheme, host, port = found.groups("")
     return f"{scheme}://{_host(host)}{port if port != _DEFAULT_PORTS.get(scheme) else ''}"

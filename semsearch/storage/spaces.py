@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from semsearch.arguments import shown
 from semsearch.encoders.specs import Precision, described_precision, pinned, unpinned
-from semsearch.errors import ArgumentError, SpaceError, SpaceNotFoundError, quoted
+from semsearch.errors import ArgumentError, SpaceError, quoted
 from semsearch.protocols import Encoder
 from semsearch.records import STORED_TYPES
 
@@ -149,7 +149,7 @@ def find_space(spaces: Sequence[Space], name: str | None = None) -> Space:
         if name is None or space.name == name:
             return space
     names = ", ".join(space.name for space in spaces)
-    raise SpaceNotFoundError(f"no space '{name}' in this index (spaces: {names})")
+    raise SpaceError(f"no space '{name}' in this index (spaces: {names})")
 
 
 def check_searchable(space: Space, spaces: Sequence[Space]) -> None:
@@ -166,4 +166,4 @@ def check_searchable(space: Space, spaces: Sequence[Space]) -> None:
         if (found.id, found.fingerprint) == (space.id, space.fingerprint):
             found.check_complete()
             return
-    raise SpaceNotFoundError(f"space '{space.name}' was dropped from the index; open another one")
+    raise SpaceError(f"space '{space.name}' was dropped from the index; open another one")

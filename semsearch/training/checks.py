@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from semsearch.encoders.torch_loading import positions_of
-from semsearch.errors import ArgumentError, CombinationError, ExamplesError
+from semsearch.errors import ArgumentError
 from semsearch.texts import quantity
 from semsearch.training.examples import Examples, Kind, Notify
 
@@ -20,13 +20,13 @@ def check_trainable(examples: Examples) -> None:
     """
     name = examples.name
     if not len(examples):
-        raise ExamplesError(f"{name} has no examples")
+        raise ArgumentError(f"{name} has no examples")
     if examples.kind is Kind.LABELLED and len(examples.labels) < 2:
-        raise ExamplesError(f"{name} has only one class ('{examples.labels[0]}')")
+        raise ArgumentError(f"{name} has only one class ('{examples.labels[0]}')")
     if examples.kind is Kind.SCORED and len(set(examples.targets)) < 2:
-        raise ExamplesError(f"{name} has the same gold score everywhere")
+        raise ArgumentError(f"{name} has the same gold score everywhere")
     if examples.kind is Kind.POSITIVE and len(set(_pairs(examples))) < 2:
-        raise ExamplesError(f"{name} has only one pair; in-batch negatives need others")
+        raise ArgumentError(f"{name} has only one pair; in-batch negatives need others")
 
 
 def without_leaks(
@@ -58,7 +58,7 @@ def without_leaks(
     if keep or not leaking:
         return training
     if len(leaking) == len(training):
-        raise ExamplesError(f"{training.name} has only pairs that are in a development or test set")
+        raise ArgumentError(f"{training.name} has only pairs that are in a development or test set")
     return training.take([row for row in range(len(training)) if row not in leaking])
 
 
@@ -81,7 +81,7 @@ def limit_tokens(model: Any, config: Any, max_tokens: int | None) -> None:
     if max_tokens is None:
         return
     if config is None:
-        raise CombinationError(
+        raise ArgumentError(
             "--max-tokens does not support this model, which is no transformer; leave it out"
         )
     positions = positions_of(config)

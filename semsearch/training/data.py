@@ -10,7 +10,7 @@ import numpy
 
 from semsearch.datasets import labelled_names, load_labelled_pairs, load_sts_set, sts_names
 from semsearch.datasets.translated import is_translated
-from semsearch.errors import ArgumentError, DatasetNotFoundError, ExamplesError
+from semsearch.errors import ArgumentError, DatasetNotFoundError
 from semsearch.training.examples import Examples, Kind, Notify
 from semsearch.training.files import labelled, read_examples
 from semsearch.training.scales import scaled
@@ -71,7 +71,7 @@ def load_examples(
         examples = _published(name, named_split or split, wanted)
         if examples.kind not in wanted:
             kinds = " or ".join(kind.value for kind in wanted)
-            raise ExamplesError(f"{examples.name} has {examples.kind.value}; {kinds} are needed")
+            raise ArgumentError(f"{examples.name} has {examples.kind.value}; {kinds} are needed")
         return examples
     path = Path(spec).expanduser()
     if not path.exists():

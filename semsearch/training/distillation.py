@@ -16,7 +16,7 @@ from semsearch.encoders import load_encoder
 from semsearch.encoders.model_folder import ModelFolder
 from semsearch.encoders.sample import sample_texts
 from semsearch.encoders.torch_models import TorchEncoder
-from semsearch.errors import CombinationError
+from semsearch.errors import ArgumentError
 from semsearch.protocols import Matrix
 from semsearch.records import Document
 from semsearch.training.data import found_sts
@@ -67,7 +67,7 @@ class Distillation(BiEncoderTask):
 
     def __post_init__(self) -> None:
         if self.layers is not None and self.dimension is not None:
-            raise CombinationError("dimension applies to a static student only")
+            raise ArgumentError("dimension applies to a static student only")
         rate = STATIC_LEARNING_RATE if self.layers is None else SHALLOW_LEARNING_RATE
         self.recipe = Recipe(batch_size=64, learning_rate=rate)
 
@@ -83,7 +83,7 @@ class Distillation(BiEncoderTask):
         tests = found_sts(["stsbenchmark"], "test", notify)
         if self.documents is None:
             if self.layers is not None or recipe.epochs or recipe.steps or recipe.minutes:
-                raise CombinationError("layers, epochs, steps and minutes need a corpus")
+                raise ArgumentError("layers, epochs, steps and minutes need a corpus")
             untrained = Recipe(steps=0, learning_rate=recipe.learning_rate, seed=recipe.seed)
             return [Stage(self._examples([], ""), None, untrained)], tests
         found = distinct_documents(self.documents)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from typing import NamedTuple
 
-from semsearch.errors import ExamplesError
+from semsearch.errors import ArgumentError
 
 #: Called with one line for the user.
 Notify = Callable[[str], None]
@@ -87,7 +87,7 @@ class Examples:
             label = self.labels[int(target)]
             if label not in place:
                 known = ", ".join(place)
-                raise ExamplesError(
+                raise ArgumentError(
                     f"{self.places[row]}: label '{label}' is not in the training data ({known})"
                 )
         targets = [place[self.labels[int(target)]] for target in self.targets]
@@ -130,7 +130,7 @@ def mixed(sets: Sequence[Examples]) -> Examples:
     first = sets[0]
     for other in sets[1:]:
         if other.kind is not first.kind or len(other.texts) != len(first.texts):
-            raise ExamplesError(
+            raise ArgumentError(
                 f"{first.name} has {first.kind.value} and {other.name} {other.kind.value}; "
                 "such data cannot be mixed, only used in turn"
             )

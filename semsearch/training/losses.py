@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sentence_transformers.base.losses.merged_forward import embed_columns
 from sentence_transformers.sentence_transformer import losses
 
-from semsearch.errors import ArgumentError, CombinationError
+from semsearch.errors import ArgumentError
 from semsearch.training.examples import Examples
 from semsearch.training.recipe import Loss, Recipe
 from semsearch.training.scoring import Vectors
@@ -78,9 +78,9 @@ def embedding_loss(
     if recipe.dimensions and max(recipe.dimensions) > full:
         raise ArgumentError(f"the model has {full} dimensions, not {max(recipe.dimensions)}")
     if loss is Loss.SOFTMAX and recipe.dimensions:
-        raise CombinationError("the softmax loss does not support --dimensions; use another --loss")
+        raise ArgumentError("the softmax loss does not support --dimensions; use another --loss")
     if loss is Loss.SOFTMAX and model.truncate_dim:
-        raise CombinationError(
+        raise ArgumentError(
             f"the softmax loss does not support a model with truncate_dim ({model.truncate_dim}); "
             "use another --loss"
         )

@@ -8,7 +8,7 @@ from enum import Enum
 from typing import Any
 
 from semsearch.encoders.specs import Precision
-from semsearch.errors import ArgumentError, CombinationError
+from semsearch.errors import ArgumentError
 from semsearch.training.examples import Kind
 
 
@@ -86,7 +86,7 @@ class Recipe:
 
     def __post_init__(self) -> None:
         if (self.epochs, self.steps, self.minutes).count(None) < 2:
-            raise CombinationError("epochs, steps and minutes exclude each other; give one of them")
+            raise ArgumentError("epochs, steps and minutes exclude each other; give one of them")
         rates = ("learning_rate", "head_learning_rate", "embedding_learning_rate")
         for name in ("epochs", "minutes", *rates, "margin", "layer_decay"):
             value = getattr(self, name)

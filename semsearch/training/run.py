@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from semsearch.encoders.model_folder import find_model
 from semsearch.encoders.torch_loading import quiet_transformers
-from semsearch.errors import ArgumentError, CombinationError, MissingExtraError
+from semsearch.errors import ArgumentError, MissingExtraError
 from semsearch.runs import Workspace
 from semsearch.training.card import model_card
 from semsearch.training.curve import draw_curve
@@ -77,7 +77,7 @@ def train(
         notify, on_progress = lambda message: None, lambda done, fraction: None
     with failing_together():
         if process_count() > 1 and "-" in settings.data:
-            raise CombinationError("only one process can read standard input; name a file")
+            raise ArgumentError("only one process can read standard input; name a file")
         workspace = Workspace(settings.output, resume=settings.resume, overwrite=settings.overwrite)
         base, fingerprint = _base(settings.base)
         stages, tests = task.stages(settings, notify)
@@ -125,7 +125,7 @@ def train(
 def _check_patience(stages: Sequence[Stage]) -> None:
     has_any = any(stage.development for stage in stages)
     if not has_any and any(stage.recipe.patience for stage in stages):
-        raise CombinationError("--patience needs a development set, and there is none")
+        raise ArgumentError("--patience needs a development set, and there is none")
 
 
 def _base(spec: str | None) -> tuple[Path, str | None]:

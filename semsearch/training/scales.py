@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from semsearch.errors import ArgumentError, BadRowError, ExamplesError
+from semsearch.errors import ArgumentError, BadRowError
 from semsearch.training.examples import Notify
 
 #: Common scales, the narrowest first.
@@ -52,7 +52,7 @@ def _fitting(scores: Sequence[float], name: str) -> tuple[float, float]:
     for low, high in KNOWN_SCALES:
         if all(low <= score <= high for score in scores):
             return low, high
-    raise ExamplesError(
+    raise ArgumentError(
         f"{name}: gold scores from {min(scores):g} to {max(scores):g} are on no known scale; "
         "name it with --scale LOW HIGH"
     )

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from semsearch.encoders.model_folder import ModelFolder
 from semsearch.encoders.specs import Precision
 from semsearch.encoders.torch_models import TorchEncoder
-from semsearch.errors import CombinationError
+from semsearch.errors import ArgumentError
 from semsearch.training.checks import limit_tokens
 from semsearch.training.examples import Examples, Kind, Notify
 from semsearch.training.recipe import Loss, Recipe
@@ -112,7 +112,7 @@ class Siamese(BiEncoderTask):
             if given and loss not in losses:
                 used = ", ".join(dict.fromkeys(one.value for one in losses))
                 option = name.replace("_", "-")
-                raise CombinationError(f"--{option} is for the loss {loss.value}, not {used}")
+                raise ArgumentError(f"--{option} is for the loss {loss.value}, not {used}")
         return found
 
     def loss_of(self, number: int, training: Examples) -> Loss:

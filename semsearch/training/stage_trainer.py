@@ -29,7 +29,7 @@ from transformers.trainer_callback import PrinterCallback
 from semsearch.encoders.openvino_runtime import float_precision
 from semsearch.encoders.specs import Precision
 from semsearch.encoders.torch_loading import quiet_transformers
-from semsearch.errors import CombinationError, TrainingError
+from semsearch.errors import ArgumentError, TrainingError
 from semsearch.runs import Interruption
 from semsearch.training.batching import LikeLengthBatches
 from semsearch.training.examples import Callbacks, Examples
@@ -286,7 +286,7 @@ def learning_rates(module: torch.nn.Module, recipe: Recipe) -> dict[str, float]:
     embeddings d ** (n + 1) times; the head of a cross-encoder has the full rate.
 
     Raises:
-        CombinationError: a decay is given, but the model's layers or embeddings are not found.
+        ArgumentError: a decay is given, but the model's layers or embeddings are not found.
     """
     names = [name for name, _ in module.named_parameters()]
     rates = {}
@@ -298,7 +298,7 @@ def learning_rates(module: torch.nn.Module, recipe: Recipe) -> dict[str, float]:
         return rates
     found = [match for name in names if (match := LAYER.search(name))]
     if not found or not any(re.search(EMBEDDINGS, name) for name in names):
-        raise CombinationError("--layer-decay does not support this model; leave it out")
+        raise ArgumentError("--layer-decay does not support this model; leave it out")
     word, layers = found[0][1], 1 + max(int(match[2]) for match in found)
     rate, decay = recipe.learning_rate, recipe.layer_decay
     rates |= {rf"\.{word}\.{n}\.": rate * decay ** (layers - n) for n in range(layers)}

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from semsearch.errors import ArgumentError, CombinationError
+from semsearch.errors import ArgumentError
 from semsearch.texts import quantity
 from semsearch.training.checks import check_trainable, without_leaks
 from semsearch.training.data import DEVELOPMENT_SETS, held_out, load_examples
@@ -120,7 +120,7 @@ def stages_of(
         parts.append(Stage(rest, development, recipe))
     developments = [part.development for part in parts if part.development]
     if settings.scale and not any(one.scale for one in [*sets, *tests, *developments]):
-        raise CombinationError("--scale is for gold scores; the data have none")
+        raise ArgumentError("--scale is for gold scores; the data have none")
     # A pair that chooses the checkpoint of a later stage is held out from earlier ones, too.
     held = [*tests, *developments]
     stages = []

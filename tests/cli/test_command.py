@@ -35,7 +35,7 @@ def test_repeated_and_empty_values_are_refused_by_all_commands():
 @pytest.mark.parametrize("options", ["--text-column a --text-column b", "--sync --sync"])
 def test_flags_and_multiple_options_can_be_repeated(options):
     result = invoke("index", "nowhere.csv", *options.split(), code=1)
-    assert code_of(result) == "corpus-not-found"
+    assert code_of(result) == "unreadable-corpus"
 
 
 @pytest.mark.parametrize("command", ["index", "pairs"])

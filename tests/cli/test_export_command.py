@@ -35,11 +35,11 @@ def test_options(run):
     assert run("export", "set", "--format", "datasets").stdout.startswith("set/train.parquet: 3 ")
     result = run("export", "new.parquet", "--where", "year > 2000", "--vectors")
     assert result.stdout == "new.parquet: 1 passage\n"
-    assert code_of(run("export", "new.parquet", code=1)) == "unusable-output"
+    assert code_of(run("export", "new.parquet", code=1)) == "invalid-argument"
     overwritten = run("export", "new.parquet", "--overwrite")
     assert overwritten.stdout == "new.parquet: 3 documents\n"
     assert "odd" in overwritten.stderr  # its values fit no single type of Parquet
-    assert code_of(run("export", "-", "--format", "jsonl", code=1)) == "unusable-output"
+    assert code_of(run("export", "-", "--format", "jsonl", code=1)) == "invalid-argument"
 
 
 def test_exported_file_can_be_indexed(run):
@@ -69,7 +69,7 @@ class TestHitsAsParquet:
 
     def test_explain_and_terminals_are_rejected(self, run, monkeypatch):
         result = run("query", "red", "--explain", "--format", "parquet", code=1)
-        assert code_of(result) == "argument-combination"
+        assert code_of(result) == "invalid-argument"
         monkeypatch.setattr("sys.stdout.isatty", lambda: True)
         with pytest.raises(ArgumentError):
             hits_output("parquet", [], [])

@@ -53,7 +53,7 @@ class TestIndex:
     @pytest.mark.parametrize(
         ("content", "options", "code"),
         [
-            ("", [], "empty-corpus"),
+            ("", [], "unreadable-corpus"),
             ("id,txt,b\n1,2,3\n", [], "column-not-found"),
             ("id,text\na,caf\xe9\n", [], "undecodable-text"),
             ("id,text\na,One.\nb\n", [], "bad-row"),
@@ -154,7 +154,7 @@ class TestLaterRuns:
         before = Path("indexes/a/index.sqlite").read_bytes()
         for option in ("--dry-run", "--sync", "--skip-bad-rows"):
             result = run("index", name, "--id-column", other, option, code=1)
-            assert code_of(result) == "argument-combination"
+            assert code_of(result) == "invalid-argument"
         assert Path("indexes/a/index.sqlite").read_bytes() == before
 
     def test_options_take_precedence_and_are_recorded(self, run):

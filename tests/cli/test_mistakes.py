@@ -34,118 +34,118 @@ invalid-argument      query x --mmr 2
 invalid-argument      query x --mode hybrid --dense-weight -1
 invalid-argument      query x --per-document 0
 invalid-filter        query x --where "year ="
-space-not-found       query x --space other
-field-not-found       query x --show price
+unusable-space        query x --space other
+invalid-filter        query x --show price
 not-an-index          query x --index corpus.csv
-corpus-not-found      query --queries q.txt
+unreadable-corpus      query --queries q.txt
 document-not-found    query --like x
-argument-combination  query x --encoder hashing
-argument-combination  query x --queries q.txt
-argument-combination  query x --encoding utf-8
-argument-combination  query x --explain --format csv
-argument-combination  query x --show year --format jsonl
-argument-combination  query x --fusion zscores
-argument-combination  query x --dense-weight 0.5
-argument-combination  query x --rerank-depth 100
-argument-combination  query x --rerank-budget 2s
-argument-combination  query x --like a --mode bm25
-argument-combination  index --language german --dry-run
-argument-combination  index --filter-column year --encoder minilm
-argument-combination  index --index-type flat --text-column x
-argument-combination  index --language german --no-header
-argument-combination  index --add-space hashing:64 --language none
-argument-combination  index --drop-space hashing --filter-column year
-argument-combination  index corpus.csv --add-space hashing:64
+invalid-argument      query x --encoder hashing
+invalid-argument      query x --queries q.txt
+invalid-argument      query x --encoding utf-8
+invalid-argument      query x --explain --format csv
+invalid-argument      query x --show year --format jsonl
+invalid-argument      query x --fusion zscores
+invalid-argument      query x --dense-weight 0.5
+invalid-argument      query x --rerank-depth 100
+invalid-argument      query x --rerank-budget 2s
+invalid-argument      query x --like a --mode bm25
+invalid-argument      index --language german --dry-run
+invalid-argument      index --filter-column year --encoder minilm
+invalid-argument      index --index-type flat --text-column x
+invalid-argument      index --language german --no-header
+invalid-argument      index --add-space hashing:64 --language none
+invalid-argument      index --drop-space hashing --filter-column year
+invalid-argument      index corpus.csv --add-space hashing:64
 unusable-space        index --drop-space hashing
-argument-combination  index - --watch
-argument-combination  index https://example.org/x.csv --watch
-argument-combination  index corpus.csv --dry-run --watch
-corpus-not-found      index nosuch/x.csv --watch
+invalid-argument      index - --watch
+invalid-argument      index https://example.org/x.csv --watch
+invalid-argument      index corpus.csv --dry-run --watch
+unreadable-corpus      index nosuch/x.csv --watch
 invalid-argument      pairs corpus.csv -k 0
 invalid-argument      pairs corpus.csv --min-score nan
 column-not-found      pairs corpus.csv --text-column txet --encoder hashing
 model-not-found       pairs corpus.csv --encoder ./no-model
-space-not-found       pairs --space other
-argument-combination  pairs corpus.csv --index corpus
-argument-combination  pairs --encoder hashing
-argument-combination  pairs --text-column x
-argument-combination  pairs --skip-bad-rows
+unusable-space        pairs --space other
+invalid-argument      pairs corpus.csv --index corpus
+invalid-argument      pairs --encoder hashing
+invalid-argument      pairs --text-column x
+invalid-argument      pairs --skip-bad-rows
 invalid-argument      cluster --examples -1
-space-not-found       cluster --space other
-field-not-found       cluster --where "yaer = 1"
-argument-combination  cluster -n 2 --min-score 0.5
-argument-combination  cluster --min-size 3
-argument-combination  cluster --min-score 0.5 --seed 3
-space-not-found       compare x --system hashing --system none
+unusable-space        cluster --space other
+invalid-filter        cluster --where "yaer = 1"
+invalid-argument      cluster -n 2 --min-score 0.5
+invalid-argument      cluster --min-size 3
+invalid-argument      cluster --min-score 0.5 --seed 3
+unusable-space        compare x --system hashing --system none
 model-not-found       compare x --judge ./none
 invalid-argument      compare x -k 0
 invalid-argument      compare " "
-argument-combination  compare --sentence x
-argument-combination  compare x --sentence y --sentence z
-argument-combination  compare --sentence y --sentence z -k 3
-argument-combination  compare --sentence y --index .
+invalid-argument      compare --sentence x
+invalid-argument      compare x --sentence y --sentence z
+invalid-argument      compare --sentence y --sentence z -k 3
+invalid-argument      compare --sentence y --index .
 invalid-argument      inspect a --against " "
 unusable-model        inspect a --encoder hashing:1
-unusable-output       inspect a --against b --output heat.jpg
-unusable-query        inspect a --against ! --encoder hashing
+invalid-argument       inspect a --against b --output heat.jpg
+invalid-argument        inspect a --against ! --encoder hashing
 model-not-found       inspect a --encoder ./no-model
-unusable-output       inspect a --against b --output no/heat.png
+invalid-argument       inspect a --against b --output no/heat.png
 dataset-not-found     eval sts --data nowhere.csv
 dataset-not-found     eval sts
 unusable-dataset      eval sts --data pairs.csv --split dev
 unusable-dataset      eval sts --data classes.csv --system no-such-model
 model-not-found       eval sts --data pairs.csv --system ./none
-argument-combination  eval sts --data pairs.csv --system bm25
-argument-combination  eval sts --split dev
-argument-combination  eval sts --score-column 3
-unusable-output       eval sts --data pairs.csv --system hashing --report pairs.csv
+invalid-argument      eval sts --data pairs.csv --system bm25
+invalid-argument      eval sts --split dev
+invalid-argument      eval sts --score-column 3
+invalid-argument       eval sts --data pairs.csv --system hashing --report pairs.csv
 dataset-not-found     eval ir --data nowhere
 invalid-argument      eval ir --data judged.csv --measure nDGC@10
-argument-combination  eval ir --data judged.csv --system cross-encoder:x
+invalid-argument      eval ir --data judged.csv --system cross-encoder:x
 unusable-dataset      eval ir --data judged.csv --system run:none.run
 unusable-dataset      eval ir --index corpus --queries no.csv --qrels judged.csv
-unusable-output       eval ir --data judged.csv --system bm25 --runs judged.csv/x
-argument-combination  eval ir
-argument-combination  eval ir --data judged.csv --per-query
-argument-combination  eval ir --data judged.csv --whole-documents --system run:x
-argument-combination  eval ir --data judged.csv --precision fp32 --system bm25
-argument-combination  eval ir --queries judged.csv
-argument-combination  eval ir --index corpus --data judged.csv
-argument-combination  eval ir --index corpus --whole-documents
-argument-combination  eval ir --index corpus --precision fp32
+invalid-argument       eval ir --data judged.csv --system bm25 --runs judged.csv/x
+invalid-argument      eval ir
+invalid-argument      eval ir --data judged.csv --per-query
+invalid-argument      eval ir --data judged.csv --whole-documents --system run:x
+invalid-argument      eval ir --data judged.csv --precision fp32 --system bm25
+invalid-argument      eval ir --queries judged.csv
+invalid-argument      eval ir --index corpus --data judged.csv
+invalid-argument      eval ir --index corpus --whole-documents
+invalid-argument      eval ir --index corpus --precision fp32
 column-not-found      {SIAMESE} --data pairs.csv --loss triplet
-argument-combination  {SIAMESE} --data pairs.csv --data positives.csv --margin 2
-argument-combination  {SIAMESE} --data pairs.csv --head-learning-rate 0.1
-argument-combination  {SIAMESE} --data positives.csv --scale 0 5
+invalid-argument      {SIAMESE} --data pairs.csv --data positives.csv --margin 2
+invalid-argument      {SIAMESE} --data pairs.csv --head-learning-rate 0.1
+invalid-argument      {SIAMESE} --data positives.csv --scale 0 5
 model-not-found       train cross-encoder --base ./nothing --output m --data pairs.csv
-unusable-output       train cross-encoder --base minilm --output pairs.csv --data pairs.csv
+invalid-argument       train cross-encoder --base minilm --output pairs.csv --data pairs.csv
 dataset-not-found     {RERANKER} --data stsbenchmark
 bad-row               {RERANKER} --data pairs.csv --scale 1 5
-unusable-examples     {RERANKER} --data pairs.csv --dev pairs.csv
-not-resumable         {RERANKER} --data pairs.csv --resume
+invalid-argument      {RERANKER} --data pairs.csv --dev pairs.csv
+invalid-argument         {RERANKER} --data pairs.csv --resume
 invalid-argument      {RERANKER} --data pairs.csv --batch-size 0
 invalid-argument      {RERANKER} --data pairs.csv --epochs 1 --epochs 2
-argument-combination  {RERANKER} --data pairs.csv --queries judged.csv
-argument-combination  {RERANKER} --data pairs.csv --negatives 3
-argument-combination  {RERANKER} --data pairs.csv --dev none --patience 2
-argument-combination  {RERANKER} --index corpus
-argument-combination  {RERANKER} {JUDGED} --data pairs.csv
-argument-combination  {RERANKER} {JUDGED} --keep-leaks
+invalid-argument      {RERANKER} --data pairs.csv --queries judged.csv
+invalid-argument      {RERANKER} --data pairs.csv --negatives 3
+invalid-argument      {RERANKER} --data pairs.csv --dev none --patience 2
+invalid-argument      {RERANKER} --index corpus
+invalid-argument      {RERANKER} {JUDGED} --data pairs.csv
+invalid-argument      {RERANKER} {JUDGED} --keep-leaks
 invalid-argument      train pretrain notes.jsonl --steps -1
 invalid-argument      train pretrain notes.jsonl --minutes -1
 model-not-found       train pretrain notes.jsonl --from ./x
-not-resumable         train pretrain notes.jsonl --resume
-unusable-output       train pretrain notes.jsonl --output notes.jsonl
-argument-combination  train pretrain notes.jsonl --steps 0 --from x
-argument-combination  train pretrain notes.jsonl --steps 1 --minutes 1
+invalid-argument         train pretrain notes.jsonl --resume
+invalid-argument       train pretrain notes.jsonl --output notes.jsonl
+invalid-argument      train pretrain notes.jsonl --steps 0 --from x
+invalid-argument      train pretrain notes.jsonl --steps 1 --minutes 1
 model-not-found       train contrast notes.jsonl --base ./x
 invalid-argument      train contrast notes.jsonl --base minilm --epochs 0
 model-not-found       train adapt notes.jsonl --encoder ./x
-argument-combination  train adapt notes.jsonl --queries judged.csv
-argument-combination  train distil minilm
-argument-combination  train distil minilm --static --layers 2
-argument-combination  train distil minilm --layers 2
-argument-combination  train distil minilm --static --epochs 2
+invalid-argument      train adapt notes.jsonl --queries judged.csv
+invalid-argument      train distil minilm
+invalid-argument      train distil minilm --static --layers 2
+invalid-argument      train distil minilm --layers 2
+invalid-argument      train distil minilm --static --epochs 2
 """
 
 

@@ -11,7 +11,7 @@ from semsearch.encoders.gpu_models import FIRST_DOCUMENTS, GPUEncoder
 from semsearch.encoders.openvino_models import OpenVINOEncoder
 from semsearch.encoders.specs import Precision, described_precision
 from semsearch.encoders.torch_models import TorchEncoder, ready_attention
-from semsearch.errors import PrecisionError
+from semsearch.errors import EncoderError
 
 TEXTS = ["a b c", "d", "a a a a e f", "b " * 50, "", "f e d c b a"]
 
@@ -78,7 +78,7 @@ def test_int8_runs_on_the_cpu(plain_bert, monkeypatch):
     monkeypatch.setattr(OpenVINOEncoder, "__init__", lambda *arguments: None)
     assert type(load_encoder(str(plain_bert), precision="int8")) is OpenVINOEncoder
     assert given == [Precision.INT8]
-    with pytest.raises(PrecisionError):
+    with pytest.raises(EncoderError):
         load_encoder(str(plain_bert), precision="int8", device="cpu")
 
 

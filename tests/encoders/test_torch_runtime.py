@@ -14,7 +14,7 @@ from transformers import BertTokenizerFast, RobertaConfig, RobertaModel
 from semsearch.encoders import load_encoder
 from semsearch.encoders import torch_models as torch_runtime
 from semsearch.encoders.text_model import Batching
-from semsearch.errors import DamagedModelError
+from semsearch.errors import EncoderError
 
 TEXTS = ["a b c", "d", "a a a a e f"]
 
@@ -64,7 +64,7 @@ def test_missing_weights_are_refused(copied, change, device):
     """They would be random, and different in each process."""
     weights = change(load_file(copied / "model.safetensors"))
     save_file(weights, copied / "model.safetensors", {"format": "pt"})
-    with pytest.raises(DamagedModelError, match=r"encoder\.|emb"):
+    with pytest.raises(EncoderError, match=r"encoder\.|emb"):
         load_encoder(str(copied), device=device).encode_documents(["a"])
 
 
@@ -80,7 +80,7 @@ def test_a_missing_pooler_is_not_used(copied):
 def test_a_model_without_a_tokenizer_is_refused(copied):
     for name in ("tokenizer.json", "tokenizer_config.json", "vocab.txt"):
         (copied / name).unlink(missing_ok=True)
-    with pytest.raises(DamagedModelError):
+    with pytest.raises(EncoderError):
         load_encoder(str(copied), device="cpu").encode_documents(["a"])
 
 

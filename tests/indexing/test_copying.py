@@ -9,7 +9,7 @@ import pytest
 
 from semsearch import Corpus, Document, Index, load_encoder
 from semsearch.addresses import place
-from semsearch.errors import CombinationError, RemovalError
+from semsearch.errors import ArgumentError, RemovalError
 from semsearch.indexing import batch
 from semsearch.indexing.copying import Copied, copy_index
 from semsearch.storage.interface import unit_vectors
@@ -112,7 +112,7 @@ def test_how_corpora_were_read_is_copied(local, copy, tmp_path):
         index.add(Corpus(tmp_path / "corpus.csv", id_column="ref"))
     copy_index(local, copy)
     with Index.open(copy) as other:
-        with pytest.raises(CombinationError, match="'ref'"):
+        with pytest.raises(ArgumentError, match="'ref'"):
             other.add(Corpus(tmp_path / "corpus.csv", id_column="text"))
         assert other.add(Corpus(tmp_path / "corpus.csv")).unchanged == 2
 

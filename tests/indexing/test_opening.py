@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import copy
-import pickle
 import sqlite3
 from contextlib import closing
 
@@ -128,8 +126,3 @@ class TestClosing:
         ):
             with pytest.raises(IndexClosedError):
                 call()
-
-    @pytest.mark.parametrize("duplicate", [pickle.dumps, copy.copy, copy.deepcopy])
-    def test_copies_are_refused(self, index, duplicate):
-        with pytest.raises(ArgumentError):
-            duplicate(index)

@@ -157,7 +157,8 @@ class TestPrecision:
         def load(spec, device=None, precision="auto", **options):
             return Precise(precision) if spec == "precise" else load_encoder(spec)
 
-        monkeypatch.setattr("semsearch.index.load_encoder", load)
+        for module in ("index", "indexing.creation"):
+            monkeypatch.setattr(f"semsearch.{module}.load_encoder", load)
         with Index.create(tmp_path / "p", ["precise"], precision="fp32") as index:
             index.add([Document("a", "a text")])
         return tmp_path / "p"

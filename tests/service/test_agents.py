@@ -113,7 +113,7 @@ def test_similar_documents_and_description(workers):
 @pytest.mark.parametrize(
     ("call", "expected"),
     [
-        (("search", {"query": "x", "where": "yaer > 1"}), "[field-not-found]"),
+        (("search", {"query": "x", "where": "yaer > 1"}), "[invalid-filter]"),
         (("search", {"query": "x", "k": 51}), "50"),
         (("search", {"query": "x", "k": True}), "k"),
         (("search", {"query": "x", "filter": "year = 1900"}), "filter"),

@@ -11,7 +11,7 @@ import pytest
 from birds import BASE, BIRDS, is_problem
 
 from semsearch import Index
-from semsearch.errors import ServeError
+from semsearch.errors import ArgumentError
 
 pytest.importorskip("fastapi", reason="the service needs the extra 'serve'")
 import httpx
@@ -170,7 +170,7 @@ def test_work_for_clients_that_have_gone_is_dropped(path, monkeypatch):
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.0.7", "search.example.org"])
 def test_other_machines_need_a_token(host):
     for token in (None, " "):
-        with pytest.raises(ServeError):
+        with pytest.raises(ArgumentError):
             settings_for(host, token)
     assert settings_for(host, "secret\n").token == "secret"
 

@@ -21,9 +21,9 @@ from semsearch.service import Settings, create_app
 
 def test_errors_have_codes(client):
     for place, status, code in (
-        ("search?query=x&where=yaer>1", 422, "field-not-found"),
+        ("search?query=x&where=yaer>1", 422, "invalid-filter"),
         ("search?query=x&where=year>", 422, "invalid-filter"),
-        ("search?query=x&space=minilm", 422, "space-not-found"),
+        ("search?query=x&space=minilm", 422, "unusable-space"),
         ("documents/z", 404, "document-not-found"),
         ("search?query=x&k=many", 422, None),  # rejected before it reaches an index
         ("../cats/search?query=x", 404, None),

@@ -8,7 +8,7 @@ from contextlib import closing
 import pytest
 
 from semsearch import Index
-from semsearch.errors import IndexVersionError
+from semsearch.errors import IndexFormatError
 from semsearch.storage.sqlite.schema import FORMAT_VERSION
 
 
@@ -19,6 +19,6 @@ def test_other_formats_are_refused(tmp_path, version):
     with closing(sqlite3.connect(path / "index.sqlite")) as connection:
         connection.execute(f"PRAGMA user_version = {version}")
         for use in (Index.open, lambda path: Index.create(path, "hashing:16")):
-            with pytest.raises(IndexVersionError, match=f"format {version}"):
+            with pytest.raises(IndexFormatError, match=f"format {version}"):
                 use(path)
         assert connection.execute("PRAGMA user_version").fetchone() == (version,)

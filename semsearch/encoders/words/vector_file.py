@@ -19,7 +19,7 @@ from zipfile import BadZipFile, ZipFile
 import numpy
 
 from semsearch.encoders.cache import file_sha256
-from semsearch.errors import DamagedModelError, EncoderError, ModelNotFoundError
+from semsearch.errors import EncoderError, ModelNotFoundError
 from semsearch.protocols import Matrix
 
 
@@ -118,16 +118,16 @@ def _listed(members: list[str]) -> str:
 
 @contextmanager
 def _reading(name: str) -> Iterator[None]:
-    """Convert errors of reading a file into a DamagedModelError."""
+    """Convert errors of reading a file into a EncoderError."""
     try:
         yield
     except (BadZipFile, zlib.error, EOFError, gzip.BadGzipFile) as error:
-        raise DamagedModelError(f"{name} is damaged: {error}") from None
+        raise EncoderError(f"{name} is damaged: {error}") from None
     except OSError as error:
-        raise DamagedModelError(f"{name} cannot be read: {error.strerror or error}") from None
+        raise EncoderError(f"{name} cannot be read: {error.strerror or error}") from None
     except (RuntimeError, NotImplementedError, ValueError) as error:
         # no such home, an encrypted member, an unknown compression, a NUL in the path
-        raise DamagedModelError(f"{name!r} cannot be read: {error}") from None
+        raise EncoderError(f"{name!r} cannot be read: {error}") from None
 
 
 BLOCK_WORDS = 1024
@@ -163,23 +163,23 @@ def read_blocks(lines: Iterable[bytes], name: str) -> Iterator[Block]:
     numbered = _numbered(lines, name)
     first = next(numbered, None)
     if first is None:
-        raise DamagedModelError(f"{name} is empty; {EXPECTED}")
+        raise EncoderError(f"{name} is empty; {EXPECTED}")
     promised, dimension = _header(first[1])
     if promised is None:
         dimension = first[1].count(b" ")
         numbered = chain([first], numbered)
     if not 2 <= dimension <= MAX_DIMENSION:
-        raise DamagedModelError(f"{name}:1: not word vectors; {EXPECTED}")
+        raise EncoderError(f"{name}:1: not word vectors; {EXPECTED}")
     words = 0
     for block in _blocks(numbered, dimension, name):
         words += len(block.words)
         yield block
     if promised is not None and words != promised:
-        raise DamagedModelError(
+        raise EncoderError(
             f"{name} is incomplete: its header announces {promised:,} words, but it has {words:,}"
         )
     if not words:
-        raise DamagedModelError(f"{name} contains no words; {EXPECTED}")
+        raise EncoderError(f"{name} contains no words; {EXPECTED}")
 
 
 def _blocks(numbered: Iterator[tuple[int, bytes]], dimension: int, name: str) -> Iterator[Block]:
@@ -196,9 +196,9 @@ def _blocks(numbered: Iterator[tuple[int, bytes]], dimension: int, name: str) ->
             what = f"not a word and {dimension} numbers"
             if number <= 2:
                 what = f"{what}; {EXPECTED}"
-            raise DamagedModelError(f"{name}:{number}: {what}") from None
+            raise EncoderError(f"{name}:{number}: {what}") from None
         if not numpy.isfinite(vectors[len(words)]).all():
-            raise DamagedModelError(f"{name}:{number}: a number is infinite or NaN")
+            raise EncoderError(f"{name}:{number}: a number is infinite or NaN")
         words.append(word)
         if len(words) == BLOCK_WORDS:
             yield Block(words, vectors)
@@ -211,7 +211,7 @@ def _numbered(lines: Iterable[bytes], name: str) -> Iterator[tuple[int, bytes]]:
     for number, line in enumerate(lines, start=1):
         if len(line) == LINE_MAX_BYTES:
             limit = f"{LINE_MAX_BYTES:,} bytes"
-            raise DamagedModelError(f"{name}:{number}: a line longer than {limit}; {EXPECTED}")
+            raise EncoderError(f"{name}:{number}: a line longer than {limit}; {EXPECTED}")
         yield number, line.rstrip(b" \r\n")  # word2vec writes a space at the end of a line
 
 

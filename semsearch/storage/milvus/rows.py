@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from semsearch.errors import IndexChangedError
+from semsearch.errors import IndexBusyError
 from semsearch.filters import Condition
 from semsearch.storage.milvus.conditions import all_of, one_of, to_expression
 from semsearch.storage.milvus.connection import Connection, Row
@@ -71,11 +71,11 @@ class Rows:
         """Passages, or their vectors, by id.
 
         Raises:
-            IndexChangedError: some are missing.
+            IndexBusyError: some are missing.
         """
         rows = {row["passage"]: row for row in self.listed(collection, "passage", ids, fields)}
         if not rows.keys() >= set(ids):
-            raise IndexChangedError(
+            raise IndexBusyError(
                 f"{self.target.address} was written while it was read, or a command was killed; "
                 "index the documents again, or see: semsearch verify --repair"
             )

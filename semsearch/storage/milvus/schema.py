@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
-from semsearch.errors import IndexFormatError, IndexVersionError
+from semsearch.errors import IndexFormatError
 from semsearch.storage.milvus.conditions import KindCounts, one_of
 from semsearch.storage.milvus.connection import Connection, Row
 from semsearch.storage.spaces import Space
@@ -125,7 +125,7 @@ def check_ours(connection: Connection, name: str) -> bool:
             f"{address}: the collection '{name}' was not made by semsearch; choose another name"
         )
     if found != str(FORMAT_VERSION):
-        raise IndexVersionError(
+        raise IndexFormatError(
             f"{address} has format {found}, and this semsearch reads format {FORMAT_VERSION}; "
             "index the corpus again under another name"
         )

@@ -27,11 +27,9 @@ from semsearch.addresses import sqlite_uri
 from semsearch.errors import (
     DamagedIndexError,
     IndexBusyError,
-    IndexChangedError,
     IndexFormatError,
     IndexNotFoundError,
     IndexStoreError,
-    IndexVersionError,
     quoted,
 )
 from semsearch.storage.interface import closed_on_error
@@ -165,7 +163,7 @@ class Database:
         """One committed state of the database, unchanged until the block ends.
 
         Raises:
-            IndexChangedError: the index, in a read-only directory and thus read without locks,
+            IndexBusyError: the index, in a read-only directory and thus read without locks,
                 was written meanwhile; discard what was read.
         """
         present = self.use_present_file()
@@ -174,9 +172,7 @@ class Database:
                 yield connection
         finally:
             if present.access == _WITHOUT_LOCKS and self.is_replaced():
-                raise IndexChangedError(
-                    f"{self.directory} was written while it was read; try again"
-                )
+                raise IndexBusyError(f"{self.directory} was written while it was read; try again")
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
@@ -292,7 +288,7 @@ class Database:
         if application != APPLICATION_ID:
             raise IndexFormatError(f"{self.file} is a database of another program, not an index")
         if version != FORMAT_VERSION:
-            raise IndexVersionError(
+            raise IndexFormatError(
                 f"{self.directory} has index format {version}, and this semsearch reads format "
                 f"{FORMAT_VERSION}: use the version that made it, or index the corpus again"
             )
