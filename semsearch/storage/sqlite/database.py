@@ -6,7 +6,6 @@ that was replaced meanwhile are closed.
 
 from __future__ import annotations
 
-import logging
 import os
 import sqlite3
 import time
@@ -16,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 from uuid import uuid4
-from weakref import WeakValueDictionary
+from weakref import WeakSet
 
 from sqlalchemy import Connection, Dialect, Engine, ExceptionContext, create_engine, event, make_url
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
@@ -39,8 +38,6 @@ from semsearch.storage.sqlite.schema import (
     create_tables,
     put_setting,
 )
-
-logger = logging.getLogger(__name__)
 
 DATABASE_NAME = "index.sqlite"
 BUSY_TIMEOUT_MS = 10_000
@@ -115,7 +112,7 @@ class Database:
         self._engine = Engine(pool, _dialect(), _URL, execution_options=options)
         event.listen(self._engine, "begin", self._begin)
         event.listen(self._engine, "handle_error", _keep_connection)
-        _open[id(self)] = self
+        _open.add(self)
 
     @classmethod
     def create(cls, directory: Path, fill: Callable[[Connection], None]) -> Self:
@@ -239,7 +236,9 @@ class Database:
         connection.exec_driver_sql("BEGIN" if written is None else "BEGIN IMMEDIATE")
 
     def _connect(self) -> sqlite3.Connection:
-        if any(use[0] != os.getpid() and use[1] == self.file for use in list(_in_use.values())):
+        if any(
+            process != os.getpid() and file == self.file for process, file in [*_in_use.values()]
+        ):
             raise IndexStoreError(
                 f"{self.directory} was being read or written when this process was forked; fork "
                 "earlier, or start the process with 'spawn' or 'forkserver'"
@@ -265,19 +264,12 @@ class Database:
         deadline = time.monotonic() + BUSY_TIMEOUT_MS / 1000
         while True:
             try:
-                mode = raw.execute("PRAGMA journal_mode = WAL").fetchone()[0]
-                break
+                raw.execute("PRAGMA journal_mode = WAL").fetchone()
+                return
             except sqlite3.OperationalError as error:  # SQLite does not wait when two set it
                 if "locked" not in str(error) or time.monotonic() > deadline:
                     raise
                 time.sleep(0.01)
-        if mode != "wal":
-            logger.warning(
-                "the file system of %s does not support SQLite's write-ahead log (journal mode is "
-                "'%s'): queries wait while the index is written",
-                self.directory,
-                mode,
-            )
 
     def _check_format(self) -> None:
         with self.read() as connection:
@@ -318,8 +310,7 @@ def _filters_instant() -> Callable[[str], int | None]:
     return instant
 
 
-#: Databases, by their ids.
-_open: WeakValueDictionary[int, Database] = WeakValueDictionary()
+_open: WeakSet[Database] = WeakSet()
 #: The process and file of each use of a connection. In a forked process, those of its parent
 #: remain: SQLite takes these files for locked there, but the locks are the parent's.
 _in_use: dict[object, tuple[int, Path]] = {}
@@ -327,9 +318,8 @@ _in_use: dict[object, tuple[int, Path]] = {}
 
 def _close_unused() -> None:
     """Close all connections that are not in use: SQLite's locks do not survive a fork."""
-    for reference in _open.valuerefs():
-        if database := reference():
-            database._engine.dispose()
+    for database in list(_open):
+        database._engine.dispose()
 
 
 if hasattr(os, "register_at_fork"):  # not on Windows
@@ -380,16 +370,6 @@ def _our_error(file: Path, error: BaseException | None) -> IndexStoreError:
         return DamagedIndexError(
             f"{file} is not an SQLite database or is damaged ({message}); "
             "restore a copy of the index, or index the corpus again"
-        )
-    if code == sqlite3.SQLITE_IOERR_SHMMAP:
-        return IndexStoreError(
-            f"the file system of {file.parent} does not support SQLite's write-ahead log (it has "
-            "no memory shared between processes); put the index on a local disk"
-        )
-    if code == sqlite3.SQLITE_IOERR_SHMSIZE:
-        return IndexStoreError(
-            f"no space left on the disk of {file.parent}: even reading needs a little, for "
-            f"{file.name}-shm"
         )
     if "locked" in message:
         return IndexBusyError(f"{file} is locked by another process")
