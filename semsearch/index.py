@@ -148,14 +148,7 @@ class Index:
             return name in state.stored_documents([name])
 
     def get(self, name: str) -> Document | None:
-        r"""The document with this id, as it was added; None if there is none.
-
-        >>> from semsearch import Document, Index
-        >>> index = Index.create("notes", "hashing")
-        >>> _ = index.add([Document("a", "Buy milk.\n", metadata={"done": False})])
-        >>> index.get("a")
-        Document(id='a', text='Buy milk.\n', title=None, metadata={'done': False}, source='')
-        """
+        """The document with this id, as it was added; None if there is none."""
         check_text("the id", name)
         with self.read() as state:
             return state.documents([name]).get(name)
@@ -180,11 +173,6 @@ class Index:
                 return state.count()
             condition = parse_filter(state, check_text("where", where))
             return state.count(Selection(condition=condition))
-
-    @property
-    def closed(self) -> bool:
-        """Whether `close` was called; reading and writing then raise."""
-        return self._closed
 
     def __repr__(self) -> str:
         return f"<Index {str(self.path)!r}{', closed' if self.closed else ''}>"
@@ -241,7 +229,7 @@ class Index:
             ClusterError: no cluster responds at `on`, or none of its nodes can encode.
             MissingExtraError: `on` is given, and the extra ``ray`` is not installed.
         """
-        from semsearch.indexing.writer import open_writer
+        from semsearch.indexing.opening import open_writer
 
         self._check_open()
         opened = open_writer(self._store, self.encoder, on_bad_row, on_batch, wait, on)
@@ -389,13 +377,6 @@ class Index:
 
         The query is the weighted sum of the examples' vectors (Rocchio 1971); the vector of a
         document is the normalised mean of its passages' vectors.
-
-        >>> from semsearch import Document, Index
-        >>> index = Index.create("birds", "hashing")
-        >>> texts = {"a": "red bird", "b": "red fish", "c": "blue bird"}
-        >>> _ = index.add(Document(name, text) for name, text in texts.items())
-        >>> index.more_like({"a": 1, "c": -0.5}, k=1)[0].document_id
-        'b'
 
         Args:
             examples: the id of a document, several ids, or weights by id: positive weights

@@ -5,10 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
 from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex, overload
-from uuid import UUID
 
 from semsearch.errors import BadRowError, UndecodableError
 
@@ -56,7 +54,7 @@ class Document:
         text: the text to search; must contain more than white space.
         title: for display; not encoded (name it as a text column to search it, too).
         metadata: JSON values by field name. Numpy scalars, dates and decimals are converted to
-            JSON values; NaN becomes null.
+            JSON values, NaN to null, and values of other types to their text.
         source: where it was read (``corpus.csv:418``), for messages.
 
     Raises:
@@ -70,21 +68,16 @@ class Document:
     source: str = field(default="", compare=False)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.text, str):
-            raise BadRowError(self.source, f"text is not a string but {_shown(self.text)}")
-        if not self.text or self.text.isspace():
-            raise BadRowError(self.source, "empty text")
-        if self.id is not None and not isinstance(self.id, str):
-            raise BadRowError(self.source, f"id is not a string but {_shown(self.id)}")
-        if self.id is not None and not self.id.strip():
-            raise BadRowError(self.source, "empty id")
+        for name, value in (("text", self.text), ("id", self.id), ("title", self.title)):
+            if value is None and name != "text":
+                continue
+            if not isinstance(value, str):
+                raise BadRowError(self.source, f"{name} is not a string but {_shown(value)}")
+            if name != "title" and not value.strip():
+                raise BadRowError(self.source, f"empty {name}")
+            _check_characters(value, name, self.source)
         if self.id is not None:
             _check_name(self.id, "id", self.source)
-        if self.title is not None and not isinstance(self.title, str):
-            raise BadRowError(self.source, f"title is not a string but {_shown(self.title)}")
-        for name, value in (("text", self.text), ("id", self.id), ("title", self.title)):
-            if value is not None:
-                _check_characters(value, name, self.source)
         if not isinstance(self.metadata, Mapping):
             raise BadRowError(self.source, "metadata is not a mapping")
         metadata = {}
@@ -371,28 +364,14 @@ def _json_value(value: Any, name: str, source: str, depth: int = 0) -> Any:
     if isinstance(value, Mapping):
         for key in value:
             _check_characters(str(key), name, source)
-        if len({str(key) for key in value}) < len(value):  # 1 and "1"
-            raise BadRowError(source, f"{name} has two keys that are one in JSON: {list(value)}")
         return {str(key): _json_value(item, name, source, depth + 1) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [_json_value(item, name, source, depth + 1) for item in value]
-    return _json_value(_plain_value(value, name, source), name, source, depth + 1)
+    return _json_value(_plain_value(value), name, source, depth + 1)
 
 
-#: Types whose text stands for the value, by the package that defines them: network addresses and
-#: ranges of databases, and pandas' periods and intervals.
-_AS_TEXT: Mapping[str, Collection[str]] = {
-    "ipaddress": (
-        *("IPv4Address", "IPv6Address", "IPv4Interface", "IPv6Interface"),
-        *("IPv4Network", "IPv6Network"),
-    ),
-    **dict.fromkeys(("asyncpg", "psycopg", "sqlalchemy"), ("Range",)),
-    "pandas": ("Period", "Interval"),
-}
-
-
-def _plain_value(value: Any, name: str, source: str) -> Any:
-    """Convert a value of a library's type to a built-in type."""
+def _plain_value(value: Any) -> Any:
+    """Convert a value of a library's type to a built-in type; its text if there is no better."""
     if type(value).__name__ in ("NaTType", "NAType"):  # how pandas writes "missing"
         return None
     if isinstance(value, (set, frozenset)):
@@ -402,14 +381,10 @@ def _plain_value(value: Any, name: str, source: str) -> Any:
         if kind.endswith(("[ns]", "[ps]", "[fs]", "[as]")):
             # NumPy makes dates of microseconds, but whole numbers of shorter units.
             value = value.astype(f"{kind.partition('[')[0]}[us]")
-        elif kind.startswith(("float", "longdouble")) and value.ndim == 0:
-            return float(value)  # `tolist` keeps a longdouble
-        return value.tolist()
+        found = value.tolist()
+        return float(found) if type(found) is type(value) else found  # a longdouble
     if hasattr(value, "isoformat"):  # dates and times
         return value.isoformat()
     if hasattr(value, "as_tuple"):  # decimal.Decimal
         return None if value.is_nan() else float(value)  # no float is a signalling NaN
-    package = type(value).__module__.partition(".")[0]
-    if isinstance(value, (UUID, timedelta)) or type(value).__name__ in _AS_TEXT.get(package, ()):
-        return str(value)
-    raise BadRowError(source, f"{name} has the type {type(value).__name__}, which JSON lacks")
+    return str(value)

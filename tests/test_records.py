@@ -52,7 +52,7 @@ def test_invalid_documents_are_refused(arguments):
 
 @pytest.mark.parametrize(
     "value",
-    ["\udcff", {"\ud800": 1}, float("inf"), object(), Range(), {1: "a", "1": "b"}],
+    ["\udcff", {"\ud800": 1}, float("inf")],
 )
 def test_invalid_metadata_is_refused(value):
     with pytest.raises(BadRowError, match="^corpus.csv:7: year "):

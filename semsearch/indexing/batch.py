@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple
 
 from semsearch.corpus.splitting import fitting_spans
@@ -20,7 +20,7 @@ from semsearch.indexing.changes import (
 from semsearch.indexing.pool import Encoded, EncoderPool, Spaces, pipelined
 from semsearch.indexing.seen import SeenDocuments
 from semsearch.indexing.summary import Summary
-from semsearch.protocols import Encoder, Matrix
+from semsearch.protocols import Encoder
 from semsearch.records import Document
 from semsearch.storage.interface import NewDocument, NewPassage, TextVectors, Writer, text_hash
 from semsearch.storage.spaces import Space
@@ -37,7 +37,7 @@ class _Encoding(NamedTuple):
     """Texts of a batch that are being encoded for a space."""
 
     space: Space
-    encoder: Encoder
+    spec: str  #: of the encoder
     hashes: list[str]
     result: Callable[[], Encoded]
 
@@ -48,12 +48,8 @@ class _Batch:
 
     changes: list[DocumentChange]
     passages: dict[str, list[NewPassage]]  # by document id
-    vectors: TextVectors = field(default_factory=dict)
-    encodings: list[_Encoding] = field(default_factory=list)
-    #: By hash: the earlier batch in which the same text is being encoded.
-    shared: dict[str, _Batch] = field(default_factory=dict)
-    #: By hash: the spec of the encoder that returns no vector for the text.
-    refused: dict[str, str] = field(default_factory=dict)
+    vectors: TextVectors
+    encodings: list[_Encoding]
 
     def new_documents(self) -> list[NewDocument]:
         """Its documents that differ from the index."""
@@ -128,7 +124,6 @@ class BatchWriter:
         self._before_adding: Callable[[], None] | None = before_adding
         self._documents, self._characters = FIRST_BATCH_DOCUMENTS, FIRST_BATCH_CHARACTERS
         self._in_time = 2 * FIRST_BATCH_DOCUMENTS
-        self._encoding: dict[str, _Batch] = {}  # by hash: where a text is being encoded
 
     def write_all(self, corpus: Iterable[Document]) -> Generator[Summary, None, None]:
         """Write a corpus to the index, batch by batch in its order, each in one transaction.
@@ -147,49 +142,46 @@ class BatchWriter:
         ):
             with self._writer.read() as reader:
                 changes = compare(reader, self._seen, read, self._on_bad_row)
-            batch = _Batch(changes, self._split([it for it in changes if it.has_new_text]))
+            passages = self._split([change for change in changes if change.has_new_text])
+            batch = _Batch(changes, passages, {}, [])
             self._leave_out(batch, self._writer.oversized_documents(batch.new_documents()))
             self._submit(batch)
             yield batch
             self._documents = max(1, min(2 * self._documents, self._in_time))
 
     def _submit(self, batch: _Batch) -> None:
-        """Start to encode the texts that have no vector in the index or in an earlier batch."""
+        """Start to encode the texts that have no vector in the index."""
         texts = {
             passage.text_hash: passage.text
             for passages in batch.passages.values()
             for passage in passages
         }
-        batch.shared = {
-            digest: self._encoding[digest] for digest in texts if digest in self._encoding
-        }
-        new = [digest for digest in texts if digest not in batch.shared]
         with self._writer.read() as reader:
-            batch.vectors = reader.vectors_of_texts(new)
+            batch.vectors = reader.vectors_of_texts(list(texts))
         for space, encoder in self._spaces:
-            lacking = [digest for digest in new if (space.id, digest) not in batch.vectors]
+            lacking = [digest for digest in texts if (space.id, digest) not in batch.vectors]
             if lacking:
-                self._encoding |= dict.fromkeys(lacking, batch)
                 result = self._pool.submit(space, [texts[digest] for digest in lacking])
-                batch.encodings.append(_Encoding(space, encoder, lacking, result))
+                batch.encodings.append(_Encoding(space, encoder.spec, lacking, result))
 
     def _write(self, batch: _Batch) -> Summary:
         """Wait for the vectors of a batch, and write it in one transaction."""
         seconds = 0.0
         encoded: set[str] = set()
         nodes = Counter[str]()
+        refused: dict[str, str] = {}  # the encoders without a vector for a text, by its hash
         for encoding in batch.encodings:
             found = encoding.result()
-            self._take(batch, encoding, found.vectors, found.places)
+            usable = [encoding.hashes[place] for place in found.places]
+            for digest, vector in zip(usable, found.vectors, strict=True):
+                batch.vectors[encoding.space.id, digest] = vector
+            refused |= dict.fromkeys(set(encoding.hashes).difference(usable), encoding.spec)
             seconds += found.seconds
             encoded.update(encoding.hashes)
             if found.node:
                 nodes[found.node] += len(encoding.hashes)
-        self._take_shared(batch)
-        for digest in encoded:
-            del self._encoding[digest]
         self._grow(len(batch.changes), seconds)
-        self._leave_out_refused(batch)
+        self._leave_out(batch, _without_vector(batch, refused))
         changes = Counter(change.change for change in batch.changes)
         if self._before_adding and changes[Change.ADDED]:
             self._before_adding()
@@ -206,42 +198,11 @@ class BatchWriter:
             nodes=nodes,
         )
 
-    def _take(
-        self, batch: _Batch, encoding: _Encoding, vectors: Iterable[Matrix], places: Sequence[int]
-    ) -> None:
-        """Add encoded vectors to a batch."""
-        usable = [encoding.hashes[place] for place in places]
-        for digest, vector in zip(usable, vectors, strict=True):
-            batch.vectors[encoding.space.id, digest] = vector
-        refused = set(encoding.hashes).difference(usable)
-        batch.refused |= dict.fromkeys(refused, encoding.encoder.spec)
-
-    def _take_shared(self, batch: _Batch) -> None:
-        """Add the vectors of texts that an earlier batch had encoded."""
-        for digest, earlier in batch.shared.items():
-            if digest in earlier.refused:
-                batch.refused[digest] = earlier.refused[digest]
-                continue
-            for space, _ in self._spaces:
-                batch.vectors[space.id, digest] = earlier.vectors[space.id, digest]
-        batch.shared.clear()  # it refers to earlier batches
-
     def _grow(self, documents: int, seconds: float) -> None:
         """Let later batches take about `BATCH_SECONDS`."""
         documents = max(documents, FIRST_BATCH_DOCUMENTS)
         self._in_time = int(documents * BATCH_SECONDS / max(seconds, 1e-3))
         self._characters = BATCH_CHARACTERS
-
-    def _leave_out_refused(self, batch: _Batch) -> None:
-        """Remove documents that have a passage without a vector."""
-        reason = "encoder '{}' returns no unit vector for its text (NaN, zero or not normalised)"
-        reasons = {
-            name: reason.format(batch.refused[passage.text_hash])
-            for name, passages in batch.passages.items()
-            for passage in passages
-            if passage.text_hash in batch.refused
-        }
-        self._leave_out(batch, reasons)
 
     def _leave_out(self, batch: _Batch, reasons: Mapping[str, str]) -> None:
         """Remove documents, which are bad rows, by their ids."""
@@ -254,6 +215,17 @@ class BatchWriter:
         batch.changes = [change for change in batch.changes if change.id not in reasons]
         for name in reasons:
             batch.passages.pop(name, None)
+
+
+def _without_vector(batch: _Batch, refused: Mapping[str, str]) -> dict[str, str]:
+    """Why documents have a passage without a vector, by their ids."""
+    reason = "encoder '{}' returns no unit vector for its text (NaN, zero or not normalised)"
+    return {
+        name: reason.format(refused[passage.text_hash])
+        for name, passages in batch.passages.items()
+        for passage in passages
+        if passage.text_hash in refused
+    }
 
 
 BATCH_PASSAGES = 256

@@ -6,12 +6,12 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from contextlib import closing
 from dataclasses import replace
 from functools import partial
 
 from semsearch.analysis import language
-from semsearch.arguments import check_callable, check_number, check_text, check_texts, shown
+from semsearch.arguments import check_text, check_texts, shown
 from semsearch.corpus.documents import DocumentReader, Readings, SkippedRows
 from semsearch.corpus.files import FileState, FolderFiles
 from semsearch.errors import (
@@ -26,7 +26,6 @@ from semsearch.errors import (
 from semsearch.indexing.batch import BatchWriter, Split, complete_space, split_texts
 from semsearch.indexing.files import FileMemory, ids_of_file
 from semsearch.indexing.pool import EncoderPool, Spaces, ThreadPool
-from semsearch.indexing.ray import pool_on
 from semsearch.indexing.removal import (
     Allowance,
     begin_sync,
@@ -40,38 +39,13 @@ from semsearch.indexing.seen import SeenDocuments
 from semsearch.indexing.summary import Summary
 from semsearch.protocols import Encoder
 from semsearch.records import BUILT_IN_FIELDS, Document, metadata_field, metadata_name, qualified
-from semsearch.storage.interface import Fault, Selection, Settings, Store, Writer
+from semsearch.storage.interface import Fault, Selection, Settings, Writer
 from semsearch.storage.spaces import Space, find_space, warn_of_cut_passages
 from semsearch.vector_indexes import IndexType
 
 logger = logging.getLogger(__name__)
 
 _Files = dict[str, FileState]
-
-
-@contextmanager
-def open_writer(
-    store: Store,
-    encoder_of: Callable[[Space], Encoder],
-    on_bad_row: Callable[[BadRowError], None],
-    on_batch: Callable[[Summary], None],
-    wait: float,
-    on: str | None,
-) -> Iterator[IndexWriter]:
-    """A writer of an index; see `Index.writer`."""
-    check_callable("on_bad_row", on_bad_row)
-    check_callable("on_batch", on_batch)
-    wait = check_number("wait", wait, 0)
-    pool_for = pool_on(None if on is None else check_text("on", on))
-    with store.writer(wait=wait) as writer:
-        yield IndexWriter(
-            writer,
-            encoder_of,
-            memory=FileMemory(store.path, store.read),
-            pool_for=pool_for,
-            on_bad_row=on_bad_row,
-            on_batch=on_batch,
-        )
 
 
 class IndexWriter:

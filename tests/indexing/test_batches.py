@@ -90,14 +90,6 @@ def test_next_documents_are_read_during_encoding(tmp_path):
     assert threading.main_thread() not in encoder.threads
 
 
-def test_text_of_the_previous_batch_is_not_encoded_again(tmp_path):
-    encoder = Watched(seconds=0.05)
-    documents = [Document(str(number), f"Text {number % 5}.") for number in range(40)]
-    with Index.create(tmp_path / "x", [encoder]) as index:
-        assert index.add(documents).encoded == 5
-    assert sorted(encoder.texts) == sorted({document.text for document in documents})
-
-
 def test_complete_batches_before_an_error_are_written(tmp_path):
     def broken():
         yield from corpus(6)
