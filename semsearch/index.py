@@ -2,29 +2,16 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Self, Unpack
 
-from semsearch.arguments import (
-    check_path,
-    check_text,
-)
+from semsearch.arguments import check_path, check_text
 from semsearch.encoders import load_encoder
-from semsearch.errors import (
-    ArgumentError,
-    BadRowError,
-    IndexClosedError,
-    raise_error,
-)
-from semsearch.indexing.creation import (
-    check_encoders,
-    create_index,
-    listed_encoders,
-)
+from semsearch.errors import ArgumentError, BadRowError, IndexClosedError, raise_error
+from semsearch.indexing.creation import check_encoders, create_index, listed_encoders
 from semsearch.protocols import Encoder
 from semsearch.records import Document, Hits
 from semsearch.search import search
@@ -32,13 +19,7 @@ from semsearch.search.options import Examples, Options, SearchOptions
 from semsearch.search.queries import Query, parse_queries
 from semsearch.storage import open_store
 from semsearch.storage.filtering import parse_filter, warn_if_none_match
-from semsearch.storage.interface import (
-    IndexInfo,
-    Passages,
-    Reader,
-    Selection,
-    Store,
-)
+from semsearch.storage.interface import IndexInfo, Passages, Reader, Selection, Store
 from semsearch.storage.spaces import Space, find_space
 
 if TYPE_CHECKING:
@@ -47,8 +28,6 @@ if TYPE_CHECKING:
     from semsearch.indexing.removal import Allowance
     from semsearch.indexing.summary import Summary
     from semsearch.indexing.writer import IndexWriter
-
-logger = logging.getLogger(__name__)
 
 
 class Index:
@@ -175,7 +154,7 @@ class Index:
             return state.count(Selection(condition=condition))
 
     def __repr__(self) -> str:
-        return f"<Index {str(self.path)!r}{', closed' if self.closed else ''}>"
+        return f"<Index {str(self.path)!r}{', closed' if self._closed else ''}>"
 
     def __enter__(self) -> Self:
         self._check_open()
@@ -251,12 +230,6 @@ class Index:
         >>> from semsearch import Document, Index
         >>> index = Index.create("films", "hashing")
         >>> index.add([Document("a", "A heist goes wrong.", metadata={"year": 1995})]).added
-        1
-        >>> import pandas
-        >>> frame = pandas.DataFrame({"id": ["b"], "plot": ["Two friends"], "year": [2001]})
-        >>> index.add(frame, text_columns="plot").added
-        1
-        >>> index.count("year > 2000")
         1
 
         Args:
@@ -458,5 +431,4 @@ class Index:
             raise IndexClosedError(f"the index {self.path} is closed; open it again: Index.open(…)")
 
 
-#: Another name of `Index`, for programs that only search.
-Retriever = Index
+Retriever = Index  # for programs that only search
