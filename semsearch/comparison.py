@@ -118,7 +118,7 @@ def compare_neighbours(
         if len(known) < 2:
             raise ArgumentError(
                 f"{index.path} has only one system, its space '{known[0]}'; add another: "
-                f"semsearch index --add-space ENCODER --index {quoted(str(index.path))}"
+                f"semsearch configure --add-space ENCODER --index {quoted(str(index.path))}"
             )
         if len(set(systems)) < max(2, len(systems)):
             raise ArgumentError("a comparison needs two or more different systems; name them")

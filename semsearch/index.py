@@ -184,7 +184,7 @@ class Index:
         on_bad_row: Callable[[BadRowError], None] = raise_error,
         on_batch: Callable[[Summary], None] = lambda summary: None,
         wait: float = 0,
-        on: str | None = None,
+        ray: str | None = None,
     ) -> Iterator[IndexWriter]:
         """A writer of the index, for one thread of one process at a time.
 
@@ -194,9 +194,8 @@ class Index:
         Args:
             wait: how many seconds to wait for another process that is writing; `math.inf` waits
                 without limit.
-            on: where passages are encoded: ``ray`` for the Ray cluster of this machine (or a local
-                Ray if there is none), ``ray://HOST[:PORT]`` for another cluster, None for this
-                process.
+            ray: the Ray cluster on which passages are encoded: ``ray://HOST[:PORT]``, or ``auto``
+                for that of this machine (or a local Ray if there is none); None for this process.
             on_bad_row: called with the error of each document that cannot be indexed; the default
                 raises it.
             on_batch: called after each commit with a summary of the run so far.
@@ -205,13 +204,13 @@ class Index:
             ArgumentError: an argument has the wrong type.
             IndexBusyError: another process is still writing, or this thread has a writer already.
             IndexClosedError: the index was closed.
-            ClusterError: no cluster responds at `on`, or none of its nodes can encode.
-            MissingExtraError: `on` is given, and the extra ``ray`` is not installed.
+            ClusterError: no cluster responds at `ray`, or none of its nodes can encode.
+            MissingExtraError: `ray` is given, and the extra ``ray`` is not installed.
         """
         from semsearch.indexing.opening import open_writer
 
         self._check_open()
-        opened = open_writer(self._store, self.encoder, on_bad_row, on_batch, wait, on)
+        opened = open_writer(self._store, self.encoder, on_bad_row, on_batch, wait, ray)
         with opened as writer:
             yield writer
 

@@ -37,8 +37,7 @@ PAGES = {
     "delete": "how-to/sync.md",
     "compact": "how-to/sync.md",
     "verify": "how-to/sync.md",
-    "push": "milvus.md",
-    "pull": "milvus.md",
+    "copy": "milvus.md",
     "explain": "reference/errors.md",
 }
 

@@ -1,7 +1,4 @@
-"""The command line: parse, call, render, with one module per command, imported when used.
-
-Click is imported late, too: a query to a running service takes less time than its import.
-"""
+"""The command line: parse, call, render, with one module per command, imported when used."""
 
 from __future__ import annotations
 
@@ -41,7 +38,7 @@ def run() -> NoReturn:
         status = _status()
     except SystemExit as leaving:
         status = leaving.code
-    except KeyboardInterrupt:  # while waiting for a service, or importing
+    except KeyboardInterrupt:  # while importing
         os.write(2, b"\nAborted!\n")
         status = 130
     except OSError as error:  # of the output; errors of other files are reported by the command
@@ -76,11 +73,6 @@ def _open_streams() -> None:
 
 
 def _status() -> object:
-    if sys.argv[1:2] == ["query"]:
-        from semsearch.cli.service_client import print_answer
-
-        if print_answer(sys.argv[2:]):
-            return 0
     from semsearch.cli.command import main
 
     return main.main(prog_name="semsearch")

@@ -217,6 +217,7 @@ class LazyGroup(Group):
 SECTIONS = {
     "Search": {
         "index": "Encode a corpus into an index.",
+        "configure": "Change the spaces and the search of an index.",
         "query": "Search an index by meaning, words or both.",
         "serve": "Serve indexes over HTTP.",
         "mcp": "Let agents search indexes (Model Context Protocol).",
@@ -239,9 +240,7 @@ SECTIONS = {
         "delete": "Remove documents from an index.",
         "compact": "Rewrite an index without deleted data.",
         "verify": "Check an index, and repair it.",
-        "push": "Copy an index to Milvus, without encoding.",
-        "pull": "Copy an index from Milvus, without encoding.",
-        "completion": "Print the completion script for a shell.",
+        "copy": "Copy an index to another place or store, without encoding.",
     },
 }
 COMMANDS = {name: line for section in SECTIONS.values() for name, line in section.items()}
@@ -249,12 +248,6 @@ COMMANDS = {name: line for section in SECTIONS.values() for name, line in sectio
 
 class MainGroup(LazyGroup):
     """Prints errors in one line, and an overview if there is no command."""
-
-    def main(self, *args: Any, **options: Any) -> Any:
-        """Run the program, or complete a command line for a shell."""
-        if "_SEMSEARCH_COMPLETE" in os.environ:
-            import semsearch.cli.shells  # noqa: F401 - registers with click
-        return super().main(*args, **options)
 
     def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
         """Fill the context's parameters from the command line."""

@@ -77,7 +77,7 @@ def command(
 ) -> None:
     """Show what several systems find for TEXT, side by side, and their agreement.
 
-    The systems are embedding spaces of one index (semsearch index --add-space), bm25, or both
+    The systems are embedding spaces of one index (semsearch configure --add-space), bm25, or both
     together. The rank correlation is Kendall's tau-b over the documents that either system shows,
     by their ranks among the first 1,000 of each. With --sentence, given twice or more, no index is
     needed: all sentences are compared with each other.

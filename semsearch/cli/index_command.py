@@ -11,8 +11,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from semsearch.addresses import Address
-from semsearch.cli.command import INTERRUPTED_STATUS, Command
+from semsearch.cli.command import Command
 from semsearch.cli.corpus_options import BadRows, corpus_options, opened_corpus
+from semsearch.cli.encoding_options import (
+    check_pool,
+    exit_if_interrupted,
+    nodes,
+    ray_option,
+    space_options,
+)
 from semsearch.cli.language_fit import sampled_texts, warn_of_poor_fit, warn_of_unknown_words
 from semsearch.cli.options import (
     INDEX_VARIABLE,
@@ -20,12 +27,6 @@ from semsearch.cli.options import (
     complete_file,
     directory_option,
     existing_index,
-    filter_column_option,
-    index_to_change,
-    index_type_options,
-    language_option,
-    precision_option,
-    refuse_others,
     title_column_option,
     wait_option,
 )
@@ -38,11 +39,9 @@ from semsearch.encoders.specs import with_dimension
 from semsearch.errors import (
     ArgumentError,
     IndexNotFoundError,
-    UnsupportedByStoreError,
     quoted,
 )
 from semsearch.preload import preload_for_documents
-from semsearch.records import STORED_TYPES
 from semsearch.texts import quantity
 
 if TYPE_CHECKING:  # imported while the encoder is loading
@@ -55,11 +54,6 @@ if TYPE_CHECKING:  # imported while the encoder is loading
 #: The sample corpus by language, with the same notes and ids.
 SAMPLES = {"en": "notes.csv", "pt": "notes-pt.csv"}
 
-#: The parameters of changes without a corpus: of spaces, and of search.
-SPACE_OPTIONS = {"directory", "wait", "add_space", "drop_space", "dimension", "stored_type"}
-SPACE_OPTIONS |= {"precision", "on"}
-SETTINGS = {"directory", "wait", "index_type", "recall", "language", "filter_columns"}
-
 #: Documents read before an index is created, to detect errors early.
 FIRST_DOCUMENTS = 256
 
@@ -71,7 +65,6 @@ FIRST_DOCUMENTS = 256
         "--id-column": "Columns and formats",
         "--encoder": "Encoding",
         "--sync": "Updating",
-        "--add-space": "Search, also for an existing index",
     },
 )
 @click.argument("corpora", metavar="CORPUS...", shell_complete=complete_file, nargs=-1)
@@ -99,25 +92,8 @@ FIRST_DOCUMENTS = 256
     "vectors; the suffix @sif weights the words), or hashing; may be repeated for several spaces.  "
     f"[default: the index's own, or {DEFAULT_ENCODER}]",
 )
-@click.option(
-    "--dimension",
-    type=click.IntRange(1),
-    metavar="N",
-    help="Keep the leading N dimensions of vectors in new spaces, like the suffix @Nd of a spec. "
-    "Models trained with --dimensions lose less.",
-)
-@click.option(
-    "--stored-type",
-    type=click.Choice(STORED_TYPES),
-    help="The data type of stored vectors in new spaces.  [default: float32, or the index's own]",
-)
-@precision_option
-@click.option(
-    "--on",
-    metavar="CLUSTER",
-    help="Encode on a Ray cluster: ray for the cluster of this machine, "
-    "ray://HOST[:PORT] for another one.  [needs the extra 'ray']",
-)
+@space_options
+@ray_option
 @click.option("--sync", is_flag=True, help="Also remove documents that are not in the corpus.")
 @removals_option
 @dry_run_option
@@ -126,31 +102,12 @@ FIRST_DOCUMENTS = 256
     is_flag=True,
     help="Then index changes to the files, until Ctrl-C.  [needs the extra 'files']",
 )
-@click.option(
-    "--add-space",
-    metavar="SPEC",
-    shell_complete=complete_file,
-    help="Encode the stored texts with another encoder.",
-)
-@click.option("--drop-space", metavar="SPACE", help="Remove a space.")
-@index_type_options
-@language_option
-@filter_column_option
 def command(
     corpora: tuple[str, ...],
     directory: Path | None,
     sample: str | None,
-    add_space: str | None,
-    drop_space: str | None,
+    encoders: tuple[str, ...],
     dimension: int | None,
-    stored_type: str | None,
-    precision: str | None,
-    index_type: str | None,
-    recall: float | None,
-    language: str | None,
-    filter_columns: tuple[str, ...],
-    wait: float,
-    on: str | None,
     watch: bool,
     **options: Any,
 ) -> None:
@@ -160,6 +117,7 @@ def command(
     Markdown, HTML, PDF, DOCX, PPTX, EPUB), a folder of these, the URL of a file, a database with
     --sql, or - for standard input. Only new and changed documents are encoded; an interrupted run
     continues where it stopped. Columns and other options for reading a corpus are remembered.
+    `semsearch configure` adds spaces and changes how an index is searched.
 
     \b
     semsearch index corpus.csv
@@ -170,80 +128,41 @@ def command(
     semsearch index postgresql://me@host/shop --sql "SELECT id, name, text FROM products"
     semsearch index https://example.org/faq.json --records data.items
     zcat dump.csv.gz | semsearch index - --index indexes/dump
-    semsearch index --add-space ./my-model --index indexes/films
     semsearch index corpus.csv --encoder ./my-model --dimension 192
-    semsearch index big.parquet --on ray://10.0.0.1
-    semsearch index --index-type ivf --recall 0.99 --index indexes/films
-    semsearch index --language german --index indexes/berichte
-    semsearch index --filter-column year --filter-column genres --index indexes/films
+    semsearch index big.parquet --ray ray://10.0.0.1
     """
     directory = directory and existing_index(directory)
-    wanted = _index_type(index_type, recall)
-    encodes = bool(corpora or sample or add_space) and not options["dry_run"]
-    _check_early(language, on, dimension, encodes=encodes)
-    add_space, options["encoders"] = _shortened(dimension, add_space, options["encoders"])
-    if add_space or drop_space:
-        refuse_others(SPACE_OPTIONS, "does not go with --add-space or --drop-space")
-        from semsearch.index import Index
-
-        directory = index_to_change(directory)
-        if add_space:
-            if drop_space:  # report a wrong name before a long run
-                with Index.open(directory) as index:
-                    index.space(drop_space)
-            _add_space(directory, add_space, stored_type, precision, wait, on)
-        if drop_space:
-            with Index.open(directory) as index, index.writer(wait=wait) as writer:
-                writer.drop_space(drop_space)
-            click.echo(visible(f"{directory}: space '{drop_space}' dropped"))
-    elif (wanted or language or filter_columns) and not (corpora or sample):
-        refuse_others(SETTINGS, "needs a corpus")
-        _change(index_to_change(directory), wanted, language, filter_columns, wait)
-    elif bool(sample) == bool(corpora):
+    if bool(sample) == bool(corpora):
         raise ArgumentError("name a corpus (a file, a folder or -), or use --sample")
-    else:
+    check_pool(options["ray"])
+    if dimension is not None:
+        named = encoders or (DEFAULT_ENCODER,)
+        encoders = tuple(with_dimension(spec, dimension) for spec in named)
 
-        def index_corpus(encoders: tuple[str, ...]) -> None:
-            _index_corpus(
-                corpora,
-                directory,
-                stored_type,
-                precision,
-                wait,
-                on,
-                wanted,
-                language,
-                filter_columns,
-                sample=sample,
-                encoders=encoders,
-                **options,
-            )
+    def index_corpus(encoders: tuple[str, ...]) -> None:
+        _index_corpus(corpora, directory, sample=sample, encoders=encoders, **options)
 
-        encoders = options.pop("encoders")
-        if not watch:
-            index_corpus(encoders)
-            return
-        from semsearch.cli.watching import keep_in_step
+    if not watch:
+        index_corpus(encoders)
+        return
+    from semsearch.cli.watching import keep_in_step
 
-        if sample or options["dry_run"] or options["sql"]:
-            raise ArgumentError("--watch is for files and folders, without --dry-run")
-        index_directory = directory or INDEXES / Corpus(corpora).name
-        keep_in_step(corpora, index_directory, index_corpus, encoders)
+    if sample or options["dry_run"] or options["sql"]:
+        raise ArgumentError("--watch is for files and folders, without --dry-run")
+    index_directory = directory or INDEXES / Corpus(corpora).name
+    keep_in_step(corpora, index_directory, index_corpus, encoders)
 
 
 def _index_corpus(
     corpora: tuple[str, ...],
     directory: Path | None,
-    stored_type: str | None,
-    precision: str | None,
-    wait: float,
-    on: str | None,
-    index_type: dict[str, Any],
-    language: str | None,
-    filter_columns: tuple[str, ...],
     *,
     sample: str | None,
     encoders: tuple[str, ...],
+    stored_type: str | None,
+    precision: str | None,
+    ray: str | None,
+    wait: float,
     sync: bool,
     allow_removals: bool,
     dry_run: bool,
@@ -267,13 +186,13 @@ def _index_corpus(
             line = _preview_line(directory, preview(), bad_rows.skipped, allow_removals)
             click.echo(visible(line))
             return
-        loading = [] if on else _loading(directory, encoders, precision)
+        loading = [] if ray else _loading(directory, encoders, precision)
         documents = iter(corpus)
 
         def on_batch(summary: Summary) -> None:
             read = corpus.fraction_read  # ahead of what is written
             fraction = read and read * summary.documents / max(documents.taken, 1)
-            progress.update(summary.documents, fraction, _nodes(summary))
+            progress.update(summary.documents, fraction, nodes(summary))
 
         documents.readings.earlier = _corpora(directory)
         documents.readings.index = quoted(str(directory))
@@ -290,15 +209,11 @@ def _index_corpus(
                 index = stack.enter_context(
                     _opened(directory, loading or encoders, stored_type, precision)
                 )
-            stack.enter_context(_exit_if_interrupted(index, progress))
-            writing = index.writer(on_bad_row=bad_rows, on_batch=on_batch, wait=wait, on=on)
+            stack.enter_context(exit_if_interrupted(index, progress))
+            writing = index.writer(on_bad_row=bad_rows, on_batch=on_batch, wait=wait, ray=ray)
             writer = stack.enter_context(writing)
             if is_new and not len(index):  # and not made by another process meanwhile
                 created.enter_context(_removed_on_error(directory, keep_folder=has_folder))
-            if index_type:
-                writer.set_index_type(**index_type)
-            if language:
-                writer.set_language(language)
             if sync:
                 allowed = allowance(allow_removals, progress)
                 summary = writer.sync(documents, allow_removals=allowed)
@@ -313,106 +228,6 @@ def _index_corpus(
     for space, encoder in encoders_used:
         warn_of_unknown_words(space.name, encoder)
         warn_of_poor_fit(space, texts)
-    if filter_columns:
-        try:
-            _change(directory, {}, None, filter_columns, wait)
-        except UnsupportedByStoreError as error:  # filters work without
-            click.echo(visible(str(error)), err=True)
-
-
-def _change(
-    directory: Path,
-    index_type: dict[str, Any],
-    language: str | None,
-    filter_columns: Sequence[str],
-    wait: float,
-) -> None:
-    """Change how an existing index is searched."""
-    from semsearch.index import Index
-
-    with Index.open(directory) as index, index.writer(wait=wait) as writer:
-        if language:
-            writer.set_language(language)
-            click.echo(visible(f"{directory}: BM25 uses the stemmer '{language}'"))
-        for name in filter_columns:
-            writer.index_field(name)
-            click.echo(visible(f"{directory}: field '{name}' is indexed for filters"))
-        if index_type:
-            writer.set_index_type(**index_type)
-            writer.optimise()
-            for name, snapshot in index.info().snapshots.items():
-                line = f"space '{name}' has index {snapshot.kind}, recall {snapshot.recall:.3f}"
-                click.echo(visible(f"{directory}: {line}"))
-
-
-def _add_space(
-    directory: Path,
-    spec: str,
-    stored_type: str | None,
-    precision: str | None,
-    wait: float,
-    on: str | None,
-) -> None:
-    from semsearch.encoders import load_encoder
-    from semsearch.index import Index
-
-    with Index.open(directory) as index, IndexingProgress("passages") as progress:
-        total = index.info().passages
-
-        def on_batch(summary: Summary) -> None:
-            progress.update(summary.encoded, summary.encoded / total, _nodes(summary))
-
-        encoder = load_encoder(spec, precision=precision or "auto")
-        with (
-            _exit_if_interrupted(index, progress),
-            index.writer(on_batch=on_batch, wait=wait, on=on) as writer,
-        ):
-            space = writer.add_space(encoder, stored_type)
-        texts = sampled_texts(index, total)
-    line = f"{directory}: space '{space.name}' holds the vectors of {quantity(total, 'passage')}"
-    click.echo(visible(line))
-    warn_of_unknown_words(space.name, encoder)
-    warn_of_poor_fit(space, texts)
-
-
-def _check_early(
-    language: str | None, on: str | None, dimension: int | None, *, encodes: bool
-) -> None:
-    """Check options before a long run."""
-    if language:
-        from semsearch.analysis import language as known
-
-        known(language)
-    for option, given in (("--on", on), ("--dimension", dimension)):
-        if given and not encodes:
-            raise ArgumentError(f"{option} needs texts to encode: a corpus, or --add-space")
-    if on:
-        from semsearch.indexing.ray import pool_on
-
-        pool_on(on)
-
-
-def _shortened(
-    dimension: int | None, add_space: str | None, encoders: tuple[str, ...]
-) -> tuple[str | None, tuple[str, ...]]:
-    """The specs of new spaces, restricted to leading dimensions."""
-    if dimension is None:
-        return add_space, encoders
-    if add_space:
-        return with_dimension(add_space, dimension), encoders
-    named = encoders or (DEFAULT_ENCODER,)
-    return None, tuple(with_dimension(spec, dimension) for spec in named)
-
-
-def _index_type(kind: str | None, recall: float | None) -> dict[str, Any]:
-    """The given arguments of `IndexWriter.set_index_type`, validated."""
-    given: dict[str, Any] = {"kind": kind, "recall": recall}
-    given = {name: value for name, value in given.items() if value is not None}
-    if given:
-        from semsearch.vector_indexes import IndexType
-
-        IndexType(**given).checked()  # before a long run
-    return given
 
 
 @contextmanager
@@ -475,24 +290,6 @@ def _opened(
     return Index.create(directory, encoders or None, dtype=stored_type, precision=precision)
 
 
-@contextmanager
-def _exit_if_interrupted(index: Index, progress: IndexingProgress) -> Iterator[None]:
-    """On Ctrl-C, report what was saved, and exit with the usual status."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        progress.note(
-            f"\ninterrupted; {quantity(len(index), 'document')} saved in {index.path}; "
-            "run the same command to continue"
-        )
-        click.get_current_context().exit(INTERRUPTED_STATUS)
-
-
-def _nodes(summary: Summary) -> str:
-    """The number of cluster nodes that encoded passages; empty if this process did."""
-    return f" on {quantity(len(summary.nodes), 'node')}" if summary.nodes else ""
-
-
 def _summary_line(directory: Path, summary: Summary, skipped: int, others: int) -> str:
     counts = {
         "added": summary.added,
@@ -513,7 +310,7 @@ def _summary_line(directory: Path, summary: Summary, skipped: int, others: int) 
     return (
         f"{directory}: {quantity(summary.documents, 'document')} ({parts}), "
         f"{quantity(summary.passages, 'passage')} "
-        f"written in {summary.seconds:.1f} s{_nodes(summary)} ({rate}/s)"
+        f"written in {summary.seconds:.1f} s{nodes(summary)} ({rate}/s)"
     )
 
 

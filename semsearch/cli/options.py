@@ -327,36 +327,6 @@ class Duration(click.ParamType[float]):
         return float(found[1]) * {"ms": 0.001, "s": 1, "m": 60, "h": 3600}[found[2]]
 
 
-index_type_options = together(
-    click.option(
-        "--index-type",
-        type=click.Choice(["auto", "flat", "ivf"]),
-        help="Vector index: flat (exact), ivf (approximate), or auto: flat up to 50,000 passages, "
-        "then ivf.  [default: the index's own, or auto]",
-    ),
-    click.option(
-        "--recall",
-        type=float,
-        metavar="R",
-        help="Target recall@10 of ivf.  [default: the index's own, or 0.98]",
-    ),
-)
-
-language_option = click.option(
-    "--language",
-    metavar="NAME",
-    help="Stemmer and stop words of BM25 (english, german, …), or none.  [default: the index's "
-    "own, or the Porter stemmer]  [needs the extra 'languages']",
-)
-
-filter_column_option = click.option(
-    "--filter-column",
-    "filter_columns",
-    metavar="FIELD",
-    multiple=True,
-    help="Index a metadata field for fast filters.",
-)
-
 title_column_option = click.option(
     "--title-column", metavar="C", help="The column with the titles."
 )

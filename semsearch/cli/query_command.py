@@ -27,7 +27,7 @@ from semsearch.cli.options import (
     together,
     where_option,
 )
-from semsearch.cli.render import STANDARD_OUTPUT, HitsOutput, Screen, hits_output, note
+from semsearch.cli.render import HitsOutput, hits_output, note
 from semsearch.errors import (
     ArgumentError,
     FilterError,
@@ -174,8 +174,7 @@ def command(**parameters: Any) -> None:
 
     Each document is listed once, with its best passage. The score is the cosine; with --mode bm25
     that of BM25, and with --mode hybrid the mean of both standard scores. Without TEXT, a
-    terminal prompts for queries until the end of input (Ctrl-D). If `semsearch serve` runs for the
-    index, it computes the same output faster, because its model is already loaded.
+    terminal prompts for queries until the end of input (Ctrl-D), and loads the model once.
 
     \b
     semsearch query "ways to save money"
@@ -284,14 +283,14 @@ class QueryArguments(NamedTuple):
             return self.also
         return [text, *self.also] if self.also else text
 
-    def output(self, index: Index, screen: Screen = STANDARD_OUTPUT) -> HitsOutput:
+    def output(self, index: Index) -> HitsOutput:
         """The output for hits of an index.
 
         Raises:
             ArgumentError: a field to show does not exist.
         """
         known = index.fields()
-        return hits_output(self.format_name, _shown(self.show, known), known, screen)
+        return hits_output(self.format_name, _shown(self.show, known), known)
 
 
 def _shown(show: Sequence[str], known: Sequence[str]) -> list[str]:

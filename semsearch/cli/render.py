@@ -9,10 +9,9 @@ import os
 import re
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, TextIO
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
-from semsearch.cli.service_client import terminal_columns
 from semsearch.errors import ArgumentError
 from semsearch.records import Explanation, Hit, Hits, HitScores, column_name, metadata_name
 
@@ -52,44 +51,14 @@ def visible(text: str) -> str:
     return _UNSAFE.sub("\N{REPLACEMENT CHARACTER}", " ".join(text.split()))
 
 
-class Screen(NamedTuple):
-    """Where output goes, and the environment that determines its width and colours.
-
-    Args:
-        file: None for standard output.
-        environment: None for that of this process.
-        columns: the width of its terminal; None for that of this process.
-    """
-
-    file: TextIO | None = None
-    environment: Mapping[str, str] | None = None
-    columns: int | None = None
-
-    @property
-    def is_terminal(self) -> bool:
-        """Whether the output goes to a terminal."""
-        return (self.file or sys.stdout).isatty()
-
-
-STANDARD_OUTPUT = Screen()
-
-
-def console(screen: Screen = STANDARD_OUTPUT) -> Console:
+def console() -> Console:
     """A console for tables; its width is COLUMNS, that of the terminal, or `PIPED_WIDTH`."""
     from rich.console import Console
 
-    environment = os.environ if screen.environment is None else screen.environment
-    out = Console(
-        file=screen.file,
-        _environ=environment,
-        highlight=False,
-        markup=False,
-        emoji=False,
-    )
-    named = environment.get("COLUMNS", "")
-    if not named.isdecimal() or int(named) == 0:
-        columns = screen.columns or terminal_columns()
-        out.width = columns if out.is_terminal else PIPED_WIDTH
+    out = Console(highlight=False, markup=False, emoji=False)
+    named = os.environ.get("COLUMNS", "")
+    if not out.is_terminal and (not named.isdecimal() or int(named) == 0):
+        out.width = PIPED_WIDTH
     return out
 
 
@@ -161,25 +130,24 @@ def hits_output(
     format_name: str,
     show: Sequence[str],
     fields: Sequence[str],
-    screen: Screen = STANDARD_OUTPUT,
 ) -> HitsOutput:
     """The output in a format: ``table`` (with the fields to `show`), or one for programs."""
     match format_name:
         case "jsonl":
-            return HitsAsJsonLines(screen)
+            return HitsAsJsonLines()
         case "csv":
-            return HitsAsCsv(fields, screen)
+            return HitsAsCsv(fields)
         case "parquet":
             return HitsAsParquet(fields)
-    return HitsAsTable(show, screen)
+    return HitsAsTable(show)
 
 
 class HitsAsTable(HitsOutput):
     """Prints a line per hit with rank, scores, title or id, and fields; below it, the passage."""
 
-    def __init__(self, show: Sequence[str], screen: Screen) -> None:
+    def __init__(self, show: Sequence[str]) -> None:
         self._show = show
-        self._console = console(screen)
+        self._console = console()
 
     def add(self, hits: Hits, *, heading: bool) -> None:
         """Print the hits of one query."""
@@ -264,21 +232,17 @@ def _reasons(hit: Hit, why: Explanation) -> list[str]:
 class HitsAsJsonLines(HitsOutput):
     """Prints one line per query: ``{"query": …, "hits": [{"rank", "score", "id", …}, …]}``."""
 
-    def __init__(self, screen: Screen) -> None:
-        self._screen = screen
-
     def add(self, hits: Hits, *, heading: bool) -> None:
         """Print the hits of one query."""
         del heading  # each line carries its query
-        write_line(json_text(hits.to_dict()), self._screen)
+        write_line(json_text(hits.to_dict()))
 
 
 class HitsAsCsv(HitsOutput):
     """Prints one row per hit; the metadata fields of the index are the last columns."""
 
-    def __init__(self, fields: Sequence[str], screen: Screen) -> None:
+    def __init__(self, fields: Sequence[str]) -> None:
         self._fields = fields
-        self._screen = screen
         self._write([*HIT_COLUMNS, *(column_name(name, HIT_COLUMNS) for name in fields)])
 
     def add(self, hits: Hits, *, heading: bool) -> None:
@@ -292,7 +256,7 @@ class HitsAsCsv(HitsOutput):
             self._write([*start, *(_plain(hit.metadata.get(name)) for name in self._fields)])
 
     def _write(self, row: Iterable[Any]) -> None:
-        write_line(csv_line(row, self._screen), self._screen)
+        write_line(csv_line(row))
 
 
 class HitsAsParquet(HitsOutput):
@@ -352,9 +316,9 @@ def json_text(value: Any, *, indent: int | None = None) -> str:
     return _UNSAFE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
-def csv_line(row: Iterable[Any], screen: Screen = STANDARD_OUTPUT) -> str:
+def csv_line(row: Iterable[Any]) -> str:
     """A row of CSV without its line end; on a terminal, control characters are escaped."""
-    if screen.is_terminal:
+    if sys.stdout.isatty():
         row = (_escaped(cell) if isinstance(cell, str) else cell for cell in row)
     buffer = io.StringIO()
     # With the default line end: with another, Python 3.11 leaves line breaks in cells unquoted.
@@ -366,12 +330,12 @@ def _escaped(cell: str) -> str:
     return _UNSAFE_IN_CELL.sub(lambda found: ascii(found[0])[1:-1], cell)
 
 
-def write_line(line: str, screen: Screen = STANDARD_OUTPUT) -> None:
+def write_line(line: str) -> None:
     """Print a line for programs, unchanged, and flush it."""
     import click
 
     # Without `color`, click strips ANSI codes from piped output.
-    click.echo(line, screen.file, color=True)
+    click.echo(line, color=True)
 
 
 def _value(hit: Hit, field: str) -> Any:

@@ -289,5 +289,5 @@ def _no_vectors(space: Space, refused: list[str]) -> str:
         f"{quantity(len(refused), 'passage')}, of "
         f"{', '.join(documents[:SHOWN])}{' …' if len(documents) > SHOWN else ''}; delete them "
         f"with: semsearch delete {quoted(documents[0])}, then run: "
-        f"semsearch index --add-space {quoted(space.spec)}"
+        f"semsearch configure --add-space {quoted(space.spec)}"
     )

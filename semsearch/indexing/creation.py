@@ -135,7 +135,7 @@ def _check_spaces(
         names = ", ".join(space.name for space in spaces)
         raise SpaceError(
             f"{path} has no space of encoder '{encoder.spec}' (spaces: {names}); add one with: "
-            f"semsearch index --add-space {quoted(encoder.spec)} --index {quoted(str(path))}"
+            f"semsearch configure --add-space {quoted(encoder.spec)} --index {quoted(str(path))}"
         )
 
 

@@ -23,13 +23,13 @@ def open_writer(
     on_bad_row: Callable[[BadRowError], None],
     on_batch: Callable[[Summary], None],
     wait: float,
-    on: str | None,
+    ray: str | None,
 ) -> Iterator[IndexWriter]:
     """A writer of an index; see `Index.writer`."""
     check_callable("on_bad_row", on_bad_row)
     check_callable("on_batch", on_batch)
     wait = check_number("wait", wait, 0)
-    pool_for = pool_on(None if on is None else check_text("on", on))
+    pool_for = pool_on(None if ray is None else check_text("ray", ray))
     with store.writer(wait=wait) as writer:
         yield IndexWriter(
             writer,

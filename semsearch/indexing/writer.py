@@ -341,7 +341,7 @@ class IndexWriter:
             raise FilterError(f"no field '{name}' (fields: {', '.join(known) or 'none'})")
         self._store.index_field(metadata_name(field))
 
-    def set_language(self, name: str) -> None:
+    def set_stemmer(self, name: str) -> None:
         """Choose the stemmer and the stop words of BM25.
 
         The words of all passages are indexed again; vectors do not change.

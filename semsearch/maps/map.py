@@ -141,7 +141,7 @@ def make_map(
     if isinstance(index.path, Address):
         raise UnsupportedByStoreError(
             f"a map is stored in the directory of its index, and {index.path} has none; copy the "
-            "index into one: semsearch pull"
+            "index into one: semsearch copy"
         )
     found = index.space(space, complete=True)
     passages = index.passages(found.name)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from http import HTTPStatus
 from importlib.util import find_spec
@@ -17,7 +17,7 @@ from fastapi.security import HTTPBearer
 from fastapi_offline import FastAPIOffline
 from starlette.exceptions import HTTPException as StarletteHTTPException
 from starlette.responses import JSONResponse, Response
-from starlette.routing import BaseRoute, Route
+from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from semsearch.arguments import check_path
@@ -63,7 +63,6 @@ AGENT_HEADERS = ["Mcp-Protocol-Version", "Mcp-Method", "Mcp-Name"]
 def create_app(
     indexes: Mapping[str, str | PathLike[str]],
     settings: Settings | None = None,
-    local_routes: Callable[[Mapping[str, Worker]], Sequence[BaseRoute]] = lambda workers: (),
 ) -> FastAPI:
     """Create the service of some indexes, which are open while it runs.
 
@@ -76,8 +75,6 @@ def create_app(
     Args:
         indexes: directories by the names they are served under.
         settings: limits and access; None for the defaults of `Settings`.
-        local_routes: creates further routes under /local/, for `Settings.socket`, from the workers
-            of the indexes by name, which are added when the service starts.
     """
     service = Service(indexes, settings or Settings())
     app = FastAPIOffline(
@@ -92,7 +89,6 @@ def create_app(
     )
     service.add_routes(app)
     add_page(app)
-    app.router.routes.extend(local_routes(service.workers))
     app.add_exception_handler(SemsearchError, _semsearch_error)
     app.add_exception_handler(StarletteHTTPException, _http_error)
     app.add_exception_handler(RequestValidationError, _invalid)

@@ -14,9 +14,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from semsearch.service.problems import problem
 from semsearch.service.settings import Settings
 
-#: Paths with this prefix are for processes of the same user, through `Settings.socket`.
-LOCAL = "/local/"
-
 
 class Guard:
     """Checks host, origin, token, size, number and duration of requests.
@@ -59,11 +56,8 @@ class Guard:
         if origin and origin not in settings.origins and _host_of(origin.lower()) != host:
             detail = f"origin {origin[:100]!r} is not allowed (see --allow-origin)"
             return problem(HTTPStatus.FORBIDDEN, detail)
-        is_local = settings.socket is not None and settings.socket in (scope.get("server") or ())
-        if scope["path"].startswith(LOCAL) and not is_local:
-            return problem(HTTPStatus.NOT_FOUND, "only for processes of the user of this service")
         is_open = settings.is_open(scope["path"]) or scope["method"] == "OPTIONS"
-        if settings.token is not None and not is_open and not is_local:
+        if settings.token is not None and not is_open:
             scheme, _, given = headers.get("authorization", "").partition(" ")
             is_valid = hmac.compare_digest(given.encode("latin-1"), settings.token.encode())
             if not is_valid or scheme.lower() != "bearer":

@@ -36,8 +36,6 @@ class Settings:
         max_body: the maximum size of a request in bytes.
         concurrency: the number of requests processed at once; more are rejected.
         seconds: the maximum duration of a request.
-        socket: the path of a Unix socket that only this user can access. Its clients need no
-            token, since they could read it from the memory of this process.
 
     Raises:
         ArgumentError: a host or an origin is malformed, or `seconds` is 0.
@@ -54,7 +52,6 @@ class Settings:
     max_body: int = 1 << 20
     concurrency: int = 64
     seconds: float = 30.0
-    socket: str | None = None
 
     def __post_init__(self) -> None:
         """Write hosts and origins as in the headers that they are compared with."""

@@ -51,7 +51,7 @@ class Space(NamedTuple):
                 f"space '{self.name}' was made by another model than the current '{encoder.spec}', "
                 "or by a version of semsearch that checked fewer of its files (fingerprint "
                 f"{self.fingerprint[:12]} then, {encoder.fingerprint[:12]} now); restore the "
-                "original model, or encode the passages again: semsearch index --add-space "
+                "original model, or encode the passages again: semsearch configure --add-space "
                 f"{quoted(encoder.spec)} --index {quoted(str(index))}, "
                 f"then --drop-space {self.name}"
             )
@@ -66,7 +66,7 @@ class Space(NamedTuple):
             place = "" if index is None else f" --index {quoted(str(index))}"
             raise SpaceError(
                 f"space '{self.name}' lacks vectors of some passages; complete it with: "
-                f"semsearch index --add-space {quoted(self.spec)}{place}"
+                f"semsearch configure --add-space {quoted(self.spec)}{place}"
             )
 
     def check_dtype(self, dtype: str | None) -> None:

@@ -109,6 +109,6 @@ def test_spaces_and_fields(fish):
     assert completed(*of_birds, "--show", "c") == [("plain", "colour")]
     assert completed(*of_birds, "--where", "ye") == [("plain", "year")]
     assert completed("query", "", "--index", "", "--sh") == [("plain", "--show")]
-    assert completed("index", "", "--drop") == [("plain", "--drop-space")]
+    assert completed("configure", "", "--drop") == [("plain", "--drop-space")]
     assert completed("query", "--space", "") == []  # ambiguous: there are two indexes
     assert completed("query", "--index", "nowhere", "--space", "") == []

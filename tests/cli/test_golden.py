@@ -19,7 +19,7 @@ from tests.cli.conftest import all_commands
 SESSIONS = {file.stem: file for file in Path(__file__).with_name("golden").glob("*.txt")}
 
 #: Packages that sessions need besides those that `scripts/test` installs.
-PACKAGES = {"push": "milvus_lite", "pull": "milvus_lite"}
+PACKAGES = {"copy": "milvus_lite"}
 
 
 def replay(session: str) -> str:

@@ -61,8 +61,6 @@ class TestIndex:
             (CORPUS, ["--index", "."], "not-an-index"),
             (CORPUS, ["--index", "c.csv"], "not-an-index"),
             (CORPUS, ["--encoding", "klingon"], "unreadable-corpus"),
-            (CORPUS, ["--language", "klingon"], "invalid-argument"),
-            (CORPUS, ["--recall", "98"], "invalid-argument"),
         ],
     )
     def test_a_mistake_leaves_nothing(self, run, tmp_path, content, options, code):
@@ -171,67 +169,6 @@ class TestLaterRuns:
             run("index", name, *columns, "--index", "both", "--encoder", "hashing")
         result = run("index", "x.csv", tmp_path / "y.csv", "--sync", "--index", "both")
         assert "4 documents (4 unchanged), 0 passages" in result.stdout
-
-
-class TestLanguageAndFilterColumns:
-    def test_language(self, run):
-        run("index", "corpus.csv", "--encoder", "hashing", "--language", "english")
-        assert json.loads(run("info", "--format", "json").stdout)["language"]["name"] == "english"
-        run("index", "--language", "none")
-        assert json.loads(run("info", "--format", "json").stdout)["language"]["name"] == "none"
-
-    def test_filter_columns(self, run):
-        run("index", "corpus.csv", "--encoder", "hashing", "--filter-column", "year")
-        run("index", "--filter-column", "genres")
-        shown = json.loads(run("info", "--format", "json").stdout)
-        assert shown["indexed_fields"] == ["genres", "year"]
-        result = run("index", "corpus.csv", "--filter-column", "yeer", code=1)
-        assert "3 documents" in result.stdout  # they are added all the same
-
-
-class TestIndexType:
-    @pytest.fixture
-    def many(self, run, tmp_path):
-        lines = [f"{number},word{number % 7} thing{number % 11}" for number in range(1000)]
-        (tmp_path / "corpus.csv").write_text("\n".join(["id,text", *lines]))
-        return run
-
-    def snapshot(self, run):
-        (space,) = json.loads(run("info", "--format", "json").stdout)["spaces"]
-        return space["snapshot"]
-
-    def test_of_an_existing_index(self, many):
-        many("index", "corpus.csv", "--encoder", "hashing")
-        assert self.snapshot(many)["kind"] == "flat"
-        many("index", "--index-type", "ivf", "--recall", "0.9", "--index", "indexes/corpus")
-        assert self.snapshot(many)["kind"] == "ivf"
-        assert self.snapshot(many)["recall"] >= 0.8
-        many("index", "--index-type", "auto")
-        assert self.snapshot(many)["kind"] == "flat"
-
-
-class TestSpaces:
-    def test_added_and_dropped(self, indexed):
-        indexed("index", "--add-space", "hashing:16")
-        spaces = json.loads(indexed("info", "--format", "json").stdout)["spaces"]
-        assert [space["name"] for space in spaces] == ["hashing", "hashing-16"]
-        assert spaces[1]["snapshot"]["vectors"] == 3
-        assert "Train" in indexed("query", "train", "--space", "hashing-16").stdout
-        indexed("index", "--drop-space", "hashing")
-        (left,) = json.loads(indexed("info", "--format", "json").stdout)["spaces"]
-        assert left["name"] == "hashing-16"
-        last = indexed("index", "--drop-space", "hashing-16", code=1)
-        assert code_of(last) == "unusable-space"
-
-    def test_in_the_index_of_the_environment(self, indexed, monkeypatch):
-        """It names the index that `info` shows; of several, the wrong one lost its space."""
-        spaces = ["--encoder", "hashing", "--encoder", "hashing:16"]
-        indexed("index", "corpus.csv", "--index", "other", *spaces)
-        monkeypatch.setenv("SEMSEARCH_INDEX", "other")
-        dropped = indexed("index", "--drop-space", "hashing")
-        assert dropped.stdout == "other: space 'hashing' dropped\n"
-        assert indexed("index", "--language", "german").stdout.startswith("other: BM25")
-        assert indexed("index", "corpus.csv").stdout.startswith("indexes/corpus: 3 documents")
 
 
 def test_ctrl_c_keeps_what_was_committed(tmp_path, interruptible):

@@ -49,14 +49,14 @@ invalid-argument      query x --dense-weight 0.5
 invalid-argument      query x --rerank-depth 100
 invalid-argument      query x --rerank-budget 2s
 invalid-argument      query x --like a --mode bm25
-invalid-argument      index --language german --dry-run
-invalid-argument      index --filter-column year --encoder minilm
-invalid-argument      index --index-type flat --text-column x
-invalid-argument      index --language german --no-header
-invalid-argument      index --add-space hashing:64 --language none
-invalid-argument      index --drop-space hashing --filter-column year
-invalid-argument      index corpus.csv --add-space hashing:64
-unusable-space        index --drop-space hashing
+invalid-argument      configure --stemmer klingon
+invalid-argument      configure
+invalid-argument      configure --recall 98
+invalid-argument      configure --dimension 8 --stemmer german
+invalid-argument      configure --stemmer none --stored-type float16
+invalid-filter        configure --filter-column yeer
+invalid-argument      configure --ray nowhere --add-space hashing:64
+unusable-space        configure --drop-space hashing
 invalid-argument      index - --watch
 invalid-argument      index https://example.org/x.csv --watch
 invalid-argument      index corpus.csv --dry-run --watch

@@ -68,7 +68,7 @@ def test_milvus_and_back(package, tmp_path, monkeypatch, caplog, dtype):
     with Index.create(paths[0], "hashing:64", dtype=dtype) as index, index.writer() as writer:
         writer.upsert(DOCUMENTS)
         writer.add_space(load_encoder("hashing:32"), "float32")
-        writer.set_language("english")
+        writer.set_stemmer("english")
         writer.index_field("n")
     monkeypatch.setattr("semsearch.encoders.hashing.HashingEncoder.encode_documents", None)
     copied = copy_index(paths[0], paths[1])

@@ -35,7 +35,7 @@ def run(package, tmp_path):
 
     def run(status=0, code=""):
         program = f"{code}\nfrom semsearch.cli import run; run()"
-        arguments = ["--encoder", f"slow:{tmp_path / 'log'}", "--index", "there", "--on", "ray"]
+        arguments = ["--encoder", f"slow:{tmp_path / 'log'}", "--index", "there", "--ray", "auto"]
         path = os.pathsep.join([str(ROOT), str(tmp_path / "site")])
         process = subprocess.Popen(
             [sys.executable, "-c", program, "index", "corpus.csv", *arguments],
@@ -96,7 +96,7 @@ def test_a_ray_that_does_not_start(package, monkeypatch):
 def test_a_head_that_does_not_answer(package, tmp_path):
     package("ray")
     with Index.create(tmp_path / "x", "hashing:8") as index, pytest.raises(ClusterError):
-        with index.writer(on="ray://127.0.0.1:9"):
+        with index.writer(ray="ray://127.0.0.1:9"):
             pass
 
 
@@ -109,5 +109,5 @@ def test_an_invalid_cluster_is_refused():
 def test_the_missing_extra_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr("semsearch.indexing.ray.find_spec", lambda name: None)
     with Index.create(tmp_path / "x", "hashing:8") as index, pytest.raises(MissingExtraError):
-        with index.writer(on="ray"):
+        with index.writer(ray="auto"):
             pass

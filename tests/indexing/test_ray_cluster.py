@@ -65,11 +65,11 @@ def second(cluster):
 
 @pytest.fixture
 def run(cluster, tmp_path):
-    """Starts `semsearch index … --on ray` on the head and returns the process."""
+    """Starts `semsearch index … --ray auto` on the head and returns the process."""
     processes = []
 
     def run(*arguments, on="ray", **options):
-        process = cluster.run("index", *arguments, "--on", on, **options)
+        process = cluster.run("index", *arguments, "--ray", on, **options)
         processes.append(process)
         return process
 
@@ -139,7 +139,7 @@ def test_documented_commands(cluster, run):
         program, *words = shlex.split(command.replace("HEAD", HEAD))
         if program == "semsearch":
             assert words[0] == "index"
-            assert words[-2:] == ["--on", f"ray://{HEAD}"]
+            assert words[-2:] == ["--ray", f"ray://{HEAD}"]
             finish(run(*words[1:-2], on=words[-1]))
     with Index.open(cluster.folder / "indexes" / "corpus") as index:
         assert all(space.complete for space in index.spaces())

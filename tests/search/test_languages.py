@@ -31,9 +31,9 @@ def found(index, query):
     return sorted(hit.document_id for hit in index.search(query, mode="bm25"))
 
 
-def set_language(index, name):
+def set_stemmer(index, name):
     with index.writer() as writer:
-        writer.set_language(name)
+        writer.set_stemmer(name)
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ class TestOnAnIndex:
     def test_german(self, index):
         assert index.info().language is None
         assert found(index, "haus") == ["b"]
-        set_language(index, "german")
+        set_stemmer(index, "german")
         assert index.info().language == language("german")
         assert found(index, "haus") == found(index, "HÄUSER") == ["a", "b"]
         assert found(index, "hund läufst") == ["c"]
@@ -74,7 +74,7 @@ class TestOnAnIndex:
         assert found(index, "東京") == ["d"]
 
     def test_later_additions(self, index):
-        set_language(index, "german")
+        set_stemmer(index, "german")
         index.add([Document("e", "Viele Häuser."), Document("a", "Nichts.")])
         assert found(index, "haus") == ["b", "e"]
         index.delete(["b"])
@@ -90,20 +90,20 @@ class TestOnAnIndex:
 @pytest.mark.parametrize("name", ["klingon", 3])
 def test_unknown_languages(index, name):
     with pytest.raises(ArgumentError):
-        set_language(index, name)
+        set_stemmer(index, name)
 
 
 def test_without_the_extra(index, monkeypatch):
-    set_language(index, "german")
+    set_stemmer(index, "german")
     for module in ("bm25s", "Stemmer"):
         monkeypatch.setitem(sys.modules, module, None)
         with pytest.raises(MissingExtraError):
-            set_language(index, "french")
+            set_stemmer(index, "french")
     with Index.open(index.path) as again:
         with pytest.raises(MissingExtraError):
             again.search("haus", mode="bm25")
         assert again.search("haus")  # semantic search needs no stemmer
-    set_language(index, "none")
+    set_stemmer(index, "none")
 
 
 class TestFrequentWords:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
-import re
 import signal
 import socket
 import subprocess
 import sys
 import time
-from pathlib import Path
 from urllib.error import HTTPError, URLError
 from urllib.request import Request, urlopen
 
@@ -110,110 +107,6 @@ def test_all_addresses(serve):
     assert process.stderr.read().splitlines()[-1].endswith(f" {printed}")
 
 
-def command(path, *arguments, before=()):
-    """Run semsearch in the folder above the indexes: status, output, messages."""
-    done = subprocess.run(
-        [sys.executable, *before, "-m", "semsearch", *arguments],
-        cwd=path.parents[1],
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    return done.returncode, done.stdout, done.stderr
-
-
-@pytest.fixture
-def in_background(path, runtime):
-    """Starts the command in the background; returns its address, process id and log."""
-    processes = []
-
-    def started(*options):
-        status, output, messages = command(path, "serve", "--background", "--port", "0", *options)
-        assert (status, messages) == (0, ""), messages
-        found = re.fullmatch(
-            r"serving birds at (http://\S+) in process (\d+)\n"
-            r"log: (.+)\nto stop it: semsearch serve --stop\n",
-            output,
-        )
-        processes.append(int(found[2]))
-        return found[1], int(found[2]), Path(found[3])
-
-    yield started
-    for process in processes:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(process, signal.SIGKILL)
-
-
-def until(condition):
-    for _ in range(600):
-        if condition():
-            return
-        time.sleep(0.05)
-    raise AssertionError("timed out")
-
-
-needs_unix = pytest.mark.skipif(not hasattr(os, "fork"), reason="needs a Unix system")
-
-
-@needs_unix
-def test_in_the_background(path, runtime, in_background):
-    alone = command(path, "query", "red bird", "--format", "jsonl")
-    address, process, log = in_background()
-    assert get(f"{address}/health")["status"] == "ok"
-    assert (runtime / f"{process}.sock").exists()
-    assert log.stat().st_mode & 0o777 == 0o600
-    assert command(path, "query", "red bird", "--format", "jsonl") == alone
-    assert command(path, "query", "red", "-k", "0")[0] == 1
-    # It imports almost nothing. On a busy machine, a query may do without the service.
-    until(lambda: not imported(path) & {"click", "http", "logging", "numpy", "pathlib", "rich"})
-    assert command(path, "serve", "--stop")[0] == 0
-    assert list(runtime.iterdir()) == []
-    with pytest.raises(URLError):
-        get(f"{address}/health")
-    assert run("--stop", "--index", path).exit_code == 0  # none is running
-    assert log.read_text() == ""
-
-
-def imported(path):
-    """The packages that a query imports."""
-    _, hits, messages = command(path, "query", "red bird", before=["-X", "importtime"])
-    assert "a red bird" in hits
-    return {line.rsplit("|", 1)[-1].strip().partition(".")[0] for line in messages.splitlines()}
-
-
-@needs_unix
-@pytest.mark.nightly
-def test_a_terminal_shows_the_same_with_a_service_as_without(path, in_background, monkeypatch):
-    in_background()
-    monkeypatch.setenv("TERM", "xterm-256color")
-    arguments = [["red bird", "--explain", "--mode", "bm25"], ["a\x1b[31m fish", "--format", "csv"]]
-    seen = [on_a_terminal(path, *each) for each in arguments]
-    monkeypatch.setenv("XDG_RUNTIME_DIR", "/nowhere")
-    assert seen == [on_a_terminal(path, *each) for each in arguments]
-    assert "\x1b[2m" in seen[0]
-    assert "\\x1b[31m" in seen[1]
-
-
-def on_a_terminal(path, *arguments):
-    """What `semsearch query` shows on a terminal of 60 columns, without times."""
-    termios = pytest.importorskip("termios")
-    master, slave = os.openpty()
-    termios.tcsetwinsize(slave, (24, 60))
-    subprocess.run(
-        [sys.executable, "-m", "semsearch", "query", *arguments],
-        cwd=path.parents[1],
-        stdin=slave,
-        stdout=slave,
-        stderr=slave,
-        timeout=60,
-        check=True,
-    )
-    os.close(slave)
-    shown = os.read(master, 100_000).decode()
-    os.close(master)
-    return re.sub(r"\d+\.\d ms", "T ms", shown)
-
-
 def run(*arguments, **options):
     return CliRunner().invoke(main, ["serve", *map(str, arguments)], **options)
 
@@ -246,11 +139,6 @@ def test_an_index_whose_model_is_gone(path, monkeypatch):
 
     monkeypatch.setattr("semsearch.encoders.current_fingerprint", gone)
     assert fails("--index", path, "--port", 0, names="hashing")
-
-
-def test_stop_takes_only_indexes(path, runtime):
-    """It stops the services of an index at all ports."""
-    assert fails("--index", path, "--stop", "--port", "0", names="--port")
 
 
 @pytest.mark.parametrize(

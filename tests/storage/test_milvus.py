@@ -138,9 +138,9 @@ def test_an_approximate_index_finds_k_under_any_filter(lite_index):
         ["query", "fish -red", "--mode", "bm25"],
         ["query", "fish", "--require", "red fish"],
         ["map"],
-        ["index", "--filter-column", "year"],
-        ["index", "--language", "english"],
-        ["index", "--recall", "0.9"],
+        ["configure", "--filter-column", "year"],
+        ["configure", "--stemmer", "english"],
+        ["configure", "--recall", "0.9"],
     ],
 )
 def test_unsupported_commands_fail(lite_index, lite, arguments):

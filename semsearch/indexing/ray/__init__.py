@@ -1,4 +1,4 @@
-"""Encoding on a Ray cluster. `pool_on` returns the pool that ``--on`` names."""
+"""Encoding on a Ray cluster. `pool_on` returns the pool that ``--ray`` names."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ PORT = 10001
 CONNECT_SECONDS = 5.0
 
 
-def pool_on(on: str | None) -> Callable[[Spaces], EncoderPool]:
+def pool_on(address: str | None) -> Callable[[Spaces], EncoderPool]:
     """A function that creates the pool for some spaces.
 
     Args:
-        on: ``ray`` for the cluster that this machine belongs to, or for a Ray of this machine
-            alone where there is none; ``ray://HOST[:PORT]`` for a cluster elsewhere; None for this
-            process.
+        address: ``auto`` for the cluster that this machine belongs to, or for a Ray of this
+            machine alone where there is none; ``ray://HOST[:PORT]`` for a cluster elsewhere; None
+            for this process.
 
     Raises:
         ArgumentError: it is none of these.
         MissingExtraError: the extra ``ray`` is not installed.
         ClusterError: nothing answers there.
     """
-    if on is None:
+    if address is None:
         return ThreadPool
-    found = re.fullmatch(r"ray(?:://([\w.-]+|\[[0-9a-fA-F:.]+\])(?::(\d{1,5}))?)?", on)
+    found = re.fullmatch(r"auto|ray://([\w.-]+|\[[0-9a-fA-F:.]+\])(?::(\d{1,5}))?", address)
     if not found:
-        raise ArgumentError(f"on must be ray or ray://HOST[:PORT], not '{on}'")
+        raise ArgumentError(f"ray must be auto or ray://HOST[:PORT], not '{address}'")
     for package, distribution in [("ray", "ray"), ("grpc", "grpcio")]:
         if find_spec(package) is None:
             raise MissingExtraError(distribution, "ray", "encoding on a cluster")
@@ -42,11 +42,11 @@ def pool_on(on: str | None) -> Callable[[Spaces], EncoderPool]:
     host, port = found[1], int(found[2] or PORT)
     if host is None:
         return partial(RayPool, None)
-    address = f"ray://{host}:{port}"
+    server = f"ray://{host}:{port}"
     try:  # before an index is made; Ray itself would keep trying
         socket.create_connection((host.strip("[]"), port), CONNECT_SECONDS).close()
     except OSError as error:
         raise ClusterError(
-            f"{address} cannot be used: {error}; start it there with: ray start --head"
+            f"{server} cannot be used: {error}; start it there with: ray start --head"
         ) from error
-    return partial(RayPool, address)
+    return partial(RayPool, server)

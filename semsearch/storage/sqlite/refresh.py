@@ -101,7 +101,7 @@ def _warn_of_low_recall(space: Space, measured: float, wanted: float) -> None:
     if measured + RECALL_TOLERANCE < wanted:
         logger.warning(
             "the vector index of space '%s' has a measured recall of %.3f, below the %s of "
-            "--recall (for exact search: semsearch index --index-type flat)",
+            "--recall (for exact search: semsearch configure --index-type flat)",
             space.name,
             measured,
             wanted,

@@ -1,4 +1,4 @@
-"""Code shared by ``semsearch push`` and ``semsearch pull``."""
+"""``semsearch copy``: copy an index to another place or store."""
 
 from __future__ import annotations
 
@@ -6,26 +6,32 @@ from pathlib import Path
 
 import click
 
-from semsearch.cli.command import INTERRUPTED_STATUS
-from semsearch.cli.options import Decorator, Place, together, wait_option
+from semsearch.cli.command import INTERRUPTED_STATUS, Command
+from semsearch.cli.options import Place, wait_option
 from semsearch.cli.progress import IndexingProgress
 from semsearch.cli.removals import allowance, removals_option
 from semsearch.cli.render import visible
 from semsearch.texts import quantity
 
 
-def copy_options(source: str, target: str) -> Decorator:
-    """The arguments and options of a copy."""
-    return together(
-        click.argument("source", metavar=source, type=Place()),
-        click.argument("target", metavar=target, type=Place()),
-        removals_option,
-        wait_option,
-    )
+@click.command("copy", cls=Command)
+@click.argument("source", type=Place())
+@click.argument("target", type=Place())
+@removals_option
+@wait_option
+def command(source: Path, target: Path, allow_removals: bool, wait: float) -> None:
+    """Copy an index to another directory, a Milvus server or a file of milvus-lite.
 
+    Nothing is encoded again. An index at TARGET is made equal to SOURCE: changed documents are
+    written, unchanged ones are kept, and those that SOURCE lacks are removed. An interrupted copy
+    is resumed. At the end, counts and the vectors of a sample are compared.
 
-def copy(source: Path, target: Path, *, allow_removals: bool, wait: float) -> None:
-    """Copy an index to another place, and report what was done."""
+    Addresses of Milvus need the extra 'milvus'.
+
+    \b
+    semsearch copy indexes/news milvus://localhost:19530/news
+    semsearch copy milvus-lite:///data/news.db/news indexes/news
+    """
     from semsearch.indexing.copying import copy_index
 
     with IndexingProgress("documents", "reading both indexes") as progress:
