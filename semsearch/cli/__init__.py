@@ -32,54 +32,32 @@ def run() -> NoReturn:
     if sys.argv[1:2] != ["train"]:  # whose many short steps spinning threads make faster
         # FAISS's waiting threads sleep: spinning takes the cores of others, and of their own work.
         os.environ.setdefault("OMP_WAIT_POLICY", "passive")
-    _open_streams()
-    status: object
+    _write_any_character()
+    status: object = 0
     try:
-        status = _status()
+        from semsearch.cli.command import main
+
+        main.main(prog_name="semsearch")
     except SystemExit as leaving:
         status = leaving.code
     except KeyboardInterrupt:  # while importing
         os.write(2, b"\nAborted!\n")
         status = 130
-    except OSError as error:  # of the output; errors of other files are reported by the command
-        _report(error)
-        status = 1
     try:
-        if status is not None and not isinstance(status, int):  # the message of sys.exit(message)
-            sys.stderr.write(f"{status}\n")
-            status = 1
         for stream in filter(None, (sys.stdout, sys.stderr)):  # None if it was closed
             stream.flush()
     except OSError as error:  # a full disk, or a closed pipe
-        _report(error)
-        status = 1
-    os._exit(status if isinstance(status, int) else 0)
-
-
-def _open_streams() -> None:
-    """Replace closed standard streams, and let the others write any character.
-
-    Files are written in UTF-8, as `semsearch index` reads them; a terminal shows escapes instead of
-    characters that its encoding lacks.
-    """
-    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
-        if getattr(sys, name) is None:  # the lowest free descriptor is its own
-            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode))
-    for stream in (sys.stdout, sys.stderr):
-        chosen = stream.isatty() or "PYTHONIOENCODING" in os.environ
-        stream.reconfigure(  # type: ignore[union-attr]
-            encoding=None if chosen else "utf-8", errors="backslashreplace"
-        )
-
-
-def _status() -> object:
-    from semsearch.cli.command import main
-
-    return main.main(prog_name="semsearch")
-
-
-def _report(error: OSError) -> None:
-    from contextlib import suppress
-
-    with suppress(OSError):
         os.write(2, f"Error: the output cannot be written: {error.strerror}\n".encode())
+        status = 1
+    os._exit(status if isinstance(status, int) else int(status is not None))
+
+
+def _write_any_character() -> None:
+    """Write files in UTF-8, and escapes to a terminal whose encoding lacks a character."""
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:  # it was closed
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115, PTH123
+            continue
+        chosen = stream.isatty() or "PYTHONIOENCODING" in os.environ
+        stream.reconfigure(encoding=None if chosen else "utf-8", errors="backslashreplace")

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import difflib
 import logging
-import os
 import sys
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
@@ -18,29 +16,22 @@ from semsearch.errors import (
     BadRowError,
     IndexBusyError,
     SemsearchError,
-    quoted,
     with_code,
 )
 from semsearch.version import __version__
-
-#: Arguments that are only part of a filter.
-_OPERATORS = {"=", "!=", "<", "<=", ">", ">=", "in", "like", "is", "and", "or", "not"}
-
 
 #: The exit status after Ctrl-C.
 INTERRUPTED_STATUS = 130
 
 
 class Command(click.Command):
-    """A command that refuses repeated and empty options, with suggestions for wrong arguments.
+    """A command whose help has sections, and whose errors name the option that helps.
 
     Args:
         arguments: of click's command.
         sections: headings in its help, by the option below each.
         options: of click's command.
     """
-
-    allow_extra_args = True  # refused below, with a suggestion
 
     def __init__(
         self, *arguments: Any, sections: Mapping[str, str] | None = None, **options: Any
@@ -68,21 +59,6 @@ class Command(click.Command):
         """Write how to list the other commands."""
         formatter.write_paragraph()
         formatter.write_text(f"Other commands: {ctx.command_path.rpartition(' ')[0]} --help")
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Fill the context's parameters from the command line."""
-        try:
-            values, _, given = self.make_parser(ctx).parse_args(args=list(args))
-        except click.NoSuchOption as error:
-            raise _with_other_dashes(error, ctx, args) from None
-        is_eager = any(parameter.is_eager for parameter in given)  # such as --help
-        if not is_eager and not ctx.resilient_parsing:  # which completes a command line
-            _refuse_repetition(ctx, given)
-            _refuse_empty(ctx, given, values)
-        rest = super().parse_args(ctx, args)
-        if rest and not ctx.resilient_parsing:
-            raise click.UsageError(_refusal(ctx, rest), ctx)
-        return rest
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; errors of bad rows and of busy indexes name the option that helps."""
@@ -116,72 +92,9 @@ class Group(click.Group):
         known = self.list_commands(ctx)
         if name in known or name.startswith("-") or ctx.resilient_parsing:
             return super().resolve_command(ctx, args)
-        raise click.UsageError(f"No such command '{name}'.{self._suggestion(name, known)}", ctx)
-
-    def _suggestion(self, name: str, known: list[str]) -> str:
         nearest = difflib.get_close_matches(name.lower(), known)
-        if nearest:
-            return f" Did you mean {' or '.join(map(repr, nearest))}?"
-        if "query" in known and " " in name.strip():
-            return f" To search: semsearch query {quoted(name)}"
-        if "index" in known and os.path.exists(name):  # noqa: PTH110 - for any name
-            return f" To index a file: semsearch index {quoted(name)}"
-        return f" (commands: {', '.join(known)})"
-
-
-def _with_other_dashes(
-    error: click.NoSuchOption, ctx: click.Context, args: Sequence[str]
-) -> click.UsageError:
-    """The error, with a suggestion if only the dashes are wrong, as in ``-index`` or ``--k``."""
-    known = {name for parameter in ctx.command.get_params(ctx) for name in parameter.opts}
-    for arg in args:
-        typed = arg.partition("=")[0]
-        meant = {f"-{typed}", typed.removeprefix("-")} & known
-        if meant and typed not in known and typed.startswith(error.option_name):
-            return click.UsageError(f"No such option '{typed}'. Did you mean '{min(meant)}'?", ctx)
-    return error
-
-
-def _refuse_repetition(ctx: click.Context, given: Sequence[click.Parameter]) -> None:
-    for parameter, count in Counter(given).items():
-        if count > 1 and _takes_one_value(parameter):
-            name = max(parameter.opts, key=len)
-            raise click.UsageError(f"{name} is given {count} times; it takes one value", ctx)
-
-
-def _refuse_empty(
-    ctx: click.Context, given: Sequence[click.Parameter], values: Mapping[str, Any]
-) -> None:
-    """Refuse empty values: often unset shell variables, which as paths would mean this folder."""
-    for parameter in given:
-        value = values.get(parameter.name or "")
-        is_empty = "" in value if isinstance(value, list | tuple) else value == ""
-        if is_empty and parameter.name != "text":  # whose own errors say more
-            is_option = isinstance(parameter, click.Option)
-            name = max(parameter.opts, key=len) if is_option else parameter.human_readable_name
-            raise click.UsageError(f"{name.strip('[].')} is given an empty value", ctx)
-
-
-def _takes_one_value(parameter: click.Parameter) -> bool:
-    if not isinstance(parameter, click.Option) or parameter.multiple or parameter.count:
-        return False
-    return not parameter.is_flag or bool(parameter.secondary_opts)
-
-
-def _refusal(ctx: click.Context, rest: list[str]) -> str:
-    """The message about unexpected arguments."""
-    options = {name for parameter in ctx.command.params for name in parameter.opts}
-    words = [ctx.params["text"], *rest] if ctx.params.get("text") else rest
-    if ctx.params.get("where") and _OPERATORS & {word.lower() for word in words}:
-        return f'quote the filter: --where "{ctx.params["where"]} …"'
-    if ctx.params.get("sentences"):
-        return 'quote each sentence: --sentence "…"'
-    if len(words) > len(rest):
-        return f"quote the query: {ctx.command_path} {quoted(' '.join(words))}"
-    refusal = f"unexpected argument {quoted(rest[0])}"
-    if "--index" in options and len(rest) == 1:
-        return f"{refusal}; name an index with: --index {quoted(rest[0])}"
-    return refusal
+        hint = f"Did you mean {' or '.join(map(repr, nearest))}?" if nearest else ""
+        raise click.UsageError(f"No such command '{name}'. {hint}".strip(), ctx)
 
 
 class LazyGroup(Group):

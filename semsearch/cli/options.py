@@ -184,6 +184,8 @@ class Place(click.ParamType[Path]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
         """Parse the location."""
+        if not str(value):  # an unset variable of a shell, which would name this folder
+            self.fail("it is empty", param, ctx)
         return place(str(value))
 
 

@@ -102,7 +102,8 @@ def test_how_threads_wait(command, given, policy):
         environment["OMP_WAIT_POLICY"] = given
     code = f"""import os, sys; from semsearch import cli
 sys.argv = ["semsearch", "{command}"]
-cli._status = lambda: print(os.environ.get("OMP_WAIT_POLICY"))
+from semsearch.cli import command
+command.main.main = lambda **_: print(os.environ.get("OMP_WAIT_POLICY"))
 cli.run()"""
     done = subprocess.run(
         [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
