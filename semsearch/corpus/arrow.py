@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
-from semsearch.corpus.columns import shortened
+from semsearch.corpus.roles import shortened
 from semsearch.corpus.table import LOOK_AHEAD_ROWS, Row, Table
 from semsearch.errors import BadRowError, EmptyCorpusError, first_line
 

@@ -20,15 +20,17 @@ from semsearch.corpus.documents import (
     Notify,
     OnBadRow,
     Readings,
+    explained,
     silent,
     table_documents,
 )
+from semsearch.corpus.encodings import undecodable
 from semsearch.corpus.files import FolderFiles
-from semsearch.corpus.folder import Folder, fits_documents, folder_tables
-from semsearch.corpus.formats import CorpusFormat, without_gz
+from semsearch.corpus.folder import Folder, fits_documents, folder_documents
+from semsearch.corpus.formats import SQLITE_MAGIC, CorpusFormat, without_gz
 from semsearch.corpus.locations import Location, file_of, is_url, is_web, recorded_name, shown_url
+from semsearch.corpus.plaintext import COLUMNS
 from semsearch.corpus.readers import FORMATS, Reading, read
-from semsearch.corpus.recognition import SQLITE_MAGIC
 from semsearch.corpus.sources import Progress, Source, file_size, open_source, reading
 from semsearch.corpus.table import Row, Table
 from semsearch.errors import (
@@ -36,16 +38,19 @@ from semsearch.errors import (
     BadFileError,
     BadRowError,
     CorpusError,
+    UndecodableError,
     UnknownFormatError,
     refuse,
 )
 from semsearch.records import Document
+from semsearch.texts import ESCAPED_BYTE
 
 CorpusPath = str | os.PathLike[str]
 
 _SCHEMES_OF_FILES = {"file", "ftp", "ftps", "sftp", "s3", "gs", "az", "hdfs"}
 _CHOOSE_ROWS = 'choose its rows with --sql "SELECT … FROM …"'
 _TABLES_SHOWN = 20
+_SURROGATE = re.compile("[\ud800-\udfff]")
 #: Options that select the rows of a file: with others, it is another corpus.
 _SELECTORS = {"records", "sheet", "sql"}
 
@@ -241,7 +246,7 @@ class _Place:
         """Its documents, read here."""
         if self.sql is not None:
             with open_query(_database(self.path), self.sql) as table:
-                yield from self._documents(table, on_bad_row)
+                yield from self._documents(table, _not_utf_8(on_bad_row))
         elif isinstance(self.path, Path) and _is_folder(self.path):
             yield from self._folder_documents(self.path, progress, files, on_bad_row)
         else:
@@ -256,14 +261,13 @@ class _Place:
                 source = stack.enter_context(open_source(path, progress))
                 _refuse_database(source, path)
                 table = read(source, self.reading)
-            except BadFileError as error:
-                table = BadRowError(error.source, error.reason)
-            if isinstance(table, BadRowError):
-                on_bad_row(table)
-            else:
-                rows = _until_damaged(table.rows)
-                place = self._with_likely_ids(table)
-                yield from place._documents(replace(table, rows=rows), on_bad_row)
+            except BadRowError as error:
+                on_bad_row(BadRowError(error.source, error.reason))
+                return
+            place = self._with_likely_ids(table)
+            table = replace(table, rows=_until_damaged(table.rows))
+            on_bad_row = explained(source, self.reading.encoding, on_bad_row)
+            yield from place._documents(table, on_bad_row)
 
     def _with_likely_ids(self, table: Table) -> _Place:
         """This place with the column of ids that has no usual name, if all rows confirm it."""
@@ -272,8 +276,7 @@ class _Place:
         if column is None:
             return self
         with open_source(self.path, Progress(None)) as source:
-            again = read(source, self.reading)
-            if isinstance(again, BadRowError) or not are_ids(again.rows, column, roles.text):
+            if not are_ids(read(source, self.reading).rows, column, roles.text):
                 return self
         return replace(self, wanted=self.wanted._replace(id=column))
 
@@ -296,13 +299,15 @@ class _Place:
         self, path: Path, progress: Progress, files: FolderFiles, on_bad_row: OnBadRow
     ) -> Iterator[Document]:
         folder = self._folder(path)
+        if not fits_documents(self.given) and not folder.has_tables():
+            raise UnknownFormatError(
+                f"{path} has no tables; documents only have the columns {', '.join(COLUMNS)}"
+            )
         self.note({})
-        wanted, notify = self.wanted._replace(earlier_ids=None), self.notify
-        tables = folder_tables(folder, self.reading, wanted, progress, files, notify, self.given)
-        for table in tables:
-            applies = table.file is not None or fits_documents(wanted)
-            columns = wanted if applies else Roles.wanted((), None, None)
-            yield from table_documents(table, columns, on_bad_row, notify)
+        wanted = self.wanted._replace(earlier_ids=None)
+        yield from folder_documents(
+            folder, self.reading, wanted, files, progress, on_bad_row, self.notify
+        )
 
     def _folder(self, path: Path) -> Folder:
         if self.reading.format not in (None, CorpusFormat.TEXT):
@@ -318,17 +323,38 @@ class _Place:
 
 
 @contextmanager
-def open_table(path: Path) -> Iterator[Table]:
-    """The rows of one file, which need not be documents; its format is detected.
+def open_table(path: Path, *, header: bool | None = None) -> Iterator[Table]:
+    """The rows of a file that is a table, whatever its columns; its format is detected.
+
+    Args:
+        path: the file; a text, such as ``pairs.txt``, is read as CSV.
+        header: whether the first row of CSV or TSV names the columns; None to guess.
 
     Raises:
         CorpusError: the file does not exist or cannot be read.
     """
     with open_source(path, Progress(None)) as source:
-        table = read(source, Reading())
-        if isinstance(table, BadRowError):
-            raise table
-        yield table
+        is_text = source.format in (None, CorpusFormat.TEXT) and source.head[:1] not in b"{["
+        yield read(source, Reading(CorpusFormat.CSV if is_text else None, header=header))
+
+
+def good_rows(table: Table) -> Iterator[Row]:
+    """The rows of a table, for callers that need all of them.
+
+    Raises:
+        BadRowError: a row cannot be read, or holds bytes that cannot be decoded.
+    """
+    for row in table.rows:
+        if isinstance(row, BadRowError):
+            raise row
+        for column, value in row.fields.items():
+            if isinstance(value, str) and not value.isascii():
+                if ESCAPED_BYTE.search(value):
+                    reason = f"column '{column}': {undecodable(value, option=None)}"
+                    raise BadRowError(row.source, reason)
+                if _SURROGATE.search(value):
+                    raise BadRowError(row.source, f"column '{column}' is not Unicode text")
+        yield row
 
 
 def _format(name: CorpusFormat | str) -> CorpusFormat:
@@ -361,6 +387,15 @@ def _until_damaged(rows: Iterator[Row | BadRowError]) -> Iterator[Row | BadRowEr
         yield from rows
     except BadFileError as error:
         yield BadRowError(error.source, error.reason)
+
+
+def _not_utf_8(on_bad_row: OnBadRow) -> OnBadRow:
+    def handle(error: BadRowError) -> None:
+        if isinstance(error, UndecodableError):
+            error = UndecodableError(error.source, error.what, "not UTF-8", error.document_id)
+        on_bad_row(error)
+
+    return handle
 
 
 def _refuse_database(source: Source, path: Location) -> None:

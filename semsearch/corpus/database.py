@@ -57,14 +57,7 @@ def open_query(location: Path | str, query: str) -> Iterator[Table]:
         if not head:
             raise EmptyCorpusError(f"{name}: the query selects no rows")
         remark = f"from {engine.dialect.name}"
-        yield Table(
-            name,
-            columns,
-            chain(head, rows),
-            remark=remark,
-            sample=head,
-            not_decoded=lambda: "not UTF-8",
-        )
+        yield Table(name, columns, chain(head, rows), remark=remark, sample=head)
 
 
 def sqlite_tables(path: Path) -> list[str]:

@@ -5,23 +5,19 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Iterator
 from html import escape
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote, urldefrag
 from zipfile import ZipFile
 
-from semsearch.corpus.archives import check_archive
-from semsearch.corpus.html import XML_DECLARATION, blocks_of, encoding_as_browsers, parse_html
-from semsearch.corpus.sections import Parts, Section, sections_of
-from semsearch.corpus.textstream import encoding_of
-from semsearch.encodings import ESCAPED_BYTE, undecodable
+from semsearch.corpus.html import blocks_of, decoded, parse_html
+from semsearch.corpus.office import check_archive
+from semsearch.corpus.sections import Contents, Section, sections_of
 from semsearch.errors import CorpusError
-from semsearch.limits import MAX_UNPACKED_BYTES
 from semsearch.texts import quantity
 
 if TYPE_CHECKING:
     from lxml import etree
-
-    from semsearch.corpus.sources import Source
 
 _CONTAINER = "META-INF/container.xml"
 _ENCRYPTION = "META-INF/encryption.xml"
@@ -34,18 +30,17 @@ class _Book(NamedTuple):
     chapters: list[str]  # their paths in the archive
 
 
-def read_epub(source: Source) -> Parts:
+def read_epub(path: Path) -> Contents:
     """The sections of a book, each under a heading; each chapter begins a new one.
 
     Raises:
         CorpusError: it is encrypted, too large when unpacked, or not an EPUB.
     """
-    file = source.seekable(MAX_UNPACKED_BYTES)
-    check_archive(file, has_trees=True)
-    archive = ZipFile(file)
+    check_archive(path)
+    archive = ZipFile(path)
     book = _book(archive)
     chapters = quantity(len(book.chapters), "chapter")
-    return Parts(book.title, _sections(archive, book, _encrypted(archive)), chapters)
+    return Contents(book.title, _sections(archive, book, _encrypted(archive)), chapters)
 
 
 def _sections(archive: ZipFile, book: _Book, encrypted: set[str]) -> Iterator[Section]:
@@ -68,12 +63,7 @@ def _markup(chapter: bytes) -> str:
     Raises:
         CorpusError: it cannot be decoded.
     """
-    declared = XML_DECLARATION.match(chapter)
-    named = encoding_as_browsers(declared[1].decode()) if declared else None
-    encoding = encoding_of(chapter, named)
-    markup = chapter.decode(encoding, "surrogateescape")
-    if ESCAPED_BYTE.search(markup):
-        raise CorpusError(undecodable(markup, encoding, option=None))
+    markup = decoded(chapter)
     parts, at = [], 0
     while (start := markup.find(_OPENING, at)) >= 0 and (end := markup.find(_CLOSING, start)) >= 0:
         parts += [markup[at:start], escape(markup[start + len(_OPENING) : end])]

@@ -4,42 +4,52 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from pathlib import Path
+from dataclasses import dataclass, replace
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
-from semsearch.corpus.columns import TEXT_NAMES, Roles, doubts, resolve, shortened
-from semsearch.corpus.converters import COLUMNS, is_readable, read_document
+from semsearch.corpus.columns import EarlierIds, Roles, are_ids, doubts, resolve
+from semsearch.corpus.conversion import is_readable, read_document
+from semsearch.corpus.documents import explained, table_documents
+from semsearch.corpus.encodings import encoding_of, undecodable
 from semsearch.corpus.files import FileState, FolderFiles
-from semsearch.corpus.formats import DOCUMENTS, CorpusFormat, format_by_name, without_gz
-from semsearch.corpus.plaintext import text_row
+from semsearch.corpus.formats import (
+    DOCUMENTS,
+    CorpusFormat,
+    format_by_name,
+    is_foreign,
+    without_gz,
+)
+from semsearch.corpus.plaintext import COLUMNS, read_text
 from semsearch.corpus.readers import Reading, read
+from semsearch.corpus.roles import TEXT, plain_name, shortened
 from semsearch.corpus.sources import open_source, reading, text_of
-from semsearch.corpus.table import Row, Table
-from semsearch.corpus.textstream import encoding_of
-from semsearch.encodings import ESCAPED_BYTE, undecodable
 from semsearch.errors import (
     ArgumentError,
     BadFileError,
     BadRowError,
     CorpusError,
     EmptyCorpusError,
-    UnknownFormatError,
     quoted,
 )
-from semsearch.texts import quantity
+from semsearch.records import Document
+from semsearch.texts import ESCAPED_BYTE, quantity
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
-    from semsearch.corpus.documents import Notify
+    from semsearch.corpus.documents import Notify, OnBadRow
     from semsearch.corpus.sources import Progress, Source
+    from semsearch.corpus.table import Table
 
 #: The file in a folder that lists patterns of files to exclude.
 IGNORE_FILE = ".semsearchignore"
 
 #: The most files named per reason for leaving them out.
 NAMED = 3
+
+#: Prefix of columns whose names clash with the fields of a row of a file.
+_PREFIX = "column."
 
 _EXCLUDED, _LINKED, _SPECIAL = "excluded", "linked folder", "special file"
 _TABLES = "table"
@@ -80,6 +90,10 @@ class Folder:
     def files(self) -> Iterator[Path]:
         """The files that are read."""
         return (path for path, reason in self._entries() if not reason)
+
+    def has_tables(self) -> bool:
+        """Whether some of them are tables."""
+        return any(map(_is_table, self.files()))
 
     def without_extra(self) -> Iterator[Path]:
         """The files that are left out because the extra ``files`` is not installed."""
@@ -149,16 +163,16 @@ class Folder:
         return "" if self._readable[found] else _EXTRA
 
 
-def folder_tables(
+def folder_documents(
     folder: Folder,
     reading_files: Reading,
     wanted: Roles,
-    progress: Progress,
     files: FolderFiles,
+    progress: Progress,
+    on_bad_row: OnBadRow,
     notify: Notify,
-    given: Roles,
-) -> Iterator[Table]:
-    """A table for each file in a folder, named by its path inside the folder.
+) -> Iterator[Document]:
+    """The documents of a folder, file by file, named by their path inside the folder.
 
     Tables whose text column cannot be guessed are left out and reported at the end.
 
@@ -166,22 +180,17 @@ def folder_tables(
         folder: the folder.
         reading_files: how files are read.
         wanted: the columns of tables.
-        progress: updated while reading.
         files: tracks which files are unchanged and which have been read.
+        progress: updated while reading.
+        on_bad_row: called with the error of each bad row or file.
         notify: called with one line about what is read, and others about what is left out.
-        given: the wanted columns without those of earlier runs.
 
     Raises:
-        CorpusError: there are no files to read, or no tables although columns are given.
+        CorpusError: there are no files to read.
     """
     remark = folder.remark(files)
     if next(folder.files(), None) is None:
         raise EmptyCorpusError(f"{folder.path} has no documents to read: {remark}")
-    if not fits_documents(given) and not any(map(_is_table, folder.files())):
-        listed = ", ".join(COLUMNS)
-        raise UnknownFormatError(
-            f"{folder.path} has no tables; documents only have the columns {listed}"
-        )
     notify(f"{folder.path}: {remark}")
     files.left_out.update(map(folder.name_of, folder.without_extra()))
     left_out: list[tuple[str, str]] = []
@@ -190,15 +199,18 @@ def folder_tables(
         first = files.met.setdefault(name, path)
         if first != path:
             reason = f"duplicate id '{name}' (first in {first})"
-            yield _document(str(path), BadFileError(text_of(str(path)), reason, name))
+            on_bad_row(BadFileError(text_of(str(path)), reason, name))
             continue
+        file = _File(path, name, reading_files, wanted)
         try:
-            yield from _file_tables(path, name, reading_files, wanted, progress, files)
+            yield from file.documents(files, progress, on_bad_row, notify)
         except _UnclearError as error:
             left_out.append((name, str(error)))
             files.left_out.add(name)
+        except BadFileError as error:
+            on_bad_row(BadFileError(error.source, error.reason, name))
         except CorpusError as error:
-            yield _document(str(path), BadFileError("", str(error), name))
+            on_bad_row(BadFileError("", str(error), name))
     _report(left_out, notify)
 
 
@@ -211,35 +223,115 @@ def _is_table(path: Path) -> bool:
     return format_by_name(path) not in DOCUMENTS
 
 
-def _file_tables(
-    path: Path,
-    name: str,
-    reading_files: Reading,
-    wanted: Roles,
-    progress: Progress,
-    files: FolderFiles,
-) -> Iterator[Table]:
-    """The table of a file, unless the file is unchanged.
+@dataclass(frozen=True)
+class _File:
+    """A file of a folder.
 
-    Raises:
-        CorpusError: it cannot be read.
+    Args:
+        path: its path.
+        name: its name in the folder.
+        reading_files: how files are read.
+        wanted: the columns of tables.
     """
-    found = format_by_name(path)
-    columns = wanted if _is_table(path) or fits_documents(wanted) else None
-    with reading(str(path)):
-        state = FileState.of(path, _reading_of(reading_files, columns))
-    if files.is_unchanged(name, path, state):
-        progress.position = state.size
-        progress.next_file()
-        return
-    with open_source(path, progress) as source, files.reading(name, path, state):
-        if found is None or found is CorpusFormat.TEXT:
-            yield _document(source.name, text_row(source, name, reading_files.encoding))
-        elif found in DOCUMENTS:
-            table = read_document(source, name, found, reading_files.encoding)
-            yield replace(table, remark="")
+
+    path: Path
+    name: str
+    reading_files: Reading
+    wanted: Roles
+
+    def documents(
+        self, files: FolderFiles, progress: Progress, on_bad_row: OnBadRow, notify: Notify
+    ) -> Iterator[Document]:
+        """Its documents, unless it is unchanged.
+
+        Raises:
+            _UnclearError: it is not a table, or its text column cannot be guessed.
+            CorpusError: it cannot be read.
+        """
+        applies = _is_table(self.path) or fits_documents(self.wanted)
+        columns = self.wanted if applies else Roles((), None, None)
+        with reading(str(self.path)):
+            state = FileState.of(self.path, _reading_of(self.reading_files, columns))
+        if files.is_unchanged(self.name, self.path, state):
+            progress.position = state.size
+            progress.next_file()
+            return
+        encoding = self.reading_files.encoding
+        with (
+            open_source(self.path, progress) as source,
+            files.reading(self.name, self.path, state),
+        ):
+            on_bad_row = explained(source, encoding, on_bad_row)
+            found = format_by_name(self.path)
+            if found not in DOCUMENTS:
+                yield from self._rows(source, on_bad_row, notify)
+                return
+            if not source.head.strip():
+                notify(f"left out: {source.name} is empty")
+                return
+            if found is CorpusFormat.TEXT:
+                if foreign := is_foreign(source.head, found):
+                    raise CorpusError(f"{source.name}: {foreign}")
+                table = read_text(source, self.name, encoding)
+            else:
+                table = replace(read_document(source, self.name, found, encoding), remark="")
+            yield from table_documents(table, columns, on_bad_row, notify)
+
+    def _rows(self, source: Source, on_bad_row: OnBadRow, notify: Notify) -> Iterator[Document]:
+        """The rows of a table, with ids like ``survey.csv#id=k7`` or ``survey.csv#row=7``."""
+        command = f"semsearch index {quoted(source.name)} --text-column COLUMN"
+        try:
+            table = read(source, self.reading_files._replace(format=None))
+        except BadRowError:
+            raise
+        except CorpusError as error:
+            raise _UnclearError(str(error)) from None
+        try:
+            roles = resolve(table, self.wanted)
+        except CorpusError as error:
+            raise _UnclearError(f"{error} ({command})") from None
+        if not self.wanted.text and (doubt := _doubt(table, roles, source.format)):
+            raise _UnclearError(f"{doubt} ({command})")
+        identifier = roles.id
+        if identifier and not self.wanted.id and not are_ids(table.sample, identifier, roles.text):
+            identifier = None
+        wanted = self.wanted._replace(earlier_ids=EarlierIds(identifier or "", "the folder"))
+
+        def bad_row(error: BadRowError) -> None:
+            if error.document_id is None:
+                on_bad_row(BadFileError(error.source, error.reason, self.name))
+            else:
+                error.document_id = self._id_of(error.document_id, error.source)
+                on_bad_row(error)
+
+        rows = "documents are named by their rows"
+        for document in table_documents(table, wanted, bad_row, notify, without_ids=rows):
+            yield self._renamed(document)
+
+    def _renamed(self, document: Document) -> Document:
+        stem = without_gz(PurePath(self.name)).stem
+        own: dict[str, object] = {"file": self.name}
+        if document.id is not None:
+            title = document.title or f"{stem}, {document.id}"
         else:
-            yield _rows_of_table(source, name, reading_files, wanted)
+            own["row"] = row = _row_number(document.source)
+            title = f"{stem}, row {row}" + (f": {document.title}" if document.title else "")
+        others = {
+            f"{_PREFIX}{name}" if name in ("file", "row") else name: value
+            for name, value in document.metadata.items()
+        }
+        identifier = self._id_of(document.id, document.source)
+        return Document(identifier, document.text, title, {**own, **others}, document.source)
+
+    def _id_of(self, identifier: str | None, source: str) -> str:
+        if identifier is None:
+            return f"{self.name}#row={_row_number(source)}"
+        return f"{self.name}#id={identifier}"
+
+
+def _row_number(source: str) -> int:
+    """The number at the end of a row's source: ``survey.csv:7``, ``films.json, item 7``."""
+    return int(source[len(source.rstrip("0123456789")) :])
 
 
 class _UnclearError(CorpusError):
@@ -255,65 +347,25 @@ def _report(left_out: Sequence[tuple[str, str]], notify: Notify) -> None:
         notify(f"left out: {more}; index one with: semsearch index FILE --text-column COLUMN")
 
 
-def _rows_of_table(source: Source, name: str, reading_files: Reading, wanted: Roles) -> Table:
-    """The rows of a file, as parts of that file.
-
-    Raises:
-        BadRowError: the file is damaged.
-        _UnclearError: the file is left out.
-    """
-    command = f"semsearch index {quoted(source.name)} --text-column COLUMN"
-    try:
-        table = read(source, reading_files._replace(format=None))
-    except BadRowError:
-        raise
-    except CorpusError as error:
-        raise _UnclearError(str(error)) from None
-    if isinstance(table, BadRowError):
-        raise table
-    try:
-        roles = resolve(table, wanted)
-    except CorpusError as error:
-        raise _UnclearError(f"{error} ({command})") from None
-    if not wanted.text and (doubt := _doubt(table, roles, source.format)):
-        raise _UnclearError(f"{doubt} ({command})")
-    return replace(table, file=name, rows=_guarded(table.rows, name))
-
-
 def _doubt(table: Table, roles: Roles, found: CorpusFormat | None) -> str | None:
     """Why the guessed text column may be wrong."""
     # A single record may be settings.
     is_single = found is CorpusFormat.JSON and len(table.sample) == 1
-    if is_single and roles.text[0].lower() not in TEXT_NAMES:
+    if is_single and plain_name(roles.text[0]) not in TEXT:
         return f"{table.name}: is '{shortened(roles.text[0])}' the text?"
     return next(iter(doubts(table, roles)), None)
 
 
-def _guarded(rows: Iterator[Row | BadRowError], name: str) -> Iterator[Row | BadRowError]:
-    """The rows of a file; errors become bad rows, since other files of the folder follow."""
-    try:
-        for row in rows:
-            if isinstance(row, BadRowError):
-                row = BadFileError(row.source, row.reason, name)
-            yield row
-    except CorpusError as error:
-        yield BadFileError("", str(error), name)
-
-
-def _document(name: str, row: Row | BadRowError) -> Table:
-    return Table(name, COLUMNS, iter((row,)), announced=False)
-
-
-def _reading_of(reading_files: Reading, columns: Roles | None) -> str:
+def _reading_of(reading_files: Reading, columns: Roles) -> str:
     """The options a file is read with; a file read with other options is read again."""
     parts = [str(READERS_VERSION), reading_files.encoding or ""]
-    if columns is not None and (columns.names or reading_files.header is not None):
+    if columns.names or reading_files.header is not None:
         parts.append(repr((*columns, reading_files.header)))
     return " ".join(parts).rstrip()
 
 
 #: Incremented when the same file yields different documents than before.
-READERS_VERSION = 4
+READERS_VERSION = 5
 
 
 def _spec(folder: Path, exclude: Sequence[str]) -> GitIgnoreSpec:

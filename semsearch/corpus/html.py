@@ -5,22 +5,26 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from semsearch.corpus.sections import Block, Parts, sections_of
-from semsearch.corpus.textstream import TextStream
-from semsearch.encodings import ESCAPED_BYTE, first_escaped
-from semsearch.errors import CorpusTooLargeError, UndecodableError
-from semsearch.limits import MAX_PART_BYTES, size_shown
-from semsearch.texts import one_line, quantity
+from semsearch.corpus.encodings import encoding_of, undecodable
+from semsearch.corpus.limits import MAX_PART_BYTES, size_shown
+from semsearch.corpus.sections import Block, Contents, sections_of
+from semsearch.errors import CorpusError, CorpusTooLargeError
+from semsearch.texts import ESCAPED_BYTE, one_line, quantity
 
 if TYPE_CHECKING:
     from lxml import etree
 
-    from semsearch.corpus.sources import Source
-
-_DECLARED = re.compile(rb"<meta[^>]{1,200}charset=[\"' ]*([\w.:-]{1,40})", re.IGNORECASE)
-XML_DECLARATION = re.compile(rb"\s*<\?xml[^>]{1,200}encoding=[\"']([\w.:-]{1,40})")
+#: The encoding that HTML or XHTML declares near its beginning.
+_DECLARED = re.compile(
+    rb"<meta[^>]{1,200}charset=[\"' ]*([\w.:-]{1,40})"
+    rb"|\A\s*<\?xml[^>]{1,200}encoding=[\"']([\w.:-]{1,40})",
+    re.IGNORECASE,
+)
+_DECLARED_WITHIN = 64 << 10
 #: How browsers decode some declared encodings (WHATWG's Encoding Standard), by Python's names.
 _AS_BROWSERS = {
     **dict.fromkeys(("ascii", "iso8859-1"), "windows-1252"),
@@ -43,42 +47,45 @@ _SPACES = re.compile(r"[ \t\r\n\f]+")
 _CELL_END = " | "
 
 
-def read_html(source: Source, encoding: str | None) -> Parts:
+def read_html(path: Path, encoding: str | None) -> Contents:
     """The sections of a page, each under a heading.
 
     Args:
-        source: the page.
+        path: the page.
         encoding: named by the user; None for the one that the page declares, or UTF-8.
 
     Raises:
         CorpusError: it is too long, or cannot be decoded.
     """
-    stream = TextStream(source, encoding or _declared(source.head), newline=None)
-    text = stream.read(MAX_PART_BYTES + 1)
-    if len(text) > MAX_PART_BYTES:
+    with path.open("rb") as file:
+        page = file.read(MAX_PART_BYTES + 1)
+    if len(page) > MAX_PART_BYTES:
         raise CorpusTooLargeError(f"longer than {size_shown(MAX_PART_BYTES)}")
-    if ESCAPED_BYTE.search(text):
-        what = f"text holds {first_escaped(text)}"
-        raise UndecodableError(source.name, what, stream.not_decoded())
-    tree = parse_html(text)
+    tree = parse_html(decoded(page, encoding, "--encoding"))
     sections = list(sections_of(blocks_of(tree)))
-    remark = quantity(len(sections), "section") if sections else ""
-    return Parts(title_of(tree), iter(sections), remark)
+    return Contents(title_of(tree), sections, quantity(len(sections), "section"))
 
 
-def _declared(head: bytes) -> str | None:
-    """The encoding that a page declares, if Python knows it."""
-    found = _DECLARED.search(head) or XML_DECLARATION.match(head)
-    return encoding_as_browsers(found[1].decode()) if found else None
+def decoded(page: bytes, encoding: str | None = None, option: str | None = None) -> str:
+    """The markup of a page, in the encoding that it declares if none is named.
 
+    Args:
+        page: its bytes.
+        encoding: named by the user.
+        option: the option by which the user can name another one.
 
-def encoding_as_browsers(declared: str) -> str | None:
-    """The encoding in which browsers read a page that declares this one, if Python knows it."""
-    try:
-        name = codecs.lookup(declared).name
-    except LookupError:
-        return None
-    return _AS_BROWSERS.get(name, name)
+    Raises:
+        CorpusError: it cannot be decoded.
+    """
+    if encoding is None and (found := _DECLARED.search(page[:_DECLARED_WITHIN])):
+        with suppress(LookupError):
+            name = codecs.lookup((found[1] or found[2]).decode()).name
+            encoding = _AS_BROWSERS.get(name, name)
+    encoding = encoding_of(page, encoding)
+    markup = page.decode(encoding, "surrogateescape")
+    if ESCAPED_BYTE.search(markup):
+        raise CorpusError(undecodable(markup, encoding, option))
+    return markup
 
 
 def parse_html(markup: str) -> etree._Element | None:

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from itertools import chain, count
 from typing import TYPE_CHECKING, Any
 
-from semsearch.corpus.columns import shortened
+from semsearch.corpus.limits import MAX_ROW_BYTES, size_shown
+from semsearch.corpus.roles import shortened
 from semsearch.corpus.table import Row, Table, look_ahead
 from semsearch.errors import (
     BadRowError,
@@ -16,13 +17,6 @@ from semsearch.errors import (
     CorpusTooLargeError,
     EmptyCorpusError,
     UnknownFormatError,
-)
-from semsearch.limits import (
-    MAX_ROW_BYTES,
-    MAX_ROW_VALUES,
-    has_too_many_values,
-    json_values,
-    size_shown,
 )
 
 if TYPE_CHECKING:
@@ -32,7 +26,6 @@ _BLOCK_CHARACTERS = 64 << 10
 _BLANK = re.compile(r"[ \t\n\r]*")
 _KEYS_SHOWN = 8
 _TOO_DEEP = "its lists and objects are nested too deeply"
-_TOO_MANY = f"more than {MAX_ROW_VALUES:,} values"
 
 
 def read_json_lines(text: TextStream) -> Table:
@@ -76,11 +69,9 @@ def _table(text: TextStream, rows: Iterator[Row | BadRowError]) -> Table:
         raise EmptyCorpusError(f"{text.name} has no rows")
     good = [row for row in head if isinstance(row, Row)]
     if not good and isinstance(head[0], BadRowError):
-        raise head[0]
+        raise CorpusError(str(head[0]))
     columns = dict.fromkeys(name for row in good for name in row.fields)
-    return Table(
-        text.name, tuple(columns), chain(head, rows), sample=good, not_decoded=text.not_decoded
-    )
+    return Table(text.name, tuple(columns), chain(head, rows), sample=good)
 
 
 def _line_rows(text: TextStream) -> Iterator[Row | BadRowError]:
@@ -89,9 +80,6 @@ def _line_rows(text: TextStream) -> Iterator[Row | BadRowError]:
         if not row:
             continue
         source = f"{text.name}:{number}"
-        if has_too_many_values(row):
-            yield BadRowError(source, _TOO_MANY)
-            continue
         try:
             yield _row(source, json.loads(row))
         except RecursionError:
@@ -257,23 +245,11 @@ class _Scanner:
             raise CorpusTooLargeError(
                 f"{self._text.name}: an item is longer than {size_shown(MAX_ROW_BYTES)}"
             )
-        if has_too_many_values(rest):
-            raise CorpusTooLargeError(f"{self._text.name}: an item has {_TOO_MANY}")
         # The rest is decoded again: doubling the block keeps the total work linear.
-        wanted = min(max(_BLOCK_CHARACTERS, len(rest)), MAX_ROW_BYTES + 1 - len(rest))
-        blocks: list[str] = []
-        values = 0
-        while wanted > 0 and values <= MAX_ROW_VALUES:
-            block = self._text.read(min(_BLOCK_CHARACTERS, wanted))
-            if not block:
-                break
-            blocks.append(block)
-            wanted -= len(block)
-            values += json_values(block)
-        if not blocks:
-            return False
-        self._buffer, self._at = "".join((rest, *blocks)), 0
-        return True
+        block = self._text.read(max(_BLOCK_CHARACTERS, len(rest)))
+        if block:
+            self._buffer, self._at = rest + block, 0
+        return bool(block)
 
 
 def _may_be_cut_off(error: json.JSONDecodeError) -> bool:

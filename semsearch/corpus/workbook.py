@@ -10,9 +10,9 @@ from datetime import datetime, time
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
-from semsearch.corpus.archives import check_archive
-from semsearch.corpus.columns import distinct, shortened
-from semsearch.corpus.header import MAX_RECORDS, USUAL_NAMES, has_header
+from semsearch.corpus.header import MAX_ROWS as HEADER_ROWS
+from semsearch.corpus.header import has_header
+from semsearch.corpus.roles import USUAL, numbered, plain_name, quoted_names, shortened
 from semsearch.corpus.table import LOOK_AHEAD_ROWS, Row, Table
 from semsearch.errors import (
     BadRowError,
@@ -22,7 +22,6 @@ from semsearch.errors import (
     UnknownFormatError,
     first_line,
 )
-from semsearch.limits import MAX_UNPACKED_BYTES
 from semsearch.texts import quantity
 
 if TYPE_CHECKING:
@@ -63,12 +62,11 @@ def read_workbook(
     except ImportError:
         raise MissingExtraError("openpyxl", "files", "reading XLSX") from None
     try:
-        file = source.seekable(MAX_UNPACKED_BYTES)
+        file = source.seekable()
         if not zipfile.is_zipfile(file):
             raise CorpusError(
                 "is damaged, or not an XLSX workbook; name another format with --input-format"
             )
-        check_archive(file, has_trees=False)
         with warnings.catch_warnings(action="ignore"):  # about unsupported features
             book = openpyxl.load_workbook(file, read_only=True, data_only=True, keep_links=False)
         sheets = {one.title: one for one in book.worksheets}
@@ -95,7 +93,7 @@ def _table(
     name = f"{source.name}, sheet '{shortened(sheet.title)}'"
     records = _filled(sheet, name)
     head: list[_NumberedCells] = []
-    for record in islice(records, MAX_RECORDS):
+    for record in islice(records, HEADER_ROWS):
         if isinstance(record, BadRowError):
             if not head:
                 raise record
@@ -117,7 +115,7 @@ def _table(
     if header:
         _, names = head.pop(0)
         names += [None] * (width - len(names))
-        columns = distinct(
+        columns = numbered(
             _as_text(cell) or f"column_{number}" for number, cell in enumerate(names, 1)
         )
     else:
@@ -127,18 +125,15 @@ def _table(
     sample = list(islice(rows, LOOK_AHEAD_ROWS))
     if not sample:
         name = f"{source.name}, {remark}"
-        if not any(column.lower() in USUAL_NAMES for column in columns):
+        if not any(plain_name(column) in USUAL for column in columns):
             advice += "; if its first row is data, add --no-header"
         raise EmptyCorpusError(f"{name} has a header but no rows{advice}")
     return Table(
         source.name,
         columns,
         chain(sample, rows),
-        by_position=True,
-        loosely_typed=True,
         remark=remark,
         sample=[row for row in sample if isinstance(row, Row)],
-        sheet=sheet.title,
     )
 
 
@@ -204,7 +199,7 @@ def _as_text(cell: Any) -> str:
 
 def _listed(sheets: Iterable[str]) -> str:
     titles = list(sheets)
-    shown = ", ".join(f"'{shortened(title)}'" for title in titles[:SHEETS_SHOWN])
+    shown = quoted_names(titles[:SHEETS_SHOWN])
     more = len(titles) - SHEETS_SHOWN
     return f"{shown} and {more} more" if more > 0 else shown
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import logging
-import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -18,10 +17,10 @@ from urllib.parse import urlsplit
 
 from filelock import FileLock, Timeout
 
+from semsearch.corpus.locations import requested
 from semsearch.datasets.folder import data_folder
 from semsearch.datasets.registry import KnownFile, known_set
-from semsearch.errors import DatasetError, DownloadError
-from semsearch.web import check_status, reason, requested
+from semsearch.errors import DatasetError, DownloadError, first_line
 
 if TYPE_CHECKING:
     from httpx2 import Response
@@ -30,8 +29,6 @@ logger = logging.getLogger(__name__)
 
 #: The maximum number of connections per file; one that receives nothing is the last.
 ATTEMPTS = 4
-
-_RANGE_NOT_SATISFIABLE = 416
 
 
 class ConnectionLostError(DownloadError):
@@ -138,19 +135,12 @@ def _download(url: str, part: Path, size: int, on_bytes: Callable[[int], None]) 
 def _receive(url: str, part: Path, size: int, on_bytes: Callable[[int], None]) -> None:
     """Complete a part file with one request.
 
-    The download is resumed if the server confirms that its file has not changed (``If-Range``, RFC
-    9110 section 13.1.5), by the entity tag or, without a strong one, the date of the first
-    response, which is stored beside the part. Otherwise the download restarts.
+    The download is resumed if the server sends the rest; its digest is checked at the end.
     """
-    tag_file = part.with_name(f"{part.name}.tag")
-    start, tag = _resumable(part, tag_file, size)
-    headers = {"Range": f"bytes={start}-", "If-Range": tag} if start else {}
-    with requested(url, {"Accept-Encoding": "identity", **headers}) as response:
-        if start and response.status_code == _RANGE_NOT_SATISFIABLE:
-            tag_file.unlink()
-            _receive(url, part, size, on_bytes)
-            return
-        check_status(response, url)
+    start = part.stat().st_size if part.exists() else 0
+    start = start if start < size else 0
+    headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={start}-"} if start else {})
+    with requested(url, headers) as response:
         content_range = response.headers.get("Content-Range", "")
         if response.status_code != 206 or not content_range.startswith(f"bytes {start}-"):
             start = 0
@@ -159,26 +149,7 @@ def _receive(url: str, part: Path, size: int, on_bytes: Callable[[int], None]) -
             raise DownloadError(
                 f"{url} has {start + int(length):,} bytes, not the expected {size:,}"
             )
-        if not start:
-            part.unlink(missing_ok=True)  # it belongs to a file with another tag
-            tag_file.write_text(_tag(response), "utf-8")
         _append(response, part, url, start, size, on_bytes)
-
-
-def _resumable(part: Path, tag_file: Path, size: int) -> tuple[int, str]:
-    """The number of bytes of a part file that can be kept, and the tag of their file."""
-    try:
-        start, tag = part.stat().st_size, tag_file.read_text("utf-8")
-    except (OSError, ValueError):
-        return 0, ""
-    is_header = tag.isascii() and tag.isprintable()
-    return (start, tag) if tag and is_header and start < size else (0, "")
-
-
-def _tag(response: Response) -> str:
-    tag = response.headers.get("ETag", "")
-    # Files with equal weak tags need not be identical.
-    return tag if tag.startswith('"') else response.headers.get("Last-Modified", "")
 
 
 def _append(
@@ -193,7 +164,7 @@ def _append(
 
     received = start
     lost = "the connection ended"
-    with part.open("ab") as stream:
+    with part.open("ab" if start else "wb") as stream:
         on_bytes(received)
         try:
             for block in response.iter_raw():
@@ -203,9 +174,7 @@ def _append(
                 if received > size:
                     raise DownloadError(f"{url} has more than the expected {size:,} bytes")
         except httpx2.HTTPError as error:
-            lost = reason(error)
-        stream.flush()
-        os.fsync(stream.fileno())
+            lost = first_line(error)
     if received < size:
         raise ConnectionLostError(
             f"{url}: the download stopped after {received:,} of {size:,} bytes ({lost}); "
@@ -215,7 +184,6 @@ def _append(
 
 def _finish(part: Path, target: Path, file: KnownFile) -> None:
     found = _sha256(part)
-    part.with_name(f"{part.name}.tag").unlink(missing_ok=True)
     if found != file.sha256:
         part.unlink()
         raise DownloadError(

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
 import sys
 import zlib
 from pathlib import Path
@@ -17,9 +20,15 @@ if sys.platform != "linux":
 @pytest.fixture(autouse=True)
 def own_child():
     """A new child process, with the limits of this test."""
-    conversion._close_idle()
+    stop()
     yield
-    conversion._close_idle()
+    stop()
+
+
+def stop() -> None:
+    if process := conversion._converter.process:
+        process.kill()
+        conversion._converter.process = None
 
 
 def pdf(content: bytes) -> bytes:
@@ -69,24 +78,26 @@ def test_time_limit(write, monkeypatch):
     assert [error.reason for error in bad] == ["takes longer than 1 s to convert"]
 
 
-def test_a_child_that_died_is_replaced(write):
+def test_a_process_that_died_is_replaced(write):
     write("good.pdf", GOOD)
     reasons("good.pdf")
-    [child] = conversion._idle
-    child._process.kill()
-    child._process.wait()
+    process = conversion._converter.process
+    os.kill(process.pid, signal.SIGKILL)
     reasons("good.pdf")
-    assert conversion._idle != [child]
+    assert conversion._converter.process != process
 
 
-def test_corpora_read_at_once_have_children_of_their_own(write):
+def test_a_script_without_a_main_guard_runs_once(write):
+    script = write(
+        "script.py",
+        "from semsearch import Corpus\n"
+        "open('runs', 'a').write('x')\n"
+        "print(*(document.text for document in Corpus('good.pdf')))\n",
+    )
     write("good.pdf", GOOD)
-    write("page.html", "<h1>One</h1><p>a</p><h1>Two</h1><p>b</p>")
-    corpora = [iter(Corpus(name)) for name in ("page.html", "good.pdf", "page.html")]
-    first = [next(corpus).id for corpus in corpora]
-    assert first == ["page.html#section=1", "good.pdf#page=1", "page.html#section=1"]
-    assert [len(list(corpus)) for corpus in corpora] == [1, 0, 1]
-    assert len(conversion._idle) == 1
+    done = subprocess.run([sys.executable, script], stdout=subprocess.PIPE, timeout=120)
+    assert done.stdout.decode().strip() == "Good text."
+    assert Path("runs").read_text() == "x"
 
 
 def test_modules_beside_the_documents_are_not_run(write):

@@ -10,8 +10,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from semsearch.corpus import Corpus
-from semsearch.corpus.delimited import guess_dialect
-from semsearch.csvrecords import Dialect
+from semsearch.corpus.delimited import Dialect, guess_dialect
 from semsearch.errors import BadRowError, CorpusError
 
 
@@ -177,19 +176,3 @@ def test_excels_line_with_the_delimiter(write, first):
     found = list(Corpus("x.csv", on_bad_row=bad.append))
     assert [(document.id, document.text) for document in found] == [("1", "Hello, there")]
     assert [error.source for error in bad] == ["x.csv:4", "x.csv:5"]
-
-
-def test_reading_resumes_after_a_row_of_too_many_values(tmp_path):
-    wide = ",".join(["1"] * 1_000_002)
-    (tmp_path / "c.csv").write_text(f"text,n\none,1\n{wide}\ntwo,2\n")
-    (tmp_path / "c.jsonl").write_text(f'{{"text": "one"}}\n[{wide}]\n{{"text": "two"}}\n')
-    for name in ("c.csv", "c.jsonl"):
-        bad = []
-        texts = [document.text for document in Corpus(tmp_path / name, on_bad_row=bad.append)]
-        assert (texts, len(bad)) == (["one", "two"], 1)
-
-
-def test_commas_in_a_text_are_not_counted_as_cells(tmp_path):
-    text = "x,\n" * 900_000 + "1,2,3\n" * 200_000  # in later lines of a quoted cell
-    (tmp_path / "c.csv").write_text(f'id,text\n1,"{text}"\n2,two\n')
-    assert [len(document.text) for document in Corpus(tmp_path / "c.csv")] == [len(text), 3]

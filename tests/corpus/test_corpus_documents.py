@@ -11,8 +11,8 @@ import zipfile
 import pytest
 
 from semsearch.corpus import Corpus
+from semsearch.corpus.limits import MAX_PART_BYTES
 from semsearch.errors import BadRowError, MissingExtraError
-from semsearch.limits import MAX_PART_BYTES
 from semsearch.records import Document
 
 MARKDOWN = """---
@@ -149,7 +149,8 @@ def test_slide_notes_and_grouped_shapes(tmp_path, monkeypatch):
 def test_pages(printed, write, monkeypatch):
     write("page.pdf", printed.read_bytes())
     documents, notices = read("page.pdf")
-    assert notices == ["page.pdf: 3 pages"]
+    [notice] = notices
+    assert notice.startswith("page.pdf: 3 pages; 1 of them without text (2): ")
     assert documents == [
         Document(
             f"page.pdf#page={number}",
