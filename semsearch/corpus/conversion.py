@@ -13,12 +13,12 @@ from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from importlib.util import find_spec
 from multiprocessing import get_context, parent_process
 from pathlib import Path, PurePath
 from threading import Thread
 from types import ModuleType
+from typing import NamedTuple
 
 from semsearch.corpus.formats import CorpusFormat, is_foreign, without_gz
 from semsearch.corpus.limits import (
@@ -78,7 +78,7 @@ def read_document(
     try:
         if foreign := is_foreign(source.head, kind):
             raise UnknownFormatError(str(foreign))
-        contents, fault = _converter.run(source.on_disk().absolute(), kind, encoding)
+        contents, fault = converter.run(source.on_disk().absolute(), kind, encoding)
     except CorpusError as error:
         contents, fault = Contents("", []), str(error)
     rows = list(_rows(source.name, identifier, contents, fault))
@@ -168,18 +168,17 @@ def _contents(path: Path, kind: CorpusFormat, encoding: str | None) -> Contents:
             return read_html(path, encoding)
 
 
-@dataclass
-class _Process:
+class _Process(NamedTuple):
     executor: ProcessPoolExecutor
     pid: int
 
     def kill(self) -> None:
         with suppress(OSError):  # it has died
             os.kill(self.pid, signal.SIGTERM if sys.platform == "win32" else signal.SIGKILL)
-        self.executor.shutdown(wait=False)
+        self.executor.shutdown()
 
 
-class _Converter:
+class Converter:
     """The process that converts documents; it is started for the first one."""
 
     def __init__(self) -> None:
@@ -191,28 +190,36 @@ class _Converter:
         Raises:
             CorpusError: the document needs too much time or memory.
         """
-        used, self.process = self.process, self.process or _started()
-        process = self.process
+        was_used = self.process is not None
+        self.process = process = self.process or _started()
         try:
             future = process.executor.submit(convert, path, kind, encoding)
             return future.result(timeout=MAX_CONVERSION_SECONDS)
-        except BaseException as error:
+        except TimeoutError:
+            self.stop()
+            limit = f"{MAX_CONVERSION_SECONDS:.0f} s"
+            raise CorpusError(f"takes longer than {limit} to convert") from None
+        except (BrokenProcessPool, MemoryError):
+            self.stop()
+        except BaseException:  # Ctrl-C
+            self.stop()
+            raise
+        if was_used:  # earlier documents may have used its memory
+            return self.run(path, kind, encoding)
+        memory = size_shown(MAX_CONVERSION_BYTES)
+        raise CorpusError(
+            f"needs more than {memory} of memory to be converted, or crashes the converter"
+        )
+
+    def stop(self) -> None:
+        """End the process; the next document starts another one."""
+        if self.process is not None:
+            self.process.kill()
             self.process = None
-            process.kill()
-            if isinstance(error, TimeoutError):
-                limit = f"{MAX_CONVERSION_SECONDS:.0f} s"
-                raise CorpusError(f"takes longer than {limit} to convert") from None
-            if not isinstance(error, (BrokenProcessPool, MemoryError)):
-                raise
-            if used:  # perhaps it died while idle, or earlier documents have used its memory
-                return self.run(path, kind, encoding)
-            memory = size_shown(MAX_CONVERSION_BYTES)
-            raise CorpusError(
-                f"needs more than {memory} of memory to be converted, or crashes the converter"
-            ) from None
 
 
-_converter = _Converter()
+#: Stopped whenever a corpus has been read.
+converter = Converter()
 
 
 def _started() -> _Process:

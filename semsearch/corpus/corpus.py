@@ -13,6 +13,7 @@ from typing import Any
 
 from semsearch.arguments import check_callable, check_items, check_path, check_text, check_texts
 from semsearch.corpus.columns import EarlierIds, Roles, are_ids, likely_id_column, resolve
+from semsearch.corpus.conversion import converter
 from semsearch.corpus.database import open_query, sqlite_tables
 from semsearch.corpus.documents import (
     DocumentReader,
@@ -175,8 +176,11 @@ class Corpus:
         places = [self._place(path, readings) for path in self._paths]
         sizes = [place.size() for place in places]
         self._progress = Progress(None if None in sizes else sum(filter(None, sizes)))
-        for place in places:
-            yield from place.documents(self._progress, files, on_bad_row)
+        try:
+            for place in places:
+                yield from place.documents(self._progress, files, on_bad_row)
+        finally:
+            converter.stop()
 
     def _place(self, path: Location, readings: Readings) -> _Place:
         """A place with the given options, or else those of earlier runs."""
