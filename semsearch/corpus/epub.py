@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterator
-from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import unquote, urldefrag
@@ -20,8 +19,6 @@ if TYPE_CHECKING:
     from lxml import etree
 
 _CONTAINER = "META-INF/container.xml"
-_ENCRYPTION = "META-INF/encryption.xml"
-_OPENING, _CLOSING = "<![CDATA[", "]]>"
 _PAGES = ("application/xhtml+xml", "text/html")
 
 
@@ -40,35 +37,19 @@ def read_epub(path: Path) -> Contents:
     archive = ZipFile(path)
     book = _book(archive)
     chapters = quantity(len(book.chapters), "chapter")
-    return Contents(book.title, _sections(archive, book, _encrypted(archive)), chapters)
+    return Contents(book.title, _sections(archive, book), chapters)
 
 
-def _sections(archive: ZipFile, book: _Book, encrypted: set[str]) -> Iterator[Section]:
+def _sections(archive: ZipFile, book: _Book) -> Iterator[Section]:
     number = 1
     for path in book.chapters:
         name = posixpath.basename(path)
         try:
-            if path in encrypted:
-                raise CorpusError("is encrypted")
-            found = list(sections_of(blocks_of(parse_html(_markup(archive.read(path)))), number))
+            found = list(sections_of(blocks_of(parse_html(decoded(archive.read(path)))), number))
         except Exception as error:  # damaged chapters raise anything
             found = [Section("section", number, "", fault=f"chapter {name}: {error}")]
         yield from found
         number += len(found)
-
-
-def _markup(chapter: bytes) -> str:
-    """The markup of a chapter, with CDATA sections, which HTML does not have, as text.
-
-    Raises:
-        CorpusError: it cannot be decoded.
-    """
-    markup = decoded(chapter)
-    parts, at = [], 0
-    while (start := markup.find(_OPENING, at)) >= 0 and (end := markup.find(_CLOSING, start)) >= 0:
-        parts += [markup[at:start], escape(markup[start + len(_OPENING) : end])]
-        at = end + len(_CLOSING)
-    return "".join(parts) + markup[at:]
 
 
 def _book(archive: ZipFile) -> _Book:
@@ -96,13 +77,6 @@ def _book(archive: ZipFile) -> _Book:
 
 def _path(link: str) -> str:
     return unquote(urldefrag(link).url)
-
-
-def _encrypted(archive: ZipFile) -> set[str]:
-    if _ENCRYPTION not in archive.namelist():
-        return set()
-    references = _parsed(archive, _ENCRYPTION).iterfind(".//{*}CipherReference")
-    return {unquote(reference.get("URI", "")) for reference in references}
 
 
 def _parsed(archive: ZipFile, path: str) -> etree._Element:

@@ -1,4 +1,4 @@
-"""Detects the format of a file by its suffix, its media type or its first bytes."""
+"""Detects the format of a file by its suffix or its first bytes."""
 
 from __future__ import annotations
 
@@ -40,8 +40,6 @@ DOCUMENTS = (
 _ZIPPED = (CorpusFormat.XLSX, CorpusFormat.DOCX, CorpusFormat.PPTX, CorpusFormat.EPUB)
 
 
-_OFFICE = "application/vnd.openxmlformats-officedocument"
-
 _BY_SUFFIX = {
     ".csv": CorpusFormat.CSV,
     ".tsv": CorpusFormat.TSV,
@@ -65,25 +63,6 @@ _BY_SUFFIX = {
     ".epub": CorpusFormat.EPUB,
 }
 
-_BY_MEDIA_TYPE = {
-    "text/csv": CorpusFormat.CSV,
-    "text/tab-separated-values": CorpusFormat.TSV,
-    "application/json": CorpusFormat.JSON,
-    "application/jsonl": CorpusFormat.JSONL,
-    "application/x-ndjson": CorpusFormat.JSONL,
-    "application/vnd.apache.parquet": CorpusFormat.PARQUET,
-    "application/vnd.apache.arrow.file": CorpusFormat.ARROW,
-    "application/vnd.apache.arrow.stream": CorpusFormat.ARROW,
-    "text/markdown": CorpusFormat.TEXT,
-    "text/html": CorpusFormat.HTML,
-    "application/xhtml+xml": CorpusFormat.HTML,
-    "application/pdf": CorpusFormat.PDF,
-    "application/epub+zip": CorpusFormat.EPUB,
-    f"{_OFFICE}.spreadsheetml.sheet": CorpusFormat.XLSX,
-    f"{_OFFICE}.wordprocessingml.document": CorpusFormat.DOCX,
-    f"{_OFFICE}.presentationml.presentation": CorpusFormat.PPTX,
-}
-
 
 def without_gz(path: PurePath) -> PurePath:
     """``corpus.csv`` for ``corpus.csv.gz``."""
@@ -93,11 +72,6 @@ def without_gz(path: PurePath) -> PurePath:
 def format_by_name(path: PurePath) -> CorpusFormat | None:
     """The format of a file by its suffix."""
     return _BY_SUFFIX.get(without_gz(path).suffix.lower())
-
-
-def format_by_media_type(media_type: str) -> CorpusFormat | None:
-    """The format of a media type declared by a web server; plain text may be anything."""
-    return _BY_MEDIA_TYPE.get(media_type)
 
 
 class DetectedFormat(NamedTuple):
@@ -148,7 +122,7 @@ _IN_ZIP = {
     b"": DetectedFormat("a ZIP archive", "unpack it first, and name the files in it"),
 }
 _TAR = slice(257, 262), b"ustar"
-_HTML = re.compile(rb"\s*<(?:!doctype html|html|head|body)\b", re.IGNORECASE)
+_HTML = re.compile(rb"\s*<(?:!doctype html|html|head|title|body)\b", re.IGNORECASE)
 
 
 def detect_format(head: bytes) -> DetectedFormat | None:

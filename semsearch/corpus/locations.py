@@ -72,8 +72,8 @@ def recorded_name(location: Location) -> str:
 
 
 @contextmanager
-def downloaded(url: str) -> Iterator[tuple[IO[bytes], str]]:
-    """The file at a URL, in a temporary file until the block ends, and its media type.
+def downloaded(url: str) -> Iterator[IO[bytes]]:
+    """The file at a URL, in a temporary file until the block ends.
 
     Raises:
         CorpusError: the server cannot be reached, refuses, is too slow or sends too much.
@@ -90,9 +90,8 @@ def downloaded(url: str) -> Iterator[tuple[IO[bytes], str]]:
                 if time.monotonic() > ends:
                     limit = f"takes longer than {MAX_DOWNLOAD_SECONDS:.0f} s"
                     raise CorpusTooLargeError(f"{name} {limit}; download it, then index it")
-            media_type = response.headers.get("Content-Type", "").partition(";")[0]
         file.seek(0)
-        yield file, media_type.strip().lower()
+        yield file
 
 
 @contextmanager

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import IO, TYPE_CHECKING, BinaryIO
 
-from semsearch.corpus.formats import CorpusFormat, format_by_media_type, format_by_name
+from semsearch.corpus.formats import CorpusFormat, format_by_name
 from semsearch.corpus.limits import MAX_UNPACKED_BYTES, size_shown
 from semsearch.corpus.locations import Location, downloaded, file_of, is_url, shown_url
 from semsearch.errors import BadFileError, CorpusError, CorpusNotFoundError, CorpusTooLargeError
@@ -101,7 +101,7 @@ class Source:
 
     Args:
         name: its name in messages.
-        format: the format of its suffix, or as declared by a web server.
+        format: the format of its suffix.
         head: its first bytes; empty for an empty file.
         stream: all its bytes, decompressed.
         progress: updated by the reader; reading `stream` updates it as well.
@@ -174,8 +174,8 @@ def open_source(
         if path is None:
             file = _standard_input()
         elif isinstance(path, str):
-            file, media_type = stack.enter_context(downloaded(path))
-            named = format_by_name(file_of(path)) or format_by_media_type(media_type)
+            file = stack.enter_context(downloaded(path))
+            named = format_by_name(file_of(path))
         else:
             with reading(name):
                 file = stack.enter_context(path.open("rb"))
