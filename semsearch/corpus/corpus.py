@@ -14,7 +14,7 @@ from typing import Any
 from semsearch.arguments import check_callable, check_items, check_path, check_text, check_texts
 from semsearch.corpus.columns import EarlierIds, Roles, are_ids, likely_id_column, resolve
 from semsearch.corpus.conversion import converter
-from semsearch.corpus.database import open_query, sqlite_tables
+from semsearch.corpus.database import open_query
 from semsearch.corpus.documents import (
     DocumentReader,
     Note,
@@ -27,19 +27,18 @@ from semsearch.corpus.documents import (
 )
 from semsearch.corpus.encodings import undecodable
 from semsearch.corpus.files import FolderFiles
-from semsearch.corpus.folder import Folder, fits_documents, folder_documents
-from semsearch.corpus.formats import SQLITE_MAGIC, CorpusFormat, without_gz
+from semsearch.corpus.folder import Folder, find_files, fits_documents, folder_documents
+from semsearch.corpus.formats import CorpusFormat, without_gz
 from semsearch.corpus.locations import Location, file_of, is_url, is_web, recorded_name, shown_url
 from semsearch.corpus.plaintext import COLUMNS
 from semsearch.corpus.readers import FORMATS, Reading, read
-from semsearch.corpus.sources import Progress, Source, file_size, open_source, reading
+from semsearch.corpus.sources import Progress, file_size, open_source, reading
 from semsearch.corpus.table import Row, Table
 from semsearch.errors import (
     ArgumentError,
     BadFileError,
     BadRowError,
     CorpusError,
-    UndecodableError,
     UnknownFormatError,
     refuse,
 )
@@ -48,9 +47,6 @@ from semsearch.texts import ESCAPED_BYTE
 
 CorpusPath = str | os.PathLike[str]
 
-_SCHEMES_OF_FILES = {"file", "ftp", "ftps", "sftp", "s3", "gs", "az", "hdfs"}
-_CHOOSE_ROWS = 'choose its rows with --sql "SELECT … FROM …"'
-_TABLES_SHOWN = 20
 _SURROGATE = re.compile("[\ud800-\udfff]")
 #: Options that select the rows of a file: with others, it is another corpus.
 _SELECTORS = {"records", "sheet", "sql"}
@@ -250,7 +246,7 @@ class _Place:
         """Its documents, read here."""
         if self.sql is not None:
             with open_query(_database(self.path), self.sql) as table:
-                yield from self._documents(table, _not_utf_8(on_bad_row))
+                yield from self._documents(table, on_bad_row)
         elif isinstance(self.path, Path) and _is_folder(self.path):
             yield from self._folder_documents(self.path, progress, files, on_bad_row)
         else:
@@ -263,7 +259,6 @@ class _Place:
         with ExitStack() as stack:
             try:
                 source = stack.enter_context(open_source(path, progress))
-                _refuse_database(source, path)
                 table = read(source, self.reading)
             except BadRowError as error:
                 on_bad_row(BadRowError(error.source, error.reason))
@@ -291,7 +286,7 @@ class _Place:
         if not _is_folder(self.path):
             return file_size(self.path)
         total = 0
-        for file in self._folder(self.path).files():
+        for file in self._folder(self.path).files:
             with suppress(CorpusError):  # reported when it is read
                 total += file_size(file) or 0
         return total
@@ -323,7 +318,7 @@ class _Place:
             raise UnknownFormatError(
                 f"{path} is a folder: --records and --sheet are for a single file"
             )
-        return Folder(path, self.exclude, with_tables=self.reading.format is None)
+        return find_files(path, self.exclude, with_tables=self.reading.format is None)
 
 
 @contextmanager
@@ -369,13 +364,12 @@ def _format(name: CorpusFormat | str) -> CorpusFormat:
 
 
 def _file(path: Location) -> Location:
-    """A path or URL of a file; CorpusError for the URL of a database."""
+    """A path or URL of a file; CorpusError for another URL."""
     if isinstance(path, str) and not is_web(path):
-        if path.partition("://")[0].lower() in _SCHEMES_OF_FILES:
-            raise UnknownFormatError(
-                f"{shown_url(path)}: files are read from a path, or an http or https URL"
-            )
-        raise UnknownFormatError(f"{shown_url(path)}: {_CHOOSE_ROWS}")
+        raise UnknownFormatError(
+            f"{shown_url(path)}: files are read from a path, or an http or https URL; the rows of "
+            'a database are chosen with --sql "SELECT …"'
+        )
     return path
 
 
@@ -391,25 +385,6 @@ def _until_damaged(rows: Iterator[Row | BadRowError]) -> Iterator[Row | BadRowEr
         yield from rows
     except BadFileError as error:
         yield BadRowError(error.source, error.reason)
-
-
-def _not_utf_8(on_bad_row: OnBadRow) -> OnBadRow:
-    def handle(error: BadRowError) -> None:
-        if isinstance(error, UndecodableError):
-            error = UndecodableError(error.source, error.what, "not UTF-8", error.document_id)
-        on_bad_row(error)
-
-    return handle
-
-
-def _refuse_database(source: Source, path: Location) -> None:
-    """Raise CorpusError for an SQLite file, naming its tables."""
-    if source.head.startswith(SQLITE_MAGIC):
-        tables = sqlite_tables(path) if isinstance(path, Path) else []
-        named = f" (tables: {', '.join(tables[:_TABLES_SHOWN])})" if tables else ""
-        raise UnknownFormatError(
-            f"{source.name} looks like an SQLite database{named}: {_CHOOSE_ROWS}"
-        )
 
 
 def _is_folder(path: Path) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 import warnings
 from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, contextmanager
 from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -58,17 +58,6 @@ def open_query(location: Path | str, query: str) -> Iterator[Table]:
             raise EmptyCorpusError(f"{name}: the query selects no rows")
         remark = f"from {engine.dialect.name}"
         yield Table(name, columns, chain(head, rows), remark=remark, sample=head)
-
-
-def sqlite_tables(path: Path) -> list[str]:
-    """The tables and views of an SQLite file; empty if they cannot be read."""
-    query = "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY rowid"
-    try:
-        with closing(_read_only(path)) as connection:
-            names = [str(name) for (name,) in connection.execute(query)]
-    except sqlite3.Error:
-        return []
-    return [name for name in names if not name.startswith("sqlite_")]
 
 
 def _engine(location: Path | str) -> Engine:

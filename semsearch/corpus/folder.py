@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from semsearch.corpus.columns import EarlierIds, Roles, are_ids, doubts, resolve
 from semsearch.corpus.conversion import is_readable, read_document
@@ -63,11 +64,47 @@ def is_hidden(name: str) -> bool:
     return name.startswith((".", "~$"))
 
 
-class Folder:
+class Folder(NamedTuple):
     """The files of a folder and its subfolders, sorted by path.
 
-    Hidden files are skipped silently. Linked folders (which may form a cycle), excluded files and
-    files in unsupported formats are left out and reported.
+    Args:
+        path: the folder.
+        files: those that are read.
+        left_out: the others by the reason they are left out; hidden ones are not listed.
+    """
+
+    path: Path
+    files: list[Path]
+    left_out: dict[str, list[Path]]
+
+    def has_tables(self) -> bool:
+        """Whether some files are tables."""
+        return any(map(_is_table, self.files))
+
+    def remark(self, known: FolderFiles) -> str:
+        """What is read, what is unchanged, and what is left out and why."""
+        suffixes = Counter(without_gz(file).suffix.lower()[1:] for file in self.files)
+        parts = [quantity(len(self.files), "file")]
+        if suffixes:
+            counts = sorted(suffixes.items(), key=lambda item: (-item[1], item[0]))
+            parts[0] += f" ({', '.join(f'{count:,} {name}' for name, count in counts)})"
+        if unchanged := sum(known.looks_unchanged(self.name_of(file), file) for file in self.files):
+            parts.append(f"{unchanged:,} unchanged and not opened")
+        if self.left_out:
+            others = sorted(self.left_out.items(), key=lambda item: (-len(item[1]), item[0]))
+            shown = (_counted(reason, map(self.name_of, files)) for reason, files in others)
+            parts.append(f"left out: {', '.join(shown)}")
+        return "; ".join(parts)
+
+    def name_of(self, path: Path) -> str:
+        """The name of a file: its path inside the folder; ``#`` is reserved for parts."""
+        return text_of(path.relative_to(self.path).as_posix()).replace("#", "%23")
+
+
+def find_files(path: Path, exclude: Sequence[str] = (), *, with_tables: bool = True) -> Folder:
+    """The files of a folder and its subfolders.
+
+    Linked folders, which may form a cycle, are left out.
 
     Args:
         path: the folder.
@@ -78,89 +115,36 @@ class Folder:
         ArgumentError: a pattern is invalid.
         CorpusError: the folder cannot be read.
     """
-
-    def __init__(
-        self, path: Path, exclude: Sequence[str] = (), *, with_tables: bool = True
-    ) -> None:
-        self.path = path
-        self._with_tables = with_tables
-        self._spec = _spec(path, exclude)
-        self._readable: dict[CorpusFormat, bool] = {}
-
-    def files(self) -> Iterator[Path]:
-        """The files that are read."""
-        return (path for path, reason in self._entries() if not reason)
-
-    def has_tables(self) -> bool:
-        """Whether some of them are tables."""
-        return any(map(_is_table, self.files()))
-
-    def without_extra(self) -> Iterator[Path]:
-        """The files that are left out because the extra ``files`` is not installed."""
-        return (path for path, reason in self._entries() if reason == _EXTRA)
-
-    def remark(self, files: FolderFiles) -> str:
-        """What is read, what is unchanged, and what is left out and why."""
-        formats: Counter[str] = Counter()
-        left_out: dict[str, list[str]] = {}
-        counts: Counter[str] = Counter()
-        unchanged = 0
-        for path, reason in self._entries():
-            if not reason:
-                formats[without_gz(path).suffix.lower().removeprefix(".")] += 1
-                unchanged += files.looks_unchanged(self.name_of(path), path)
+    excluded = _spec(path, exclude)
+    folder = Folder(path, [], {})
+    readable = cache(is_readable)
+    pending = [path]
+    while pending:
+        entry = pending.pop()
+        with reading(str(entry)):
+            is_folder = entry.is_dir()
+            relative = entry.relative_to(path).as_posix() + "/" * is_folder
+            if entry != path and excluded.match_file(relative):
+                reason = _EXCLUDED
+            elif is_folder and (entry == path or not entry.is_symlink()):
+                visible = [inner for inner in entry.iterdir() if not is_hidden(inner.name)]
+                pending.extend(sorted(visible, key=lambda inner: inner.name, reverse=True))
                 continue
-            counts[reason] += 1
-            if counts[reason] <= NAMED:
-                left_out.setdefault(reason, []).append(text_of(str(path.relative_to(self.path))))
-        total = formats.total()
-        parts = [quantity(total, "file")]
-        if formats:
-            parts[0] += f" ({', '.join(f'{count:,} {name}' for name, count in _sorted(formats))})"
-        if unchanged:
-            parts.append(f"{unchanged:,} unchanged and not opened")
-        if counts:
-            shown = (_reason(count, reason, left_out[reason]) for reason, count in _sorted(counts))
-            parts.append(f"left out: {', '.join(shown)}")
-        return "; ".join(parts)
-
-    def name_of(self, path: Path) -> str:
-        """The name of a file: its path inside the folder; ``#`` is reserved for parts."""
-        return text_of(path.relative_to(self.path).as_posix()).replace("#", "%23")
-
-    def _entries(self) -> Iterator[tuple[Path, str]]:
-        """The visible files and linked folders, each with the reason it is left out, if any."""
-        pending = [self.path]
-        while pending:
-            path = pending.pop()
-            with reading(str(path)):
-                is_folder = path.is_dir()
-                is_special = not is_folder and not path.is_file() and path.exists()
-                is_linked = path != self.path and path.is_symlink()
-                relative = path.relative_to(self.path).as_posix() + "/" * is_folder
-                excluded = path != self.path and self._spec.match_file(relative)
-                if is_folder and not is_linked and not excluded:
-                    visible = [entry for entry in path.iterdir() if not is_hidden(entry.name)]
-                    pending.extend(sorted(visible, key=lambda entry: entry.name, reverse=True))
-                    continue
-            if excluded:
-                yield path, _EXCLUDED
             elif is_folder:
-                yield path, _LINKED
-            elif is_special:
-                yield path, _SPECIAL
+                reason = _LINKED
+            elif entry.exists() and not entry.is_file():
+                reason = _SPECIAL
+            elif (found := format_by_name(entry)) is None:
+                reason = _OTHERS
+            elif found not in DOCUMENTS and not with_tables:
+                reason = _TABLES
             else:
-                yield path, self._reason(format_by_name(path))
-
-    def _reason(self, found: CorpusFormat | None) -> str:
-        """Why files of a format are left out; empty for supported ones."""
-        if found is None:
-            return _OTHERS
-        if found not in DOCUMENTS and not self._with_tables:
-            return _TABLES
-        if found not in self._readable:
-            self._readable[found] = is_readable(found)
-        return "" if self._readable[found] else _EXTRA
+                reason = "" if readable(found) else _EXTRA
+        if reason:
+            folder.left_out.setdefault(reason, []).append(entry)
+        else:
+            folder.files.append(entry)
+    return folder
 
 
 def folder_documents(
@@ -189,12 +173,12 @@ def folder_documents(
         CorpusError: there are no files to read.
     """
     remark = folder.remark(files)
-    if next(folder.files(), None) is None:
+    if not folder.files:
         raise EmptyCorpusError(f"{folder.path} has no documents to read: {remark}")
     notify(f"{folder.path}: {remark}")
-    files.left_out.update(map(folder.name_of, folder.without_extra()))
+    files.left_out.update(map(folder.name_of, folder.left_out.get(_EXTRA, ())))
     left_out: list[tuple[str, str]] = []
-    for path in folder.files():
+    for path in folder.files:
         name = folder.name_of(path)
         first = files.met.setdefault(name, path)
         if first != path:
@@ -343,7 +327,7 @@ def _report(left_out: Sequence[tuple[str, str]], notify: Notify) -> None:
     for _, reason in left_out[:NAMED]:
         notify(f"left out: {reason}")
     if others := [name for name, _ in left_out[NAMED:]]:
-        more = _reason(len(others), "more table", others[:NAMED])
+        more = _counted("more table", others)
         notify(f"left out: {more}; index one with: semsearch index FILE --text-column COLUMN")
 
 
@@ -387,11 +371,9 @@ def _spec(folder: Path, exclude: Sequence[str]) -> GitIgnoreSpec:
     return GitIgnoreSpec.from_lines([*lines, *exclude])
 
 
-def _sorted(counts: Counter[str]) -> list[tuple[str, int]]:
-    return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
-
-
-def _reason(count: int, reason: str, names: Sequence[str]) -> str:
-    more = ", …" if count > len(names) else ""
+def _counted(reason: str, names: Iterable[str]) -> str:
+    """``2 linked folders (a, b)``: how many are left out for a reason, and the first ones."""
+    listed = list(names)
+    count = len(listed)
     counted = quantity(count, reason) if reason in _NOUNS else f"{count:,} {reason}"
-    return f"{counted} ({', '.join(names)}{more})"
+    return f"{counted} ({', '.join(listed[:NAMED])}{', …' if count > NAMED else ''})"

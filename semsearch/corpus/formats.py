@@ -92,14 +92,15 @@ def _readable(what: str, found: CorpusFormat) -> DetectedFormat:
 _UNPACK = "unpack it first (only gzip is read compressed)"
 _TO_TEXT = "convert it to plain text (.txt) first"
 _NOT_TEXT = "semsearch reads only text"
-SQLITE_MAGIC = b"SQLite format 3\0"
 _MAGIC = {
     b"%PDF-": _readable("a PDF document", CorpusFormat.PDF),
     b"{\\rtf": DetectedFormat("a rich text document", _TO_TEXT),
     b"\xd0\xcf\x11\xe0": DetectedFormat(
         "an encrypted or old office document", "save it without a password, in a current format"
     ),
-    SQLITE_MAGIC: DetectedFormat("an SQLite database", 'choose its rows with --sql "SELECT …"'),
+    b"SQLite format 3\0": DetectedFormat(
+        "an SQLite database", 'choose its rows with --sql "SELECT …"'
+    ),
     b"PAR1": _readable("a Parquet file", CorpusFormat.PARQUET),
     b"ARROW1": _readable("an Arrow file", CorpusFormat.ARROW),
     b"\x89PNG": DetectedFormat("an image", _NOT_TEXT),
