@@ -20,13 +20,17 @@ from threading import Thread
 from types import ModuleType
 from typing import NamedTuple
 
+from semsearch.corpus.epub import read_epub
 from semsearch.corpus.formats import CorpusFormat, is_foreign, without_gz
+from semsearch.corpus.html import read_html
 from semsearch.corpus.limits import (
     MAX_CONVERSION_BYTES,
     MAX_CONVERSION_SECONDS,
     MAX_ROW_BYTES,
     size_shown,
 )
+from semsearch.corpus.office import read_docx, read_pptx
+from semsearch.corpus.pdf import read_pdf
 from semsearch.corpus.plaintext import COLUMNS
 from semsearch.corpus.sections import Contents, Section
 from semsearch.corpus.sources import Source
@@ -48,6 +52,13 @@ _PACKAGES = {
     CorpusFormat.EPUB: (("lxml",), "lxml"),
     CorpusFormat.HTML: (("lxml",), "lxml"),
     CorpusFormat.XLSX: (("openpyxl",), "openpyxl"),
+}
+
+_READERS = {
+    CorpusFormat.PDF: read_pdf,
+    CorpusFormat.DOCX: read_docx,
+    CorpusFormat.PPTX: read_pptx,
+    CorpusFormat.EPUB: read_epub,
 }
 
 
@@ -133,7 +144,8 @@ def convert(path: Path, kind: CorpusFormat, encoding: str | None) -> tuple[Conte
     sections: list[Section] = []
     contents, fault = Contents("", sections), ""
     try:
-        contents = _contents(path, kind, encoding)
+        is_html = kind is CorpusFormat.HTML
+        contents = read_html(path, encoding) if is_html else _READERS[kind](path)
         sections.extend(contents.sections)  # keeps those before an error
     except MemoryError:
         raise
@@ -142,30 +154,6 @@ def convert(path: Path, kind: CorpusFormat, encoding: str | None) -> tuple[Conte
     except Exception as error:  # damaged files make libraries raise anything
         fault = f"cannot be read as {kind.value.upper()}: {first_line(error)}"
     return contents._replace(sections=sections), fault
-
-
-def _contents(path: Path, kind: CorpusFormat, encoding: str | None) -> Contents:
-    match kind:
-        case CorpusFormat.PDF:
-            from semsearch.corpus.pdf import read_pdf
-
-            return read_pdf(path)
-        case CorpusFormat.DOCX:
-            from semsearch.corpus.office import read_docx
-
-            return read_docx(path)
-        case CorpusFormat.PPTX:
-            from semsearch.corpus.office import read_pptx
-
-            return read_pptx(path)
-        case CorpusFormat.EPUB:
-            from semsearch.corpus.epub import read_epub
-
-            return read_epub(path)
-        case _:
-            from semsearch.corpus.html import read_html
-
-            return read_html(path, encoding)
 
 
 class _Process(NamedTuple):

@@ -45,6 +45,8 @@ _BLOCKS = _HEADINGS | {
 _CELLS = {"td", "th"}
 _SPACES = re.compile(r"[ \t\r\n\f]+")
 _CELL_END = " | "
+#: Marks in the text, which XML and HTML cannot contain.
+_BLOCK, _HEADING, _VERBATIM = "\x00", "\x01", "\x02"
 
 
 def read_html(path: Path, encoding: str | None) -> Contents:
@@ -121,66 +123,40 @@ def blocks_of(tree: etree._Element | None) -> Iterator[Block]:
     """
     if tree is None:
         return
-    from lxml import etree
-
-    page = _Page()
-    walk = etree.iterwalk(tree, events=("start", "end"))
-    for event, element in walk:
-        skipped = element.tag in _SKIPPED
-        if event == "end":
-            if not skipped:
-                yield from page.close(element.tag)
-            page.add(element.tail)
-        elif skipped:
-            walk.skip_subtree()
-        else:
-            yield from page.open(element.tag)
-            page.add(element.text)
-    yield from page.block()
-
-
-class _Page:
-    """The text of the current block, as elements are opened and closed."""
-
-    def __init__(self) -> None:
-        self._parts: list[str] = []
-        self._verbatim = self._cells = 0  # how many of these elements are open
-
-    def add(self, text: str | None) -> None:
-        """Append text."""
-        if text:
-            self._parts.append(text if self._verbatim else _SPACES.sub(" ", text))
-
-    def open(self, tag: str) -> Iterator[Block]:
-        """Begin an element; a block element ends the previous block, unless it is in a cell."""
-        if tag == "br":
-            self._parts.append("\n")
-        elif tag in _BLOCKS:
-            if self._cells:
-                self._parts.append(" ")
-            else:
-                yield from self.block()
-        self._verbatim += tag == "pre"
-        self._cells += tag in _CELLS
-
-    def close(self, tag: str) -> Iterator[Block]:
-        """End an element."""
-        self._cells -= tag in _CELLS
-        if tag in _CELLS:
-            self._parts.append(_CELL_END)
-        elif tag in _BLOCKS:
-            if self._cells:
-                self._parts.append(" ")
-            else:
-                yield from self.block(is_heading=tag in _HEADINGS)
-        self._verbatim -= tag == "pre"
-
-    def block(self, *, is_heading: bool = False) -> Iterator[Block]:
-        """End the current block; yield it unless it is empty."""
-        text = "".join(self._parts)
-        self._parts.clear()
-        if not self._verbatim:
+    for text in "".join(_marked_text(tree)).split(_BLOCK):
+        is_heading, is_verbatim = _HEADING in text, _VERBATIM in text
+        text = text.replace(_HEADING, "").replace(_VERBATIM, "")
+        if not is_verbatim:
             text = "\n".join(map(one_line, text.split("\n")))
         text = text.strip().removesuffix(_CELL_END.strip()).rstrip()
         if text:
             yield Block(text, is_heading)
+
+
+def _marked_text(tree: etree._Element) -> Iterator[str]:
+    """The text of a page with marks where blocks begin and end."""
+    from lxml import etree
+
+    verbatim = cells = 0  # how many of these elements are open
+    walk = etree.iterwalk(tree, events=("start", "end"))
+    for event, element in walk:
+        tag = element.tag
+        is_block = tag in _BLOCKS
+        if event == "start" and tag in _SKIPPED:
+            walk.skip_subtree()
+            continue
+        if event == "start":
+            if is_block:  # inside a cell, it ends nothing
+                yield " " if cells else _BLOCK + _HEADING * (tag in _HEADINGS)
+            verbatim += tag == "pre"
+            cells += tag in _CELLS
+            yield "\n" * (tag == "br") + _VERBATIM * (tag == "pre")
+        elif tag not in _SKIPPED:
+            verbatim -= tag == "pre"
+            cells -= tag in _CELLS
+            yield _CELL_END if tag in _CELLS else ""
+            if is_block:
+                yield " " if cells else _BLOCK
+        text = element.text if event == "start" else element.tail
+        if text:
+            yield text if verbatim else _SPACES.sub(" ", text)

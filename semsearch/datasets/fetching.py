@@ -1,21 +1,18 @@
 """Downloads known data sets into the data folder.
 
 A file appears under its own name only when it is complete: it is written to ``NAME.part``, checked
-against its known size and SHA-256, and then renamed. A lock file lets one process download it while
-others wait. After a lost connection or a killed process, the download is resumed.
+against its known size and SHA-256, and then renamed. After a lost connection or a killed process,
+the download is resumed.
 """
 
 from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
-
-from filelock import FileLock, Timeout
 
 from semsearch.corpus.locations import requested
 from semsearch.datasets.folder import data_folder
@@ -92,14 +89,10 @@ def fetch_file(file: KnownFile, target: Path, on_bytes: Callable[[int], None]) -
             on_bytes(file.size)
             return
         target.parent.mkdir(parents=True, exist_ok=True)
-        with _locked(target):
-            if _is_present(target, file):
-                on_bytes(file.size)
-                return
-            part = target.with_name(f"{target.name}.part")
-            if not part.exists() or part.stat().st_size != file.size:
-                _download(file.url, part, file.size, on_bytes)
-            _finish(part, target, file)
+        part = target.with_name(f"{target.name}.part")
+        if not part.exists() or part.stat().st_size != file.size:
+            _download(file.url, part, file.size, on_bytes)
+        _finish(part, target, file)
     except OSError as error:
         raise DatasetError(
             f"cannot write {target}: {error.strerror or error}; to use another folder, set "
@@ -191,23 +184,6 @@ def _finish(part: Path, target: Path, file: KnownFile) -> None:
             f"not {file.sha256}; it was deleted"
         )
     part.replace(target)
-
-
-@contextmanager
-def _locked(target: Path) -> Iterator[None]:
-    file = target.with_name(f".{target.name}.lock")
-    lock = FileLock(file)
-    try:
-        lock.acquire(timeout=0)
-    except Timeout:
-        logger.warning("%s is being fetched by another process; waiting for it", target)
-        lock.acquire()
-    try:
-        yield
-        with suppress(OSError):  # a process with another lock file finds the target
-            file.unlink()
-    finally:
-        lock.release()
 
 
 def _sha256(file: Path) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -97,27 +95,6 @@ class TestUntrustedServers:
         with pytest.raises(DatasetError):
             fetched(served, target)
         assert not target.exists()
-
-
-CHILD = """
-import sys
-from pathlib import Path
-from semsearch.datasets.fetching import fetch_file
-from semsearch.datasets.registry import KnownFile
-url, size, sha256, target = sys.argv[1:]
-fetch_file(KnownFile("a.bin", int(size), sha256, url), Path(target), lambda _: None)
-"""
-
-
-def test_several_processes_fetch_a_file_once(served, target):
-    file = served.file()
-    command = [sys.executable, "-c", CHILD, file.url, str(file.size), file.sha256, str(target)]
-    children = [subprocess.Popen(command, stderr=subprocess.PIPE) for _ in range(3)]
-    errors = [child.communicate()[1] for child in children]
-    assert [child.returncode for child in children] == [0, 0, 0], errors
-    assert target.read_bytes() == served.content
-    assert served.asked == [None]
-    assert beside(target) == []
 
 
 class TestSets:
