@@ -8,28 +8,16 @@ the download is resumed.
 from __future__ import annotations
 
 import hashlib
-import logging
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from semsearch.corpus.locations import requested
 from semsearch.datasets.folder import data_folder
 from semsearch.datasets.registry import KnownFile, known_set
-from semsearch.errors import DatasetError, DownloadError, first_line
+from semsearch.errors import DatasetError, DownloadError
 
-if TYPE_CHECKING:
-    from httpx2 import Response
-
-logger = logging.getLogger(__name__)
-
-#: The maximum number of connections per file; one that receives nothing is the last.
-ATTEMPTS = 4
-
-
-class ConnectionLostError(DownloadError):
-    """The connection ended before the file was complete; the received part is kept."""
+_RESUMED = "fetch it again to continue"
 
 
 def fetch_set(name: str, on_progress: Callable[[int, int], None] | None = None) -> Path:
@@ -84,15 +72,28 @@ def fetch_file(file: KnownFile, target: Path, on_bytes: Callable[[int], None]) -
     """
     if file.url is None or file.size is None or file.sha256 is None:
         raise DownloadError(f"{file.path} has no known download address")
+    if urlsplit(file.url).scheme not in ("http", "https"):
+        raise DownloadError(f"{file.url}: only http and https can be fetched")
     try:
-        if _is_present(target, file):  # possibly in a read-only folder
+        if target.exists():  # possibly in a read-only folder
+            if target.stat().st_size != file.size or _sha256(target) != file.sha256:
+                raise DownloadError(
+                    f"{target} differs from the published file; move it away to download the "
+                    "published one"
+                )
             on_bytes(file.size)
             return
         target.parent.mkdir(parents=True, exist_ok=True)
         part = target.with_name(f"{target.name}.part")
         if not part.exists() or part.stat().st_size != file.size:
-            _download(file.url, part, file.size, on_bytes)
-        _finish(part, target, file)
+            _receive(file.url, part, file.size, on_bytes)
+        if (found := _sha256(part)) != file.sha256:
+            part.unlink()
+            raise DownloadError(
+                f"{file.url} sends a file other than the published one: SHA-256 {found}, "
+                f"not {file.sha256}; it was deleted"
+            )
+        part.replace(target)
     except OSError as error:
         raise DatasetError(
             f"cannot write {target}: {error.strerror or error}; to use another folder, set "
@@ -100,90 +101,29 @@ def fetch_file(file: KnownFile, target: Path, on_bytes: Callable[[int], None]) -
         ) from error
 
 
-def _is_present(target: Path, file: KnownFile) -> bool:
-    if not target.exists():
-        return False
-    if target.stat().st_size != file.size or _sha256(target) != file.sha256:
-        raise DownloadError(
-            f"{target} differs from the published file; move it away to download the published one"
-        )
-    return True
-
-
-def _download(url: str, part: Path, size: int, on_bytes: Callable[[int], None]) -> None:
-    if urlsplit(url).scheme not in ("http", "https"):
-        raise DownloadError(f"{url}: only http and https can be fetched")
-    for attempt in range(1, ATTEMPTS + 1):
-        before = part.stat().st_size if part.exists() else 0
-        try:
-            _receive(url, part, size, on_bytes)
-        except ConnectionLostError as error:
-            if attempt == ATTEMPTS or part.stat().st_size <= before:
-                raise
-            logger.warning("%s; trying again", error)
-        else:
-            return
-
-
 def _receive(url: str, part: Path, size: int, on_bytes: Callable[[int], None]) -> None:
-    """Complete a part file with one request.
-
-    The download is resumed if the server sends the rest; its digest is checked at the end.
-    """
-    start = part.stat().st_size if part.exists() else 0
-    start = start if start < size else 0
-    headers = {"Accept-Encoding": "identity"} | ({"Range": f"bytes={start}-"} if start else {})
-    with requested(url, headers) as response:
-        content_range = response.headers.get("Content-Range", "")
-        if response.status_code != 206 or not content_range.startswith(f"bytes {start}-"):
-            start = 0
-        length = response.headers.get("Content-Length", "")
-        if length.isdecimal() and start + int(length) != size:
-            raise DownloadError(
-                f"{url} has {start + int(length):,} bytes, not the expected {size:,}"
-            )
-        _append(response, part, url, start, size, on_bytes)
-
-
-def _append(
-    response: Response,
-    part: Path,
-    url: str,
-    start: int,
-    size: int,
-    on_bytes: Callable[[int], None],
-) -> None:
-    import httpx2
-
-    received = start
-    lost = "the connection ended"
-    with part.open("ab" if start else "wb") as stream:
-        on_bytes(received)
-        try:
-            for block in response.iter_raw():
-                stream.write(block)
-                received += len(block)
-                on_bytes(min(received, size))
-                if received > size:
-                    raise DownloadError(f"{url} has more than the expected {size:,} bytes")
-        except httpx2.HTTPError as error:
-            lost = first_line(error)
+    """Complete a part file with one request, which asks for the rest of it."""
+    received = part.stat().st_size if part.exists() else 0
+    headers = {"Accept-Encoding": "identity"}
+    if 0 < received < size:
+        headers["Range"] = f"bytes={received}-"
+    try:
+        with requested(url, headers) as response:
+            content_range = response.headers.get("Content-Range", "")
+            if response.status_code != 206 or not content_range.startswith(f"bytes {received}-"):
+                received = 0
+            with part.open("ab" if received else "wb") as stream:
+                on_bytes(received)
+                for block in response.iter_raw():
+                    stream.write(block)
+                    received += len(block)
+                    on_bytes(min(received, size))
+                    if received > size:
+                        raise DownloadError(f"{url} has more than the expected {size:,} bytes")
+    except DownloadError as error:
+        raise DownloadError(f"{error}; {_RESUMED}" if part.exists() else str(error)) from None
     if received < size:
-        raise ConnectionLostError(
-            f"{url}: the download stopped after {received:,} of {size:,} bytes ({lost}); "
-            "fetch it again to resume"
-        )
-
-
-def _finish(part: Path, target: Path, file: KnownFile) -> None:
-    found = _sha256(part)
-    if found != file.sha256:
-        part.unlink()
-        raise DownloadError(
-            f"{file.url} sends a file other than the published one: SHA-256 {found}, "
-            f"not {file.sha256}; it was deleted"
-        )
-    part.replace(target)
+        raise DownloadError(f"{url} ended after {received:,} of {size:,} bytes; {_RESUMED}")
 
 
 def _sha256(file: Path) -> str:
