@@ -13,7 +13,7 @@ from semsearch.corpus.celltypes import column_type
 from semsearch.corpus.header import MAX_ROWS, has_header
 from semsearch.corpus.limits import MAX_ROW_BYTES
 from semsearch.corpus.roles import USUAL, numbered, plain_name, shortened
-from semsearch.corpus.table import LOOK_AHEAD_ROWS, Row, Table, look_ahead
+from semsearch.corpus.table import Row, Table, look_ahead
 from semsearch.errors import BadRowError, CorpusError, EmptyCorpusError
 from semsearch.texts import quantity
 
@@ -81,19 +81,24 @@ def read_delimited(
         head[0], delimiters = "\n", declared[1]  # a blank line keeps the line numbers
     dialect = guess_dialect(head, delimiters)
     reader = dialect.reader(chain(head, lines))
-    records = _records(reader, text.name)
+    records: Iterator[_Record] = _records(reader, text.name)
+    first = next(records, None)
+    if first is None:
+        raise EmptyCorpusError(f"{text.name} is empty")
+    if isinstance(first, BadRowError):
+        raise CorpusError(str(first))
+    cells = first[1]
     remark = ""
-    is_guessed = header is None
-    if header is None:
-        header = has_header(_beginning(dialect, head), wanted)
-    if header:
-        columns = _header(records, text.name)
+    if has_header(_beginning(dialect, head), wanted) if header is None else header:
+        # R and pandas write the row names under an empty header.
+        names = enumerate(cells, 1)
+        columns = numbered(cell.strip() or f"column_{number}" for number, cell in names)
         expected = f"the header has {len(columns)}"
     else:
-        first, records = _first_record(records, text.name)
-        columns = [f"column {number}" for number in range(1, len(first) + 1)]
+        records = chain((first,), records)
+        columns = [f"column {number}" for number in range(1, len(cells) + 1)]
         expected = f"the first row has {len(columns)}"
-        remark = _headerless(first, guessed=is_guessed)
+        remark = _headerless(cells, guessed=header is None)
     rows = _rows(records, columns, expected)
 
     look_at = list(islice(rows, 1))
@@ -128,32 +133,12 @@ def _records(reader: Any, name: str) -> Iterator[_Record]:
             yield source, cells
 
 
-def _header(records: Iterator[_Record], name: str) -> Sequence[str]:
-    record = next(records, None)
-    if record is None:
-        raise EmptyCorpusError(f"{name} is empty")
-    if isinstance(record, BadRowError):
-        raise CorpusError(str(record))
-    # R and pandas write the row names under an empty header.
-    return numbered(cell.strip() or f"column_{number}" for number, cell in enumerate(record[1], 1))
-
-
 def _beginning(dialect: Dialect, head: Sequence[str]) -> list[list[str]]:
     """The readable records of the first lines; an empty one if there are none."""
     found: list[list[str]] = []
     with suppress(csv.Error):  # a stray quote, or a truncated record at the end of the look-ahead
         found.extend(islice(filter(None, dialect.reader(head)), MAX_ROWS))
     return found or [[]]
-
-
-def _first_record(records: Iterator[_Record], name: str) -> tuple[list[str], Iterator[_Record]]:
-    """The cells of the first readable record, and all records including it."""
-    bad: list[_Record] = []
-    for record in islice(records, LOOK_AHEAD_ROWS):
-        if not isinstance(record, BadRowError):
-            return record[1], chain(bad, (record,), records)
-        bad.append(record)
-    raise CorpusError(str(bad[0])) if bad else EmptyCorpusError(f"{name} is empty")
 
 
 def _headerless(first: Sequence[str], *, guessed: bool) -> str:

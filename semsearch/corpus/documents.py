@@ -267,12 +267,13 @@ def _as_text(value: Any, cell_type: CellType | None) -> str | None:
 
     SciFact has lists of sentences.
     """
-    if isinstance(value, _SIMPLE) and not isinstance(value, bool):
+    items = value
+    if isinstance(value, str):
+        items = cell_type.convert(value) if cell_type else None
+    elif isinstance(value, _SIMPLE) and not isinstance(value, bool):
         return str(_name(value, missing=None))
-    is_string = isinstance(value, str)
-    items = cell_type.convert(value) if is_string and cell_type else value
     text = sentences_text(items) if isinstance(items, list) else None
-    return value if text is None and is_string else text
+    return value if text is None and isinstance(value, str) else text
 
 
 def _metadata(
