@@ -34,9 +34,9 @@ def read_arrow(source: Source) -> Table:
     """
     import pyarrow.ipc
 
-    stored = source.seekable()
     batches: Iterable[pyarrow.RecordBatch]
     with _parsing(source.name):
+        stored = source.seekable()
         if source.head.startswith(_FILE_MAGIC):
             file = pyarrow.ipc.open_file(stored)
             schema, kind = file.schema, "an Arrow file"
@@ -57,7 +57,7 @@ def read_parquet(source: Source) -> Table:
     import pyarrow.parquet
 
     stored = source.seekable()
-    size = stored.seek(0, os.SEEK_END)
+    size = os.fstat(stored.fileno()).st_size
     with _parsing(source.name):
         # Buffers instead of whole row groups, which writers make as large as memory allows.
         file = pyarrow.parquet.ParquetFile(stored, buffer_size=_BUFFER_BYTES, pre_buffer=False)

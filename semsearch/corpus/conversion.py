@@ -89,7 +89,7 @@ def read_document(
     try:
         if foreign := is_foreign(source.head, kind):
             raise UnknownFormatError(str(foreign))
-        contents, fault = converter.run(source.on_disk().absolute(), kind, encoding)
+        contents, fault = converter.run(source.on_disk(), kind, encoding)
     except CorpusError as error:
         contents, fault = Contents("", []), str(error)
     rows = list(_rows(source.name, identifier, contents, fault))

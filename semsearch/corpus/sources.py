@@ -105,7 +105,7 @@ class Source:
         head: its first bytes; empty for an empty file.
         stream: all its bytes, decompressed.
         progress: updated by the reader; reading `stream` updates it as well.
-        path: its path, if it is a regular file.
+        path: its path, if it is a regular file that is not compressed.
     """
 
     name: str
@@ -114,22 +114,7 @@ class Source:
     stream: BinaryIO
     progress: Progress
     path: Path | None
-    _file: IO[bytes] | None
     _open_files: ExitStack
-
-    def seekable(self) -> IO[bytes]:
-        """A seekable file with the same bytes, if necessary a temporary one.
-
-        Raises:
-            CorpusError: it would be larger than MAX_UNPACKED_BYTES, or cannot be written.
-        """
-        if self._file is not None:
-            self._file.seek(0)
-            return self._file
-        spool = self._open_files.enter_context(tempfile.TemporaryFile())  # noqa: SIM115 - the stack does
-        self._copy_to(spool)
-        spool.seek(0)
-        return spool
 
     def on_disk(self) -> Path:
         """The path of a file with the same contents, if necessary a temporary one.
@@ -137,20 +122,21 @@ class Source:
         Raises:
             CorpusError: it would be larger than MAX_UNPACKED_BYTES, or cannot be written.
         """
-        if self.path is not None and self._file is not None:
+        if self.path is not None:
             self.progress.position = self.path.stat().st_size
-            return self.path
-        copy = Path(self._open_files.enter_context(tempfile.TemporaryDirectory()), "document")
-        with copy.open("wb") as file:
-            self._copy_to(file)
-        return copy
-
-    def _copy_to(self, file: IO[bytes]) -> None:
-        with reading(self.name):
+            return self.path.absolute()
+        folder = self._open_files.enter_context(tempfile.TemporaryDirectory())
+        copy = Path(folder, "document")
+        with reading(self.name), copy.open("wb") as file:
             while block := self.stream.read(BUFFER_BYTES):
                 file.write(block)
                 if file.tell() > MAX_UNPACKED_BYTES:
                     raise CorpusTooLargeError(f"longer than {size_shown(MAX_UNPACKED_BYTES)}")
+        return copy
+
+    def seekable(self) -> IO[bytes]:
+        """That file, open while this source is."""
+        return self._open_files.enter_context(self.on_disk().open("rb"))
 
 
 @contextmanager
@@ -184,11 +170,10 @@ def open_source(
         if is_gzip:
             unpacked = gzip.GzipFile(fileobj=io.BufferedReader(stream, BUFFER_BYTES))
             stream = _Stream(unpacked, name, Progress(None))
-        direct = None if is_gzip or path is None or not file.seekable() else file
-        buffered = io.BufferedReader(stream, BUFFER_BYTES)
-        plain = path if isinstance(path, Path) and file_size(path) is not None else None
-        head = stream.head(head_bytes)
-        yield Source(name, named, head, buffered, progress, plain, direct, stack)
+        is_plain = isinstance(path, Path) and file_size(path) is not None and not is_gzip
+        plain = path if isinstance(path, Path) and is_plain else None
+        head, buffered = stream.head(head_bytes), io.BufferedReader(stream, BUFFER_BYTES)
+        yield Source(name, named, head, buffered, progress, plain, stack)
     progress.next_file()
 
 
