@@ -31,6 +31,9 @@ _OPENING_QUOTE = re.compile(r'(?:^|\t)"')
 #: How a cell begins where a blank was written between the delimiter and the quote.
 _BLANK_AND_QUOTE = ' "'
 
+#: Lines above a header, in which exports tell what they are.
+MAX_LINES_ABOVE = 5
+
 #: How much of a first row is shown in messages.
 CELLS_SHOWN, CELL_SHOWN_CHARACTERS = 4, 30
 
@@ -79,6 +82,8 @@ def read_delimited(
     head = look_ahead(lines, lambda: text.position)
     if head and (declared := _SEPARATOR.fullmatch(head[0])):
         head[0], delimiters = "\n", declared[1]  # a blank line keeps the line numbers
+    above = _lines_above(head, delimiters)
+    head[:above] = ["\n"] * above
     dialect = guess_dialect(head, delimiters)
     reader = dialect.reader(chain(head, lines))
     records: Iterator[_Record] = _records(reader, text.name)
@@ -88,18 +93,22 @@ def read_delimited(
     if isinstance(first, BadRowError):
         raise CorpusError(str(first))
     cells = first[1]
-    remark = ""
+    remark = f"{quantity(above, 'line')} above the header skipped" if above else ""
+    header_cells: list[str] | None = None
     if has_header(_beginning(dialect, head), wanted) if header is None else header:
         # R and pandas write the row names under an empty header.
         names = enumerate(cells, 1)
         columns = numbered(cell.strip() or f"column_{number}" for number, cell in names)
         expected = f"the header has {len(columns)}"
+        header_cells = cells
     else:
         records = chain((first,), records)
         columns = [f"column {number}" for number in range(1, len(cells) + 1)]
         expected = f"the first row has {len(columns)}"
         remark = _headerless(cells, guessed=header is None)
-    rows = _rows(records, columns, expected)
+    if len(columns) == 1 and (sign := _unknown_delimiter(head)):
+        remark = f"every line holds {sign!r}: if it separates cells, add a first line 'sep=' with it"
+    rows = _rows(records, columns, expected, header_cells)
 
     look_at = list(islice(rows, 1))
     if not look_at:
@@ -150,19 +159,44 @@ def _headerless(first: Sequence[str], *, guessed: bool) -> str:
 
 
 def _rows(
-    records: Iterator[_Record], columns: Sequence[str], expected: str
+    records: Iterator[_Record],
+    columns: Sequence[str],
+    expected: str,
+    header: list[str] | None,
 ) -> Iterator[Row | BadRowError]:
-    width = len(columns)
+    width, last = len(columns), header[-1] if header else None
     for record in records:
         if isinstance(record, BadRowError):
             yield record
             continue
         source, cells = record
+        if cells[-1] == last and [cells[0].lstrip("\ufeff"), *cells[1:]] == header:
+            yield BadRowError(source, "repeats the header")  # files were joined
+            continue
         if len(cells) == width:
             fields = {name: cell for name, cell in zip(columns, cells, strict=True) if cell}
             yield Row(source, fields)
         else:
             yield BadRowError(source, f"{quantity(len(cells), 'cell')} where {expected}")
+
+
+def _lines_above(lines: Sequence[str], delimiters: str) -> int:
+    """How many lines are above a header with a usual name, such as the date of an export."""
+    for number, line in enumerate(lines[:MAX_LINES_ABOVE]):
+        for mark in delimiters:
+            cells = [cell.strip(' "\r\n') for cell in line.split(mark)]
+            is_header = len(cells) > 1 and all(cells) and any(plain_name(c) in USUAL for c in cells)
+            if is_header and not any(mark in above for above in lines[:number]):
+                return number
+    return 0
+
+
+def _unknown_delimiter(lines: Sequence[str]) -> str | None:
+    """A sign that each line holds equally often, and that is no delimiter of those known."""
+    first, *others = [line for line in lines if not line.isspace()]
+    signs = [sign for sign in first.strip() if not (sign.isalnum() or sign in " _'\"-.,!?")]
+    counts = {sign: first.count(sign) for sign in signs}
+    return next((s for s in signs if all(one.count(s) == counts[s] for one in others)), None)
 
 
 def guess_dialect(lines: Sequence[str], delimiters: str = DELIMITERS) -> Dialect:

@@ -176,3 +176,30 @@ def test_excels_line_with_the_delimiter(write, first):
     found = list(Corpus("x.csv", on_bad_row=bad.append))
     assert [(document.id, document.text) for document in found] == [("1", "Hello, there")]
     assert [error.source for error in bad] == ["x.csv:4", "x.csv:5"]
+
+
+def test_lines_above_the_header_are_skipped_and_reported(write):
+    write("corpus.csv", 'Extracted on 2025-01-06\n\nid,text\n1,"one, two"\n2,three\n')
+    notices = []
+    found = [(one.id, one.text, one.source) for one in Corpus("corpus.csv", notify=notices.append)]
+    assert found == [("1", "one, two", "corpus.csv:4"), ("2", "three", "corpus.csv:5")]
+    assert notices[0].endswith("; 2 lines above the header skipped")
+
+
+def test_a_repeated_header_is_a_bad_row(write):
+    write("corpus.csv", "id,text\n1,one\n\ufeffid,text\n2,two\n")
+    bad: list[BadRowError] = []
+    assert [document.id for document in Corpus("corpus.csv", on_bad_row=bad.append)] == ["1", "2"]
+    assert [error.source for error in bad] == ["corpus.csv:3"]
+
+
+@pytest.mark.parametrize("sign", ["^", "\x01"])
+def test_an_unknown_delimiter_is_reported(write, sign):
+    write("corpus.csv", f"id{sign}text\n1{sign}one two\n2{sign}three\n")
+    notices = []
+    list(Corpus("corpus.csv", notify=notices.append))
+    assert "sep=" in notices[0]
+    write("plain.csv", "text\nOne: a.\nTwo; b.\n")
+    notices.clear()
+    list(Corpus("plain.csv", notify=notices.append))
+    assert "sep=" not in notices[0]
