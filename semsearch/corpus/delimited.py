@@ -107,7 +107,7 @@ def read_delimited(
         expected = f"the first row has {len(columns)}"
         remark = _headerless(cells, guessed=header is None)
     if len(columns) == 1 and (sign := _unknown_delimiter(head)):
-        remark = f"every line holds {sign!r}: if it separates cells, add a first line 'sep=' with it"
+        remark = f"every line holds {sign!r}: if it separates cells, put it in a first line 'sep='"
     rows = _rows(records, columns, expected, header_cells)
 
     look_at = list(islice(rows, 1))

@@ -33,6 +33,7 @@ def read_pdf(path: Path) -> Contents:
         if _NEEDS_A_PASSWORD in str(error):
             raise CorpusError("is encrypted: save it without a password first") from None
         raise
+    document.init_forms()
     title = document.get_metadata_value("Title")
     blank = "if it is a scan, recognise its text first (for example with ocrmypdf)"
     return Contents(title, _pages(document), quantity(len(document), "page"), blank)
@@ -49,5 +50,9 @@ def _pages(document: pypdfium2.PdfDocument) -> Iterator[Section]:
 
 
 def _text(document: pypdfium2.PdfDocument, index: int) -> str:
-    text = str(document[index].get_textpage().get_text_bounded(errors="replace"))
+    if document.formenv:
+        page = document[index]
+        page.flatten()  # the values of form fields become text of the page
+        page.close()
+    text = str(document[index].get_textpage().get_text_range(errors="replace"))
     return _BROKEN_WORD.sub("", text.replace("\r\n", "\n"))
