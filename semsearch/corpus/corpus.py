@@ -346,9 +346,14 @@ def good_rows(table: Table) -> Iterator[Row]:
         if isinstance(row, BadRowError):
             raise row
         for column, value in row.fields.items():
-            if isinstance(value, str) and ESCAPED_BYTE.search(value):
-                reason = f"column '{column}': {undecodable(value, option=None)}"
-                raise BadRowError(row.source, reason)
+            if not isinstance(value, str) or value.isascii():
+                continue
+            try:
+                value.encode()
+            except UnicodeEncodeError:
+                is_byte = ESCAPED_BYTE.search(value)
+                reason = undecodable(value, option=None) if is_byte else "not Unicode text"
+                raise BadRowError(row.source, f"column '{column}': {reason}") from None
         yield row
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import posixpath
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 from urllib.parse import unquote, urldefrag
 from zipfile import ZipFile
 
@@ -22,11 +22,6 @@ _CONTAINER = "META-INF/container.xml"
 _PAGES = ("application/xhtml+xml", "text/html")
 
 
-class _Book(NamedTuple):
-    title: str
-    chapters: list[str]  # their paths in the archive
-
-
 def read_epub(path: Path) -> Contents:
     """The sections of a book, each under a heading; each chapter begins a new one.
 
@@ -35,14 +30,13 @@ def read_epub(path: Path) -> Contents:
     """
     check_archive(path)
     archive = ZipFile(path)
-    book = _book(archive)
-    chapters = quantity(len(book.chapters), "chapter")
-    return Contents(book.title, _sections(archive, book), chapters)
+    title, chapters = _book(archive)
+    return Contents(title, _sections(archive, chapters), quantity(len(chapters), "chapter"))
 
 
-def _sections(archive: ZipFile, book: _Book) -> Iterator[Section]:
+def _sections(archive: ZipFile, chapters: list[str]) -> Iterator[Section]:
     number = 1
-    for path in book.chapters:
+    for path in chapters:
         name = posixpath.basename(path)
         try:
             found = list(sections_of(blocks_of(parse_html(decoded(archive.read(path)))), number))
@@ -52,7 +46,8 @@ def _sections(archive: ZipFile, book: _Book) -> Iterator[Section]:
         number += len(found)
 
 
-def _book(archive: ZipFile) -> _Book:
+def _book(archive: ZipFile) -> tuple[str, list[str]]:
+    """The title of a book, and the paths of its chapters in the archive."""
     container = _parsed(archive, _CONTAINER)
     root = container.find(".//{*}rootfile")
     package_path = "" if root is None else root.get("full-path", "")
@@ -72,7 +67,7 @@ def _book(archive: ZipFile) -> _Book:
         if name in items
     ]
     title = package.findtext(".//{http://purl.org/dc/elements/1.1/}title") or ""
-    return _Book(title, list(dict.fromkeys(paths)))  # several items may be parts of one chapter
+    return title, list(dict.fromkeys(paths))  # several items may be parts of one chapter
 
 
 def _path(link: str) -> str:

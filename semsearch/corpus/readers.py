@@ -5,9 +5,7 @@ Other packages can add readers: an entry point of `GROUP`, named like the suffix
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from itertools import chain, islice
 from pathlib import PurePath
@@ -104,7 +102,7 @@ def _text_table(source: Source, reading: Reading, found: CorpusFormat) -> Table:
         table = read_delimited(text, delimiters, reading.header, reading.names)
     elif reading.records is not None:
         table = read_records(text, reading.records)
-    elif found is CorpusFormat.JSON and not _begins_with(source, encoding, "{"):
+    elif found is CorpusFormat.JSON and not _beginning(source, encoding).startswith("{"):
         table = read_json_array(text)
     else:
         _refuse_nested(source, encoding)
@@ -134,12 +132,9 @@ def _format(source: Source, reading: Reading) -> CorpusFormat:
         raise UnknownFormatError(f"{source.name} {foreign}")
     if named is not None:
         return named
-    encoding = encoding_of(source.head, reading.encoding)
-    if _begins_with(source, encoding, "{"):
-        return CorpusFormat.JSONL
-    if _begins_with(source, encoding, "["):
-        return CorpusFormat.JSON
-    first, *_ = source.head.decode(encoding, "replace").lstrip().splitlines() or [""]
+    first, *_ = _beginning(source, encoding_of(source.head, reading.encoding)).splitlines() or [""]
+    if first.startswith(("{", "[")):
+        return CorpusFormat.JSONL if first.startswith("{") else CorpusFormat.JSON
     if reading.names or reading.header is not None or any(mark in first for mark in DELIMITERS):
         return CorpusFormat.CSV
     raise UnknownFormatError(
@@ -147,19 +142,14 @@ def _format(source: Source, reading: Reading) -> CorpusFormat:
     )
 
 
-def _begins_with(source: Source, encoding: str, mark: str) -> bool:
-    return source.head.decode(encoding, "replace").lstrip("\ufeff \t\r\n").startswith(mark)
+def _beginning(source: Source, encoding: str) -> str:
+    return source.head.decode(encoding, "replace").lstrip("\ufeff \t\r\n")
 
 
 def _refuse_nested(source: Source, encoding: str) -> None:
     """Raise CorpusError for a file that is one object in several lines."""
-    lines = source.head.decode(encoding, "replace").lstrip("\ufeff \t\r\n").splitlines()
-    if len(lines) < 2 or not lines[0].startswith("{"):
-        return
-    if lines[0].rstrip().endswith(("{", "[", ",", ":")):
-        with suppress(ValueError, RecursionError):
-            json.loads(lines[0])
-            return
+    first, _, more = _beginning(source, encoding).partition("\n")
+    if more and first.startswith("{") and first.rstrip().endswith(("{", "[", ",", ":")):
         raise UnknownFormatError(
             f"{source.name} is one JSON object; name the path to its records, such as "
             "--records data.items, or --records . if its values are the records"

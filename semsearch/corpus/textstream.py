@@ -6,7 +6,7 @@ import io
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from semsearch.corpus.encodings import encoding_of, likely_encoding
+from semsearch.corpus.encodings import encoding_of
 from semsearch.corpus.limits import MAX_ROW_BYTES, size_shown
 from semsearch.errors import CorpusError, CorpusTooLargeError
 
@@ -31,7 +31,6 @@ class TextStream:
         #: The number of characters read so far.
         self.position = 0
         self._encoding = encoding_of(source.head, encoding)
-        self._head = source.head
         self._reader = io.TextIOWrapper(
             source.stream, self._encoding, errors="surrogateescape", newline=newline
         )
@@ -70,8 +69,4 @@ class TextStream:
 
     def _undecodable(self, error: UnicodeError) -> CorpusError:
         reason = error.reason if isinstance(error, UnicodeDecodeError) else error
-        message = f"{self.name} cannot be read as {self._encoding}: {reason}"
-        likely = likely_encoding(self._head.decode("ascii", "surrogateescape"), "ascii")
-        if likely and likely != self._encoding:
-            message += f"; it looks like {likely}: --encoding {likely}"
-        return CorpusError(message)
+        return CorpusError(f"{self.name} cannot be read as {self._encoding}: {reason}")
