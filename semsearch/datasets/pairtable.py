@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterator, Sequence
-from enum import Enum
 from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
@@ -41,21 +40,13 @@ class PairColumns(NamedTuple):
     score: str | None = None
 
 
-class Choice(Enum):
-    """How the score column was determined."""
-
-    USER = "user"
-    HEADER = "header"  #: by its name
-    GUESS = "guess"  #: without a header: the only column of numbers
-
-
 class _Columns(NamedTuple):
     """The columns of both texts and of their score or label."""
 
     left: str
     right: str
     value: str
-    choice: Choice
+    by_user: bool  # whether the user named some of them
 
 
 class _Pair(NamedTuple):
@@ -92,13 +83,13 @@ def read_scored_table(file: Path, wanted: PairColumns | None = None) -> ScoredTa
     with table_rows(file) as table:
         columns = _find(file, table, (*SCORE, "label"), "score", wanted or PairColumns())
         found = [(pair, gold_score(pair.value, pair.place)) for pair in _pairs(table, columns)]
-        is_last = table.columns.index(columns.value) == len(table.columns) - 1
+        is_last = columns.value == table.columns[-1]
         has_header = table.has_header
     pairs = [ScoredPair(one.left, one.right, gold) for one, gold in found if gold is not None]
     gold = [pair.gold for pair in pairs]
     whole = all(_WHOLE_NUMBER.fullmatch(one.value) for one, score in found if score is not None)
     if len(gold) >= MIN_TO_CHECK and (
-        reason := _implausibility(gold, columns, whole=whole, is_usual=has_header or is_last)
+        reason := _implausibility(gold, columns, whole=whole, named=has_header, last=is_last)
     ):
         raise DatasetError(f"{file}: {quoted_names([columns.value])} {reason}")
     texts = " and ".join(quoted_names([column]) for column in columns[:2])
@@ -108,19 +99,27 @@ def read_scored_table(file: Path, wanted: PairColumns | None = None) -> ScoredTa
 
 
 def _implausibility(
-    gold: Sequence[float], columns: _Columns, *, whole: bool, is_usual: bool
+    gold: Sequence[float], columns: _Columns, *, whole: bool, named: bool, last: bool
 ) -> str | None:
-    """Why these numbers are unlikely to be gold scores; None if they are plausible."""
+    """Why these numbers are unlikely to be gold scores; None if they are plausible.
+
+    Args:
+        gold: the numbers.
+        columns: where they stand.
+        whole: whether all are integers.
+        named: whether their column has a name.
+        last: whether it is the last column.
+    """
     values = sorted(set(gold))
     if len(values) == 1:
         return f"is {values[0]:g} in all rows, so no correlation is defined"
-    if columns.choice is Choice.USER or not whole:
+    if columns.by_user or not whole:
         return None
     advice = "if these are gold scores, name it with --score-column"
     if len(gold) >= 10 and all(after - one == 1 for one, after in pairwise(gold)):
         return f"numbers the rows; {advice}"
-    is_named = columns.choice is Choice.HEADER and plain_name(columns.value) != "label"
-    if is_named or (values == [0, 1] and is_usual):
+    is_score = named and plain_name(columns.value) != "label"
+    if is_score or (values == [0, 1] and (named or last)):
         return None
     shown = ", ".join(f"{value:g}" for value in values[:_NAMES_SHOWN])
     more = ", …" if len(values) > _NAMES_SHOWN else ""
@@ -188,17 +187,15 @@ def _find(
         ColumnNotFoundError: a named column does not exist, or a column cannot be found.
     """
     named = [column and _named(file, table, column) for column in wanted]
-    choice = Choice.USER if any(named) else Choice.HEADER
     value = named[2] or find_column(table.columns, names)
     if value is None and not any(named) and not table.has_header:
         numbers = [column for column in table.columns if _is_number(table, column)]
-        if len(numbers) == 1:
-            value, choice = numbers[0], Choice.GUESS
+        value = numbers[0] if len(numbers) == 1 else None
     left, right = (
         name or column
         for name, column in zip(named, find_pair(table.columns) or (None, None), strict=False)
     )
-    if value is not None and len(table.columns) == 3 and (any(named) or choice is Choice.GUESS):
+    if value is not None and len(table.columns) == 3 and (any(named) or not table.has_header):
         others = [column for column in table.columns if column not in (value, left, right)]
         left = left or (others.pop(0) if others else None)
         right = right or (others.pop(0) if others else None)
@@ -213,7 +210,7 @@ def _find(
         raise ColumnNotFoundError(
             f"{file}: the texts and the score must be three different columns"
         )
-    return _Columns(left, right, value, choice)
+    return _Columns(left, right, value, any(named))
 
 
 def _named(file: Path, table: Rows, name: str) -> str:
