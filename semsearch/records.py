@@ -1,4 +1,4 @@
-"""Shared data types: documents, chunks, hits."""
+"""Shared data types: documents, passages, hits."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class Document:
         object.__setattr__(self, "metadata", metadata)
 
 
-class Chunk(NamedTuple):
+class Passage(NamedTuple):
     """A passage of a document: the characters [start, end) of its text."""
 
     id: int
@@ -147,14 +147,14 @@ class Hit(NamedTuple):
     """A hit of a query: a document, with its best passage.
 
     ``rank`` counts from 1; a higher ``score`` is better (the cosine, for semantic search);
-    ``text`` is the passage, and ``chunk`` has its position in the document. ``scores`` are the
+    ``text`` is the passage, and ``passage`` has its position in the document. ``scores`` are the
     components of the score; ``duplicates`` are the ids of near-duplicates dropped for this hit.
     """
 
     rank: int
     score: float
     document_id: str
-    chunk: Chunk
+    passage: Passage
     text: str
     metadata: Metadata
     title: str | None = None
@@ -175,8 +175,8 @@ class Hit(NamedTuple):
             "id": self.document_id,
             "title": self.title,
             "text": self.text,
-            "start": self.chunk.start,
-            "end": self.chunk.end,
+            "start": self.passage.start,
+            "end": self.passage.end,
             "metadata": dict(self.metadata),
         }
         if self.duplicates:
@@ -301,7 +301,7 @@ def qualified(field: str) -> str:
 class SearchMode(Enum):
     """How documents are ranked."""
 
-    SEMANTIC = "semantic"  #: by the cosine of the best chunk with the query
+    SEMANTIC = "semantic"  #: by the cosine of the best passage with the query
     BM25 = "bm25"  #: by the words shared with the query
     HYBRID = "hybrid"  #: by both, fused
 

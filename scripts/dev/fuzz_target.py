@@ -18,7 +18,7 @@ with atheris.instrument_imports(include=["semsearch"]):
     from semsearch import Corpus, Document, Index
     from semsearch.corpus import conversion
     from semsearch.errors import SemsearchError
-    from semsearch.stores.protocol import Selection
+    from semsearch.storage.protocol import Selection
 
 SUFFIXES = (".csv", ".tsv", ".jsonl", ".json", ".parquet", ".txt", ".csv.gz")
 SUFFIXES += (".md", ".html", ".pdf", ".xlsx", ".docx", ".pptx", ".epub", ".arrow")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from semsearch.corpus.roles import shortened
 from semsearch.corpus.table import LOOK_AHEAD_ROWS, Row, Table
-from semsearch.errors import BadRowError, EmptyCorpusError, first_line
+from semsearch.errors import BadRowError, CorpusError, first_line
 
 if TYPE_CHECKING:
     import pyarrow
@@ -79,7 +79,7 @@ def _table(
     rows = _rows(batches, name)
     head = list(islice(rows, LOOK_AHEAD_ROWS))
     if not head:
-        raise EmptyCorpusError(f"{name} has no rows")
+        raise CorpusError(f"{name} has no rows")
     shown = [shortened(f"{field.name} {field.type}", TYPE_CHARACTERS) for field in schema]
     types = ", ".join(shown[:TYPES_SHOWN]) + (", …" if len(shown) > TYPES_SHOWN else "")
     sample = [row for row in head if isinstance(row, Row)]

@@ -21,7 +21,7 @@ from semsearch.corpus.roles import (
     quoted_names,
     shortened,
 )
-from semsearch.errors import BadRowError, ColumnNotFoundError, CombinationError, CorpusError
+from semsearch.errors import BadRowError, ColumnNotFoundError, ArgumentError, CorpusError
 
 if TYPE_CHECKING:
     from semsearch.corpus.table import Row, Table
@@ -94,7 +94,7 @@ def resolve(table: Table, wanted: Roles) -> Roles:
     Raises:
         CorpusError: a named column does not exist, two columns have the same name, or the text
             column cannot be told.
-        CombinationError: another id column is named than an index has ids from.
+        ArgumentError: another id column is named than an index has ids from.
     """
     check_distinct(table.name, table.columns)
     named = tuple(dict.fromkeys(_column(table, column) for column in wanted.text))
@@ -120,7 +120,7 @@ def _id_column(table: Table, wanted: Roles, text: Sequence[str]) -> str | None:
     if identifier not in (None, earlier.column):
         column = shortened(earlier.column)
         how = f"with ids from '{column}'" if column else "without an id column"
-        raise CombinationError(
+        raise ArgumentError(
             f"{table.name}: {earlier.index_name} was made {how}; for ids from "
             f"'{shortened(identifier)}', delete this index and start again, or use another --index"
         )

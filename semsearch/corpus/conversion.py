@@ -40,7 +40,6 @@ from semsearch.errors import (
     BadRowError,
     CorpusError,
     MissingExtraError,
-    UnknownFormatError,
     first_line,
 )
 
@@ -88,7 +87,7 @@ def read_document(
         raise MissingExtraError(_PACKAGES[kind][1], "files", f"reading {kind.value.upper()}")
     try:
         if foreign := is_foreign(source.head, kind):
-            raise UnknownFormatError(str(foreign))
+            raise CorpusError(str(foreign))
         contents, fault = converter.run(source.on_disk(), kind, encoding)
     except CorpusError as error:
         contents, fault = Contents("", []), str(error)

@@ -39,7 +39,6 @@ from semsearch.errors import (
     BadFileError,
     BadRowError,
     CorpusError,
-    UnknownFormatError,
     refuse,
 )
 from semsearch.records import Document
@@ -298,7 +297,7 @@ class _Place:
     ) -> Iterator[Document]:
         folder = self._folder(path)
         if not fits_documents(self.given) and not folder.has_tables():
-            raise UnknownFormatError(
+            raise CorpusError(
                 f"{path} has no tables; documents only have the columns {', '.join(COLUMNS)}"
             )
         self.note({})
@@ -309,12 +308,12 @@ class _Place:
 
     def _folder(self, path: Path) -> Folder:
         if self.reading.format not in (None, CorpusFormat.TEXT):
-            raise UnknownFormatError(
+            raise CorpusError(
                 f"{path} is a folder, whose files are read by their suffixes; the only "
                 "--input-format for a folder is text, which skips tables"
             )
         if self.reading.records is not None or self.reading.sheet is not None:
-            raise UnknownFormatError(
+            raise CorpusError(
                 f"{path} is a folder: --records and --sheet are for a single file"
             )
         return find_files(path, self.exclude, with_tables=self.reading.format is None)
@@ -367,7 +366,7 @@ def _format(name: CorpusFormat | str) -> CorpusFormat:
 def _file(path: Location) -> Location:
     """A path or URL of a file; CorpusError for another URL."""
     if isinstance(path, str) and not is_web(path):
-        raise UnknownFormatError(
+        raise CorpusError(
             f"{shown_url(path)}: files are read from a path, or an http or https URL; the rows of "
             'a database are chosen with --sql "SELECT …"'
         )
@@ -376,7 +375,7 @@ def _file(path: Location) -> Location:
 
 def _database(path: Location) -> Path | str:
     if path is None or (isinstance(path, str) and is_web(path)):
-        raise UnknownFormatError("--sql needs an SQLite file or the URL of a database")
+        raise CorpusError("--sql needs an SQLite file or the URL of a database")
     return path
 
 

@@ -14,7 +14,7 @@ from semsearch.addresses import sqlite_uri
 from semsearch.corpus.locations import shown_url
 from semsearch.corpus.sources import file_size
 from semsearch.corpus.table import LOOK_AHEAD_ROWS, Row, Table
-from semsearch.errors import CorpusDatabaseError, EmptyCorpusError, MissingExtraError, first_line
+from semsearch.errors import CorpusError, MissingExtraError, first_line
 
 if TYPE_CHECKING:
     import psycopg
@@ -50,12 +50,12 @@ def open_query(location: Path | str, query: str) -> Iterator[Table]:
             result = connection.exec_driver_sql(query)
             stack.callback(result.close)
             if not result.returns_rows:
-                raise CorpusDatabaseError(f"{name}: --sql selects no rows; it has to be a SELECT")
+                raise CorpusError(f"{name}: --sql selects no rows; it has to be a SELECT")
             columns = list(result.keys())
         rows = _rows(result, columns, name)
         head = list(islice(rows, LOOK_AHEAD_ROWS))
         if not head:
-            raise EmptyCorpusError(f"{name}: the query selects no rows")
+            raise CorpusError(f"{name}: the query selects no rows")
         remark = f"from {engine.dialect.name}"
         yield Table(name, columns, chain(head, rows), remark=remark, sample=head)
 
@@ -69,10 +69,10 @@ def _engine(location: Path | str) -> Engine:
     try:
         url = make_url(location)
     except ValueError:
-        raise CorpusDatabaseError(f"{shown_url(location)}: the port is not a number") from None
+        raise CorpusError(f"{shown_url(location)}: the port is not a number") from None
     if "@" in (url.host or ""):  # a driver's message would show it
         reason = "write @ in a user name or password as %40"
-        raise CorpusDatabaseError(f"{shown_url(location)}: {reason}")
+        raise CorpusError(f"{shown_url(location)}: {reason}")
     if url.get_backend_name() == "sqlite":
         return _engine(Path(url.database or ""))
     if url.drivername in ("postgres", "postgresql"):
@@ -82,7 +82,7 @@ def _engine(location: Path | str) -> Engine:
     except ImportError as error:
         if url.drivername.endswith("+psycopg"):
             raise MissingExtraError("psycopg", "files", "reading PostgreSQL") from None
-        raise CorpusDatabaseError(
+        raise CorpusError(
             f"{shown_url(location)} needs a driver: "
             f"pip install {PACKAGES.get(error.name or '', error.name)}"
         ) from None
@@ -135,10 +135,10 @@ def _translated_errors(name: str) -> Iterator[None]:
     try:
         yield
     except DBAPIError as error:
-        raise CorpusDatabaseError(f"{name}: {first_line(error.orig or error)}") from error
+        raise CorpusError(f"{name}: {first_line(error.orig or error)}") from error
     except SQLAlchemyError as error:
-        raise CorpusDatabaseError(
+        raise CorpusError(
             f"{name}: {first_line(error)}"
         ) from None  # it may quote the password
     except ValueError as error:  # of a parameter that is not a number, or of text
-        raise CorpusDatabaseError(f"{name}: {error}") from error
+        raise CorpusError(f"{name}: {error}") from error

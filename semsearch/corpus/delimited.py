@@ -14,7 +14,7 @@ from semsearch.corpus.header import MAX_ROWS, has_header
 from semsearch.corpus.limits import MAX_ROW_BYTES
 from semsearch.corpus.roles import USUAL, numbered, plain_name, shortened
 from semsearch.corpus.table import Row, Table, look_ahead
-from semsearch.errors import BadRowError, CorpusError, EmptyCorpusError
+from semsearch.errors import BadRowError, CorpusError
 from semsearch.texts import quantity
 
 if TYPE_CHECKING:
@@ -89,7 +89,7 @@ def read_delimited(
     records: Iterator[_Record] = _records(reader, text.name)
     first = next(records, None)
     if first is None:
-        raise EmptyCorpusError(f"{text.name} is empty")
+        raise CorpusError(f"{text.name} is empty")
     if isinstance(first, BadRowError):
         raise CorpusError(str(first))
     cells = first[1]
@@ -114,7 +114,7 @@ def read_delimited(
     if not look_at:
         is_usual = any(plain_name(column) in USUAL for column in columns)
         advice = "" if is_usual else "; if its first row is data, add --no-header"
-        raise EmptyCorpusError(f"{text.name} has a header but no rows{advice}")
+        raise CorpusError(f"{text.name} has a header but no rows{advice}")
     while reader.line_num < len(head) and (row := next(rows, None)):
         look_at.append(row)
     sample = [row for row in look_at if isinstance(row, Row)]

@@ -180,7 +180,7 @@ def table_documents(
 
     Raises:
         CorpusError: a wanted column does not exist, or the text column cannot be guessed.
-        CombinationError: another id column is named than an index has ids from.
+        ArgumentError: another id column is named than an index has ids from.
     """
     roles = resolve(table, wanted)
     if table.sample:

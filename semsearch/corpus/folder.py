@@ -30,7 +30,6 @@ from semsearch.errors import (
     BadFileError,
     BadRowError,
     CorpusError,
-    EmptyCorpusError,
     quoted,
 )
 from semsearch.records import Document
@@ -174,7 +173,7 @@ def folder_documents(
     """
     remark = folder.remark(files)
     if not folder.files:
-        raise EmptyCorpusError(f"{folder.path} has no documents to read: {remark}")
+        raise CorpusError(f"{folder.path} has no documents to read: {remark}")
     notify(f"{folder.path}: {remark}")
     files.left_out.update(map(folder.name_of, folder.left_out.get(_EXTRA, ())))
     left_out: list[tuple[str, str]] = []

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from semsearch.corpus.encodings import encoding_of, undecodable
 from semsearch.corpus.limits import MAX_PART_BYTES, size_shown
 from semsearch.corpus.sections import Block, Contents, sections_of
-from semsearch.errors import CorpusError, CorpusTooLargeError
+from semsearch.errors import CorpusError
 from semsearch.texts import ESCAPED_BYTE, one_line, quantity
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def read_html(path: Path, encoding: str | None) -> Contents:
     with path.open("rb") as file:
         page = file.read(MAX_PART_BYTES + 1)
     if len(page) > MAX_PART_BYTES:
-        raise CorpusTooLargeError(f"longer than {size_shown(MAX_PART_BYTES)}")
+        raise CorpusError(f"longer than {size_shown(MAX_PART_BYTES)}")
     tree = parse_html(decoded(page, encoding, "--encoding"))
     sections = list(sections_of(blocks_of(tree)))
     return Contents(title_of(tree), sections, quantity(len(sections), "section"))
@@ -106,7 +106,7 @@ def parse_html(markup: str) -> etree._Element | None:
     tree = etree.fromstring(markup.encode("utf-8", "replace"), parser)
     # At its limits, libxml2 stops and returns the tree of what it has read.
     if parser.error_log.filter_from_level(etree.ErrorLevels.FATAL):
-        raise CorpusTooLargeError("its elements are nested too deeply")
+        raise CorpusError("its elements are nested too deeply")
     return tree
 
 

@@ -14,9 +14,6 @@ from semsearch.corpus.table import Row, Table, look_ahead
 from semsearch.errors import (
     BadRowError,
     CorpusError,
-    CorpusTooLargeError,
-    EmptyCorpusError,
-    UnknownFormatError,
 )
 
 if TYPE_CHECKING:
@@ -64,7 +61,7 @@ def read_records(text: TextStream, path: str) -> Table:
 def _table(text: TextStream, rows: Iterator[Row | BadRowError]) -> Table:
     head = look_ahead(rows, lambda: text.position)
     if not head:
-        raise EmptyCorpusError(f"{text.name} has no rows")
+        raise CorpusError(f"{text.name} has no rows")
     good = [row for row in head if isinstance(row, Row)]
     if not good:
         raise CorpusError(str(head[0]))
@@ -101,7 +98,7 @@ def _record_rows(text: TextStream, path: list[str]) -> Iterator[Row | BadRowErro
             scanner.value(f"{text.name}, {shortened(key)!r}")
         else:
             place = f"under {'.'.join(path[:depth])!r} " if depth else ""
-            raise UnknownFormatError(
+            raise CorpusError(
                 f"{text.name} has no key {wanted!r} {place}(keys: {listed(keys)})"
             )
     where = f"{text.name}, {'.'.join(path) or '.'}"
@@ -211,7 +208,7 @@ class _Scanner:
     def _read_on(self) -> bool:
         rest = self._buffer[self._at :]
         if len(rest) > MAX_ROW_BYTES:
-            raise CorpusTooLargeError(
+            raise CorpusError(
                 f"{self._text.name}: an item is longer than {size_shown(MAX_ROW_BYTES)}"
             )
         # The rest is decoded again: doubling the block keeps the total work linear.

@@ -18,7 +18,7 @@ from semsearch.corpus.limits import (
     MAX_SILENCE_SECONDS,
     size_shown,
 )
-from semsearch.errors import CorpusTooLargeError, DownloadError, first_line
+from semsearch.errors import CorpusError, DownloadError, first_line
 from semsearch.version import __version__
 
 if TYPE_CHECKING:
@@ -86,10 +86,10 @@ def downloaded(url: str) -> Iterator[IO[bytes]]:
                 file.write(block)
                 if file.tell() > MAX_DOWNLOAD_BYTES:
                     limit = f"it is larger than {size_shown(MAX_DOWNLOAD_BYTES)}"
-                    raise CorpusTooLargeError(f"{name}: {limit}; download it, then index the file")
+                    raise CorpusError(f"{name}: {limit}; download it, then index the file")
                 if time.monotonic() > ends:
                     limit = f"takes longer than {MAX_DOWNLOAD_SECONDS:.0f} s"
-                    raise CorpusTooLargeError(f"{name} {limit}; download it, then index it")
+                    raise CorpusError(f"{name} {limit}; download it, then index it")
         file.seek(0)
         yield file
 

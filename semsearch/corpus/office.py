@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from semsearch.corpus.html import blocks_of, parse_html, title_of
 from semsearch.corpus.limits import MAX_PART_BYTES, MAX_UNPACKED_BYTES, size_shown
 from semsearch.corpus.sections import Contents, Section, sections_of
-from semsearch.errors import CorpusError, CorpusTooLargeError
+from semsearch.errors import CorpusError
 from semsearch.texts import quantity
 
 if TYPE_CHECKING:
@@ -38,14 +38,14 @@ def check_archive(path: Path) -> None:
     with zipfile.ZipFile(path) as archive:
         parts = archive.infolist()
     if sum(part.file_size for part in parts) > MAX_UNPACKED_BYTES:
-        raise CorpusTooLargeError(f"unpacks to more than {size_shown(MAX_UNPACKED_BYTES)}")
+        raise CorpusError(f"unpacks to more than {size_shown(MAX_UNPACKED_BYTES)}")
     for part in parts:
         if part.flag_bits & _ENCRYPTED:
             raise CorpusError("is encrypted")
         is_tree = part.filename.lower().endswith(_PARSED_WHOLE)
         if is_tree and part.file_size > MAX_PART_BYTES:
             limit = size_shown(MAX_PART_BYTES)
-            raise CorpusTooLargeError(f"its part {part.filename!r} is longer than {limit}")
+            raise CorpusError(f"its part {part.filename!r} is longer than {limit}")
 
 
 def read_docx(path: Path) -> Contents:

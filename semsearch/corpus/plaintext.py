@@ -16,7 +16,7 @@ from semsearch.corpus.limits import MAX_ROW_BYTES, size_shown
 from semsearch.corpus.sources import Progress, Source, open_source
 from semsearch.corpus.table import Row, Table
 from semsearch.corpus.textstream import TextStream
-from semsearch.errors import BadRowError, CorpusError, EmptyCorpusError, UndecodableError
+from semsearch.errors import BadRowError, CorpusError, UndecodableError
 from semsearch.texts import ESCAPED_BYTE, first_escaped
 
 #: The columns of documents.
@@ -98,7 +98,7 @@ def read_lines(text: TextStream) -> Table:
     )
     first = next(rows, None)
     if first is None:
-        raise EmptyCorpusError(f"{text.name} has no lines with text")
+        raise CorpusError(f"{text.name} has no lines with text")
     return Table(text.name, ("text",), chain((first,), rows), remark="one text per line")
 
 

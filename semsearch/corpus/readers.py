@@ -28,7 +28,7 @@ from semsearch.corpus.sources import Source, identifier_of
 from semsearch.corpus.table import Row, Table
 from semsearch.corpus.textstream import TextStream
 from semsearch.corpus.workbook import read_workbook
-from semsearch.errors import BadRowError, CorpusError, EmptyCorpusError, UnknownFormatError
+from semsearch.errors import BadRowError, CorpusError
 from semsearch.plugins import Plugin, find_plugin
 from semsearch.texts import ESCAPED_BYTE
 
@@ -62,14 +62,14 @@ def read(source: Source, reading: Reading) -> Table:
         CorpusError: it cannot be read, or not with these options.
     """
     if not source.head:
-        raise EmptyCorpusError(f"{source.name} is empty")
+        raise CorpusError(f"{source.name} is empty")
     if reading.format is None and (table := _plugin_table(source)) is not None:
         return table
     found = _format(source, reading)
     if reading.records is not None and found not in _JSON:
-        raise UnknownFormatError(f"{source.name} is not JSON: --records is for nested JSON")
+        raise CorpusError(f"{source.name} is not JSON: --records is for nested JSON")
     if reading.sheet is not None and found is not CorpusFormat.XLSX:
-        raise UnknownFormatError(f"{source.name} is not a workbook: --sheet is for XLSX")
+        raise CorpusError(f"{source.name} is not a workbook: --sheet is for XLSX")
     identifier = identifier_of(source.name)
     match found:
         case CorpusFormat.PARQUET:
@@ -90,7 +90,7 @@ def _text_table(source: Source, reading: Reading, found: CorpusFormat) -> Table:
     """The table of a file of text: CSV, TSV, JSON, JSON lines, lines."""
     encoding = encoding_of(source.head, reading.encoding)
     if encoding == "utf-8" and source.head.count(0) > _MAX_NULS * len(source.head):
-        raise UnknownFormatError(
+        raise CorpusError(
             f"{source.name} is not text in UTF-8; if it is UTF-16, add --encoding utf-16-le"
         )
     newline = {CorpusFormat.LINES: None, CorpusFormat.CSV: "", CorpusFormat.TSV: ""}
@@ -119,7 +119,7 @@ def _format(source: Source, reading: Reading) -> CorpusFormat:
 
     Raises:
         BadRowError: the first bytes of a binary table are those of another format.
-        UnknownFormatError: those of a text are, or no format is found.
+        CorpusError: those of a text are, or no format is found.
     """
     named = reading.format or source.format
     if named in DOCUMENTS and named is not CorpusFormat.TEXT:
@@ -129,7 +129,7 @@ def _format(source: Source, reading: Reading) -> CorpusFormat:
             return foreign.format
         if named in _BINARY_TABLES:
             raise BadRowError(source.name, str(foreign))
-        raise UnknownFormatError(f"{source.name} {foreign}")
+        raise CorpusError(f"{source.name} {foreign}")
     if named is not None:
         return named
     first, *_ = _beginning(source, encoding_of(source.head, reading.encoding)).splitlines() or [""]
@@ -137,7 +137,7 @@ def _format(source: Source, reading: Reading) -> CorpusFormat:
         return CorpusFormat.JSONL if first.startswith("{") else CorpusFormat.JSON
     if reading.names or reading.header is not None or any(mark in first for mark in DELIMITERS):
         return CorpusFormat.CSV
-    raise UnknownFormatError(
+    raise CorpusError(
         f"{source.name}: its format is unknown; name it with --input-format ({FORMATS})"
     )
 
@@ -150,7 +150,7 @@ def _refuse_nested(source: Source, encoding: str) -> None:
     """Raise CorpusError for a file that is one object in several lines."""
     first, _, more = _beginning(source, encoding).partition("\n")
     if more and first.startswith("{") and first.rstrip().endswith(("{", "[", ",", ":")):
-        raise UnknownFormatError(
+        raise CorpusError(
             f"{source.name} is one JSON object; name the path to its records, such as "
             "--records data.items, or --records . if its values are the records"
         )

@@ -17,7 +17,7 @@ from typing import IO, TYPE_CHECKING, BinaryIO
 from semsearch.corpus.formats import CorpusFormat, format_by_name
 from semsearch.corpus.limits import MAX_UNPACKED_BYTES, size_shown
 from semsearch.corpus.locations import Location, downloaded, file_of, is_url, shown_url
-from semsearch.errors import BadFileError, CorpusError, CorpusNotFoundError, CorpusTooLargeError
+from semsearch.errors import BadFileError, CorpusError
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -131,7 +131,7 @@ class Source:
             while block := self.stream.read(BUFFER_BYTES):
                 file.write(block)
                 if file.tell() > MAX_UNPACKED_BYTES:
-                    raise CorpusTooLargeError(f"longer than {size_shown(MAX_UNPACKED_BYTES)}")
+                    raise CorpusError(f"longer than {size_shown(MAX_UNPACKED_BYTES)}")
         return copy
 
     def seekable(self) -> IO[bytes]:
@@ -210,7 +210,7 @@ def reading(name: str) -> Iterator[None]:
     try:
         yield
     except FileNotFoundError:
-        raise CorpusNotFoundError(f"no such file: {name}") from None
+        raise CorpusError(f"no such file: {name}") from None
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise BadFileError(name, f"damaged gzip data: {error}", name) from error
     except OSError as error:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from semsearch.corpus.encodings import encoding_of
 from semsearch.corpus.limits import MAX_ROW_BYTES, size_shown
-from semsearch.errors import CorpusError, CorpusTooLargeError
+from semsearch.errors import CorpusError
 
 if TYPE_CHECKING:
     from semsearch.corpus.sources import Source
@@ -46,7 +46,7 @@ class TextStream:
             while line := self._reader.readline(longest + 1):
                 number += 1
                 if len(line) > longest:
-                    raise CorpusTooLargeError(
+                    raise CorpusError(
                         f"{self.name}:{number}: the line is longer than {size_shown(longest)}"
                     )
                 self.position += len(line)

@@ -15,9 +15,8 @@ from semsearch.corpus.roles import numbered, quoted_names, shortened
 from semsearch.corpus.table import LOOK_AHEAD_ROWS, Row, Table
 from semsearch.errors import (
     BadRowError,
-    EmptyCorpusError,
+    CorpusError,
     MissingExtraError,
-    UnknownFormatError,
     first_line,
 )
 from semsearch.texts import quantity
@@ -54,7 +53,7 @@ def read_workbook(
     """
     sheets = _sheets(source)
     if sheet is not None and sheet not in sheets:
-        raise UnknownFormatError(f"{source.name}: no sheet {sheet!r} (sheets: {_listed(sheets)})")
+        raise CorpusError(f"{source.name}: no sheet {sheet!r} (sheets: {_listed(sheets)})")
     visible = [name for name, one in sheets.items() if one.sheet_state == "visible"]
     title = [*visible, *sheets][0] if sheet is None else sheet
     name = f"{source.name}, sheet '{shortened(title)}'"
@@ -68,7 +67,7 @@ def read_workbook(
         if head and isinstance(head[0], BadRowError):
             raise head[0]
         advice = "; read another one with --sheet" if others else ""
-        raise EmptyCorpusError(f"{source.name} has no rows: {remark}{advice}")
+        raise CorpusError(f"{source.name} has no rows: {remark}{advice}")
     width = max(map(len, cells))
     above = _rows_above(cells, width)
     if above:
@@ -86,7 +85,7 @@ def read_workbook(
     rows = _rows(chain(head[above + header :], records), columns, name)
     look_at = list(islice(rows, LOOK_AHEAD_ROWS))
     if not look_at:
-        raise EmptyCorpusError(
+        raise CorpusError(
             f"{source.name}, {remark} has a header but no rows; if its first row is data, add "
             "--no-header"
         )

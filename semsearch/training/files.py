@@ -19,7 +19,7 @@ from semsearch.corpus.roles import (
     plain_name,
 )
 from semsearch.corpus.table import Row
-from semsearch.errors import BadRowError, ColumnNotFoundError, ExamplesError
+from semsearch.errors import BadRowError, ColumnNotFoundError, ArgumentError
 from semsearch.texts import quantity
 from semsearch.training.examples import (
     POSITIVE_LABELS,
@@ -73,7 +73,7 @@ def read_examples(
     Raises:
         CorpusError: the file cannot be read.
         ColumnNotFoundError: the file has no columns of a wanted kind.
-        ExamplesError: no label means a positive pair.
+        ArgumentError: no label means a positive pair.
         BadRowError: a row has no text, its score is not a number on the scale, or its label is a
             fraction.
     """
@@ -189,7 +189,7 @@ def _positive(rows: list[Row], column: str, name: str, notify: Notify) -> list[R
     elif "1" in labels and (
         classes := {label for label in labels if label.isdecimal()} - {"0", "1"}
     ):
-        raise ExamplesError(
+        raise ArgumentError(
             f"{name}: column '{column}' holds {min(classes)} beside 1, so 1 need not mean a "
             "positive pair; name the classes (entailment, …), or call a column of grades "
             "'relevance'"
@@ -197,7 +197,7 @@ def _positive(rows: list[Row], column: str, name: str, notify: Notify) -> list[R
     kept = [row for row in rows if _label(row, column) in positive]
     if not kept:
         known = ", ".join(sorted(POSITIVE_LABELS))
-        raise ExamplesError(
+        raise ArgumentError(
             f"{name}: no label in column '{column}' means a positive pair (these do: {known})"
         )
     notify(f"{name}: {len(kept):,} of {len(rows):,} pairs are positive by '{column}'")

@@ -9,7 +9,6 @@ from semsearch.errors import (
     BadRowError,
     CorpusError,
     DatasetError,
-    ExamplesError,
 )
 from semsearch.training.checks import check_trainable, without_leaks
 from semsearch.training.data import held_out, load_examples
@@ -91,7 +90,7 @@ class TestColumns:
         ],
     )
     def test_mistakes(self, load, content, wanted, place):
-        with pytest.raises((CorpusError, ExamplesError), match=place):
+        with pytest.raises((CorpusError, ArgumentError), match=place):
             load(content, wanted)
 
 
