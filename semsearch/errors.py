@@ -112,7 +112,7 @@ class UndecodableError(BadRowError):
         self,
         source: str,
         what: str,
-        remedy: str = "invalid in this encoding; name the right one with --encoding",
+        remedy: str = "not UTF-8",
         document_id: str | None = None,
     ) -> None:
         super().__init__(source, f"{what}, which is {remedy}", document_id)

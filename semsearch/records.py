@@ -339,7 +339,7 @@ def _check_characters(text: str, name: str, source: str) -> None:
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        from semsearch.encodings import ESCAPED_BYTE, first_escaped
+        from semsearch.texts import ESCAPED_BYTE, first_escaped
 
         character = text[error.start]
         if ESCAPED_BYTE.match(character):

@@ -25,6 +25,8 @@ _SHORT_SPACE = {
 _ITEM = re.compile(_LITERAL)
 _CYRILLIC = re.compile("[\u0400-\u04ff]")
 _HEAD = 1000
+#: How Python's "surrogateescape" represents an undecodable byte (PEP 383).
+ESCAPED_BYTE = re.compile("[\udc80-\udcff]")
 #: Items take many times the memory of their text.
 _LIST_MAX_CHARACTERS = 1_000_000
 
@@ -95,3 +97,9 @@ def quantity(count: int, noun: str) -> str:
     if count == 1:
         return f"1 {noun}"
     return f"{count:,} {noun[:-1]}ies" if noun.endswith("y") else f"{count:,} {noun}s"
+
+
+def first_escaped(text: str) -> str:
+    """The first undecodable byte: ``byte 0xe9``."""
+    escaped = ESCAPED_BYTE.search(text)
+    return f"byte 0x{ord(escaped.group()) - 0xDC00:02x}" if escaped else "a byte"

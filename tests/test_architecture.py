@@ -15,11 +15,13 @@ PACKAGE = Path(semsearch.__file__).parent
 
 #: From the bottom up; the components of a layer are separated by spaces.
 LAYERS = [
-    "version errors limits addresses",
-    "arguments encodings correlations notebook plugins web",
-    "records texts csvrecords",
-    "filters protocols datasets analysis",
-    "corpus encoders runs vector_indexes",
+    "version errors addresses",
+    "arguments correlations notebook plugins texts",
+    "records",
+    "filters protocols analysis",
+    "corpus runs vector_indexes",
+    "datasets",
+    "encoders",
     "storage",
     "search indexing",
     "index preload pairwise",

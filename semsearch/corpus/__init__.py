@@ -1,6 +1,6 @@
 """Reads corpora: CSV, TSV, JSON lines, JSON, Parquet, documents, folders, DataFrames."""
 
-from semsearch.corpus.corpus import Corpus, open_table
+from semsearch.corpus.corpus import Corpus, good_rows, open_table
 from semsearch.corpus.formats import CorpusFormat
 from semsearch.corpus.frames import frame_documents, frame_text_columns
 from semsearch.corpus.plaintext import text_lines
@@ -15,6 +15,7 @@ __all__ = [
     "Table",
     "frame_documents",
     "frame_text_columns",
+    "good_rows",
     "open_table",
     "text_lines",
 ]

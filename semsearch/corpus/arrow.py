@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
-from semsearch.corpus.columns import shortened
+from semsearch.corpus.roles import shortened
 from semsearch.corpus.table import LOOK_AHEAD_ROWS, Row, Table
 from semsearch.errors import BadRowError, CorpusError, first_line
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from semsearch.corpus.sources import Source
 
-_FILE_MAGIC, _OLD_MAGIC = b"ARROW1", b"FEA1"
+_FILE_MAGIC = b"ARROW1"
 _BATCH_ROWS = 1_000
 _BUFFER_BYTES = 1 << 20
 
@@ -34,20 +34,17 @@ def read_arrow(source: Source) -> Table:
     """
     import pyarrow.ipc
 
-    if source.head.startswith(_OLD_MAGIC):
-        raise BadRowError(source.name, "is Feather version 1: save it as version 2")
-    stored = source.seekable()
-    with _parsing(source.name, "Arrow"):
-        batches: Iterable[pyarrow.RecordBatch]
+    batches: Iterable[pyarrow.RecordBatch]
+    with _parsing(source.name):
+        stored = source.seekable()
         if source.head.startswith(_FILE_MAGIC):
             file = pyarrow.ipc.open_file(stored)
             schema, kind = file.schema, "an Arrow file"
             batches = (file.get_batch(number) for number in range(file.num_record_batches))
         else:
-            stream = pyarrow.ipc.open_stream(stored)
-            schema, kind, batches = stream.schema, "an Arrow stream", stream
-        remark = f"{kind}, {types_shown(schema)}"
-    return _table(source.name, schema, _rows(_validated(batches), source.name, "Arrow"), remark)
+            batches = stream = pyarrow.ipc.open_stream(stored)
+            schema, kind = stream.schema, "an Arrow stream"
+    return _table(source.name, schema, _validated(batches), f"{kind}, ")
 
 
 def read_parquet(source: Source) -> Table:
@@ -60,35 +57,33 @@ def read_parquet(source: Source) -> Table:
     import pyarrow.parquet
 
     stored = source.seekable()
-    size = stored.seek(0, os.SEEK_END)
-    source.progress.position = 0  # progress counts rows, not the bytes read for the format
-    with _parsing(source.name, "Parquet"):
+    size = os.fstat(stored.fileno()).st_size
+    with _parsing(source.name):
         # Buffers instead of whole row groups, which writers make as large as memory allows.
         file = pyarrow.parquet.ParquetFile(stored, buffer_size=_BUFFER_BYTES, pre_buffer=False)
-        schema, total = file.schema_arrow, file.metadata.num_rows
 
-    def rows() -> Iterator[Row | BadRowError]:
-        batches = file.iter_batches(_BATCH_ROWS)
-        for number, row in enumerate(_rows(batches, source.name, "Parquet"), start=1):
-            yield row
-            source.progress.position = size * min(number, total) // total
+    def batches() -> Iterator[pyarrow.RecordBatch]:
+        rows = 0
+        for batch in file.iter_batches(_BATCH_ROWS) if file.metadata.num_rows else ():
+            yield batch
+            rows += batch.num_rows
+            source.progress.position = size * rows // file.metadata.num_rows
 
-    return _table(source.name, schema, rows() if total else iter(()), types_shown(schema))
-
-
-def types_shown(schema: pyarrow.Schema) -> str:
-    """The columns with their types: ``types: text string, year int64``."""
-    shown = [shortened(f"{field.name} {field.type}", TYPE_CHARACTERS) for field in schema]
-    return f"types: {', '.join(shown[:TYPES_SHOWN])}{', …' if len(shown) > TYPES_SHOWN else ''}"
+    source.progress.position = 0  # progress counts rows, not the bytes read for the format
+    return _table(source.name, file.schema_arrow, batches())
 
 
 def _table(
-    name: str, schema: pyarrow.Schema, rows: Iterator[Row | BadRowError], remark: str
+    name: str, schema: pyarrow.Schema, batches: Iterator[pyarrow.RecordBatch], kind: str = ""
 ) -> Table:
+    rows = _rows(batches, name)
     head = list(islice(rows, LOOK_AHEAD_ROWS))
     if not head:
         raise CorpusError(f"{name} has no rows")
+    shown = [shortened(f"{field.name} {field.type}", TYPE_CHARACTERS) for field in schema]
+    types = ", ".join(shown[:TYPES_SHOWN]) + (", …" if len(shown) > TYPES_SHOWN else "")
     sample = [row for row in head if isinstance(row, Row)]
+    remark = f"{kind}types: {types}"
     return Table(name, schema.names, chain(head, rows), remark=remark, sample=sample)
 
 
@@ -98,13 +93,11 @@ def _validated(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.Recor
         yield batch
 
 
-def _rows(
-    batches: Iterator[pyarrow.RecordBatch], name: str, format_name: str
-) -> Iterator[Row | BadRowError]:
+def _rows(batches: Iterator[pyarrow.RecordBatch], name: str) -> Iterator[Row | BadRowError]:
     number = 0
     while True:
         try:
-            with _parsing(f"{name}, after row {number}" if number else name, format_name):
+            with _parsing(f"{name}, after row {number}" if number else name):
                 batch = next(batches, None)
         except BadRowError as error:  # the rows before it are kept
             yield error
@@ -134,7 +127,7 @@ def _records(batch: pyarrow.RecordBatch) -> Iterator[dict[str, Any] | Exception]
 
 
 @contextmanager
-def _parsing(name: str, format_name: str) -> Iterator[None]:
+def _parsing(name: str) -> Iterator[None]:
     """Turn pyarrow's exceptions into a BadRowError that names the file."""
     import pyarrow
 
@@ -142,4 +135,6 @@ def _parsing(name: str, format_name: str) -> Iterator[None]:
         yield
     # ValueError: names in invalid UTF-8; MemoryError: absurd lengths in a damaged file.
     except (pyarrow.ArrowException, ValueError, OSError, MemoryError) as error:
-        raise BadRowError(name, f"cannot be read as {format_name}: {first_line(error)}") from error
+        raise BadRowError(
+            name, f"cannot be read as Arrow or Parquet: {first_line(error)}"
+        ) from error

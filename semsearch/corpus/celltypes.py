@@ -4,58 +4,60 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable
+from typing import Any, NamedTuple
 
 from semsearch.texts import printed_list
 
-if TYPE_CHECKING:
-    from semsearch.corpus.table import CellType
+#: A column has a type if this share of its first cells has.
+MOST = 0.95
 
 # A leading zero or plus indicates a code (zip, phone), and more digits than these do not fit
-# 64 bits or a float: such cells stay text.
+# 64 bits or a float: columns with such cells stay text.
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
 # Two digits of exponent keep it finite.
 _NUMBER = re.compile(r"-?(?:(?:0|[1-9][0-9]{0,14})(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,2})?")
-# Codes lack these: 1E5.
-_SIGNS_OF_NUMBERS = re.compile(r"\.[0-9]|[eE][+-]")
-# Not enough to make a column numeric: they are words, too.
-_NOT_FINITE = re.compile(r"[+-]?inf(?:inity)?", re.IGNORECASE)
+_DIGITS = re.compile(r"[+-]?[0-9]+")
 #: How pandas, R, databases and spreadsheets write that a value is missing.
 _MISSING = {"nan", "na", "n/a", "null", "none", "\\n", "<na>", "#n/a"}
-
-_PROSE_WORDS = 4
-_SENTENCE_END = re.compile(r"\w[.!?]['\")\]]?$|[。！？।؟۔]$")
-# Scripts without spaces between words: Thai, Lao, Khmer, Japanese and Chinese.
-_UNSPACED = re.compile(r"[\u0e00-\u0eff\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
-_PROSE_UNSPACED = 8
+_BOOLEANS = {"true": True, "false": False}
 
 
-def cell_type(cells: Iterable[str]) -> CellType | None:
-    """The type that all non-empty cells of a column have; None for text.
+class CellType(NamedTuple):
+    """The type of a column.
 
-    In a column whose first cells are empty, each cell has its own: a number, or text, such as
-    ``1E5``, which may be a code, and ``NA``.
+    Args:
+        name: in messages: ``number``.
+        convert: returns the value of a cell, None for a missing one; a string does not fit.
     """
-    filled = list(filter(None, map(str.strip, cells)))
+
+    name: str
+    convert: Callable[[str], Any]
+
+
+def column_type(cells: Iterable[str]) -> CellType | None:
+    """The type that most of the first cells of a column have; None for text."""
+    filled = [cell for cell in map(str.strip, cells) if cell and not is_missing(cell)]
     if not filled:
-        return _plain_number
-    typed = [cell for cell in filled if not (is_missing(cell) or _NOT_FINITE.fullmatch(cell))]
-    if not typed:
         return None
-    for convert, others in _TYPES:
-        if not any(isinstance(convert(cell), others) for cell in typed):
-            return convert
+    least = MOST * len(filled)
+    numbers = [cell for cell in filled if _INTEGER.fullmatch(cell) or _NUMBER.fullmatch(cell)]
+    if len(numbers) >= least:
+        codes = sum(1 for cell in filled if _DIGITS.fullmatch(cell))
+        if codes > sum(1 for cell in numbers if _DIGITS.fullmatch(cell)):
+            return None
+        if all(map(_INTEGER.fullmatch, numbers)):
+            return _INTEGERS
+        return _NUMBERS if all(map(_NUMBER.fullmatch, numbers)) else None
+    for kind in (_TRUTHS, _LISTS):
+        if sum(not isinstance(kind.convert(cell), str) for cell in filled) >= least:
+            return kind
     return None
 
 
-def _plain_number(cell: str) -> Any:
-    text = cell.strip()
-    if _INTEGER.fullmatch(text):
-        return int(text)
-    if _NUMBER.fullmatch(text) and _SIGNS_OF_NUMBERS.search(text):
-        return float(text)
-    return cell
+def is_missing(cell: str) -> bool:
+    """Whether a cell says that its value is missing."""
+    return cell.strip().lower() in _MISSING
 
 
 def _integer(cell: str) -> Any:
@@ -69,8 +71,7 @@ def _number(cell: str) -> Any:
 
 
 def _boolean(cell: str) -> Any:
-    values = {"true": True, "false": False}
-    return values.get(cell.strip().lower(), _null_if_missing(cell))
+    return _BOOLEANS.get(cell.strip().lower(), _null_if_missing(cell))
 
 
 def _list(cell: str) -> Any:
@@ -88,25 +89,5 @@ def _null_if_missing(cell: str) -> str | None:
     return None if is_missing(cell) else cell
 
 
-def is_prose(cell: str) -> bool:
-    """Whether a cell has several words, or ends like a sentence."""
-    words = cell.count(" ") + 1
-    return (
-        words >= _PROSE_WORDS
-        or (words > 1 and _SENTENCE_END.search(cell) is not None)
-        or len(_UNSPACED.findall(cell)) >= _PROSE_UNSPACED
-    )
-
-
-def is_missing(cell: str) -> bool:
-    """Whether a cell of numbers says that its value is missing."""
-    return cell.strip().lower() in _MISSING
-
-
-#: In order of preference, with what they return for cells of other types.
-_TYPES: tuple[tuple[CellType, tuple[type, ...]], ...] = (
-    (_integer, (float, str)),
-    (_number, (str,)),
-    (_boolean, (str,)),
-    (_list, (str,)),
-)
+_INTEGERS, _NUMBERS = CellType("number", _integer), CellType("number", _number)
+_TRUTHS, _LISTS = CellType("boolean", _boolean), CellType("list", _list)

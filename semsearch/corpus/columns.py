@@ -3,47 +3,33 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from semsearch.arguments import check_text, check_texts
-from semsearch.corpus.celltypes import is_prose
-from semsearch.encodings import ESCAPED_BYTE, first_escaped
+from semsearch.corpus.header import is_prose
+from semsearch.corpus.roles import (
+    ID,
+    TEXT,
+    TITLE,
+    at_position,
+    check_distinct,
+    listed,
+    matching_columns,
+    quoted_names,
+    shortened,
+)
 from semsearch.errors import ArgumentError, BadRowError, ColumnNotFoundError, CorpusError
 
 if TYPE_CHECKING:
     from semsearch.corpus.table import Row, Table
 
-# Each in order of preference.
-TEXT_NAMES = (
-    "text",
-    "content",
-    "body",
-    "abstract",
-    "extract",
-    "passage",
-    "sentence",
-    "description",
-    "summary",
-    "document",
-    "review",
-    "comment",
-    "message",
-    "question",
-)
-TITLE_NAMES = ("title", "name", "headline", "heading", "subject")
-ID_NAMES = ("id", "_id", "doc_id", "docid", "document_id", "uuid", "key")
 #: Names like ``Resp. no.``, ``Ticket #``, ``ticketId`` and ``Fall-Nr.``: ids, if they are distinct.
 _LIKE_ID = re.compile(
     r"(?i:.*#|(?:.*[\W_])?(?:id|nr|no|key)\.?|.*[\W_]number|.*nummer)|.*[a-z]I[dD]"
 )
-
-_MAX_NAMES_SHOWN = 30
-_NAME_MAX_CHARACTERS = 100
-_POSITION_MAX_DIGITS = 7
 
 #: A text column is doubtful if this share of its cells are numbers, or if many cells hold only a
 #: handful of different texts.
@@ -110,29 +96,19 @@ def resolve(table: Table, wanted: Roles) -> Roles:
             column cannot be told.
         ArgumentError: another id column is named than an index has ids from.
     """
-    for name, count in Counter(table.columns).items():
-        if count > 1:
-            raise ColumnNotFoundError(
-                f"{table.name}: {count} columns are called '{shortened(name)}'; rename all but one"
-            )
+    check_distinct(table.name, table.columns)
     named = tuple(dict.fromkeys(_column(table, column) for column in wanted.text))
     text = named or _text_candidates(table)[:1] or _longest_text(table)
     if not text:
-        undecoded = next(filter(ESCAPED_BYTE.search, table.columns), None)
-        if undecoded is not None and table.not_decoded:
-            raise ColumnNotFoundError(
-                f"{table.name}: a column name contains {first_escaped(undecoded)}, "
-                f"which is {table.not_decoded()}"
-            )
         raise ColumnNotFoundError(
             f"{table.name}: cannot tell which column holds the text (columns: "
-            f"{_listed(table.columns)}{_remark(table)}); "
+            f"{listed(table.columns)}{_remark(table)}); "
             f"name it with --text-column{_example(table)}"
         )
     title = None if wanted.title is None else _column(table, wanted.title)
     if title is None:
         # A title column that is also searched is still shown as the title.
-        title = _first(TITLE_NAMES, table.columns, but=text if len(text) == 1 else ())
+        title = _first(TITLE, table.columns, but=text if len(text) == 1 else ())
     return Roles(text, title, _id_column(table, wanted, text))
 
 
@@ -140,7 +116,7 @@ def _id_column(table: Table, wanted: Roles, text: Sequence[str]) -> str | None:
     identifier = None if wanted.id is None else _column(table, wanted.id)
     earlier = wanted.earlier_ids
     if earlier is None:
-        return identifier or _first(ID_NAMES, table.columns, but=text)
+        return identifier or _first(ID, table.columns, but=text)
     if identifier not in (None, earlier.column):
         column = shortened(earlier.column)
         how = f"with ids from '{column}'" if column else "without an id column"
@@ -170,26 +146,26 @@ def are_ids(rows: Iterable[Row | BadRowError], column: str, text: Sequence[str])
     return bool(seen)
 
 
-def describe(table: Table, roles: Roles, wanted: Roles) -> str:
-    """One line about how the columns are used."""
-    parts = [f"text from {_quoted(roles.text)}"]
+def describe(table: Table, roles: Roles, wanted: Roles, without_ids: str) -> str:
+    """One line about how the columns are used.
+
+    Args:
+        table: the table.
+        roles: of its columns.
+        wanted: those that the user named.
+        without_ids: what names documents if there is no id column.
+    """
+    parts = [f"text from {quoted_names(roles.text)}"]
     if not wanted.text and (others := _text_candidates(table)[1:]):
-        parts[0] += f" rather than {_quoted(others)}"
+        parts[0] += f" rather than {quoted_names(others)}"
     elif not wanted.text and not _text_candidates(table):
         parts[0] += ", by far the longest texts"
     if roles.title is not None:
-        parts.append(f"title from {_quoted([roles.title])}")
-    if table.file is not None:
-        parts.append("documents are named by their rows")
-    elif roles.id is not None:
-        parts.append(f"id from {_quoted([roles.id])}")
-    else:
-        parts.append("no id column: documents are named by their content")
+        parts.append(f"title from {quoted_names([roles.title])}")
+    parts.append(f"id from {quoted_names([roles.id])}" if roles.id is not None else without_ids)
     line = f"{table.name}: {', '.join(parts)}"
-    taken = {*roles.text, roles.title, roles.id if table.file is None else None}
-    metadata = [column for column in table.columns if column not in taken]
-    if metadata:
-        line += f"; metadata: {_listed(metadata)}"
+    if metadata := [column for column in table.columns if column not in roles.names]:
+        line += f"; metadata: {listed(metadata)}"
     return line + _remark(table)
 
 
@@ -197,7 +173,7 @@ def doubts(table: Table, roles: Roles) -> list[str]:
     """One line for each text column whose first cells do not look like texts to search."""
     lines = []
     for column in roles.text:
-        texts = [cell.strip() for cell in _filled_cells(table, column) if isinstance(cell, str)]
+        texts = [str(cell).strip() for cell in _filled_cells(table, column)]
         numbers = sum(1 for text in texts if _NUMBER.fullmatch(text))
         different = len(set(texts))
         if len(texts) >= FEW_TEXTS and numbers >= MOST * len(texts):
@@ -208,49 +184,23 @@ def doubts(table: Table, roles: Roles) -> list[str]:
             continue
         lines.append(
             f"{table.name}: is '{shortened(column)}' the text? {what} ('{shortened(texts[0])}'); "
-            f"name another column with --text-column (columns: {_listed(table.columns)})"
+            f"name another column with --text-column (columns: {listed(table.columns)})"
         )
     return lines
 
 
-def distinct(names: Iterable[str]) -> list[str]:
-    """The names of columns, with a number where one is repeated: ``Comment``, ``Comment_2``."""
-    listed = list(names)
-    taken = set(listed)
-    counts: Counter[str] = Counter()
-    found = []
-    for name in listed:
-        counts[name] += 1
-        if counts[name] > 1:
-            name = f"{name}_{counts[name]}"
-            while name in taken:
-                name += "_"
-            taken.add(name)
-        found.append(name)
-    return found
-
-
-def shortened(text: str, characters: int = _NAME_MAX_CHARACTERS) -> str:
-    """A text in printable characters, truncated."""
-    shown = text if len(text) <= characters else f"{text[:characters]}…"
-    return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in shown)
-
-
 def _column(table: Table, wanted: str) -> str:
     """The column with this name, or else at this position, counted from 1."""
-    if wanted in table.columns:
-        return wanted
-    if table.by_position and wanted.isdecimal() and len(wanted) <= _POSITION_MAX_DIGITS:
-        position = int(wanted)
-        if 1 <= position <= len(table.columns):
-            return table.columns[position - 1]
-    raise _no_such_column(table, wanted)
+    column = at_position(table.columns, wanted)
+    if column is None:
+        raise _no_such_column(table, wanted)
+    return column
 
 
 def _example(table: Table) -> str:
     """An example of the option, with the column that holds most text; empty if none does."""
     characters = [
-        sum(len(str(row.fields.get(column) or "")) for row in table.sample)
+        sum(len(cell) for cell in _filled_cells(table, column) if isinstance(cell, str))
         for column in table.columns
     ]
     most = max(characters, default=0)
@@ -258,21 +208,18 @@ def _example(table: Table) -> str:
         return ""
     place = characters.index(most)
     name = table.columns[place]
-    if not name.isidentifier():  # a shell may need quotes
-        if not table.by_position:
-            return ""
-        name = str(place + 1)
-    return f", for example --text-column {name}"
+    # A shell may need quotes around others.
+    return f", for example --text-column {name if name.isidentifier() else place + 1}"
 
 
 def _remark(table: Table) -> str:
-    return f"; {table.remark}" if table.remark and table.announced else ""
+    return f"; {table.remark}" if table.remark else ""
 
 
 def _text_candidates(table: Table) -> tuple[str, ...]:
     if len(table.columns) == 1:
         return tuple(table.columns)
-    return tuple(_present(TEXT_NAMES, table.columns))
+    return tuple(matching_columns(table.columns, TEXT))
 
 
 def _longest_text(table: Table) -> tuple[str, ...]:
@@ -301,29 +248,15 @@ def _is_text(cell: Any) -> bool:
 
 
 def _first(names: Sequence[str], columns: Sequence[str], but: Sequence[str]) -> str | None:
-    return next((column for column in _present(names, columns) if column not in but), None)
-
-
-def _present(names: Sequence[str], columns: Sequence[str]) -> Iterable[str]:
-    return (column for name in names for column in columns if column.lower() == name)
+    return next((column for column in matching_columns(columns, names) if column not in but), None)
 
 
 def _no_such_column(table: Table, column: str) -> CorpusError:
     message = (
-        f"{table.name}: no column {column!r} (columns: {_listed(table.columns)}{_remark(table)})"
+        f"{table.name}: no column {column!r} (columns: {listed(table.columns)}{_remark(table)})"
     )
     folded = {name.lower(): name for name in table.columns}
     nearest = get_close_matches(column.lower(), folded, n=1)
     return ColumnNotFoundError(
         f"{message}; nearest: {shortened(folded[nearest[0]])}" if nearest else message
     )
-
-
-def _quoted(columns: Sequence[str]) -> str:
-    return ", ".join(f"'{shortened(column)}'" for column in columns)
-
-
-def _listed(columns: Sequence[str]) -> str:
-    shown = ", ".join(map(shortened, columns[:_MAX_NAMES_SHOWN])) or "none"
-    more = len(columns) - _MAX_NAMES_SHOWN
-    return f"{shown} and {more} more" if more > 0 else shown

@@ -1,174 +1,255 @@
-"""Converts documents in a child process with limited memory and time.
+"""Converts documents (PDF, DOCX …) in a process of its own, with limited memory and time.
 
-A small file can make libraries for PDF or DOCX use arbitrary amounts of both. The child converts
-one document after another; if it dies, the next document starts a new one.
+A small file can make libraries for PDF or DOCX use arbitrary amounts of both. One process converts
+one document after another; when it fails, the next document starts another one.
 """
 
 from __future__ import annotations
 
-import atexit
-import json
 import os
-import subprocess
+import signal
 import sys
-import threading
-import time
 from collections.abc import Iterator
-from contextlib import suppress
-from typing import IO, TYPE_CHECKING, Any
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager, suppress
+from importlib.util import find_spec
+from multiprocessing import get_context, parent_process
+from pathlib import Path, PurePath
+from threading import Thread
+from types import ModuleType
+from typing import NamedTuple
 
-from semsearch.corpus.sections import Parts, Section
-from semsearch.errors import CorpusError
-from semsearch.limits import MAX_CONVERSION_BYTES, MAX_CONVERSION_SECONDS, size_shown
-
-if TYPE_CHECKING:
-    from semsearch.corpus.formats import CorpusFormat
-    from semsearch.corpus.sources import Source
-
-#: A child exits after waiting this long for a document; it is reused only within half that time.
-IDLE_SECONDS = 60
-
-_PROGRAM = (
-    "import sys; sys.path[:] = {path!r}; "
-    "from semsearch.corpus.conversion_child import main; main({bytes})"
+from semsearch.corpus.epub import read_epub
+from semsearch.corpus.formats import CorpusFormat, is_foreign, without_gz
+from semsearch.corpus.html import read_html
+from semsearch.corpus.limits import (
+    MAX_CONVERSION_BYTES,
+    MAX_CONVERSION_SECONDS,
+    MAX_ROW_BYTES,
+    size_shown,
+)
+from semsearch.corpus.office import read_docx, read_pptx
+from semsearch.corpus.pdf import read_pdf
+from semsearch.corpus.plaintext import COLUMNS
+from semsearch.corpus.sections import Contents, Section
+from semsearch.corpus.sources import Source
+from semsearch.corpus.table import Row, Table
+from semsearch.errors import (
+    BadFileError,
+    BadRowError,
+    CorpusError,
+    MissingExtraError,
+    first_line,
 )
 
-_idle: list[_Child] = []
+#: The modules and the distribution that each format needs; all are in the extra `files`.
+_PACKAGES = {
+    CorpusFormat.PDF: (("pypdfium2",), "pypdfium2"),
+    CorpusFormat.DOCX: (("mammoth", "lxml"), "mammoth"),
+    CorpusFormat.PPTX: (("pptx",), "python-pptx"),
+    CorpusFormat.EPUB: (("lxml",), "lxml"),
+    CorpusFormat.HTML: (("lxml",), "lxml"),
+    CorpusFormat.XLSX: (("openpyxl",), "openpyxl"),
+}
+
+_READERS = {
+    CorpusFormat.PDF: read_pdf,
+    CorpusFormat.DOCX: read_docx,
+    CorpusFormat.PPTX: read_pptx,
+    CorpusFormat.EPUB: read_epub,
+}
 
 
-def converted(source: Source, kind: CorpusFormat, encoding: str | None) -> Parts:
-    """The parts of a document, converted by the child process.
+def is_readable(kind: CorpusFormat) -> bool:
+    """Whether the packages that a format needs are installed."""
+    modules, _ = _PACKAGES.get(kind, ((), ""))
+    return all(map(find_spec, modules))
+
+
+def read_document(
+    source: Source, identifier: str, kind: CorpusFormat, encoding: str | None
+) -> Table:
+    """The table of a document: a row for each part that has text.
+
+    The id of a part is ``report.pdf#page=3``. A damaged page or document is a bad row.
 
     Args:
         source: the document.
+        identifier: its id.
         kind: its format.
         encoding: the encoding of HTML, if named by the user.
 
     Raises:
-        CorpusError: it cannot be converted within the limits; raised now or later, while its
-            sections are read.
+        MissingExtraError: the extra ``files`` is not installed.
     """
-    request = {
-        "path": str(source.on_disk().absolute()),
-        "name": source.name,
-        "format": kind.value,
-        "encoding": encoding,
-    }
-    answers = _answers(request)
-    head = next(answers)
-    return Parts(head["title"], _sections(answers), head["remark"], head["if_blank"])
-
-
-def _sections(answers: Iterator[dict[str, Any]]) -> Iterator[Section]:
-    for answer in answers:
-        for section in answer["sections"]:
-            yield Section(*section)
-
-
-def _answers(request: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    child = _available()
-    reusable = False
-    fault = None
+    if not is_readable(kind):
+        raise MissingExtraError(_PACKAGES[kind][1], "files", f"reading {kind.value.upper()}")
     try:
-        for answer in child.answers(request):
-            if "reusable" in answer:  # the last one
-                reusable = answer["reusable"]
-                break
-            fault = answer.get("fault")
-            if fault is None:
-                yield answer
-    finally:
-        if reusable and not _idle:
-            child.idle_since = time.monotonic()
-            _idle.append(child)
-        else:
-            child.close()
-    if fault is not None:
-        raise CorpusError(fault)
+        if foreign := is_foreign(source.head, kind):
+            raise CorpusError(str(foreign))
+        contents, fault = converter.run(source.on_disk(), kind, encoding)
+    except CorpusError as error:
+        contents, fault = Contents("", []), str(error)
+    rows = list(_rows(source.name, identifier, contents, fault))
+    remark = contents.remark
+    pages = len(list(contents.sections))
+    blank = [section.number for section in contents.sections if _is_blank(section)]
+    if blank and len(blank) < pages and contents.if_blank:
+        shown = ", ".join(map(str, blank[:5])) + (", …" if len(blank) > 5 else "")
+        remark += f"; {len(blank)} of them without text ({shown}): {contents.if_blank}"
+    return Table(source.name, COLUMNS, iter(rows), remark=remark)
 
 
-def _available() -> _Child:
-    while _idle:
-        child = _idle.pop()
-        if child.is_usable():
-            return child
-        child.close()
-    return _Child()
+def _rows(
+    name: str, identifier: str, contents: Contents, fault: str
+) -> Iterator[Row | BadRowError]:
+    title = " ".join(contents.title.split()) or without_gz(PurePath(identifier)).stem
+    with_text = [section for section in contents.sections if not _is_blank(section)]
+    for section in with_text:
+        yield _row(name, identifier, title, section)
+    if fault:  # the parts before it are kept
+        yield BadFileError(name, fault, identifier)
+    elif not with_text:
+        reason = f"has no text{contents.if_blank and '; '}{contents.if_blank}"
+        yield BadFileError(name, reason, identifier)
 
 
-class _Child:
-    """A process that runs `semsearch.corpus.conversion_child`."""
+def _is_blank(section: Section) -> bool:
+    return not section.fault and not section.text.strip()
+
+
+def _row(source: str, file: str, title: str, section: Section) -> Row | BadRowError:
+    kind, number, text, heading, fault = section
+    name, location = f"{file}#{kind}={number}", f"{source}, {kind} {number}"
+    if len(text) > MAX_ROW_BYTES:
+        fault = f"longer than {size_shown(MAX_ROW_BYTES)}"
+    if fault:
+        return BadRowError(location, fault, name)
+    if kind == "section":
+        title = f"{title}: {heading}" if heading and heading != title else title
+        part: dict[str, object] = {"section": heading} if heading else {}
+    else:
+        title, part = f"{title}, {kind} {number}", {kind: number}
+    return Row(location, {"id": name, "title": title, "text": text, "file": file, **part})
+
+
+def convert(path: Path, kind: CorpusFormat, encoding: str | None) -> tuple[Contents, str]:
+    """Convert a document with the library for its format.
+
+    Returns:
+        Its contents, as far as they can be read, and why the rest cannot; empty if all can.
+    """
+    sections: list[Section] = []
+    contents, fault = Contents("", sections), ""
+    try:
+        is_html = kind is CorpusFormat.HTML
+        contents = read_html(path, encoding) if is_html else _READERS[kind](path)
+        sections.extend(contents.sections)  # keeps those before an error
+    except MemoryError:
+        raise
+    except CorpusError as error:
+        fault = str(error)
+    except Exception as error:  # damaged files make libraries raise anything
+        fault = f"cannot be read as {kind.value.upper()}: {first_line(error)}"
+    return contents._replace(sections=sections), fault
+
+
+class _Process(NamedTuple):
+    executor: ProcessPoolExecutor
+    pid: int
+
+    def kill(self) -> None:
+        with suppress(OSError):  # it has died
+            os.kill(self.pid, signal.SIGTERM if sys.platform == "win32" else signal.SIGKILL)
+        self.executor.shutdown()
+
+
+class Converter:
+    """The process that converts documents; it is started for the first one."""
 
     def __init__(self) -> None:
-        self.idle_since = time.monotonic()
-        self._owner = os.getpid()
-        self._timed_out = False
-        program = _PROGRAM.format(path=sys.path, bytes=MAX_CONVERSION_BYTES)
-        self._process = subprocess.Popen(  # noqa: S603 - our own program
-            [sys.executable, "-c", program],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-        )
+        self.process: _Process | None = None
 
-    def is_usable(self) -> bool:
-        """Whether it is alive and will not exit before it gets a document."""
-        is_fresh = time.monotonic() - self.idle_since < IDLE_SECONDS / 2
-        return is_fresh and self._owner == os.getpid() and self._process.poll() is None
-
-    def answers(self, request: dict[str, Any]) -> Iterator[dict[str, Any]]:
-        """Its answers to one request.
+    def run(self, path: Path, kind: CorpusFormat, encoding: str | None) -> tuple[Contents, str]:
+        """Call `convert` in the process.
 
         Raises:
-            CorpusError: the child died, or took too long.
+            CorpusError: the document needs too much time or memory.
         """
-        requests, answers = self._pipes()
-        left = MAX_CONVERSION_SECONDS
-        with suppress(BrokenPipeError):  # detected below: no answer
-            requests.write(json.dumps(request).encode() + b"\n")
-            requests.flush()
-        while True:
-            started = time.monotonic()
-            watchdog = threading.Timer(left, self._stop)
-            watchdog.start()
-            try:
-                line = answers.readline()
-            finally:
-                watchdog.cancel()
-                watchdog.join()
-            left = max(left - (time.monotonic() - started), 0.0)
-            if not line.endswith(b"\n"):
-                raise CorpusError(self._failure())
-            yield json.loads(line)
-
-    def close(self) -> None:
-        """Kill it, if this process started it."""
-        if self._owner == os.getpid():
-            self._process.kill()
-            self._process.wait()
-        for pipe in self._pipes():
-            with suppress(OSError):  # unsent data
-                pipe.close()
-
-    def _pipes(self) -> tuple[IO[bytes], IO[bytes]]:
-        """Its standard input and output."""
-        stdin, stdout = self._process.stdin, self._process.stdout
-        if stdin is None or stdout is None:
-            raise ValueError("the child was started without pipes")
-        return stdin, stdout
-
-    def _stop(self) -> None:
-        self._timed_out = True
-        self._process.kill()
-
-    def _failure(self) -> str:
-        if self._timed_out:
-            return f"takes longer than {MAX_CONVERSION_SECONDS:.0f} s to convert"
+        was_used = self.process is not None
+        self.process = process = self.process or _started()
+        try:
+            future = process.executor.submit(convert, path, kind, encoding)
+            return future.result(timeout=MAX_CONVERSION_SECONDS)
+        except TimeoutError:
+            self.stop()
+            limit = f"{MAX_CONVERSION_SECONDS:.0f} s"
+            raise CorpusError(f"takes longer than {limit} to convert") from None
+        except (BrokenProcessPool, MemoryError):
+            self.stop()
+        except BaseException:  # Ctrl-C
+            self.stop()
+            raise
+        if was_used:  # earlier documents may have used its memory
+            return self.run(path, kind, encoding)
         memory = size_shown(MAX_CONVERSION_BYTES)
-        return f"needs more than {memory} of memory to be converted, or crashes the converter"
+        raise CorpusError(
+            f"needs more than {memory} of memory to be converted, or crashes the converter"
+        )
+
+    def stop(self) -> None:
+        """End the process; the next document starts another one."""
+        if self.process is not None:
+            self.process.kill()
+            self.process = None
 
 
-@atexit.register
-def _close_idle() -> None:
-    while _idle:
-        _idle.pop().close()
+#: Stopped whenever a corpus has been read.
+converter = Converter()
+
+
+def _started() -> _Process:
+    context = get_context("spawn")  # a forked process would have the memory of this one
+    executor = ProcessPoolExecutor(1, context, _prepare, (MAX_CONVERSION_BYTES,))
+    with _isolated():
+        return _Process(executor, executor.submit(os.getpid).result())
+
+
+@contextmanager
+def _isolated() -> Iterator[None]:
+    """New processes import nothing from the working directory, nor run the caller's script again.
+
+    The working directory may hold untrusted files.
+    """
+    main, safe_path = sys.modules["__main__"], os.environ.get("PYTHONSAFEPATH")
+    sys.modules["__main__"], os.environ["PYTHONSAFEPATH"] = ModuleType("__main__"), "1"
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
+        if safe_path is None:
+            del os.environ["PYTHONSAFEPATH"]
+        else:
+            os.environ["PYTHONSAFEPATH"] = safe_path
+
+
+def _prepare(max_bytes: int) -> None:
+    """Limit the memory of the new process, and end it with the one that started it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the other one, which kills this
+    silent = os.open(os.devnull, os.O_WRONLY)
+    for stream in (1, 2):  # libraries may print
+        os.dup2(silent, stream)
+    if sys.platform != "win32":
+        import resource
+
+        hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
+        if hard == resource.RLIM_INFINITY or hard > max_bytes:
+            resource.setrlimit(resource.RLIMIT_DATA, (max_bytes, max_bytes))
+    Thread(target=_end_with_parent, daemon=True).start()
+
+
+def _end_with_parent() -> None:
+    if parent := parent_process():
+        parent.join()
+    os._exit(1)

@@ -13,23 +13,26 @@ from typing import Any
 
 from semsearch.arguments import check_callable, check_items, check_path, check_text, check_texts
 from semsearch.corpus.columns import EarlierIds, Roles, are_ids, likely_id_column, resolve
-from semsearch.corpus.database import open_query, sqlite_tables
+from semsearch.corpus.conversion import converter
+from semsearch.corpus.database import open_query
 from semsearch.corpus.documents import (
     DocumentReader,
     Note,
     Notify,
     OnBadRow,
     Readings,
+    explained,
     silent,
     table_documents,
 )
+from semsearch.corpus.encodings import undecodable
 from semsearch.corpus.files import FolderFiles
-from semsearch.corpus.folder import Folder, fits_documents, folder_tables
+from semsearch.corpus.folder import Folder, find_files, fits_documents, folder_documents
 from semsearch.corpus.formats import CorpusFormat, without_gz
 from semsearch.corpus.locations import Location, file_of, is_url, is_web, recorded_name, shown_url
+from semsearch.corpus.plaintext import COLUMNS
 from semsearch.corpus.readers import FORMATS, Reading, read
-from semsearch.corpus.recognition import SQLITE_MAGIC
-from semsearch.corpus.sources import Progress, Source, file_size, open_source, reading
+from semsearch.corpus.sources import Progress, file_size, open_source, reading
 from semsearch.corpus.table import Row, Table
 from semsearch.errors import (
     ArgumentError,
@@ -39,12 +42,10 @@ from semsearch.errors import (
     raise_error,
 )
 from semsearch.records import Document
+from semsearch.texts import ESCAPED_BYTE
 
 CorpusPath = str | os.PathLike[str]
 
-_SCHEMES_OF_FILES = {"file", "ftp", "ftps", "sftp", "s3", "gs", "az", "hdfs"}
-_CHOOSE_ROWS = 'choose its rows with --sql "SELECT … FROM …"'
-_TABLES_SHOWN = 20
 #: Options that select the rows of a file: with others, it is another corpus.
 _SELECTORS = {"records", "sheet", "sql"}
 
@@ -169,8 +170,11 @@ class Corpus:
         places = [self._place(path, readings) for path in self._paths]
         sizes = [place.size() for place in places]
         self._progress = Progress(None if None in sizes else sum(filter(None, sizes)))
-        for place in places:
-            yield from place.documents(self._progress, files, on_bad_row)
+        try:
+            for place in places:
+                yield from place.documents(self._progress, files, on_bad_row)
+        finally:
+            converter.stop()
 
     def _place(self, path: Location, readings: Readings) -> _Place:
         """A place with the given options, or else those of earlier runs."""
@@ -253,16 +257,14 @@ class _Place:
         with ExitStack() as stack:
             try:
                 source = stack.enter_context(open_source(path, progress))
-                _refuse_database(source, path)
                 table = read(source, self.reading)
-            except BadFileError as error:
-                table = BadRowError(error.source, error.reason)
-            if isinstance(table, BadRowError):
-                on_bad_row(table)
-            else:
-                rows = _until_damaged(table.rows)
-                place = self._with_likely_ids(table)
-                yield from place._documents(replace(table, rows=rows), on_bad_row)
+            except BadRowError as error:
+                on_bad_row(BadRowError(error.source, error.reason))
+                return
+            place = self._with_likely_ids(table)
+            table = replace(table, rows=_until_damaged(table.rows))
+            on_bad_row = explained(source, self.reading.encoding, on_bad_row)
+            yield from place._documents(table, on_bad_row)
 
     def _with_likely_ids(self, table: Table) -> _Place:
         """This place with the column of ids that has no usual name, if all rows confirm it."""
@@ -271,8 +273,7 @@ class _Place:
         if column is None:
             return self
         with open_source(self.path, Progress(None)) as source:
-            again = read(source, self.reading)
-            if isinstance(again, BadRowError) or not are_ids(again.rows, column, roles.text):
+            if not are_ids(read(source, self.reading).rows, column, roles.text):
                 return self
         return replace(self, wanted=self.wanted._replace(id=column))
 
@@ -283,7 +284,7 @@ class _Place:
         if not _is_folder(self.path):
             return file_size(self.path)
         total = 0
-        for file in self._folder(self.path).files():
+        for file in self._folder(self.path).files:
             with suppress(CorpusError):  # reported when it is read
                 total += file_size(file) or 0
         return total
@@ -295,13 +296,15 @@ class _Place:
         self, path: Path, progress: Progress, files: FolderFiles, on_bad_row: OnBadRow
     ) -> Iterator[Document]:
         folder = self._folder(path)
+        if not fits_documents(self.given) and not folder.has_tables():
+            raise CorpusError(
+                f"{path} has no tables; documents only have the columns {', '.join(COLUMNS)}"
+            )
         self.note({})
-        wanted, notify = self.wanted._replace(earlier_ids=None), self.notify
-        tables = folder_tables(folder, self.reading, wanted, progress, files, notify, self.given)
-        for table in tables:
-            applies = table.file is not None or fits_documents(wanted)
-            columns = wanted if applies else Roles.wanted((), None, None)
-            yield from table_documents(table, columns, on_bad_row, notify)
+        wanted = self.wanted._replace(earlier_ids=None)
+        yield from folder_documents(
+            folder, self.reading, wanted, files, progress, on_bad_row, self.notify
+        )
 
     def _folder(self, path: Path) -> Folder:
         if self.reading.format not in (None, CorpusFormat.TEXT):
@@ -311,21 +314,44 @@ class _Place:
             )
         if self.reading.records is not None or self.reading.sheet is not None:
             raise CorpusError(f"{path} is a folder: --records and --sheet are for a single file")
-        return Folder(path, self.exclude, with_tables=self.reading.format is None)
+        return find_files(path, self.exclude, with_tables=self.reading.format is None)
 
 
 @contextmanager
-def open_table(path: Path) -> Iterator[Table]:
-    """The rows of one file, which need not be documents; its format is detected.
+def open_table(path: Path, *, header: bool | None = None) -> Iterator[Table]:
+    """The rows of a file that is a table, whatever its columns; its format is detected.
+
+    Args:
+        path: the file; a text, such as ``pairs.txt``, is read as CSV.
+        header: whether the first row of CSV or TSV names the columns; None to guess.
 
     Raises:
         CorpusError: the file does not exist or cannot be read.
     """
     with open_source(path, Progress(None)) as source:
-        table = read(source, Reading())
-        if isinstance(table, BadRowError):
-            raise table
-        yield table
+        is_text = source.format in (None, CorpusFormat.TEXT) and source.head[:1] not in b"{["
+        yield read(source, Reading(CorpusFormat.CSV if is_text else None, header=header))
+
+
+def good_rows(table: Table) -> Iterator[Row]:
+    """The rows of a table, for callers that need all of them.
+
+    Raises:
+        BadRowError: a row cannot be read, or holds bytes that cannot be decoded.
+    """
+    for row in table.rows:
+        if isinstance(row, BadRowError):
+            raise row
+        for column, value in row.fields.items():
+            if not isinstance(value, str) or value.isascii():
+                continue
+            try:
+                value.encode()
+            except UnicodeEncodeError:
+                is_byte = ESCAPED_BYTE.search(value)
+                reason = undecodable(value, option=None) if is_byte else "not Unicode text"
+                raise BadRowError(row.source, f"column '{column}': {reason}") from None
+        yield row
 
 
 def _format(name: CorpusFormat | str) -> CorpusFormat:
@@ -336,13 +362,12 @@ def _format(name: CorpusFormat | str) -> CorpusFormat:
 
 
 def _file(path: Location) -> Location:
-    """A path or URL of a file; CorpusError for the URL of a database."""
+    """A path or URL of a file; CorpusError for another URL."""
     if isinstance(path, str) and not is_web(path):
-        if path.partition("://")[0].lower() in _SCHEMES_OF_FILES:
-            raise CorpusError(
-                f"{shown_url(path)}: files are read from a path, or an http or https URL"
-            )
-        raise CorpusError(f"{shown_url(path)}: {_CHOOSE_ROWS}")
+        raise CorpusError(
+            f"{shown_url(path)}: files are read from a path, or an http or https URL; the rows of "
+            'a database are chosen with --sql "SELECT …"'
+        )
     return path
 
 
@@ -358,14 +383,6 @@ def _until_damaged(rows: Iterator[Row | BadRowError]) -> Iterator[Row | BadRowEr
         yield from rows
     except BadFileError as error:
         yield BadRowError(error.source, error.reason)
-
-
-def _refuse_database(source: Source, path: Location) -> None:
-    """Raise CorpusError for an SQLite file, naming its tables."""
-    if source.head.startswith(SQLITE_MAGIC):
-        tables = sqlite_tables(path) if isinstance(path, Path) else []
-        named = f" (tables: {', '.join(tables[:_TABLES_SHOWN])})" if tables else ""
-        raise CorpusError(f"{source.name} looks like an SQLite database{named}: {_CHOOSE_ROWS}")
 
 
 def _is_folder(path: Path) -> bool:

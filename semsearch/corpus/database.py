@@ -5,10 +5,10 @@ from __future__ import annotations
 import sqlite3
 import warnings
 from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, contextmanager
 from itertools import chain, islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from semsearch.addresses import sqlite_uri
 from semsearch.corpus.locations import shown_url
@@ -57,25 +57,7 @@ def open_query(location: Path | str, query: str) -> Iterator[Table]:
         if not head:
             raise CorpusError(f"{name}: the query selects no rows")
         remark = f"from {engine.dialect.name}"
-        yield Table(
-            name,
-            columns,
-            chain(head, rows),
-            remark=remark,
-            sample=head,
-            not_decoded=lambda: "not UTF-8",
-        )
-
-
-def sqlite_tables(path: Path) -> list[str]:
-    """The tables and views of an SQLite file; empty if they cannot be read."""
-    query = "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY rowid"
-    try:
-        with closing(_read_only(sqlite_uri(path.absolute()))) as connection:
-            names = [str(name) for (name,) in connection.execute(query)]
-    except sqlite3.Error:
-        return []
-    return [name for name in names if not name.startswith("sqlite_")]
+        yield Table(name, columns, chain(head, rows), remark=remark, sample=head)
 
 
 def _engine(location: Path | str) -> Engine:
@@ -83,8 +65,7 @@ def _engine(location: Path | str) -> Engine:
 
     if isinstance(location, Path):
         file_size(location)  # raises if the file does not exist
-        uri = sqlite_uri(location.absolute())
-        return create_engine("sqlite://", creator=lambda: _read_only(uri))
+        return create_engine("sqlite://", creator=lambda: _read_only(location))
     try:
         url = make_url(location)
     except ValueError:
@@ -92,6 +73,8 @@ def _engine(location: Path | str) -> Engine:
     if "@" in (url.host or ""):  # a driver's message would show it
         reason = "write @ in a user name or password as %40"
         raise CorpusError(f"{shown_url(location)}: {reason}")
+    if url.get_backend_name() == "sqlite":
+        return _engine(Path(url.database or ""))
     if url.drivername in ("postgres", "postgresql"):
         url = url.set(drivername="postgresql+psycopg")
     try:
@@ -100,56 +83,25 @@ def _engine(location: Path | str) -> Engine:
         if url.drivername.endswith("+psycopg"):
             raise MissingExtraError("psycopg", "files", "reading PostgreSQL") from None
         raise CorpusError(
-            f"{shown_url(str(location))} needs a driver: "
+            f"{shown_url(location)} needs a driver: "
             f"pip install {PACKAGES.get(error.name or '', error.name)}"
         ) from None
     if engine.dialect.driver == "psycopg":
         event.listen(engine, "connect", _keep_unusual_times)
-    if engine.dialect.name != "sqlite":
-        return engine
-    (database,), options = engine.dialect.create_connect_args(url)
-    is_uri = options.pop("uri", False) and database.startswith("file:")
-    if not is_uri and database != ":memory:":
-        file_size(Path(url.database or ""))
-        database = sqlite_uri(Path(database).absolute())
-    return create_engine("sqlite://", creator=lambda: _read_only(database, **options))
+    return engine
 
 
 def _keep_unusual_times(connection: psycopg.Connection, record: object) -> None:
-    """Read dates and times that Python does not have, such as 24:00, as PostgreSQL writes them."""
-    from psycopg import DataError
-    from psycopg.types import datetime as loaders
+    """Read dates and times, such as 24:00 and infinity, as PostgreSQL writes them."""
+    from psycopg.types.string import TextLoader
 
     del record
-
-    def or_text(loader: type[psycopg.adapt.Loader]) -> type[psycopg.adapt.Loader]:
-        class Tolerant(loader):  # type: ignore[misc, valid-type]
-            def load(self, data: psycopg.abc.Buffer) -> Any:
-                try:
-                    return super().load(data)
-                except DataError:
-                    return bytes(data).decode()
-
-        return Tolerant
-
-    for name, loader in (
-        ("date", loaders.DateLoader),
-        ("timestamp", loaders.TimestampLoader),
-        ("timestamptz", loaders.TimestamptzLoader),
-        ("time", loaders.TimeLoader),
-        ("timetz", loaders.TimetzLoader),
-        ("interval", loaders.IntervalLoader),
-    ):
-        connection.adapters.register_loader(name, or_text(loader))
+    for name in ("date", "timestamp", "timestamptz", "time", "timetz", "interval"):
+        connection.adapters.register_loader(name, TextLoader)
 
 
-def _read_only(uri: str, **options: Any) -> sqlite3.Connection:
-    """A connection to the database of an SQLite URI, or to an empty one in memory."""
-    path, _, query = uri.partition("?")
-    if path != ":memory:":
-        kept = [one for one in query.split("&") if one and not one.startswith("mode=")]
-        path = f"{path}?{'&'.join([*kept, 'mode=ro'])}"
-    connection: sqlite3.Connection = sqlite3.connect(path, uri=True, **options)
+def _read_only(path: Path) -> sqlite3.Connection:
+    connection = sqlite3.connect(f"{sqlite_uri(path.absolute())}?mode=ro", uri=True)
     connection.set_authorizer(_authorized)
     # Bytes that are not UTF-8 make a bad row, and do not fail the query.
     connection.text_factory = lambda stored: stored.decode("utf-8", "surrogateescape")

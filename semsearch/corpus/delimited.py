@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import chain, islice
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from semsearch.corpus.celltypes import cell_type
-from semsearch.corpus.columns import distinct, shortened
-from semsearch.corpus.header import USUAL_NAMES, has_header
-from semsearch.corpus.table import LOOK_AHEAD_ROWS, Row, Table, look_ahead
-from semsearch.csvrecords import Dialect, RecordReader, RecordTooLargeError
+from semsearch.corpus.celltypes import column_type
+from semsearch.corpus.header import MAX_ROWS, has_header
+from semsearch.corpus.limits import MAX_ROW_BYTES
+from semsearch.corpus.roles import USUAL, numbered, plain_name, shortened
+from semsearch.corpus.table import Row, Table, look_ahead
 from semsearch.errors import BadRowError, CorpusError
 from semsearch.texts import quantity
 
@@ -31,14 +31,34 @@ _OPENING_QUOTE = re.compile(r'(?:^|\t)"')
 #: How a cell begins where a blank was written between the delimiter and the quote.
 _BLANK_AND_QUOTE = ' "'
 
-#: Cells without text, as programs write them; other formats have a null.
-NOTHING = ("", "NaN", "nan")
-
-#: The location and the cells of a record; an error in place of a bad one.
-Record = tuple[str, list[str]] | BadRowError
+#: Lines above a header, in which exports tell what they are.
+MAX_LINES_ABOVE = 5
 
 #: How much of a first row is shown in messages.
 CELLS_SHOWN, CELL_SHOWN_CHARACTERS = 4, 30
+
+#: The location and the cells of a record; an error in place of a bad one.
+_Record = tuple[str, list[str]] | BadRowError
+
+
+class Dialect(NamedTuple):
+    """The delimiter, whether cells can be quoted, and whether blanks before cells are left out."""
+
+    delimiter: str
+    quoted: bool
+    spaced: bool = False
+
+    def reader(self, lines: Iterable[str]) -> Any:
+        """Python's reader of these lines."""
+        # Python's limit applies to the whole process, so it is never lowered.
+        csv.field_size_limit(max(csv.field_size_limit(), MAX_ROW_BYTES))
+        return csv.reader(
+            lines,
+            delimiter=self.delimiter,
+            quoting=csv.QUOTE_MINIMAL if self.quoted else csv.QUOTE_NONE,
+            skipinitialspace=self.spaced,
+            strict=True,
+        )
 
 
 def read_delimited(
@@ -59,58 +79,60 @@ def read_delimited(
         CorpusError: it has no rows.
     """
     lines = text.lines()
-    head, delimiters = without_declaration(look_ahead(lines, lambda: text.position), delimiters)
+    head = look_ahead(lines, lambda: text.position)
+    if head and (declared := _SEPARATOR.fullmatch(head[0])):
+        head[0], delimiters = "\n", declared[1]  # a blank line keeps the line numbers
+    above = _lines_above(head, delimiters)
+    head[:above] = ["\n"] * above
     dialect = guess_dialect(head, delimiters)
     reader = dialect.reader(chain(head, lines))
-    records = _records(reader, text.name)
-    remark = ""
-    is_named = header or (header is None and has_header(_beginning(dialect, head), wanted))
-    if is_named:
-        columns = _header(records, text.name)
+    records: Iterator[_Record] = _records(reader, text.name)
+    first = next(records, None)
+    if first is None:
+        raise CorpusError(f"{text.name} is empty")
+    if isinstance(first, BadRowError):
+        raise CorpusError(str(first))
+    cells = first[1]
+    remark = f"{quantity(above, 'line')} above the header skipped" if above else ""
+    header_cells: list[str] | None = None
+    if has_header(_beginning(dialect, head), wanted) if header is None else header:
+        # R and pandas write the row names under an empty header.
+        names = enumerate(cells, 1)
+        columns = numbered(cell.strip() or f"column_{number}" for number, cell in names)
         expected = f"the header has {len(columns)}"
+        header_cells = cells
     else:
-        first, records = _first_record(records, text.name)
-        columns = [f"column {number}" for number in range(1, len(first) + 1)]
+        records = chain((first,), records)
+        columns = [f"column {number}" for number in range(1, len(cells) + 1)]
         expected = f"the first row has {len(columns)}"
-        remark = _headerless(first, guessed=header is None)
-    rows = _rows(records, columns, expected)
+        remark = _headerless(cells, guessed=header is None)
+    if len(columns) == 1 and (sign := _unknown_delimiter(head)):
+        remark = f"every line holds {sign!r}: if it separates cells, put it in a first line 'sep='"
+    rows = _rows(records, columns, expected, header_cells)
 
-    sample = list(islice(rows, 1))
-    if not sample:
-        is_header = header or any(column.lower() in USUAL_NAMES for column in columns)
-        advice = "" if is_header else "; if its first row is data, add --no-header"
+    look_at = list(islice(rows, 1))
+    if not look_at:
+        is_usual = any(plain_name(column) in USUAL for column in columns)
+        advice = "" if is_usual else "; if its first row is data, add --no-header"
         raise CorpusError(f"{text.name} has a header but no rows{advice}")
     while reader.line_num < len(head) and (row := next(rows, None)):
-        sample.append(row)
-    fields_of = [row for row in sample if isinstance(row, Row)]
-    cell_types = {
+        look_at.append(row)
+    sample = [row for row in look_at if isinstance(row, Row)]
+    types = {
         column: found
         for column in columns
-        if (found := cell_type(row.fields.get(column, "") for row in fields_of))
+        if (found := column_type(row.fields.get(column, "") for row in sample))
     }
-    return Table(
-        text.name,
-        columns,
-        chain(sample, rows),
-        cell_types,
-        NOTHING,
-        by_position=True,
-        remark=remark,
-        sample=fields_of,
-        not_decoded=text.not_decoded,
-    )
+    return Table(text.name, columns, chain(look_at, rows), types, remark, sample)
 
 
-def _records(reader: RecordReader, name: str) -> Iterator[Record]:
+def _records(reader: Any, name: str) -> Iterator[_Record]:
     while True:
         source = f"{name}:{reader.line_num + 1}"
         try:
             cells = next(reader)
         except StopIteration:
             return
-        except RecordTooLargeError as error:
-            yield BadRowError(source, str(error))
-            continue
         except csv.Error as error:
             # The reader continues with the next line.
             reason = f"its quotes do not match ({error}, line {reader.line_num})"
@@ -120,37 +142,12 @@ def _records(reader: RecordReader, name: str) -> Iterator[Record]:
             yield source, cells
 
 
-def _header(records: Iterator[Record], name: str) -> Sequence[str]:
-    record = next(records, None)
-    if record is None:
-        raise CorpusError(f"{name} is empty")
-    if isinstance(record, BadRowError):
-        raise record
-    # R and pandas write the row names under an empty header.
-    return distinct(cell.strip() or f"column_{number}" for number, cell in enumerate(record[1], 1))
-
-
-def _beginning(dialect: Dialect, head: Sequence[str]) -> Iterator[list[str]]:
+def _beginning(dialect: Dialect, head: Sequence[str]) -> list[list[str]]:
     """The readable records of the first lines; an empty one if there are none."""
-    found = False
+    found: list[list[str]] = []
     with suppress(csv.Error):  # a stray quote, or a truncated record at the end of the look-ahead
-        for cells in filter(None, dialect.reader(head)):
-            found = True
-            yield cells
-    if not found:
-        yield []
-
-
-def _first_record(records: Iterator[Record], name: str) -> tuple[list[str], Iterator[Record]]:
-    """The cells of the first readable record, and all records including it."""
-    bad: list[Record] = []
-    for record in records:
-        if not isinstance(record, BadRowError):
-            return record[1], chain(bad, (record,), records)
-        bad.append(record)
-        if len(bad) > LOOK_AHEAD_ROWS:
-            break
-    raise (bad[0] if bad and isinstance(bad[0], BadRowError) else CorpusError(f"{name} is empty"))
+        found.extend(islice(filter(None, dialect.reader(head)), MAX_ROWS))
+    return found or [[]]
 
 
 def _headerless(first: Sequence[str], *, guessed: bool) -> str:
@@ -162,14 +159,20 @@ def _headerless(first: Sequence[str], *, guessed: bool) -> str:
 
 
 def _rows(
-    records: Iterator[Record], columns: Sequence[str], expected: str
+    records: Iterator[_Record],
+    columns: Sequence[str],
+    expected: str,
+    header: list[str] | None,
 ) -> Iterator[Row | BadRowError]:
-    width = len(columns)
+    width, last = len(columns), header[-1] if header else None
     for record in records:
         if isinstance(record, BadRowError):
             yield record
             continue
         source, cells = record
+        if cells[-1] == last and [cells[0].lstrip("\ufeff"), *cells[1:]] == header:
+            yield BadRowError(source, "repeats the header")  # files were joined
+            continue
         if len(cells) == width:
             fields = {name: cell for name, cell in zip(columns, cells, strict=True) if cell}
             yield Row(source, fields)
@@ -177,14 +180,23 @@ def _rows(
             yield BadRowError(source, f"{quantity(len(cells), 'cell')} where {expected}")
 
 
-def without_declaration(
-    lines: Sequence[str], delimiters: str = DELIMITERS
-) -> tuple[Sequence[str], str]:
-    """Lines without the name of their delimiter, and the candidates for it."""
-    found = _SEPARATOR.fullmatch(lines[0]) if lines else None
-    if found:
-        lines, delimiters = ["\n", *lines[1:]], found[1]  # a blank line keeps the line numbers
-    return lines, delimiters
+def _lines_above(lines: Sequence[str], delimiters: str) -> int:
+    """How many lines are above a header with a usual name, such as the date of an export."""
+    for number, line in enumerate(lines[:MAX_LINES_ABOVE]):
+        for mark in delimiters:
+            cells = [cell.strip(' "\r\n') for cell in line.split(mark)]
+            is_header = len(cells) > 1 and all(cells) and any(plain_name(c) in USUAL for c in cells)
+            if is_header and not any(mark in above for above in lines[:number]):
+                return number
+    return 0
+
+
+def _unknown_delimiter(lines: Sequence[str]) -> str | None:
+    """A sign that each line holds equally often, and that is no delimiter of those known."""
+    first, *others = [line for line in lines if not line.isspace()]
+    signs = [sign for sign in first.strip() if not (sign.isalnum() or sign in " _'\"-.,!?")]
+    counts = {sign: first.count(sign) for sign in signs}
+    return next((s for s in signs if all(one.count(s) == counts[s] for one in others)), None)
 
 
 def guess_dialect(lines: Sequence[str], delimiters: str = DELIMITERS) -> Dialect:
@@ -194,7 +206,7 @@ def guess_dialect(lines: Sequence[str], delimiters: str = DELIMITERS) -> Dialect
     # then the delimiter that is rarest in the texts does least harm.
     candidates = [
         Dialect(delimiter, quoted, spaced)
-        for delimiter in ([one for one in delimiters if one in header] or delimiters)
+        for delimiter in ([mark for mark in delimiters if mark in header] or delimiters)
         for quoted in _quotings(delimiter, lines)
         for spaced in _spacings(delimiter, quoted, lines)
     ]
@@ -218,13 +230,11 @@ def _fit(dialect: Dialect, lines: Sequence[str]) -> tuple[int, int, int]:
     """Lines of records as wide as the header, that width, and minus the quotes left in cells."""
     reader = dialect.reader(lines)
     fitting = width = line = stray = 0
-    try:
+    with suppress(csv.Error):  # a stray quote, or a truncated record at the end of the look-ahead
         for cells in reader:
             width = width or len(cells)
             if len(cells) == width:
                 fitting += reader.line_num - line
                 stray -= sum(cell.startswith(_BLANK_AND_QUOTE) for cell in cells)
             line = reader.line_num
-    except csv.Error:  # a stray quote, or a truncated record at the end of the look-ahead
-        pass
     return fitting, width, stray

@@ -9,27 +9,28 @@ from dataclasses import dataclass, field
 from datetime import date, time, timedelta
 from decimal import Decimal
 from itertools import chain, islice
-from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from semsearch.corpus.columns import Roles, describe, doubts, resolve
+from semsearch.corpus.encodings import encoding_of, remedy
 from semsearch.corpus.files import FolderFiles
-from semsearch.corpus.formats import without_gz
+from semsearch.corpus.roles import shortened
 from semsearch.corpus.table import Row
-from semsearch.encodings import ESCAPED_BYTE
 from semsearch.errors import BadFileError, BadRowError, UndecodableError
 from semsearch.records import Document, field_name
-from semsearch.texts import joined_text, sentences_text
+from semsearch.texts import ESCAPED_BYTE, joined_text, quantity, sentences_text
 
 if TYPE_CHECKING:
-    from semsearch.corpus.table import CellType, Table
+    from semsearch.corpus.celltypes import CellType
+    from semsearch.corpus.sources import Source
+    from semsearch.corpus.table import Table
 
 #: Called with the error of each bad row; if it returns, the row is skipped.
 OnBadRow = Callable[[BadRowError], None]
 #: Called with one line about what was guessed.
 Notify = Callable[[str], None]
-#: Called with arguments of `Corpus`: the columns and the sheet that a table is read with.
+#: Called with arguments of `Corpus`: the columns that a table is read with.
 Note = Callable[[dict[str, Any]], None]
 
 #: The most ids of skipped rows kept in memory; further rows count as unidentified.
@@ -38,8 +39,15 @@ MAX_SKIPPED_IDS = 1_000_000
 #: Binary data, which is not searched.
 _BYTES = (bytes, bytearray, memoryview)
 
-#: Prefix of columns in tables of a folder whose names clash with a document's own fields.
-_PREFIX, _OWN_NAMES = "column.", ("id", "title", "text", "file", "row")
+#: Values other than strings that can be a text.
+_SIMPLE = (int, float, Decimal, date, time, timedelta)
+
+#: Cells without text; ``NaN`` as programs write it into CSV.
+_NOTHING = ("", "NaN", "nan")
+
+WITHOUT_IDS = "no id column: documents are named by their content"
+
+_Misfits = dict[str, tuple[str, int]]  # by column: the first one, and their number
 
 
 @dataclass
@@ -135,6 +143,19 @@ class DocumentReader(Iterator[Document]):
         self._documents = chain(first, self._documents)
 
 
+def explained(source: Source, encoding: str | None, on_bad_row: OnBadRow) -> OnBadRow:
+    """Name the likely encoding of a file in errors about bytes that cannot be decoded."""
+
+    def handle(error: BadRowError) -> None:
+        if isinstance(error, UndecodableError):
+            name = encoding_of(source.head, encoding)
+            advice = remedy(source.head.decode(name, "surrogateescape"), name)
+            error = UndecodableError(error.source, error.what, advice, error.document_id)
+        on_bad_row(error)
+
+    return handle
+
+
 def silent(message: str) -> None:
     """Discard the message."""
 
@@ -145,40 +166,50 @@ def table_documents(
     on_bad_row: OnBadRow,
     notify: Notify,
     note: Note = lambda arguments: None,
+    without_ids: str = WITHOUT_IDS,
 ) -> Iterator[Document]:
     """The documents of a table, row by row.
+
+    Args:
+        table: the rows.
+        wanted: the columns named by the user.
+        on_bad_row: called with the error of each bad row.
+        notify: called with lines about how the columns are used.
+        note: called with the arguments of `Corpus` that read the same rows in the same way.
+        without_ids: what names documents if there is no id column, for messages.
 
     Raises:
         CorpusError: a wanted column does not exist, or the text column cannot be guessed.
         ArgumentError: another id column is named than an index has ids from.
     """
     roles = resolve(table, wanted)
-    note(_arguments(table, roles) if table.announced else {})
-    if table.announced:
-        for line in (describe(table, roles, wanted), *doubts(table, roles)):
+    if table.sample:
+        note({"text_columns": list(roles.text), "id_column": roles.id or ""})
+        for line in (describe(table, roles, wanted, without_ids), *doubts(table, roles)):
             notify(line)
         if binary := _binary_columns(table):
             notify(f"{table.name}: binary data is left out: {', '.join(binary)}")
-    elif table.remark:
-        notify(f"{table.name}: {table.remark}")
+    else:  # a document
+        note({})
+        if table.remark:
+            notify(f"{table.name}: {table.remark}")
+    misfits: _Misfits = {}
     for row in table.rows:
-        if isinstance(row, BadRowError):
-            on_bad_row(row)
-            continue
         try:
-            document = _document(row, roles, table)
+            if isinstance(row, BadRowError):
+                raise row
+            document = _document(row, roles, table, misfits)
         except BadRowError as error:
-            explained = _explained(error, table)
-            explained.document_id = _readable_id(row, roles, table)
-            on_bad_row(explained)
+            if isinstance(row, Row):
+                error.document_id = _readable_id(row, roles)
+            on_bad_row(error)
             continue
         yield document
-
-
-def _arguments(table: Table, roles: Roles) -> dict[str, Any]:
-    """The arguments of `Corpus` with which the same rows are read in the same way."""
-    columns = {"text_columns": list(roles.text), "id_column": roles.id or ""}
-    return columns if table.sheet is None else {**columns, "sheet": table.sheet}
+    for column, (first, count) in misfits.items():
+        notify(
+            f"{table.name}: '{shortened(column)}' holds {table.types[column].name}s; "
+            f"{quantity(count, 'other value')} left empty, such as '{shortened(first)}'"
+        )
 
 
 def _binary_columns(table: Table) -> list[str]:
@@ -198,73 +229,19 @@ def _has_bytes(value: Any) -> bool:
     return isinstance(value, _BYTES)
 
 
-def _document(row: Row, roles: Roles, table: Table) -> Document:
+def _document(row: Row, roles: Roles, table: Table, misfits: _Misfits) -> Document:
     source, fields = row
-    if table.loosely_typed:
-        fields = {**fields, **_as_strings(fields, roles)}
-        row = Row(source, fields)
     title = None if roles.title is None else _name(fields.get(roles.title), missing=None)
-    text = joined_text(_texts(row, roles.text, table))
-    if table.file is not None:
-        metadata = _metadata(fields, roles._replace(id=None), table.cell_types)
-        return _part(row, title, text, metadata, table.file)
+    if isinstance(title, float):
+        title = str(title)
+    text = joined_text(_texts(row, roles.text, table.types))
     identifier = None if roles.id is None else _name(fields.get(roles.id), missing="")
-    metadata = _metadata(fields, roles, table.cell_types)
+    metadata = _metadata(fields, roles, table.types, misfits)
     return Document(identifier, text, title, metadata, source)
 
 
-def _part(row: Row, title: Any, text: str, metadata: Mapping[str, Any], file: str) -> Document:
-    """A row of a file in a folder, with an id like ``survey.csv#row=7``."""
-    number = _number(row)
-    heading = f"{without_gz(PurePath(file)).stem}, row {number}"
-    own = {"file": file, "row": number}
-    others = {
-        f"{_PREFIX}{name}" if name in _OWN_NAMES else name: metadata[name] for name in metadata
-    }
-    return Document(
-        _part_id(row, file),
-        text,
-        heading if title is None else f"{heading}: {title}",
-        {**own, **others},
-        row.source,
-    )
-
-
-def _part_id(row: Row, file: str) -> str:
-    return f"{file}#row={_number(row)}"
-
-
-def _number(row: Row) -> int:
-    """The number at the end of a row's source: ``survey.csv:7``, ``films.json, item 7``."""
-    return int(row.source[len(row.source.rstrip("0123456789")) :])
-
-
-def _as_strings(fields: Mapping[str, Any], roles: Roles) -> dict[str, str]:
-    """The numbers, dates and durations in columns of texts, as strings."""
-    return {
-        name: _as_string(value)
-        for name in roles.names
-        if isinstance(value := fields.get(name), (int, float, date, time, timedelta))
-    }
-
-
-def _as_string(value: float | date | time | timedelta) -> str:
-    if isinstance(value, (date, time)):
-        return value.isoformat()
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
-
-
-def _explained(error: BadRowError, table: Table) -> BadRowError:
-    """The error; for an undecodable byte, with the likely encoding of the file."""
-    if isinstance(error, UndecodableError) and table.not_decoded:
-        return UndecodableError(error.source, error.what, table.not_decoded())
-    return error
-
-
-def _readable_id(row: Row, roles: Roles, table: Table) -> str | None:
+def _readable_id(row: Row, roles: Roles) -> str | None:
     """The id of a bad row; None if it has no valid one."""
-    if table.file is not None:
-        return _part_id(row, table.file)
     identifier = None if roles.id is None else _name(row.fields.get(roles.id), missing=None)
     try:
         return Document(identifier, "any text").id
@@ -272,29 +249,38 @@ def _readable_id(row: Row, roles: Roles, table: Table) -> str | None:
         return None
 
 
-def _texts(row: Row, columns: Sequence[str], table: Table) -> Iterator[str]:
+def _texts(row: Row, columns: Sequence[str], types: Mapping[str, CellType]) -> Iterator[str]:
     for column in columns:
         value = row.fields.get(column)
         if _is_missing(value):
             continue
-        text = _as_text(value, table.cell_types.get(column))
+        text = _as_text(value, types.get(column))
         if text is None:
             kind = type(value).__name__
             raise BadRowError(row.source, f"{column!r} is not a string but of type {kind}")
-        if text.strip() not in table.nothing:
+        if text.strip() not in _NOTHING:
             yield text
 
 
 def _as_text(value: Any, cell_type: CellType | None) -> str | None:
-    """A string unchanged; a list of sentences (as in SciFact) as one text; else None."""
-    is_string = isinstance(value, str)
-    items = cell_type(value) if is_string and cell_type else value
+    """A string unchanged, a number or date as a string, a list of sentences as one text; else None.
+
+    SciFact has lists of sentences.
+    """
+    items = value
+    if isinstance(value, str):
+        items = cell_type.convert(value) if cell_type else None
+    elif isinstance(value, _SIMPLE) and not isinstance(value, bool):
+        return str(_name(value, missing=None))
     text = sentences_text(items) if isinstance(items, list) else None
-    return value if text is None and is_string else text
+    return value if text is None and isinstance(value, str) else text
 
 
 def _metadata(
-    fields: Mapping[str, Any], roles: Roles, cell_types: Mapping[str, CellType]
+    fields: Mapping[str, Any],
+    roles: Roles,
+    types: Mapping[str, CellType],
+    misfits: _Misfits,
 ) -> dict[str, Any]:
     taken = roles.names
     metadata = {
@@ -302,9 +288,14 @@ def _metadata(
         for name, value in fields.items()
         if name not in taken and not isinstance(value, _BYTES)
     }
-    for name, cell_type in cell_types.items():
+    for name, cell_type in types.items():
         if name in metadata:
-            metadata[name] = cell_type(metadata[name])
+            value = cell_type.convert(metadata[name])
+            if isinstance(value, str):
+                first, count = misfits.get(name, (value, 0))
+                misfits[name] = first, count + 1
+                value = None
+            metadata[name] = value
     return {field_name(name, taken): value for name, value in metadata.items()}
 
 
@@ -323,7 +314,7 @@ def _name(value: Any, missing: str | None) -> Any:
     """An id or title as a string; Document rejects values of other types."""
     if _is_missing(value) or value == "":
         return missing
-    if isinstance(value, (int, UUID)) and not isinstance(value, bool):
+    if isinstance(value, (int, UUID, timedelta)) and not isinstance(value, bool):
         return str(value)
     if isinstance(value, (date, time)):
         return value.isoformat()

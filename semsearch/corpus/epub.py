@@ -4,84 +4,50 @@ from __future__ import annotations
 
 import posixpath
 from collections.abc import Iterator
-from html import escape
-from typing import TYPE_CHECKING, NamedTuple
+from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import unquote, urldefrag
 from zipfile import ZipFile
 
-from semsearch.corpus.archives import check_archive
-from semsearch.corpus.html import XML_DECLARATION, blocks_of, encoding_as_browsers, parse_html
-from semsearch.corpus.sections import Parts, Section, sections_of
-from semsearch.corpus.textstream import encoding_of
-from semsearch.encodings import ESCAPED_BYTE, undecodable
+from semsearch.corpus.html import blocks_of, decoded, parse_html
+from semsearch.corpus.office import check_archive
+from semsearch.corpus.sections import Contents, Section, sections_of
 from semsearch.errors import CorpusError
-from semsearch.limits import MAX_UNPACKED_BYTES
 from semsearch.texts import quantity
 
 if TYPE_CHECKING:
     from lxml import etree
 
-    from semsearch.corpus.sources import Source
-
 _CONTAINER = "META-INF/container.xml"
-_ENCRYPTION = "META-INF/encryption.xml"
-_OPENING, _CLOSING = "<![CDATA[", "]]>"
 _PAGES = ("application/xhtml+xml", "text/html")
 
 
-class _Book(NamedTuple):
-    title: str
-    chapters: list[str]  # their paths in the archive
-
-
-def read_epub(source: Source) -> Parts:
+def read_epub(path: Path) -> Contents:
     """The sections of a book, each under a heading; each chapter begins a new one.
 
     Raises:
         CorpusError: it is encrypted, too large when unpacked, or not an EPUB.
     """
-    file = source.seekable(MAX_UNPACKED_BYTES)
-    check_archive(file, has_trees=True)
-    archive = ZipFile(file)
-    book = _book(archive)
-    chapters = quantity(len(book.chapters), "chapter")
-    return Parts(book.title, _sections(archive, book, _encrypted(archive)), chapters)
+    check_archive(path)
+    archive = ZipFile(path)
+    title, chapters = _book(archive)
+    return Contents(title, _sections(archive, chapters), quantity(len(chapters), "chapter"))
 
 
-def _sections(archive: ZipFile, book: _Book, encrypted: set[str]) -> Iterator[Section]:
+def _sections(archive: ZipFile, chapters: list[str]) -> Iterator[Section]:
     number = 1
-    for path in book.chapters:
+    for path in chapters:
         name = posixpath.basename(path)
         try:
-            if path in encrypted:
-                raise CorpusError("is encrypted")
-            found = list(sections_of(blocks_of(parse_html(_markup(archive.read(path)))), number))
+            found = list(sections_of(blocks_of(parse_html(decoded(archive.read(path)))), number))
         except Exception as error:  # damaged chapters raise anything
             found = [Section("section", number, "", fault=f"chapter {name}: {error}")]
         yield from found
         number += len(found)
 
 
-def _markup(chapter: bytes) -> str:
-    """The markup of a chapter, with CDATA sections, which HTML does not have, as text.
-
-    Raises:
-        CorpusError: it cannot be decoded.
-    """
-    declared = XML_DECLARATION.match(chapter)
-    named = encoding_as_browsers(declared[1].decode()) if declared else None
-    encoding = encoding_of(chapter, named)
-    markup = chapter.decode(encoding, "surrogateescape")
-    if ESCAPED_BYTE.search(markup):
-        raise CorpusError(undecodable(markup, encoding, option=None))
-    parts, at = [], 0
-    while (start := markup.find(_OPENING, at)) >= 0 and (end := markup.find(_CLOSING, start)) >= 0:
-        parts += [markup[at:start], escape(markup[start + len(_OPENING) : end])]
-        at = end + len(_CLOSING)
-    return "".join(parts) + markup[at:]
-
-
-def _book(archive: ZipFile) -> _Book:
+def _book(archive: ZipFile) -> tuple[str, list[str]]:
+    """The title of a book, and the paths of its chapters in the archive."""
     container = _parsed(archive, _CONTAINER)
     root = container.find(".//{*}rootfile")
     package_path = "" if root is None else root.get("full-path", "")
@@ -101,18 +67,11 @@ def _book(archive: ZipFile) -> _Book:
         if name in items
     ]
     title = package.findtext(".//{http://purl.org/dc/elements/1.1/}title") or ""
-    return _Book(title, list(dict.fromkeys(paths)))  # several items may be parts of one chapter
+    return title, list(dict.fromkeys(paths))  # several items may be parts of one chapter
 
 
 def _path(link: str) -> str:
     return unquote(urldefrag(link).url)
-
-
-def _encrypted(archive: ZipFile) -> set[str]:
-    if _ENCRYPTION not in archive.namelist():
-        return set()
-    references = _parsed(archive, _ENCRYPTION).iterfind(".//{*}CipherReference")
-    return {unquote(reference.get("URI", "")) for reference in references}
 
 
 def _parsed(archive: ZipFile, path: str) -> etree._Element:

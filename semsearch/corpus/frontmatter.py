@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from semsearch.errors import CorpusError, first_line
@@ -12,10 +11,8 @@ from semsearch.errors import CorpusError, first_line
 #: The longest front matter.
 MAX_CHARACTERS = 1 << 16
 
-_YAML = re.compile(
-    r"\ufeff?---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE
-)
-_TOML = re.compile(r"\ufeff?\+\+\+[ \t]*\n(.*?)^\+\+\+[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
+_YAML = re.compile(r"---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
+_TOML = re.compile(r"\+\+\+[ \t]*\n(.*?)^\+\+\+[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
 _LIKE_FIELDS = re.compile(r"\s*(?:#.*\n\s*)*[\w\"'-][^\n:]{0,100}:(?:\s|\Z)")
 
 # Times and codes are text: 12:30 is no number to the base of 60, 01234 not octal.
@@ -44,8 +41,8 @@ def split_front_matter(text: str) -> FrontMatter:
             fields: Any = tomllib.loads(found[1])
         except (ValueError, RecursionError) as error:
             raise CorpusError(f"its front matter is not TOML: {first_line(error)}") from None
-    elif (found := _YAML.match(head)) and _LIKE_FIELDS.match(found[1]):
-        fields = _yaml(found[1])
+    elif (found := _YAML.match(head)) and (not found[1].strip() or _LIKE_FIELDS.match(found[1])):
+        fields = _yaml(found[1]) or {}
     else:
         return FrontMatter({}, text)
     if not isinstance(fields, dict):
@@ -65,14 +62,15 @@ def _yaml(text: str) -> Any:
                 raise yaml.YAMLError("it has aliases")
             return super().compose_node(parent, index)
 
-    def add(kind: str, construct: Callable[[Loader, yaml.ScalarNode], Any]) -> None:
-        def number_or_text(loader: Loader, node: yaml.ScalarNode) -> Any:
+    for kind, construct in (
+        ("int", Loader.construct_yaml_int),
+        ("float", Loader.construct_yaml_float),
+    ):
+
+        def number_or_text(loader: Any, node: Any, construct: Any = construct) -> Any:
             return node.value if _NO_NUMBER.match(node.value) else construct(loader, node)
 
         Loader.add_constructor(f"tag:yaml.org,2002:{kind}", number_or_text)
-
-    add("int", Loader.construct_yaml_int)
-    add("float", Loader.construct_yaml_float)
     try:
         return yaml.load(text, Loader)  # noqa: S506 - a SafeLoader
     except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: an impossible date

@@ -5,22 +5,26 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from semsearch.corpus.sections import Block, Parts, sections_of
-from semsearch.corpus.textstream import TextStream
-from semsearch.encodings import ESCAPED_BYTE, first_escaped
-from semsearch.errors import CorpusError, UndecodableError
-from semsearch.limits import MAX_PART_BYTES, size_shown
-from semsearch.texts import one_line, quantity
+from semsearch.corpus.encodings import encoding_of, undecodable
+from semsearch.corpus.limits import MAX_PART_BYTES, size_shown
+from semsearch.corpus.sections import Block, Contents, sections_of
+from semsearch.errors import CorpusError
+from semsearch.texts import ESCAPED_BYTE, one_line, quantity
 
 if TYPE_CHECKING:
     from lxml import etree
 
-    from semsearch.corpus.sources import Source
-
-_DECLARED = re.compile(rb"<meta[^>]{1,200}charset=[\"' ]*([\w.:-]{1,40})", re.IGNORECASE)
-XML_DECLARATION = re.compile(rb"\s*<\?xml[^>]{1,200}encoding=[\"']([\w.:-]{1,40})")
+#: The encoding that HTML or XHTML declares near its beginning.
+_DECLARED = re.compile(
+    rb"<meta[^>]{1,200}charset=[\"' ]*([\w.:-]{1,40})"
+    rb"|\A\s*<\?xml[^>]{1,200}encoding=[\"']([\w.:-]{1,40})",
+    re.IGNORECASE,
+)
+_DECLARED_WITHIN = 64 << 10
 #: How browsers decode some declared encodings (WHATWG's Encoding Standard), by Python's names.
 _AS_BROWSERS = {
     **dict.fromkeys(("ascii", "iso8859-1"), "windows-1252"),
@@ -41,44 +45,49 @@ _BLOCKS = _HEADINGS | {
 _CELLS = {"td", "th"}
 _SPACES = re.compile(r"[ \t\r\n\f]+")
 _CELL_END = " | "
+#: Marks in the text, which XML and HTML cannot contain.
+_BLOCK, _HEADING, _VERBATIM = "\x00", "\x01", "\x02"
 
 
-def read_html(source: Source, encoding: str | None) -> Parts:
+def read_html(path: Path, encoding: str | None) -> Contents:
     """The sections of a page, each under a heading.
 
     Args:
-        source: the page.
+        path: the page.
         encoding: named by the user; None for the one that the page declares, or UTF-8.
 
     Raises:
         CorpusError: it is too long, or cannot be decoded.
     """
-    stream = TextStream(source, encoding or _declared(source.head), newline=None)
-    text = stream.read(MAX_PART_BYTES + 1)
-    if len(text) > MAX_PART_BYTES:
+    with path.open("rb") as file:
+        page = file.read(MAX_PART_BYTES + 1)
+    if len(page) > MAX_PART_BYTES:
         raise CorpusError(f"longer than {size_shown(MAX_PART_BYTES)}")
-    if ESCAPED_BYTE.search(text):
-        what = f"text holds {first_escaped(text)}"
-        raise UndecodableError(source.name, what, stream.not_decoded())
-    tree = parse_html(text)
+    tree = parse_html(decoded(page, encoding, "--encoding"))
     sections = list(sections_of(blocks_of(tree)))
-    remark = quantity(len(sections), "section") if sections else ""
-    return Parts(title_of(tree), iter(sections), remark)
+    return Contents(title_of(tree), sections, quantity(len(sections), "section"))
 
 
-def _declared(head: bytes) -> str | None:
-    """The encoding that a page declares, if Python knows it."""
-    found = _DECLARED.search(head) or XML_DECLARATION.match(head)
-    return encoding_as_browsers(found[1].decode()) if found else None
+def decoded(page: bytes, encoding: str | None = None, option: str | None = None) -> str:
+    """The markup of a page, in the encoding that it declares if none is named.
 
+    Args:
+        page: its bytes.
+        encoding: named by the user.
+        option: the option by which the user can name another one.
 
-def encoding_as_browsers(declared: str) -> str | None:
-    """The encoding in which browsers read a page that declares this one, if Python knows it."""
-    try:
-        name = codecs.lookup(declared).name
-    except LookupError:
-        return None
-    return _AS_BROWSERS.get(name, name)
+    Raises:
+        CorpusError: it cannot be decoded.
+    """
+    if encoding is None and (found := _DECLARED.search(page[:_DECLARED_WITHIN])):
+        with suppress(LookupError):
+            name = codecs.lookup((found[1] or found[2]).decode()).name
+            encoding = _AS_BROWSERS.get(name, name)
+    encoding = encoding_of(page, encoding)
+    markup = page.decode(encoding, "surrogateescape")
+    if ESCAPED_BYTE.search(markup):
+        raise CorpusError(undecodable(markup, encoding, option))
+    return markup
 
 
 def parse_html(markup: str) -> etree._Element | None:
@@ -114,66 +123,40 @@ def blocks_of(tree: etree._Element | None) -> Iterator[Block]:
     """
     if tree is None:
         return
-    from lxml import etree
-
-    page = _Page()
-    walk = etree.iterwalk(tree, events=("start", "end"))
-    for event, element in walk:
-        skipped = element.tag in _SKIPPED
-        if event == "end":
-            if not skipped:
-                yield from page.close(element.tag)
-            page.add(element.tail)
-        elif skipped:
-            walk.skip_subtree()
-        else:
-            yield from page.open(element.tag)
-            page.add(element.text)
-    yield from page.block()
-
-
-class _Page:
-    """The text of the current block, as elements are opened and closed."""
-
-    def __init__(self) -> None:
-        self._parts: list[str] = []
-        self._verbatim = self._cells = 0  # how many of these elements are open
-
-    def add(self, text: str | None) -> None:
-        """Append text."""
-        if text:
-            self._parts.append(text if self._verbatim else _SPACES.sub(" ", text))
-
-    def open(self, tag: str) -> Iterator[Block]:
-        """Begin an element; a block element ends the previous block, unless it is in a cell."""
-        if tag == "br":
-            self._parts.append("\n")
-        elif tag in _BLOCKS:
-            if self._cells:
-                self._parts.append(" ")
-            else:
-                yield from self.block()
-        self._verbatim += tag == "pre"
-        self._cells += tag in _CELLS
-
-    def close(self, tag: str) -> Iterator[Block]:
-        """End an element."""
-        self._cells -= tag in _CELLS
-        if tag in _CELLS:
-            self._parts.append(_CELL_END)
-        elif tag in _BLOCKS:
-            if self._cells:
-                self._parts.append(" ")
-            else:
-                yield from self.block(is_heading=tag in _HEADINGS)
-        self._verbatim -= tag == "pre"
-
-    def block(self, *, is_heading: bool = False) -> Iterator[Block]:
-        """End the current block; yield it unless it is empty."""
-        text = "".join(self._parts)
-        self._parts.clear()
-        if not self._verbatim:
+    for text in "".join(_marked_text(tree)).split(_BLOCK):
+        is_heading, is_verbatim = _HEADING in text, _VERBATIM in text
+        text = text.replace(_HEADING, "").replace(_VERBATIM, "")
+        if not is_verbatim:
             text = "\n".join(map(one_line, text.split("\n")))
         text = text.strip().removesuffix(_CELL_END.strip()).rstrip()
         if text:
             yield Block(text, is_heading)
+
+
+def _marked_text(tree: etree._Element) -> Iterator[str]:
+    """The text of a page with marks where blocks begin and end."""
+    from lxml import etree
+
+    verbatim = cells = 0  # how many of these elements are open
+    walk = etree.iterwalk(tree, events=("start", "end"))
+    for event, element in walk:
+        tag = element.tag
+        is_block = tag in _BLOCKS
+        if event == "start" and tag in _SKIPPED:
+            walk.skip_subtree()
+            continue
+        if event == "start":
+            if is_block:  # inside a cell, it ends nothing
+                yield " " if cells else _BLOCK + _HEADING * (tag in _HEADINGS)
+            verbatim += tag == "pre"
+            cells += tag in _CELLS
+            yield "\n" * (tag == "br") + _VERBATIM * (tag == "pre")
+        elif tag not in _SKIPPED:
+            verbatim -= tag == "pre"
+            cells -= tag in _CELLS
+            yield _CELL_END if tag in _CELLS else ""
+            if is_block:
+                yield " " if cells else _BLOCK
+        text = element.text if event == "start" else element.tail
+        if text:
+            yield text if verbatim else _SPACES.sub(" ", text)

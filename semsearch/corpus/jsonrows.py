@@ -1,4 +1,4 @@
-"""Reads JSON lines, and streams JSON arrays of objects."""
+"""Reads JSON lines, and streams JSON arrays of objects and records inside other values."""
 
 from __future__ import annotations
 
@@ -8,18 +8,12 @@ from collections.abc import Iterator
 from itertools import chain, count
 from typing import TYPE_CHECKING, Any
 
-from semsearch.corpus.columns import shortened
+from semsearch.corpus.limits import MAX_ROW_BYTES, size_shown
+from semsearch.corpus.roles import listed, shortened
 from semsearch.corpus.table import Row, Table, look_ahead
 from semsearch.errors import (
     BadRowError,
     CorpusError,
-)
-from semsearch.limits import (
-    MAX_ROW_BYTES,
-    MAX_ROW_VALUES,
-    has_too_many_values,
-    json_values,
-    size_shown,
 )
 
 if TYPE_CHECKING:
@@ -27,9 +21,6 @@ if TYPE_CHECKING:
 
 _BLOCK_CHARACTERS = 64 << 10
 _BLANK = re.compile(r"[ \t\n\r]*")
-_KEYS_SHOWN = 8
-_TOO_DEEP = "its lists and objects are nested too deeply"
-_TOO_MANY = f"more than {MAX_ROW_VALUES:,} values"
 
 
 def read_json_lines(text: TextStream) -> Table:
@@ -72,62 +63,21 @@ def _table(text: TextStream, rows: Iterator[Row | BadRowError]) -> Table:
     if not head:
         raise CorpusError(f"{text.name} has no rows")
     good = [row for row in head if isinstance(row, Row)]
-    if not good and isinstance(head[0], BadRowError):
-        raise head[0]
+    if not good:
+        raise CorpusError(str(head[0]))
     columns = dict.fromkeys(name for row in good for name in row.fields)
-    return Table(
-        text.name, tuple(columns), chain(head, rows), sample=good, not_decoded=text.not_decoded
-    )
+    return Table(text.name, tuple(columns), chain(head, rows), sample=good)
 
 
 def _line_rows(text: TextStream) -> Iterator[Row | BadRowError]:
     for number, line in enumerate(text.lines(), start=1):
-        row = line.strip()
-        if not row:
+        if not line.strip():
             continue
         source = f"{text.name}:{number}"
-        if has_too_many_values(row):
-            yield BadRowError(source, _TOO_MANY)
-            continue
         try:
-            yield _row(source, json.loads(row))
-        except RecursionError:
-            yield BadRowError(source, _TOO_DEEP)
-        except ValueError as error:
+            yield _row(source, json.loads(line))
+        except (ValueError, RecursionError) as error:
             yield BadRowError(source, _reason(error))
-
-
-def _record_rows(text: TextStream, path: list[str]) -> Iterator[Row | BadRowError]:
-    scanner = _Scanner(text)
-    for depth, wanted in enumerate(path):
-        found: list[str] = []
-        for key in scanner.keys(".".join((text.name, *path[:depth]))):
-            if key == wanted:
-                break
-            if len(found) <= _KEYS_SHOWN:
-                found.append(shortened(key))
-            scanner.checked(f"{text.name}, {key!r}")
-        else:
-            keys = ", ".join(found[:_KEYS_SHOWN]) + (", …" if len(found) > _KEYS_SHOWN else "")
-            place = f"under {'.'.join(path[:depth])!r} " if depth else ""
-            raise CorpusError(f"{text.name} has no key {wanted!r} {place}(keys: {keys or 'none'})")
-    where = ".".join(path) or "."
-    match scanner.peek():
-        case "[":
-            yield from _item_rows(scanner, f"{text.name}, {where}")
-        case "{":
-            for key in scanner.keys(where):
-                source = f"{text.name}, {where}, {shortened(key)!r}"
-                row = _row(source, scanner.checked(source))
-                yield _with_key(row, key) if isinstance(row, Row) else row
-        case _:
-            raise CorpusError(f"{text.name}: {where!r} is neither an array nor an object")
-
-
-def _with_key(row: Row, key: str) -> Row:
-    """The row with its key, and a field of that name as `column.key`."""
-    own = {"column.key" if name == "key" else name: row.fields[name] for name in row.fields}
-    return Row(row.source, {"key": key, **own})
 
 
 def _array_rows(text: TextStream) -> Iterator[Row | BadRowError]:
@@ -137,6 +87,32 @@ def _array_rows(text: TextStream) -> Iterator[Row | BadRowError]:
         raise CorpusError(f"{text.name}: there is data after the end of the array")
 
 
+def _record_rows(text: TextStream, path: list[str]) -> Iterator[Row | BadRowError]:
+    scanner = _Scanner(text)
+    for depth, wanted in enumerate(path):
+        keys: list[str] = []
+        for key in scanner.keys(text.name):
+            if key == wanted:
+                break
+            keys.append(key)
+            scanner.value(f"{text.name}, {shortened(key)!r}")
+        else:
+            place = f"under {'.'.join(path[:depth])!r} " if depth else ""
+            raise CorpusError(f"{text.name} has no key {wanted!r} {place}(keys: {listed(keys)})")
+    where = f"{text.name}, {'.'.join(path) or '.'}"
+    if scanner.peek() != "{":
+        yield from _item_rows(scanner, where)
+        return
+    for key in scanner.keys(where):
+        source = f"{where}, {shortened(key)!r}"
+        row = _row(source, scanner.value(source))
+        if isinstance(row, Row):
+            # A field of that name becomes `column.key`.
+            own = {"column.key" if name == "key" else name: row.fields[name] for name in row.fields}
+            row = Row(source, {"key": key, **own})
+        yield row
+
+
 def _item_rows(array: _Scanner, name: str) -> Iterator[Row | BadRowError]:
     array.take("[")
     if array.peek() == "]":
@@ -144,25 +120,22 @@ def _item_rows(array: _Scanner, name: str) -> Iterator[Row | BadRowError]:
         return
     for number in count(1):
         source = f"{name}, item {number}"
-        yield _row(source, array.checked(source))
+        yield _row(source, array.value(source))
         if array.peek() == "]":
-            break
+            array.take("]")
+            return
         array.take(",")
-    array.take("]")
 
 
 def _row(source: str, value: Any) -> Row | BadRowError:
     if isinstance(value, dict):
         return Row(source, value)
-    return BadRowError(source, f"not a JSON object but {_kind(value)}")
+    return BadRowError(source, f"not a JSON object but {shortened(json.dumps(value), 20)}")
 
 
-def _kind(value: Any) -> str:
-    kinds = {type(None): "null", list: "a list", str: "a string", bool: "a boolean"}
-    return kinds.get(type(value), "a number")
-
-
-def _reason(error: ValueError) -> str:
+def _reason(error: Exception) -> str:
+    if isinstance(error, RecursionError):
+        return "its lists and objects are nested too deeply"
     if isinstance(error, json.JSONDecodeError):
         near = error.doc[error.pos : error.pos + 20].rstrip()
         return f"not JSON: {error.msg} ({f'near {near!r}' if near else 'at the end'})"
@@ -195,51 +168,35 @@ class _Scanner:
         found = self.peek()
         if found != character:
             shown = repr(found) if found else "the end of the file"
-            what = "a JSON array" if character in "[,]" else "JSON"
             raise CorpusError(
-                f"{self._text.name}: not {what}: {shown} where {character!r} is expected"
+                f"{self._text.name}: not JSON: {shown} where {character!r} is expected"
             )
         self._at += 1
 
     def keys(self, name: str) -> Iterator[str]:
         """The keys of an object; each value must be read before the next key."""
         self.take("{")
-        if self.peek() == "}":
-            self.take("}")
-            return
-        while True:
-            key = self.checked(name)
-            if not isinstance(key, str):
-                raise CorpusError(f"{self._text.name}: not JSON: {key!r} where a key is expected")
+        while self.peek() != "}":
+            key = self.value(name)
             self.take(":")
-            yield key
-            if self.peek() == "}":
-                self.take("}")
-                return
-            self.take(",")
+            yield str(key)
+            if self.peek() != "}":
+                self.take(",")
+        self.take("}")
 
-    def checked(self, source: str) -> Any:
-        """The next value.
+    def value(self, source: str) -> Any:
+        """The next value; anything may follow it.
 
         Raises:
             CorpusError: it is not JSON.
         """
-        try:
-            return self.value()
-        except RecursionError:
-            raise CorpusError(f"{source}: {_TOO_DEEP}") from None
-        except ValueError as error:
-            raise CorpusError(f"{source}: {_reason(error)}") from None
-
-    def value(self) -> Any:
-        """The next value; anything may follow it."""
         self.peek()
         while True:
             try:
                 value, end = self._decode(self._buffer, self._at)
-            except json.JSONDecodeError as error:
+            except (ValueError, RecursionError) as error:
                 if not (_may_be_cut_off(error) and self._read_on()):
-                    raise
+                    raise CorpusError(f"{source}: {_reason(error)}") from None
             else:
                 # The value may be the first digits of a number truncated at "1e+".
                 if end + 2 < len(self._buffer) or not self._read_on():
@@ -252,25 +209,15 @@ class _Scanner:
             raise CorpusError(
                 f"{self._text.name}: an item is longer than {size_shown(MAX_ROW_BYTES)}"
             )
-        if has_too_many_values(rest):
-            raise CorpusError(f"{self._text.name}: an item has {_TOO_MANY}")
         # The rest is decoded again: doubling the block keeps the total work linear.
-        wanted = min(max(_BLOCK_CHARACTERS, len(rest)), MAX_ROW_BYTES + 1 - len(rest))
-        blocks: list[str] = []
-        values = 0
-        while wanted > 0 and values <= MAX_ROW_VALUES:
-            block = self._text.read(min(_BLOCK_CHARACTERS, wanted))
-            if not block:
-                break
-            blocks.append(block)
-            wanted -= len(block)
-            values += json_values(block)
-        if not blocks:
-            return False
-        self._buffer, self._at = "".join((rest, *blocks)), 0
-        return True
+        block = self._text.read(max(_BLOCK_CHARACTERS, len(rest)))
+        if block:
+            self._buffer, self._at = rest + block, 0
+        return bool(block)
 
 
-def _may_be_cut_off(error: json.JSONDecodeError) -> bool:
+def _may_be_cut_off(error: Exception) -> bool:
     """Whether more text could complete the value: no literal or escape is longer than this."""
-    return error.msg.startswith("Unterminated string") or error.pos > len(error.doc) - 16
+    return isinstance(error, json.JSONDecodeError) and (
+        error.msg.startswith("Unterminated string") or error.pos > len(error.doc) - 16
+    )

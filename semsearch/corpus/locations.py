@@ -6,15 +6,23 @@ import hashlib
 import re
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path, PurePath, PurePosixPath
-from typing import IO
+from typing import IO, TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
-from semsearch.errors import CorpusError, DownloadError
-from semsearch.limits import MAX_DOWNLOAD_BYTES, MAX_DOWNLOAD_SECONDS, size_shown
-from semsearch.web import check_status, requested
+from semsearch.corpus.limits import (
+    MAX_DOWNLOAD_BYTES,
+    MAX_DOWNLOAD_SECONDS,
+    MAX_SILENCE_SECONDS,
+    size_shown,
+)
+from semsearch.errors import CorpusError, DownloadError, first_line
+from semsearch.version import __version__
+
+if TYPE_CHECKING:
+    from httpx2 import Response
 
 #: A file, a URL, or standard input.
 Location = Path | str | None
@@ -64,31 +72,50 @@ def recorded_name(location: Location) -> str:
 
 
 @contextmanager
-def downloaded(url: str) -> Iterator[tuple[IO[bytes], str]]:
-    """The file at a URL, in a temporary file until the block ends, and its media type.
+def downloaded(url: str) -> Iterator[IO[bytes]]:
+    """The file at a URL, in a temporary file until the block ends.
 
     Raises:
         CorpusError: the server cannot be reached, refuses, is too slow or sends too much.
     """
     name = shown_url(url)
     ends = time.monotonic() + MAX_DOWNLOAD_SECONDS
-    received = 0
     with tempfile.TemporaryFile() as file:
-        with requested(url, shown_as=name) as response:
-            check_status(response, name)
+        with requested(url) as response:
             for block in response.iter_bytes():
-                received += len(block)
-                if received > MAX_DOWNLOAD_BYTES:
+                file.write(block)
+                if file.tell() > MAX_DOWNLOAD_BYTES:
                     limit = f"it is larger than {size_shown(MAX_DOWNLOAD_BYTES)}"
                     raise CorpusError(f"{name}: {limit}; download it, then index the file")
                 if time.monotonic() > ends:
                     limit = f"takes longer than {MAX_DOWNLOAD_SECONDS:.0f} s"
                     raise CorpusError(f"{name} {limit}; download it, then index it")
-                try:
-                    file.write(block)
-                except OSError as error:
-                    reason = error.strerror or error
-                    raise DownloadError(f"{name} cannot be stored: {reason}") from error
-            media_type = response.headers.get("Content-Type", "").partition(";")[0]
         file.seek(0)
-        yield file, media_type.strip().lower()
+        yield file
+
+
+@contextmanager
+def requested(url: str, headers: Mapping[str, str] | None = None) -> Iterator[Response]:
+    """The streamed response to a GET request. Redirects are followed.
+
+    Raises:
+        DownloadError: the server cannot be reached, sends nothing for MAX_SILENCE_SECONDS, or
+            refuses.
+    """
+    import httpx2
+
+    name = shown_url(url)
+    sent = {"User-Agent": f"semsearch/{__version__}", **(headers or {})}
+    try:
+        with httpx2.stream(
+            "GET", url, headers=sent, follow_redirects=True, timeout=MAX_SILENCE_SECONDS
+        ) as response:
+            if not response.is_success:
+                status = f"HTTP {response.status_code} {response.reason_phrase}".rstrip()
+                raise DownloadError(f"{name}: {status}")
+            yield response
+    except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+        timed_out = isinstance(error, httpx2.TimeoutException)
+        reason = f"no answer in {MAX_SILENCE_SECONDS:.0f} s" if timed_out else first_line(error)
+        reason = re.sub(r"^\[Errno -?\d+\] ", "", reason)
+        raise DownloadError(f"{name} cannot be reached: {reason}") from None

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import io
+import zipfile
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from semsearch.corpus.archives import check_archive
 from semsearch.corpus.html import blocks_of, parse_html, title_of
-from semsearch.corpus.sections import Parts, Section, sections_of
-from semsearch.limits import MAX_UNPACKED_BYTES
+from semsearch.corpus.limits import MAX_PART_BYTES, MAX_UNPACKED_BYTES, size_shown
+from semsearch.corpus.sections import Contents, Section, sections_of
+from semsearch.errors import CorpusError
 from semsearch.texts import quantity
 
 if TYPE_CHECKING:
     from pptx.presentation import Presentation
 
-    from semsearch.corpus.sources import Source
+_ENCRYPTED = 0x1
+_PARSED_WHOLE = (".xml", ".rels", ".xhtml", ".html", ".htm", ".opf", ".ncx")
 
 _STYLES = """
 p[style-name='Title'] => title:fresh
@@ -23,7 +26,29 @@ p[style-name='Subtitle'] => p:fresh
 """
 
 
-def read_docx(source: Source) -> Parts:
+def check_archive(path: Path) -> None:
+    """Reject an archive that is encrypted or too large for memory.
+
+    Sizes are those declared in the archive; Python's zipfile reads no more than these.
+
+    Raises:
+        CorpusError: the archive is rejected.
+        zipfile.BadZipFile: the file is not an archive.
+    """
+    with zipfile.ZipFile(path) as archive:
+        parts = archive.infolist()
+    if sum(part.file_size for part in parts) > MAX_UNPACKED_BYTES:
+        raise CorpusError(f"unpacks to more than {size_shown(MAX_UNPACKED_BYTES)}")
+    for part in parts:
+        if part.flag_bits & _ENCRYPTED:
+            raise CorpusError("is encrypted")
+        is_tree = part.filename.lower().endswith(_PARSED_WHOLE)
+        if is_tree and part.file_size > MAX_PART_BYTES:
+            limit = size_shown(MAX_PART_BYTES)
+            raise CorpusError(f"its part {part.filename!r} is longer than {limit}")
+
+
+def read_docx(path: Path) -> Contents:
     """The sections of a Word document, each under a heading; notes are at the end.
 
     Raises:
@@ -31,10 +56,9 @@ def read_docx(source: Source) -> Parts:
     """
     import mammoth
 
-    file = source.seekable(MAX_UNPACKED_BYTES)
-    check_archive(file, has_trees=True)
+    check_archive(path)
     converted = mammoth.convert_to_html(
-        io.BytesIO(file.read()),  # with a named file, it would follow links to other files
+        io.BytesIO(path.read_bytes()),  # with a named file, it would follow links to other files
         style_map=_STYLES,
         include_embedded_style_map=False,
         convert_image=mammoth.images.img_element(lambda image: {}),  # images are not even read
@@ -43,10 +67,10 @@ def read_docx(source: Source) -> Parts:
     for further in [] if tree is None else tree.findall(".//title")[1:]:
         further.tag = "h1"
     sections = list(sections_of(blocks_of(tree)))
-    return Parts(title_of(tree), iter(sections), quantity(len(sections), "section"))
+    return Contents(title_of(tree), sections, quantity(len(sections), "section"))
 
 
-def read_pptx(source: Source) -> Parts:
+def read_pptx(path: Path) -> Contents:
     """The slides of a presentation, each with its notes.
 
     Raises:
@@ -54,11 +78,10 @@ def read_pptx(source: Source) -> Parts:
     """
     import pptx
 
-    file = source.seekable(MAX_UNPACKED_BYTES)
-    check_archive(file, has_trees=True)
-    presentation = pptx.Presentation(file)
+    check_archive(path)
+    presentation = pptx.Presentation(str(path))
     title = presentation.core_properties.title or ""
-    return Parts(title, _slides(presentation), quantity(len(presentation.slides), "slide"))
+    return Contents(title, _slides(presentation), quantity(len(presentation.slides), "slide"))
 
 
 def _slides(presentation: Presentation) -> Iterator[Section]:
@@ -84,3 +107,6 @@ def _lines(shapes: Iterable[Any]) -> Iterator[str]:
         elif getattr(shape, "has_table", False):
             for row in shape.table.rows:
                 yield " | ".join(cell.text for cell in row.cells)
+        elif getattr(shape, "has_chart", False):
+            for plot in shape.chart.plots:
+                yield " | ".join([*map(str, plot.categories), *(one.name for one in plot.series)])

@@ -34,18 +34,18 @@ class Section(NamedTuple):
     fault: str = ""
 
 
-class Parts(NamedTuple):
+class Contents(NamedTuple):
     """A document as read by a converter.
 
     Args:
         title: of the document, if it has one.
-        sections: its parts, read lazily.
+        sections: its parts.
         remark: shown to users, such as ``12 pages``.
-        if_blank: what to do if the document has no text.
+        if_blank: what to do if parts of the document have no text.
     """
 
     title: str
-    sections: Iterator[Section]
+    sections: Iterable[Section]
     remark: str = ""
     if_blank: str = ""
 

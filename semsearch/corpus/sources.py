@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import io
-import shutil
 import stat
 import sys
 import tempfile
@@ -15,10 +14,10 @@ from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import IO, TYPE_CHECKING, BinaryIO
 
-from semsearch.corpus.formats import CorpusFormat, format_by_media_type, format_by_name
+from semsearch.corpus.formats import CorpusFormat, format_by_name
+from semsearch.corpus.limits import MAX_UNPACKED_BYTES, size_shown
 from semsearch.corpus.locations import Location, downloaded, file_of, is_url, shown_url
 from semsearch.errors import BadFileError, CorpusError
-from semsearch.limits import MAX_UNPACKED_BYTES, size_shown
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -102,11 +101,11 @@ class Source:
 
     Args:
         name: its name in messages.
-        format: the format of its suffix, or as declared by a web server.
+        format: the format of its suffix.
         head: its first bytes; empty for an empty file.
         stream: all its bytes, decompressed.
         progress: updated by the reader; reading `stream` updates it as well.
-        path: its path, if it is a plain file.
+        path: its path, if it is a regular file that is not compressed.
     """
 
     name: str
@@ -115,89 +114,54 @@ class Source:
     stream: BinaryIO
     progress: Progress
     path: Path | None
-    _file: IO[bytes] | None
     _open_files: ExitStack
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether it is a regular file that is not compressed."""
-        return self.path is not None and self._file is not None
-
-    def seekable(self, longest: int | None = None) -> IO[bytes]:
-        """A seekable file with the same bytes, if necessary a temporary one.
-
-        Args:
-            longest: the maximum size of the temporary file.
-
-        Raises:
-            CorpusError: it would be larger, or cannot be written.
-        """
-        if self._file is not None:
-            self._file.seek(0)
-            return self._file
-        spool = self._open_files.enter_context(tempfile.TemporaryFile())  # noqa: SIM115 - the stack does
-        with reading(self.name):
-            stream = self.stream if longest is None else _Limited(self.stream, longest)
-            shutil.copyfileobj(stream, spool)
-            spool.seek(0)
-        return spool
 
     def on_disk(self) -> Path:
         """The path of a file with the same contents, if necessary a temporary one.
 
         Raises:
-            CorpusError: it would be too large, or cannot be written.
+            CorpusError: it would be larger than MAX_UNPACKED_BYTES, or cannot be written.
         """
         if self.path is not None:
             self.progress.position = self.path.stat().st_size
-            return self.path
+            return self.path.absolute()
         folder = self._open_files.enter_context(tempfile.TemporaryDirectory())
         copy = Path(folder, "document")
         with reading(self.name), copy.open("wb") as file:
-            shutil.copyfileobj(_Limited(self.stream, MAX_UNPACKED_BYTES), file)
+            while block := self.stream.read(BUFFER_BYTES):
+                file.write(block)
+                if file.tell() > MAX_UNPACKED_BYTES:
+                    raise CorpusError(f"longer than {size_shown(MAX_UNPACKED_BYTES)}")
         return copy
 
-
-class _Limited:
-    """A stream that raises CorpusError if it is longer than a limit."""
-
-    def __init__(self, stream: BinaryIO, longest: int) -> None:
-        self._stream = stream
-        self._left = longest
-        self._longest = longest
-
-    def read(self, size: int = -1, /) -> bytes:
-        data = self._stream.read(size)
-        self._left -= len(data)
-        if self._left < 0:
-            raise CorpusError(f"longer than {size_shown(self._longest)}")
-        return data
+    def seekable(self) -> IO[bytes]:
+        """That file, open while this source is."""
+        return self._open_files.enter_context(self.on_disk().open("rb"))
 
 
 @contextmanager
 def open_source(
-    path: Location, progress: Progress, name: str | None = None, head_bytes: int = HEAD_BYTES
+    path: Location, progress: Progress, head_bytes: int = HEAD_BYTES
 ) -> Iterator[Source]:
     """Open a path, a URL, or standard input for None.
 
     Args:
         path: where it is.
         progress: updated while it is read.
-        name: its name in messages, if not its path.
         head_bytes: how many bytes to wait for before the source is returned.
 
     Raises:
         CorpusError: it cannot be opened; reading from it raises the same.
     """
-    name = name or _name(path)
+    name = _name(path)
     named = None if path is None else format_by_name(PurePath(name))
     with ExitStack() as stack:
         file: IO[bytes]
         if path is None:
             file = _standard_input()
         elif isinstance(path, str):
-            file, media_type = stack.enter_context(downloaded(path))
-            named = format_by_name(file_of(path)) or format_by_media_type(media_type)
+            file = stack.enter_context(downloaded(path))
+            named = format_by_name(file_of(path))
         else:
             with reading(name):
                 file = stack.enter_context(path.open("rb"))
@@ -206,11 +170,10 @@ def open_source(
         if is_gzip:
             unpacked = gzip.GzipFile(fileobj=io.BufferedReader(stream, BUFFER_BYTES))
             stream = _Stream(unpacked, name, Progress(None))
-        direct = None if is_gzip or path is None or not file.seekable() else file
-        buffered = io.BufferedReader(stream, BUFFER_BYTES)
-        plain = path if isinstance(path, Path) and file_size(path) is not None else None
-        head = stream.head(head_bytes)
-        yield Source(name, named, head, buffered, progress, plain, direct, stack)
+        is_plain = isinstance(path, Path) and file_size(path) is not None and not is_gzip
+        plain = path if isinstance(path, Path) and is_plain else None
+        head, buffered = stream.head(head_bytes), io.BufferedReader(stream, BUFFER_BYTES)
+        yield Source(name, named, head, buffered, progress, plain, stack)
     progress.next_file()
 
 

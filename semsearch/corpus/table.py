@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from semsearch.errors import BadRowError
+
+if TYPE_CHECKING:
+    from semsearch.corpus.celltypes import CellType
 
 #: How far readers look ahead to guess delimiter, quoting and types; whichever comes first.
 LOOK_AHEAD_ROWS = 1_000
 LOOK_AHEAD_CHARACTERS = 4 << 20
-
-#: Converts a cell to a value; a cell that cannot be converted stays text.
-CellType = Callable[[str], Any]
 
 Item = TypeVar("Item")
 
@@ -34,32 +34,18 @@ class Table:
         name: its name in messages (``corpus.csv``).
         columns: the names of its columns, in order.
         rows: its rows; an error in place of a row that cannot be used.
-        cell_types: for formats without types: the types of columns.
-        nothing: cells that count as empty.
-        announced: whether users are informed how its columns are used; needless if semsearch
-            itself defines the columns.
-        loosely_typed: whether a number or a date can be a text, as in spreadsheets.
-        by_position: whether a column can be named by its position, counted from 1.
+        types: the types of columns, for formats without types.
         remark: further information for users.
-        sample: the first rows, if they have been read.
-        file: the name of its file inside a folder; None for a single file.
-        not_decoded: explains bytes that could not be decoded, and what to do.
-        sheet: the name of its sheet in a workbook.
+        sample: the first rows, from which the columns' roles are recognised; empty if the reader
+            defines the columns itself, as for documents.
     """
 
     name: str
     columns: Sequence[str]
     rows: Iterator[Row | BadRowError]
-    cell_types: Mapping[str, CellType] = field(default_factory=dict)
-    nothing: Collection[str] = ("",)
-    announced: bool = True
-    loosely_typed: bool = False
-    by_position: bool = False
+    types: Mapping[str, CellType] = field(default_factory=dict)
     remark: str = ""
     sample: Sequence[Row] = ()
-    file: str | None = None
-    not_decoded: Callable[[], str] | None = None
-    sheet: str | None = None
 
 
 def look_ahead(items: Iterator[Item], position: Callable[[], int]) -> list[Item]:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import re
 import warnings
 import zipfile
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from datetime import datetime, time
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
-from semsearch.corpus.archives import check_archive
-from semsearch.corpus.columns import distinct, shortened
-from semsearch.corpus.header import MAX_RECORDS, USUAL_NAMES, has_header
+from semsearch.corpus.header import MAX_ROWS as HEADER_ROWS
+from semsearch.corpus.header import has_header
+from semsearch.corpus.roles import numbered, quoted_names, shortened
 from semsearch.corpus.table import LOOK_AHEAD_ROWS, Row, Table
 from semsearch.errors import (
     BadRowError,
@@ -20,7 +19,6 @@ from semsearch.errors import (
     MissingExtraError,
     first_line,
 )
-from semsearch.limits import MAX_UNPACKED_BYTES
 from semsearch.texts import quantity
 
 if TYPE_CHECKING:
@@ -31,9 +29,6 @@ MAX_ROWS = 1 << 20
 
 #: Excel's values for failed formulas.
 _ERRORS = {"#N/A", "#NULL!", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#GETTING_DATA"}
-
-#: Control characters, and underscores before what looks like one.
-_ESCAPED = re.compile("_x(00[01][0-9A-Fa-f]|005F(?=_x[0-9A-Fa-f]{4}_))_")
 
 SHEETS_SHOWN = 20
 
@@ -56,106 +51,93 @@ def read_workbook(
         BadRowError: it is damaged, or not a workbook.
         CorpusError: the sheet does not exist or has no rows.
     """
-    try:
-        import openpyxl
-    except ImportError:
-        raise MissingExtraError("openpyxl", "files", "reading XLSX") from None
-    try:
-        file = source.seekable(MAX_UNPACKED_BYTES)
-        if not zipfile.is_zipfile(file):
-            raise CorpusError(
-                "is damaged, or not an XLSX workbook; name another format with --input-format"
-            )
-        check_archive(file, has_trees=False)
-        with warnings.catch_warnings(action="ignore"):  # about unsupported features
-            book = openpyxl.load_workbook(file, read_only=True, data_only=True, keep_links=False)
-        sheets = {one.title: one for one in book.worksheets}
-    except Exception as error:  # damaged files make the library raise anything
-        raise _unreadable(source.name, error) from error
-    if not sheets:
-        raise BadRowError(source.name, "has no sheets")
+    sheets = _sheets(source)
     if sheet is not None and sheet not in sheets:
         raise CorpusError(f"{source.name}: no sheet {sheet!r} (sheets: {_listed(sheets)})")
     visible = [name for name, one in sheets.items() if one.sheet_state == "visible"]
     title = [*visible, *sheets][0] if sheet is None else sheet
-    others = [other for other in sheets if other != title]
-    return _table(source, sheets[title], others, header, wanted)
-
-
-def _table(
-    source: Source, sheet: Any, others: list[str], header: bool | None, wanted: Collection[str]
-) -> Table:
-    remark = f"sheet '{shortened(sheet.title)}'"
-    advice = ""
-    if others:
+    name = f"{source.name}, sheet '{shortened(title)}'"
+    remark = f"sheet '{shortened(title)}'"
+    if others := [other for other in sheets if other != title]:
         remark += f" (others: {_listed(others)})"
-        advice = "; read another one with --sheet"
-    name = f"{source.name}, sheet '{shortened(sheet.title)}'"
-    records = _filled(sheet, name)
-    head: list[_NumberedCells] = []
-    for record in islice(records, MAX_RECORDS):
-        if isinstance(record, BadRowError):
-            if not head:
-                raise record
-            records = iter((record,))  # after the rows before it
-            break
-        head.append(record)
-    if not head:
+    records = _filled(sheets[title], name)
+    head = list(islice(records, HEADER_ROWS))
+    cells = [record[1] for record in head if not isinstance(record, BadRowError)]
+    if not cells:
+        if head and isinstance(head[0], BadRowError):
+            raise head[0]
+        advice = "; read another one with --sheet" if others else ""
         raise CorpusError(f"{source.name} has no rows: {remark}{advice}")
-    width = max(len(cells) for _, cells in head)
-    above = 0  # rows above the table, such as a heading
-    while width > 1 and len(head) > 1 and sum(cell is not None for cell in head[0][1]) == 1:
-        head.pop(0)
-        above += 1
+    width = max(map(len, cells))
+    above = _rows_above(cells, width)
     if above:
-        remark += f"; {above} row{'s' if above > 1 else ''} with a single cell above it skipped"
+        remark += f"; {quantity(above, 'row')} with a single cell above it skipped"
+    first, *below = cells[above:]
     if header is None:
-        texts = [[_as_text(cell) for cell in cells] for _, cells in head]
-        header = has_header((cells + [""] * (width - len(cells)) for cells in texts), wanted)
+        texts = ([_as_text(cell) for cell in _filled_up(row, width)] for row in (first, *below))
+        header = has_header(texts, wanted)
     if header:
-        _, names = head.pop(0)
-        names += [None] * (width - len(names))
-        columns = distinct(
-            _as_text(cell) or f"column_{number}" for number, cell in enumerate(names, 1)
-        )
+        names = enumerate(_filled_up(first, width), 1)
+        columns = numbered(_as_text(cell) or f"column_{number}" for number, cell in names)
     else:
         columns = [f"column {number}" for number in range(1, width + 1)]
         remark += "; no header"
-    rows = _rows(chain(head, records), columns, name)
-    sample = list(islice(rows, LOOK_AHEAD_ROWS))
-    if not sample:
-        name = f"{source.name}, {remark}"
-        if not any(column.lower() in USUAL_NAMES for column in columns):
-            advice += "; if its first row is data, add --no-header"
-        raise CorpusError(f"{name} has a header but no rows{advice}")
-    return Table(
-        source.name,
-        columns,
-        chain(sample, rows),
-        by_position=True,
-        loosely_typed=True,
-        remark=remark,
-        sample=[row for row in sample if isinstance(row, Row)],
-        sheet=sheet.title,
-    )
+    rows = _rows(chain(head[above + header :], records), columns, name)
+    look_at = list(islice(rows, LOOK_AHEAD_ROWS))
+    if not look_at:
+        raise CorpusError(
+            f"{source.name}, {remark} has a header but no rows; if its first row is data, add "
+            "--no-header"
+        )
+    sample = [row for row in look_at if isinstance(row, Row)]
+    return Table(source.name, columns, chain(look_at, rows), remark=remark, sample=sample)
+
+
+def _sheets(source: Source) -> dict[str, Any]:
+    try:
+        import openpyxl
+    except ImportError:
+        raise MissingExtraError("openpyxl", "files", "reading XLSX") from None
+    file = source.seekable()
+    if not zipfile.is_zipfile(file):
+        reason = "is damaged, or not an XLSX workbook; name another format with --input-format"
+        raise BadRowError(source.name, reason)
+    try:
+        with warnings.catch_warnings(action="ignore"):  # about unsupported features
+            book = openpyxl.load_workbook(file, read_only=True, data_only=True, keep_links=False)
+        sheets = {sheet.title: sheet for sheet in book.worksheets}
+    except Exception as error:  # damaged files make the library raise anything
+        raise _unreadable(source.name, error) from error
+    if not sheets:
+        raise BadRowError(source.name, "has no sheets")
+    return sheets
+
+
+def _rows_above(rows: list[list[Any]], width: int) -> int:
+    """How many rows are above the table, such as a heading: they have a single cell."""
+    above = 0
+    while width > 1 and above < len(rows) - 1:
+        if sum(cell is not None for cell in rows[above]) > 1:
+            break
+        above += 1
+    return above
 
 
 def _filled(sheet: Any, name: str) -> Iterator[_NumberedCells | BadRowError]:
     """The non-empty rows with their numbers, without trailing blank cells."""
     sheet.reset_dimensions()  # the declared size need not be true
-    rows = sheet.iter_rows(values_only=True)
-    for number in range(1, MAX_ROWS + 2):
+    rows = sheet.iter_rows(values_only=True, max_row=MAX_ROWS)
+    number = 0
+    while True:
         try:
             with warnings.catch_warnings(action="ignore"):
-                found: Sequence[Any] | None = next(rows, None)
+                found = next(rows, None)
         except Exception as error:  # as above; the rows before it are kept
-            yield _unreadable(f"{name}, after row {number - 1}", error)
+            yield _unreadable(f"{name}, after row {number}", error)
             return
         if found is None:
             return
-        if number > MAX_ROWS:
-            yield BadRowError(name, f"more than {MAX_ROWS:,} rows")
-            return
+        number += 1
         cells = [_value(cell) for cell in found]
         while cells and cells[-1] is None:
             cells.pop()
@@ -163,8 +145,12 @@ def _filled(sheet: Any, name: str) -> Iterator[_NumberedCells | BadRowError]:
             yield number, cells
 
 
+def _filled_up(cells: list[Any], width: int) -> list[Any]:
+    return cells + [None] * (width - len(cells))
+
+
 def _rows(
-    records: Iterable[_NumberedCells | BadRowError], columns: Sequence[str], name: str
+    records: Iterable[_NumberedCells | BadRowError], columns: list[str], name: str
 ) -> Iterator[Row | BadRowError]:
     for record in records:
         if isinstance(record, BadRowError):
@@ -185,13 +171,9 @@ def _value(cell: Any) -> Any:
     """The value of a cell, as it is shown in Excel; None for an empty one."""
     if not isinstance(cell, str):
         return cell
-    return None if cell == "" or cell in _ERRORS else _ESCAPED.sub(_unescaped, cell)
+    from openpyxl.utils.escape import unescape
 
-
-def _unescaped(found: re.Match[str]) -> str:
-    """A character that Excel writes as ``_x000D_``; ``_x005F_`` is an underscore before these."""
-    letter = chr(int(found[1], 16))
-    return letter if letter in "\t\n\r_" else ""
+    return None if cell == "" or cell in _ERRORS else unescape(cell)
 
 
 def _as_text(cell: Any) -> str:
@@ -202,11 +184,10 @@ def _as_text(cell: Any) -> str:
 
 def _listed(sheets: Iterable[str]) -> str:
     titles = list(sheets)
-    shown = ", ".join(f"'{shortened(title)}'" for title in titles[:SHEETS_SHOWN])
     more = len(titles) - SHEETS_SHOWN
+    shown = quoted_names(titles[:SHEETS_SHOWN])
     return f"{shown} and {more} more" if more > 0 else shown
 
 
 def _unreadable(name: str, error: Exception) -> BadRowError:
-    own = isinstance(error, CorpusError)
-    return BadRowError(name, str(error) if own else f"cannot be read as XLSX: {first_line(error)}")
+    return BadRowError(name, f"cannot be read as XLSX: {first_line(error)}")

@@ -1,8 +1,8 @@
 """Reads published data sets in their original formats."""
 
 from semsearch.datasets.folder import data_file
-from semsearch.datasets.paircolumns import PairColumns
 from semsearch.datasets.pairs import labelled_names, load_labelled_pairs, load_sts_set, sts_names
+from semsearch.datasets.pairtable import PairColumns
 from semsearch.datasets.questions import read_questions
 from semsearch.datasets.records import LabelledPair, RetrievalSet, ScoredPair, StsSet
 from semsearch.datasets.retrieval import load_retrieval_set, retrieval_names

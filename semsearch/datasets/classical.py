@@ -14,7 +14,7 @@ from pathlib import Path
 
 from semsearch.datasets.judging import Qrels, judge, relevance, retrieval_set
 from semsearch.datasets.records import RetrievalSet
-from semsearch.datasets.textlines import Line, cells_of, numbered_lines, reading
+from semsearch.datasets.textlines import Line, numbered_lines, reading
 from semsearch.errors import DatasetError
 from semsearch.texts import joined_text, one_line
 
@@ -97,7 +97,7 @@ def _only(folder: Path, what: str) -> Path:
 
 def _judgements(file: Path, grade: Callable[[str, str], int]) -> Qrels:
     lines = [line for line in numbered_lines(file) if line.text.strip()]
-    rows = [cells_of(line) for line in lines]
+    rows = [line.text.split() for line in lines]
     if ["/"] in rows:
         return _listed(*_between_slashes(lines, rows))
     columns = _columns(rows)

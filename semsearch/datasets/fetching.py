@@ -1,41 +1,23 @@
 """Downloads known data sets into the data folder.
 
 A file appears under its own name only when it is complete: it is written to ``NAME.part``, checked
-against its known size and SHA-256, and then renamed. A lock file lets one process download it while
-others wait. After a lost connection or a killed process, the download is resumed.
+against its known size and SHA-256, and then renamed. After a lost connection or a killed process,
+the download is resumed.
 """
 
 from __future__ import annotations
 
 import hashlib
-import logging
-import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from filelock import FileLock, Timeout
-
+from semsearch.corpus.locations import requested
 from semsearch.datasets.folder import data_folder
 from semsearch.datasets.registry import KnownFile, known_set
 from semsearch.errors import DatasetError, DownloadError
-from semsearch.web import check_status, reason, requested
 
-if TYPE_CHECKING:
-    from httpx2 import Response
-
-logger = logging.getLogger(__name__)
-
-#: The maximum number of connections per file; one that receives nothing is the last.
-ATTEMPTS = 4
-
-_RANGE_NOT_SATISFIABLE = 416
-
-
-class ConnectionLostError(DownloadError):
-    """The connection ended before the file was complete; the received part is kept."""
+_RESUMED = "fetch it again to continue"
 
 
 def fetch_set(name: str, on_progress: Callable[[int, int], None] | None = None) -> Path:
@@ -90,19 +72,28 @@ def fetch_file(file: KnownFile, target: Path, on_bytes: Callable[[int], None]) -
     """
     if file.url is None or file.size is None or file.sha256 is None:
         raise DownloadError(f"{file.path} has no known download address")
+    if urlsplit(file.url).scheme not in ("http", "https"):
+        raise DownloadError(f"{file.url}: only http and https can be fetched")
     try:
-        if _is_present(target, file):  # possibly in a read-only folder
+        if target.exists():  # possibly in a read-only folder
+            if target.stat().st_size != file.size or _sha256(target) != file.sha256:
+                raise DownloadError(
+                    f"{target} differs from the published file; move it away to download the "
+                    "published one"
+                )
             on_bytes(file.size)
             return
         target.parent.mkdir(parents=True, exist_ok=True)
-        with _locked(target):
-            if _is_present(target, file):
-                on_bytes(file.size)
-                return
-            part = target.with_name(f"{target.name}.part")
-            if not part.exists() or part.stat().st_size != file.size:
-                _download(file.url, part, file.size, on_bytes)
-            _finish(part, target, file)
+        part = target.with_name(f"{target.name}.part")
+        if not part.exists() or part.stat().st_size != file.size:
+            _receive(file.url, part, file.size, on_bytes)
+        if (found := _sha256(part)) != file.sha256:
+            part.unlink()
+            raise DownloadError(
+                f"{file.url} sends a file other than the published one: SHA-256 {found}, "
+                f"not {file.sha256}; it was deleted"
+            )
+        part.replace(target)
     except OSError as error:
         raise DatasetError(
             f"cannot write {target}: {error.strerror or error}; to use another folder, set "
@@ -110,136 +101,29 @@ def fetch_file(file: KnownFile, target: Path, on_bytes: Callable[[int], None]) -
         ) from error
 
 
-def _is_present(target: Path, file: KnownFile) -> bool:
-    if not target.exists():
-        return False
-    if target.stat().st_size != file.size or _sha256(target) != file.sha256:
-        raise DownloadError(
-            f"{target} differs from the published file; move it away to download the published one"
-        )
-    return True
-
-
-def _download(url: str, part: Path, size: int, on_bytes: Callable[[int], None]) -> None:
-    if urlsplit(url).scheme not in ("http", "https"):
-        raise DownloadError(f"{url}: only http and https can be fetched")
-    for attempt in range(1, ATTEMPTS + 1):
-        before = part.stat().st_size if part.exists() else 0
-        try:
-            _receive(url, part, size, on_bytes)
-        except ConnectionLostError as error:
-            if attempt == ATTEMPTS or part.stat().st_size <= before:
-                raise
-            logger.warning("%s; trying again", error)
-        else:
-            return
-
-
 def _receive(url: str, part: Path, size: int, on_bytes: Callable[[int], None]) -> None:
-    """Complete a part file with one request.
-
-    The download is resumed if the server confirms that its file has not changed (``If-Range``, RFC
-    9110 section 13.1.5), by the entity tag or, without a strong one, the date of the first
-    response, which is stored beside the part. Otherwise the download restarts.
-    """
-    tag_file = part.with_name(f"{part.name}.tag")
-    start, tag = _resumable(part, tag_file, size)
-    headers = {"Range": f"bytes={start}-", "If-Range": tag} if start else {}
-    with requested(url, {"Accept-Encoding": "identity", **headers}) as response:
-        if start and response.status_code == _RANGE_NOT_SATISFIABLE:
-            tag_file.unlink()
-            _receive(url, part, size, on_bytes)
-            return
-        check_status(response, url)
-        content_range = response.headers.get("Content-Range", "")
-        if response.status_code != 206 or not content_range.startswith(f"bytes {start}-"):
-            start = 0
-        length = response.headers.get("Content-Length", "")
-        if length.isdecimal() and start + int(length) != size:
-            raise DownloadError(
-                f"{url} has {start + int(length):,} bytes, not the expected {size:,}"
-            )
-        if not start:
-            part.unlink(missing_ok=True)  # it belongs to a file with another tag
-            tag_file.write_text(_tag(response), "utf-8")
-        _append(response, part, url, start, size, on_bytes)
-
-
-def _resumable(part: Path, tag_file: Path, size: int) -> tuple[int, str]:
-    """The number of bytes of a part file that can be kept, and the tag of their file."""
+    """Complete a part file with one request, which asks for the rest of it."""
+    received = part.stat().st_size if part.exists() else 0
+    headers = {"Accept-Encoding": "identity"}
+    if 0 < received < size:
+        headers["Range"] = f"bytes={received}-"
     try:
-        start, tag = part.stat().st_size, tag_file.read_text("utf-8")
-    except (OSError, ValueError):
-        return 0, ""
-    is_header = tag.isascii() and tag.isprintable()
-    return (start, tag) if tag and is_header and start < size else (0, "")
-
-
-def _tag(response: Response) -> str:
-    tag = response.headers.get("ETag", "")
-    # Files with equal weak tags need not be identical.
-    return tag if tag.startswith('"') else response.headers.get("Last-Modified", "")
-
-
-def _append(
-    response: Response,
-    part: Path,
-    url: str,
-    start: int,
-    size: int,
-    on_bytes: Callable[[int], None],
-) -> None:
-    import httpx2
-
-    received = start
-    lost = "the connection ended"
-    with part.open("ab") as stream:
-        on_bytes(received)
-        try:
-            for block in response.iter_raw():
-                stream.write(block)
-                received += len(block)
-                on_bytes(min(received, size))
-                if received > size:
-                    raise DownloadError(f"{url} has more than the expected {size:,} bytes")
-        except httpx2.HTTPError as error:
-            lost = reason(error)
-        stream.flush()
-        os.fsync(stream.fileno())
+        with requested(url, headers) as response:
+            content_range = response.headers.get("Content-Range", "")
+            if response.status_code != 206 or not content_range.startswith(f"bytes {received}-"):
+                received = 0
+            with part.open("ab" if received else "wb") as stream:
+                on_bytes(received)
+                for block in response.iter_raw():
+                    stream.write(block)
+                    received += len(block)
+                    on_bytes(min(received, size))
+                    if received > size:
+                        raise DownloadError(f"{url} has more than the expected {size:,} bytes")
+    except DownloadError as error:
+        raise DownloadError(f"{error}; {_RESUMED}" if part.exists() else str(error)) from None
     if received < size:
-        raise ConnectionLostError(
-            f"{url}: the download stopped after {received:,} of {size:,} bytes ({lost}); "
-            "fetch it again to resume"
-        )
-
-
-def _finish(part: Path, target: Path, file: KnownFile) -> None:
-    found = _sha256(part)
-    part.with_name(f"{part.name}.tag").unlink(missing_ok=True)
-    if found != file.sha256:
-        part.unlink()
-        raise DownloadError(
-            f"{file.url} sends a file other than the published one: SHA-256 {found}, "
-            f"not {file.sha256}; it was deleted"
-        )
-    part.replace(target)
-
-
-@contextmanager
-def _locked(target: Path) -> Iterator[None]:
-    file = target.with_name(f".{target.name}.lock")
-    lock = FileLock(file)
-    try:
-        lock.acquire(timeout=0)
-    except Timeout:
-        logger.warning("%s is being fetched by another process; waiting for it", target)
-        lock.acquire()
-    try:
-        yield
-        with suppress(OSError):  # a process with another lock file finds the target
-            file.unlink()
-    finally:
-        lock.release()
+        raise DownloadError(f"{url} ended after {received:,} of {size:,} bytes; {_RESUMED}")
 
 
 def _sha256(file: Path) -> str:

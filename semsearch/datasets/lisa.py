@@ -15,7 +15,7 @@ from pathlib import Path
 
 from semsearch.datasets.judging import Qrels, judge, retrieval_set
 from semsearch.datasets.records import RetrievalSet
-from semsearch.datasets.textlines import Line, cells_of, numbered_lines, reading
+from semsearch.datasets.textlines import Line, numbered_lines, reading
 from semsearch.errors import DatasetError
 from semsearch.texts import joined_text, one_line
 
@@ -123,7 +123,7 @@ def _judgements(file: Path) -> Qrels:
 
 def _numbers(file: Path) -> Iterator[tuple[str, int]]:
     for line in _lines(file):
-        for cell in cells_of(line):
+        for cell in line.text.split():
             if not _NUMBER.fullmatch(cell):
                 raise DatasetError(f"{line.place}: judgements must be numbers, not {cell[:40]!r}")
             yield line.place, int(cell)

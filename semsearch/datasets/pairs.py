@@ -5,11 +5,21 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from semsearch.datasets.folder import data_file, data_folder, existing_path, name_of
-from semsearch.datasets.paircolumns import PairColumns
-from semsearch.datasets.pairtable import ScoredTable, read_labelled_table, read_scored_table
+from semsearch.datasets.pairtable import (
+    PairColumns,
+    ScoredTable,
+    read_labelled_table,
+    read_scored_table,
+)
 from semsearch.datasets.records import LabelledPair, StsSet
 from semsearch.datasets.registry import DatasetKind, check_split, known_set, names_of
-from semsearch.datasets.sts import has_semeval_files, read_semeval, read_stsbenchmark
+from semsearch.datasets.sts import (
+    has_semeval_files,
+    is_stsbenchmark,
+    read_semeval,
+    read_stsbenchmark,
+    read_stsbenchmark_file,
+)
 from semsearch.datasets.translated import is_translated, read_translated
 from semsearch.errors import DatasetError
 
@@ -84,6 +94,8 @@ def load_sts_set(
     check_split(name, split, ("test",))
     if path.is_dir():
         return StsSet(name, split, *read_semeval(path))
+    if is_stsbenchmark(path):
+        return StsSet(name, split, {name: read_stsbenchmark_file(path)}, 0)
     table = read_scored_table(path, columns)
     if notify is not None:
         notify(table.columns)

@@ -2,50 +2,58 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Sequence
-from itertools import chain, pairwise
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
-from semsearch.datasets.paircolumns import Choice, Layout, PairColumns, find_layout, finite_number
+from semsearch.corpus.roles import (
+    LABEL,
+    SCORE,
+    at_position,
+    find_column,
+    find_pair,
+    listed,
+    plain_name,
+    quoted_names,
+)
 from semsearch.datasets.records import LabelledPair, ScoredPair
-from semsearch.datasets.table import Row, cells_in, plain_name, read_rows
-from semsearch.errors import DatasetError
+from semsearch.datasets.textlines import Rows, cell, table_rows
+from semsearch.errors import ColumnNotFoundError, DatasetError
 
-SCORE_COLUMNS = (
-    "score",
-    "gold",
-    "goldscore",
-    "similarity",
-    "similarityscore",
-    "relatedness",
-    "relatednessscore",
-    "rating",
-    "label",
-)
-LABEL_COLUMNS = (
-    "label",
-    "goldlabel",
-    "quality",
-    "isduplicate",
-    "duplicate",
-    "isparaphrase",
-    "paraphrase",
-    "entailmentjudgment",
-    "entailmentlabel",
-    "relation",
-    "gold",
-    "score",
-)
 #: The labels of pairs on which annotators did not agree.
 NO_LABEL = ("", "-")
-
 
 #: The plausibility of fewer scores is not checked.
 MIN_TO_CHECK = 3
 _WHOLE_NUMBER = re.compile(r"\s*[+-]?[0-9]+\s*")
 _NAMES_SHOWN = 5
+
+
+class PairColumns(NamedTuple):
+    """Columns named by the user: by name, or by position from 1; None to guess."""
+
+    left: str | None = None
+    right: str | None = None
+    score: str | None = None
+
+
+class _Columns(NamedTuple):
+    """The columns of both texts and of their score or label."""
+
+    left: str
+    right: str
+    value: str
+    by_user: bool  # whether the user named some of them
+
+
+class _Pair(NamedTuple):
+    place: str
+    left: str
+    right: str
+    value: str
 
 
 class ScoredTable(NamedTuple):
@@ -59,56 +67,59 @@ class ScoredTable(NamedTuple):
 def read_scored_table(file: Path, wanted: PairColumns | None = None) -> ScoredTable:
     """The pairs of a table that have a gold score.
 
-    The header names two text columns (``sentence1`` and ``sentence2``, or as in TEXT_COLUMNS)
-    and a score (as in SCORE_COLUMNS). Without a header there are three columns, two texts and a
-    number, or the columns of STS Benchmark. Integers that may be classes or ids are accepted
-    only if the user names their column; 0 and 1 in the last column are always accepted.
+    The header names two text columns (``sentence1`` and ``sentence2``, or others of
+    `corpus.roles`) and a score. Without a header there are three columns, two texts and a number.
+    Integers that may be classes or ids are accepted only if the user names their column; 0 and 1 in
+    the last column are always accepted.
 
     Args:
-        file: CSV or TSV, optionally gzipped.
+        file: CSV, TSV, JSON lines …, optionally gzipped.
         wanted: the columns named by the user.
 
     Raises:
         DatasetError: the file cannot be read or lacks these columns, a gold score is not a number,
             or the numbers are implausible as gold scores.
     """
-    layout, rows = _pair_rows(file, SCORE_COLUMNS, "score", wanted)
-    pairs, unscored, whole = [], 0, True
-    for row, (left, right, value) in rows:
-        score = gold_score(value, row.place)
-        if score is None:
-            unscored += 1
-        else:
-            pairs.append(ScoredPair(left, right, score))
-            whole = whole and _WHOLE_NUMBER.fullmatch(value) is not None
+    with table_rows(file) as table:
+        columns = _find(file, table, (*SCORE, "label"), "score", wanted or PairColumns())
+        found = [(pair, gold_score(pair.value, pair.place)) for pair in _pairs(table, columns)]
+        is_last = columns.value == table.columns[-1]
+        has_header = table.has_header
+    pairs = [ScoredPair(one.left, one.right, gold) for one, gold in found if gold is not None]
     gold = [pair.gold for pair in pairs]
-    column = layout.shown(layout.value)
-    if len(gold) >= MIN_TO_CHECK:
-        reason = _implausibility(gold, layout, whole)
-        if reason:
-            raise DatasetError(f"{file}: {column} {reason}")
-    texts = " and ".join(map(layout.shown, (layout.left, layout.right)))
+    whole = all(_WHOLE_NUMBER.fullmatch(one.value) for one, score in found if score is not None)
+    if len(gold) >= MIN_TO_CHECK and (
+        reason := _implausibility(gold, columns, whole=whole, named=has_header, last=is_last)
+    ):
+        raise DatasetError(f"{file}: {quoted_names([columns.value])} {reason}")
+    texts = " and ".join(quoted_names([column]) for column in columns[:2])
     span = f" ({min(gold):g} to {max(gold):g})" if gold else ""
-    return ScoredTable(
-        pairs, unscored, f"{file.name}: texts from {texts}, gold scores from {column}{span}"
-    )
+    how = f"texts from {texts}, gold scores from {quoted_names([columns.value])}{span}"
+    return ScoredTable(pairs, len(found) - len(pairs), f"{file.name}: {how}")
 
 
-def _implausibility(gold: Sequence[float], layout: Layout, whole: bool) -> str | None:
-    """Why these numbers are unlikely to be gold scores; None if they are plausible."""
+def _implausibility(
+    gold: Sequence[float], columns: _Columns, *, whole: bool, named: bool, last: bool
+) -> str | None:
+    """Why these numbers are unlikely to be gold scores; None if they are plausible.
+
+    Args:
+        gold: the numbers.
+        columns: where they stand.
+        whole: whether all are integers.
+        named: whether their column has a name.
+        last: whether it is the last column.
+    """
     values = sorted(set(gold))
     if len(values) == 1:
         return f"is {values[0]:g} in all rows, so no correlation is defined"
-    if layout.choice is Choice.USER:
+    if columns.by_user or not whole:
         return None
     advice = "if these are gold scores, name it with --score-column"
-    if whole and len(gold) >= 10 and all(after - one == 1 for one, after in pairwise(gold)):
+    if len(gold) >= 10 and all(after - one == 1 for one, after in pairwise(gold)):
         return f"numbers the rows; {advice}"
-    is_named = layout.header is not None and plain_name(layout.header[layout.value]) != "label"
-    is_last = layout.value > max(layout.left, layout.right)
-    if not whole or is_named or (layout.choice is Choice.HEADER and layout.header is None):
-        return None
-    if values == [0, 1] and (is_last or layout.header is not None):
+    is_score = named and plain_name(columns.value) != "label"
+    if is_score or (values == [0, 1] and (named or last)):
         return None
     shown = ", ".join(f"{value:g}" for value in values[:_NAMES_SHOWN])
     more = ", …" if len(values) > _NAMES_SHOWN else ""
@@ -118,17 +129,18 @@ def _implausibility(gold: Sequence[float], layout: Layout, whole: bool) -> str |
 def read_labelled_table(file: Path) -> list[LabelledPair]:
     """The pairs of a table that have a label; empty labels and ``-`` are left out.
 
-    Columns are found as by `read_scored_table`, with a label (LABEL_COLUMNS) instead of the score.
+    Columns are found as by `read_scored_table`, with a label instead of the score.
 
     Raises:
         DatasetError: the file cannot be read, or lacks these columns.
     """
-    _, rows = _pair_rows(file, LABEL_COLUMNS, "label", None)
-    return [
-        LabelledPair(left, right, label.strip())
-        for _, (left, right, label) in rows
-        if label.strip() not in NO_LABEL
-    ]
+    with table_rows(file) as table:
+        columns = _find(file, table, (*LABEL, "gold", "score"), "label", PairColumns())
+        return [
+            LabelledPair(pair.left, pair.right, pair.value.strip())
+            for pair in _pairs(table, columns)
+            if pair.value.strip() not in NO_LABEL
+        ]
 
 
 def gold_score(text: str, place: str) -> float | None:
@@ -139,30 +151,74 @@ def gold_score(text: str, place: str) -> float | None:
     """
     if not text.strip():
         return None
-    score = finite_number(text)
+    score = _finite_number(text)
     if score is None:
         raise DatasetError(f"{place}: the gold score is not a number: {text.strip()[:40]!r}")
     return score
 
 
-def _pair_rows(
-    file: Path, names: Sequence[str], what: str, wanted: PairColumns | None
-) -> tuple[Layout, Iterator[tuple[Row, tuple[str, str, str]]]]:
-    rows = read_rows(file)
-    first = next(rows)
-    layout = find_layout(first, names, what, wanted or PairColumns())
-    width: int | None = len(first.cells)
-    if layout.header is None:
-        rows = chain([first], rows)
-        if layout.choice is not Choice.GUESS:
-            width = None  # some lines of STS Benchmark have more columns
-    return layout, _cells(rows, layout, width)
+def _finite_number(text: str) -> float | None:
+    try:
+        number = float(text)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
 
 
-def _cells(
-    rows: Iterator[Row], layout: Layout, width: int | None
-) -> Iterator[tuple[Row, tuple[str, str, str]]]:
-    columns = layout.left, layout.right, layout.value
-    for row in rows:
-        left, right, value = cells_in(row, columns, width)
-        yield row, (left, right, value)
+def _pairs(table: Rows, columns: _Columns) -> Iterator[_Pair]:
+    for row in table.rows:
+        left, right, value = (cell(row, column) for column in columns[:3])
+        yield _Pair(row.source, left, right, value)
+
+
+def _find(
+    file: Path, table: Rows, names: Sequence[str], what: str, wanted: PairColumns
+) -> _Columns:
+    """The columns that the user names, others by their usual names.
+
+    Args:
+        file: the table.
+        table: its rows.
+        names: usual names of the score or label.
+        what: ``score`` or ``label``.
+        wanted: the columns named by the user.
+
+    Raises:
+        ColumnNotFoundError: a named column does not exist, or a column cannot be found.
+    """
+    named = [column and _named(file, table, column) for column in wanted]
+    value = named[2] or find_column(table.columns, names)
+    if value is None and not any(named) and not table.has_header:
+        numbers = [column for column in table.columns if _is_number(table, column)]
+        value = numbers[0] if len(numbers) == 1 else None
+    left, right = (
+        name or column
+        for name, column in zip(named, find_pair(table.columns) or (None, None), strict=False)
+    )
+    if value is not None and len(table.columns) == 3 and (any(named) or not table.has_header):
+        others = [column for column in table.columns if column not in (value, left, right)]
+        left = left or (others.pop(0) if others else None)
+        right = right or (others.pop(0) if others else None)
+    if left is None or right is None or value is None:
+        raise ColumnNotFoundError(
+            f"{file}: no columns for two texts and a {what} (columns: {listed(table.columns)}; "
+            f"expected: sentence1, sentence2, {names[0]})"
+            + "; name them with --left-column, --right-column, --score-column"
+            * (what == "score")
+        )
+    if len({left, right, value}) < 3:
+        raise ColumnNotFoundError(
+            f"{file}: the texts and the score must be three different columns"
+        )
+    return _Columns(left, right, value, any(named))
+
+
+def _named(file: Path, table: Rows, name: str) -> str:
+    column = at_position(table.columns, name.strip())
+    if column is None:
+        raise ColumnNotFoundError(f"{file}: no column {name!r} (columns: {listed(table.columns)})")
+    return column
+
+
+def _is_number(table: Rows, column: str) -> bool:
+    return all(_finite_number(cell(row, column)) is not None for row in table.first)

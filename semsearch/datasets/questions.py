@@ -7,33 +7,24 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from semsearch.arguments import check_path
-from semsearch.datasets.beir import read_texts
+from semsearch.corpus.roles import (
+    DOCUMENT_ID,
+    PASSAGE,
+    QUERY,
+    QUERY_ID,
+    RELEVANCE,
+    find_column,
+    listed,
+    quoted_names,
+)
 from semsearch.datasets.folder import stem
 from semsearch.datasets.judging import Qrels, check_queries, judge, relevance, retrieval_set
 from semsearch.datasets.records import RetrievalSet
-from semsearch.datasets.table import Row, cells_in, find_column, read_rows
-from semsearch.datasets.textlines import cells_of, numbered_lines
+from semsearch.datasets.textlines import Rows, cell, numbered_lines, table_rows
 from semsearch.errors import ColumnNotFoundError, DatasetError
 
 #: A relevance in a file without a header.
 _NUMBER = re.compile(r"-?\d+(\.\d*)?")
-
-Columns = Mapping[str, Sequence[str]]
-
-QUERY_COLUMNS = {
-    "id": ("queryid", "qid", "id", "topic"),  # "id" may be a row number beside another one
-    "text": ("text", "query", "question", "querytext", "claim"),
-}
-QREL_COLUMNS = {
-    "query": ("queryid", "qid", "query", "topic"),
-    "document": ("corpusid", "documentid", "docid", "docno", "doc", "document", "id"),
-    "relevance": ("relevance", "score", "rel", "grade", "label", "relevant"),
-}
-PASSAGE_COLUMNS = {
-    "query": ("query", "question", "querytext", "claim"),
-    "passage": ("passage", "document", "doc", "text", "passagetext", "answer", "abstract"),
-    "relevance": ("relevance", "relevant", "rel", "score", "grade", "label"),
-}
 
 
 def read_questions(
@@ -42,10 +33,10 @@ def read_questions(
     """Read queries and judgements about documents that are stored elsewhere.
 
     Args:
-        queries: JSON lines with ``_id`` and ``text`` (BEIR's), or a table: with a header that
-            names QUERY_COLUMNS, or two tab-separated columns without a header; may be gzipped.
+        queries: JSON lines with ``_id`` and ``text`` (BEIR's), or another table with an id and a
+            text, or two columns without a header; may be gzipped.
         qrels: TREC's ``query 0 document relevance``, separated by white space, or a table with a
-            header that names QREL_COLUMNS (BEIR's ``query-id``, ``corpus-id``, ``score``).
+            header (BEIR's ``query-id``, ``corpus-id``, ``score``, or others of `corpus.roles`).
         has_document: whether a document with this id exists.
 
     Raises:
@@ -53,8 +44,8 @@ def read_questions(
             empty, or no query is judged.
     """
     query_file, qrels_file = check_path("queries", queries), check_path("qrels", qrels)
-    texts = _queries(query_file)
-    judged = _qrels(qrels_file)
+    texts = read_queries(query_file)
+    judged = read_qrels(qrels_file)
     kept = {query: judged[query] for query in texts if query in judged}
     if not kept:
         raise DatasetError(f"{qrels_file} has no judgement for a query of {query_file}")
@@ -76,11 +67,10 @@ def read_questions(
 def read_judged_table(
     name: str, file: Path, notify: Callable[[str], None] | None = None
 ) -> RetrievalSet:
-    """Read judged pairs of a query and a passage from a CSV or TSV file, optionally gzipped.
+    """Read judged pairs of a query and a passage from a table.
 
-    The header names PASSAGE_COLUMNS. Equal texts are one query or passage, with the ids ``q1``,
-    ``q2`` … and ``d1``, ``d2`` … in order of appearance. Relevance is an integer; 0 or less
-    means not relevant.
+    Equal texts are one query or passage, with the ids ``q1``, ``q2`` … and ``d1``, ``d2`` … in
+    order of appearance. Relevance is an integer; 0 or less means not relevant.
 
     Args:
         name: the name of the set.
@@ -91,91 +81,93 @@ def read_judged_table(
         DatasetError: the file cannot be read, columns are missing, a query or a passage is empty,
             or a relevance is not an integer.
     """
-    rows = read_rows(file)
-    header = next(rows)
-    columns = _columns(header, PASSAGE_COLUMNS)
-    if notify is not None:
-        query, passage, grade = (header.cells[column].strip() for column in columns)
-        notify(
-            f"{file.name}: queries from '{query}', passages from '{passage}', "
-            f"relevance from '{grade}'"
-        )
     query_ids: dict[str, str] = {}
     document_ids: dict[str, str] = {}
     qrels: Qrels = {}
-    for row in rows:
-        query, passage, grade = cells_in(row, columns, len(header.cells))
-        for what, text in (("query", query), ("passage", passage)):
-            if not text.strip():
-                raise DatasetError(f"{row.place}: the {what} is empty")
-        query_id = query_ids.setdefault(query, f"q{len(query_ids) + 1}")
-        document_id = document_ids.setdefault(passage, f"d{len(document_ids) + 1}")
-        judge(qrels, query_id, document_id, max(0, relevance(grade, row.place)))
+    with table_rows(file) as table:
+        columns = _columns(file, table, {"query": QUERY, "passage": PASSAGE, "rel": RELEVANCE})
+        if notify is not None:
+            query, passage, grade = (quoted_names([column]) for column in columns)
+            notify(
+                f"{file.name}: queries from {query}, passages from {passage}, "
+                f"relevance from {grade}"
+            )
+        for row in table.rows:
+            query, passage, grade = (cell(row, column) for column in columns)
+            for what, text in (("query", query), ("passage", passage)):
+                if not text.strip():
+                    raise DatasetError(f"{row.source}: the {what} is empty")
+            query_id = query_ids.setdefault(query, f"q{len(query_ids) + 1}")
+            document_id = document_ids.setdefault(passage, f"d{len(document_ids) + 1}")
+            judge(qrels, query_id, document_id, max(0, relevance(grade, row.source)))
     documents, queries = (
         {name: text for text, name in ids.items()} for ids in (document_ids, query_ids)
     )
     return retrieval_set(name, documents, queries, qrels)
 
 
-def _queries(file: Path) -> dict[str, str]:
-    if file.name.removesuffix(".gz").endswith((".jsonl", ".ndjson")):
-        return read_texts(file)
+def read_queries(file: Path) -> dict[str, str]:
+    """The texts of queries by id.
+
+    Raises:
+        DatasetError: the file cannot be read, columns are missing, or an id occurs twice.
+    """
+    names = {"id": QUERY_ID, "text": ("text", *QUERY)}
+    with table_rows(file) as table:
+        columns = [find_column(table.columns, some) for some in names.values()]
+        is_bare = len(table.columns) == 2 and None in columns
     texts: dict[str, str] = {}
-    rows = read_rows(file, tabs=1)
-    first = next(rows)
-    if len(first.cells) == 2 and None in _found(first, QUERY_COLUMNS):
-        columns, rows = [0, 1], read_rows(file, tabs=1)
-    else:
-        columns = _columns(first, QUERY_COLUMNS)
-    for row in rows:
-        name, text = (cell.strip() for cell in cells_in(row, columns, len(first.cells)))
-        if name in texts:
-            raise DatasetError(f"{row.place}: duplicate query {name!r}")
-        texts[name] = text
+    with table_rows(file, header=False if is_bare else None) as table:
+        chosen = table.columns if is_bare else _columns(file, table, names)
+        for row in table.rows:
+            name, text = (cell(row, column).strip() for column in chosen)
+            if name in texts:
+                raise DatasetError(f"{row.source}: duplicate query {name!r}")
+            texts[name] = text
     return texts
 
 
-def _qrels(file: Path) -> Qrels:
+def read_qrels(file: Path) -> Qrels:
+    """Judgements in the format of TREC, or of a table.
+
+    Raises:
+        DatasetError: the file cannot be read, columns are missing, or a relevance is no integer.
+    """
     qrels: Qrels = {}
-    line = next((line for line in numbered_lines(file) if line.text.strip()), None)
-    if line is not None and len(cells_of(line)) == 4 and _NUMBER.fullmatch(cells_of(line)[3]):
-        for line in numbered_lines(file):
-            if line.text.strip():
-                cells = cells_of(line)
-                if len(cells) != 4:
-                    raise DatasetError(f"{line.place}: not 'query 0 document relevance'")
-                judge(qrels, cells[0], cells[2], relevance(cells[3], line.place))
+    lines = (line for line in numbered_lines(file) if line.text.strip())
+    first = next(lines, None)
+    cells = first.text.split() if first else []
+    if first and len(cells) == 4 and _NUMBER.fullmatch(cells[3]):
+        for line in (first, *lines):
+            cells = line.text.split()
+            if len(cells) != 4:
+                raise DatasetError(f"{line.place}: not 'query 0 document relevance'")
+            judge(qrels, cells[0], cells[2], relevance(cells[3], line.place))
         return qrels
-    rows = read_rows(file)
-    header = next(rows)
-    columns = _columns(header, QREL_COLUMNS)
-    for row in rows:
-        cells = cells_in(row, columns, len(header.cells))
-        query, document, grade = (cell.strip() for cell in cells)
-        judge(qrels, query, document, relevance(grade, row.place))
+    names = {"query": ("queryid", "qid", "query", "topic"), "document": DOCUMENT_ID}
+    with table_rows(file) as table:
+        columns = _columns(file, table, {**names, "relevance": RELEVANCE})
+        for row in table.rows:
+            query, document, grade = (cell(row, column).strip() for column in columns)
+            judge(qrels, query, document, relevance(grade, row.source))
     return qrels
 
 
-def _found(header: Row, names: Columns) -> list[int | None]:
-    return [find_column(header.cells, synonyms) for synonyms in names.values()]
-
-
-def _columns(header: Row, names: Columns) -> list[int]:
-    """The positions of all these columns.
+def _columns(file: Path, table: Rows, names: Mapping[str, Sequence[str]]) -> list[str]:
+    """All these columns.
 
     Raises:
-        ColumnNotFoundError: the header lacks one, or one column matches two of them.
+        ColumnNotFoundError: the table lacks one, or one column matches two of them.
     """
-    found = _found(header, names)
+    found = [find_column(table.columns, synonyms) for synonyms in names.values()]
     columns = [column for column in found if column is not None]
     if len(set(columns)) == len(names):
         return columns
-    present = ", ".join(cell.strip()[:40] for cell in header.cells)
     missing = "; ".join(
         " or ".join(synonyms)
         for column, synonyms in zip(found, names.values(), strict=True)
         if column is None or found.count(column) > 1
     )
     raise ColumnNotFoundError(
-        f"{header.place}: missing columns (columns: {present}; expected: {missing})"
+        f"{file}: missing columns (columns: {listed(table.columns)}; expected: {missing})"
     )

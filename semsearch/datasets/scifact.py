@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import re
-import zipfile
-from collections.abc import Iterator
 
 from semsearch.datasets.folder import data_file
 from semsearch.datasets.records import RetrievalSet
 from semsearch.datasets.registry import check_split
-from semsearch.datasets.table import Row, csv_rows
-from semsearch.datasets.textlines import numbered_lines, reading
+from semsearch.datasets.textlines import cell, table_rows, unpacked
 from semsearch.texts import joined_text, printed_list, sentences_text
 
 _CLAIMS = {"train": "claims_train.csv", "test": "claims_validation.csv"}
@@ -30,24 +27,19 @@ def read_scifact(split: str = "test") -> RetrievalSet:
         DatasetError: the split does not exist, or the archive is damaged.
     """
     check_split("scifact", split, _CLAIMS)
-    file = data_file("ir/scifact/scifact.zip")
-    with reading(file):
-        archive = zipfile.Path(file)
-        documents = {
-            row["doc_id"]: joined_text([row["title"], _abstract(row["abstract"])])
-            for row in _rows(archive, "corpus_train.csv")
-        }
-        queries, qrels = {}, {}
-        for row in _rows(archive, _CLAIMS[split]):  # a row for each piece of evidence
-            queries[row["id"]] = row["claim"]
-            qrels[row["id"]] = dict.fromkeys(re.findall(r"\d+", row["cited_doc_ids"]), 1)
+    documents, queries = {}, {}
+    qrels: dict[str, dict[str, int]] = {}
+    with unpacked(data_file("ir/scifact/scifact.zip")) as folder:
+        with table_rows(folder / "corpus_train.csv") as table:
+            for row in table.rows:
+                parts = [cell(row, "title"), _abstract(cell(row, "abstract"))]
+                documents[cell(row, "doc_id")] = joined_text(parts)
+        with table_rows(folder / _CLAIMS[split]) as table:
+            for row in table.rows:  # one for each piece of evidence
+                queries[cell(row, "id")] = cell(row, "claim")
+                cited = re.findall(r"\d+", cell(row, "cited_doc_ids"))
+                qrels[cell(row, "id")] = dict.fromkeys(cited, 1)
     return RetrievalSet("scifact", documents, queries, qrels, split)
-
-
-def _rows(archive: zipfile.Path, name: str) -> Iterator[dict[str, str]]:
-    rows = csv_rows(numbered_lines(archive / name), ",")
-    header = next(rows, Row("", []))
-    return (dict(zip(header.cells, row.cells, strict=False)) for row in rows)
 
 
 def _abstract(array: str) -> str:

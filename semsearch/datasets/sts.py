@@ -8,7 +8,7 @@ from pathlib import Path
 from semsearch.datasets.folder import data_file
 from semsearch.datasets.pairtable import gold_score
 from semsearch.datasets.records import ScoredPair
-from semsearch.datasets.textlines import cells_of, numbered_lines, reading
+from semsearch.datasets.textlines import numbered_lines, reading
 from semsearch.errors import DatasetError
 
 #: ``STS.input.MSRpar.txt``; in 2016 also ``STS2016.input.headlines.txt``.
@@ -28,9 +28,24 @@ def read_stsbenchmark(split: str = "test") -> list[ScoredPair]:
         DatasetNotFoundError: the set has not been downloaded.
         DatasetError: a line is invalid.
     """
+    return read_stsbenchmark_file(data_file(f"sts/stsbenchmark/sts-{split}.csv"))
+
+
+def is_stsbenchmark(file: Path) -> bool:
+    """Whether a file has the layout of STS Benchmark."""
+    first = next(numbered_lines(file), None)
+    return first is not None and first.text.startswith("main-") and first.text.count("\t") >= 6
+
+
+def read_stsbenchmark_file(file: Path) -> list[ScoredPair]:
+    """The pairs of a file in this layout.
+
+    Raises:
+        DatasetError: a line is invalid.
+    """
     pairs = []
-    for line in numbered_lines(data_file(f"sts/stsbenchmark/sts-{split}.csv")):
-        cells = cells_of(line, "\t")
+    for line in numbered_lines(file):
+        cells = line.text.split("\t")
         gold = gold_score(cells[4], line.place) if len(cells) >= 7 else None
         if gold is None:
             raise DatasetError(f"{line.place}: not a scored pair of STS Benchmark")
@@ -81,7 +96,7 @@ def _aligned(sentences: Path, gold: Path) -> tuple[list[ScoredPair], int]:
         )
     pairs, unscored = [], 0
     for line, score in zip(lines, scores, strict=True):
-        cells = cells_of(line, "\t")
+        cells = line.text.split("\t")
         if len(cells) < 2:
             raise DatasetError(f"{line.place}: no tab between two sentences")
         value = gold_score(score.text, score.place)

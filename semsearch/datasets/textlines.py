@@ -1,25 +1,16 @@
-"""Reads numbered lines of published files: plain, gzipped or inside a ZIP archive."""
+"""Reads numbered lines and tables of published files, through the readers of corpora."""
 
 from __future__ import annotations
 
-import codecs
-import gzip
 import zipfile
-import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import NamedTuple
 
-from semsearch.encodings import undecodable
-from semsearch.errors import DatasetError
-from semsearch.limits import MAX_ROW_BYTES, MAX_ROW_VALUES, size_shown
-
-DataFile = Path | zipfile.Path
-
-GZIP_MAGIC = b"\x1f\x8b"
-#: Bytes read after a line that is not UTF-8, to guess the encoding.
-SAMPLE_BYTES = 1 << 16
+from semsearch.corpus import Row, good_rows, open_table, text_lines
+from semsearch.errors import CorpusError, DatasetError
 
 
 class Line(NamedTuple):
@@ -29,69 +20,90 @@ class Line(NamedTuple):
     text: str
 
 
+class Rows(NamedTuple):
+    """A table, whose rows are read lazily.
+
+    Args:
+        columns: their names; ``column 1``, ``column 2`` … without a header.
+        rows: the rows.
+        first: some of the first rows.
+    """
+
+    columns: list[str]
+    rows: Iterator[Row]
+    first: list[Row]
+
+    @property
+    def has_header(self) -> bool:
+        """Whether the first row of the file names the columns."""
+        return self.columns[0] != "column 1"
+
+
 @contextmanager
-def reading(file: DataFile) -> Iterator[None]:
-    """Convert errors of the system and of archives to a DatasetError that names the file."""
+def reading(file: Path) -> Iterator[None]:
+    """Convert errors of the system, of archives and of rows to a DatasetError with its place."""
     try:
         yield
-    except (EOFError, zlib.error, zipfile.BadZipFile, gzip.BadGzipFile, KeyError) as error:
+    except DatasetError:
+        raise
+    except CorpusError as error:
+        raise DatasetError(str(error)) from error
+    except (zipfile.BadZipFile, EOFError) as error:
         raise DatasetError(f"{file} is damaged: {error}") from error
     except OSError as error:
         raise DatasetError(f"{file}: {error.strerror or error}") from error
 
 
-def numbered_lines(file: DataFile, *, fallback: str | None = None) -> Iterator[Line]:
-    r"""The lines of a file in UTF-8, with or without a byte order mark, read lazily.
-
-    Only ``\n`` and ``\r\n`` end a line: `str.splitlines` would also split at other characters,
-    which published sentences contain.
+def numbered_lines(file: Path, *, fallback: str | None = None) -> Iterator[Line]:
+    """The lines of a file in UTF-8, plain or gzipped.
 
     Args:
-        file: the file; decompressed if it is gzipped or its name ends with ``.gz``.
-        fallback: the encoding of lines that are not UTF-8, for old data sets.
+        file: the file.
+        fallback: the encoding of a file that is not UTF-8, for old data sets.
 
     Raises:
-        DatasetError: the file cannot be read, or a line is not UTF-8 or longer than MAX_ROW_BYTES.
+        DatasetError: the file cannot be read, or a line is not UTF-8 or too long.
     """
-    with reading(file), file.open("rb") as stream:
-        is_gzip = stream.read(len(GZIP_MAGIC)) == GZIP_MAGIC or file.name.endswith(".gz")
-        stream.seek(0)
-        unpacked = gzip.GzipFile(fileobj=stream) if is_gzip else stream
-        number = 0
-        while raw := unpacked.readline(MAX_ROW_BYTES + 1):
-            number += 1
-            place = f"{file}:{number}"
-            if len(raw) > MAX_ROW_BYTES:
-                raise DatasetError(f"{place}: the line is longer than {size_shown(MAX_ROW_BYTES)}")
-            if number == 1:
-                raw = raw.removeprefix(codecs.BOM_UTF8)
+    with reading(file):
+        lines = text_lines(file)
+        if fallback is not None:
             try:
-                text = raw.decode()
-            except UnicodeDecodeError as error:
-                if fallback is None:
-                    near = _near(raw, error.start) + unpacked.read(SAMPLE_BYTES)
-                    sample = near.decode(errors="surrogateescape")
-                    reason = undecodable(sample, option=None)
-                    raise DatasetError(f"{place}: {reason}") from None
-                text = raw.decode(fallback)
-            yield Line(place, text.removesuffix("\n").removesuffix("\r"))
+                lines = iter(list(lines))
+            except CorpusError:
+                lines = text_lines(file, fallback)
+        for number, text in lines:
+            yield Line(f"{file}:{number}", text.removesuffix("\n"))
 
 
-def cells_of(line: Line, separator: str | None = None) -> list[str]:
-    """The cells of a line, separated by a separator or by white space.
+@contextmanager
+def table_rows(file: Path, *, header: bool | None = None) -> Iterator[Rows]:
+    """The rows of a table: CSV, TSV, JSON lines … by its suffix.
+
+    Args:
+        file: the table; optionally gzipped.
+        header: whether its first row names the columns; None to guess.
 
     Raises:
-        DatasetError: there are more than MAX_ROW_VALUES.
+        DatasetError: the file or a row cannot be read.
     """
-    cells = line.text.split(separator, MAX_ROW_VALUES)
-    if len(cells) > MAX_ROW_VALUES:
-        raise DatasetError(f"{line.place}: more than {MAX_ROW_VALUES:,} cells")
-    return cells
+    with reading(file), open_table(file, header=header) as table:
+        yield Rows(list(table.columns), good_rows(table), list(table.sample))
 
 
-def _near(raw: bytes, position: int) -> bytes:
-    """The bytes around a position, before which all bytes are valid UTF-8."""
-    start = max(0, position - SAMPLE_BYTES)
-    while start < position and 0x80 <= raw[start] < 0xC0:  # in the middle of a character
-        start += 1
-    return raw[start : position + SAMPLE_BYTES]
+def cell(row: Row, column: str) -> str:
+    """A cell as text; empty for a missing one."""
+    value = row.fields.get(column)
+    return "" if value is None else str(value)
+
+
+@contextmanager
+def unpacked(archive: Path) -> Iterator[Path]:
+    """A temporary folder with the files of a ZIP archive.
+
+    Raises:
+        DatasetError: the archive is damaged.
+    """
+    with TemporaryDirectory() as folder, reading(archive):
+        with zipfile.ZipFile(archive) as files:
+            files.extractall(folder)
+        yield Path(folder)

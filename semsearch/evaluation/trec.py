@@ -10,7 +10,7 @@ from typing import TypeAlias
 import numpy
 
 from semsearch.arguments import check_path
-from semsearch.datasets.textlines import Line, cells_of, numbered_lines
+from semsearch.datasets.textlines import Line, numbered_lines
 from semsearch.errors import ArgumentError, DatasetError
 
 #: The scores of documents by query id and document id, best first.
@@ -88,7 +88,7 @@ def _single(score: float) -> numpy.float32:
 
 def _fields(line: Line) -> tuple[str, str, float]:
     try:
-        query, _, document, _, score, _ = cells_of(line)
+        query, _, document, _, score, _ = line.text.split()
         number = float(score)
         if math.isnan(number):
             raise ValueError

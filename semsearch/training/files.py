@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import product
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from semsearch.corpus import open_table
+from semsearch.corpus import good_rows, open_table
+from semsearch.corpus.roles import (
+    GRADE,
+    LABEL,
+    NEGATIVE,
+    SCORE,
+    find_column,
+    find_pair,
+    plain_name,
+)
 from semsearch.corpus.table import Row
-from semsearch.datasets.paircolumns import TEXT_COLUMNS
-from semsearch.datasets.pairtable import LABEL_COLUMNS, SCORE_COLUMNS
-from semsearch.datasets.questions import PASSAGE_COLUMNS
-from semsearch.datasets.table import plain_name
-from semsearch.encodings import ESCAPED_BYTE, undecodable
 from semsearch.errors import ArgumentError, BadRowError, ColumnNotFoundError
 from semsearch.texts import quantity
 from semsearch.training.examples import (
@@ -27,28 +30,6 @@ from semsearch.training.examples import (
     positive_labels,
 )
 from semsearch.training.scales import scaled
-
-# Column names without case, spaces, dashes and underscores, the preferred one first.
-LEFT = (
-    *("anchor", "query", "sentence1", "sentencea", "text1", "left", "question1", "premise"),
-    "question",
-)
-RIGHT = (
-    *("positive", "sentence2", "sentenceb", "text2", "right", "question2", "hypothesis"),
-    *("answer", "passage", "paraphrase"),
-)
-#: Both texts: a query with its answer, else as `semsearch eval sts` finds them, else any two.
-TEXTS = (
-    *product(("anchor", "query", "question"), ("positive", "answer", "passage")),
-    *(pair for pair in TEXT_COLUMNS if pair[0] in LEFT),
-    *product(LEFT, RIGHT),
-)
-NEGATIVE = ("negative",)
-SCORE = tuple(name for name in SCORE_COLUMNS if name != "label")
-RELEVANCE = tuple(
-    name for name in PASSAGE_COLUMNS["relevance"] if name not in (*SCORE_COLUMNS, *LABEL_COLUMNS)
-)
-LABEL = (*(name for name in LABEL_COLUMNS if name not in SCORE), *RELEVANCE)
 
 #: A whole number as pandas writes it beside missing values.
 _WHOLE = re.compile(r"^(-?[0-9]+)\.0+$")
@@ -105,7 +86,7 @@ def read_examples(
             raise ColumnNotFoundError(
                 f"{table.name}: columns {needed} are needed (columns: {found}); rename them"
             )
-        rows = list(_checked(table.rows))
+        rows = list(good_rows(table))
         name, names = table.name, table.columns
     text_columns = [columns.left, columns.right]
     if kind is Kind.TRIPLETS and columns.negative:
@@ -138,18 +119,13 @@ def labelled(
 
 
 def _columns(names: Sequence[str]) -> _Columns | None:
-    spelled = {plain_name(name): name for name in reversed(names)}
-
-    def first(known: Sequence[str]) -> str | None:
-        return next((spelled[name] for name in known if name in spelled), None)
-
-    pairs = ((spelled.get(left), spelled.get(right)) for left, right in TEXTS)
-    left, right = next((pair for pair in pairs if None not in pair), (None, None))
-    if left is None or right is None:
+    pair = find_pair(names)
+    if pair is None:
         return None
+    left, right = pair
     # 'paraphrase' is a text or, beside two texts, a label.
-    label = first([name for name in LABEL if spelled.get(name) != right])
-    return _Columns(left, right, first(NEGATIVE), first(SCORE), label)
+    label = find_column([name for name in names if name not in pair], (*LABEL, *GRADE))
+    return _Columns(left, right, find_column(names, NEGATIVE), find_column(names, SCORE), label)
 
 
 def _needed(kind: Kind) -> str:
@@ -159,28 +135,6 @@ def _needed(kind: Kind) -> str:
         Kind.POSITIVE: "'anchor', 'positive'",
         Kind.TRIPLETS: "'anchor', 'positive', 'negative'",
     }[kind]
-
-
-def _checked(rows: Iterator[Row | BadRowError]) -> Iterator[Row]:
-    for row in rows:
-        if isinstance(row, BadRowError):
-            raise row
-        for column, value in row.fields.items():
-            if isinstance(value, str) and not _is_unicode(value):
-                reason = f"column '{column}' is not Unicode text"
-                if ESCAPED_BYTE.search(value):
-                    reason = f"column '{column}': {undecodable(value, option=None)}"
-                raise BadRowError(row.source, reason)
-        yield row
-
-
-def _is_unicode(text: str) -> bool:
-    """Whether a text can be encoded: undecodable bytes are read as surrogates."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _text(row: Row, column: str) -> str:
@@ -230,7 +184,7 @@ def _decided(rows: list[Row], column: str, name: str, notify: Notify) -> list[Ro
 def _positive(rows: list[Row], column: str, name: str, notify: Notify) -> list[Row]:
     labels = {_label(row, column) for row in rows} - {NO_LABEL}
     positive = positive_labels(labels)
-    if plain_name(column) in RELEVANCE:
+    if plain_name(column) in GRADE:
         positive |= {label for label in labels if label.isdecimal() and label.strip("0")}
     elif "1" in labels and (
         classes := {label for label in labels if label.isdecimal()} - {"0", "1"}

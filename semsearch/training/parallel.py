@@ -9,8 +9,8 @@ from typing import NamedTuple
 from xml.etree import ElementTree  # expat has limited entity expansion since 2.4.0
 
 from semsearch.corpus import open_table
-from semsearch.corpus.columns import shortened
 from semsearch.corpus.formats import DOCUMENTS, format_by_name
+from semsearch.corpus.roles import shortened
 from semsearch.datasets.textlines import numbered_lines
 from semsearch.datasets.translated import (
     SOURCE_LANGUAGE,

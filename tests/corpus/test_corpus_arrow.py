@@ -74,5 +74,5 @@ def test_a_broken_file_is_one_bad_row(write):
     assert last.id == "good.txt"
     assert [row.text for row in rows] == [f"text {number}" for number in range(2000)]
     assert [error.source for error in bad] == ["other.arrow", "late.arrow, after row 2000"]
-    assert bad[0].reason.startswith("looks like binary data")
-    assert bad[1].reason.startswith("cannot be read as Arrow: ")
+    assert bad[0].reason.startswith("cannot be read as Arrow or Parquet: ")
+    assert bad[1].reason.startswith("cannot be read as Arrow or Parquet: ")

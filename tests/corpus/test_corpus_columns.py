@@ -12,11 +12,10 @@ from semsearch.errors import BadRowError, CorpusError
 
 @pytest.fixture
 def one_row(write):
-    """A function that writes a CSV file whose only row repeats the column names."""
+    """A function that writes a file whose only row repeats the column names."""
 
     def one_row(*columns: str) -> str:
-        line = ",".join(columns)
-        return write("corpus.csv", f"{line}\n{line}\n")
+        return write("corpus.jsonl", json.dumps(dict(zip(columns, columns, strict=True))))
 
     return one_row
 
@@ -118,7 +117,7 @@ def test_text_is_not_its_own_title(one_row):
     ],
 )
 def test_missing_columns(one_row, options):
-    with pytest.raises(CorpusError, match=r"^corpus\.csv: .*columns: a, b, boddy"):
+    with pytest.raises(CorpusError, match=r"^corpus\.jsonl: .*columns: a, b, boddy"):
         list(Corpus(one_row("a", "b", "boddy"), **options))
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import subprocess
 import sys
 import zlib
 from pathlib import Path
@@ -12,14 +15,6 @@ from semsearch.corpus import Corpus, conversion
 
 if sys.platform != "linux":
     pytest.skip("memory is limited on Linux only", allow_module_level=True)
-
-
-@pytest.fixture(autouse=True)
-def own_child():
-    """A new child process, with the limits of this test."""
-    conversion._close_idle()
-    yield
-    conversion._close_idle()
 
 
 def pdf(content: bytes) -> bytes:
@@ -62,31 +57,32 @@ def test_memory_limit(write, monkeypatch):
 def test_time_limit(write, monkeypatch):
     content = b"BT /F 1 Tf (a) Tj ET\n" * 2_000_000
     files = write("good.pdf", GOOD), write("slow.pdf", pdf(content))
-    assert len(list(Corpus("good.pdf"))) == 1  # a busy machine needs long to start the child
     monkeypatch.setattr(conversion, "MAX_CONVERSION_SECONDS", 1.0)
     bad = []
     assert len(list(Corpus(files, on_bad_row=bad.append))) == 1
     assert [error.reason for error in bad] == ["takes longer than 1 s to convert"]
 
 
-def test_a_child_that_died_is_replaced(write):
+def test_a_process_that_died_is_replaced(write):
     write("good.pdf", GOOD)
-    reasons("good.pdf")
-    [child] = conversion._idle
-    child._process.kill()
-    child._process.wait()
-    reasons("good.pdf")
-    assert conversion._idle != [child]
+    documents = iter(Corpus(["good.pdf"] * 2))
+    next(documents)
+    os.kill(conversion.converter.process.pid, signal.SIGKILL)
+    assert [document.text for document in documents] == ["Good text."]
+    assert conversion.converter.process is None
 
 
-def test_corpora_read_at_once_have_children_of_their_own(write):
+def test_a_script_without_a_main_guard_runs_once(write):
+    script = write(
+        "script.py",
+        "from semsearch import Corpus\n"
+        "open('runs', 'a').write('x')\n"
+        "print(*(document.text for document in Corpus('good.pdf')))\n",
+    )
     write("good.pdf", GOOD)
-    write("page.html", "<h1>One</h1><p>a</p><h1>Two</h1><p>b</p>")
-    corpora = [iter(Corpus(name)) for name in ("page.html", "good.pdf", "page.html")]
-    first = [next(corpus).id for corpus in corpora]
-    assert first == ["page.html#section=1", "good.pdf#page=1", "page.html#section=1"]
-    assert [len(list(corpus)) for corpus in corpora] == [1, 0, 1]
-    assert len(conversion._idle) == 1
+    done = subprocess.run([sys.executable, script], stdout=subprocess.PIPE, timeout=120)
+    assert done.stdout.decode().strip() == "Good text."
+    assert Path("runs").read_text() == "x"
 
 
 def test_modules_beside_the_documents_are_not_run(write):

@@ -10,8 +10,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from semsearch.corpus import Corpus
-from semsearch.corpus.delimited import guess_dialect
-from semsearch.csvrecords import Dialect
+from semsearch.corpus.delimited import Dialect, guess_dialect
 from semsearch.errors import BadRowError, CorpusError
 
 
@@ -179,17 +178,28 @@ def test_excels_line_with_the_delimiter(write, first):
     assert [error.source for error in bad] == ["x.csv:4", "x.csv:5"]
 
 
-def test_reading_resumes_after_a_row_of_too_many_values(tmp_path):
-    wide = ",".join(["1"] * 1_000_002)
-    (tmp_path / "c.csv").write_text(f"text,n\none,1\n{wide}\ntwo,2\n")
-    (tmp_path / "c.jsonl").write_text(f'{{"text": "one"}}\n[{wide}]\n{{"text": "two"}}\n')
-    for name in ("c.csv", "c.jsonl"):
-        bad = []
-        texts = [document.text for document in Corpus(tmp_path / name, on_bad_row=bad.append)]
-        assert (texts, len(bad)) == (["one", "two"], 1)
+def test_lines_above_the_header_are_skipped_and_reported(write):
+    write("corpus.csv", 'Extracted on 2025-01-06\n\nid,text\n1,"one, two"\n2,three\n')
+    notices = []
+    found = [(one.id, one.text, one.source) for one in Corpus("corpus.csv", notify=notices.append)]
+    assert found == [("1", "one, two", "corpus.csv:4"), ("2", "three", "corpus.csv:5")]
+    assert notices[0].endswith("; 2 lines above the header skipped")
 
 
-def test_commas_in_a_text_are_not_counted_as_cells(tmp_path):
-    text = "x,\n" * 900_000 + "1,2,3\n" * 200_000  # in later lines of a quoted cell
-    (tmp_path / "c.csv").write_text(f'id,text\n1,"{text}"\n2,two\n')
-    assert [len(document.text) for document in Corpus(tmp_path / "c.csv")] == [len(text), 3]
+def test_a_repeated_header_is_a_bad_row(write):
+    write("corpus.csv", "id,text\n1,one\n\ufeffid,text\n2,two\n")
+    bad: list[BadRowError] = []
+    assert [document.id for document in Corpus("corpus.csv", on_bad_row=bad.append)] == ["1", "2"]
+    assert [error.source for error in bad] == ["corpus.csv:3"]
+
+
+@pytest.mark.parametrize("sign", ["^", "\x01"])
+def test_an_unknown_delimiter_is_reported(write, sign):
+    write("corpus.csv", f"id{sign}text\n1{sign}one two\n2{sign}three\n")
+    notices = []
+    list(Corpus("corpus.csv", notify=notices.append))
+    assert "sep=" in notices[0]
+    write("plain.csv", "text\nOne: a.\nTwo; b.\n")
+    notices.clear()
+    list(Corpus("plain.csv", notify=notices.append))
+    assert "sep=" not in notices[0]

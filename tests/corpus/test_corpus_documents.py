@@ -11,8 +11,8 @@ import zipfile
 import pytest
 
 from semsearch.corpus import Corpus
+from semsearch.corpus.limits import MAX_PART_BYTES
 from semsearch.errors import BadRowError, MissingExtraError
-from semsearch.limits import MAX_PART_BYTES
 from semsearch.records import Document
 
 MARKDOWN = """---
@@ -149,7 +149,8 @@ def test_slide_notes_and_grouped_shapes(tmp_path, monkeypatch):
 def test_pages(printed, write, monkeypatch):
     write("page.pdf", printed.read_bytes())
     documents, notices = read("page.pdf")
-    assert notices == ["page.pdf: 3 pages"]
+    [notice] = notices
+    assert notice.startswith("page.pdf: 3 pages; 1 of them without text (2): ")
     assert documents == [
         Document(
             f"page.pdf#page={number}",
@@ -319,6 +320,43 @@ ENCRYPTED_PDF = (PDF % b"").replace(
     b"/Root 1 0 R /ID [<00><00>] /Encrypt <</Filter /Standard /V 1 /R 2 /P -4 "
     b"/O <" + b"00" * 32 + b"> /U <" + b"11" * 32 + b">>>",
 )
+
+
+FORM = b"""%PDF-1.4
+1 0 obj <</Type /Catalog /Pages 2 0 R /AcroForm <</Fields [4 0 R]>>>> endobj
+2 0 obj <</Type /Pages /Kids [3 0 R] /Count 1>> endobj
+3 0 obj <</Type /Page /Parent 2 0 R /MediaBox [0 0 99 99] /Annots [4 0 R]>> endobj
+4 0 obj <</Type /Annot /Subtype /Widget /FT /Tx /F 4 /T (name) /V (Ada) /Rect [9 9 90 30]
+ /P 3 0 R /AP <</N 5 0 R>>>> endobj
+5 0 obj <</Type /XObject /Subtype /Form /BBox [0 0 81 21] /Length 29
+ /Resources <</Font <</F 6 0 R>>>>>> stream
+BT /F 12 Tf 2 5 Td (Ada) Tj ET
+endstream endobj
+6 0 obj <</Type /Font /Subtype /Type1 /BaseFont /Helvetica>> endobj
+trailer <</Root 1 0 R>>
+%%EOF
+"""
+
+
+def test_the_fields_of_a_form(write):
+    (document,) = Corpus(write("form.pdf", FORM))
+    assert document.text.strip() == "Ada"
+
+
+def test_categories_and_series_of_a_chart(tmp_path, monkeypatch):
+    pptx = pytest.importorskip("pptx")
+    pytest.importorskip("pptx.chart.data")
+    monkeypatch.chdir(tmp_path)
+    chart = pptx.chart.data.CategoryChartData()
+    chart.categories = ["North", "South"]
+    chart.add_series("Revenue", (1, 2))
+    presentation = pptx.Presentation()
+    slide = presentation.slides.add_slide(presentation.slide_layouts[6])
+    kind = pptx.enum.chart.XL_CHART_TYPE.PIE
+    slide.shapes.add_chart(kind, 0, 0, 9, 9, chart)
+    presentation.save("talk.pptx")
+    (document,) = Corpus("talk.pptx")
+    assert document.text == "North | South | Revenue"
 
 
 def test_without_the_extra(write, monkeypatch):

@@ -129,5 +129,5 @@ def test_size_and_time_limits(site, monkeypatch):
     refused(f"{site}/endless.csv")
     monkeypatch.setattr("semsearch.corpus.locations.MAX_DOWNLOAD_SECONDS", 0.1)
     refused(f"{site}/slow.csv")
-    monkeypatch.setattr("semsearch.web.MAX_SILENCE_SECONDS", 0.2)
+    monkeypatch.setattr("semsearch.corpus.locations.MAX_SILENCE_SECONDS", 0.2)
     refused(f"{site}/silent.csv")

@@ -44,26 +44,20 @@ def test_supported_files_are_read_and_others_reported(mixed):
         Document("b.md", "# Two\n", "Two"),
         Document("deep/page.html#section=1", "Three.", "T", where),
         Document("deep/page.html#section=2", "H\nFour.", "T: H", {**where, "section": "H"}),
-        Document(
-            "deep/rows.csv#row=2",
-            "x",
-            "rows, row 2",
-            {"file": "deep/rows.csv", "row": 2, "column.id": 1},
-        ),
+        Document("deep/rows.csv#id=1", "x", "rows, 1", {"file": "deep/rows.csv"}),
     ]
     assert documents[3].source == f"{Path('docs/deep/page.html')}, section 2"
     assert notices == [
         "docs: 4 files (1 csv, 1 html, 1 md, 1 txt); left out: 5 in unsupported formats "
         "(deep/k, w.rtf, x.png, …), 1 linked folder (loop)",
-        f"{Path('docs/deep/rows.csv')}: text from 'text', documents are named by their rows; "
-        "metadata: id",
+        f"{Path('docs/deep/rows.csv')}: text from 'text', id from 'id'",
     ]
 
 
 def test_without_the_extra(mixed, monkeypatch):
-    monkeypatch.setattr("semsearch.corpus.converters.find_spec", lambda name: None)
+    monkeypatch.setattr("semsearch.corpus.conversion.find_spec", lambda name: None)
     documents, notices = read(mixed)
-    assert [document.id for document in documents] == ["a.txt", "b.md", "deep/rows.csv#row=2"]
+    assert [document.id for document in documents] == ["a.txt", "b.md", "deep/rows.csv#id=1"]
     assert (
         "1 that need the extra 'files': pip install 'semsearch[files]' (deep/page.html)"
         in notices[0]
@@ -77,7 +71,7 @@ class TestExclusions:
             "a.txt",
             "deep/page.html#section=1",
             "deep/page.html#section=2",
-            "deep/rows.csv#row=2",
+            "deep/rows.csv#id=1",
         ]
         write("docs/deep/a.txt", "Again.")
         assert "deep/a.txt" in ids(mixed, exclude=["/a.txt"])
@@ -121,12 +115,7 @@ class TestTables:
                 "Three.",
                 {"file": "a.csv", "row": 4, "column.file": "y"},
             ),
-            (
-                "b.jsonl#row=1",
-                "b, row 1",
-                "Four.",
-                {"file": "b.jsonl", "row": 1, "column.id": "k", "column.row": 9},
-            ),
+            ("b.jsonl#id=k", "b, k", "Four.", {"file": "b.jsonl", "column.row": 9}),
             ("deep/c.json#row=1", "c, row 1", "Five.", {"file": "deep/c.json", "row": 1}),
         ]
         assert notices[1].startswith(f"{Path('docs/a.csv')}: text from 'text', title from 'title'")
@@ -140,8 +129,8 @@ class TestTables:
         book.save(tmp_path / "docs" / "answers.xlsx")
         pandas.DataFrame({"text": ["One."]}).to_parquet(tmp_path / "docs" / "b.parquet")
         assert ids("docs") == [
-            "answers.xlsx#row=3",
-            "answers.xlsx#row=5",
+            "answers.xlsx#id=7",
+            "answers.xlsx#id=8",
             "b.parquet#row=1",
             "x.txt",
         ]
@@ -166,7 +155,7 @@ class TestTables:
         ]
 
     def test_bad_rows_and_broken_files(self, write):
-        write("docs/a.jsonl", '{"text": "One."}\n{"text": 2}\n{"text": "Three."}\n')
+        write("docs/a.jsonl", '{"text": "One."}\n{"text": [2]}\n{"text": "Three."}\n')
         write("docs/b.parquet", b"PAR1 nothing of the kind PAR1")
         packed = gzip.compress(b"id,text\n" + b"%d,x\n" * 9 % tuple(range(9)))
         write("docs/c.csv.gz", packed[:-9])
@@ -175,13 +164,30 @@ class TestTables:
         write("docs/z.txt", "Last.")
         bad = []
         assert ids("docs", on_bad_row=bad.append) == ["a.jsonl#row=1", "a.jsonl#row=3", "z.txt"]
-        assert bad[0].document_id == "a.jsonl#row=2"
-        assert [error.file for error in bad[1:]] == [
-            *("b.parquet", "c.csv.gz", "d.xlsx", "e.txt.gz")
+        assert [error.file for error in bad] == [
+            *("a.jsonl", "b.parquet", "c.csv.gz", "d.xlsx", "e.txt.gz")
         ]
         assert str(bad[2]).startswith(f"{Path('docs/c.csv.gz')}: damaged gzip data: ")
         with pytest.raises(BadRowError, match=r"a\.jsonl:2"):
             ids("docs")
+
+    def test_a_row_inserted_at_the_top_renames_none(self, write):
+        row = '{"id": "%s", "text": "Text %s."}\n'
+        write("docs/a.jsonl", row % ("x", "x") + row % ("y", "y"))
+        before = read("docs")[0]
+        write("docs/a.jsonl", "".join(row % (name, name) for name in "wxy"))
+        assert read("docs")[0][1:] == before
+
+    def test_a_column_of_repeated_ids_names_no_rows(self, write):
+        write("docs/a.csv", "id,text\nx,One.\nx,Two.\n")
+        assert ids("docs") == ["a.csv#row=2", "a.csv#row=3"]
+        assert ids("docs/a.csv", id_column="id") == ["x", "x"]
+
+    def test_the_id_of_a_bad_row(self, write):
+        write("docs/a.jsonl", '{"id": "x", "text": ""}\n{"id": "y", "text": "Two."}\n')
+        bad = []
+        assert ids("docs", on_bad_row=bad.append) == ["a.jsonl#id=y"]
+        assert [error.document_id for error in bad] == ["a.jsonl#id=x"]
 
     def test_tables_can_be_left_out(self, mixed):
         documents, notices = read(mixed, format="text")

@@ -55,7 +55,7 @@ def test_explicit_columns():
 
 
 def test_bad_rows():
-    frame = pandas.DataFrame({"text": ["good", float("nan"), None, pandas.NA, "", 5, "good"]})
+    frame = pandas.DataFrame({"text": ["good", float("nan"), None, pandas.NA, "", [5], "good"]})
     bad: list[BadRowError] = []
     assert len(list(frame_documents(frame, on_bad_row=bad.append))) == 2
     assert [error.source for error in bad] == [f"frame.iloc[{row}]" for row in range(1, 6)]

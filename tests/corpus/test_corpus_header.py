@@ -55,27 +55,11 @@ class TestDetection:
     def test_published_layouts_with_a_header(self, rows):
         assert has_header([HEADERS[len(rows[0])], *rows])
 
-    @pytest.mark.parametrize(
-        "header",
-        [
-            ["", "0", "1", "2"],  # pandas, from a frame without column names
-            ["country", "2010", "2015", "2020"],
-            ["Province", "1/22/20", "1/23/20", "1/24/20"],
-            ["Q1 2019", "Q2 2019", "Q3 2019", "Q4 2019"],
-        ],
-    )
-    def test_headers_with_numbers_in_them(self, header):
-        body = [["Peru", "12", "2500", "7"], ["Chad", "19", "31", "1999"], ["Fiji", "3", "4", "5"]]
-        assert has_header([header, *body])
-
     def test_questions_beside_a_column_of_dates(self):
         header = ["Answer", "What did you like about the course?", "What could be improved?"]
         answers = ["The teacher was great and funny.", "Nothing at all I think."]
         dates = ("2024/01/05 10:30:00 am GMT+1", "2024/01/06 9:31:00 pm GMT+1")  # Google Forms
         assert has_header([header, *([date, *answers] for date in dates)])
-
-    def test_a_year_above_numbers(self):
-        assert has_header([["country", "2020"], ["Peru", "32"], ["Chad", "1650"], ["Fiji", "9000"]])
 
     def test_common_column_name_decides(self):
         assert has_header([["Review"], ["It was good."], ["It was not."]])
@@ -152,8 +136,8 @@ class TestReading:
 
     def test_a_header_without_rows(self, write):
         with pytest.raises(CorpusError):
-            self.read(HEADLINES[:1], write)
-        assert len(self.read(HEADLINES[:1], write, header=False)[0]) == 1
+            self.read([HEADERS[3]], write)
+        assert len(self.read([HEADERS[1]], write, header=False)[0]) == 1
 
 
 class TestDoubtfulTextColumns:

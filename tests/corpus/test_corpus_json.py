@@ -55,12 +55,6 @@ def test_a_text_of_many_commas(write, name):
     assert [document.text for document in Corpus(name)] == [text]
 
 
-def test_too_many_values(write):
-    write("corpus.json", f'[{{"text": "x", "n": [{"1," * 1_000_000}1]}}]')
-    with pytest.raises(CorpusError, match=r"^corpus\.json: .*1,000,000"):
-        list(Corpus("corpus.json"))
-
-
 def test_keys_of_records_beside_a_field_of_that_name(write):
     write("corpus.json", '{"a": {"text": "x", "key": "same"}, "b": {"text": "y", "key": "same"}}')
     assert list(Corpus("corpus.json", records=".")) == [
@@ -81,7 +75,7 @@ def test_bad_lines(write):
         "{'text': 'x'}",
         '{"text": "x"} {"text": "y"}',
         '{"text": null}',
-        '{"text": 5}',
+        '{"text": true}',
         '{"text": "half \\ud83d"}',
         '{"text": "x", "n": Infinity}',
         deep,
@@ -141,7 +135,6 @@ class _Blocks:
     """A text stream that is read in blocks of a given size."""
 
     name = "films.json"
-    not_decoded = None
 
     def __init__(self, content: str, block: int | None = None) -> None:
         self.content = content

@@ -56,9 +56,7 @@ class TestRecords:
             Document("f1", "One.", None, {"year": 1}),
             Document("f2", "Two."),
         ]
-        assert [str(error) for error in bad] == [
-            "films.json, ., 'f3': not a JSON object but a number"
-        ]
+        assert [str(error) for error in bad] == ["films.json, ., 'f3': not a JSON object but 4"]
         write("films.json", json.dumps({"by": {"name": films}}))
         assert len(list(Corpus("films.json", records="by.name", on_bad_row=bad.append))) == 2
 

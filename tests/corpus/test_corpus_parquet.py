@@ -112,7 +112,7 @@ def test_files_that_are_not_parquet(write, write_table):
         assert good.id == "good.txt"
         [error] = bad
         assert error.source == name
-        assert error.reason.startswith("cannot be read as Parquet: ")
+        assert error.reason.startswith("cannot be read as Arrow or Parquet: ")
         assert "\n" not in str(error)
 
 

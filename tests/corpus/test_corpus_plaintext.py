@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from semsearch.corpus import Corpus
-from semsearch.errors import BadRowError
-from semsearch.limits import MAX_ROW_BYTES
+from semsearch.corpus.limits import MAX_ROW_BYTES
+from semsearch.errors import BadRowError, CorpusError
 from semsearch.records import Document
 
 
@@ -51,6 +51,9 @@ def test_single_files(write):
         ("\n=====\n", None),
         ("```sh\n# comment\n```\n# One", "One"),
         ("~~~\n```\n# comment\n~~~\n# One", "One"),
+        ("````md\n```\n# code\n```\n````\n# One", "One"),
+        ("<!-- # hidden -->\n    # code\n# One", "One"),
+        ("---\n---\n# One", "One"),
     ],
 )
 def test_markdown_titles(write, markdown, title):
@@ -66,15 +69,30 @@ def test_the_title_can_be_searched_too(write):
 
 
 def test_bad_files(write):
-    write("docs/a.txt", "")
     write("docs/b.txt", b"caf\xe9")
     write("docs/c.txt", "x" * (MAX_ROW_BYTES + 1))
     write("docs/d.txt", "good")
     bad: list[BadRowError] = []
     assert list(Corpus("docs", on_bad_row=bad.append)) == [Document("d.txt", "good", "d")]
     assert [error.source for error in bad] == [
-        str(Path("docs", name)) for name in ("a.txt", "b.txt", "c.txt")
+        str(Path("docs", name)) for name in ("b.txt", "c.txt")
     ]
+
+
+def test_an_empty_file_of_a_folder_is_left_out(write):
+    write("docs/a.txt", "")
+    write("docs/d.txt", "good")
+    notices = []
+    assert [one.id for one in Corpus("docs", notify=notices.append)] == ["d.txt"]
+    assert str(Path("docs", "a.txt")) in notices[1]
+    with pytest.raises(CorpusError):
+        list(Corpus("docs/a.txt"))
+
+
+def test_images_inside_a_text_are_left_out(write):
+    write("page.md", f"# Cat\n![a cat](data:image/png;base64,{'iVBORw0K' * 1000}==) sleeps")
+    (document,) = Corpus("page.md")
+    assert document.text == "# Cat\n![a cat]() sleeps"
 
 
 class TestFrontMatter:
@@ -118,11 +136,9 @@ class TestFrontMatter:
             "+++\na = \n+++\nx",
         ],
     )
-    def test_invalid_front_matter_is_a_bad_row(self, write, text):
+    def test_invalid_front_matter_is_read_as_text(self, write, text):
         write("notes/page.md", text)
-        write("notes/good.md", "Good.")
-        bad: list[BadRowError] = []
-        assert [one.id for one in Corpus("notes", on_bad_row=bad.append)] == ["good.md"]
-        (error,) = bad
-        assert error.source == str(Path("notes/page.md"))
-        assert error.document_id == "page.md"
+        notices = []
+        (document,) = Corpus("notes", notify=notices.append)
+        assert (document.text, document.metadata) == (text, {})
+        assert notices[1].startswith(f"{Path('notes/page.md')}: its front matter is not ")

@@ -171,4 +171,4 @@ def test_other_characters_as_excel_escapes_them(write_book):
     """ECMA-376, Part 1, 22.9.2.19: ``_xHHHH_``, and ``_x005F_`` for an underscore before such."""
     write_book({"S": [["text"], ["a_x0009_b_x000A_c_x0007_d"], ["_x005F_x000D_ is a return"]]})
     found = [document.text for document in Corpus("films.xlsx")]
-    assert found == ["a\tb\ncd", "_x000D_ is a return"]
+    assert found == ["a\tb\nc\x07d", "_x000D_ is a return"]

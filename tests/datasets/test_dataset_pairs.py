@@ -113,7 +113,7 @@ class TestTables:
         ("content", "place"),
         [
             ("", "t.csv"),
-            ("first,second,score\na,b,1\n", "t.csv:1"),
+            ("first,second,score\na,b,1\n", "t.csv"),
             ("a,b,score\nx,y\n", "t.csv:2"),
             ("score,a,b\n1,x,y\n2,x,y, z\n", "t.csv:3"),
             ("a,b,score\nx,y,nan\n", "t.csv:2"),

@@ -308,7 +308,7 @@ class TestJudgedTables:
     @pytest.mark.parametrize(
         ("text", "place"),
         [
-            ("a,b,c\nx,y,1\n", "h.csv:1"),
+            ("a,b,c\nx,y,1\n", "h.csv"),
             ("query,relevance,passage\nx,1,y, z\n", "h.csv:2"),
             ("query,passage,relevance\nx,y,1\n ,y,1\n", "h.csv:3"),
             ("query,passage,relevance\nx,y,1\nx, ,0\n", "h.csv:3"),

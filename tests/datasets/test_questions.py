@@ -68,13 +68,13 @@ def test_two_columns_without_a_header_may_contain_commas(files):
 @pytest.mark.parametrize(
     ("name", "text", "place"),
     [
-        ("queries.csv", "a,b,c\n1,2,3\n", "queries.csv:1"),
+        ("queries.csv", "a,b,c\n1,2,3\n", "queries.csv"),
         ("queries.csv", "id,text\nq1,a\nq1,b\n", "queries.csv:3"),
         ("queries.csv", "id,text\nq1,cats, dogs\n", "queries.csv:2"),
         ("queries.csv", "id,text\nx,a\n", "judged.csv"),
         ("queries.csv", "", "queries.csv"),
         ("queries.csv", 'id,text\nq1,a\n2," "\n', "queries.csv"),
-        ("judged.csv", "q1,d1,1\n", "judged.csv:1"),
+        ("judged.csv", "q1,d1,1\n", "judged.csv"),
         ("judged.csv", "qid,docid,rel\nq1,d1,yes\n", "judged.csv:2"),
         ("judged.csv", "q1 0 d1 0.5\n", "judged.csv:1"),
         ("judged.csv", "q1 0 d1 1001\n", "judged.csv:1"),

@@ -126,6 +126,6 @@ def test_undecodable_file_names(around):
             index.add(Corpus(folder / name, on_bad_row=bad.append))
         ids = {hit.document_id for hit in index.search("x")}
     place = str(around / "middle" / "caf\\udce9")
-    rows = {"c\\udcff.csv#row=2", "d\\udcff.jsonl#row=1"}  # from the folder's tables
+    rows = {"c\\udcff.csv#id=c", "d\\udcff.jsonl#id=d"}  # from the folder's tables
     assert ids == {"b\\udcff.txt", f"{place}/b\\udcff.txt", "c", "d"} | rows
     assert [error.source for error in bad] == [f"{place}/d\\udcff.jsonl:2"] * 2  # folder, file

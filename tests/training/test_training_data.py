@@ -75,7 +75,7 @@ class TestColumns:
     @pytest.mark.parametrize(
         ("content", "wanted", "place"),
         [
-            ("a,b\n1,2\n", (Kind.POSITIVE,), "d.csv"),
+            ("x,y\n1,2\n", (Kind.POSITIVE,), "d.csv"),
             ("anchor,positive\n1,2\n", (Kind.TRIPLETS,), "'negative'"),
             ("left,right,score\na,b,1\n", (Kind.POSITIVE,), "d.csv"),  # not all are positive
             ("left,right,label\na,b,0\n", (Kind.POSITIVE,), "d.csv"),

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-import re
-
 #: The maximum size of a row (in characters, for text), so that a file without line ends, or with an
 #: unclosed quote, does not fill the memory.
 MAX_ROW_BYTES = 64 << 20
-#: The maximum number of cells, or of JSON values, in a row, estimated by the separators: each takes
-#: twenty times the memory of its text.
-MAX_ROW_VALUES = 1_000_000
 
 #: The maximum size of a part of an office document or e-book that is parsed as a tree, which takes
 #: about ten times the memory of its text.
 MAX_PART_BYTES = 32 << 20
 #: The maximum total size of the unpacked files of an archive, which can grow a thousandfold.
 MAX_UNPACKED_BYTES = 1 << 30
-#: The maximum number of files in an archive.
-MAX_ARCHIVE_FILES = 100_000
 #: Limits of the process that converts documents: its memory, and the time per document.
 MAX_CONVERSION_BYTES, MAX_CONVERSION_SECONDS = 1 << 30, 60.0
 #: Limits of downloads from a web server: size and time.
@@ -25,23 +18,7 @@ MAX_DOWNLOAD_BYTES, MAX_DOWNLOAD_SECONDS = 1 << 30, 600.0
 #: The timeout for a response of a web server.
 MAX_SILENCE_SECONDS = 30.0
 
-_JSON_STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?', re.DOTALL)
-
 
 def size_shown(size: int) -> str:
     """``64 MiB``."""
     return f"{size >> 20} MiB"
-
-
-def json_values(text: str) -> int:
-    """An upper bound on the number of values in a JSON text: each follows one of these."""
-    return sum(map(text.count, ",[{"))
-
-
-def has_too_many_values(json: str) -> bool:
-    """Whether a JSON text, which may be cut off, has more values than a row may have."""
-    return (
-        len(json) > MAX_ROW_VALUES
-        and json_values(json) > MAX_ROW_VALUES
-        and json_values(_JSON_STRING.sub("", json)) > MAX_ROW_VALUES
-    )

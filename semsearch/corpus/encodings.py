@@ -1,15 +1,25 @@
-"""Guesses the encoding of text that cannot be decoded as declared, for error messages."""
+"""The encoding of a file: by its byte order mark or as declared; guessed for error messages."""
 
 from __future__ import annotations
 
+import codecs
 import re
 from typing import TYPE_CHECKING
+
+from semsearch.errors import CorpusError
+from semsearch.texts import ESCAPED_BYTE, first_escaped
 
 if TYPE_CHECKING:
     from charset_normalizer.models import CharsetMatch
 
-#: How Python's "surrogateescape" represents an undecodable byte (PEP 383).
-ESCAPED_BYTE = re.compile("[\udc80-\udcff]")
+# UTF-32 first: its mark begins with that of UTF-16.
+_BYTE_ORDER_MARKS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
 
 #: Common encodings, by their Python names; among equally likely ones, the first is chosen.
 _COMMON = (
@@ -30,6 +40,23 @@ _COMMON = (
     "big5",
     "euc_kr",
 )
+
+
+def encoding_of(head: bytes, declared: str | None) -> str:
+    """The encoding of a file: by its byte order mark, or else the declared one.
+
+    Raises:
+        CorpusError: Python does not know the declared encoding.
+    """
+    if declared is not None:
+        try:
+            head.decode(declared, "replace")
+        except (LookupError, ValueError):
+            raise CorpusError(f"unknown encoding: {declared!r}") from None
+    for mark, encoding in _BYTE_ORDER_MARKS:
+        if head.startswith(mark):
+            return encoding
+    return declared or "utf-8"
 
 
 def likely_encoding(text: str, encoding: str = "utf-8") -> str | None:
@@ -80,12 +107,6 @@ def remedy(text: str, encoding: str = "utf-8", option: str | None = "--encoding"
 def undecodable(text: str, encoding: str = "utf-8", option: str | None = "--encoding") -> str:
     """The message about a text with escaped bytes: the first one, and its `remedy`."""
     return f"{first_escaped(text)} is {remedy(text, encoding, option)}"
-
-
-def first_escaped(text: str) -> str:
-    """The first undecodable byte: ``byte 0xe9``."""
-    escaped = ESCAPED_BYTE.search(text)
-    return f"byte 0x{ord(escaped.group()) - 0xDC00:02x}" if escaped else "a byte"
 
 
 def _score(match: CharsetMatch) -> tuple[float, float]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from semsearch.encodings import likely_encoding
+from semsearch.corpus.encodings import likely_encoding
 
 #: The usual legacy encoding of a language, and a sentence in it.
 SENTENCES = [
