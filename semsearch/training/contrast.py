@@ -11,31 +11,38 @@ import json
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 
 import numpy
 
 from semsearch.encoders.model_folder import find_model, model_modules
 from semsearch.records import Document
-from semsearch.training.checks import check_trainable, text_key, without_leaks
 from semsearch.training.data import load_examples
-from semsearch.training.examples import Examples, Kind, Notify
-from semsearch.training.recipe import Recipe
-from semsearch.training.sentences import distinct_documents, held_out, sentences
-from semsearch.training.siamese import BiEncoderTask
-from semsearch.training.stages import Settings, Stage
+from semsearch.training.encoder import announcement, encoder_outcome, encoder_trainee
+from semsearch.training.examples import (
+    Examples,
+    Kind,
+    Notify,
+    check_trainable,
+    distinct_documents,
+    sentences,
+    split,
+    text_key,
+    without_overlap,
+)
+from semsearch.training.run import Job, Task
+from semsearch.training.stages import Loss, Recipe, Settings, Stage
 
-#: Maximum number of training pairs; from more, a random sample is drawn.
-MAX_PAIRS = 500_000
-#: Maximum number of held-out pairs that are scored.
-MAX_SCORED = 1_000
+#: Maximum number of training pairs, and of held-out pairs; from more, a random sample is drawn.
+MAX_PAIRS, MAX_SCORED = 500_000, 1_000
 #: Learning rates of a plain BERT, by maximum hidden size; wider ones and sentence encoders, which
 #: are trained already, use the default.
 NEW_RATES = ((256, 1e-3), (512, 5e-4))
 
 
-@dataclass
-class Contrast(BiEncoderTask):
+@dataclass(frozen=True)
+class Contrast(Task):
     """Train a bi-encoder on an unlabelled corpus.
 
     Args:
@@ -47,7 +54,6 @@ class Contrast(BiEncoderTask):
     data_name: str
 
     name = "contrast"
-    keeps_its_task = True
     recipe = Recipe(epochs=2, batch_size=256)  # in-batch negatives need large batches
 
     def recipe_for(self, base: str | None) -> Recipe:
@@ -60,48 +66,46 @@ class Contrast(BiEncoderTask):
         rate = next((rate for most, rate in NEW_RATES if width <= most), self.recipe.learning_rate)
         return replace(self.recipe, learning_rate=rate)
 
-    def stages(self, settings: Settings, notify: Notify) -> tuple[list[Stage], list[Examples]]:
+    def prepare(self, settings: Settings, notify: Notify) -> Job:
         """One stage; a twentieth of the documents is held out to choose the best checkpoint."""
-        (recipe,) = settings.recipes
-        found = [
+        seed = settings.recipe.seed
+        chains = [
             chain
             for document in distinct_documents(self.documents)
             if len(chain := _chain(document)) > 1
         ]
-        parts = held_out(
-            len(found), recipe.seed, "different documents with a title or two sentences"
-        )
-        training = self._pairs([found[place] for place in parts.trained], "", MAX_PAIRS, recipe)
-        development = self._pairs(
-            [found[place] for place in parts.held_out], " (held out)", MAX_SCORED, recipe
-        )
+        what = "different documents with a title or two sentences"
+        trained, held = split(len(chains), seed, what)
+        training = _pairs(self.data_name, [chains[place] for place in trained], MAX_PAIRS, seed)
+        name = f"{self.data_name} (held out)"
+        development = _pairs(name, [chains[place] for place in held], MAX_SCORED, seed)
         tests = [
             load_examples(spec, (Kind.SCORED, Kind.POSITIVE), split="test", notify=notify)
             for spec in settings.tests
         ]
-        training = without_leaks(training, [development, *tests], settings.keep_leaks, notify)
+        held_sets = [development, *tests]
+        training = without_overlap(training, held_sets, settings.allow_overlap, notify)
         check_trainable(training)
-        return [Stage(training, development, recipe)], tests
-
-    def _pairs(
-        self, chains: Sequence[Sequence[str]], part: str, most: int, recipe: Recipe
-    ) -> Examples:
-        pairs = [
-            pair
-            for chain in chains
-            for pair in pairwise(chain)
-            if text_key(pair[0]) != text_key(pair[1])
-        ]
-        if len(pairs) > most:
-            drawn = numpy.random.default_rng(recipe.seed).permutation(len(pairs))[:most]
-            pairs = [pairs[row] for row in sorted(drawn.tolist())]
-        texts = [left for left, _ in pairs], [right for _, right in pairs]
-        name = f"{self.data_name}{part}"
-        places = [f"{name}, pair {number}" for number in range(1, len(pairs) + 1)]
-        return Examples(name, Kind.POSITIVE, texts, places, [])
+        stage = Stage(training, development, settings.recipe, Loss.RANKING.value)
+        notify(announcement(stage, Loss.RANKING))
+        return Job([stage], encoder_trainee, partial(encoder_outcome, tests, stage))
 
 
 def _chain(document: Document) -> list[str]:
     """The title, if there is one, and the sentences of a document."""
     title = " ".join((document.title or "").split())
     return [*([title] if title else []), *sentences(document.text)]
+
+
+def _pairs(name: str, chains: Iterable[Sequence[str]], most: int, seed: int) -> Examples:
+    pairs = [
+        pair
+        for chain in chains
+        for pair in pairwise(chain)
+        if text_key(pair[0]) != text_key(pair[1])
+    ]
+    if len(pairs) > most:
+        drawn = numpy.random.default_rng(seed).permutation(len(pairs))[:most]
+        pairs = [pairs[row] for row in sorted(drawn.tolist())]
+    texts = [left for left, _ in pairs], [right for _, right in pairs]
+    return Examples(name, Kind.POSITIVE, texts, [])

@@ -142,10 +142,10 @@ model-not-found       train contrast notes.jsonl --base ./x
 invalid-argument      train contrast notes.jsonl --base minilm --epochs 0
 model-not-found       train adapt notes.jsonl --encoder ./x
 argument-combination  train adapt notes.jsonl --queries judged.csv
-argument-combination  train distil minilm
-argument-combination  train distil minilm --static --layers 2
-argument-combination  train distil minilm --layers 2
-argument-combination  train distil minilm --static --epochs 2
+argument-combination  train distill minilm
+argument-combination  train distill minilm --static --layers 2
+argument-combination  train distill minilm --layers 2
+argument-combination  train distill minilm --static --epochs 2
 """
 
 

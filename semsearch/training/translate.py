@@ -13,8 +13,8 @@ from __future__ import annotations
 
 import sys
 from bisect import bisect
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -25,40 +25,50 @@ from numpy.typing import NDArray
 
 from semsearch.datasets.translated import SOURCE_LANGUAGE, TRANSLATED, parallel_sentences
 from semsearch.encoders import load_encoder
-from semsearch.encoders.model_folder import ModelFolder
 from semsearch.encoders.specs import Precision
-from semsearch.encoders.torch_models import TorchEncoder, whole_text_tokenizer
+from semsearch.encoders.torch_models import whole_text_tokenizer
 from semsearch.errors import DatasetNotFoundError, EncoderError
-from semsearch.protocols import Encoder, Matrix
-from semsearch.training.checks import check_trainable, limit_tokens, text_key, without_leaks
-from semsearch.training.data import found_sts, held_out, load_examples
-from semsearch.training.dictionary import translation_probabilities
-from semsearch.training.examples import Examples, Kind, Notify, mixed
-from semsearch.training.new_words import extended, with_pieces
+from semsearch.protocols import Matrix
+from semsearch.training.data import NO_DEVELOPMENT, found_sts, held_out, load_examples
+from semsearch.training.encoder import compare_encoders, limit_tokens, load_plain, plain_encode
+from semsearch.training.examples import (
+    Examples,
+    Kind,
+    Notify,
+    check_trainable,
+    mixed,
+    text_key,
+    without_overlap,
+)
+from semsearch.training.measures import columns_of
 from semsearch.training.parallel import read_parallel
-from semsearch.training.recipe import Recipe
-from semsearch.training.scoring import columns_of, score_columns
-from semsearch.training.stages import NO_DEVELOPMENT, Settings, Stage, one_each
-from semsearch.training.task import Task
+from semsearch.training.run import Job, Outcome, Task
+from semsearch.training.stages import Recipe, Settings, Stage, per_stage
+from semsearch.training.vocabulary import (
+    WordDropout,
+    extended,
+    translation_probabilities,
+    with_pieces,
+)
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
     from tokenizers import Tokenizer
 
-    from semsearch.training.stage_trainer import StageTrainer
+    from semsearch.training.trainer import Trainee
 
 #: Number of English training sentences for each translated one.
 REPLAYED = 0.25
-#: Maximum numbers of held-out sentences, and of scored pairs for evaluation during training.
+#: Maximum number of held-out sentences.
 MAX_HELD_OUT = 500
-MAX_PROBED = 500
 #: Sorts after every continuation of a prefix.
 LAST_CHARACTER = chr(sys.maxunicode)
 #: Maximum number of sentences in the test that searches for translations.
 MAX_SEARCHED = 1000
+LOSS = "cosine to the teacher's vector"
 
 
-@dataclass
+@dataclass(frozen=True)
 class Translation(Task):
     """Teach a bi-encoder other languages.
 
@@ -67,132 +77,96 @@ class Translation(Task):
     """
 
     languages: Sequence[str | None]
-    _notify: Notify = field(default=print, init=False)
 
     name = "translate"
-    description = "A bi-encoder, trained by semsearch from `{base}`."
-    keeps_its_task = True
     # New words must move far, known ones must not.
     recipe = Recipe(batch_size=80, learning_rate=5e-5, embedding_learning_rate=2e-3)
 
-    def stages(self, settings: Settings, notify: Notify) -> tuple[list[Stage], list[Examples]]:
+    def prepare(self, settings: Settings, notify: Notify) -> Job:
         """One stage for all languages, and the test sets that are available for them."""
-        self._notify = notify
-        languages = one_each(self.languages, len(settings.data), "--language")
+        languages = per_stage(self.languages, len(settings.data), "--language")
         named = zip(settings.data, languages, strict=True)
-        texts = mixed([read_parallel(spec, one, notify) for spec, one in named])
-        check_trainable(texts)
-        (recipe,) = settings.recipes
-        training, development = texts, None
+        training = mixed([read_parallel(spec, one, notify) for spec, one in named])
+        check_trainable(training)
+        recipe, development = settings.recipe.for_kind(Kind.TRANSLATIONS), None
         if settings.development != NO_DEVELOPMENT:
-            training, development = held_out(texts, recipe.seed, MAX_HELD_OUT)
+            training, development = held_out(training, recipe.seed, MAX_HELD_OUT)
         tests = [
             load_examples(spec, (Kind.SCORED, Kind.POSITIVE), split="test", notify=notify)
             for spec in settings.tests
         ]
         held = [*tests, development] if development else tests
-        training = without_leaks(training, held, settings.keep_leaks, notify)
+        training = without_overlap(training, held, settings.allow_overlap, notify)
         tests += _published_tests(training, notify)
-        return [Stage(training, development, recipe.for_kind(Kind.TRANSLATIONS))], tests
+        stage = Stage(training, development, recipe, LOSS)
+        return Job([stage], partial(_trainee, notify), partial(_finish, tests))
 
-    def loss(self, number: int, training: Examples) -> str:
-        """The name of the loss, the same for all languages."""
-        del number, training
-        return "cosine to the teacher's vector"
 
-    def trainer(self, folder: Path, number: int, stage: Stage) -> StageTrainer:
-        """A trainer of the bi-encoder in a folder, with the words of the languages added."""
-        del number
-        from sentence_transformers.sentence_transformer.data_collator import (
-            SentenceTransformerDataCollator,
-        )
-        from transformers import set_seed
+def _trainee(notify: Notify, folder: Path, stage: Stage) -> Trainee:
+    """The bi-encoder in a folder, with the words of the languages added."""
+    from sentence_transformers.sentence_transformer.data_collator import (
+        SentenceTransformerDataCollator,
+    )
+    from transformers import set_seed
 
-        from semsearch.training.losses import TeacherLoss
-        from semsearch.training.stage_trainer import text_trainer
-        from semsearch.training.word_dropout import WordDropout
+    from semsearch.training.losses import TeacherLoss
+    from semsearch.training.trainer import text_trainee
 
-        training, development, recipe = stage
-        set_seed(recipe.seed)
-        model = TorchEncoder(ModelFolder(str(folder), folder), precision=Precision.FP32).model
-        if model.transformers_model is None:
-            raise EncoderError("the teacher is no transformer; words can be added only to one")
-        limit_tokens(model, model.transformers_model.config, recipe.max_tokens)
-        drop_nothing(model)
-        sources, translations = training.texts
-        known = len(model.tokenizer)
-        added = add_words(model, sources, translations)
-        self._notify(f"{added:,} word pieces added, initialised from a dictionary of the texts")
-        distinct = list(dict.fromkeys(sources))
-        place = {text: row for row, text in enumerate(distinct)}
-        generator = numpy.random.default_rng(recipe.seed)
-        count = min(len(distinct), round(REPLAYED * len(translations)))
-        replayed = sorted(generator.permutation(len(distinct))[:count].tolist())
-        texts = [*translations, *(distinct[row] for row in replayed)]
-        prompt = model.prompts.get("document") or ""
-        examples = Examples(
-            training.name,
-            Kind.TRANSLATIONS,
-            ([prompt + text for text in texts],),
-            [*training.places, *(f"source {row}" for row in replayed)],
-            [*(place[text] for text in sources), *replayed],
-        )
-        teacher = load_encoder(str(folder), local_files_only=True)
-        loss = TeacherLoss(model, teacher.encode_documents(distinct))
-        score = self._scored(model, teacher, development, training.labels)
-        trainer = text_trainer(model, loss, examples, recipe, score)
-        cut = WordDropout(model[0], known, recipe.seed)
-        trainer.options["data_collator"] = SentenceTransformerDataCollator(preprocess_fn=cut)
-        return trainer
-
-    def load(self, folder: Path) -> Encoder:
-        """The finished model in a folder."""
-        return load_encoder(str(folder), precision=Precision.FP32, local_files_only=True)
-
-    def score(self, model: Encoder, examples: Examples, dimension: int | None = None) -> float:
-        """The model's score on a test set."""
-        del dimension  # always the teacher's
-        return score_columns(columns_of(model.encode_documents, examples), examples)
-
-    def _scored(
-        self,
-        model: SentenceTransformer,
-        teacher: Encoder,
-        development: Examples | None,
-        languages: Sequence[str],
-    ) -> Callable[[], float] | None:
-        """A function that returns the mean cosine to the teacher's vectors and reports STS."""
-        if development is None:
-            return None
+    training, development, recipe, _ = stage
+    set_seed(recipe.seed)
+    model = load_plain(folder)
+    if model.transformers_model is None:
+        raise EncoderError("the teacher is no transformer; words can be added only to one")
+    limit_tokens(model, recipe.max_tokens)
+    disable_dropout(model)
+    sources, translations = training.texts
+    known = len(model.tokenizer)
+    added = add_words(model, sources, translations)
+    notify(f"{added:,} word pieces added, initialised from a dictionary of the texts")
+    distinct = list(dict.fromkeys(sources))
+    place = {text: row for row, text in enumerate(distinct)}
+    generator = numpy.random.default_rng(recipe.seed)
+    count = min(len(distinct), round(REPLAYED * len(translations)))
+    replayed = sorted(generator.permutation(len(distinct))[:count].tolist())
+    prompt = model.prompts.get("document") or ""
+    texts = [*translations, *(distinct[row] for row in replayed)]
+    examples = replace(
+        training,
+        texts=([prompt + text for text in texts],),
+        targets=[*(place[text] for text in sources), *replayed],
+    )
+    teacher = load_encoder(str(folder), local_files_only=True)
+    loss = TeacherLoss(model, teacher.encode_documents(distinct))
+    score = None
+    if development is not None:
         wanted = teacher.encode_documents(development.texts[0])
-        probes = [
-            examples.take(range(0, len(examples), -(-len(examples) // MAX_PROBED)))
-            for examples in _published_sts(languages, "dev", lambda message: None)
-        ]
-
-        encode = partial(
-            model.encode,
-            prompt=model.prompts.get("document") or "",
-            normalize_embeddings=True,
-            show_progress_bar=False,
-        )
-
-        def score() -> float:
-            found = [
-                f"{probe.name} {score_columns(columns_of(encode, probe), probe):.2f}"
-                for probe in probes
-            ]
-            if found:
-                self._notify(f"Spearman x 100 over {len(probes[0]):,} pairs: {', '.join(found)}")
-            cosines = [
-                (vectors * wanted).sum(axis=1).mean() for vectors in columns_of(encode, development)
-            ]
-            return 100 * float(numpy.mean(cosines))
-
-        return score
+        score = partial(_score, model, prompt, development, wanted)
+    collator = SentenceTransformerDataCollator(
+        preprocess_fn=WordDropout(model[0], known, recipe.seed)
+    )
+    return text_trainee(model, loss, examples, recipe, score, collator=collator)
 
 
-def drop_nothing(model: SentenceTransformer) -> None:
+def _score(model: SentenceTransformer, prompt: str, development: Examples, wanted: Matrix) -> float:
+    """The mean cosine of sentences and translations to the teacher's vectors of the sentences."""
+    encode = plain_encode(model, prompt=prompt)
+    columns = columns_of(encode, development)
+    cosines = [(vectors * wanted).sum(axis=1).mean() for vectors in columns]
+    return 100 * float(numpy.mean(cosines))
+
+
+def _finish(tests: Sequence[Examples], folder: Path, base: Path) -> Outcome:
+    """The scores of the student and of its teacher, with their prompts, as in search."""
+    student, teacher = (
+        load_encoder(str(one), precision=Precision.FP32, local_files_only=True).encode_documents
+        for one in (folder, base)
+    )
+    return Outcome(
+        folder, [compare_encoders(student, teacher, test) for test in tests if len(test)]
+    )
+
+
+def disable_dropout(model: SentenceTransformer) -> None:
     """Turn off dropout: its noise keeps a student from matching its teacher's vectors."""
     import torch
 
@@ -304,7 +278,7 @@ def _positive(name: str, left: list[str], right: list[str]) -> Examples:
         first.setdefault(source, translation)
     unique = {translation: source for source, translation in first.items()}
     texts = list(unique.values()), list(unique)
-    return Examples(name, Kind.POSITIVE, texts, [name] * len(unique), [])
+    return Examples(name, Kind.POSITIVE, texts, [])
 
 
 def _without(test: Examples, seen: Iterable[str], note: str) -> Examples:
@@ -314,5 +288,4 @@ def _without(test: Examples, seen: Iterable[str], note: str) -> Examples:
         for row, texts in enumerate(zip(*test.texts, strict=True))
         if not any(text_key(text) in seen for text in texts)
     ]
-    part = test.take(rows)
-    return replace(part, name=f"{test.name}, {note} ({len(part):,})") if note else part
+    return test.take(rows, f"{test.name}, {note} ({len(rows):,})" if note else None)
