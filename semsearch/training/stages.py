@@ -96,6 +96,8 @@ class Recipe:
             value = getattr(self, name)
             if value is not None and not value > 0:
                 raise ArgumentError(f"{name} must be above 0, not {value:g}")
+        if self.steps is not None and self.steps < 0:
+            raise ArgumentError(f"steps must be at least 0, not {self.steps}")
         if not 0 <= self.warmup < 1:
             raise ArgumentError(f"warmup must be at least 0 and below 1, not {self.warmup:g}")
         if self.precision is Precision.INT8:

@@ -259,12 +259,10 @@ class Watcher(TrainerCallback):  # type: ignore[misc]  # theirs is untyped
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """Report progress; end or save if it is time."""
         now = time.perf_counter()
-        seconds, is_asked, is_due = broadcast(
-            (now - self._mark, self._stop(), now - self._saved > CHECKPOINT_EVERY_SECONDS)
-        )
-        self.clock["seconds"] += seconds
+        self.clock["seconds"] += broadcast(now - self._mark)
         self._mark = now
         self._report(state)
+        is_asked, is_due = broadcast((self._stop(), now - self._saved > CHECKPOINT_EVERY_SECONDS))
         if self._fraction(state) >= 1:
             control.should_evaluate = args.eval_strategy != "no"
             control.should_save = control.should_training_stop = True

@@ -130,17 +130,17 @@ argument-combination  {RERANKER} --data pairs.csv --negatives 3
 argument-combination  {RERANKER} --data pairs.csv --dev none --patience 2
 argument-combination  {RERANKER} --index corpus
 argument-combination  {RERANKER} {JUDGED} --data pairs.csv
-argument-combination  {RERANKER} {JUDGED} --keep-leaks
+argument-combination  {RERANKER} {JUDGED} --allow-overlap
 invalid-argument      train pretrain notes.jsonl --steps -1
 invalid-argument      train pretrain notes.jsonl --minutes -1
-model-not-found       train pretrain notes.jsonl --from ./x
+model-not-found       train pretrain notes.jsonl --base ./x
 not-resumable         train pretrain notes.jsonl --resume
 unusable-output       train pretrain notes.jsonl --output notes.jsonl
-argument-combination  train pretrain notes.jsonl --steps 0 --from x
+argument-combination  train pretrain notes.jsonl --steps 0 --base x
 argument-combination  train pretrain notes.jsonl --steps 1 --minutes 1
 model-not-found       train contrast notes.jsonl --base ./x
 invalid-argument      train contrast notes.jsonl --base minilm --epochs 0
-model-not-found       train adapt notes.jsonl --encoder ./x
+model-not-found       train adapt notes.jsonl --base ./x
 argument-combination  train adapt notes.jsonl --queries judged.csv
 argument-combination  train distill minilm
 argument-combination  train distill minilm --static --layers 2

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy
 import pytest
 
-from semsearch.training.next_sentence import next_sentence_pairs, tokens_of
+from semsearch.training.masked_pairs import next_sentence_pairs, tokens_of
 
 
 @pytest.fixture(scope="module")
