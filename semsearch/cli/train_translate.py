@@ -17,7 +17,7 @@ from semsearch.cli.training_options import (
     train_and_print,
 )
 from semsearch.encoders import DEFAULT_ENCODER
-from semsearch.training import Settings, Translation
+from semsearch.training import Translation
 
 RECIPE = Translation.recipe
 
@@ -85,5 +85,4 @@ def command(
     """
     names = [field.name for field in fields(RECIPE) if field.name in choices]
     recipe = replace(RECIPE, **{name: choices.pop(name) for name in names})
-    settings = Settings(base=base, data=parallel, recipes=[recipe], **choices)
-    train_and_print(Translation(languages or (None,)), settings)
+    train_and_print(Translation(languages or (None,)), parallel, [recipe], base=base, **choices)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
@@ -30,10 +31,9 @@ MODELS = Path("models")
 
 output_option = click.option(
     "--output",
-    required=True,
     metavar="DIR",
     type=click.Path(path_type=Path),
-    help="Output folder of the model.",
+    help="Output folder of the model.  [default: models/NAME-OF-THE-DATA-KIND]",
 )
 tests_option = click.option(
     "--test",
@@ -261,11 +261,21 @@ def train_on_pairs(
             strict=True,
         )
     ]
-    train_and_print(task, Settings(data=data, recipes=recipes, **choices))
+    train_and_print(task, data, recipes, **choices)
 
 
-def train_and_print(task: Task, settings: Settings) -> None:
+def train_and_print(
+    task: Task,
+    data: Sequence[str],
+    recipes: Sequence[Recipe],
+    *,
+    output: Path | None,
+    **choices: Any,
+) -> None:
     """Train with a progress bar, and print the results."""
+    name = re.sub(r"[^\w.-]+", "-", Path(data[0]).stem).strip(".-")
+    folder = output or MODELS / f"{name}-{task.name}"
+    settings = Settings(output=folder, data=data, recipes=recipes, **choices)
     with IndexingProgress("examples", "loading the model", quiet=not is_main()) as progress:
         trained = _trained(task, settings, progress)
     _print_results(trained)
