@@ -1,9 +1,8 @@
 """Training of bi-encoders, cross-encoders and BERT. Importing it does not import torch."""
 
 from semsearch.training.adapt import Adaptation
-from semsearch.training.contrast import Contrast
 from semsearch.training.distill import Distillation
-from semsearch.training.encoder import Siamese
+from semsearch.training.encoder import Contrast, Siamese
 from semsearch.training.pretrain import Pretraining
 from semsearch.training.reranker import CrossEncoding, Reranking
 from semsearch.training.run import Task, Trained, train

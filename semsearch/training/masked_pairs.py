@@ -1,7 +1,7 @@
 """Pairs of spans for BERT's pre-training, their masking, and both losses.
 
 A document is cut into runs of sentences that fit, and each run is split at a random sentence end
-into two spans (Devlin et al. 2019, section 3.1 and appendix A.2). Exactly half of the pairs then
+into two spans (Devlin et al. 2019, section 3.1 and appendix A.2). Half of the pairs then
 exchange their second spans, so that each of these follows a span of another document. True and
 false second spans thus differ in nothing else, and spans of similar length are exchanged: a model
 cannot distinguish them by their length or their place in the document.
@@ -36,8 +36,6 @@ Places = NDArray[numpy.int64]
 
 #: Fraction of runs that are shorter than they could be, as in BERT's published code.
 SHORT_RUNS = 0.1
-#: How many of the following places are searched for a span to swap.
-SEARCHED = 1000
 #: [CLS], and [SEP] after each span.
 SPECIAL_TOKENS = 3
 #: Batches are padded to a multiple of the first; masked tokens are predicted in multiples of the
@@ -89,10 +87,9 @@ def tokens_of(documents: Iterable[Sequence[Sequence[int]]]) -> Tokens:
 
 
 def next_sentence_pairs(tokens: Tokens, room: int, generator: numpy.random.Generator) -> Pairs:
-    """Pairs from all documents of two or more sentences, half of them true.
+    """Pairs from all documents of two or more sentences, about half of them true.
 
-    Pairs whose spans could be exchanged only within one document (if it is about half of the
-    corpus) are left out.
+    Pairs whose spans would be exchanged within one document are left out.
 
     Args:
         tokens: the corpus; at least four of its documents have two sentences.
@@ -107,7 +104,7 @@ def next_sentence_pairs(tokens: Tokens, room: int, generator: numpy.random.Gener
     exchanged = generator.permutation(len(runs))[: len(runs) // 2]
     lengths = second[exchanged, 1] - second[exchanged, 0]
     exchanged = exchanged[numpy.argsort(lengths, kind="stable")]  # ties stay in random order
-    givers = exchanged[_givers(owners[exchanged])]
+    givers = numpy.roll(exchanged, -1)
     second[exchanged] = second[givers]
     is_next = numpy.ones(len(runs), bool)
     is_next[exchanged] = False
@@ -131,22 +128,6 @@ def _runs(
             end = min(max(fits, start + 2), last)
             yield document, start, int(generator.integers(start + 1, end)), end
             start = end
-
-
-def _givers(owners: Places) -> Places:
-    """A permutation that gives each place a nearby one of another owner.
-
-    If one owner has about half of all places, some are given a place of the same owner.
-    """
-    count = len(owners)
-    givers = numpy.roll(numpy.arange(count), -1)
-    for place in numpy.flatnonzero(owners == owners[givers]):
-        others = (place + numpy.arange(1, min(count, SEARCHED))) % count
-        fits = (owners[givers[others]] != owners[place]) & (owners[givers[place]] != owners[others])
-        if fits.any():
-            other = others[numpy.argmax(fits)]
-            givers[[place, other]] = givers[[other, place]]
-    return givers
 
 
 def _fitted(first: Places, second: Places, room: int) -> tuple[Places, Places]:
@@ -331,20 +312,15 @@ def held_out_losses(model: BertForPreTraining, data: MaskedPairs) -> HeldOutLoss
             is_not_next = batch.pop("next_sentence_label")
             words, answers, following = predictions(model.eval(), **batch)
             sums += [
-                float(measure(logits, wanted))
+                float(value)
                 for logits, wanted in ((words, answers), (following, is_not_next))
-                for measure in (_summed_loss, _right)
+                for value in (
+                    cross_entropy(logits, wanted, reduction="sum"),
+                    (logits.argmax(-1) == wanted).sum(),
+                )
             ]
             counts += numpy.repeat([len(answers), len(is_not_next)], 2)
     return HeldOutLosses(*(sums / numpy.maximum(1, counts)).tolist())
-
-
-def _summed_loss(logits: torch.Tensor, wanted: torch.Tensor) -> torch.Tensor:
-    return cross_entropy(logits, wanted, reduction="sum")
-
-
-def _right(logits: torch.Tensor, wanted: torch.Tensor) -> torch.Tensor:
-    return (logits.argmax(-1) == wanted).sum()
 
 
 class MaskedTrainer(Trainer):  # type: ignore[misc]  # theirs is untyped

@@ -46,7 +46,6 @@ EVALUATE_AT_LEAST_EVERY = 1000
 #: Minimum number of evaluations if the number of steps is given.
 EVALUATIONS = 10
 LOSSES_AN_EPOCH = 50
-CHECKPOINT_EVERY_SECONDS = 600.0
 #: The best checkpoint and the last one.
 CHECKPOINTS_KEPT = 2
 #: The file of a checkpoint that holds the weights of the loss, which the trainers do not save.
@@ -230,7 +229,7 @@ class Watcher(TrainerCallback):  # type: ignore[misc]  # theirs is untyped
         self._on_progress = on_progress
         self._stop = stop
         self._loss: float | None = None
-        self._mark = self._saved = time.perf_counter()
+        self._mark = time.perf_counter()
 
     def _fraction(self, state: Any) -> float:
         if self._recipe.minutes is None:
@@ -244,7 +243,7 @@ class Watcher(TrainerCallback):  # type: ignore[misc]  # theirs is untyped
         if state.global_step == 0:
             state.log_history.append(self.clock)
         self._report(state)
-        self._mark = self._saved = time.perf_counter()
+        self._mark = time.perf_counter()
 
     def on_step_begin(
         self, args: Any, state: Any, control: Any, optimizer: Any = None, **_: Any
@@ -262,18 +261,12 @@ class Watcher(TrainerCallback):  # type: ignore[misc]  # theirs is untyped
         self.clock["seconds"] += broadcast(now - self._mark)
         self._mark = now
         self._report(state)
-        is_asked, is_due = broadcast((self._stop(), now - self._saved > CHECKPOINT_EVERY_SECONDS))
+        is_asked = broadcast(self._stop())
         if self._fraction(state) >= 1:
             control.should_evaluate = args.eval_strategy != "no"
             control.should_save = control.should_training_stop = True
         elif is_asked:
             self.is_stopped = control.should_save = control.should_training_stop = True
-        elif is_due:
-            control.should_save = True
-
-    def on_save(self, args: Any, state: Any, control: Any, **_: Any) -> None:
-        """Record the time of the checkpoint."""
-        self._saved = time.perf_counter()
 
     def on_log(self, args: Any, state: Any, control: Any, logs: Any = None, **_: Any) -> None:
         """Remember the loss; one that is not finite ends the training."""

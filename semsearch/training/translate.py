@@ -11,22 +11,17 @@ words at random. English sentences among the others preserve what the model know
 
 from __future__ import annotations
 
-import sys
-from bisect import bisect
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy
-from numpy.typing import NDArray
 
 from semsearch.datasets.translated import SOURCE_LANGUAGE, TRANSLATED, parallel_sentences
 from semsearch.encoders import load_encoder
 from semsearch.encoders.specs import Precision
-from semsearch.encoders.torch_models import whole_text_tokenizer
 from semsearch.errors import DatasetNotFoundError, EncoderError
 from semsearch.protocols import Matrix
 from semsearch.training.data import NO_DEVELOPMENT, found_sts, held_out, load_examples
@@ -44,16 +39,10 @@ from semsearch.training.measures import columns_of
 from semsearch.training.parallel import read_parallel
 from semsearch.training.run import Job, Outcome, Task
 from semsearch.training.stages import Recipe, Settings, Stage, per_stage
-from semsearch.training.vocabulary import (
-    WordDropout,
-    extended,
-    translation_probabilities,
-    with_pieces,
-)
+from semsearch.training.vocabulary import WordDropout, add_words
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
-    from tokenizers import Tokenizer
 
     from semsearch.training.trainer import Trainee
 
@@ -61,8 +50,6 @@ if TYPE_CHECKING:
 REPLAYED = 0.25
 #: Maximum number of held-out sentences.
 MAX_HELD_OUT = 500
-#: Sorts after every continuation of a prefix.
-LAST_CHARACTER = chr(sys.maxunicode)
 #: Maximum number of sentences in the test that searches for translations.
 MAX_SEARCHED = 1000
 LOSS = "cosine to the teacher's vector"
@@ -173,68 +160,6 @@ def disable_dropout(model: SentenceTransformer) -> None:
     for module in model.modules():
         if isinstance(module, torch.nn.Dropout):
             module.p = 0.0
-
-
-def add_words(
-    model: SentenceTransformer, sources: Sequence[str], translations: Sequence[str]
-) -> int:
-    """Add the words of translated sentences to a model; return the number of new pieces.
-
-    A known piece in the translations moves towards the mean of its own translations: further, the
-    larger the share of its occurrences that are in the translations, not the sources.
-
-    Raises:
-        EncoderError: the model's tokenizer is not WordPiece.
-    """
-    import torch
-
-    known = whole_text_tokenizer(model.tokenizer)
-    larger = extended(known, translations, sources)
-    old: int = known.get_vocab_size()
-    new: int = larger.get_vocab_size()
-    translated, read = (
-        [one.ids for one in tokenizer.encode_batch(list(texts), add_special_tokens=False)]
-        for tokenizer, texts in ((larger, translations), (known, sources))
-    )
-    probable = translation_probabilities(translated, read, new, old)
-    in_translations, in_sources = (
-        numpy.bincount(numpy.fromiter(chain.from_iterable(texts), numpy.int64), minlength=new)
-        for texts in (translated, read)
-    )
-    share = in_translations / (in_translations + in_sources + 1)
-    share[old:] = in_translations[old:] > 0
-    transformer: Any = model.transformers_model
-    vectors = transformer.get_input_embeddings().weight.detach().cpu().numpy()
-    unknown = numpy.repeat(vectors[[model.tokenizer.unk_token_id]], new - old, axis=0)
-    initial = numpy.concatenate([vectors[:old], unknown])
-    initial += share[:, None] * (probable @ vectors[:old] - initial)
-    _begin_parts(initial, larger, in_translations, old)
-    transformer.resize_token_embeddings(new, mean_resizing=False)
-    with torch.no_grad():
-        transformer.get_input_embeddings().weight.copy_(torch.from_numpy(initial))
-    model[0].processor = with_pieces(model.tokenizer, larger)
-    return new - old
-
-
-def _begin_parts(
-    vectors: Matrix, pieces: Tokenizer, used: NDArray[numpy.int64], known: int
-) -> None:
-    """Initialise the new pieces that no translation uses.
-
-    A word at the end of others gets the vector of that word; a prefix, the mean of its words.
-    """
-    vocabulary, continuing = pieces.get_vocab(), pieces.model.continuing_subword_prefix
-    words = sorted(vocabulary)
-    for piece, number in vocabulary.items():
-        if number < known or used[number]:
-            continue
-        longer = words[bisect(words, piece) : bisect(words, piece + LAST_CHARACTER)]
-        word = piece.removeprefix(continuing)
-        whole = [word] if word != piece and word in vocabulary else longer
-        numbers = [vocabulary[one] for one in whole]
-        weights = numpy.sqrt(used[numbers])
-        if weights.any():
-            vectors[number] = numpy.average(vectors[numbers], axis=0, weights=weights)
 
 
 def _published_sts(languages: Sequence[str], split: str, notify: Notify) -> list[Examples]:

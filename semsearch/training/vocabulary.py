@@ -18,11 +18,13 @@ a model that always sees a word as one piece does not learn its parts, by which 
 from __future__ import annotations
 
 import json
+import sys
 import zlib
+from bisect import bisect
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
-from itertools import compress, pairwise
+from itertools import chain, compress, pairwise
 from os.path import commonprefix
 from typing import TYPE_CHECKING, Any
 
@@ -31,10 +33,13 @@ from numpy.typing import NDArray
 from tokenizers import AddedToken, Tokenizer
 
 from semsearch.analysis.forms import run_pattern
+from semsearch.encoders.torch_models import whole_text_tokenizer
 from semsearch.errors import EncoderError
+from semsearch.protocols import Matrix
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
+    from sentence_transformers import SentenceTransformer
     from transformers import PreTrainedTokenizerFast
 
 Ids = Sequence[int]
@@ -46,6 +51,8 @@ MAX_WORDS = 30_000
 SHORTEST_PART, SHORTEST_BEFORE = 4, 3
 #: Vocabulary size of the unigram model for segmentation.
 MAX_SEGMENTS = 8_000
+#: Sorts after every continuation of a prefix.
+LAST_CHARACTER = chr(sys.maxunicode)
 #: Iterations of expectation-maximisation.
 ITERATIONS = 6
 #: Links (token pairs) in a block, at 50 bytes each while it is processed; and maximum number of
@@ -55,6 +62,68 @@ LINKS_AT_ONCE, BLOCKS_KEPT = 10_000_000, 10
 DROPPED = 0.02
 #: Number of vocabularies with missing words; each batch is tokenised with one of them.
 VOCABULARIES = 12
+
+
+def add_words(
+    model: SentenceTransformer, sources: Sequence[str], translations: Sequence[str]
+) -> int:
+    """Add the words of translated sentences to a model; return the number of new pieces.
+
+    A known piece in the translations moves towards the mean of its own translations: further, the
+    larger the share of its occurrences that are in the translations, not the sources.
+
+    Raises:
+        EncoderError: the model's tokenizer is not WordPiece.
+    """
+    import torch
+
+    known = whole_text_tokenizer(model.tokenizer)
+    larger = extended(known, translations, sources)
+    old: int = known.get_vocab_size()
+    new: int = larger.get_vocab_size()
+    translated, read = (
+        [one.ids for one in tokenizer.encode_batch(list(texts), add_special_tokens=False)]
+        for tokenizer, texts in ((larger, translations), (known, sources))
+    )
+    probable = translation_probabilities(translated, read, new, old)
+    in_translations, in_sources = (
+        numpy.bincount(numpy.fromiter(chain.from_iterable(texts), numpy.int64), minlength=new)
+        for texts in (translated, read)
+    )
+    share = in_translations / (in_translations + in_sources + 1)
+    share[old:] = in_translations[old:] > 0
+    transformer: Any = model.transformers_model
+    vectors = transformer.get_input_embeddings().weight.detach().cpu().numpy()
+    unknown = numpy.repeat(vectors[[model.tokenizer.unk_token_id]], new - old, axis=0)
+    initial = numpy.concatenate([vectors[:old], unknown])
+    initial += share[:, None] * (probable @ vectors[:old] - initial)
+    _begin_parts(initial, larger, in_translations, old)
+    transformer.resize_token_embeddings(new, mean_resizing=False)
+    with torch.no_grad():
+        transformer.get_input_embeddings().weight.copy_(torch.from_numpy(initial))
+    model[0].processor = with_pieces(model.tokenizer, larger)
+    return new - old
+
+
+def _begin_parts(
+    vectors: Matrix, pieces: Tokenizer, used: NDArray[numpy.int64], known: int
+) -> None:
+    """Initialise the new pieces that no translation uses.
+
+    A word at the end of others gets the vector of that word; a prefix, the mean of its words.
+    """
+    vocabulary, continuing = pieces.get_vocab(), pieces.model.continuing_subword_prefix
+    words = sorted(vocabulary)
+    for piece, number in vocabulary.items():
+        if number < known or used[number]:
+            continue
+        longer = words[bisect(words, piece) : bisect(words, piece + LAST_CHARACTER)]
+        word = piece.removeprefix(continuing)
+        whole = [word] if word != piece and word in vocabulary else longer
+        numbers = [vocabulary[one] for one in whole]
+        weights = numpy.sqrt(used[numbers])
+        if weights.any():
+            vectors[number] = numpy.average(vectors[numbers], axis=0, weights=weights)
 
 
 def extended(

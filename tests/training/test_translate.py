@@ -16,8 +16,12 @@ from semsearch.errors import (
 )
 from semsearch.training import Recipe, Settings, Translation, train
 from semsearch.training.parallel import read_parallel
-from semsearch.training.translate import add_words
-from semsearch.training.vocabulary import ITERATIONS, extended, translation_probabilities
+from semsearch.training.vocabulary import (
+    ITERATIONS,
+    add_words,
+    extended,
+    translation_probabilities,
+)
 
 
 def by_hand(translations, sources, nothing):
