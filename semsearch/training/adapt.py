@@ -55,7 +55,7 @@ from semsearch.training.measures import (
     gold_of,
     ndcg,
 )
-from semsearch.training.run import Job, Outcome, Task
+from semsearch.training.run import Job, Task, Trained
 from semsearch.training.stages import Loss, Recipe, Settings, Stage
 
 if TYPE_CHECKING:
@@ -199,7 +199,7 @@ class Adaptation(Task):
         finish = partial(self._finish, test, notify)
         return Job([stage], adapted_trainee, finish)
 
-    def _finish(self, test: SearchTest, notify: Notify, folder: Path, base: Path) -> Outcome:
+    def _finish(self, test: SearchTest, notify: Notify, folder: Path, base: Path) -> Trained:
         """The average of the old and new weights, with the share that `chosen_share` returns."""
         probes = found_sts(["stsbenchmark"], "dev", notify)
         old, model = load_plain(base).state_dict(), load_plain(folder)
@@ -234,7 +234,7 @@ class Adaptation(Task):
             line = f"kept because of --force, although {objections}: {verdict}"
         elif objections:
             line = f"not kept, {objections}: {verdict}"
-        return Outcome(mixed[share], scores, line, self.force or not objections)
+        return Trained(mixed[share], scores, line, self.force or not objections)
 
 
 def adapted_trainee(folder: Path, stage: Stage) -> Trainee:

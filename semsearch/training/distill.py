@@ -11,7 +11,7 @@ from __future__ import annotations
 import copy
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,7 +28,7 @@ from semsearch.errors import ArgumentError, CombinationError, EncoderError
 from semsearch.protocols import Matrix
 from semsearch.records import Document
 from semsearch.training.data import found_sts
-from semsearch.training.encoder import disable_attention_dropout, encoder_outcome, plain_encode
+from semsearch.training.encoder import disable_attention_dropout, plain_encode, scored_encoder
 from semsearch.training.examples import (
     Examples,
     Kind,
@@ -38,7 +38,7 @@ from semsearch.training.examples import (
     split,
 )
 from semsearch.training.measures import Measured
-from semsearch.training.run import Job, Outcome, Task
+from semsearch.training.run import Job, Task, Trained
 from semsearch.training.stages import Recipe, Settings, Stage, process_count
 
 if TYPE_CHECKING:
@@ -75,15 +75,18 @@ class Distillation(Task):
     data_name: str = "no corpus"
     layers: int | None = None
     dimension: int | None = None
-    recipe: Recipe = field(init=False)
 
     name = "distill"
 
     def __post_init__(self) -> None:
         if self.layers is not None and self.dimension is not None:
             raise CombinationError("dimension applies to a static student only")
+
+    def recipe_for(self, base: str | None) -> Recipe:
+        """A high learning rate for word vectors alone."""
+        del base
         rate = STATIC_LEARNING_RATE if self.layers is None else SHALLOW_LEARNING_RATE
-        object.__setattr__(self, "recipe", Recipe(batch_size=64, learning_rate=rate))
+        return Recipe(batch_size=64, learning_rate=rate)
 
     def prepare(self, settings: Settings, notify: Notify) -> Job:
         """One stage on documents and their sentences, as passages are long and queries short."""
@@ -170,12 +173,12 @@ def _mean_cosine(student: SentenceTransformer, texts: list[str], wanted: Matrix)
     return 100 * float(((vectors * wanted).sum(axis=1) / lengths).mean())
 
 
-def _finish(tests: Sequence[Examples], stage: Stage, folder: Path, base: Path) -> Outcome:
+def _finish(tests: Sequence[Examples], stage: Stage, folder: Path, base: Path) -> Trained:
     """The speed and STS Benchmark score of the student and of its teacher."""
     student, teacher = map(_texts_per_second, (folder, base))
     speed = Measured("notes of the sample corpus", "texts/s", student, teacher)
-    scores = encoder_outcome(tests, stage, folder, base).scores if tests else []
-    return Outcome(folder, [speed, *scores])
+    scores = scored_encoder(tests, stage, folder, base).tests if tests else []
+    return Trained(folder, [speed, *scores])
 
 
 def _texts_per_second(model: Path) -> float:

@@ -48,7 +48,7 @@ from semsearch.training.measures import (
     gain,
     gold_of,
 )
-from semsearch.training.run import Job, Outcome, Task
+from semsearch.training.run import Job, Task, Trained
 from semsearch.training.stages import Loss, Recipe, Settings, Stage
 
 if TYPE_CHECKING:
@@ -80,21 +80,20 @@ class Siamese(Task):
 
     def prepare(self, settings: Settings, notify: Notify) -> Job:
         """The sets that suit the losses; the finished model is scored as an encoder."""
-        any_kind = (Kind.SCORED, Kind.LABELLED, Kind.TRIPLETS, Kind.POSITIVE)
-        kinds = [loss.kinds if loss else any_kind for loss in self.losses]
+        kinds = [loss.kinds if loss else SCORABLE for loss in self.losses]
         found, tests = load_stages(settings, kinds, _scored_kinds, notify)
         stages = []
         for stage, chosen in zip(found, self.losses, strict=False):
             loss = chosen or default_loss(stage.training)
-            notify(announcement(stage, loss))
             stages.append(stage._replace(loss=loss.value))
+            notify(announcement(stages[-1], classifies=loss is Loss.SOFTMAX))
         losses = {stage.loss for stage in stages}
         for name, loss in (("margin", Loss.TRIPLET), ("head_learning_rate", Loss.SOFTMAX)):
             given = {getattr(one, name) for one in settings.recipes} - {getattr(Recipe, name)}
             if given and loss.value not in losses:
                 option, used = name.replace("_", "-"), ", ".join(sorted(losses))
                 raise CombinationError(f"--{option} is for the loss {loss.value}, not {used}")
-        return Job(stages, encoder_trainee, partial(encoder_outcome, tests, stages[-1]))
+        return Job(stages, encoder_trainee, partial(scored_encoder, tests, stages[-1]))
 
 
 @dataclass(frozen=True)
@@ -143,8 +142,8 @@ class Contrast(Task):
         training = without_overlap(training, held_sets, settings.allow_overlap, notify)
         check_trainable(training)
         stage = Stage(training, development, settings.recipe, Loss.RANKING.value)
-        notify(announcement(stage, Loss.RANKING))
-        return Job([stage], encoder_trainee, partial(encoder_outcome, tests, stage))
+        notify(announcement(stage))
+        return Job([stage], encoder_trainee, partial(scored_encoder, tests, stage))
 
 
 def _chain(document: Document) -> list[str]:
@@ -175,26 +174,30 @@ def default_loss(training: Examples) -> Loss:
 
 
 def _scored_kinds(training: Examples, has_ended: bool) -> Sequence[Kind]:
-    """The kinds of examples to score on: those of the training set, or others without labels."""
-    is_classifier = training.kind is Kind.LABELLED and not training.is_yes_no
-    kinds = SCORABLE if training.kind is Kind.LABELLED else (training.kind, *SCORABLE)
-    usable = not (is_classifier and has_ended) and training.kind is Kind.LABELLED
-    return tuple(dict.fromkeys(one for one in kinds if usable or one is not Kind.LABELLED))
+    """The kinds of examples to score on; a classifier is lost when training has ended."""
+    is_labelled = training.kind is Kind.LABELLED
+    kinds = SCORABLE if is_labelled else (training.kind, *SCORABLE)
+    uses_labels = is_labelled and (training.is_yes_no or not has_ended)
+    return tuple(dict.fromkeys(one for one in kinds if uses_labels or one is not Kind.LABELLED))
 
 
-def announcement(stage: Stage, loss: Loss) -> str:
-    """What a stage trains on, and what it is scored on."""
-    training, development, *_ = stage
+def announcement(stage: Stage, *, classifies: bool = False) -> str:
+    """What a stage trains on, and what it is scored on.
+
+    Args:
+        stage: the stage, with its loss.
+        classifies: whether labels are predicted by a classifier.
+    """
+    training, development, _, loss = stage
     scored = "nothing"
     if development is not None:
-        is_head = loss is Loss.SOFTMAX and development.kind is Kind.LABELLED
-        measure = ACCURACY if is_head else MEASURES[development.kind]
+        is_accuracy = classifies and development.kind is Kind.LABELLED
+        measure = ACCURACY if is_accuracy else MEASURES[development.kind]
         scored = f"{development.name} ({measure.name})"
-    if loss is Loss.CONTRASTIVE:
-        scored += f"; pairs labelled '{training.labels[1]}' are to be similar"
+    if len(training.labels) == 2 and loss != Loss.SOFTMAX.value:
+        scored += f"; '{training.labels[1]}' scores high"
     return (
-        f"{training.name}: {len(training):,} {training.kind.value}, {loss.value} loss; "
-        f"scored on {scored}"
+        f"{training.name}: {len(training):,} {training.kind.value}, {loss} loss; scored on {scored}"
     )
 
 
@@ -267,7 +270,7 @@ def plain_encode(
 def score_encoder(encode: Encode, examples: Examples) -> float:
     """The score of an encoder on a set of examples."""
     outcomes = encoder_outcomes(encode, examples)
-    return MEASURES[examples.kind].score(outcomes, gold_of(examples))
+    return float(numpy.nan_to_num(MEASURES[examples.kind].score(outcomes, gold_of(examples))))
 
 
 def _accuracy(model: SentenceTransformer, examples: Examples, classify: Any) -> float:
@@ -279,7 +282,7 @@ def _accuracy(model: SentenceTransformer, examples: Examples, classify: Any) -> 
     return 100 * float(numpy.mean(classify(left, right) == gold_of(examples)))
 
 
-def encoder_outcome(tests: Sequence[Examples], last: Stage, folder: Path, base: Path) -> Outcome:
+def scored_encoder(tests: Sequence[Examples], last: Stage, folder: Path, base: Path) -> Trained:
     """The scores of the trained encoder, beside those of the base model.
 
     Args:
@@ -291,11 +294,11 @@ def encoder_outcome(tests: Sequence[Examples], last: Stage, folder: Path, base: 
     if not tests and last.development and last.loss != Loss.SOFTMAX.value:
         tests = [last.development]
     if not tests:
-        return Outcome(folder, [])
+        return Trained(folder, [])
     model, before = load_plain(folder), load_plain(base)
     widths = sorted({model.get_embedding_dimension(), *last.recipe.dimensions}, reverse=True)
     shown: Sequence[int | None] = widths if last.recipe.dimensions else (None,)
-    return Outcome(
+    return Trained(
         folder,
         [
             compare_encoders(plain_encode(model, dimension), plain_encode(before), test)._replace(

@@ -28,7 +28,7 @@ from semsearch.training.examples import (
     split,
 )
 from semsearch.training.measures import Measured
-from semsearch.training.run import Job, Outcome, Task
+from semsearch.training.run import Job, Task, Trained
 from semsearch.training.stages import Recipe, Settings, Stage, process_count
 
 if TYPE_CHECKING:
@@ -203,11 +203,11 @@ def _masked_pairs(examples: Examples, tokenizer: BertTokenizerFast, recipe: Reci
     return MaskedPairs(documents, tokenizer, most, recipe.batch_size, recipe.seed)
 
 
-def _finish(stage: Stage, folder: Path, base: Path) -> Outcome:
+def _finish(stage: Stage, folder: Path, base: Path) -> Trained:
     """Both losses and accuracies on the held-out documents."""
     del base
     if stage.development is None:
-        return Outcome(folder, [])
+        return Trained(folder, [])
     from semsearch.training.masked_pairs import held_out_losses
 
     model, tokenizer, _ = load_bert(folder)
@@ -219,7 +219,7 @@ def _finish(stage: Stage, folder: Path, base: Path) -> Outcome:
         "next sentence found, %": 100 * losses.next_accuracy,
     }
     name = stage.development.name
-    return Outcome(folder, [Measured(name, measure, value) for measure, value in values.items()])
+    return Trained(folder, [Measured(name, measure, value) for measure, value in values.items()])
 
 
 class LoadedBert(NamedTuple):

@@ -32,7 +32,7 @@ from semsearch.search.options import RERANK_DEPTH
 from semsearch.search.reranking import combined
 from semsearch.texts import quantity
 from semsearch.training.data import load_stages
-from semsearch.training.encoder import limit_tokens
+from semsearch.training.encoder import announcement, limit_tokens
 from semsearch.training.examples import Examples, Kind, Notify, split
 from semsearch.training.measures import (
     ACCURACY,
@@ -45,7 +45,7 @@ from semsearch.training.measures import (
     gold_of,
     ndcg,
 )
-from semsearch.training.run import Job, Outcome, Task
+from semsearch.training.run import Job, Task, Trained
 from semsearch.training.stages import Settings, Stage
 
 if TYPE_CHECKING:
@@ -82,25 +82,16 @@ class CrossEncoding(Task):
         found, tests = load_stages(settings, kinds, _scored_kinds, notify)
         stages = []
         for stage in found:
-            training, development, *_ = stage
-            loss = BINARY if outputs(training) == 1 else CLASSES
-            scored = (
-                f"{development.name} ({_measure(development).name})" if development else "nothing"
-            )
-            notify(
-                f"{training.name}: {len(training):,} {training.kind.value}, {loss} loss; "
-                f"scored on {scored}"
-            )
-            if len(training.labels) == 2:
-                notify(f"{training.name}: pairs labelled '{training.labels[1]}' score high")
+            loss = BINARY if outputs(stage.training) == 1 else CLASSES
             stages.append(stage._replace(loss=loss))
+            notify(announcement(stages[-1], classifies=True))
 
-        def finish(folder: Path, base: Path) -> Outcome:
+        def finish(folder: Path, base: Path) -> Trained:
             model = load_cross_encoder(folder)
             scores = [
                 Measured(test.name, _measure(test).name, _score(model, test)) for test in tests
             ]
-            return Outcome(folder, scores)
+            return Trained(folder, scores)
 
         return Job(stages, cross_encoder_trainee, finish)
 
@@ -241,7 +232,7 @@ def _relevant(judged: dict[str, int]) -> dict[str, int]:
 
 def choose_weight(
     name: str, asked: Sequence[Hits], wanted: Sequence[dict[str, int]], folder: Path, base: Path
-) -> Outcome:
+) -> Trained:
     """Choose the weight of the first stage on held-out queries, and measure reranking.
 
     Args:
@@ -276,7 +267,7 @@ def choose_weight(
     set_first_stage_weight(folder, weight)
     helps = "helps" if found.is_significant else "does not help significantly"
     test = f"{name} ({quantity(found.examples, 'held-out query')})"
-    return Outcome(
+    return Trained(
         folder,
         [
             Measured(f"{test}, not reranked", NDCG.name, found.before),

@@ -29,13 +29,13 @@ RECORD, MODEL = "training.json", "model"
 CARD = "README.md"
 
 
-class Outcome(NamedTuple):
-    """A trained model after choices on held-out data."""
+class Trained(NamedTuple):
+    """A trained model, after choices on held-out data."""
 
-    folder: Path  #: of the model
-    scores: list[Measured]
+    folder: Path
+    tests: list[Measured]
     verdict: str = ""  #: one line on what the training brought
-    is_kept: bool = True  #: whether the model is worth keeping
+    is_kept: bool = True  #: whether the model is worth keeping, and was written
 
 
 @dataclass(frozen=True)
@@ -45,13 +45,13 @@ class Job:
     Args:
         stages: data and hyperparameters, one per stage.
         trainee: returns the model of a folder, ready for a stage.
-        finish: returns the outcome, from the folders of the trained and of the base model.
+        finish: returns the result, from the folders of the trained and of the base model.
         choices: what determines the result besides data, base model and recipe, as JSON values.
     """
 
     stages: Sequence[Stage]
     trainee: Callable[[Path, Stage], Trainee]
-    finish: Callable[[Path, Path], Outcome]
+    finish: Callable[[Path, Path], Trained]
     choices: dict[str, Any] = field(default_factory=dict)
 
 
@@ -73,15 +73,6 @@ class Task(ABC):
     @abstractmethod
     def prepare(self, settings: Settings, notify: Notify) -> Job:
         """Read and check the data."""
-
-
-class Trained(NamedTuple):
-    """A finished run."""
-
-    folder: Path
-    tests: list[Measured]
-    verdict: str = ""
-    is_kept: bool = True  #: whether the model was written
 
 
 def train(
@@ -131,6 +122,8 @@ def train(
         "processes": process_count(),
         "stages": [stage.as_json() for stage in job.stages],
     }
+    from semsearch.training.trainer import broadcast
+
     # Problems with a model are found before anything is written.
     first = None if settings.resume else job.trainee(base, job.stages[0])
     with ExitStack() as opened:
@@ -139,7 +132,7 @@ def train(
         folder, results = base, []
         for number, stage in enumerate(job.stages):
             place = workspace.folder / f"stage-{number}"
-            if not (place / MODEL).is_dir():
+            if not broadcast((place / MODEL).is_dir()):
                 trainee = first if first and not number else job.trainee(folder, stage)
                 _train_stage(trainee, place, notify, on_progress)
             results.append(json.loads((place / RECORD).read_text("utf-8")))
@@ -148,13 +141,13 @@ def train(
             return Trained(settings.output, [])
         found = job.finish(folder, base)
         if found.is_kept:
-            record = plan | {"results": results, "tests": [one._asdict() for one in found.scores]}
+            record = plan | {"results": results, "tests": [one._asdict() for one in found.tests]}
             (found.folder / RECORD).write_text(json.dumps(record, indent=2) + "\n", "utf-8")
             _add_to_card(found, task, settings)
             workspace.publish(found.folder)
         else:
             workspace.discard()
-    return Trained(settings.output, found.scores, found.verdict, found.is_kept)
+    return found._replace(folder=settings.output)
 
 
 def _base(spec: str | None) -> tuple[Path, str | None]:
@@ -190,7 +183,7 @@ def _train_stage(
         PartialState().wait_for_everyone()
 
 
-def _add_to_card(found: Outcome, task: Task, settings: Settings) -> None:
+def _add_to_card(found: Trained, task: Task, settings: Settings) -> None:
     """Add to the card of the library how semsearch made, measured and uses the model."""
     card = found.folder / CARD
     written = card.read_text("utf-8") if card.is_file() else f"# {settings.output.name}\n"
@@ -205,13 +198,13 @@ def _add_to_card(found: Outcome, task: Task, settings: Settings) -> None:
         "",
         f"    {command}",
     ]
-    if found.scores:
+    if found.tests:
         lines += [
             "",
             "| set | measure | dimensions | score | base model |",
             "|---|---|---|---|---|",
         ]
-    for one in found.scores:
+    for one in found.tests:
         before = "" if one.before is None else f"{one.before:.2f}"
         cells = (one.data, one.measure, one.dimension or "all", f"{one.score:.2f}", before)
         lines.append("| " + " | ".join(str(cell).replace("|", "\\|") for cell in cells) + " |")

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import redirect_stderr
 from dataclasses import dataclass, field
+from datetime import timedelta
 from functools import partial
 from io import StringIO
 from pathlib import Path
@@ -18,6 +19,7 @@ from warnings import catch_warnings, filterwarnings
 
 import numpy
 import torch
+from accelerate import PartialState
 from accelerate.utils import broadcast_object_list
 from numpy.typing import NDArray
 from safetensors.torch import load_file, save_file
@@ -55,8 +57,8 @@ TOKENISED_AT_ONCE = 8192
 MAX_PADDED = 1.2
 #: More steps than any time limit allows.
 UNLIMITED_STEPS = 10**9
-#: Seconds that other processes wait for the main one, which evaluates alone.
-PATIENCE = 24 * 3600
+#: How long other processes wait for the main one, which evaluates alone.
+PATIENCE = timedelta(days=1)
 
 OnProgress = Callable[[int, float], None]  #: number of examples done, fraction of all
 
@@ -121,7 +123,7 @@ def run_stage(
     precision = "bf16" if computes_in_bf16(recipe.precision) else "fp32"
     if recipe.steps == 0:
         return StageResult([], 0, precision, 0.0)
-    checkpoint = last_checkpoint(folder)
+    checkpoint = broadcast(last_checkpoint(folder))
     if checkpoint is not None:
         notify(f"resuming from step {checkpoint.name.rpartition('-')[2]}")
     with quiet_transformers(), catch_warnings(), Interruption() as interruption:
@@ -179,7 +181,7 @@ def _arguments(trainee: Trainee, folder: Path, *, resumes: bool) -> Any:
         dataloader_drop_last=process_count() > 1,  # as sentence-transformers requires
         ddp_find_unused_parameters=process_count() > 1,  # such as a bi-encoder's pooler
         ddp_broadcast_buffers=False,  # buffers are constant
-        ddp_timeout=PATIENCE,
+        ddp_timeout=int(PATIENCE.total_seconds()),
         eval_strategy="steps" if has_score else "no",
         eval_on_start=has_score and not resumes,
         eval_steps=every,
@@ -291,7 +293,10 @@ class Watcher(TrainerCallback):  # type: ignore[misc]  # theirs is untyped
 
 def broadcast(value: Any) -> Any:
     """The main process's value, in all processes."""
-    return value if process_count() == 1 else broadcast_object_list([value])[0]
+    if process_count() == 1:
+        return value
+    PartialState(cpu=not torch.accelerator.is_available(), timeout=PATIENCE)
+    return broadcast_object_list([value])[0]
 
 
 class LossWeights(TrainerCallback):  # type: ignore[misc]

@@ -37,7 +37,7 @@ from semsearch.training.examples import (
 )
 from semsearch.training.measures import columns_of
 from semsearch.training.parallel import read_parallel
-from semsearch.training.run import Job, Outcome, Task
+from semsearch.training.run import Job, Task, Trained
 from semsearch.training.stages import Recipe, Settings, Stage, per_stage
 from semsearch.training.vocabulary import WordDropout, add_words
 
@@ -142,13 +142,13 @@ def _score(model: SentenceTransformer, prompt: str, development: Examples, wante
     return 100 * float(numpy.mean(cosines))
 
 
-def _finish(tests: Sequence[Examples], folder: Path, base: Path) -> Outcome:
+def _finish(tests: Sequence[Examples], folder: Path, base: Path) -> Trained:
     """The scores of the student and of its teacher, with their prompts, as in search."""
     student, teacher = (
         load_encoder(str(one), precision=Precision.FP32, local_files_only=True).encode_documents
         for one in (folder, base)
     )
-    return Outcome(
+    return Trained(
         folder, [compare_encoders(student, teacher, test) for test in tests if len(test)]
     )
 

@@ -28,7 +28,9 @@ def distilled(tiny_teacher, tmp_path):
     def call(documents, recipe=None, **student):
         call.messages = []
         task = Distillation(documents, "topics", **student)
-        settings = Settings(str(tiny_teacher), tmp_path / "m", [], [recipe or task.recipe])
+        settings = Settings(
+            str(tiny_teacher), tmp_path / "m", [], [recipe or task.recipe_for(None)]
+        )
         return train(task, settings, call.messages.append)
 
     return call
