@@ -253,11 +253,12 @@ def adapted_trainee(folder: Path, stage: Stage) -> Trainee:
             num_negatives=1,
             verbose=False,
         )
-    found = [list(mined[name]) for name in ("anchor", "positive", "negative")]
-    if not found[0]:  # all passages are too near
-        found = [queries, passages]
-    prompts = [model.prompts.get(name) or "" for name in ("query", "document", "document")]
-    columns = zip(prompts, found, strict=False)
+    nearest = dict(zip(mined["anchor"], mined["negative"], strict=True))
+    # A question whose nearest passages are all too near gets that of another question.
+    others = passages[1:] + passages[:1]
+    negatives = [nearest.get(query, other) for query, other in zip(queries, others, strict=True)]
+    prompts = (model.prompts.get(name) or "" for name in ("query", "document", "document"))
+    columns = zip(prompts, (queries, passages, negatives), strict=True)
     texts = tuple([prompt + text for text in column] for prompt, column in columns)
     triplets = replace(stage.training, kind=Kind.TRIPLETS, texts=texts)
     return encoder_trainee(folder, stage._replace(training=triplets), attention_dropout=False)
