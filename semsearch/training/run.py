@@ -122,10 +122,11 @@ def train(
         "processes": process_count(),
         "stages": [stage.as_json() for stage in job.stages],
     }
-    from semsearch.training.trainer import broadcast
+    from semsearch.training.trainer import broadcast, wait_for_all
 
     # Problems with a model are found before anything is written.
     first = None if settings.resume else job.trainee(base, job.stages[0])
+    wait_for_all()  # the main process fills the folder that all have checked
     with ExitStack() as opened:
         if is_main():
             opened.enter_context(workspace.opened(plan))
@@ -167,9 +168,7 @@ def _train_stage(
     trainee: Trainee, place: Path, notify: Notify, on_progress: Callable[[int, float], None]
 ) -> None:
     """Train one stage, and save the result in its folder."""
-    from accelerate import PartialState
-
-    from semsearch.training.trainer import run_stage
+    from semsearch.training.trainer import run_stage, wait_for_all
 
     result = run_stage(trainee, place, notify, on_progress)
     if is_main():
@@ -179,8 +178,7 @@ def _train_stage(
         trainee.write(draft)
         (place / RECORD).write_text(json.dumps(result._asdict()), "utf-8")
         draft.rename(place / MODEL)
-    if process_count() > 1:
-        PartialState().wait_for_everyone()
+    wait_for_all()
 
 
 def _add_to_card(found: Trained, task: Task, settings: Settings) -> None:

@@ -295,8 +295,19 @@ def broadcast(value: Any) -> Any:
     """The main process's value, in all processes."""
     if process_count() == 1:
         return value
-    PartialState(cpu=not torch.accelerator.is_available(), timeout=PATIENCE)
+    _join()
     return broadcast_object_list([value])[0]
+
+
+def wait_for_all() -> None:
+    """Wait until all processes have come here."""
+    if process_count() > 1:
+        _join().wait_for_everyone()
+
+
+def _join() -> PartialState:
+    """Connect the processes, and choose each one's device."""
+    return PartialState(cpu=not torch.accelerator.is_available(), timeout=PATIENCE)
 
 
 class LossWeights(TrainerCallback):  # type: ignore[misc]
