@@ -17,15 +17,15 @@ from semsearch.protocols import CountsWords, Encoder
 
 if TYPE_CHECKING:
     from semsearch.index import Index
-    from semsearch.stores.protocol import Space
+    from semsearch.storage.protocol import Space
 
 
-def sampled_texts(index: Index, chunks: int) -> list[str]:
+def sampled_texts(index: Index, passages: int) -> list[str]:
     """Passages spread over an index; texts of the first documents if most of these were deleted."""
-    spread = numpy.linspace(1, chunks, min(chunks, SAMPLE_TEXTS), dtype=numpy.int64)
+    spread = numpy.linspace(1, passages, min(passages, SAMPLE_TEXTS), dtype=numpy.int64)
     with index.read() as state:
-        found = state.fetch(spread.tolist(), missing_ok=True) if chunks else {}
-        texts = [passage.chunk.text for passage in found.values()]
+        found = state.fetch(spread.tolist(), missing_ok=True) if passages else {}
+        texts = [passage.passage.text for passage in found.values()]
         if len(texts) < len(spread) / 2:
             texts = [one.text for one in state.documents_after(0, SAMPLE_TEXTS).values()]
     return texts

@@ -12,7 +12,7 @@ from semsearch.cli.options import complete_file, judged_option
 from semsearch.cli.training_options import corpus_training_options, train_on_corpus
 from semsearch.datasets import read_questions
 from semsearch.encoders import DEFAULT_ENCODER
-from semsearch.errors import CombinationError
+from semsearch.errors import ArgumentError
 from semsearch.training import Adaptation
 
 
@@ -55,7 +55,7 @@ def command(
     semsearch index films.json --text-column extract --encoder models/films
     """
     if (queries is None) != (qrels is None):
-        raise CombinationError("--queries and --qrels go together")
+        raise ArgumentError("--queries and --qrels go together")
     judged = None
     if queries is not None and qrels is not None:
         judged = read_questions(queries, qrels, lambda name: True)

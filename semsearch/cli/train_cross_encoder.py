@@ -11,7 +11,7 @@ from semsearch.cli.command import Command
 from semsearch.cli.options import directory_option, existing_index, is_given, judged_option
 from semsearch.cli.training_options import train_on_pairs, training_options
 from semsearch.datasets import read_questions
-from semsearch.errors import CombinationError
+from semsearch.errors import ArgumentError
 from semsearch.index import Index
 from semsearch.training import CrossEncoding, Reranking
 
@@ -57,13 +57,13 @@ def command(
     """
     if directory is None:
         if queries is not None or qrels is not None:
-            raise CombinationError("--queries and --qrels need --index DIR")
+            raise ArgumentError("--queries and --qrels need --index DIR")
         if is_given("negatives"):
-            raise CombinationError("--negatives needs --index DIR")
+            raise ArgumentError("--negatives needs --index DIR")
         train_on_pairs(CrossEncoding(), data, **choices)
         return
     if queries is None or qrels is None:
-        raise CombinationError("--index needs --queries FILE and --qrels FILE")
+        raise ArgumentError("--index needs --queries FILE and --qrels FILE")
     unused = {
         "--data": data,
         "--dev": choices["development"],
@@ -73,7 +73,7 @@ def command(
         "--mix": choices["mix"],
     }
     if given := [name for name, value in unused.items() if value]:
-        raise CombinationError(f"use either --index or {given[0]}, not both")
+        raise ArgumentError(f"use either --index or {given[0]}, not both")
     with Index.open(existing_index(directory)) as index:
         judged = read_questions(queries, qrels, index.__contains__)
         train_on_pairs(Reranking(index, judged, negatives), [judged.name], **choices)

@@ -9,7 +9,7 @@ import click
 from semsearch.cli.command import Command
 from semsearch.cli.options import complete_file
 from semsearch.cli.training_options import corpus_training_options, train_on_corpus
-from semsearch.errors import CombinationError
+from semsearch.errors import ArgumentError
 from semsearch.training import Pretraining
 from semsearch.training.pretrain import VOCABULARY, BertSize
 
@@ -62,7 +62,7 @@ def command(
     semsearch train pretrain notes/ --base ./bert-base-uncased --steps 2000
     """
     if base and (size or vocabulary is not None or cased or choices["steps"] == 0):
-        raise CombinationError(
+        raise ArgumentError(
             "--size, --vocabulary, --cased, --steps 0 are for a BERT from scratch"
         )
     chosen = BertSize[size.upper()] if size else BertSize.SMALL

@@ -19,7 +19,7 @@ from semsearch.cli.render import visible
 from semsearch.corpus import Corpus
 from semsearch.encoders import DEFAULT_ENCODER
 from semsearch.encoders.specs import Precision
-from semsearch.errors import CombinationError
+from semsearch.errors import ArgumentError
 from semsearch.texts import quantity
 from semsearch.training import Recipe, Settings, Task, Trained, train
 from semsearch.training.stages import is_main, per_stage
@@ -250,7 +250,7 @@ def train_on_pairs(
         ArgumentError: there is no training set.
     """
     if not data:
-        raise CombinationError("missing option --data")
+        raise ArgumentError("missing option --data")
     parts = 1 if choices["mix"] else len(data)
     recipe = Recipe(**_taken(choices, Recipe))
     recipes = [

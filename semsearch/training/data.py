@@ -23,9 +23,7 @@ from semsearch.errors import (
     ArgumentError,
     BadRowError,
     ColumnNotFoundError,
-    CombinationError,
     DatasetNotFoundError,
-    ExamplesError,
 )
 from semsearch.texts import quantity
 from semsearch.training.examples import (
@@ -122,7 +120,7 @@ def load_examples(
     Raises:
         CorpusError: the file cannot be read.
         DatasetNotFoundError: there is no such file, or the set is not on this machine.
-        ExamplesError: the set has no examples of a wanted kind.
+        ArgumentError: the set has no examples of a wanted kind.
     """
     name, _, named_split = spec.partition(":")
     if is_translated(spec):
@@ -133,7 +131,7 @@ def load_examples(
         examples = _published(name, named_split or split, wanted)
         if examples.kind not in wanted:
             kinds = " or ".join(kind.value for kind in wanted)
-            raise ExamplesError(f"{examples.name} has {examples.kind.value}; {kinds} are needed")
+            raise ArgumentError(f"{examples.name} has {examples.kind.value}; {kinds} are needed")
         return examples
     path = Path(spec).expanduser()
     if not path.exists():
@@ -219,7 +217,7 @@ def read_examples(
     Raises:
         CorpusError: the file cannot be read.
         ColumnNotFoundError: the file has no columns of a wanted kind.
-        ExamplesError: no label means a positive pair.
+        ArgumentError: no label means a positive pair.
         BadRowError: a row has no text, its score is not a number on the scale, or its label is a
             fraction.
     """
@@ -296,7 +294,7 @@ def _scaled(
         fitting = (one for one in KNOWN_SCALES if one[0] <= least and most <= one[1])
         scale = next(fitting, None)
         if scale is None:
-            raise ExamplesError(
+            raise ArgumentError(
                 f"{name}: gold scores from {least:g} to {most:g} are on no known scale; name it "
                 "with --scale LOW HIGH"
             )
@@ -344,7 +342,7 @@ def _positive(rows: list[Row], column: str, name: str, notify: Notify) -> list[R
     if plain_name(column) in RELEVANCE:
         positive |= {label for label in numbers if label.strip("0")}
     elif "1" in labels and (classes := numbers - {"0", "1"}):
-        raise ExamplesError(
+        raise ArgumentError(
             f"{name}: column '{column}' holds {min(classes)} beside 1, so 1 need not mean a "
             "positive pair; name the classes (entailment, …), or call a column of grades "
             "'relevance'"
@@ -352,7 +350,7 @@ def _positive(rows: list[Row], column: str, name: str, notify: Notify) -> list[R
     kept = [row for row in rows if _label(row, column) in positive]
     if not kept:
         known = ", ".join(sorted(POSITIVE_LABELS))
-        raise ExamplesError(
+        raise ArgumentError(
             f"{name}: no label in column '{column}' means a positive pair (these do: {known})"
         )
     notify(f"{name}: {len(kept):,} of {len(rows):,} pairs are positive by '{column}'")
@@ -416,7 +414,7 @@ def load_stages(
         stages.append(Stage(rest, development, recipe, ""))
     held = [*tests, *(stage.development for stage in stages if stage.development)]
     if settings.scale and not any(one.has_scale for one in [*sets, *held]):
-        raise CombinationError("--scale is for gold scores; the data have none")
+        raise ArgumentError("--scale is for gold scores; the data have none")
     # A pair that chooses the checkpoint of a later stage is held out from earlier ones, too.
     for number, stage in enumerate(stages):
         rest = without_overlap(stage.training, held, settings.allow_overlap, notify)

@@ -24,7 +24,7 @@ from semsearch.encoders import load_encoder
 from semsearch.encoders.model_folder import ModelFolder
 from semsearch.encoders.sample import sample_texts
 from semsearch.encoders.torch_models import TorchEncoder, whole_text_tokenizer
-from semsearch.errors import ArgumentError, CombinationError, EncoderError
+from semsearch.errors import ArgumentError, EncoderError
 from semsearch.protocols import Matrix
 from semsearch.records import Document
 from semsearch.training.data import found_sts
@@ -80,7 +80,7 @@ class Distillation(Task):
 
     def __post_init__(self) -> None:
         if self.layers is not None and self.dimension is not None:
-            raise CombinationError("dimension applies to a static student only")
+            raise ArgumentError("dimension applies to a static student only")
 
     def recipe_for(self, base: str | None) -> Recipe:
         """A high learning rate for word vectors alone."""
@@ -93,7 +93,7 @@ class Distillation(Task):
         recipe = settings.recipe
         if self.documents is None:
             if self.layers is not None or recipe.epochs or recipe.steps or recipe.minutes:
-                raise CombinationError("layers, epochs, steps and minutes need a corpus")
+                raise ArgumentError("layers, epochs, steps and minutes need a corpus")
             recipe = replace(recipe, steps=0)
             training, development = self._examples([], ""), None
         else:

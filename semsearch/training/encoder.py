@@ -23,7 +23,7 @@ from semsearch.encoders.model_folder import ModelFolder, find_model, model_modul
 from semsearch.encoders.specs import Precision
 from semsearch.encoders.torch_loading import positions_of
 from semsearch.encoders.torch_models import TorchEncoder
-from semsearch.errors import ArgumentError, CombinationError
+from semsearch.errors import ArgumentError
 from semsearch.records import Document
 from semsearch.training.data import load_examples, load_stages
 from semsearch.training.examples import (
@@ -92,7 +92,7 @@ class Siamese(Task):
             given = {getattr(one, name) for one in settings.recipes} - {getattr(Recipe, name)}
             if given and loss.value not in losses:
                 option, used = name.replace("_", "-"), ", ".join(sorted(losses))
-                raise CombinationError(f"--{option} is for the loss {loss.value}, not {used}")
+                raise ArgumentError(f"--{option} is for the loss {loss.value}, not {used}")
         return Job(stages, encoder_trainee, partial(scored_encoder, tests, stages[-1]))
 
 
@@ -219,7 +219,7 @@ def encoder_trainee(folder: Path, stage: Stage, *, attention_dropout: bool = Tru
     chosen = Loss(name)
     if chosen is Loss.CONTRASTIVE and not training.is_yes_no:
         known = ", ".join(training.labels)
-        raise CombinationError(f"the contrastive loss needs labels for yes and no, not {known}")
+        raise ArgumentError(f"the contrastive loss needs labels for yes and no, not {known}")
     set_seed(recipe.seed)
     model = load_plain(folder)
     limit_tokens(model, recipe.max_tokens)

@@ -9,7 +9,7 @@ from enum import Enum
 
 import numpy
 
-from semsearch.errors import ExamplesError, TrainingError
+from semsearch.errors import ArgumentError, TrainingError
 from semsearch.records import Document
 from semsearch.texts import quantity, split_sentences
 
@@ -83,11 +83,11 @@ class Examples:
         """The same examples with targets as indices into `labels`.
 
         Raises:
-            ExamplesError: an example has a label that is not in `labels`.
+            ArgumentError: an example has a label that is not in `labels`.
         """
         if unknown := sorted({self.labels[int(target)] for target in self.targets} - {*labels}):
             known = ", ".join(labels)
-            raise ExamplesError(
+            raise ArgumentError(
                 f"{self.name}: label '{unknown[0]}' is not in the training data ({known})"
             )
         place = {label: number for number, label in enumerate(labels)}
@@ -133,12 +133,12 @@ def mixed(sets: Sequence[Examples]) -> Examples:
     """Concatenate sets of one kind.
 
     Raises:
-        ExamplesError: the sets are of different kinds, or some triplets have no negatives.
+        ArgumentError: the sets are of different kinds, or some triplets have no negatives.
     """
     first = sets[0]
     for other in sets[1:]:
         if other.kind is not first.kind or len(other.texts) != len(first.texts):
-            raise ExamplesError(
+            raise ArgumentError(
                 f"{first.name} has {first.kind.value} and {other.name} {other.kind.value}; "
                 "such data cannot be mixed, only used in turn"
             )
@@ -158,18 +158,18 @@ def check_trainable(examples: Examples) -> None:
     """Check that a model can be trained on a set of examples.
 
     Raises:
-        ExamplesError: there are no examples, only one class, only one gold score, or a single
+        ArgumentError: there are no examples, only one class, only one gold score, or a single
             positive pair, which has no negatives.
     """
     name = examples.name
     if not len(examples):
-        raise ExamplesError(f"{name} has no examples")
+        raise ArgumentError(f"{name} has no examples")
     if examples.kind is Kind.LABELLED and len(examples.labels) < 2:
-        raise ExamplesError(f"{name} has only one class ('{examples.labels[0]}')")
+        raise ArgumentError(f"{name} has only one class ('{examples.labels[0]}')")
     if examples.kind is Kind.SCORED and len(set(examples.targets)) < 2:
-        raise ExamplesError(f"{name} has the same gold score everywhere")
+        raise ArgumentError(f"{name} has the same gold score everywhere")
     if examples.kind is Kind.POSITIVE and len(set(_pairs(examples))) < 2:
-        raise ExamplesError(f"{name} has only one pair; in-batch negatives need others")
+        raise ArgumentError(f"{name} has only one pair; in-batch negatives need others")
 
 
 def without_overlap(
@@ -187,7 +187,7 @@ def without_overlap(
         notify: called with the number of pairs.
 
     Raises:
-        ExamplesError: no pair is left.
+        ArgumentError: no pair is left.
     """
     shared: set[int] = set()
     pairs = _pairs(training)
@@ -200,7 +200,7 @@ def without_overlap(
     if allow or not shared:
         return training
     if len(shared) == len(training):
-        raise ExamplesError(f"{training.name} has only pairs that are in a development or test set")
+        raise ArgumentError(f"{training.name} has only pairs that are in a development or test set")
     return training.take(row for row in range(len(training)) if row not in shared)
 
 

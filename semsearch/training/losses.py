@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sentence_transformers.base.losses.merged_forward import embed_columns
 from sentence_transformers.sentence_transformer import losses
 
-from semsearch.errors import ArgumentError, CombinationError
+from semsearch.errors import ArgumentError
 from semsearch.training.examples import Examples
 from semsearch.training.measures import Vectors
 from semsearch.training.stages import Loss, Recipe
@@ -77,14 +77,14 @@ def embedding_loss(
 
     Raises:
         ArgumentError: the recipe's dimensions exceed the model's.
-        CombinationError: the softmax loss, whose head takes vectors of one width, is to be trained
+        ArgumentError: the softmax loss, whose head takes vectors of one width, is to be trained
             on shortened ones.
     """
     full = model.get_embedding_dimension()
     if recipe.dimensions and max(recipe.dimensions) > full:
         raise ArgumentError(f"the model has {full} dimensions, not {max(recipe.dimensions)}")
     if loss is Loss.SOFTMAX and (recipe.dimensions or model.truncate_dim):
-        raise CombinationError("the softmax loss does not support --dimensions or truncated models")
+        raise ArgumentError("the softmax loss does not support --dimensions or truncated models")
     chosen: torch.nn.Module = _full_width_loss(model, loss, examples, recipe)
     if recipe.dimensions or model.truncate_dim:
         chosen = losses.MatryoshkaLoss(model, chosen, sorted({full, *recipe.dimensions}))
@@ -137,7 +137,7 @@ def learning_rates(module: torch.nn.Module, recipe: Recipe) -> dict[str, float]:
     embeddings d ** (n + 1) times; the head of a cross-encoder has the full rate.
 
     Raises:
-        CombinationError: a decay is given, but the model's layers or embeddings are not found.
+        ArgumentError: a decay is given, but the model's layers or embeddings are not found.
     """
     names = [name for name, _ in module.named_parameters()]
     rates = {}
@@ -149,7 +149,7 @@ def learning_rates(module: torch.nn.Module, recipe: Recipe) -> dict[str, float]:
         return rates
     found = [match for name in names if (match := LAYER.search(name))]
     if not found or not any(re.search(EMBEDDINGS, name) for name in names):
-        raise CombinationError("--layer-decay does not support this model; leave it out")
+        raise ArgumentError("--layer-decay does not support this model; leave it out")
     word, layers = found[0][1], 1 + max(int(match[2]) for match in found)
     rate, decay = recipe.learning_rate, recipe.layer_decay
     rates |= {rf"\.{word}\.{n}\.": rate * decay ** (layers - n) for n in range(layers)}

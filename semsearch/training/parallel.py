@@ -24,7 +24,6 @@ from semsearch.errors import (
     ColumnNotFoundError,
     CorpusError,
     DatasetNotFoundError,
-    EmptyCorpusError,
 )
 from semsearch.training.examples import Examples, Kind, Notify
 
@@ -81,7 +80,7 @@ def read_parallel(spec: str, language: str | None, notify: Notify) -> Examples:
     if empty:
         notify(f"{name}: {empty:,} pairs without text on one side are left out")
     if not distinct:
-        raise EmptyCorpusError(f"{name} holds no translated sentences")
+        raise CorpusError(f"{name} holds no translated sentences")
     sources, translations = zip(*distinct, strict=True)
     return Examples(
         name,

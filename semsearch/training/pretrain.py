@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from semsearch.encoders.model_folder import transformer_folder
 from semsearch.encoders.torch_loading import loading
-from semsearch.errors import ArgumentError, DamagedModelError, EncoderError, TrainingError
+from semsearch.errors import ArgumentError, EncoderError, TrainingError
 from semsearch.records import Document
 from semsearch.training.examples import (
     Examples,
@@ -289,7 +289,7 @@ def load_bert(folder: Path) -> LoadedBert:
         )
     missing = set(report["missing_keys"])
     if lacking := sorted(key for key in missing if not key.startswith(("cls.", "bert.pooler."))):
-        raise DamagedModelError(f"model {folder} is incomplete: {lacking[0]} is missing")
+        raise EncoderError(f"model {folder} is incomplete: {lacking[0]} is missing")
     return LoadedBert(model, tokenizer, bool(missing))
 
 

@@ -25,7 +25,7 @@ from semsearch.encoders.model_folder import (
     transformer_folder,
 )
 from semsearch.encoders.torch_loading import loading
-from semsearch.errors import DamagedModelError
+from semsearch.errors import EncoderError
 from semsearch.protocols import SearchBackend
 from semsearch.records import Hit, Hits
 from semsearch.search.options import RERANK_DEPTH
@@ -151,7 +151,7 @@ def load_cross_encoder(folder: Path, count: int | None = None) -> CrossEncoder:
             place, local_files_only=True, use_safetensors=True, output_loading_info=True
         )
         if lacking := sorted(name for name in info["missing_keys"] if "pooler." not in name):
-            raise DamagedModelError(f"model {folder} is incomplete: {lacking[0]} is missing")
+            raise EncoderError(f"model {folder} is incomplete: {lacking[0]} is missing")
         stored = whole.config.num_labels
         model = CrossEncoder(
             place,

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from semsearch.encoders.model_folder import find_model
-from semsearch.errors import ArgumentError, CombinationError, MissingExtraError, quoted
+from semsearch.errors import ArgumentError, MissingExtraError, quoted
 from semsearch.runs import Workspace
 from semsearch.training.examples import Notify
 from semsearch.training.measures import Measured
@@ -113,7 +113,7 @@ def train(
     if not any(stage.development for stage in job.stages) and any(
         stage.recipe.patience for stage in job.stages
     ):
-        raise CombinationError("--patience needs a development set, and there is none")
+        raise ArgumentError("--patience needs a development set, and there is none")
     plan = {
         "trained": task.name,
         "base": settings.base,

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from semsearch.encoders.specs import Precision
-from semsearch.errors import ArgumentError, CombinationError
+from semsearch.errors import ArgumentError
 from semsearch.texts import quantity
 from semsearch.training.examples import Examples, Kind
 
@@ -91,7 +91,7 @@ class Recipe:
 
     def __post_init__(self) -> None:
         if (self.epochs, self.steps, self.minutes).count(None) < 2:
-            raise CombinationError("epochs, steps and minutes exclude each other; give one of them")
+            raise ArgumentError("epochs, steps and minutes exclude each other; give one of them")
         for name in ("epochs", "minutes", "learning_rate", "layer_decay", "batch_size", "patience"):
             value = getattr(self, name)
             if value is not None and not value > 0:

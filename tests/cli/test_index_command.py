@@ -21,7 +21,7 @@ from semsearch.cli import index_command
 from semsearch.cli.language_fit import poor_fit
 from semsearch.encoders.vocabulary_fit import Fit
 from semsearch.errors import SemsearchError
-from semsearch.stores.protocol import Space
+from semsearch.storage.protocol import Space
 from tests.cli.conftest import CORPUS, code_of
 
 
@@ -53,7 +53,7 @@ class TestIndex:
     @pytest.mark.parametrize(
         ("content", "options", "code"),
         [
-            ("", [], "empty-corpus"),
+            ("", [], "unreadable-corpus"),
             ("id,txt,b\n1,2,3\n", [], "column-not-found"),
             ("id,text\na,caf\xe9\n", [], "undecodable-text"),
             ("id,text\na,One.\nb\n", [], "bad-row"),
@@ -150,11 +150,11 @@ class TestLaterRuns:
         run("index", name, *shlex.split(options), "--encoder", "hashing")
         for again in ([], shlex.split(options)):
             result = run("index", name, "--sync", *again)
-            assert "5 documents (5 unchanged), 0 chunks" in result.stdout
+            assert "5 documents (5 unchanged), 0 passages" in result.stdout
         before = Path("indexes/a/index.sqlite").read_bytes()
         for option in ("--dry-run", "--sync", "--skip-bad-rows"):
             result = run("index", name, "--id-column", other, option, code=1)
-            assert code_of(result) == "argument-combination"
+            assert code_of(result) == "invalid-argument"
         assert Path("indexes/a/index.sqlite").read_bytes() == before
 
     def test_options_take_precedence_and_are_recorded(self, run):
@@ -170,7 +170,7 @@ class TestLaterRuns:
             columns = ["--text-column", text, "--id-column", "ref"]
             run("index", name, *columns, "--index", "both", "--encoder", "hashing")
         result = run("index", "x.csv", tmp_path / "y.csv", "--sync", "--index", "both")
-        assert "4 documents (4 unchanged), 0 chunks" in result.stdout
+        assert "4 documents (4 unchanged), 0 passages" in result.stdout
 
 
 class TestLanguageAndFilterColumns:

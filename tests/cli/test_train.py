@@ -97,7 +97,7 @@ def test_pretrain_then_distill_then_adapt(run, tmp_path):
     result = run("adapt", "c.jsonl", *short, *judged, code=1)
     assert result.stdout.startswith("c, judged queries: ")
     (tmp_path / "qrels.csv").write_text("query-id,document-id,relevance\nq1,3,1\nq2,none,1\n")
-    assert "[unusable-examples]" in run("adapt", "c.jsonl", *short, *judged, code=1).stderr
+    assert "[invalid-argument]" in run("adapt", "c.jsonl", *short, *judged, code=1).stderr
 
 
 @pytest.mark.nightly
@@ -120,4 +120,4 @@ def test_ctrl_c_can_be_resumed(run, base, tmp_path, interruptible):
     last = (tmp_path / "log").read_text().splitlines()[-1]
     assert re.search(r"--resume .*\[training-stopped\]", last)
     assert list((tmp_path / "model.training").glob("stage-0/checkpoint-*/trainer_state.json"))
-    assert code_of(run(*arguments, code=1)) == "not-resumable"  # without --resume
+    assert code_of(run(*arguments, code=1)) == "invalid-argument"  # without --resume
