@@ -101,19 +101,23 @@ def plain(model: str, count: int) -> float:
 
 def ours(model: str, count: int) -> float:
     """Pairs a second of a stage of `semsearch train`."""
-    from semsearch.training import CrossEncoding, Loss, Recipe, Siamese
+    from semsearch.training import Loss, Recipe
     from semsearch.training.data import load_examples
-    from semsearch.training.examples import Callbacks, Kind
+    from semsearch.training.encoder import encoder_trainee
+    from semsearch.training.examples import Kind
+    from semsearch.training.reranker import BINARY, cross_encoder_trainee
     from semsearch.training.stages import Stage
+    from semsearch.training.trainer import run_stage
 
     examples = load_examples("stsbenchmark:train", [Kind.SCORED], notify=lambda line: None)
     examples = examples.take(evenly(len(examples), count))
-    task = Siamese([Loss.COSINE]) if model == "siamese" else CrossEncoding()
-    stage = Stage(examples, None, Recipe(epochs=1))
-    trainer = task.trainer(find_model("minilm").path, 0, stage)
+    is_siamese = model == "siamese"
+    stage = Stage(examples, None, Recipe(epochs=1), Loss.COSINE.value if is_siamese else BINARY)
+    trained = encoder_trainee if is_siamese else cross_encoder_trainee
+    trainee = trained(find_model("minilm").path, stage)
     with tempfile.TemporaryDirectory() as output:
         started = time.perf_counter()
-        trainer.run(Path(output), None, Callbacks(lambda line: None, lambda done, part: None))
+        run_stage(trainee, Path(output), lambda line: None, lambda done, part: None)
         return count / (time.perf_counter() - started)
 
 

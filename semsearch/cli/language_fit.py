@@ -45,7 +45,7 @@ def poor_fit(space: Space, fit: Fit | None) -> str | None:
     if math.isnan(fit.pieces_per_word) or fit.pieces_per_word < 1.5:
         why = "unknown characters"
     spec = str(parse_spec(space.spec)._replace(dimension=None))  # a teacher has all its dimensions
-    teacher = "" if spec == DEFAULT_ENCODER else f" --teacher {quoted(spec)}"
+    teacher = "" if spec == DEFAULT_ENCODER else f" --base {quoted(spec)}"
     return (
         f"{space.name} does not read the language of {fit.poor} of {fit.texts} sampled passages "
         f"well ({why}); teach it: semsearch train translate{teacher} --parallel FILE --output DIR"

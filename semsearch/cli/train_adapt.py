@@ -9,13 +9,11 @@ import click
 
 from semsearch.cli.command import Command
 from semsearch.cli.options import complete_file, judged_option
-from semsearch.cli.render import visible
 from semsearch.cli.training_options import corpus_training_options, train_on_corpus
 from semsearch.datasets import read_questions
 from semsearch.encoders import DEFAULT_ENCODER
 from semsearch.errors import ArgumentError
 from semsearch.training import Adaptation
-from semsearch.training.processes import is_main
 
 
 @click.command("adapt", cls=Command)
@@ -23,25 +21,21 @@ from semsearch.training.processes import is_main
     "corpora", metavar="CORPUS...", shell_complete=complete_file, nargs=-1, required=True
 )
 @click.option(
-    "--encoder",
-    "spec",
-    metavar="SPEC",
+    "--base",
+    metavar="MODEL",
     shell_complete=complete_file,
     default=DEFAULT_ENCODER,
     show_default=True,
     help="The encoder to adapt: minilm, or a Sentence-Transformers model by name or folder.",
 )
 @judged_option("Measure with your own queries: ")
-@click.option(
-    "--keep-anyway", is_flag=True, help="Write the model even if it does not pass the test."
-)
+@click.option("--force", is_flag=True, help="Write the model even if it does not pass the test.")
 @corpus_training_options("models/NAME-OF-THE-CORPUS-adapted", "1", 32)
 def command(
     corpora: tuple[str, ...],
-    spec: str,
     queries: Path | None,
     qrels: Path | None,
-    keep_anyway: bool,
+    force: bool,
     **choices: Any,
 ) -> None:
     """Fit an encoder to a corpus, without labels.
@@ -65,25 +59,11 @@ def command(
     judged = None
     if queries is not None and qrels is not None:
         judged = read_questions(queries, qrels, lambda name: True)
-    trained, task = train_on_corpus(
-        lambda corpus, name: Adaptation(corpus or (), name, keep_anyway, judged),
+    trained = train_on_corpus(
+        lambda corpus, name: Adaptation(corpus or (), name, force, judged),
         corpora,
         "{}-adapted",
-        base=spec,
         **choices,
     )
-    assert isinstance(task, Adaptation)  # noqa: S101 - for mypy
-    if not is_main():
-        return
-    objections = ", ".join(task.verdict.objections)
-    if not objections:
-        click.echo(visible(f"kept: {task.verdict}"))
-    elif trained.is_kept:
-        click.echo(visible(f"kept because of --keep-anyway, although {objections}: {task.verdict}"))
-    else:
-        click.echo(
-            visible(
-                f"not kept, {objections}: {task.verdict}; nothing was written, keep using {spec}"
-            )
-        )
+    if not trained.is_kept:
         click.get_current_context().exit(1)

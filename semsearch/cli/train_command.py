@@ -13,7 +13,7 @@ SUBCOMMANDS = {
     "pretrain": ("semsearch.cli.train_pretrain", "Pre-train a BERT on a corpus."),
     "contrast": ("semsearch.cli.train_contrast", "Train a bi-encoder on a corpus, without labels."),
     "translate": ("semsearch.cli.train_translate", "Teach an encoder other languages."),
-    "distil": ("semsearch.cli.train_distil", "Distil an encoder into a faster student."),
+    "distill": ("semsearch.cli.train_distill", "Distil an encoder into a faster student."),
 }
 
 
@@ -28,5 +28,5 @@ def command() -> None:
     semsearch train pretrain corpus.csv --size tiny --minutes 10
     semsearch train contrast corpus.csv --base bert --output encoder
     semsearch train translate --parallel stsb-multi:pt --output minilm-pt
-    semsearch train distil minilm --static
+    semsearch train distill minilm --static
     """

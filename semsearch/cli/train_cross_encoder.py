@@ -9,13 +9,11 @@ import click
 
 from semsearch.cli.command import Command
 from semsearch.cli.options import directory_option, existing_index, is_given, judged_option
-from semsearch.cli.render import visible
 from semsearch.cli.training_options import train_on_pairs, training_options
 from semsearch.datasets import read_questions
 from semsearch.errors import ArgumentError
 from semsearch.index import Index
 from semsearch.training import CrossEncoding, Reranking
-from semsearch.training.processes import is_main
 
 
 @click.command("cross-encoder", cls=Command)
@@ -71,18 +69,11 @@ def command(
         "--dev": choices["development"],
         "--test": choices["tests"],
         "--scale": choices["scale"],
-        "--keep-leaks": choices["keep_leaks"],
+        "--allow-overlap": choices["allow_overlap"],
         "--mix": choices["mix"],
     }
     if given := [name for name, value in unused.items() if value]:
         raise ArgumentError(f"use either --index or {given[0]}, not both")
     with Index.open(existing_index(directory)) as index:
         judged = read_questions(queries, qrels, index.__contains__)
-        task = Reranking(index, judged, negatives)
-        train_on_pairs(task, [judged.name], **choices)
-    if not is_main():
-        return
-    helps = "helps" if task.gain.is_significant else "does not help significantly"
-    click.echo(
-        visible(f"reranking {helps}: {task.gain}; weight of the first stage {task.weight:g}")
-    )
+        train_on_pairs(Reranking(index, judged, negatives), [judged.name], **choices)

@@ -11,7 +11,7 @@ from semsearch.cli.options import complete_file
 from semsearch.cli.training_options import corpus_training_options, train_on_corpus
 from semsearch.errors import ArgumentError
 from semsearch.training import Pretraining
-from semsearch.training.bert import BertSize
+from semsearch.training.pretrain import VOCABULARY, BertSize
 
 
 @click.command("pretrain", cls=Command)
@@ -24,8 +24,7 @@ from semsearch.training.bert import BertSize
     help="Layers and width: 2 x 128, 4 x 256, 4 x 512 or 12 x 768.  [default: small]",
 )
 @click.option(
-    "--from",
-    "base",
+    "--base",
     metavar="MODEL",
     shell_complete=complete_file,
     help="Continue a BERT, by folder or hub name.",
@@ -60,14 +59,14 @@ def command(
     \b
     semsearch train pretrain corpus.csv --size tiny --minutes 10
     semsearch train pretrain films.json --text-column extract --steps 20000 --output models/films
-    semsearch train pretrain notes/ --from ./bert-base-uncased --steps 2000
+    semsearch train pretrain notes/ --base ./bert-base-uncased --steps 2000
     """
     if base and (size or vocabulary is not None or cased or choices["steps"] == 0):
         raise ArgumentError("--size, --vocabulary, --cased, --steps 0 are for a BERT from scratch")
-    chosen = BertSize[size.upper()] if size else None
+    chosen = BertSize[size.upper()] if size else BertSize.SMALL
     train_on_corpus(
         lambda corpus, name: Pretraining(
-            corpus or (), name, size=chosen, vocabulary=vocabulary, cased=cased
+            corpus or (), name, chosen, vocabulary or VOCABULARY, cased
         ),
         corpora,
         f"{{}}-{'continued' if base else size or 'small'}",

@@ -9,7 +9,7 @@ import click
 from semsearch.cli.command import Command
 from semsearch.cli.training_options import train_on_pairs, training_options
 from semsearch.training import Loss, Recipe, Siamese
-from semsearch.training.stages import one_each
+from semsearch.training.stages import per_stage
 
 
 def _numbers(context: click.Context, option: click.Parameter, value: str | None) -> tuple[int, ...]:
@@ -27,7 +27,7 @@ def _numbers(context: click.Context, option: click.Parameter, value: str | None)
     multiple=True,
     type=click.Choice([loss.value for loss in Loss]),
     help="Give once, or once per --data.  [default: by the columns of the data: cosine for scores, "
-    "softmax for labels, else ranking]",
+    "contrastive for yes/no labels, softmax for others, else ranking]",
 )
 @click.option(
     "--head-learning-rate",
@@ -54,20 +54,22 @@ def command(losses: tuple[str, ...], data: tuple[str, ...], **choices: Any) -> N
     """Train a bi-encoder, for --encoder.
 
     \b
-    --loss    learns from                                          columns of a file
-    softmax   pairs with labels, by u, v and |u - v|               sentence1, sentence2, label
-    cosine    pairs with gold scores, by the cosine                sentence1, sentence2, score
-    cosent    pairs with gold scores, by their order               sentence1, sentence2, score
-    ranking   positive pairs with in-batch negatives               anchor, positive [, negative]
-    triplet   positive nearer than negative by a margin            anchor, positive, negative
+    --loss       learns from                                       columns of a file
+    cosine       pairs with gold scores, by the cosine             sentence1, sentence2, score
+    cosent       pairs with gold scores, by their order            sentence1, sentence2, score
+    contrastive  pairs labelled yes or no, by the cosine           sentence1, sentence2, label
+    softmax      pairs with labels, by u, v and |u - v|            sentence1, sentence2, label
+    ranking      positive pairs with in-batch negatives            anchor, positive [, negative]
+    triplet      positive nearer than negative by a margin         anchor, positive, negative
 
     FILE is CSV, TSV, JSON lines, JSON or Parquet. NAME is a published set from
     `semsearch datasets fetch`, with its split: stsbenchmark:train. Pairs that are also in the
     development or test sets, in either order, are reported and left out. The checkpoint that scores
-    best on the development set is kept.
+    best on the development set is kept. The gain over MODEL is shown with its 95 % interval; the
+    softmax loss trains a classifier, whose accuracy says little about the encoder.
 
     With --dimensions (Matryoshka), vectors cut to N dimensions lose less; `semsearch index
-    --dimension N` keeps only these. Card and curve show the score of each.
+    --dimension N` keeps only these. The card shows the score of each.
 
     DIR is written when the model is finished; until then checkpoints are in DIR.training, and
     --resume continues from them after Ctrl-C or a kill.
@@ -84,6 +86,6 @@ def command(losses: tuple[str, ...], data: tuple[str, ...], **choices: Any) -> N
     semsearch train siamese --data pairs.csv --dimensions 192,96,48 --output short
     """
     parts = 1 if choices["mix"] else len(data)
-    named = one_each(losses or (None,), parts, "--loss")
+    named = per_stage(losses or (None,), parts, "--loss")
     chosen = [Loss(loss) if loss else None for loss in named]
     train_on_pairs(Siamese(chosen * len(data) if choices["mix"] else chosen), data, **choices)

@@ -17,14 +17,14 @@ from semsearch.cli.training_options import (
     train_and_print,
 )
 from semsearch.encoders import DEFAULT_ENCODER
-from semsearch.training import Settings, Translation
+from semsearch.training import Translation
 
 RECIPE = Translation.recipe
 
 
 @click.command("translate", cls=Command)
 @click.option(
-    "--teacher",
+    "--base",
     default=DEFAULT_ENCODER,
     show_default=True,
     metavar="MODEL",
@@ -62,7 +62,7 @@ RECIPE = Translation.recipe
 @precision_option
 @run_options
 def command(
-    teacher: str, parallel: tuple[str, ...], languages: tuple[str, ...], **choices: Any
+    base: str, parallel: tuple[str, ...], languages: tuple[str, ...], **choices: Any
 ) -> None:
     """Teach an encoder other languages, from sentences in English and their translations.
 
@@ -85,5 +85,4 @@ def command(
     """
     names = [field.name for field in fields(RECIPE) if field.name in choices]
     recipe = replace(RECIPE, **{name: choices.pop(name) for name in names})
-    settings = Settings(base=teacher, data=parallel, recipes=[recipe], **choices)
-    train_and_print(Translation(languages or (None,)), settings)
+    train_and_print(Translation(languages or (None,)), parallel, [recipe], base=base, **choices)

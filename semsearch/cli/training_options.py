@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import fields, replace
@@ -21,9 +22,7 @@ from semsearch.encoders.specs import Precision
 from semsearch.errors import ArgumentError
 from semsearch.texts import quantity
 from semsearch.training import Recipe, Settings, Task, Trained, train
-from semsearch.training.processes import is_main
-from semsearch.training.run import CURVE
-from semsearch.training.stages import one_each
+from semsearch.training.stages import is_main, per_stage
 
 #: The mutually exclusive fields of a recipe, all unset.
 LENGTHS: dict[str, Any] = dict.fromkeys(("epochs", "steps", "minutes"))
@@ -32,10 +31,9 @@ MODELS = Path("models")
 
 output_option = click.option(
     "--output",
-    required=True,
     metavar="DIR",
     type=click.Path(path_type=Path),
-    help="Output folder of the model.",
+    help="Output folder of the model.  [default: models/NAME-OF-THE-DATA-KIND]",
 )
 tests_option = click.option(
     "--test",
@@ -89,7 +87,7 @@ training_options = together(
         help="Lowest and highest possible gold score in files.  [default: guessed from the scores]",
     ),
     click.option(
-        "--keep-leaks",
+        "--allow-overlap",
         is_flag=True,
         help="Train also on pairs that are in the development or test sets.",
     ),
@@ -196,7 +194,7 @@ def train_on_corpus(
     *,
     output: Path | None,
     **choices: Any,
-) -> tuple[Trained, Task]:
+) -> Trained:
     """Train on a corpus, and print the results.
 
     Args:
@@ -228,7 +226,7 @@ def train_on_corpus(
                 progress,
             )
     _print_results(trained)
-    return trained, task
+    return trained
 
 
 def train_on_pairs(
@@ -252,37 +250,52 @@ def train_on_pairs(
         ArgumentError: there is no training set.
     """
     if not data:
-        raise ArgumentError("name what to train on: --data NAME|FILE")
+        raise ArgumentError("missing option --data")
     parts = 1 if choices["mix"] else len(data)
     recipe = Recipe(**_taken(choices, Recipe))
     recipes = [
         replace(recipe, epochs=times, learning_rate=rate)
         for times, rate in zip(
-            one_each(epochs or (None,), parts, "--epochs"),
-            one_each(learning_rates or (recipe.learning_rate,), parts, "--learning-rate"),
+            per_stage(epochs or (None,), parts, "--epochs"),
+            per_stage(learning_rates or (recipe.learning_rate,), parts, "--learning-rate"),
             strict=True,
         )
     ]
-    train_and_print(task, Settings(data=data, recipes=recipes, **choices))
+    train_and_print(task, data, recipes, **choices)
 
 
-def train_and_print(task: Task, settings: Settings) -> None:
+def train_and_print(
+    task: Task,
+    data: Sequence[str],
+    recipes: Sequence[Recipe],
+    *,
+    output: Path | None,
+    **choices: Any,
+) -> None:
     """Train with a progress bar, and print the results."""
+    name = re.sub(r"[^\w.-]+", "-", Path(data[0]).stem).strip(".-")
+    folder = output or MODELS / f"{name}-{task.name}"
+    settings = Settings(output=folder, data=data, recipes=recipes, **choices)
     with IndexingProgress("examples", "loading the model", quiet=not is_main()) as progress:
         trained = _trained(task, settings, progress)
     _print_results(trained)
 
 
 def _print_results(trained: Trained) -> None:
-    """Print the scores of a model, and its folder."""
+    """Print the scores of a model, its folder and the verdict on it."""
     for test in trained.tests:
         width = f", {quantity(test.dimension, 'dimension')}" if test.dimension else ""
-        base = "" if test.before is None else f", base model {test.before:.2f}"
-        click.echo(visible(f"{test.data}: {test.score:.2f}{base} ({test.measure}{width})"))
+        gain = ""
+        if test.before is not None:
+            gain = f", base model {test.before:.2f}"
+            if test.low is not None and test.high is not None:
+                word = f"gain {test.score - test.before:+.2f}" if test.low > 0 else "no gain"
+                gain += f", {word}, 95 % interval {test.low:+.2f} to {test.high:+.2f}"
+        click.echo(visible(f"{test.data}: {test.score:.2f}{gain} ({test.measure}{width})"))
     if trained.is_kept:
-        has_curve = (trained.folder / CURVE).is_file()  # none if nothing was trained
-        parts = f"its card, its curve ({CURVE})" if has_curve else "its card"
-        click.echo(visible(f"{trained.folder}: the model, {parts}"))
+        click.echo(visible(f"{trained.folder}: the model and its card"))
+    if trained.verdict:
+        click.echo(visible(trained.verdict))
 
 
 def _taken(choices: dict[str, Any], kind: type[Any]) -> dict[str, Any]:

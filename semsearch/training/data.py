@@ -1,27 +1,56 @@
-"""Training, development and test sets, from published sets or files."""
+"""Training, development and test sets, from published sets or files, and the stages they make."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+import math
+import re
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy
 
+from semsearch.corpus import good_rows, open_table
+from semsearch.corpus.roles import (
+    GRADE,
+    LABEL,
+    NEGATIVE,
+    SCORE,
+    find_column,
+    find_pair,
+    plain_name,
+)
+from semsearch.corpus.table import Row
 from semsearch.datasets import labelled_names, load_labelled_pairs, load_sts_set, sts_names
 from semsearch.datasets.translated import is_translated
-from semsearch.errors import ArgumentError, DatasetNotFoundError
-from semsearch.training.examples import Examples, Kind, Notify
-from semsearch.training.files import labelled, read_examples
-from semsearch.training.scales import scaled
+from semsearch.errors import (
+    ArgumentError,
+    BadRowError,
+    ColumnNotFoundError,
+    DatasetNotFoundError,
+)
+from semsearch.texts import quantity
+from semsearch.training.examples import (
+    POSITIVE_LABELS,
+    Examples,
+    Kind,
+    Notify,
+    check_trainable,
+    labelled,
+    mixed,
+    positive_labels,
+    without_overlap,
+)
+from semsearch.training.stages import Settings, Stage, per_stage
 
 #: Lowest and highest gold score of published sets; `SCALES` holds the exceptions.
 SCALE = (0.0, 5.0)
 SCALES = {"sick": (1.0, 5.0)}
+#: Common scales of files, the narrowest first.
+KNOWN_SCALES = ((0.0, 1.0), (0.0, 5.0), (0.0, 10.0), (0.0, 100.0))
 
 #: Sets whose label says whether a pair is a paraphrase.
 PARAPHRASES = ("msrp", "quora")
-PARAPHRASE = "1"
 
 #: Development sets of published training sets.
 DEVELOPMENT_SETS = {
@@ -32,12 +61,27 @@ DEVELOPMENT_SETS = {
     "msrp": "msrp:dev",
     "msrp:train": "msrp:dev",
 }
+#: The name for no development set.
+NO_DEVELOPMENT = "none"
 
 #: Fraction of examples held out for development if no set is named, and their maximum number.
-HELD_OUT = 0.1
-HELD_OUT_MAX = 1000
+HELD_OUT, HELD_OUT_MAX = 0.1, 1000
 #: Sets with fewer examples are not split.
 HELD_OUT_FROM = 100
+
+NEEDED = {
+    Kind.SCORED: "'sentence1', 'sentence2', 'score'",
+    Kind.LABELLED: "'sentence1', 'sentence2', 'label'",
+    Kind.POSITIVE: "'anchor', 'positive'",
+    Kind.TRIPLETS: "'anchor', 'positive', 'negative'",
+}
+
+#: A whole number as pandas writes it beside missing values.
+_WHOLE = re.compile(r"^(-?[0-9]+)\.0+$")
+_FRACTION = re.compile(r"-?[0-9]*\.[0-9]+")
+#: SNLI's label of pairs on which its annotators did not agree. Its copy with numbers has -1.
+NO_LABEL, NO_LABEL_NUMBER = "-", "-1"
+NUMBERED_LABELS = {NO_LABEL_NUMBER, "0", "1", "2"}
 
 
 def load_examples(
@@ -58,8 +102,8 @@ def load_examples(
         notify: called with what was guessed.
 
     Raises:
-        DatasetNotFoundError: there is no such file, or the published set is not on this machine.
-        CorpusError: a file cannot be read.
+        CorpusError: the file cannot be read.
+        DatasetNotFoundError: there is no such file, or the set is not on this machine.
         ArgumentError: the set has no examples of a wanted kind.
     """
     name, _, named_split = spec.partition(":")
@@ -85,12 +129,199 @@ def found_sts(names: Iterable[str], split: str, notify: Notify) -> list[Examples
     found = []
     for name in names:
         try:
-            load_sts_set(name, split)
+            found.append(load_examples(name, (Kind.SCORED,), split=split, notify=notify))
         except (DatasetNotFoundError, ArgumentError) as error:
             notify(f"not tested on {name}: {error}")
-        else:
-            found.append(load_examples(name, (Kind.SCORED,), split=split, notify=notify))
     return found
+
+
+def _published(name: str, split: str, wanted: Sequence[Kind]) -> Examples:
+    """A published set by name; only its paraphrases if labelled pairs cannot be used."""
+    known = f"{name}:{split}"
+    if name in sts_names() or is_translated(name):
+        scored = load_sts_set(name, split).pairs
+        texts = [pair.left for pair in scored], [pair.right for pair in scored]
+        low, high = SCALES.get(name, SCALE)
+        targets = [(pair.gold - low) / (high - low) for pair in scored]
+        return Examples(known, Kind.SCORED, texts, targets)
+    pairs = load_labelled_pairs(name, split)
+    if Kind.LABELLED not in wanted and Kind.POSITIVE in wanted and name in PARAPHRASES:
+        pairs = [pair for pair in pairs if pair.label == "1"]
+        texts = [pair.left for pair in pairs], [pair.right for pair in pairs]
+        return Examples(known, Kind.POSITIVE, texts, [])
+    texts = [pair.left for pair in pairs], [pair.right for pair in pairs]
+    return labelled(known, texts, [pair.label for pair in pairs])
+
+
+class _Columns(NamedTuple):
+    left: str
+    right: str
+    negative: str | None
+    score: str | None
+    label: str | None
+
+    def kind(self, wanted: Sequence[Kind]) -> Kind | None:
+        """The first wanted kind whose columns exist."""
+        available = {
+            Kind.SCORED: self.score is not None,
+            Kind.LABELLED: self.label is not None,
+            Kind.TRIPLETS: self.negative is not None,
+            # Scored pairs are not positive pairs; some labelled pairs are.
+            Kind.POSITIVE: self.score is None and self.negative is None,
+        }
+        return next((kind for kind in wanted if available.get(kind)), None)
+
+
+def _columns(names: Sequence[str]) -> _Columns | None:
+    pair = find_pair(names)
+    if pair is None:
+        return None
+    # 'paraphrase' is a text or, beside two texts, a label.
+    label = find_column([name for name in names if name not in pair], (*LABEL, *GRADE))
+    return _Columns(*pair, find_column(names, NEGATIVE), find_column(names, SCORE), label)
+
+
+def read_examples(
+    path: Path, wanted: Sequence[Kind], scale: tuple[float, float] | None, notify: Notify
+) -> Examples:
+    """Read the examples of a file (CSV, TSV, JSON lines, JSON or Parquet), by its column names.
+
+    Args:
+        path: the file; it may be compressed with gzip.
+        wanted: the usable kinds, the preferred one first.
+        scale: the lowest and the highest gold score; None guesses and reports it.
+        notify: called with what was guessed.
+
+    Raises:
+        CorpusError: the file cannot be read.
+        ColumnNotFoundError: the file has no columns of a wanted kind.
+        ArgumentError: no label means a positive pair.
+        BadRowError: a row has no text, its score is not a number on the scale, or its label is a
+            fraction.
+    """
+    with open_table(path) as table:
+        name, names = table.name, table.columns
+        columns = _columns(names)
+        kind = columns and columns.kind(wanted)
+        if columns is None or kind is None:
+            needed = " or ".join(NEEDED[one] for one in wanted)
+            raise ColumnNotFoundError(
+                f"{name}: columns {needed} are needed (columns: {', '.join(names)}); rename them"
+            )
+        rows = list(good_rows(table))
+    used = [columns.left, columns.right]
+    if kind is Kind.TRIPLETS and columns.negative:
+        used.append(columns.negative)
+    if kind is Kind.POSITIVE and columns.label:
+        rows = _positive(rows, columns.label, name, notify)
+    elif kind is Kind.POSITIVE and (unused := [one for one in names if one not in used]):
+        notify(f"{name}: treating every pair as positive; ignoring columns {', '.join(unused)}")
+    if kind is Kind.LABELLED and columns.label:
+        rows = _decided(rows, columns.label, name, notify)
+    texts = tuple([_text(row, column) for row in rows] for column in used)
+    if kind is Kind.SCORED:
+        return Examples(
+            name, kind, texts, _scaled(rows, columns.score or "", scale, name, notify), (), True
+        )
+    if kind is Kind.LABELLED:
+        return labelled(name, texts, [_label(row, columns.label or "") for row in rows])
+    return Examples(name, kind, texts, [])
+
+
+def _text(row: Row, column: str) -> str:
+    value = row.fields.get(column)
+    if not isinstance(value, str) or not value.strip():
+        raise BadRowError(row.source, f"no text in column '{column}'")
+    return value
+
+
+def _number(row: Row, column: str) -> float:
+    try:
+        number = float(row.fields.get(column))  # type: ignore[arg-type]  # it raises
+    except (TypeError, ValueError):
+        number = math.nan
+    if not math.isfinite(number):
+        raise BadRowError(row.source, f"no number in column '{column}'")
+    return number
+
+
+def _scaled(
+    rows: Sequence[Row],
+    column: str,
+    scale: tuple[float, float] | None,
+    name: str,
+    notify: Notify,
+) -> list[float]:
+    """The gold scores, from 0 to 1; without a scale, the narrowest known one is assumed."""
+    scores = [_number(row, column) for row in rows]
+    if scale is None:
+        if not scores:
+            return []
+        least, most = min(scores), max(scores)
+        fitting = (one for one in KNOWN_SCALES if one[0] <= least and most <= one[1])
+        scale = next(fitting, None)
+        if scale is None:
+            raise ArgumentError(
+                f"{name}: gold scores from {least:g} to {most:g} are on no known scale; name it "
+                "with --scale LOW HIGH"
+            )
+        notify(
+            f"{name}: gold scores from {least:g} to {most:g} are assumed to be on the scale from "
+            f"{scale[0]:g} to {scale[1]:g}; --scale sets another"
+        )
+    low, high = scale
+    if not low < high:
+        raise ArgumentError(f"a scale goes from a lower to a higher score, not {low:g} to {high:g}")
+    for row, score in zip(rows, scores, strict=True):
+        if not low <= score <= high:
+            reason = f"score {score:g} is outside the scale {low:g} to {high:g}"
+            raise BadRowError(row.source, reason)
+    return [(score - low) / (high - low) for score in scores]
+
+
+def _label(row: Row, column: str) -> str:
+    value = row.fields.get(column)
+    if isinstance(value, bool):
+        return str(value).lower()
+    return (_WHOLE.sub(r"\1", str(value).strip()) if value is not None else "") or NO_LABEL
+
+
+def _decided(rows: list[Row], column: str, name: str, notify: Notify) -> list[Row]:
+    """The rows with a label."""
+    missing = {NO_LABEL}
+    if {_label(row, column) for row in rows} - missing == NUMBERED_LABELS:
+        missing.add(NO_LABEL_NUMBER)
+    kept = [row for row in rows if _label(row, column) not in missing]
+    if len(kept) < len(rows):
+        notify(f"{name}: {quantity(len(rows) - len(kept), 'pair')} without a label left out")
+    for row in kept:
+        if _FRACTION.fullmatch(label := _label(row, column)):
+            reason = f"{label} in column '{column}' is a score, not a label; rename it to 'score'"
+            raise BadRowError(row.source, reason)
+    return kept
+
+
+def _positive(rows: list[Row], column: str, name: str, notify: Notify) -> list[Row]:
+    """The rows whose label means a positive pair; of grades of relevance, those above 0."""
+    labels = {_label(row, column) for row in rows} - {NO_LABEL}
+    positive = positive_labels(labels)
+    numbers = {label for label in labels if label.isdecimal()}
+    if plain_name(column) in GRADE:
+        positive |= {label for label in numbers if label.strip("0")}
+    elif "1" in labels and (classes := numbers - {"0", "1"}):
+        raise ArgumentError(
+            f"{name}: column '{column}' holds {min(classes)} beside 1, so 1 need not mean a "
+            "positive pair; name the classes (entailment, …), or call a column of grades "
+            "'relevance'"
+        )
+    kept = [row for row in rows if _label(row, column) in positive]
+    if not kept:
+        known = ", ".join(sorted(POSITIVE_LABELS))
+        raise ArgumentError(
+            f"{name}: no label in column '{column}' means a positive pair (these do: {known})"
+        )
+    notify(f"{name}: {len(kept):,} of {len(rows):,} pairs are positive by '{column}'")
+    return kept
 
 
 def held_out(
@@ -101,30 +332,60 @@ def held_out(
         return examples, None
     rows = numpy.random.default_rng(seed).permutation(len(examples)).tolist()
     count = min(most, int(len(rows) * HELD_OUT))
-    held = replace(examples.take(sorted(rows[:count])), name=f"{examples.name} (held out)")
+    held = examples.take(sorted(rows[:count]), f"{examples.name} (held out)")
     return examples.take(sorted(rows[count:])), held
 
 
-def _published(name: str, split: str, wanted: Sequence[Kind]) -> Examples:
-    """A published set by name; only its paraphrases if labelled pairs cannot be used."""
-    known = f"{name}:{split}"
-    if name in sts_names() or is_translated(name):
-        scored = load_sts_set(name, split).pairs
-        texts = [pair.left for pair in scored], [pair.right for pair in scored]
-        places = _places(known, len(scored))
-        gold = [pair.gold for pair in scored]
-        targets, scale = scaled(gold, places, SCALES.get(name, SCALE), known, lambda message: None)
-        return Examples(known, Kind.SCORED, texts, places, targets, scale=scale)
-    pairs = load_labelled_pairs(name, split)
-    are_positive = Kind.LABELLED not in wanted and Kind.POSITIVE in wanted and name in PARAPHRASES
-    if are_positive:
-        pairs = [pair for pair in pairs if pair.label == PARAPHRASE]
-    texts = [pair.left for pair in pairs], [pair.right for pair in pairs]
-    places = _places(known, len(pairs))
-    if are_positive:
-        return Examples(known, Kind.POSITIVE, texts, places, [])
-    return labelled(known, texts, places, [pair.label for pair in pairs])
+def load_stages(
+    settings: Settings,
+    kinds: Sequence[Sequence[Kind]],
+    scored: Callable[[Examples, bool], Sequence[Kind]],
+    notify: Notify,
+) -> tuple[list[Stage], list[Examples]]:
+    """The stages of a run, whose losses are to be named, and its test sets, without overlap.
 
+    Args:
+        settings: those of the run.
+        kinds: the kinds of examples that each set may have.
+        scored: returns the kinds of examples that a model can be scored on, from its training
+            set and whether its training has ended.
+        notify: called with messages about the data.
 
-def _places(name: str, count: int) -> list[str]:
-    return [f"{name}, pair {number}" for number in range(1, count + 1)]
+    Raises:
+        ArgumentError: the data are unsuitable.
+        CorpusError: a file cannot be read.
+        DatasetNotFoundError: a published set is not on this machine.
+    """
+
+    def load(spec: str, wanted: Sequence[Kind], split: str, like: Examples | None) -> Examples:
+        found = load_examples(spec, wanted, split=split, scale=settings.scale, notify=notify)
+        return found.with_labels(like.labels) if like and found.labels and like.labels else found
+
+    named = zip(settings.data, kinds, strict=True)
+    sets = [load(spec, wanted, "train", None) for spec, wanted in named]
+    names = list(settings.data)
+    if settings.mix and len(sets) > 1:
+        sets, names = [mixed(sets)], [" + ".join(names)]
+    recipes = per_stage(settings.recipes, len(sets), "recipe")
+    tests = [load(spec, scored(sets[-1], True), "test", sets[-1]) for spec in settings.tests]
+    stages = []
+    for training, name, recipe in zip(sets, names, recipes, strict=True):
+        check_trainable(training)
+        rest, development = training, None
+        if (spec := settings.development or DEVELOPMENT_SETS.get(name)) is None:
+            rest, development = held_out(training, recipe.seed)
+            if development is not None:
+                notify(f"{name}: {len(development):,} of its examples are held out")
+        elif spec != NO_DEVELOPMENT:
+            development = load(spec, scored(training, False), "dev", training)
+        stages.append(Stage(rest, development, recipe, ""))
+    held = [*tests, *(stage.development for stage in stages if stage.development)]
+    if settings.scale and not any(one.has_scale for one in [*sets, *held]):
+        raise ArgumentError("--scale is for gold scores; the data have none")
+    # A pair that chooses the checkpoint of a later stage is held out from earlier ones, too.
+    for number, stage in enumerate(stages):
+        rest = without_overlap(stage.training, held, settings.allow_overlap, notify)
+        check_trainable(rest)
+        recipe = stage.recipe.for_kind(rest.kind)
+        stages[number] = stage._replace(training=rest, recipe=recipe)
+    return stages, tests

@@ -1,4 +1,4 @@
-"""Training, development and test sets: columns of texts with their targets."""
+"""Training, development and test sets in memory: columns of texts with their targets."""
 
 from __future__ import annotations
 
@@ -6,27 +6,26 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
-from typing import NamedTuple
 
-from semsearch.errors import ArgumentError
+import numpy
+
+from semsearch.errors import ArgumentError, TrainingError
+from semsearch.records import Document
+from semsearch.texts import quantity, split_sentences
 
 #: Called with one line for the user.
 Notify = Callable[[str], None]
 
 #: Labels of positive pairs.
-POSITIVE_LABELS = frozenset(
-    ("1", "true", "yes", "entailment", "paraphrase", "duplicate", "match", "relevant")
-)
-
+POSITIVE_LABELS = {
+    *("1", "true", "yes", "entailment", "paraphrase", "duplicate", "match", "relevant"),
+    *("same", "similar", "equivalent", "positive"),
+}
 #: Before a label, these make its opposite: ``not_equivalent``, ``unrelated``.
 NEGATION = re.compile(r"(?:not|non|no|un|in|ir|dis)[ _-]?")
 
-
-class Callbacks(NamedTuple):
-    """Progress callbacks."""
-
-    notify: Notify
-    on_progress: Callable[[int, float], None]  #: number of examples done, fraction of all
+#: Minimum number of documents or queries for training, and of those that are held out.
+MIN_DOCUMENTS, MIN_HELD_OUT = 12, 4
 
 
 class Kind(Enum):
@@ -49,30 +48,34 @@ class Examples:
         name: used in messages: ``stsbenchmark:train``, ``pairs.csv``.
         kind: the kind of its rows.
         texts: columns of the same length.
-        places: the location of each row, for messages.
         targets: gold scores from 0 to 1 of scored pairs, indices into `labels` of labelled ones,
             row numbers of the teacher's vectors of texts; else empty.
         labels: the names of the classes, as `ordered_labels` returns them.
-        scale: the lowest and the highest gold score on the file's own scale.
+        has_scale: whether the gold scores were read from a file, on a scale of its own.
     """
 
     name: str
     kind: Kind
     texts: tuple[list[str], ...]
-    places: list[str]
     targets: list[float] | list[int]
     labels: tuple[str, ...] = ()
-    scale: tuple[float, float] | None = None
+    has_scale: bool = False
 
     def __len__(self) -> int:
-        return len(self.places)
+        return len(self.texts[0])
 
-    def take(self, rows: Sequence[int]) -> Examples:
+    @property
+    def is_yes_no(self) -> bool:
+        """Whether the pairs have two labels, of which one means that they belong together."""
+        return len(self.labels) == 2 and positive_labels(self.labels) == {self.labels[1]}
+
+    def take(self, rows: Iterable[int], name: str | None = None) -> Examples:
         """A subset of the rows, in the order given."""
+        rows = list(rows)
         return replace(
             self,
+            name=name or self.name,
             texts=tuple([column[row] for row in rows] for column in self.texts),
-            places=[self.places[row] for row in rows],
             targets=[self.targets[row] for row in rows] if self.targets else [],
         )
 
@@ -82,16 +85,21 @@ class Examples:
         Raises:
             ArgumentError: an example has a label that is not in `labels`.
         """
+        if unknown := sorted({self.labels[int(target)] for target in self.targets} - {*labels}):
+            known = ", ".join(labels)
+            raise ArgumentError(
+                f"{self.name}: label '{unknown[0]}' is not in the training data ({known})"
+            )
         place = {label: number for number, label in enumerate(labels)}
-        for row, target in enumerate(self.targets):
-            label = self.labels[int(target)]
-            if label not in place:
-                known = ", ".join(place)
-                raise ArgumentError(
-                    f"{self.places[row]}: label '{label}' is not in the training data ({known})"
-                )
         targets = [place[self.labels[int(target)]] for target in self.targets]
         return replace(self, targets=targets, labels=tuple(labels))
+
+
+def labelled(name: str, texts: tuple[list[str], ...], labels: Sequence[str]) -> Examples:
+    """Labelled pairs; the classes are the labels that occur, as `ordered_labels` returns them."""
+    names = ordered_labels(labels)
+    number = {label: place for place, label in enumerate(names)}
+    return Examples(name, Kind.LABELLED, texts, [number[label] for label in labels], names)
 
 
 def ordered_labels(labels: Iterable[str]) -> tuple[str, ...]:
@@ -137,12 +145,106 @@ def mixed(sets: Sequence[Examples]) -> Examples:
     labels = ordered_labels(label for one in sets for label in one.labels)
     sets = [one.with_labels(labels) if labels else one for one in sets]
     columns = zip(*(one.texts for one in sets), strict=True)
-    return Examples(
+    return replace(
+        first,
         name=" + ".join(one.name for one in sets),
-        kind=first.kind,
         texts=tuple([text for part in column for text in part] for column in columns),
-        places=[place for one in sets for place in one.places],
         targets=[target for one in sets for target in one.targets],
         labels=labels,
-        scale=first.scale,
     )
+
+
+def check_trainable(examples: Examples) -> None:
+    """Check that a model can be trained on a set of examples.
+
+    Raises:
+        ArgumentError: there are no examples, only one class, only one gold score, or a single
+            positive pair, which has no negatives.
+    """
+    name = examples.name
+    if not len(examples):
+        raise ArgumentError(f"{name} has no examples")
+    if examples.kind is Kind.LABELLED and len(examples.labels) < 2:
+        raise ArgumentError(f"{name} has only one class ('{examples.labels[0]}')")
+    if examples.kind is Kind.SCORED and len(set(examples.targets)) < 2:
+        raise ArgumentError(f"{name} has the same gold score everywhere")
+    if examples.kind is Kind.POSITIVE and len(set(_pairs(examples))) < 2:
+        raise ArgumentError(f"{name} has only one pair; in-batch negatives need others")
+
+
+def without_overlap(
+    training: Examples, held: Iterable[Examples], allow: bool, notify: Notify
+) -> Examples:
+    """The training set without the pairs, in either order, that are also in other sets.
+
+    Texts that differ only in case and white space count as equal. The pair of a triplet is its
+    anchor and its positive text.
+
+    Args:
+        training: the training set.
+        held: the development and test sets.
+        allow: keep the pairs, and only report them.
+        notify: called with the number of pairs.
+
+    Raises:
+        ArgumentError: no pair is left.
+    """
+    shared: set[int] = set()
+    pairs = _pairs(training)
+    for other in held:
+        known = set(_pairs(other))
+        if found := {row for row, pair in enumerate(pairs) if pair in known}:
+            done = "kept" if allow else "left out of training"
+            notify(f"{training.name}: {quantity(len(found), 'pair')} also in {other.name}; {done}")
+        shared |= found
+    if allow or not shared:
+        return training
+    if len(shared) == len(training):
+        raise ArgumentError(f"{training.name} has only pairs that are in a development or test set")
+    return training.take(row for row in range(len(training)) if row not in shared)
+
+
+def _pairs(examples: Examples) -> list[frozenset[str]]:
+    left, right, *_ = examples.texts
+    return [frozenset((text_key(a), text_key(b))) for a, b in zip(left, right, strict=True)]
+
+
+def text_key(text: str) -> str:
+    """A key that is the same for texts that differ only in case and white space."""
+    return " ".join(text.casefold().split())
+
+
+def distinct_documents(documents: Iterable[Document]) -> list[Document]:
+    """The documents without duplicate texts, so that no text is on both sides of a split."""
+    first: dict[str, Document] = {}
+    for document in documents:
+        first.setdefault(" ".join(document.text.split()), document)
+    return list(first.values())
+
+
+def split(
+    count: int, seed: int, what: str, part: float = 0.05, most: int = 1000
+) -> tuple[list[int], list[int]]:
+    """Positions of the documents or queries to train on, and of those held out by the seed.
+
+    Args:
+        count: number of usable items.
+        seed: of the draw.
+        what: name of the items in messages, in the plural.
+        part: fraction to hold out, but at least `MIN_HELD_OUT` items.
+        most: maximum number of held-out items.
+
+    Raises:
+        TrainingError: there are too few items.
+    """
+    if count < MIN_DOCUMENTS:
+        raise TrainingError(f"training needs at least {MIN_DOCUMENTS} {what}, not {count}")
+    size = min(max(round(part * count), MIN_HELD_OUT), most)
+    order = numpy.random.default_rng([seed, count]).permutation(count)
+    return sorted(order[size:].tolist()), sorted(order[:size].tolist())
+
+
+def sentences(text: str) -> list[str]:
+    """The sentences of a text, without white space around them."""
+    found = (sentence.strip() for sentence in split_sentences(text))
+    return [sentence for sentence in found if sentence]

@@ -1,7 +1,8 @@
-"""Losses for bi-encoders."""
+"""Losses for bi-encoders, and the learning rates of their parts."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -13,8 +14,8 @@ from sentence_transformers.sentence_transformer import losses
 
 from semsearch.errors import ArgumentError
 from semsearch.training.examples import Examples
-from semsearch.training.recipe import Loss, Recipe
-from semsearch.training.scoring import Vectors
+from semsearch.training.measures import Vectors
+from semsearch.training.stages import Loss, Recipe
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
 #: memory use does not grow with the batch size.
 CACHED_FROM = 128
 CACHED_PART = 64
+
+#: The names of layers in BERT, ModernBERT and T5, whose blocks consist of layers.
+LAYER = re.compile(r"\.(layer|layers|block)\.(\d+)\.")
+EMBEDDINGS = r"\.(embeddings|embed_tokens|shared)\."
 
 Features = Sequence[dict[str, torch.Tensor]]
 
@@ -71,19 +76,15 @@ def embedding_loss(
     Of a model that truncates its vectors, only the dimensions that it keeps are trained.
 
     Raises:
-        ArgumentError: the recipe's dimensions exceed the model's, or the vectors are truncated for
-            the softmax loss, whose head takes vectors of one width.
+        ArgumentError: the recipe's dimensions exceed the model's.
+        ArgumentError: the softmax loss, whose head takes vectors of one width, is to be trained
+            on shortened ones.
     """
     full = model.get_embedding_dimension()
     if recipe.dimensions and max(recipe.dimensions) > full:
         raise ArgumentError(f"the model has {full} dimensions, not {max(recipe.dimensions)}")
-    if loss is Loss.SOFTMAX and recipe.dimensions:
-        raise ArgumentError("the softmax loss does not support --dimensions; use another --loss")
-    if loss is Loss.SOFTMAX and model.truncate_dim:
-        raise ArgumentError(
-            f"the softmax loss does not support a model with truncate_dim ({model.truncate_dim}); "
-            "use another --loss"
-        )
+    if loss is Loss.SOFTMAX and (recipe.dimensions or model.truncate_dim):
+        raise ArgumentError("the softmax loss does not support --dimensions or truncated models")
     chosen: torch.nn.Module = _full_width_loss(model, loss, examples, recipe)
     if recipe.dimensions or model.truncate_dim:
         chosen = losses.MatryoshkaLoss(model, chosen, sorted({full, *recipe.dimensions}))
@@ -114,6 +115,8 @@ def _full_width_loss(
         case Loss.SOFTMAX:
             width = model.get_embedding_dimension()
             return losses.SoftmaxLoss(model, width, len(examples.labels))
+        case Loss.CONTRASTIVE:
+            return losses.ContrastiveLoss(model)
         case Loss.COSINE:
             return losses.CosineSimilarityLoss(model)
         case Loss.COSENT:
@@ -125,3 +128,29 @@ def _full_width_loss(
         case Loss.TRIPLET:
             euclidean = losses.TripletDistanceMetric.EUCLIDEAN
             return losses.TripletLoss(model, euclidean, recipe.margin)
+
+
+def learning_rates(module: torch.nn.Module, recipe: Recipe) -> dict[str, float]:
+    """Learning rates of the parameters that do not have the default one, by name pattern.
+
+    With a decay of d, the last of n layers has d times the full rate, the first d ** n times, the
+    embeddings d ** (n + 1) times; the head of a cross-encoder has the full rate.
+
+    Raises:
+        ArgumentError: a decay is given, but the model's layers or embeddings are not found.
+    """
+    names = [name for name, _ in module.named_parameters()]
+    rates = {}
+    if any(name.startswith("classifier.") for name in names):
+        rates[r"^classifier\."] = recipe.head_learning_rate
+    if recipe.embedding_learning_rate is not None:
+        rates[r"\.word_embeddings\."] = recipe.embedding_learning_rate
+    if recipe.layer_decay == 1:
+        return rates
+    found = [match for name in names if (match := LAYER.search(name))]
+    if not found or not any(re.search(EMBEDDINGS, name) for name in names):
+        raise ArgumentError("--layer-decay does not support this model; leave it out")
+    word, layers = found[0][1], 1 + max(int(match[2]) for match in found)
+    rate, decay = recipe.learning_rate, recipe.layer_decay
+    rates |= {rf"\.{word}\.{n}\.": rate * decay ** (layers - n) for n in range(layers)}
+    return rates | {EMBEDDINGS: rate * decay ** (layers + 1)}

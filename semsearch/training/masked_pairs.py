@@ -1,29 +1,142 @@
-"""Batches of pairs of spans for BERT's pre-training, and its two losses.
+"""Pairs of spans for BERT's pre-training, their masking, and both losses.
+
+A document is cut into runs of sentences that fit, and each run is split at a random sentence end
+into two spans (Devlin et al. 2019, section 3.1 and appendix A.2). Half of the pairs then
+exchange their second spans, so that each of these follows a span of another document. True and
+false second spans thus differ in nothing else, and spans of similar length are exchanged: a model
+cannot distinguish them by their length or their place in the document.
 
 Imported only when training begins, for it imports torch.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import count
 from typing import Any, NamedTuple
 
 import numpy
 import torch
+from numpy.typing import NDArray
 from torch.nn.functional import cross_entropy, pad
-from torch.utils.data import Dataset
-from transformers import BertForPreTraining, BertTokenizerFast, DataCollatorForLanguageModeling
+from torch.utils.data import DataLoader, Dataset
+from transformers import (
+    BertForPreTraining,
+    BertTokenizerFast,
+    DataCollatorForLanguageModeling,
+    Trainer,
+)
 
 from semsearch.errors import TrainingError
-from semsearch.training.batching import batches_by_length
-from semsearch.training.next_sentence import Pairs, next_sentence_pairs, tokens_of
+from semsearch.training.batches import batches_by_length
+from semsearch.training.stages import is_main
+from semsearch.training.trainer import broadcast
 
+Places = NDArray[numpy.int64]
+
+#: Fraction of runs that are shorter than they could be, as in BERT's published code.
+SHORT_RUNS = 0.1
 #: [CLS], and [SEP] after each span.
 SPECIAL_TOKENS = 3
 #: Batches are padded to a multiple of the first; masked tokens are predicted in multiples of the
 #: second. On a CPU, each new matrix shape costs time and memory.
 LENGTH_MULTIPLE, MASKED_MULTIPLE = 8, 64
+
+
+class Tokens(NamedTuple):
+    """The word pieces of a corpus as one array.
+
+    ``sentences`` has the start of each sentence and, last, the end: sentence i is
+    ``ids[sentences[i]:sentences[i + 1]]``; ``documents`` divides ``sentences`` in the same way.
+    """
+
+    ids: NDArray[numpy.int32]
+    sentences: Places
+    documents: Places
+
+
+class Pairs(NamedTuple):
+    """Pairs of spans as token ranges [start, end), shape (n, 2), and whether the second is next."""
+
+    first: Places
+    second: Places
+    is_next: NDArray[numpy.bool_]
+
+    def lengths(self) -> Places:
+        """The number of tokens of each pair, without special tokens, shape (n,)."""
+        lengths: Places = (self.first[:, 1] - self.first[:, 0]) + (
+            self.second[:, 1] - self.second[:, 0]
+        )
+        return lengths
+
+
+def tokens_of(documents: Iterable[Sequence[Sequence[int]]]) -> Tokens:
+    """The tokens of documents, given as sentences of word pieces; empty sentences are skipped."""
+    ids: list[NDArray[numpy.int32]] = []
+    sentence_lengths, document_lengths = [0], [0]
+    for document in documents:
+        kept = [sentence for sentence in document if len(sentence)]
+        ids += [numpy.array(sentence, numpy.int32) for sentence in kept]
+        sentence_lengths += [len(sentence) for sentence in kept]
+        document_lengths.append(len(kept))
+    return Tokens(
+        numpy.concatenate([numpy.zeros(0, numpy.int32), *ids]),
+        numpy.cumsum(sentence_lengths, dtype=numpy.int64),
+        numpy.cumsum(document_lengths, dtype=numpy.int64),
+    )
+
+
+def next_sentence_pairs(tokens: Tokens, room: int, generator: numpy.random.Generator) -> Pairs:
+    """Pairs from all documents of two or more sentences, about half of them true.
+
+    Pairs whose spans would be exchanged within one document are left out.
+
+    Args:
+        tokens: the corpus; at least four of its documents have two sentences.
+        room: maximum tokens per pair, without special tokens; the longer span is cut.
+        generator: draws where runs end, where they are split, and which spans are exchanged.
+    """
+    runs = numpy.array(list(_runs(tokens, room, generator)), numpy.int64).reshape(-1, 4)
+    owners, starts, cuts, ends = runs.T
+    boundaries = tokens.sentences
+    first = numpy.stack([boundaries[starts], boundaries[cuts]], axis=1)
+    second = numpy.stack([boundaries[cuts], boundaries[ends]], axis=1)
+    exchanged = generator.permutation(len(runs))[: len(runs) // 2]
+    lengths = second[exchanged, 1] - second[exchanged, 0]
+    exchanged = exchanged[numpy.argsort(lengths, kind="stable")]  # ties stay in random order
+    givers = numpy.roll(exchanged, -1)
+    second[exchanged] = second[givers]
+    is_next = numpy.ones(len(runs), bool)
+    is_next[exchanged] = False
+    first, second = _fitted(first, second, room)
+    foreign = numpy.ones(len(runs), bool)
+    foreign[exchanged] = owners[givers] != owners[exchanged]
+    return Pairs(first[foreign], second[foreign], is_next[foreign])
+
+
+def _runs(
+    tokens: Tokens, room: int, generator: numpy.random.Generator
+) -> Iterable[tuple[int, int, int, int]]:
+    """Runs as (document, start, cut, end) in sentences, at least one on each side of the cut."""
+    boundaries = tokens.sentences
+    for document in range(len(tokens.documents) - 1):
+        start, last = tokens.documents[document : document + 2].tolist()
+        while last - start >= 2:
+            is_short = generator.random() < SHORT_RUNS
+            wanted = int(generator.integers(2, room + 1)) if is_short else room
+            fits = int(numpy.searchsorted(boundaries, boundaries[start] + wanted, "right")) - 1
+            end = min(max(fits, start + 2), last)
+            yield document, start, int(generator.integers(start + 1, end)), end
+            start = end
+
+
+def _fitted(first: Places, second: Places, room: int) -> tuple[Places, Places]:
+    """Both spans cut to fit, the longer one first; tokens are cut only at their outer ends."""
+    one, other = first[:, 1] - first[:, 0], second[:, 1] - second[:, 0]
+    kept = numpy.minimum(one, numpy.maximum(room - other, room // 2))
+    first[:, 0] = first[:, 1] - kept
+    second[:, 1] = second[:, 0] + numpy.minimum(other, room - kept)
+    return first, second
 
 
 class Row(NamedTuple):
@@ -199,17 +312,49 @@ def held_out_losses(model: BertForPreTraining, data: MaskedPairs) -> HeldOutLoss
             is_not_next = batch.pop("next_sentence_label")
             words, answers, following = predictions(model.eval(), **batch)
             sums += [
-                float(measure(logits, wanted))
+                float(value)
                 for logits, wanted in ((words, answers), (following, is_not_next))
-                for measure in (_summed_loss, _right)
+                for value in (
+                    cross_entropy(logits, wanted, reduction="sum"),
+                    (logits.argmax(-1) == wanted).sum(),
+                )
             ]
             counts += numpy.repeat([len(answers), len(is_not_next)], 2)
     return HeldOutLosses(*(sums / numpy.maximum(1, counts)).tolist())
 
 
-def _summed_loss(logits: torch.Tensor, wanted: torch.Tensor) -> torch.Tensor:
-    return cross_entropy(logits, wanted, reduction="sum")
+class MaskedTrainer(Trainer):  # type: ignore[misc]  # theirs is untyped
+    """Trains a BERT on the batches of its data set.
 
+    Args:
+        score: returns the model's current score; None without a development set.
+        options: of transformers' trainer.
+    """
 
-def _right(logits: torch.Tensor, wanted: torch.Tensor) -> torch.Tensor:
-    return (logits.argmax(-1) == wanted).sum()
+    control: Any
+
+    def __init__(self, score: Callable[[], float] | None = None, **options: Any) -> None:
+        super().__init__(**options)
+        self._score = score
+
+    def get_train_dataloader(self) -> Any:
+        """A loader of the batches of `train_dataset.batches`."""
+        loader = DataLoader(
+            self.train_dataset,
+            batch_sampler=self.train_dataset.batches,
+            collate_fn=self.data_collator,
+            pin_memory=self.args.dataloader_pin_memory,
+        )
+        return self.accelerator.prepare(loader)
+
+    def evaluate(self, *_: Any, **__: Any) -> dict[str, float]:
+        """The score, under the name that the trainer expects."""
+        is_training = self.model.training
+        with torch.autocast(self.args.device.type, torch.bfloat16, enabled=self.args.bf16):
+            score = self._score() if self._score and is_main() else 0.0
+        metrics = {"eval_score": broadcast(score)}
+        self.model.train(is_training)
+        self.log(metrics)
+        handle = self.callback_handler.on_evaluate
+        self.control = handle(self.args, self.state, self.control, metrics)
+        return metrics

@@ -35,10 +35,8 @@ _XML_LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
 _CODES = {"bpt", "ept", "it", "ph", "ut"}
 
 
-class _Pair(NamedTuple):
-    place: str
-    source: str
-    translation: str
+#: A sentence and its translation.
+_Pair = tuple[str, str]
 
 
 class _Read(NamedTuple):
@@ -76,14 +74,9 @@ def read_parallel(spec: str, language: str | None, notify: Notify) -> Examples:
     name = spec if is_translated(spec) else Path(spec).name
     if language is None:
         raise ArgumentError(f"the language of {name} is unknown; give it with --language")
-    distinct: dict[tuple[str, str], str] = {}
-    empty = 0
-    for place, source, translation in pairs:
-        texts = source.strip(), translation.strip()
-        if all(texts):
-            distinct.setdefault(texts, place)
-        else:
-            empty += 1
+    stripped = [(source.strip(), translation.strip()) for source, translation in pairs]
+    distinct = dict.fromkeys(pair for pair in stripped if all(pair))
+    empty = sum(not all(pair) for pair in stripped)
     if empty:
         notify(f"{name}: {empty:,} pairs without text on one side are left out")
     if not distinct:
@@ -93,7 +86,6 @@ def read_parallel(spec: str, language: str | None, notify: Notify) -> Examples:
         name,
         Kind.TRANSLATIONS,
         (list(sources), list(translations)),
-        list(distinct.values()),
         [0] * len(distinct),
         labels=(language,),
     )
@@ -106,9 +98,7 @@ def _published(spec: str) -> _Read:
             f"{spec} is not a translation from English; name a language: stsb-multi:pt"
         )
     pairs = parallel_sentences(second)
-    return _Read(
-        second, (_Pair(f"{spec}, sentence {n}", *pair) for n, pair in enumerate(pairs, start=1))
-    )
+    return _Read(second, pairs)
 
 
 def _file(path: Path, language: str | None, notify: Notify) -> _Read:
@@ -146,8 +136,8 @@ def _table(path: Path, language: str | None, notify: Notify) -> _Read:
         for row in table.rows:
             if isinstance(row, BadRowError):
                 raise row
-            texts = (str(row.fields.get(column) or "") for column in (source, translation))
-            pairs.append(_Pair(row.source, *texts))
+            source_text, text = (str(row.fields.get(one) or "") for one in (source, translation))
+            pairs.append((source_text, text))
     code = translation.strip().lower()
     return _Read(code if len(code) == 2 else None, pairs)
 
@@ -168,18 +158,17 @@ def _moses(path: Path) -> _Read:
             "each line must translate the same line of the other file"
         )
     pairs = zip(sources, translations, strict=True)
-    return _Read(language, (_Pair(two.place, one.text, two.text) for one, two in pairs))
+    return _Read(language, ((one.text, two.text) for one, two in pairs))
 
 
 def _translation_memory(path: Path, language: str | None) -> _Read:
     found: dict[str, list[_Pair]] = {}
-    for number, unit in enumerate(_units(path), start=1):
+    for unit in _units(path):
         source = next((text for code, text in unit.items() if code == SOURCE_LANGUAGE), None)
         if source is not None:
             for code, text in unit.items():
                 if code != SOURCE_LANGUAGE:
-                    place = f"{path.name}, unit {number}"
-                    found.setdefault(code, []).append(_Pair(place, source, text))
+                    found.setdefault(code, []).append((source, text))
     if language is None and len(found) > 1:
         raise ArgumentError(f"{path.name} holds {', '.join(sorted(found))}; name one: --language")
     wanted = language or next(iter(found), "any language")

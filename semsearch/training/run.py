@@ -4,42 +4,75 @@ from __future__ import annotations
 
 import json
 import shutil
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from semsearch.encoders.model_folder import find_model
-from semsearch.encoders.torch_loading import quiet_transformers
-from semsearch.errors import ArgumentError, MissingExtraError
+from semsearch.errors import ArgumentError, MissingExtraError, quoted
 from semsearch.runs import Workspace
-from semsearch.training.card import model_card
-from semsearch.training.curve import draw_curve
-from semsearch.training.examples import Callbacks, Notify
-from semsearch.training.processes import broadcast, failing_together, is_main, process_count
-from semsearch.training.scoring import MEASURES, Measured
-from semsearch.training.stages import Settings, Stage
-from semsearch.training.task import Task
+from semsearch.training.examples import Notify
+from semsearch.training.measures import Measured
+from semsearch.training.stages import Recipe, Settings, Stage, is_main, process_count
 
 if TYPE_CHECKING:
-    from semsearch.training.stage_trainer import StageTrainer
+    from semsearch.training.trainer import Trainee
 
 #: Packages from the extra `train`.
-NEEDED = ("accelerate", "datasets", "matplotlib")
-
-RECORD = "training.json"
-#: The model in the folder of a stage.
-MODEL = "model"
-CURVE = "training.png"
+NEEDED = ("accelerate", "datasets")
+#: The settings and results of a run, in the folder of its model, and the model of a stage.
+RECORD, MODEL = "training.json", "model"
+CARD = "README.md"
 
 
 class Trained(NamedTuple):
-    """A finished run."""
+    """A trained model, after choices on held-out data."""
 
     folder: Path
     tests: list[Measured]
-    is_kept: bool = True  #: whether the model was written
+    verdict: str = ""  #: one line on what the training brought
+    is_kept: bool = True  #: whether the model is worth keeping, and was written
+
+
+@dataclass(frozen=True)
+class Job:
+    """What a task does with its data.
+
+    Args:
+        stages: data and hyperparameters, one per stage.
+        trainee: returns the model of a folder, ready for a stage.
+        finish: returns the result, from the folders of the trained and of the base model.
+        choices: what determines the result besides data, base model and recipe, as JSON values.
+    """
+
+    stages: Sequence[Stage]
+    trainee: Callable[[Path, Stage], Trainee]
+    finish: Callable[[Path, Path], Trained]
+    choices: dict[str, Any] = field(default_factory=dict)
+
+
+class Task(ABC):
+    """One kind of training."""
+
+    #: The name in commands and records.
+    name: str
+    #: The default hyperparameters.
+    recipe = Recipe()
+    #: How to use the model, with ``{path}`` for its folder.
+    usage = "semsearch index corpus.csv --encoder {path}"
+
+    def recipe_for(self, base: str | None) -> Recipe:
+        """The default hyperparameters for a base model."""
+        del base
+        return self.recipe
+
+    @abstractmethod
+    def prepare(self, settings: Settings, notify: Notify) -> Job:
+        """Read and check the data."""
 
 
 def train(
@@ -50,8 +83,7 @@ def train(
 ) -> Trained:
     """Train a model, and write it to the output folder.
 
-    Under `accelerate launch` all processes return the same; if the main one raises an error, the
-    others exit.
+    Under `accelerate launch`, the main process evaluates and writes.
 
     Args:
         task: the kind of training.
@@ -75,57 +107,48 @@ def train(
             raise MissingExtraError(package, "train", "training")
     if not is_main():
         notify, on_progress = lambda message: None, lambda done, fraction: None
-    with failing_together():
-        if process_count() > 1 and "-" in settings.data:
-            raise ArgumentError("only one process can read standard input; name a file")
-        workspace = Workspace(settings.output, resume=settings.resume, overwrite=settings.overwrite)
-        base, fingerprint = _base(settings.base)
-        stages, tests = task.stages(settings, notify)
-        _check_patience(stages)
-        plan = {
-            "trained": task.name,
-            "base": settings.base,
-            "fingerprint": fingerprint,
-            "choices": task.choices(),
-            "processes": process_count(),
-            "stages": [
-                stage.as_json() | {"loss": task.loss(number, stage.training)}
-                for number, stage in enumerate(stages)
-            ],
-        }
-        # Problems with a model are found before anything is written.
-        ready = [] if settings.resume else [task.trainer(base, 0, stages[0])]
-    with ExitStack() as opened:
-        with failing_together():
-            if is_main():
-                opened.enter_context(workspace.opened(plan))
-        folder = base
-        places = [workspace.folder / f"stage-{number}" for number in range(len(stages))]
-        for number, (stage, place) in enumerate(zip(stages, places, strict=True)):
-            if not broadcast((place / MODEL).is_dir()):
-                with failing_together():
-                    trainer = ready.pop() if ready else task.trainer(folder, number, stage)
-                _announce(stage, task.loss(number, stage.training), notify)
-                _run(trainer, place, Callbacks(notify, on_progress))
-            folder = place / MODEL
-        trained = Trained(settings.output, [], is_kept=False)
-        with failing_together():
-            if is_main():
-                folder = task.finished(folder, base)
-                measured = task.measured(folder, base, tests, stages[-1])
-                trained = Trained(settings.output, measured, task.is_worth_keeping())
-        if is_main() and trained.is_kept:
-            _describe(folder, places, plan, task, stages, trained)
-            workspace.publish(folder)
-        elif is_main():
-            workspace.discard()
-    return broadcast(trained)
-
-
-def _check_patience(stages: Sequence[Stage]) -> None:
-    has_any = any(stage.development for stage in stages)
-    if not has_any and any(stage.recipe.patience for stage in stages):
+    workspace = Workspace(settings.output, resume=settings.resume, overwrite=settings.overwrite)
+    base, fingerprint = _base(settings.base)
+    job = task.prepare(settings, notify)
+    if not any(stage.development for stage in job.stages) and any(
+        stage.recipe.patience for stage in job.stages
+    ):
         raise ArgumentError("--patience needs a development set, and there is none")
+    plan = {
+        "trained": task.name,
+        "base": settings.base,
+        "fingerprint": fingerprint,
+        "choices": job.choices,
+        "processes": process_count(),
+        "stages": [stage.as_json() for stage in job.stages],
+    }
+    from semsearch.training.trainer import broadcast, wait_for_all
+
+    # Problems with a model are found before anything is written.
+    first = None if settings.resume else job.trainee(base, job.stages[0])
+    wait_for_all()  # the main process fills the folder that all have checked
+    with ExitStack() as opened:
+        if is_main():
+            opened.enter_context(workspace.opened(plan))
+        folder, results = base, []
+        for number, stage in enumerate(job.stages):
+            place = workspace.folder / f"stage-{number}"
+            if not broadcast((place / MODEL).is_dir()):
+                trainee = first if first and not number else job.trainee(folder, stage)
+                _train_stage(trainee, place, notify, on_progress)
+            results.append(json.loads((place / RECORD).read_text("utf-8")))
+            folder = place / MODEL
+        if not is_main():
+            return Trained(settings.output, [])
+        found = job.finish(folder, base)
+        if found.is_kept:
+            record = plan | {"results": results, "tests": [one._asdict() for one in found.tests]}
+            (found.folder / RECORD).write_text(json.dumps(record, indent=2) + "\n", "utf-8")
+            _add_to_card(found, task, settings)
+            workspace.publish(found.folder)
+        else:
+            workspace.discard()
+    return found._replace(folder=settings.output)
 
 
 def _base(spec: str | None) -> tuple[Path, str | None]:
@@ -141,57 +164,46 @@ def _base(spec: str | None) -> tuple[Path, str | None]:
     return model.path, model.fingerprint
 
 
-def _describe(
-    model: Path,
-    places: Sequence[Path],
-    plan: dict[str, Any],
-    task: Task,
-    stages: Sequence[Stage],
-    trained: Trained,
+def _train_stage(
+    trainee: Trainee, place: Path, notify: Notify, on_progress: Callable[[int, float], None]
 ) -> None:
-    """Write the record, the card and the curve of a run beside its model."""
-    records = [json.loads((place / RECORD).read_text("utf-8")) for place in places]
-    record = plan | {"results": records, "tests": [test._asdict() for test in trained.tests]}
-    (model / RECORD).write_text(json.dumps(record, indent=2) + "\n", "utf-8")
-    card = model_card(trained.folder.name, task.description, record)
-    (model / "README.md").write_text(card, "utf-8")
-    histories = [one["history"] for one in records]
-    if any(histories):
-        draw_curve(histories, _measures(stages), trained.tests, model / CURVE)
-
-
-def _announce(stage: Stage, loss: str, notify: Notify) -> None:
-    training, development, recipe = stage
-    measured = f"{development.name} ({MEASURES[development.kind]})" if development else "nothing"
-    if recipe.steps != 0:
-        notify(
-            f"{training.name}: {len(training):,} {training.kind.value}, {loss} loss; "
-            f"scored on {measured}"
-        )
-
-
-def _run(trainer: StageTrainer, place: Path, callbacks: Callbacks) -> None:
     """Train one stage, and save the result in its folder."""
-    checkpoint = broadcast(_last_checkpoint(place))
-    if checkpoint is not None:
-        callbacks.notify(f"resuming from step {checkpoint.name.rpartition('-')[2]}")
-    result = trainer.run(place, checkpoint, callbacks)
+    from semsearch.training.trainer import run_stage, wait_for_all
+
+    result = run_stage(trainee, place, notify, on_progress)
     if is_main():
         draft = place / "model.tmp"
         shutil.rmtree(draft, ignore_errors=True)
         draft.mkdir(parents=True)
-        with quiet_transformers():
-            trainer.write(draft)
+        trainee.write(draft)
         (place / RECORD).write_text(json.dumps(result._asdict()), "utf-8")
         draft.rename(place / MODEL)
+    wait_for_all()
 
 
-def _last_checkpoint(place: Path) -> Path | None:
-    """The newest complete checkpoint: the trainer writes its state last."""
-    states = place.glob("checkpoint-*/trainer_state.json")
-    whole = [state.parent for state in states if state.stat().st_size]
-    return max(whole, key=lambda folder: int(folder.name.rpartition("-")[2]), default=None)
-
-
-def _measures(stages: Sequence[Stage]) -> list[str]:
-    return [MEASURES[one.development.kind] if one.development else "" for one in stages]
+def _add_to_card(found: Trained, task: Task, settings: Settings) -> None:
+    """Add to the card of the library how semsearch made, measured and uses the model."""
+    card = found.folder / CARD
+    written = card.read_text("utf-8") if card.is_file() else f"# {settings.output.name}\n"
+    command = task.usage.format(path=quoted(f"./{settings.output.name}"))
+    origin = f" from `{settings.base}`" if settings.base else ""
+    lines = [
+        "",
+        "## semsearch",
+        "",
+        f"Trained by `semsearch train {task.name}`{origin}; `{RECORD}` has all settings.",
+        *(["", found.verdict] if found.verdict else []),
+        "",
+        f"    {command}",
+    ]
+    if found.tests:
+        lines += [
+            "",
+            "| set | measure | dimensions | score | base model |",
+            "|---|---|---|---|---|",
+        ]
+    for one in found.tests:
+        before = "" if one.before is None else f"{one.before:.2f}"
+        cells = (one.data, one.measure, one.dimension or "all", f"{one.score:.2f}", before)
+        lines.append("| " + " | ".join(str(cell).replace("|", "\\|") for cell in cells) + " |")
+    card.write_text(written.rstrip() + "\n" + "\n".join(lines) + "\n", "utf-8")

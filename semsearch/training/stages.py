@@ -1,25 +1,113 @@
-"""Settings of a run, and its stages, with checked data."""
+"""What a user chooses for a run, and the stages of it: data and hyperparameters."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import os
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from enum import Enum
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
+from semsearch.encoders.specs import Precision
 from semsearch.errors import ArgumentError
 from semsearch.texts import quantity
-from semsearch.training.checks import check_trainable, without_leaks
-from semsearch.training.data import DEVELOPMENT_SETS, held_out, load_examples
-from semsearch.training.examples import Examples, Kind, Notify, mixed
-from semsearch.training.recipe import Recipe
+from semsearch.training.examples import Examples, Kind
 
 T = TypeVar("T")
 
-#: The name for no development set.
-NO_DEVELOPMENT = "none"
+
+class Loss(Enum):
+    """The losses of a bi-encoder (Reimers & Gurevych 2019, section 3, unless noted)."""
+
+    SOFTMAX = "softmax"  #: classification of u, v and |u - v|
+    CONTRASTIVE = "contrastive"  #: yes pairs near, no pairs apart (Hadsell et al. 2006)
+    COSINE = "cosine"  #: mean squared error of the cosine to the gold score
+    COSENT = "cosent"  #: order of the cosines by gold score (Su 2022, CoSENT)
+    RANKING = "ranking"  #: the positive against in-batch negatives (Henderson et al. 2017)
+    TRIPLET = "triplet"  #: the positive nearer than the negative, by a margin
+
+    @property
+    def kinds(self) -> tuple[Kind, ...]:
+        """The kinds of examples that the loss accepts, the best first."""
+        return {
+            Loss.SOFTMAX: (Kind.LABELLED,),
+            Loss.CONTRASTIVE: (Kind.LABELLED,),
+            Loss.COSINE: (Kind.SCORED,),
+            Loss.COSENT: (Kind.SCORED,),
+            Loss.RANKING: (Kind.TRIPLETS, Kind.POSITIVE),
+            Loss.TRIPLET: (Kind.TRIPLETS,),
+        }[self]
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """Hyperparameters; the defaults are those of Sentence-BERT (Reimers & Gurevych 2019).
+
+    Args:
+        epochs: passes over the data; fractions are possible. Without epochs, steps and minutes:
+            4 for scored pairs and 1 for larger sets, as in the paper; 3 for translations.
+        steps: number of training steps, instead of `epochs`; 0 leaves the model untrained.
+        minutes: training time, instead of `epochs`; evaluations do not count.
+        batch_size: examples per step.
+        learning_rate: the peak, after the warm-up; the rate then falls linearly to 0.
+        warmup: fraction of the steps in which the learning rate rises linearly from 0.
+        weight_decay: of AdamW; not applied to biases and normalisation layers.
+        layer_decay: factor on the learning rate from each layer to the one below.
+        head_learning_rate: the peak for the softmax loss's classifier, which starts with random
+            weights. The paper uses that of the model; but with some thousand pairs such a
+            classifier stays nearly random, and the model adapts to it.
+        embedding_learning_rate: the peak for the word embeddings; None means `learning_rate`.
+        margin: of the triplet loss, in Euclidean distance.
+        seed: of shuffling, dropout, new heads and held-out data.
+        evaluate_every: steps between evaluations, each with a checkpoint; None means an epoch or
+            a tenth of `steps`, but at most 1,000 steps.
+        patience: stop after this many evaluations without a better score; None never does.
+        max_tokens: maximum tokens read per text; None means the base model's limit.
+        dimensions: numbers of leading dimensions that are also trained to work alone (Kusupati
+            et al. 2022, Matryoshka representation learning).
+        precision: fp32, bf16, or auto: bf16 if it is faster on the processor.
+    """
+
+    epochs: float | None = None
+    steps: int | None = None
+    minutes: float | None = None
+    batch_size: int = 16
+    learning_rate: float = 2e-5
+    warmup: float = 0.1
+    weight_decay: float = 0.01
+    layer_decay: float = 1.0
+    head_learning_rate: float = 1e-3
+    embedding_learning_rate: float | None = None
+    margin: float = 1.0
+    seed: int = 1
+    evaluate_every: int | None = None
+    patience: int | None = None
+    max_tokens: int | None = None
+    dimensions: tuple[int, ...] = ()
+    precision: Precision = Precision.AUTO
+
+    def __post_init__(self) -> None:
+        if (self.epochs, self.steps, self.minutes).count(None) < 2:
+            raise ArgumentError("epochs, steps and minutes exclude each other; give one of them")
+        for name in ("epochs", "minutes", "learning_rate", "layer_decay", "batch_size", "patience"):
+            value = getattr(self, name)
+            if value is not None and not value > 0:
+                raise ArgumentError(f"{name} must be above 0, not {value:g}")
+        if self.steps is not None and self.steps < 0:
+            raise ArgumentError(f"steps must be at least 0, not {self.steps}")
+        if not 0 <= self.warmup < 1:
+            raise ArgumentError(f"warmup must be at least 0 and below 1, not {self.warmup:g}")
+        if self.precision is Precision.INT8:
+            raise ArgumentError("training in int8 is not supported; use auto, fp32 or bf16")
+
+    def for_kind(self, kind: Kind) -> Recipe:
+        """The same recipe, with the default number of epochs if no length is given."""
+        if (self.epochs, self.steps, self.minutes) != (None, None, None):
+            return self
+        return replace(self, epochs={Kind.SCORED: 4.0, Kind.TRANSLATIONS: 3.0}.get(kind, 1.0))
 
 
 @dataclass(frozen=True)
@@ -36,7 +124,7 @@ class Settings:
         tests: test sets for the finished model.
         mix: train on all data in one stage, shuffled.
         scale: the lowest and the highest possible gold score in files; None guesses them.
-        keep_leaks: train also on pairs that are in the development or test sets.
+        allow_overlap: train also on pairs that are in the development or test sets.
         resume: continue an unfinished run.
         overwrite: replace the model or discard the run that is there.
     """
@@ -49,120 +137,33 @@ class Settings:
     tests: Sequence[str] = ()
     mix: bool = False
     scale: tuple[float, float] | None = None
-    keep_leaks: bool = False
+    allow_overlap: bool = False
     resume: bool = False
     overwrite: bool = False
 
+    @property
+    def recipe(self) -> Recipe:
+        """The recipe of a run of one stage."""
+        return self.recipes[0]
+
 
 class Stage(NamedTuple):
-    """One stage of a run: its data and hyperparameters."""
+    """One stage of a run: its data, hyperparameters and loss."""
 
     training: Examples
     development: Examples | None
     recipe: Recipe
+    loss: str
 
     def as_json(self) -> dict[str, Any]:
         """Everything that determines its result, as JSON values."""
-        development = self.development
+        recipe = asdict(self.recipe) | {"precision": self.recipe.precision.value}
         return {
             "data": _digest(self.training),
-            "development": development and _digest(development),
-            "recipe": self.recipe.as_json(),
+            "development": self.development and _digest(self.development),
+            "recipe": recipe | {"dimensions": list(self.recipe.dimensions)},
+            "loss": self.loss,
         }
-
-
-def stages_of(
-    settings: Settings,
-    kinds: Callable[[int], Sequence[Kind]],
-    testable: Callable[[Examples], Sequence[Kind]],
-    notify: Notify,
-    *,
-    keeps_head: bool = True,
-) -> tuple[list[Stage], list[Examples]]:
-    """The stages of a run and its test sets, checked and without leaks.
-
-    Args:
-        settings: those of the run.
-        kinds: the kinds of examples that a stage accepts, by its number, from 0.
-        testable: the kinds of examples that a model can be scored on, by its training set.
-        notify: called with messages about the data.
-        keeps_head: whether the finished model has its classifier, and can be tested on labels.
-
-    Raises:
-        ArgumentError: the data are unsuitable.
-        CorpusError: a file cannot be read.
-        DatasetNotFoundError: a published set is not on this machine.
-    """
-    sets = [
-        load_examples(spec, kinds(number), scale=settings.scale, notify=notify)
-        for number, spec in enumerate(settings.data)
-    ]
-    names = list(settings.data)
-    if settings.mix and len(sets) > 1:
-        sets, names = [mixed(sets)], [" + ".join(names)]
-    recipes = one_each(settings.recipes, len(sets), "recipe")
-    final = [kind for kind in testable(sets[-1]) if keeps_head or kind is not Kind.LABELLED]
-    tests = [
-        _matching(
-            load_examples(spec, final, split="test", scale=settings.scale, notify=notify), sets[-1]
-        )
-        for spec in settings.tests
-    ]
-    parts = []
-    for training, name, recipe in zip(sets, names, recipes, strict=True):
-        check_trainable(training)
-        development = _development(settings, training, name, testable(training), notify)
-        rest = training
-        if development is None and settings.development != NO_DEVELOPMENT:
-            rest, development = held_out(training, recipe.seed)
-            if development is not None:
-                notify(f"{name}: {len(development):,} of its examples are held out")
-        parts.append(Stage(rest, development, recipe))
-    developments = [part.development for part in parts if part.development]
-    if settings.scale and not any(one.scale for one in [*sets, *tests, *developments]):
-        raise ArgumentError("--scale is for gold scores; the data have none")
-    # A pair that chooses the checkpoint of a later stage is held out from earlier ones, too.
-    held = [*tests, *developments]
-    stages = []
-    for training, development, recipe in parts:
-        rest = without_leaks(training, held, settings.keep_leaks, notify)
-        check_trainable(rest)
-        stages.append(Stage(rest, development, recipe.for_kind(rest.kind)))
-    return stages, tests
-
-
-def one_each(given: Sequence[T], count: int, what: str) -> list[T]:
-    """The value for each of `count` stages, from one for all or one per stage.
-
-    Raises:
-        ArgumentError: another number of values is given.
-    """
-    if len(given) == count:
-        return list(given)
-    if len(given) == 1:
-        return list(given) * count
-    raise ArgumentError(
-        f"{what} is given {quantity(len(given), 'time')} for "
-        f"{quantity(count, 'stage')}; give it once, or once per stage"
-    )
-
-
-def _development(
-    settings: Settings, training: Examples, name: str, kinds: Sequence[Kind], notify: Notify
-) -> Examples | None:
-    """The development set that is named, or the published one for the training set."""
-    if settings.development == NO_DEVELOPMENT:
-        return None
-    spec = settings.development or DEVELOPMENT_SETS.get(name)
-    if spec is None:
-        return None
-    development = load_examples(spec, kinds, split="dev", scale=settings.scale, notify=notify)
-    return _matching(development, training)
-
-
-def _matching(other: Examples, training: Examples) -> Examples:
-    """A labelled set with targets by the training set's labels; other sets unchanged."""
-    return other.with_labels(training.labels) if other.labels and training.labels else other
 
 
 def _digest(examples: Examples) -> dict[str, Any]:
@@ -174,3 +175,27 @@ def _digest(examples: Examples) -> dict[str, Any]:
         "labels": list(examples.labels),
         "sha256": hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest(),
     }
+
+
+def per_stage(given: Sequence[T], count: int, what: str) -> list[T]:
+    """The value for each of `count` stages, from one for all or one per stage.
+
+    Raises:
+        ArgumentError: another number of values is given.
+    """
+    if len(given) not in (1, count):
+        raise ArgumentError(
+            f"{what} is given {quantity(len(given), 'time')} for "
+            f"{quantity(count, 'stage')}; give it once, or once per stage"
+        )
+    return list(given) if len(given) == count else list(given) * count
+
+
+def process_count() -> int:
+    """The number of processes that train together, as `accelerate launch` started them."""
+    return int(os.environ.get("WORLD_SIZE", "1")) if "RANK" in os.environ else 1
+
+
+def is_main() -> bool:
+    """Whether this process prints and writes."""
+    return os.environ.get("RANK", "0") == "0"

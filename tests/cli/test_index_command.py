@@ -201,8 +201,8 @@ def test_ctrl_c_keeps_what_was_committed(tmp_path, interruptible):
     ("spec", "command"),
     [
         ("minilm", "train translate --parallel"),
-        ("some/model", "train translate --teacher some/model --parallel"),
-        ("some/model@96d", "train translate --teacher some/model --parallel"),  # never truncated
+        ("some/model", "train translate --base some/model --parallel"),
+        ("some/model@96d", "train translate --base some/model --parallel"),  # never truncated
     ],
 )
 def test_suggestion_for_a_language_that_an_encoder_does_not_read(spec, command):

@@ -125,27 +125,27 @@ invalid-argument      {RERANKER} --data pairs.csv --dev pairs.csv
 invalid-argument         {RERANKER} --data pairs.csv --resume
 invalid-argument      {RERANKER} --data pairs.csv --batch-size 0
 invalid-argument      {RERANKER} --data pairs.csv --epochs 1 --epochs 2
-invalid-argument      {RERANKER} --data pairs.csv --queries judged.csv
-invalid-argument      {RERANKER} --data pairs.csv --negatives 3
-invalid-argument      {RERANKER} --data pairs.csv --dev none --patience 2
-invalid-argument      {RERANKER} --index corpus
-invalid-argument      {RERANKER} {JUDGED} --data pairs.csv
-invalid-argument      {RERANKER} {JUDGED} --keep-leaks
+invalid-argument  {RERANKER} --data pairs.csv --queries judged.csv
+invalid-argument  {RERANKER} --data pairs.csv --negatives 3
+invalid-argument  {RERANKER} --data pairs.csv --dev none --patience 2
+invalid-argument  {RERANKER} --index corpus
+invalid-argument  {RERANKER} {JUDGED} --data pairs.csv
+invalid-argument  {RERANKER} {JUDGED} --allow-overlap
 invalid-argument      train pretrain notes.jsonl --steps -1
 invalid-argument      train pretrain notes.jsonl --minutes -1
-model-not-found       train pretrain notes.jsonl --from ./x
+model-not-found       train pretrain notes.jsonl --base ./x
 invalid-argument         train pretrain notes.jsonl --resume
 invalid-argument       train pretrain notes.jsonl --output notes.jsonl
-invalid-argument      train pretrain notes.jsonl --steps 0 --from x
-invalid-argument      train pretrain notes.jsonl --steps 1 --minutes 1
+invalid-argument  train pretrain notes.jsonl --steps 0 --base x
+invalid-argument  train pretrain notes.jsonl --steps 1 --minutes 1
 model-not-found       train contrast notes.jsonl --base ./x
 invalid-argument      train contrast notes.jsonl --base minilm --epochs 0
-model-not-found       train adapt notes.jsonl --encoder ./x
-invalid-argument      train adapt notes.jsonl --queries judged.csv
-invalid-argument      train distil minilm
-invalid-argument      train distil minilm --static --layers 2
-invalid-argument      train distil minilm --layers 2
-invalid-argument      train distil minilm --static --epochs 2
+model-not-found       train adapt notes.jsonl --base ./x
+invalid-argument  train adapt notes.jsonl --queries judged.csv
+invalid-argument  train distill minilm
+invalid-argument  train distill minilm --static --layers 2
+invalid-argument  train distill minilm --layers 2
+invalid-argument  train distill minilm --static --epochs 2
 """
 
 

@@ -77,16 +77,15 @@ def test_recipes_by_stage(run, base):
 
 
 @pytest.mark.nightly
-def test_pretrain_then_distil_then_adapt(run, tmp_path):
-    """`distil` and `adapt` use the pre-trained model; output folders have default names."""
+def test_pretrain_then_distill_then_adapt(run, tmp_path):
+    """`distill` and `adapt` use the pre-trained model; output folders have default names."""
     models = tmp_path / "models"
     assert "c (held out): " in run("pretrain", "c.jsonl", *SHORT, "--steps", 3).stdout
-    assert (models / "c-tiny" / "training.png").exists()
-    run("distil", "models/c-tiny", "c.jsonl", "--layers", 1, "--steps", 2)
-    short = ("--encoder", "models/c-tiny", "--steps", 1, "--learning-rate", 1e-9)
+    run("distill", "models/c-tiny", "c.jsonl", "--layers", 1, "--steps", 2)
+    short = ("--base", "models/c-tiny", "--steps", 1, "--learning-rate", 1e-9)
     run("adapt", "c.jsonl", *short, code=1)
     assert {file.name for file in models.iterdir()} == {"c-tiny", "c-tiny-1-layers"}
-    run("adapt", "c.jsonl", *short, "--keep-anyway")
+    run("adapt", "c.jsonl", *short, "--force")
     assert (models / "c-adapted" / "README.md").exists()
     run("contrast", "c.jsonl", "--base", "models/c-tiny", "--epochs", 1, "--output", "encoder")
 

@@ -16,12 +16,6 @@ DEEDS = ["runs", "sleeps", "falls", "waits", "burns", "grows"]
 WORDS = ["the", "one", "now", *THINGS, *DEEDS]
 
 
-@pytest.fixture(autouse=True)
-def without_a_curve(monkeypatch):
-    """Drawing takes longer than the training here; runs shared by tests do draw one."""
-    monkeypatch.setattr("semsearch.training.run.draw_curve", lambda *arguments: None)
-
-
 @pytest.fixture(scope="session")
 def tiny(write_bert) -> Path:
     """The folder of a BERT with two narrow layers and random weights."""
@@ -112,7 +106,7 @@ def random_encoder(documents, tmp_path_factory, initializer_range):
     from sentence_transformers import SentenceTransformer
     from transformers import BertConfig, BertModel
 
-    from semsearch.training.wordpieces import learn_word_pieces, save_tokenizer
+    from semsearch.training.pretrain import learn_word_pieces, save_tokenizer
 
     torch.manual_seed(0)
     tokenizer = learn_word_pieces(lambda: [one.text for one in documents], 200, 64)

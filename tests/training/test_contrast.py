@@ -26,8 +26,8 @@ def stages(corpus, tmp_path, recipe=None, **settings):
     wanted = Settings(
         "base", tmp_path / "out", ["c"], [recipe or Recipe(seed=1, epochs=1)], **settings
     )
-    (stage,), tests = Contrast(corpus, "c").stages(wanted, lambda message: None)
-    return stage, tests
+    (stage,) = Contrast(corpus, "c").prepare(wanted, lambda message: None).stages
+    return stage
 
 
 def test_pairs_are_titles_and_adjacent_sentences(tmp_path):
@@ -36,7 +36,7 @@ def test_pairs_are_titles_and_adjacent_sentences(tmp_path):
         Document(str(n), text.replace("owl", f"owl {n}"), title=f"Owl {n}") for n in range(40)
     ]
     corpus.append(Document("alone", "One sentence without a title."))
-    stage, _ = stages(corpus, tmp_path)
+    stage = stages(corpus, tmp_path)
     found = set(zip(*stage.training.texts, strict=True))
     owls = {int(left[4:]) for left, _ in found if left.startswith("Owl ")}
     assert len(owls) == 36  # four are held out, the minimum

@@ -10,7 +10,7 @@ from sentence_transformers.sentence_transformer.modules import Dense
 from semsearch.training import Loss, Recipe
 from semsearch.training.examples import Examples, Kind
 from semsearch.training.losses import TeacherLoss, embed_together, embedding_loss
-from semsearch.training.translation import drop_nothing
+from semsearch.training.translate import disable_dropout
 
 LEFT = ["the cat runs", "the dog sleeps now", "a boat"]
 RIGHT = ["the bird falls", "the train waits", "an apple grows now"]
@@ -19,12 +19,12 @@ RIGHT = ["the bird falls", "the train waits", "an apple grows now"]
 @pytest.fixture
 def model(tiny):
     model = SentenceTransformer(str(tiny), device="cpu")
-    drop_nothing(model)
+    disable_dropout(model)
     return model
 
 
 def scored(left, right):
-    return Examples("pairs", Kind.SCORED, (left, right), [""] * len(left), [0.2, 0.5, 0.9])
+    return Examples("pairs", Kind.SCORED, (left, right), [0.2, 0.5, 0.9])
 
 
 def passes(model, loss, features, labels):

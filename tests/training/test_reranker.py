@@ -51,13 +51,12 @@ def test_both_stages_improve_on_the_first(tiny, index, judged, tmp_path):
         "6 queries held out" in messages
     )
     # The reranker cannot know the thing of an unseen query, nor the first-stage search the deed.
-    assert 0 < task.weight < 1
-    assert task.gain.before < 0.8
-    assert task.gain.after > 0.95
     before, after = trained.tests
-    assert (before.score, after.score) == (100 * task.gain.before, 100 * task.gain.after)
+    assert before.score < 80
+    assert after.score > 95
+    assert "reranking helps" in trained.verdict
     folder = tmp_path / "m"
-    assert json.loads((folder / "config.json").read_text())["first_stage_weight"] == task.weight
+    assert 0 < json.loads((folder / "config.json").read_text())["first_stage_weight"] < 1
     for options in ({}, {"device": "cpu"}):  # OpenVINO and torch
         reranker = load_reranker(folder, **options)
         for thing in THINGS:
@@ -68,7 +67,7 @@ def test_both_stages_improve_on_the_first(tiny, index, judged, tmp_path):
 
 def test_negatives_are_near_and_not_relevant(tiny, index, judged, tmp_path):
     task = Reranking(index, judged, negatives=3)
-    (stage,), _ = task.stages(settings(tiny, tmp_path), lambda message: None)
+    (stage,) = task.prepare(settings(tiny, tmp_path), lambda message: None).stages
     rows = list(zip(*stage.training.texts, stage.training.targets, strict=True))
     for query, passage, target in rows:
         assert target == (passage == f"one {query.split()[-1]} sleeps")

@@ -6,8 +6,16 @@ import numpy
 import pytest
 import torch
 
+from semsearch.training.encoder import plain_encode, score_encoder
 from semsearch.training.examples import Examples, Kind
-from semsearch.training.scoring import score_cross_encoder, score_siamese
+from semsearch.training.measures import (
+    ACCURACY,
+    MEASURES,
+    NDCG,
+    cross_encoder_outcomes,
+    gain,
+    gold_of,
+)
 
 ANGLES = {"a": 0, "b": 10, "c": 30, "d": 90, "e": 100, "f": 180}  # degrees on a circle
 
@@ -35,7 +43,7 @@ class Given:
 
 def examples(kind, *rows, targets=(), labels=()):
     columns = tuple(list(column) for column in zip(*rows, strict=True))
-    return Examples("x", kind, columns, [""] * len(rows), list(targets), labels)
+    return Examples("x", kind, columns, list(targets), labels)
 
 
 SCORED = [("a", "b"), ("a", "d"), ("b", "d"), ("a", "f")]  # cosines 0.98, 0, 0.17, -1
@@ -48,31 +56,40 @@ SCORED = [("a", "b"), ("a", "d"), ("b", "d"), ("a", "f")]  # cosines 0.98, 0, 0.
 )
 def test_spearman_of_a_bi_encoder(gold, spearman):
     model = Circle()
-    found = score_siamese(model, examples(Kind.SCORED, *SCORED, targets=gold))
+    found = score_encoder(plain_encode(model), examples(Kind.SCORED, *SCORED, targets=gold))
     assert found == pytest.approx(spearman)
     assert sorted(model.encoded) == ["a", "b", "d", "f"]  # each text once
 
 
 def test_triplets():
     rows = [("a", "b", "c"), ("a", "d", "c"), ("d", "e", "a"), ("f", "e", "d")]
-    assert score_siamese(Circle(), examples(Kind.TRIPLETS, *rows)) == 75
+    assert score_encoder(plain_encode(Circle()), examples(Kind.TRIPLETS, *rows)) == 75
 
 
 def test_positive_pairs():
     """Nearest to a is b, one of its two, to f e, and to c not its own d but b."""
     rows = [("a", "d"), ("c", "d"), ("f", "e"), ("a", "b")]
-    assert score_siamese(Circle(), examples(Kind.POSITIVE, *rows)) == 75
+    assert score_encoder(plain_encode(Circle()), examples(Kind.POSITIVE, *rows)) == 75
 
 
-def test_classes_of_a_bi_encoder():
-    """The classifier gets vectors that are not normalised, as in training."""
+def test_average_precision_of_yes_no_pairs():
+    """By hand: yes at ranks 1 and 3 of the cosines: (1 / 1 + 2 / 3) / 2."""
+    rows = examples(Kind.LABELLED, *SCORED, targets=(1, 1, 0, 0), labels=("no", "yes"))
+    found = score_encoder(plain_encode(Circle()), rows)
+    assert found == pytest.approx(100 * (1 + 2 / 3) / 2)
 
-    def classify(left, right):
-        assert numpy.linalg.norm(left[0]) == pytest.approx(2)
-        return ((left * right).sum(axis=1) < 0.1).astype(int)
 
-    rows = examples(Kind.LABELLED, *SCORED, targets=(0, 1, 1, 1), labels=("near", "far"))
-    assert score_siamese(Circle(), rows, classify) == 75
+def test_interval_of_a_gain_matches_the_normal_distribution():
+    """With many queries, the bootstrap interval is the mean ± 1.96 standard errors."""
+    generator = numpy.random.default_rng(0)
+    before, after = generator.random(400), generator.random(400)
+    result = gain(NDCG, before, after)
+    difference = 100 * (after - before)
+    error = difference.std() / 400**0.5
+    assert result.low == pytest.approx(difference.mean() - 1.96 * error, abs=0.2 * error)
+    assert result.high == pytest.approx(difference.mean() + 1.96 * error, abs=0.2 * error)
+    assert not gain(NDCG, before, before).is_significant
+    assert gain(NDCG, before, before + 0.1).is_significant
 
 
 @pytest.mark.parametrize(
@@ -87,4 +104,6 @@ def test_classes_of_a_bi_encoder():
 def test_cross_encoder(logits, targets, labels, score):
     kind = Kind.LABELLED if labels else Kind.SCORED
     rows = examples(kind, *SCORED, targets=targets, labels=labels)
-    assert score_cross_encoder(Given(logits), rows) == pytest.approx(score)
+    measure = ACCURACY if labels else MEASURES[kind]
+    found = measure.score(cross_encoder_outcomes(Given(logits), rows), gold_of(rows))
+    assert found == pytest.approx(score)

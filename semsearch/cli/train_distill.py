@@ -16,7 +16,7 @@ from semsearch.errors import ArgumentError, quoted
 from semsearch.training import Distillation
 
 
-@click.command("distil", cls=Command)
+@click.command("distill", cls=Command)
 @click.argument("spec", metavar="MODEL", shell_complete=complete_file)
 @click.argument("corpora", metavar="[CORPUS]...", shell_complete=complete_file, nargs=-1)
 @click.option("--static", is_flag=True, help="Average word vectors, without any layers.")
@@ -45,15 +45,15 @@ def command(
     Benchmark score (if it is on this machine) are printed.
 
     \b
-    semsearch train distil minilm --static
-    semsearch train distil minilm corpus.csv --static --output models/fast
-    semsearch train distil minilm corpus.csv --layers 3
+    semsearch train distill minilm --static
+    semsearch train distill minilm corpus.csv --static --output models/fast
+    semsearch train distill minilm corpus.csv --layers 3
     """
     if static == (layers is not None):
         raise ArgumentError("choose a student: --static or --layers N")
     kind = "static" if static else f"{layers}-layers"
     name = re.sub(r"[^\w.-]+", "-", Path(spec).name).strip(".-") or "model"
-    trained, _ = train_on_corpus(
+    trained = train_on_corpus(
         lambda corpus, title: Distillation(corpus, title, layers=layers, dimension=dimension),
         corpora,
         f"{name}-{kind}",

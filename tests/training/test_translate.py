@@ -15,10 +15,13 @@ from semsearch.errors import (
     CorpusError,
 )
 from semsearch.training import Recipe, Settings, Translation, train
-from semsearch.training.dictionary import ITERATIONS, translation_probabilities
-from semsearch.training.new_words import extended
 from semsearch.training.parallel import read_parallel
-from semsearch.training.translation import add_words
+from semsearch.training.vocabulary import (
+    ITERATIONS,
+    add_words,
+    extended,
+    translation_probabilities,
+)
 
 
 def by_hand(translations, sources, nothing):
@@ -43,8 +46,8 @@ def by_hand(translations, sources, nothing):
 @pytest.mark.parametrize(("at_once", "kept"), [(10_000, 10), (3, 10), (3, 0)])
 def test_model_1_equals_the_papers(monkeypatch, at_once, kept):
     """das Haus, das Buch, ein Buch; the house, the book, a book (Koehn 2010, section 4.2)."""
-    monkeypatch.setattr("semsearch.training.dictionary.LINKS_AT_ONCE", at_once)
-    monkeypatch.setattr("semsearch.training.dictionary.BLOCKS_KEPT", kept)
+    monkeypatch.setattr("semsearch.training.vocabulary.LINKS_AT_ONCE", at_once)
+    monkeypatch.setattr("semsearch.training.vocabulary.BLOCKS_KEPT", kept)
     translations, sources = [[0, 1], [0, 2], [3, 2]], [[0, 1], [0, 2], [3, 2]]
     found = translation_probabilities(translations, sources, 4, 4).toarray()
     expected = by_hand(translations, sources, 4)
@@ -150,7 +153,7 @@ def test_translations_approach_their_sources(tiny, tmp_path):
     assert cosine(student.encode_documents(translations)) > 0.9
     assert cosine(base.encode_documents(translations)) < 0.8
     assert cosine(student.encode_documents(sources)) > 0.9  # English is replayed
-    assert "cosine to the teacher's vector" in (folder / "README.md").read_text("utf-8")
+    assert "semsearch train translate" in (folder / "README.md").read_text("utf-8")
 
 
 def test_initial_vectors_of_words(tiny):

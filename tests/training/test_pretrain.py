@@ -9,14 +9,21 @@ import pytest
 import torch
 from safetensors.torch import load_file
 from sentence_transformers import SentenceTransformer
+from transformers import AutoTokenizer
 
 from semsearch import Document
 from semsearch.encoders import load_encoder
 from semsearch.errors import TrainingError
 from semsearch.training import Pretraining, Recipe, Settings, train
-from semsearch.training.bert import BertSize, load_bert, new_bert, predict_frequencies
 from semsearch.training.masked_pairs import MaskedPairs, Row, held_out_losses, loss_of
-from semsearch.training.wordpieces import learn_word_pieces
+from semsearch.training.pretrain import (
+    BertSize,
+    learn_word_pieces,
+    load_bert,
+    new_bert,
+    predict_frequencies,
+    save_tokenizer,
+)
 
 
 def pretrain(documents, folder, steps=40, seed=0):
@@ -147,3 +154,34 @@ def test_too_few_documents_are_reported_before_training(texts, count, tmp_path):
     with pytest.raises(TrainingError, match=f"not {count}$"):
         pretrain(documents, tmp_path / "m")
     assert list(tmp_path.iterdir()) == []
+
+
+TEXTS = ["The baker baked bread.", "A baker bakes; the bakers' bread is baked.", "Bäckerei"] * 3
+
+
+def test_words_are_split():
+    tokenizer = learn_word_pieces(lambda: TEXTS, 60, 32)
+    assert tokenizer.tokenize("The bakers") == ["the", "bakers"]
+    assert tokenizer.tokenize("bakerei")[0].startswith("baker")
+    assert tokenizer.tokenize("BÄCKEREI") == tokenizer.tokenize("backerei")
+    assert tokenizer.tokenize("żółw") == ["[UNK]"]
+    cased = learn_word_pieces(lambda: TEXTS, 80, 32, cased=True)
+    assert "".join(cased.tokenize("Bäckerei")).replace("##", "") == "Bäckerei"
+
+
+def test_round_trip(tmp_path):
+    tokenizer = learn_word_pieces(lambda: TEXTS, 60, 32)
+    save_tokenizer(tokenizer, tmp_path)
+    again = AutoTokenizer.from_pretrained(tmp_path)
+    assert again.get_vocab() == tokenizer.get_vocab()
+    assert again.model_max_length == 32
+    text = "The baker baked"
+    assert again(text).input_ids == tokenizer(text).input_ids
+    assert again(text).input_ids[0] == 2
+    lines = (tmp_path / "vocab.txt").read_text("utf-8").splitlines()
+    assert {piece: number for number, piece in enumerate(lines)} == tokenizer.get_vocab()
+
+
+def test_vocabulary_too_small_for_the_characters():
+    with pytest.raises(TrainingError):
+        learn_word_pieces(lambda: TEXTS, 20, 32)

@@ -1,17 +1,20 @@
-"""Batches of texts of similar length."""
+"""Batches of texts of similar length; training only the embedding rows in use."""
 
 from __future__ import annotations
 
 import numpy
 import pytest
+import torch
+from sentence_transformers import SentenceTransformer
 
-from semsearch.training.batching import LikeLengthBatches
+from semsearch.training.batches import LikeLengthBatches, UsedRows, train_used_rows
 
+USED = [1, 4, 6]
 LENGTHS = numpy.random.default_rng(0).integers(3, 60, 1000)
 
 
 def batches(lengths=LENGTHS, size=16, seed=1, epoch=0, texts=()):
-    sampler = LikeLengthBatches(lengths, texts, None, size, seed)
+    sampler = LikeLengthBatches(lengths, texts, None, size, False, seed)
     sampler.set_epoch(epoch)
     found = list(sampler)
     assert len(found) == len(sampler)
@@ -48,3 +51,36 @@ def test_no_text_twice_in_a_batch(size):
     found = batches(size=size, texts=(anchors, positives))
     assert sorted(row for batch in found for row in batch) == list(range(1000))
     assert all(len({anchors[row] for row in batch}) == len(batch) for batch in found)
+
+
+@pytest.fixture
+def whole():
+    torch.manual_seed(0)
+    return torch.nn.Embedding(8, 3)
+
+
+def test_used_rows_train_as_in_the_full_embedding(whole):
+    """As in torch's own embedding, without weight decay."""
+    ids = torch.tensor([1, 6, 4, 1])
+    rows = UsedRows(whole, USED)
+    plain = torch.nn.Embedding(8, 3)
+    plain.load_state_dict(whole.state_dict())
+    for module in (rows, plain):
+        optimizer = torch.optim.AdamW(module.parameters(), lr=0.1, weight_decay=0)
+        for _ in range(5):
+            optimizer.zero_grad()
+            (module(ids) ** 2).sum().backward()
+            optimizer.step()
+    assert not torch.equal(plain.weight, whole.weight)
+    torch.testing.assert_close(rows.state_dict()["weight"], plain.weight)
+
+
+def test_a_model_keeps_its_vectors(tiny, tmp_path):
+    model = SentenceTransformer(str(tiny), device="cpu")
+    texts = ["the cat sleeps", "one river burns"]
+    before = model.encode(texts)
+    train_used_rows(model, set(model.tokenizer("the cat")["input_ids"]))
+    assert isinstance(model.transformers_model.get_input_embeddings(), UsedRows)
+    assert (model.encode(texts) == before).all()
+    model.save(str(tmp_path))
+    assert (SentenceTransformer(str(tmp_path), device="cpu").encode(texts) == before).all()

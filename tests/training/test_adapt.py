@@ -11,11 +11,7 @@ from semsearch.datasets import RetrievalSet
 from semsearch.encoders import load_encoder
 from semsearch.errors import TrainingError
 from semsearch.training import Adaptation, Recipe, Settings, train
-from semsearch.training.adaptation import chosen_share
-from semsearch.training.gains import gain
-from semsearch.training.hard_negatives import hard_negatives
-from semsearch.training.questions import Question, questions
-from semsearch.training.search_test import Asked, SearchTest
+from semsearch.training.adapt import Asked, Question, SearchTest, chosen_share, questions
 
 
 @pytest.fixture(autouse=True)
@@ -75,29 +71,6 @@ def test_ndcg_by_hand():
     assert two.tolist() == pytest.approx([1, 0.5])
 
 
-def test_bootstrap_interval_matches_the_normal_distribution():
-    """With many questions, the bootstrap interval is the mean ± 1.96 standard errors."""
-    generator = numpy.random.default_rng(0)
-    before, after = generator.random(400), generator.random(400)
-    result = gain("MRR", before, after, 0)
-    difference = after - before
-    error = difference.std() / 400**0.5
-    assert result.low == pytest.approx(difference.mean() - 1.96 * error, abs=0.1 * error)
-    assert result.high == pytest.approx(difference.mean() + 1.96 * error, abs=0.1 * error)
-    assert not gain("MRR", before, before, 0).is_significant
-    assert gain("MRR", before, before + 0.1, 0).is_significant
-
-
-def test_hard_negatives_are_near_but_not_too_near():
-    encoder = Fixed(
-        {"q": [1, 0], "p": [0.9, 0.4], "q2": [0, 1], "twin": [0.89, 0.4], "q3": [0, 1]}
-        | {"near": [0.8, 0.6], "q4": [0, 1], "far": [0, 1]}
-    )
-    asked = [Question("q", "p", False, ""), Question("q2", "twin", False, "")]
-    asked += [Question("q3", "near", False, ""), Question("q4", "far", False, "")]
-    assert hard_negatives(encoder, asked)[0] == "near"
-
-
 @pytest.mark.nightly
 def test_adaptation_improves_retrieval(tiny_encoder, documents, tmp_path):
     """Sentences of a document share its number and the words of its topic."""
@@ -107,12 +80,9 @@ def test_adaptation_improves_retrieval(tiny_encoder, documents, tmp_path):
     task = Adaptation(documents, "topics", judged=judged)
     trained = train(task, settings(tiny_encoder, tmp_path / "m"), messages.append)
     assert any("evaluated on 120 judged queries" in line for line in messages)
-    assert task.verdict.pooled.is_significant
-    assert task.verdict.objections == []
-    assert task.verdict.sts is None  # STS Benchmark is not available
     assert trained.is_kept
-    (test,) = trained.tests
-    assert test.score == 100 * task.verdict.by_kind["judged queries"].after
+    (test,) = trained.tests  # STS Benchmark is not available
+    assert test.score > test.before + 1
     again = load_encoder(str(tmp_path / "m"), device="cpu")
     vectors = again.encode_documents(["The wave salt harbour."])
     plain = SentenceTransformer(str(tmp_path / "m"), device="cpu")
@@ -129,9 +99,10 @@ def test_model_without_gain_is_not_written(tiny_encoder, documents, tmp_path, mo
     gentle = settings(tiny_encoder, tmp_path / "m", 1, 1e-9)
     task = Adaptation(documents, "topics")
     messages = []
-    assert not train(task, gentle, messages.append).is_kept
+    trained = train(task, gentle, messages.append)
+    assert not trained.is_kept
+    assert trained.verdict.startswith("not kept, the gain is not significant")
     assert any("evaluated on 12 keyword queries" in line for line in messages)
-    assert "the gain is not significant" in task.verdict.objections
     assert list(tmp_path.iterdir()) == [cache]
     converted = [one for one in cache.glob("encoder-*") if one.is_dir()]
     assert len(converted) == 1  # the base model's

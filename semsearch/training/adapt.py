@@ -1,0 +1,424 @@
+"""Fit an encoder to an unlabelled corpus, and keep the result only if it passes a test.
+
+Titles, or sentences taken out of their context, serve as questions; in-batch and mined hard
+negatives are the wrong answers (multiple negatives ranking, Henderson et al. 2017). The new weights
+are averaged with the old ones (Wortsman et al. 2022, Robust fine-tuning of zero-shot models), with
+the smallest share of the new ones that helps significantly. Whether it helps, and whether the
+result is kept, is decided on other kinds of questions than those trained on: the user's own, with
+judgements, or questions made from held-out documents; and on STS Benchmark, if it is available.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import shutil
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import redirect_stderr
+from dataclasses import dataclass, replace
+from functools import partial
+from io import StringIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy
+from numpy.random import default_rng
+
+from semsearch.correlations import Values
+from semsearch.datasets import RetrievalSet
+from semsearch.encoders import load_encoder
+from semsearch.encoders.cache import temporary_cache
+from semsearch.encoders.torch_loading import quiet_transformers
+from semsearch.errors import ArgumentError, TrainingError
+from semsearch.protocols import Encoder
+from semsearch.records import Document
+from semsearch.texts import quantity
+from semsearch.training.data import found_sts
+from semsearch.training.encoder import compare_encoders, encoder_trainee, load_plain, plain_encode
+from semsearch.training.examples import (
+    MIN_DOCUMENTS,
+    Examples,
+    Kind,
+    Notify,
+    distinct_documents,
+    sentences,
+    split,
+)
+from semsearch.training.measures import (
+    MEASURES,
+    NDCG,
+    Gain,
+    compared,
+    encoder_outcomes,
+    gain,
+    gold_of,
+    ndcg,
+)
+from semsearch.training.run import Job, Task, Trained
+from semsearch.training.stages import Loss, Recipe, Settings, Stage
+
+if TYPE_CHECKING:
+    from semsearch.training.trainer import Trainee
+
+HELD_OUT_PART = 0.1
+#: Maximum number of training questions (one per document); from more, a random sample is drawn.
+MAX_TRAINED = 50_000
+#: Maximum number of distractors: passages besides those asked for.
+MAX_OTHERS = 1_000
+#: Minimum number of queries of one kind for an evaluation.
+MIN_ASKED = 4
+#: How many questions are compared with all passages at once.
+BLOCK = 512
+#: Hard negatives are among this many nearest passages, and score less than the positive by this
+#: part of its score (de Souza P. Moreira et al. 2024, NV-Retriever, section 3).
+DEPTH, MARGIN = 50, 0.05
+#: Shares of the new weights to try, in ascending order.
+SHARES = (0.25, 0.5, 1.0)
+#: Largest drop of the STS Benchmark score (x 100) that its 95 % interval may include.
+STS_MARGIN = 1.0
+#: Minimum words of a sentence that serves as a question, and of one that is halved.
+MIN_WORDS, MIN_HALVED = 4, 8
+#: Number of context sentences on each side of the one taken out.
+AROUND = 4
+#: Number of words in a keyword question.
+KEYWORDS = 4
+
+
+class Question(NamedTuple):
+    """A query, and the passage that answers it."""
+
+    query: str
+    passage: str
+    is_title: bool  #: whether the query is a title
+    document: str  #: the text of the whole document
+
+
+class Asked(NamedTuple):
+    """Questions of one kind."""
+
+    kind: str  #: for messages, in the plural
+    queries: list[str]
+    judged: list[dict[str, int]]  #: for each query, relevance by passage id
+
+
+class SearchTest(NamedTuple):
+    """A retrieval test: passages, and questions about some of them."""
+
+    passages: dict[str, str]  #: by id
+    asked: list[Asked]
+
+    def values(self, encoder: Encoder) -> list[Values]:
+        """NDCG@10 of each question, by kind."""
+        names = numpy.array(list(self.passages))
+        vectors = encoder.encode_documents(list(self.passages.values()))
+        found = []
+        for asked in self.asked:
+            queries = encoder.encode_queries(asked.queries)
+            ranked = []
+            for start in range(0, len(queries), BLOCK):
+                scores = queries[start : start + BLOCK] @ vectors.T
+                best = numpy.argsort(-scores, axis=1, kind="stable")[:, :10]
+                ranked += [names[rows].tolist() for rows in best]
+            found.append(ndcg(ranked, asked.judged))
+        return found
+
+
+class Verdict(NamedTuple):
+    """The effect of the training, and whether the result is better than the old model."""
+
+    share: float  #: of the new weights
+    pooled: Gain  #: over all questions
+    by_kind: dict[str, Gain]
+    sts: Gain | None  #: Spearman x 100 on STS Benchmark's development set, if available
+
+    @property
+    def objections(self) -> list[str]:
+        """Reasons why the model is not better than the old one."""
+        found = [] if self.pooled.is_significant else ["the gain is not significant"]
+        found += [
+            f"the score on {kind} fell"
+            for kind, one in self.by_kind.items()
+            if one.after < one.before
+        ]
+        if self.sts is not None and self.sts.low < -STS_MARGIN:
+            found.append(f"the STS Benchmark score may fall by more than {STS_MARGIN:g}")
+        return found
+
+    def __str__(self) -> str:
+        return f"{self.pooled}, with {self.share:.0%} of the new weights"
+
+
+@dataclass(frozen=True)
+class Adaptation(Task):
+    """Fit an encoder to an unlabelled corpus.
+
+    Args:
+        documents: the corpus.
+        data_name: name of the corpus in messages.
+        force: write the model even if it does not pass the test.
+        judged: queries with judgements of these documents, to evaluate on; None holds out a tenth
+            of the documents and makes queries from them.
+    """
+
+    documents: Iterable[Document]
+    data_name: str
+    force: bool = False
+    judged: RetrievalSet | None = None
+
+    name = "adapt"
+    recipe = Recipe(batch_size=32)
+
+    def prepare(self, settings: Settings, notify: Notify) -> Job:
+        """One stage, without a development set: the model to keep is chosen at the end."""
+        seed = settings.recipe.seed
+        documents = distinct_documents(self.documents)
+        trained = questions(documents, seed)
+        what = "different documents with a title of their own or two sentences"
+        if self.judged is None:
+            places, held = split(len(trained), seed, what, HELD_OUT_PART)
+            asked = [trained[place].document for place in held]
+            trained = [trained[place] for place in places]
+            test = made_test(asked, [one.document for one in trained], seed)
+        elif len(trained) < MIN_DOCUMENTS:
+            raise TrainingError(f"training needs at least {MIN_DOCUMENTS} {what}")
+        else:
+            test = judged_test(self.judged, documents, seed)
+        drawn = default_rng(seed).permutation(len(trained))[:MAX_TRAINED]
+        trained = [trained[place] for place in drawn]
+        titles = sum(question.is_title for question in trained)
+        kinds = " and ".join(f"{len(asked.queries):,} {asked.kind}" for asked in test.asked)
+        notify(
+            f"{len(trained):,} questions to train on ({titles:,} titles, "
+            f"{len(trained) - titles:,} sentences); evaluated on {kinds}"
+        )
+        texts = [one.query for one in trained], [one.passage for one in trained]
+        training = Examples(self.data_name, Kind.POSITIVE, texts, [])
+        recipe = settings.recipe.for_kind(Kind.TRIPLETS)
+        stage = Stage(training, None, recipe, Loss.RANKING.value)
+        finish = partial(self._finish, test, notify)
+        return Job([stage], adapted_trainee, finish)
+
+    def _finish(self, test: SearchTest, notify: Notify, folder: Path, base: Path) -> Trained:
+        """The average of the old and new weights, with the share that `chosen_share` returns."""
+        probes = found_sts(["stsbenchmark"], "dev", notify)
+        old, model = load_plain(base).state_dict(), load_plain(folder)
+        new = {name: tensor.clone() for name, tensor in model.state_dict().items()}
+        mixed = {share: folder.with_name(f"share-{share}") for share in SHARES}
+        values, cosines = {}, {}
+        values[0.0], cosines[0.0] = _values(base, test, probes)
+        for share, place in mixed.items():
+            model.load_state_dict(_mean(old, new, share))
+            shutil.copytree(folder, place, dirs_exist_ok=True)
+            with quiet_transformers():
+                model.save_pretrained(str(place), create_model_card=False)
+            with temporary_cache(folder.with_name("cache")):
+                values[share], cosines[share] = _values(place, test, probes)
+        share = chosen_share(values)
+        sts = [
+            gain(MEASURES[Kind.SCORED], before, after, gold_of(probe))
+            for probe, before, after in zip(probes, cosines[0.0], cosines[share], strict=True)
+        ]
+        verdict = _verdict(share, test, values, next(iter(sts), None))
+        scores = [
+            compared(f"{self.data_name}, {kind}", found) for kind, found in verdict.by_kind.items()
+        ]
+        new_encode, old_encode = map(plain_encode, map(load_plain, (mixed[share], base)))
+        scores += [
+            compare_encoders(new_encode, old_encode, one)
+            for one in (found_sts(["stsbenchmark"], "test", notify) if probes else [])
+        ]
+        objections = ", ".join(verdict.objections)
+        line = f"kept: {verdict}"
+        if objections and self.force:
+            line = f"kept because of --force, although {objections}: {verdict}"
+        elif objections:
+            line = f"not kept, {objections}: {verdict}"
+        return Trained(mixed[share], scores, line, self.force or not objections)
+
+
+def adapted_trainee(folder: Path, stage: Stage) -> Trainee:
+    """The encoder in a folder; the texts have hard negatives, and its prompts, as in search."""
+    from datasets import Dataset
+    from sentence_transformers.util import mine_hard_negatives
+
+    queries, passages = stage.training.texts
+    model = load_plain(folder)
+    with redirect_stderr(StringIO()):  # its progress bars
+        mined = mine_hard_negatives(
+            Dataset.from_dict({"anchor": queries, "positive": passages}),
+            model,
+            range_max=DEPTH,
+            relative_margin=MARGIN,
+            num_negatives=1,
+            verbose=False,
+        )
+    nearest = dict(zip(mined["anchor"], mined["negative"], strict=True))
+    # A question whose nearest passages are all too near gets that of another question.
+    others = passages[1:] + passages[:1]
+    negatives = [nearest.get(query, other) for query, other in zip(queries, others, strict=True)]
+    prompts = (model.prompts.get(name) or "" for name in ("query", "document", "document"))
+    columns = zip(prompts, (queries, passages, negatives), strict=True)
+    texts = tuple([prompt + text for text in column] for prompt, column in columns)
+    triplets = replace(stage.training, kind=Kind.TRIPLETS, texts=texts)
+    return encoder_trainee(folder, stage._replace(training=triplets), attention_dropout=False)
+
+
+def _values(
+    folder: Path, test: SearchTest, probes: Sequence[Examples]
+) -> tuple[list[Values], list[Values]]:
+    """A model's score on each question, and its cosines of STS Benchmark's pairs."""
+    encoder = load_encoder(str(folder), local_files_only=True)
+    cosines = [encoder_outcomes(encoder.encode_documents, probe) for probe in probes]
+    return test.values(encoder), cosines
+
+
+def _mean(old: dict[str, Any], new: dict[str, Any], share: float) -> dict[str, Any]:
+    """The weighted mean of the weights; non-float tensors are the new model's."""
+    return {
+        name: old[name].lerp(tensor, share) if tensor.is_floating_point() else tensor
+        for name, tensor in new.items()
+    }
+
+
+def chosen_share(values: Mapping[float, list[Values]]) -> float:
+    """The smallest share with a significant gain, else the best one, on every other question.
+
+    Weights that stay close to the old ones lose less on other kinds of queries.
+    """
+    before, *others = (
+        numpy.concatenate([one[::2] for one in values[share]]) for share in (0.0, *SHARES)
+    )
+    gains = [gain(NDCG, before, after) for after in others]
+    significant = [share for share, one in zip(SHARES, gains, strict=True) if one.is_significant]
+    best = max(zip(gains, SHARES, strict=True), key=lambda pair: pair[0].after)[1]
+    return significant[0] if significant else best
+
+
+def _verdict(
+    share: float, test: SearchTest, values: Mapping[float, list[Values]], sts: Gain | None
+) -> Verdict:
+    """The verdict on the questions that were not used to choose the share."""
+    before, after = ([one[1::2] for one in values[place]] for place in (0.0, share))
+    pooled = gain(NDCG, numpy.concatenate(before), numpy.concatenate(after))
+    pairs = zip(test.asked, before, after, strict=True)
+    by_kind = {asked.kind: gain(NDCG, old, new) for asked, old, new in pairs}
+    return Verdict(share, pooled, by_kind, sts)
+
+
+def made_test(asked: Sequence[str], others: Sequence[str], seed: int) -> SearchTest:
+    """A test with queries made from documents, of kinds that are not trained on.
+
+    Args:
+        asked: texts of the documents to find.
+        others: texts of other documents, used as distractors.
+        seed: of the choice of sentences.
+
+    Raises:
+        TrainingError: the texts are too short.
+    """
+    passages = {str(place): text for place, text in enumerate((*asked, *others[:MAX_OTHERS]))}
+    kinds = []
+    for kind, queries in (
+        ("keyword queries", keywords(list(passages.values()))[: len(asked)]),
+        ("half-sentence queries", fragments(asked, seed)),
+    ):
+        fit = [place for place, query in enumerate(queries) if query]
+        if len(fit) >= MIN_ASKED:
+            judged = [{str(place): 1} for place in fit]
+            kinds.append(Asked(kind, [queries[place] for place in fit], judged))
+    if not kinds:
+        raise TrainingError(
+            "the texts are too short to make queries for an evaluation; provide your own, with "
+            "judgements"
+        )
+    return SearchTest(passages, kinds)
+
+
+def judged_test(judged: RetrievalSet, documents: Sequence[Document], seed: int) -> SearchTest:
+    """A test with the judged queries, their documents and distractors.
+
+    Raises:
+        ArgumentError: fewer than `MIN_ASKED` queries have a relevant document in the corpus.
+    """
+    texts = {one.id: one.text for one in documents if one.id is not None}
+    names = [
+        name
+        for name in judged.queries
+        if any(grade > 0 and one in texts for one, grade in judged.qrels[name].items())
+    ]
+    if len(names) < MIN_ASKED:
+        raise ArgumentError(
+            f"{judged.name} has {quantity(len(names), 'query')} with a relevant "
+            f"document in this corpus; an evaluation needs {MIN_ASKED} or more"
+        )
+    wanted = {one for name in names for one in judged.qrels[name] if one in texts}
+    others = [one for one in texts if one not in wanted]
+    drawn = default_rng(seed).permutation(len(others))[:MAX_OTHERS]
+    shown = {*wanted, *(others[place] for place in drawn)}
+    asked = Asked(
+        "judged queries",
+        [judged.queries[name] for name in names],
+        [judged.qrels[name] for name in names],
+    )
+    return SearchTest({name: text for name, text in texts.items() if name in shown}, [asked])
+
+
+def questions(documents: Iterable[Document], seed: int) -> list[Question]:
+    """One question per document that allows any.
+
+    It is the title, if the text does not repeat it, or a sentence drawn by the seed, with the text
+    around it as the passage; if a document allows both, one of them is drawn.
+    """
+    found = []
+    for place, document in enumerate(documents):
+        generator = default_rng([seed, place])
+        text = " ".join(document.text.split())
+        title = " ".join((document.title or "").split())
+        choices = []
+        if title and title.casefold() not in text.casefold():
+            choices.append(Question(title, text, True, text))
+        parts = sentences(text)
+        fit = [number for number, part in enumerate(parts) if len(part.split()) >= MIN_WORDS]
+        if len(parts) > 1 and fit:
+            taken = int(generator.choice(fit))
+            context = parts[max(0, taken - AROUND) : taken] + parts[taken + 1 : taken + AROUND + 1]
+            choices.append(Question(parts[taken], " ".join(context), False, text))
+        if choices:
+            found.append(choices[int(generator.integers(len(choices)))])
+    return found
+
+
+def keywords(texts: Sequence[str]) -> list[str]:
+    """The most specific words of each text, in text order; empty if there are too few.
+
+    Specific words are frequent in the text and occur in few others (tf-idf, Spärck Jones 1972).
+    """
+    listed = [
+        [word for word in re.findall(r"\w+", text.lower()) if len(word) > 2] for text in texts
+    ]
+    spread = Counter(word for words in listed for word in set(words))
+    found = []
+    for words in listed:
+        counts = Counter(words)
+        ordered = sorted(
+            counts, key=lambda word: (-counts[word] * math.log(len(texts) / spread[word]), word)
+        )
+        best = set(ordered[:KEYWORDS])
+        found.append(" ".join(sorted(best, key=words.index)) if len(best) == KEYWORDS else "")
+    return found
+
+
+def fragments(texts: Sequence[str], seed: int) -> list[str]:
+    """Half of the words of one sentence per text, both drawn; empty if all sentences are short."""
+    found = []
+    for place, text in enumerate(texts):
+        generator = default_rng([seed, place])
+        long = [words for part in sentences(text) if len(words := part.split()) >= MIN_HALVED]
+        if not long:
+            found.append("")
+            continue
+        words = long[int(generator.integers(len(long)))]
+        kept = numpy.sort(generator.permutation(len(words))[: len(words) // 2])
+        found.append(" ".join(words[place] for place in kept.tolist()))
+    return found

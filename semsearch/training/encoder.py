@@ -1,0 +1,340 @@
+"""Training of bi-encoders: on labelled pairs and triplets, or on a corpus without labels.
+
+The former follows Reimers & Gurevych 2019. In a corpus, a title and the sentence after it, and two
+neighbouring sentences, are positive pairs; the rest of a large batch are the negatives (Logeswaran
+& Lee 2018, quick thoughts; the loss of Henderson et al. 2017). This turns a plain BERT, pre-trained
+or not, into an encoder to fine-tune on labels.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy
+
+from semsearch.encoders.model_folder import ModelFolder, find_model, model_modules
+from semsearch.encoders.specs import Precision
+from semsearch.encoders.torch_loading import positions_of
+from semsearch.encoders.torch_models import TorchEncoder
+from semsearch.errors import ArgumentError
+from semsearch.records import Document
+from semsearch.training.data import load_examples, load_stages
+from semsearch.training.examples import (
+    Examples,
+    Kind,
+    Notify,
+    check_trainable,
+    distinct_documents,
+    sentences,
+    split,
+    text_key,
+    without_overlap,
+)
+from semsearch.training.measures import (
+    ACCURACY,
+    ENCODED_AT_ONCE,
+    MEASURES,
+    Encode,
+    Measured,
+    compared,
+    encoder_outcomes,
+    gain,
+    gold_of,
+)
+from semsearch.training.run import Job, Task, Trained
+from semsearch.training.stages import Loss, Recipe, Settings, Stage
+
+if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
+
+    from semsearch.training.trainer import Trainee
+
+#: Kinds of pairs and triplets that an encoder can be scored on.
+SCORABLE = (Kind.SCORED, Kind.LABELLED, Kind.TRIPLETS, Kind.POSITIVE)
+
+#: Maximum number of training pairs, and of held-out pairs; from more, a random sample is drawn.
+MAX_PAIRS, MAX_SCORED = 500_000, 1_000
+#: Learning rates of a plain BERT, by maximum hidden size; wider ones and sentence encoders, which
+#: are trained already, use the default.
+NEW_RATES = ((256, 1e-3), (512, 5e-4))
+
+
+@dataclass(frozen=True)
+class Siamese(Task):
+    """Train a bi-encoder.
+
+    Args:
+        losses: one per set of `Settings.data`; None takes the default for its examples.
+    """
+
+    losses: Sequence[Loss | None]
+
+    name = "siamese"
+
+    def prepare(self, settings: Settings, notify: Notify) -> Job:
+        """The sets that suit the losses; the finished model is scored as an encoder."""
+        kinds = [loss.kinds if loss else SCORABLE for loss in self.losses]
+        found, tests = load_stages(settings, kinds, _scored_kinds, notify)
+        stages = []
+        for stage, chosen in zip(found, self.losses, strict=False):
+            loss = chosen or default_loss(stage.training)
+            stages.append(stage._replace(loss=loss.value))
+            notify(announcement(stages[-1], classifies=loss is Loss.SOFTMAX))
+        losses = {stage.loss for stage in stages}
+        for name, loss in (("margin", Loss.TRIPLET), ("head_learning_rate", Loss.SOFTMAX)):
+            given = {getattr(one, name) for one in settings.recipes} - {getattr(Recipe, name)}
+            if given and loss.value not in losses:
+                option, used = name.replace("_", "-"), ", ".join(sorted(losses))
+                raise ArgumentError(f"--{option} is for the loss {loss.value}, not {used}")
+        return Job(stages, encoder_trainee, partial(scored_encoder, tests, stages[-1]))
+
+
+@dataclass(frozen=True)
+class Contrast(Task):
+    """Train a bi-encoder on an unlabelled corpus.
+
+    Args:
+        documents: the corpus.
+        data_name: name of the corpus in messages.
+    """
+
+    documents: Iterable[Document]
+    data_name: str
+
+    name = "contrast"
+    recipe = Recipe(epochs=2, batch_size=256)  # in-batch negatives need large batches
+
+    def recipe_for(self, base: str | None) -> Recipe:
+        """A high learning rate for a small BERT that is not yet a sentence encoder."""
+        folder = find_model(str(base)).path
+        if model_modules(folder):
+            return self.recipe
+        config = json.loads((folder / "config.json").read_text("utf-8"))
+        width = config.get("hidden_size", math.inf)  # named differently in DistilBERT, among others
+        rate = next((rate for most, rate in NEW_RATES if width <= most), self.recipe.learning_rate)
+        return replace(self.recipe, learning_rate=rate)
+
+    def prepare(self, settings: Settings, notify: Notify) -> Job:
+        """One stage; a twentieth of the documents is held out to choose the best checkpoint."""
+        seed = settings.recipe.seed
+        chains = [
+            chain
+            for document in distinct_documents(self.documents)
+            if len(chain := _chain(document)) > 1
+        ]
+        what = "different documents with a title or two sentences"
+        trained, held = split(len(chains), seed, what)
+        training = _pairs(self.data_name, [chains[place] for place in trained], MAX_PAIRS, seed)
+        name = f"{self.data_name} (held out)"
+        development = _pairs(name, [chains[place] for place in held], MAX_SCORED, seed)
+        tests = [
+            load_examples(spec, (Kind.SCORED, Kind.POSITIVE), split="test", notify=notify)
+            for spec in settings.tests
+        ]
+        held_sets = [development, *tests]
+        training = without_overlap(training, held_sets, settings.allow_overlap, notify)
+        check_trainable(training)
+        stage = Stage(training, development, settings.recipe, Loss.RANKING.value)
+        notify(announcement(stage))
+        return Job([stage], encoder_trainee, partial(scored_encoder, tests, stage))
+
+
+def _chain(document: Document) -> list[str]:
+    """The title, if there is one, and the sentences of a document."""
+    title = " ".join((document.title or "").split())
+    return [*([title] if title else []), *sentences(document.text)]
+
+
+def _pairs(name: str, chains: Iterable[Sequence[str]], most: int, seed: int) -> Examples:
+    pairs = [
+        pair
+        for chain in chains
+        for pair in pairwise(chain)
+        if text_key(pair[0]) != text_key(pair[1])
+    ]
+    if len(pairs) > most:
+        drawn = numpy.random.default_rng(seed).permutation(len(pairs))[:most]
+        pairs = [pairs[row] for row in sorted(drawn.tolist())]
+    texts = [left for left, _ in pairs], [right for _, right in pairs]
+    return Examples(name, Kind.POSITIVE, texts, [])
+
+
+def default_loss(training: Examples) -> Loss:
+    """The loss that suits a set; one whose labels are not yes and no trains a classifier."""
+    if training.kind is Kind.LABELLED:
+        return Loss.CONTRASTIVE if training.is_yes_no else Loss.SOFTMAX
+    return Loss.COSINE if training.kind is Kind.SCORED else Loss.RANKING
+
+
+def _scored_kinds(training: Examples, has_ended: bool) -> Sequence[Kind]:
+    """The kinds of examples to score on; a classifier is lost when training has ended."""
+    is_labelled = training.kind is Kind.LABELLED
+    kinds = SCORABLE if is_labelled else (training.kind, *SCORABLE)
+    uses_labels = is_labelled and (training.is_yes_no or not has_ended)
+    return tuple(dict.fromkeys(one for one in kinds if uses_labels or one is not Kind.LABELLED))
+
+
+def announcement(stage: Stage, *, classifies: bool = False) -> str:
+    """What a stage trains on, and what it is scored on.
+
+    Args:
+        stage: the stage, with its loss.
+        classifies: whether labels are predicted by a classifier.
+    """
+    training, development, _, loss = stage
+    scored = "nothing"
+    if development is not None:
+        is_accuracy = classifies and development.kind is Kind.LABELLED
+        measure = ACCURACY if is_accuracy else MEASURES[development.kind]
+        scored = f"{development.name} ({measure.name})"
+    if len(training.labels) == 2 and loss != Loss.SOFTMAX.value:
+        scored += f"; '{training.labels[1]}' scores high"
+    return (
+        f"{training.name}: {len(training):,} {training.kind.value}, {loss} loss; scored on {scored}"
+    )
+
+
+def encoder_trainee(folder: Path, stage: Stage, *, attention_dropout: bool = True) -> Trainee:
+    """The bi-encoder in a folder with the loss of a stage.
+
+    Args:
+        folder: the model.
+        stage: data, hyperparameters and loss.
+        attention_dropout: without it, attention is one fused kernel: less than half the time for
+            long passages.
+    """
+    from transformers import set_seed
+
+    from semsearch.training.losses import embedding_loss, predicted_classes
+    from semsearch.training.trainer import text_trainee
+
+    training, development, recipe, name = stage
+    chosen = Loss(name)
+    if chosen is Loss.CONTRASTIVE and not training.is_yes_no:
+        known = ", ".join(training.labels)
+        raise ArgumentError(f"the contrastive loss needs labels for yes and no, not {known}")
+    set_seed(recipe.seed)
+    model = load_plain(folder)
+    limit_tokens(model, recipe.max_tokens)
+    if not attention_dropout:
+        disable_attention_dropout(model)
+    loss = embedding_loss(model, chosen, training, recipe)
+    score: Callable[[], float] | None = None
+    if development is not None:
+        score = partial(score_encoder, plain_encode(model), development)
+        if chosen is Loss.SOFTMAX and development.kind is Kind.LABELLED:
+            score = partial(_accuracy, model, development, partial(predicted_classes, loss))
+    return text_trainee(
+        model,
+        loss,
+        training,
+        recipe,
+        score,
+        distinct=chosen is Loss.RANKING,
+        only_used_words=True,
+    )
+
+
+def load_plain(folder: Path) -> SentenceTransformer:
+    """The model in a folder, in fp32."""
+    return TorchEncoder(ModelFolder(str(folder), folder), precision=Precision.FP32).model
+
+
+def plain_encode(
+    model: SentenceTransformer, dimension: int | None = None, prompt: str = ""
+) -> Encode:
+    """A function that returns the unit vectors of texts.
+
+    Args:
+        model: the bi-encoder.
+        dimension: the number of leading dimensions to keep; None for all.
+        prompt: precedes each text.
+    """
+    return partial(
+        model.encode,
+        prompt=prompt,
+        batch_size=ENCODED_AT_ONCE,
+        normalize_embeddings=True,
+        truncate_dim=dimension,
+        show_progress_bar=False,
+    )
+
+
+def score_encoder(encode: Encode, examples: Examples) -> float:
+    """The score of an encoder on a set of examples."""
+    outcomes = encoder_outcomes(encode, examples)
+    return float(numpy.nan_to_num(MEASURES[examples.kind].score(outcomes, gold_of(examples))))
+
+
+def _accuracy(model: SentenceTransformer, examples: Examples, classify: Any) -> float:
+    """How often the classifier of the softmax loss is right; it takes vectors of any length."""
+    left, right = (
+        model.encode(column, batch_size=ENCODED_AT_ONCE, show_progress_bar=False)
+        for column in examples.texts
+    )
+    return 100 * float(numpy.mean(classify(left, right) == gold_of(examples)))
+
+
+def scored_encoder(tests: Sequence[Examples], last: Stage, folder: Path, base: Path) -> Trained:
+    """The scores of the trained encoder, beside those of the base model.
+
+    Args:
+        tests: the sets to score on; without any, the development set is taken.
+        last: the last stage; a model with shorter dimensions is scored on each.
+        folder: the trained model.
+        base: the base model.
+    """
+    if not tests and last.development and last.loss != Loss.SOFTMAX.value:
+        tests = [last.development]
+    if not tests:
+        return Trained(folder, [])
+    model, before = load_plain(folder), load_plain(base)
+    widths = sorted({model.get_embedding_dimension(), *last.recipe.dimensions}, reverse=True)
+    shown: Sequence[int | None] = widths if last.recipe.dimensions else (None,)
+    return Trained(
+        folder,
+        [
+            compare_encoders(plain_encode(model, dimension), plain_encode(before), test)._replace(
+                dimension=dimension
+            )
+            for test in tests
+            for dimension in shown
+        ],
+    )
+
+
+def compare_encoders(encode: Encode, encode_before: Encode, test: Examples) -> Measured:
+    """The score of an encoder on a set, and what it gained over another one."""
+    before, after = (encoder_outcomes(one, test) for one in (encode_before, encode))
+    return compared(test.name, gain(MEASURES[test.kind], before, after, gold_of(test)))
+
+
+def limit_tokens(model: Any, max_tokens: int | None) -> None:
+    """Let a model read at most this many tokens per text; None leaves its own limit.
+
+    Raises:
+        ArgumentError: it has fewer positions, or is no transformer.
+    """
+    if max_tokens is None:
+        return
+    transformer = model.transformers_model
+    positions = 0 if transformer is None else positions_of(transformer.config)
+    if positions is not None and max_tokens > positions:
+        raise ArgumentError(
+            f"--max-tokens {max_tokens} is above the limit of the model, {positions}"
+        )
+    model.max_seq_length = max_tokens
+
+
+def disable_attention_dropout(model: SentenceTransformer) -> None:
+    """Turn off dropout within attention; dropout after it stays on."""
+    for module in model.modules():
+        if type(module).__name__.endswith("SelfAttention") and hasattr(module, "dropout"):
+            module.dropout.p = 0.0

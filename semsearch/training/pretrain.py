@@ -1,0 +1,356 @@
+"""BERT pre-training: masked words and next sentences, with the sum of both losses."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from enum import Enum
+from functools import partial
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy
+from numpy.typing import NDArray
+
+from semsearch.encoders.model_folder import transformer_folder
+from semsearch.encoders.torch_loading import loading
+from semsearch.errors import ArgumentError, EncoderError, TrainingError
+from semsearch.records import Document
+from semsearch.training.examples import (
+    Examples,
+    Kind,
+    Notify,
+    distinct_documents,
+    sentences,
+    split,
+)
+from semsearch.training.measures import Measured
+from semsearch.training.run import Job, Task, Trained
+from semsearch.training.stages import Recipe, Settings, Stage, process_count
+
+if TYPE_CHECKING:
+    from transformers import BertForPreTraining, BertTokenizerFast
+
+    from semsearch.training.masked_pairs import MaskedPairs
+    from semsearch.training.trainer import Trainee
+
+#: BERT's maximum sequence length.
+MAX_TOKENS = 512
+#: Width of an attention head, the same in all sizes.
+HEAD_WIDTH = 64
+VOCABULARY = 30_522
+SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
+#: Maximum number of characters with pieces of their own.
+ALPHABET_SIZE = 1000
+#: Minimum number of occurrences of a piece.
+MIN_FREQUENCY = 2
+#: Learning rate for continued pre-training.
+GENTLE_LEARNING_RATE = 5e-5
+LOSS = "masked words + next sentence"
+
+
+class BertSize(Enum):
+    """Layers, width and learning rate from scratch; the sizes of Turc et al. 2019."""
+
+    TINY = (2, 128, 1e-3)
+    MINI = (4, 256, 1e-3)
+    SMALL = (4, 512, 5e-4)
+    BASE = (12, 768, 1e-4)  # the paper's
+
+
+@dataclass(frozen=True)
+class Pretraining(Task):
+    """Pre-train a BERT on a corpus.
+
+    Args:
+        documents: the corpus; 5 % of its documents of two or more sentences are held out.
+        data_name: name of the corpus in messages.
+        size: of a BERT from scratch.
+        vocabulary: maximum number of word pieces, from scratch.
+        cased: keep capitals and accents, from scratch.
+    """
+
+    documents: Iterable[Document]
+    data_name: str
+    size: BertSize = BertSize.SMALL
+    vocabulary: int = VOCABULARY
+    cased: bool = False
+
+    name = "pretrain"
+    usage = "semsearch train contrast corpus.csv --base {path}"
+    recipe = Recipe(steps=10_000, batch_size=64, max_tokens=128)
+
+    def recipe_for(self, base: str | None) -> Recipe:
+        """The default recipe, with a learning rate that suits the size."""
+        rate = self.size.value[2] if base is None else GENTLE_LEARNING_RATE
+        return replace(self.recipe, learning_rate=rate)
+
+    def prepare(self, settings: Settings, notify: Notify) -> Job:
+        """One stage; the vocabulary is learnt from all texts and titles."""
+        recipe = settings.recipe
+        if not 16 <= (recipe.max_tokens or 0) <= MAX_TOKENS:
+            raise ArgumentError(
+                f"max_tokens must be from 16 to {MAX_TOKENS}, not {recipe.max_tokens}"
+            )
+        documents = distinct_documents(self.documents)
+        training, development = _examples(self.data_name, documents), None
+        if recipe.steps != 0:
+            usable = [n for n, one in enumerate(documents) if len(sentences(one.text)) > 1]
+            what = "different documents of two sentences or more"
+            trained, held = split(len(usable), recipe.seed, what)
+            notify(
+                f"{len(trained):,} documents of two sentences or more to train on, "
+                f"{len(held):,} held out"
+            )
+            places = {usable[place] for place in held}
+            rest = [one for place, one in enumerate(documents) if place not in places]
+            held_documents = [documents[place] for place in sorted(places)]
+            training = _examples(self.data_name, rest)
+            development = _examples(f"{self.data_name} (held out)", held_documents)
+        stage = Stage(training, development, recipe, LOSS)
+        choices: dict[str, Any] = {
+            "size": self.size.name.lower(),
+            "vocabulary": self.vocabulary,
+            "cased": self.cased,
+        }
+        is_new = settings.base is None
+        start = partial(self._trainee, notify, is_new)
+        return Job([stage], start, partial(_finish, stage), choices if is_new else {})
+
+    def _trainee(self, notify: Notify, is_new: bool, folder: Path, stage: Stage) -> Trainee:
+        """The BERT, which is new or that in the folder."""
+        from transformers import TrainingArguments, set_seed
+
+        from semsearch.training.masked_pairs import MaskedTrainer, held_out_losses, loss_of
+        from semsearch.training.trainer import EVALUATE_AT_LEAST_EVERY, Trainee
+
+        training, development, recipe, _ = stage
+        set_seed(recipe.seed)
+        model, tokenizer, has_new_heads = self._new(stage) if is_new else load_bert(folder)
+        positions, most = model.config.max_position_embeddings, recipe.max_tokens or MAX_TOKENS
+        if most > positions:
+            raise ArgumentError(f"{folder} reads {positions} tokens, not {most}")
+
+        def save(folder: Path) -> None:
+            model.save_pretrained(folder)
+            save_tokenizer(tokenizer, folder)
+
+        if development is None:
+            return Trainee(model, recipe, 1, MaskedTrainer, TrainingArguments, {}, save=save)
+        data = _masked_pairs(training, tokenizer, recipe)
+        measured = _masked_pairs(development, tokenizer, recipe)
+        if recipe.epochs is not None:  # the trainer cannot count endless batches
+            batches = sum(1 for _ in data.epoch(0)) / process_count()
+            recipe = replace(recipe, epochs=None, steps=math.ceil(recipe.epochs * batches))
+        if has_new_heads:
+            predict_frequencies(model, data.tokens.ids)
+        notify(
+            f"{len(tokenizer):,} word pieces, {len(data.tokens.ids):,} tokens, "
+            f"{model.num_parameters():,} parameters"
+        )
+        model.forward = partial(loss_of, model)
+
+        def score() -> float:
+            losses = held_out_losses(model, measured)
+            notify(f"held out: {losses}")
+            return -losses.masked_loss - losses.next_loss
+
+        options = {
+            "train_dataset": data,
+            "eval_dataset": data,  # required, but not used
+            "data_collator": data.collated,
+            "processing_class": tokenizer,
+            "score": score,
+        }
+        return Trainee(
+            model,
+            recipe,
+            EVALUATE_AT_LEAST_EVERY,
+            MaskedTrainer,
+            TrainingArguments,
+            options,
+            score,
+            save=save,
+        )
+
+    def _new(self, stage: Stage) -> LoadedBert:
+        """A BERT with random weights, and a vocabulary learnt from all texts."""
+        sets = filter(None, (stage.training, stage.development))
+        texts = [text for one in sets for column in one.texts for text in column]
+        most = stage.recipe.max_tokens or MAX_TOKENS
+        tokenizer = learn_word_pieces(
+            lambda: chain.from_iterable(map(sentences, texts)),
+            self.vocabulary,
+            most,
+            cased=self.cased,
+        )
+        return LoadedBert(new_bert(self.size, tokenizer), tokenizer, new_heads=True)
+
+
+def _examples(name: str, documents: Sequence[Document]) -> Examples:
+    texts = [one.text for one in documents], [one.title or "" for one in documents]
+    return Examples(name, Kind.DOCUMENTS, texts, [])
+
+
+def _masked_pairs(examples: Examples, tokenizer: BertTokenizerFast, recipe: Recipe) -> MaskedPairs:
+    from semsearch.training.masked_pairs import MaskedPairs
+
+    most = recipe.max_tokens or MAX_TOKENS
+    documents = map(sentences, examples.texts[0])
+    return MaskedPairs(documents, tokenizer, most, recipe.batch_size, recipe.seed)
+
+
+def _finish(stage: Stage, folder: Path, base: Path) -> Trained:
+    """Both losses and accuracies on the held-out documents."""
+    del base
+    if stage.development is None:
+        return Trained(folder, [])
+    from semsearch.training.masked_pairs import held_out_losses
+
+    model, tokenizer, _ = load_bert(folder)
+    losses = held_out_losses(model, _masked_pairs(stage.development, tokenizer, stage.recipe))
+    values = {
+        "masked words, loss": losses.masked_loss,
+        "masked words found, %": 100 * losses.masked_accuracy,
+        "next sentence, loss": losses.next_loss,
+        "next sentence found, %": 100 * losses.next_accuracy,
+    }
+    name = stage.development.name
+    return Trained(folder, [Measured(name, measure, value) for measure, value in values.items()])
+
+
+class LoadedBert(NamedTuple):
+    """A BERT; ``new_heads`` is whether its pre-training heads are newly initialised."""
+
+    model: BertForPreTraining
+    tokenizer: BertTokenizerFast
+    new_heads: bool
+
+
+def new_bert(size: BertSize, tokenizer: BertTokenizerFast) -> BertForPreTraining:
+    """A BERT in fp32 with random weights from torch's global generator."""
+    from transformers import BertConfig, BertForPreTraining
+
+    layers, width, _ = size.value
+    config = BertConfig(
+        vocab_size=len(tokenizer),
+        num_hidden_layers=layers,
+        hidden_size=width,
+        num_attention_heads=width // HEAD_WIDTH,
+        intermediate_size=4 * width,
+        max_position_embeddings=MAX_TOKENS,
+        pad_token_id=tokenizer.pad_token_id,
+    )
+    return BertForPreTraining(config)
+
+
+def predict_frequencies(model: BertForPreTraining, token_ids: NDArray[numpy.integer]) -> None:
+    """Set the bias of the masked-word head to the logarithm of each token's frequency.
+
+    With a zero bias, the embeddings of rare words, which are tied to the weights of the head, learn
+    to encode how rare the words are, and become alike.
+
+    Args:
+        model: changed in place.
+        token_ids: token ids of the corpus, shape (n,).
+    """
+    import torch
+
+    counts = numpy.bincount(token_ids, minlength=model.config.vocab_size)
+    logs = numpy.log((counts + 0.5) / (len(token_ids) + 0.5 * len(counts)))
+    with torch.no_grad():
+        model.cls.predictions.bias.copy_(torch.from_numpy(logs))
+
+
+def load_bert(folder: Path) -> LoadedBert:
+    """Load a BERT from a folder in fp32; missing pre-training heads are initialised at random.
+
+    Raises:
+        EncoderError: the model is not a BERT, or it cannot be loaded.
+    """
+    import torch
+    from transformers import AutoConfig, BertForPreTraining, BertTokenizerFast
+
+    with loading(str(folder)):
+        folder = transformer_folder(folder)
+        config = AutoConfig.from_pretrained(folder, local_files_only=True)
+        if config.model_type != "bert":
+            raise EncoderError(f"{folder} is a {config.model_type}; use a BERT")
+        tokenizer = BertTokenizerFast.from_pretrained(folder, local_files_only=True)
+        model, report = BertForPreTraining.from_pretrained(
+            folder,
+            local_files_only=True,
+            use_safetensors=True,
+            dtype=torch.float32,
+            output_loading_info=True,
+        )
+    missing = set(report["missing_keys"])
+    if lacking := sorted(key for key in missing if not key.startswith(("cls.", "bert.pooler."))):
+        raise EncoderError(f"model {folder} is incomplete: {lacking[0]} is missing")
+    return LoadedBert(model, tokenizer, bool(missing))
+
+
+def learn_word_pieces(
+    texts: Callable[[], Iterable[str]], size: int, max_tokens: int, *, cased: bool = False
+) -> BertTokenizerFast:
+    """A BERT tokenizer with a vocabulary learnt from texts.
+
+    The same texts give the same vocabulary. The trainer of `tokenizers` does not guarantee that: it
+    numbers the characters in the order of a hash map, and the numbers break ties between equally
+    frequent pairs. So the characters are passed to it in a fixed order.
+
+    Args:
+        texts: returns the texts; it is called twice.
+        size: maximum number of pieces; few texts give fewer.
+        max_tokens: maximum tokens per text, including special tokens.
+        cased: keep capitals and accents.
+
+    Raises:
+        TrainingError: the vocabulary is too small for the characters alone.
+    """
+    from tokenizers import Tokenizer
+    from tokenizers.models import WordPiece
+    from tokenizers.normalizers import BertNormalizer
+    from tokenizers.pre_tokenizers import BertPreTokenizer
+    from tokenizers.trainers import WordPieceTrainer
+    from transformers import BertTokenizerFast
+
+    tokenizer = Tokenizer(WordPiece(unk_token="[UNK]"))  # noqa: S106 - no password
+    tokenizer.normalizer = BertNormalizer(lowercase=not cased)
+    tokenizer.pre_tokenizer = BertPreTokenizer()
+    characters: Counter[str] = Counter()
+    for text in texts():
+        characters.update(tokenizer.normalizer.normalize_str(text))
+    alphabet = sorted(
+        character
+        for character, _ in characters.most_common(ALPHABET_SIZE)
+        if not character.isspace()
+    )
+    known = [*SPECIAL, *alphabet, *(f"##{character}" for character in alphabet)]
+    if size < len(known):
+        raise TrainingError(
+            f"a vocabulary of {size} pieces is too small: the characters of this corpus alone "
+            f"need {len(known)}; raise --vocabulary"
+        )
+    trainer = WordPieceTrainer(
+        vocab_size=size,
+        min_frequency=MIN_FREQUENCY,
+        limit_alphabet=ALPHABET_SIZE,
+        special_tokens=known,
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(texts(), trainer)
+    return BertTokenizerFast(
+        vocab=tokenizer.get_vocab(), do_lower_case=not cased, model_max_length=max_tokens
+    )
+
+
+def save_tokenizer(tokenizer: BertTokenizerFast, folder: Path) -> None:
+    """Write a tokenizer in the format of current transformers, and as vocab.txt."""
+    tokenizer.save_pretrained(folder)
+    pieces = sorted(tokenizer.get_vocab().items(), key=lambda piece: piece[1])
+    lines = "".join(f"{piece}\n" for piece, _ in pieces)
+    (folder / "vocab.txt").write_text(lines, "utf-8", newline="\n")

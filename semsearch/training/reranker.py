@@ -1,0 +1,285 @@
+"""Training of cross-encoders, which read both texts at once (Reimers & Gurevych 2019, table 2).
+
+For an index, hard negatives are mined: passages that it ranks high for a query but that are not
+judged relevant (Gao, Dai & Callan 2021, Rethink Training of BERT Rerankers, section 3). Judgements
+are few and the first stage contributes what they do not teach, so both scores are combined; the
+weight is chosen on held-out queries and stored with the model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy
+
+from semsearch.correlations import Values
+from semsearch.datasets import RetrievalSet
+from semsearch.encoders import load_reranker
+from semsearch.encoders.model_folder import (
+    FIRST_STAGE_WEIGHT,
+    set_first_stage_weight,
+    transformer_folder,
+)
+from semsearch.encoders.torch_loading import loading
+from semsearch.errors import EncoderError
+from semsearch.protocols import SearchBackend
+from semsearch.records import Hit, Hits
+from semsearch.search.options import RERANK_DEPTH
+from semsearch.search.reranking import combined
+from semsearch.texts import quantity
+from semsearch.training.data import load_stages
+from semsearch.training.encoder import announcement, limit_tokens
+from semsearch.training.examples import Examples, Kind, Notify, split
+from semsearch.training.measures import (
+    ACCURACY,
+    MEASURES,
+    NDCG,
+    Measure,
+    Measured,
+    cross_encoder_outcomes,
+    gain,
+    gold_of,
+    ndcg,
+)
+from semsearch.training.run import Job, Task, Trained
+from semsearch.training.stages import Settings, Stage
+
+if TYPE_CHECKING:
+    from sentence_transformers import CrossEncoder
+
+    from semsearch.training.trainer import Trainee
+
+#: The losses of cross-encoders with one output, and with more.
+BINARY, CLASSES = "binary cross-entropy", "cross-entropy"
+#: Number of top hits of a query from which its negatives are drawn.
+NEAREST = 50
+HELD_OUT_PART = 0.2
+#: Maximum number of held-out queries; reranking more takes long.
+MAX_HELD_OUT = 200
+#: Weights of the first stage to try.
+WEIGHTS = tuple(round(0.1 * tenths, 1) for tenths in range(10))
+
+
+@dataclass(frozen=True)
+class CrossEncoding(Task):
+    """Train a cross-encoder on pairs.
+
+    The head has one output for scored pairs and for two classes (the second one scores high; see
+    `semsearch.training.examples.ordered_labels`), and one output per class for more; a stage that
+    needs a different head from the model's begins with a new one.
+    """
+
+    name = "cross-encoder"
+    usage = 'semsearch query "a question" --rerank {path}'
+
+    def prepare(self, settings: Settings, notify: Notify) -> Job:
+        """Scored pairs, preferred to labelled ones."""
+        kinds = [(Kind.SCORED, Kind.LABELLED)] * len(settings.data)
+        found, tests = load_stages(settings, kinds, _scored_kinds, notify)
+        stages = []
+        for stage in found:
+            loss = BINARY if outputs(stage.training) == 1 else CLASSES
+            stages.append(stage._replace(loss=loss))
+            notify(announcement(stages[-1], classifies=True))
+
+        def finish(folder: Path, base: Path) -> Trained:
+            model = load_cross_encoder(folder)
+            scores = [
+                Measured(test.name, _measure(test).name, _score(model, test)) for test in tests
+            ]
+            return Trained(folder, scores)
+
+        return Job(stages, cross_encoder_trainee, finish)
+
+
+def outputs(training: Examples) -> int:
+    """The number of outputs of the head."""
+    return 1 if len(training.labels) <= 2 else len(training.labels)
+
+
+def _scored_kinds(training: Examples, has_ended: bool) -> Sequence[Kind]:
+    """The kinds that the outputs can predict; a single output also ranks scored pairs."""
+    del has_ended
+    if training.kind is Kind.SCORED:
+        return (Kind.SCORED,)
+    return (Kind.LABELLED, Kind.SCORED) if outputs(training) == 1 else (Kind.LABELLED,)
+
+
+def _measure(examples: Examples) -> Measure:
+    return MEASURES[Kind.SCORED] if examples.kind is Kind.SCORED else ACCURACY
+
+
+def _score(model: CrossEncoder, examples: Examples) -> float:
+    return _measure(examples).score(cross_encoder_outcomes(model, examples), gold_of(examples))
+
+
+def cross_encoder_trainee(folder: Path, stage: Stage) -> Trainee:
+    """The cross-encoder in a folder, with a head for the stage."""
+    from sentence_transformers.cross_encoder.losses import BinaryCrossEntropyLoss, CrossEntropyLoss
+    from transformers import set_seed
+
+    from semsearch.training.trainer import text_trainee
+
+    training, development, recipe, _ = stage
+    set_seed(recipe.seed)
+    count = outputs(training)
+    model = load_cross_encoder(folder, count)
+    vars(model.config).pop(FIRST_STAGE_WEIGHT, None)  # it was chosen for other weights
+    limit_tokens(model, recipe.max_tokens)
+    loss = BinaryCrossEntropyLoss(model) if count == 1 else CrossEntropyLoss(model)
+    score = None if development is None else partial(_score, model, development)
+    return text_trainee(model, loss, training, recipe, score, only_used_words=True)
+
+
+def load_cross_encoder(folder: Path, count: int | None = None) -> CrossEncoder:
+    """Load a cross-encoder in fp32, with a new head unless it has `count` outputs.
+
+    Raises:
+        EncoderError: it cannot be loaded, or other weights than its head's are missing.
+    """
+    import torch
+    from sentence_transformers import CrossEncoder
+    from transformers import AutoModel
+
+    with loading(str(folder)):
+        place = str(transformer_folder(folder))
+        whole, info = AutoModel.from_pretrained(
+            place, local_files_only=True, use_safetensors=True, output_loading_info=True
+        )
+        if lacking := sorted(name for name in info["missing_keys"] if "pooler." not in name):
+            raise EncoderError(f"model {folder} is incomplete: {lacking[0]} is missing")
+        stored = whole.config.num_labels
+        model = CrossEncoder(
+            place,
+            num_labels=count,
+            trust_remote_code=False,
+            local_files_only=True,
+            model_kwargs={
+                "use_safetensors": True,
+                "ignore_mismatched_sizes": True,
+                "dtype": "float32",
+            },
+        )
+    if count not in (None, stored):  # the activation that is stored is for another head
+        model.activation_fn = torch.nn.Sigmoid() if count == 1 else torch.nn.Identity()
+    return model
+
+
+@dataclass(frozen=True)
+class Reranking(Task):
+    """Train a cross-encoder to rerank the hits of a search.
+
+    Args:
+        backend: the search whose hits it will rerank.
+        judged: queries with judgements of its documents; a fifth of the queries is held out.
+        negatives: passages per query that are not judged relevant, as negatives.
+    """
+
+    backend: SearchBackend
+    judged: RetrievalSet
+    negatives: int = 4
+
+    name = "cross-encoder"
+    usage = CrossEncoding.usage
+
+    def prepare(self, settings: Settings, notify: Notify) -> Job:
+        """One stage, without a development set: the held-out queries are the test."""
+        recipe, judged = settings.recipe, self.judged
+        named = [name for name in judged.queries if _relevant(judged.qrels[name])]
+        what = "queries with relevant documents"
+        trained, asked = split(len(named), recipe.seed, what, HELD_OUT_PART, MAX_HELD_OUT)
+        training = self._mined([named[place] for place in trained], recipe.seed)
+        asked_names = [named[place] for place in asked]
+        hits = self._searched(asked_names, RERANK_DEPTH)
+        negatives = sum(target == 0 for target in training.targets)
+        notify(
+            f"{len(trained):,} queries to train on, with {len(training) - negatives:,} relevant "
+            f"passages and {negatives:,} negatives from their top {NEAREST}; {len(asked):,} "
+            "queries held out"
+        )
+        stage = Stage(training, None, recipe.for_kind(Kind.LABELLED), BINARY)
+        wanted = [judged.qrels[name] for name in asked_names]
+        finish = partial(choose_weight, judged.name, hits, wanted)
+        return Job([stage], cross_encoder_trainee, finish, {"negatives": self.negatives})
+
+    def _searched(self, names: Sequence[str], k: int) -> list[Hits]:
+        return self.backend.search_many([self.judged.queries[name] for name in names], k)
+
+    def _mined(self, names: Sequence[str], seed: int) -> Examples:
+        """Each query with its relevant passages and with mined negatives."""
+        chance = numpy.random.default_rng(seed)
+        highest = max(max(self.judged.qrels[name].values()) for name in names)
+        rows: list[tuple[str, str, float]] = []
+        for name, hits in zip(names, self._searched(names, NEAREST), strict=True):
+            query, relevant = self.judged.queries[name], _relevant(self.judged.qrels[name])
+            ids = ", ".join("'{}'".format(one.replace("'", "''")) for one in relevant)
+            (right,) = self.backend.search_many([query], len(relevant), where=f"id in ({ids})")
+            rows += [(query, hit.text, relevant[hit.document_id] / highest) for hit in right]
+            others = [hit.text for hit in hits if hit.document_id not in relevant]
+            drawn = chance.permutation(len(others))[: self.negatives]
+            rows += [(query, others[place], 0.0) for place in drawn]
+        queries, passages, targets = (list(column) for column in zip(*rows, strict=True))
+        return Examples(self.judged.name, Kind.SCORED, (queries, passages), targets)
+
+
+def _relevant(judged: dict[str, int]) -> dict[str, int]:
+    return {name: grade for name, grade in judged.items() if grade > 0}
+
+
+def choose_weight(
+    name: str, asked: Sequence[Hits], wanted: Sequence[dict[str, int]], folder: Path, base: Path
+) -> Trained:
+    """Choose the weight of the first stage on held-out queries, and measure reranking.
+
+    Args:
+        name: of the judged queries, in messages.
+        asked: the hits of each held-out query.
+        wanted: the judgements of each.
+        folder: the trained model, in which the weight is stored.
+        base: not used.
+    """
+    del base
+    reranker = load_reranker(folder)
+    read = [reranker.score(hits.query, [hit.text for hit in hits]) for hits in asked]
+
+    def values(rankings: Sequence[Sequence[Hit]]) -> Values:
+        return ndcg([[hit.document_id for hit in hits] for hits in rankings], wanted)
+
+    def reranked(weight: float) -> Values:
+        return values(
+            [
+                _ranked(hits, combined([hit.score for hit in hits], scores.tolist(), weight))
+                for hits, scores in zip(asked, read, strict=True)
+            ]
+        )
+
+    tried = [reranked(weight) for weight in WEIGHTS]
+    # Each half is measured with the weight that is best on the other half.
+    after = numpy.empty(len(asked))
+    for half in (0, 1):
+        after[half::2] = tried[_best(tried, slice(1 - half, None, 2))][half::2]
+    found = gain(NDCG, values(asked), after)
+    weight = WEIGHTS[_best(tried, slice(None))]
+    set_first_stage_weight(folder, weight)
+    helps = "helps" if found.is_significant else "does not help significantly"
+    test = f"{name} ({quantity(found.examples, 'held-out query')})"
+    return Trained(
+        folder,
+        [
+            Measured(f"{test}, not reranked", NDCG.name, found.before),
+            Measured(f"{test}, reranked", NDCG.name, found.after),
+        ],
+        f"reranking {helps}: {found}; weight of the first stage {weight:g}",
+    )
+
+
+def _ranked(hits: Hits, scores: Sequence[float]) -> list[Hit]:
+    return [hit for _, hit in sorted(zip(scores, hits, strict=True), key=lambda pair: -pair[0])]
+
+
+def _best(tried: Sequence[Values], rows: slice) -> int:
+    return int(numpy.argmax([values[rows].mean() for values in tried]))
