@@ -11,11 +11,13 @@ from semsearch.arguments import check_text
 from semsearch.encoders import CROSS_ENCODER_PREFIX, load_encoder, load_reranker
 from semsearch.encoders.specs import Precision, computed_precision
 from semsearch.errors import CombinationError
-from semsearch.pairwise import paired_scores
 from semsearch.protocols import Encoder, Scores
 
 #: Called with a system, the items that it processes, how many are done, and of how many.
 OnProgress = Callable[[str, str, int, int], None]
+
+
+SCORE_DECIMALS = 6
 
 
 class PairScorer(Protocol):
@@ -61,7 +63,8 @@ class CosineScorer:
         rows = {text: row for row, text in enumerate(texts)}
         left = matrix[[rows[left] for left, _ in pairs]]
         right = matrix[[rows[right] for _, right in pairs]]
-        return paired_scores(left, right).astype(numpy.float32)
+        cosines = numpy.multiply(left, right, dtype=numpy.float64).sum(axis=1)
+        return numpy.clip(cosines.round(SCORE_DECIMALS), -1, 1).astype(numpy.float32)
 
 
 def load_pair_scorer(spec: str, precision: Precision | str = Precision.FP32) -> PairScorer:

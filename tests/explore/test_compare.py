@@ -7,8 +7,8 @@ import pytest
 from scipy.stats import kendalltau
 
 from semsearch import Document, Index
-from semsearch.comparison import compare_neighbours, compare_sentences
 from semsearch.errors import ArgumentError
+from semsearch.explore.compare import compare_neighbours, compare_sentences
 
 TEXTS = {
     "a": "the red fox jumps over the fence",

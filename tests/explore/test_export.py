@@ -12,7 +12,7 @@ import pytest
 
 from semsearch import Corpus, Document, Index, export_index
 from semsearch.errors import ArgumentError, FilterError, SpaceError
-from semsearch.exporting import contents, tables
+from semsearch.explore import contents, tables
 
 LONG = "\t" + "Amber, birch.  Cedar?\n\n\n" * 100 + "\u2003 "
 FILMS = [

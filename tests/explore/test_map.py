@@ -11,8 +11,9 @@ from pyarrow import parquet
 
 from semsearch import Document, Index
 from semsearch.errors import ArgumentError, IndexStoreError, SpaceError
-from semsearch.maps import make_map, map_table, open_map, projection
-from semsearch.maps.map import map_file
+from semsearch.explore import projection
+from semsearch.explore.map import make_map, map_file, open_map
+from semsearch.explore.map_table import map_table
 
 BIRDS = [Document(f"b{n}", f"a red bird sings song{n} in the tree") for n in range(4)]
 FISH = [Document(f"f{n}", f"the blue fish swims stream{n} under water") for n in range(4)]

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy
 
+from semsearch.explore.map import Map, short_hash
 from semsearch.index import Index
-from semsearch.maps.map import Map, short_hash
 from semsearch.records import METADATA_PREFIX
 from semsearch.stores.protocol import FoundPassage
 

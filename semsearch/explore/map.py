@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import logging
 import os
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,15 +14,14 @@ from numpy.typing import NDArray
 
 from semsearch.addresses import Address
 from semsearch.arguments import check_whole_number
-from semsearch.clustering import cluster
 from semsearch.errors import ArgumentError, IndexStoreError, UnsupportedByStoreError
+from semsearch.explore.clusters import cluster
+from semsearch.explore.projection import OnProgress, Points, project
 from semsearch.index import Index
-from semsearch.maps.projection import OnProgress, Points, project
 from semsearch.stores.protocol import Space, text_hash
 
 logger = logging.getLogger(__name__)
 
-FORMAT = 2
 #: The number of words in the name of a group.
 WORDS = 3
 #: The metadata key of a map file.
@@ -66,13 +63,7 @@ class Map:
         import pyarrow
         from pyarrow import parquet
 
-        about = {
-            "format": FORMAT,
-            "space": self.space,
-            "fingerprint": self.fingerprint,
-            "names": self.names,
-            "sha256": self._sha256(),
-        }
+        about = {"space": self.space, "fingerprint": self.fingerprint, "names": self.names}
         table = pyarrow.table(
             {
                 "chunk": self.chunk_ids,
@@ -93,14 +84,6 @@ class Map:
         finally:
             draft.unlink(missing_ok=True)
 
-    def _sha256(self) -> str:
-        about = json.dumps([self.space, self.fingerprint, self.names])
-        digest = hashlib.sha256(about.encode())
-        for column in (self.chunk_ids, self.points, self.groups):
-            digest.update(column.tobytes())
-        digest.update("".join(self.hashes).encode())
-        return digest.hexdigest()
-
 
 def map_file(index: Path, space: str) -> Path:
     """The file of the map of a space."""
@@ -117,7 +100,7 @@ def make_map(
     """Project the passages of an index, and group them.
 
     >>> from semsearch import Document, Index
-    >>> from semsearch.maps import make_map
+    >>> from semsearch.explore.map import make_map
     >>> index = Index.create("birds", "hashing")
     >>> _ = index.add([Document("a", "red bird"), Document("b", "blue fish")])
     >>> make_map(index).points.shape
@@ -149,12 +132,12 @@ def make_map(
     if not os.access(index.path, os.W_OK):
         raise IndexStoreError(f"cannot write in {index.path}: Permission denied")
     points = project(passages.vectors, seed, on_progress)
+    on_progress("grouping", 0, 0)
     clustering = cluster(
         passages.vectors,
         passages.texts,
         seed=seed,
         words=WORDS,
-        on_progress=partial(on_progress, "grouping"),
         stop_words=index.info().stop_words,
     )
     groups = numpy.array(clustering.labels(), numpy.int32) - 1
@@ -187,24 +170,21 @@ def _read(file: Path, space: Space) -> Map | None:
     try:
         table = parquet.read_table(file)
         about = json.loads(table.schema.metadata[KEY])
-        if about["format"] != FORMAT or about["fingerprint"] != space.fingerprint:
-            return None
         columns = {name: table[name].to_numpy() for name in table.column_names}
+        points = numpy.stack([columns["x"], columns["y"]], axis=1)
         found = Map(
             about["space"],
             about["fingerprint"],
             columns["chunk"],
             columns["hash"],
-            numpy.stack([columns["x"], columns["y"]], axis=1),
+            points,
             columns["group"],
             about["names"],
         )
-        if about["sha256"] != found._sha256():
-            raise ValueError("its SHA-256 is not the recorded one")
-        return found
     except (OSError, pyarrow.ArrowException, KeyError, TypeError, ValueError) as error:
         logger.warning("%s is damaged (%s); create it again with: semsearch map", file, error)
         return None
+    return found if found.fingerprint == space.fingerprint else None
 
 
 def short_hash(text: str) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy
 from numpy.typing import NDArray
 
-from semsearch.pairwise import SCORE_DECIMALS
+from semsearch.explore.vectors import SCORE_DECIMALS
 from semsearch.protocols import Matrix
 
 #: The maximum number of passages projected with UMAP; others are placed between neighbours.

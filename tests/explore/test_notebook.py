@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 import pytest
 
 from semsearch import Document, Index
-from semsearch.comparison import compare_neighbours
+from semsearch.explore.compare import compare_neighbours
 from semsearch.notebook import TEXT_MAX_CHARACTERS, table_html
 
 HOSTILE = "<script>alert('$x$')</script> & \u202etxet\" onload=\"x"

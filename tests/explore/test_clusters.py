@@ -8,9 +8,9 @@ import numpy
 import pytest
 from sklearn.metrics import adjusted_rand_score
 
-from semsearch import pairwise
-from semsearch.clustering import ClusterMethod, cluster, communities, words
 from semsearch.errors import ArgumentError
+from semsearch.explore import communities, keywords
+from semsearch.explore.clusters import ClusterMethod, cluster
 
 
 def normalised(rows):
@@ -41,10 +41,8 @@ def members(clustering):
 @pytest.fixture
 def small_tiles(monkeypatch):
     """Split few rows into many tiles, pieces and blocks of centres."""
-    monkeypatch.setattr(pairwise, "TILE_ROWS", 32)
-    monkeypatch.setattr(communities, "TILE_ROWS", 32)
-    monkeypatch.setattr(pairwise, "RESCORED_NUMBERS", 1 << 9)
-    monkeypatch.setattr(communities, "MASK_BYTES", 3_000)
+    monkeypatch.setattr(communities, "BLOCK_ROWS", 32)
+    monkeypatch.setattr(communities, "PRODUCTS_AT_ONCE", 3_000)
 
 
 class TestKMeans:
@@ -190,18 +188,18 @@ class TestWords:
     def test_keywords_are_shared_in_a_group_and_rare_elsewhere(self):
         groups = [numpy.arange(3), numpy.arange(3, 6)]
         # captain, harbour and ship are in two texts each; oven is in all three, dough in two.
-        assert words.keywords(TEXTS, groups, 9) == [
+        assert keywords.keywords(TEXTS, groups, 9) == [
             ("captain", "harbour", "ship"),
             ("oven", "dough"),
         ]
-        assert words.keywords(TEXTS, groups, 1) == [("captain",), ("oven",)]
-        assert words.keywords(TEXTS, groups, 0) == [(), ()]
+        assert keywords.keywords(TEXTS, groups, 1) == [("captain",), ("oven",)]
+        assert keywords.keywords(TEXTS, groups, 0) == [(), ()]
 
     def test_ratio_equals_dunnings(self):
         from scipy.stats import chi2_contingency
 
         often, everywhere, size, n = numpy.array([3.0, 2, 0, 5]), numpy.array([3.0, 9, 4, 5]), 5, 30
-        ratios = words._ratios(often, everywhere, size, n)
+        ratios = keywords._ratios(often, everywhere, size, n)
         for ratio, inside, total in zip(ratios, often, everywhere, strict=True):
             table = [[inside, size - inside], [total - inside, n - size - total + inside]]
             expected = chi2_contingency(table, correction=False, lambda_="log-likelihood")
@@ -211,14 +209,14 @@ class TestWords:
     def test_words_of_other_scripts_are_whole(self):
         texts = ["हिन्दी किताब", "हिन्दी 7", "e\u0301te\u0301", "été", "北京大学", "我在北京"]
         groups = [numpy.arange(2), numpy.arange(2, 4), numpy.arange(4, 6)]
-        assert words.keywords(texts, groups, 1) == [("हिन्दी",), ("été",), ("北京",)]
+        assert keywords.keywords(texts, groups, 1) == [("हिन्दी",), ("été",), ("北京",)]
 
     def test_function_words_are_left_out(self):
         """English ones always, others if given; content words stay."""
         texts = ["the fire of the Feuer und", "the fire of the Feuer und", "a sea", "a sea"]
         groups = [numpy.arange(2), numpy.arange(2, 4)]
-        assert words.keywords(texts, groups, 9) == [("feuer", "fire", "und"), ("sea",)]
-        assert words.keywords(texts, groups, 9, {"und"}) == [("feuer", "fire"), ("sea",)]
+        assert keywords.keywords(texts, groups, 9) == [("feuer", "fire", "und"), ("sea",)]
+        assert keywords.keywords(texts, groups, 9, {"und"}) == [("feuer", "fire"), ("sea",)]
 
     def test_stop_words_are_compared_without_case(self):
         vectors = numpy.eye(2, dtype=numpy.float32)[[0, 0, 1, 1]]

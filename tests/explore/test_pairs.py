@@ -8,9 +8,9 @@ from decimal import Decimal
 import numpy
 import pytest
 
-from semsearch import pairwise
 from semsearch.errors import ArgumentError
-from semsearch.mining import cells, similar_pairs
+from semsearch.explore import cells, pairs
+from semsearch.explore.pairs import similar_pairs
 from semsearch.records import Pair
 
 
@@ -46,9 +46,8 @@ def every_pair(vectors, min_score=-1.0, groups=None):
 @pytest.fixture
 def small_tiles(monkeypatch):
     """Split few rows into many tiles and pieces."""
-    monkeypatch.setattr(pairwise, "TILE_ROWS", 32)
-    monkeypatch.setattr(cells, "TILE_ROWS", 32)
-    monkeypatch.setattr(pairwise, "RESCORED_NUMBERS", 1 << 10)
+    monkeypatch.setattr(pairs, "TILE_ROWS", 32)
+    monkeypatch.setattr(pairs, "RESCORED_NUMBERS", 1 << 10)
 
 
 @pytest.mark.usefixtures("small_tiles")

@@ -16,7 +16,7 @@ import numpy
 from numpy.typing import NDArray
 
 from semsearch.analysis.forms import folded, in_pairs, marks
-from semsearch.pairwise import Rows
+from semsearch.explore.vectors import Rows
 
 #: At least two characters including marks, beginning with a letter: no numbers.
 WORD = rf"(?u)\b[^\W\d_][\w{marks()}]+"

@@ -63,7 +63,7 @@ class PoolingCosines(NamedTuple):
     mean_sentence: float | None
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class Inspection:
     """How an encoder processes one text.
 
@@ -73,11 +73,11 @@ class Inspection:
         tokens: the tokens read, in order, with special tokens and prompt.
         text_tokens: the number of tokens of the whole text, without special ones.
         read_to: the number of characters read before truncation.
+        vector: the sentence vector, unit length, shape (dimension,).
+        token_vectors: of any length, shape (len(tokens), width); NaN for unknown words.
         max_tokens: the maximum number of tokens, without special ones; None if unlimited.
         pooling: how token vectors are pooled; None if unknown.
         norm: the length of the sentence vector before normalisation; None if unknown.
-        vector: the sentence vector, unit length, shape (dimension,).
-        token_vectors: of any length, shape (len(tokens), width); NaN for unknown words.
         poolings: [CLS] against mean pooling; only for transformers.
     """
 
@@ -86,12 +86,12 @@ class Inspection:
     tokens: tuple[Token, ...]
     text_tokens: int
     read_to: int
-    max_tokens: int | None
-    pooling: str | None
-    norm: float | None
     vector: Vector
     token_vectors: Matrix
-    poolings: PoolingCosines | None
+    max_tokens: int | None = None
+    pooling: str | None = None
+    norm: float | None = None
+    poolings: PoolingCosines | None = None
 
     @property
     def cut_off(self) -> str:

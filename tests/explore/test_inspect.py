@@ -13,11 +13,12 @@ from sentence_transformers.sentence_transformer.modules import (
 )
 from transformers import BertModel, BertTokenizerFast
 
-from semsearch import inspection
 from semsearch.encoders import load_encoder
 from semsearch.encoders.hashing import HashingEncoder
 from semsearch.errors import ArgumentError, EncoderError, ModelNotFoundError
-from semsearch.inspection import TokenKind, inspect_text, token_similarity
+from semsearch.explore import inspect
+from semsearch.explore.inspect import inspect_text, token_similarity
+from semsearch.explore.inspection import TokenKind
 
 #: Word-piece ids with the vocabulary of bert-base-uncased.
 WORD_PIECES = {
@@ -169,7 +170,7 @@ class TestWords:
             def knows(self, word):
                 return word != "xyzzy"
 
-        monkeypatch.setattr(inspection, "load_encoder", lambda spec, **options: Knowing())
+        monkeypatch.setattr(inspect, "load_encoder", lambda spec, **options: Knowing())
         found = token_similarity("knowing", "one xyzzy", "xyzzy one")
         assert [(t.piece, t.known) for t in found.left.tokens] == [("one", True), ("xyzzy", False)]
         assert found.left.tokens[1].cosine is None

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import math
+import warnings
 from collections.abc import Callable, Iterable, Sequence
 from enum import Enum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy
 
@@ -16,16 +18,21 @@ from semsearch.arguments import (
     check_unordered,
     check_whole_number,
 )
-from semsearch.clustering.communities import communities
-from semsearch.clustering.kmeans import default_groups, nearest_centroids
-from semsearch.clustering.words import keywords
 from semsearch.errors import ArgumentError, CombinationError
-from semsearch.pairwise import SCORE_DECIMALS, Rows, unit_rows
+from semsearch.explore.communities import communities
+from semsearch.explore.keywords import keywords
+from semsearch.explore.vectors import SCORE_DECIMALS, Rows, unit_rows
 from semsearch.protocols import Matrix
 from semsearch.texts import quantity
 
 DEFAULT_MIN_SIZE = 5
 DEFAULT_WORDS = 6
+MAX_DEFAULT_GROUPS = 50
+#: Runs of k-means on a sample of this many vectors per centroid; the best continues with all.
+RESTARTS = 4
+SAMPLE_PER_CENTROID = 100
+#: The number of candidates for each initial centroid: by default, k-means merges small groups.
+CANDIDATES = 16
 
 
 class ClusterMethod(Enum):
@@ -107,7 +114,7 @@ def cluster(
         words: the maximum number of keywords of a group.
         stop_words: words that are not keywords, in addition to English function words.
         notify: called with one line about the chosen number of groups.
-        on_progress: called with the number of comparisons done and their maximum.
+        on_progress: called with the number of comparisons done for communities, and their maximum.
 
     Raises:
         ArgumentError: arguments conflict, the shapes do not match, or a vector is not of unit
@@ -122,23 +129,19 @@ def cluster(
             f"{quantity(len(texts), 'text')}, but {quantity(len(vectors), 'vector')}"
         )
     left_out = set(map(folded, check_unordered("stop_words", stop_words)))
-    groups: list[Rows] = []
     if min_score is not None:
         method = ClusterMethod.COMMUNITIES
         size = DEFAULT_MIN_SIZE if min_size is None else min_size
         groups = communities(vectors, float(min_score), size, on_progress)
     else:
         method = ClusterMethod.KMEANS
-        wanted = default_groups(len(texts)) if n is None else n
-        if len(texts):
-            groups = nearest_centroids(vectors, min(wanted, len(texts)), seed, on_progress)
-        if n is None:
-            if groups:
-                notify(
-                    f"{quantity(len(texts), 'text')} in {quantity(len(groups), 'group')}, "
-                    "a number chosen by a rule of thumb"
-                )
-        elif len(groups) < n:
+        groups = _k_means(vectors, _default_groups(len(texts)) if n is None else n, seed)
+        if n is None and groups:
+            notify(
+                f"{quantity(len(texts), 'text')} in {quantity(len(groups), 'group')}, "
+                "a number chosen by a rule of thumb"
+            )
+        elif n is not None and len(groups) < n:
             texts_shown = quantity(len(texts), "text")
             why = f"there are only {texts_shown}" if len(texts) < n else "other texts are identical"
             notify(f"{quantity(len(groups), 'group')}, not {n:,}: {why}")
@@ -181,6 +184,38 @@ def check_arguments(
         check_whole_number("the minimum size", min_size, 1)
     check_whole_number("the seed", seed, 0)
     check_whole_number("the number of words", words, 0)
+
+
+def _default_groups(n: int) -> int:
+    """√(n/2), a rule of thumb (Mardia et al. 1979), but at most MAX_DEFAULT_GROUPS."""
+    return max(1, min(round(math.sqrt(n / 2)), MAX_DEFAULT_GROUPS))
+
+
+def _k_means(vectors: Matrix, groups: int, seed: int) -> list[Rows]:
+    """Rows by their nearest centroid; fewer groups if there are fewer distinct vectors.
+
+    The centroids are first those of a sample, the best of several runs.
+    """
+    if not len(vectors):
+        return []
+    from sklearn.cluster import KMeans, kmeans_plusplus
+    from sklearn.exceptions import ConvergenceWarning
+
+    count = min(groups, len(vectors))
+    random = numpy.random.default_rng(seed)
+    size = min(len(vectors), count * SAMPLE_PER_CENTROID)
+    sample = numpy.sort(random.choice(len(vectors), size, replace=False))
+
+    def initial(vectors: Matrix, count: int, random_state: Any) -> Matrix:
+        trials = {"n_local_trials": CANDIDATES, "random_state": random_state}
+        return kmeans_plusplus(vectors, count, **trials)[0]  # type: ignore[no-any-return]
+
+    started = KMeans(count, init=initial, n_init=RESTARTS, random_state=seed % 2**32)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # identical vectors
+        sampled = started.fit(vectors[sample])
+        nearest = KMeans(count, init=sampled.cluster_centers_, n_init=1).fit_predict(vectors)
+    return [numpy.flatnonzero(nearest == label) for label in numpy.unique(nearest)]
 
 
 def _by_score(vectors: Matrix, rows: Rows) -> tuple[tuple[int, ...], tuple[float, ...]]:

@@ -8,8 +8,8 @@ from typing import IO
 
 import numpy
 
-from semsearch.exporting.contents import Block
-from semsearch.exporting.tables import json_line
+from semsearch.explore.contents import Block
+from semsearch.explore.tables import json_line
 
 
 def write_vectors_as_json(file: Path, blocks: Iterable[Block]) -> int:
@@ -57,9 +57,13 @@ def write_numpy(file: Path, passages: Path, blocks: Iterable[Block], dimension: 
             matrix, {"descr": "<f4", "fortran_order": False, "shape": (count, dimension)}
         )
 
-    with file.open("wb") as matrix:
+    count = 0
+    with file.open("wb") as matrix, passages.open("w", encoding="utf-8", newline="\n") as lines:
         write_header(matrix, 0)
-        count = _write_apart(matrix, passages, blocks)
+        for block in blocks:
+            matrix.write(block.vectors.astype("<f4").tobytes())
+            lines.writelines(map(json_line, block.rows))
+            count += len(block.rows)
         matrix.seek(0)
         write_header(matrix, count)
     return count
@@ -69,25 +73,11 @@ def write_faiss(file: Path, passages: Path, blocks: Iterable[Block], dimension: 
     """Write a flat inner product index, and the passages of its ids; returns their number."""
     import faiss
 
-    # FAISS itself would need all vectors in memory. The file is that of an empty index with two
-    # numbers changed, followed by the vectors.
-    header = bytearray(faiss.serialize_index(faiss.IndexFlatIP(dimension)))
-    with file.open("wb") as index:
-        index.write(header)
-        count = _write_apart(index, passages, blocks)
-        header[8:16] = count.to_bytes(8, "little")  # vectors, after four letters and the dimension
-        header[-8:] = (count * dimension).to_bytes(8, "little")
-        index.seek(0)
-        index.write(header)
-    return count
-
-
-def _write_apart(vectors: IO[bytes], passages: Path, blocks: Iterable[Block]) -> int:
-    """Write raw vectors into one file and passages into another; returns their number."""
-    count = 0
+    index = faiss.IndexFlatIP(dimension)
     with passages.open("w", encoding="utf-8", newline="\n") as lines:
         for block in blocks:
-            vectors.write(block.vectors.astype("<f4").tobytes())
+            index.add(block.vectors)
             lines.writelines(map(json_line, block.rows))
-            count += len(block.rows)
-    return count
+    with file.open("wb") as stream:
+        faiss.write_index(index, faiss.PyCallbackIOWriter(stream.write))
+    return int(index.ntotal)

@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 from semsearch.arguments import check_callable, check_choice, check_path
 from semsearch.errors import CombinationError, OutputError
-from semsearch.exporting.contents import COLUMNS, Contents
-from semsearch.exporting.tables import json_line, write_csv, write_parquet
-from semsearch.exporting.vectors import (
+from semsearch.explore.contents import COLUMNS, Contents
+from semsearch.explore.tables import json_line, write_csv, write_parquet
+from semsearch.explore.vector_files import (
     write_faiss,
     write_numpy,
     write_vectors_as_json,
@@ -123,24 +123,27 @@ def _write(
     contents: Contents, kind: ExportFormat, files: Sequence[Path], space: Space | None
 ) -> tuple[int, tuple[str, ...]]:
     """Write the files; returns the number of rows, and the columns written as JSON text."""
-    if space is None:
+    first = files[0]
+    if space is not None:
+        passages = contents.passages(space)
         if kind is ExportFormat.JSONL:
-            with files[0].open("w", encoding="utf-8", newline="\n") as lines:
-                lines.writelines(map(json_line, contents.rows()))
-            return contents.total, ()
-        if kind is ExportFormat.CSV:
-            with files[0].open("w", encoding="utf-8", newline="") as lines:
-                write_csv(lines, contents.rows, COLUMNS)
-            return contents.total, ()
-        with files[0].open("wb") as file:
-            return contents.total, tuple(write_parquet(file, contents.rows, COLUMNS))
+            return write_vectors_as_json(first, passages), ()
+        if kind is ExportFormat.NUMPY:
+            return write_numpy(*files, passages, space.dimension), ()
+        if kind is ExportFormat.FAISS:
+            return write_faiss(*files, passages, space.dimension), ()
+        return write_vectors_as_parquet(first, passages, space.dimension), ()
+    as_json: list[str] = []
     if kind is ExportFormat.JSONL:
-        return write_vectors_as_json(files[0], contents.passages(space)), ()
-    if kind is ExportFormat.NUMPY:
-        return write_numpy(files[0], files[1], contents.passages(space), space.dimension), ()
-    if kind is ExportFormat.FAISS:
-        return write_faiss(files[0], files[1], contents.passages(space), space.dimension), ()
-    return write_vectors_as_parquet(files[0], contents.passages(space), space.dimension), ()
+        with first.open("w", encoding="utf-8", newline="\n") as lines:
+            lines.writelines(map(json_line, contents.rows()))
+    elif kind is ExportFormat.CSV:
+        with first.open("w", encoding="utf-8", newline="") as lines:
+            write_csv(lines, contents.rows, COLUMNS)
+    else:
+        with first.open("wb") as file:
+            as_json = write_parquet(file, contents.rows, COLUMNS)
+    return contents.total, tuple(as_json)
 
 
 def _by_suffix(path: Path) -> ExportFormat:
