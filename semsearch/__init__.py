@@ -15,15 +15,15 @@ from semsearch.version import __version__
 
 TYPE_CHECKING = False  # read as typing.TYPE_CHECKING by type checkers; typing imports slowly
 if TYPE_CHECKING:
-    from semsearch.explore.clusters import Cluster, Clustering, cluster
     from semsearch.corpus import Corpus
     from semsearch.encoders import load_encoder, load_reranker
     from semsearch.errors import SemsearchError
+    from semsearch.explore.clusters import Cluster, Clustering, cluster
     from semsearch.explore.export import Exported, ExportFormat, export_index
+    from semsearch.explore.pairs import similar_pairs
     from semsearch.index import Index, Retriever
     from semsearch.index.summary import Summary
     from semsearch.index.writer import IndexWriter
-    from semsearch.explore.pairs import similar_pairs
     from semsearch.protocols import Encoder, Reranker, SearchBackend
     from semsearch.records import Chunk, Document, Hit, Hits, Pair, SearchMode
     from semsearch.search.options import SearchOptions

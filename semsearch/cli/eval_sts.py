@@ -23,7 +23,7 @@ from semsearch.datasets import PairColumns, StsSet, load_sts_set, sts_names
 from semsearch.encoders import DEFAULT_ENCODER
 from semsearch.errors import CombinationError, DatasetNotFoundError
 from semsearch.evaluation import CosineScorer, StsEvaluation, evaluate_sts, load_pair_scorer
-from semsearch.report import check_report, provenance, write_sts_report
+from semsearch.evaluation.report import check_report, provenance, write_sts_report
 
 
 @click.command("sts", cls=Command)

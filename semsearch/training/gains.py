@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy
 
-from semsearch.correlations import Values, spearman
+from semsearch.evaluation.statistics import Values, spearman
 
 #: The largest p value of a significant gain, as of one end of a 95 % interval.
 SIGNIFICANT = 0.025

@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy
 
-from semsearch.correlations import Values
 from semsearch.datasets import RetrievalSet
 from semsearch.encoders import load_reranker
 from semsearch.encoders.model_folder import set_first_stage_weight
+from semsearch.evaluation.statistics import Values
 from semsearch.protocols import SearchBackend
 from semsearch.records import Hit, Hits
 from semsearch.search.options import RERANK_DEPTH

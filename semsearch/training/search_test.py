@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy
 from numpy.typing import NDArray
 
-from semsearch.correlations import Values
+from semsearch.evaluation.statistics import Values
 from semsearch.protocols import Encoder
 
 #: Number of top passages that count.

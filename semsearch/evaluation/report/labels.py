@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 from itertools import chain, count
 
-from semsearch.evaluation import Difference, Interval
+from semsearch.evaluation.statistics import Difference, Interval
 
 LABEL_CHARACTERS = 28
 

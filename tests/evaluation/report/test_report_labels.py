@@ -11,9 +11,9 @@ import pytest
 
 from semsearch.datasets import ScoredPair, StsSet
 from semsearch.evaluation import Difference, Interval
-from semsearch.report import provenance
-from semsearch.report.figures import draw_scatter
-from semsearch.report.labels import (
+from semsearch.evaluation.report import provenance
+from semsearch.evaluation.report.figures import draw_scatter
+from semsearch.evaluation.report.labels import (
     LABEL_CHARACTERS,
     difference_cells,
     interval_cell,
@@ -22,7 +22,7 @@ from semsearch.report.labels import (
     short_names,
     shortened,
 )
-from semsearch.report.provenance import contents_digest
+from semsearch.evaluation.report.provenance import contents_digest
 
 
 def test_long_paths_keep_their_last_part():
@@ -88,6 +88,6 @@ def test_integer_gold_scores_have_box_plots(gold, is_boxes):
     """The axis of box plots has exactly one tick per gold score."""
     scores = numpy.linspace(0.1, 0.9, len(gold))
     drawing = draw_scatter(numpy.array(gold, float), scores, (0, 1), "a title", "in words")
-    texts = re.findall(r">([^<>\n]+)</text>", drawing.svg)
+    texts = re.findall(r">([^<>\n]+)</text>", drawing)
     ticks = texts[: texts.index("gold")]
     assert (ticks == [str(level) for level in sorted(set(gold))]) is is_boxes

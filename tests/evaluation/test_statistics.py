@@ -8,14 +8,15 @@ import numpy
 import pytest
 from scipy.stats import pearsonr, spearmanr
 
-from semsearch.correlations import pearson, spearman
-from semsearch.evaluation.intervals import (
+from semsearch.evaluation.statistics import (
     RESAMPLES,
     bootstrap_difference,
     interval,
     mean_interval,
+    pearson,
     randomised_difference,
     resampled_spearman,
+    spearman,
 )
 
 

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy
 
-from semsearch.correlations import Values
-from semsearch.evaluation import Interval
-from semsearch.report.drawing import ACCENT, FAINT, INK, PAPER, WORSE, Drawing, draw
+from semsearch.evaluation.report.drawing import ACCENT, FAINT, INK, PAPER, WORSE, draw
+from semsearch.evaluation.statistics import Interval, Values
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,25 +25,15 @@ LEVELS = 11
 ROW, PANEL = 0.3, 0.55
 
 
-class Estimate(NamedTuple):
-    """A row of a forest plot."""
+class Point(NamedTuple):
+    """A system in a figure."""
 
     label: str
-    interval: Interval
-    published: float | None
-
-
-class Speed(NamedTuple):
-    """A point of a plot of speed against quality."""
-
-    label: str
-    per_second: float
+    place: float  #: the published value in a forest plot, or the speed; NaN if unknown
     interval: Interval
 
 
-def draw_forest(
-    groups: Sequence[tuple[str, Sequence[Estimate]]], axis_label: str, alt: str
-) -> Drawing:
+def draw_forest(groups: Sequence[tuple[str, Sequence[Point]]], axis_label: str, alt: str) -> str:
     """A dot with its interval for each estimate, and a hollow mark for published values."""
     heights = [PANEL + ROW * len(rows) for _, rows in groups]
 
@@ -61,10 +50,7 @@ def draw_forest(
             for y, row in enumerate(rows):
                 axes.hlines(y, row.interval.low, row.interval.high, color=ACCENT, linewidth=2)
                 axes.plot(row.interval.value, y, "o", color=ACCENT, markersize=6)
-                if row.published is not None:
-                    axes.plot(
-                        row.published, y, "D", markersize=8, color=INK, markerfacecolor="none"
-                    )
+                axes.plot(row.place, y, "D", markersize=8, color=INK, markerfacecolor="none")
         grid[-1, 0].set_xlabel(axis_label)
 
     return draw(5.0, sum(heights) + 0.4, alt, paint)
@@ -72,7 +58,7 @@ def draw_forest(
 
 def draw_scatter(
     gold: Values, scores: Values, limits: tuple[float, float], title: str, alt: str
-) -> Drawing:
+) -> str:
     """Scores against gold scores: points, density cells or, for integer gold scores, box plots.
 
     Args:
@@ -133,7 +119,7 @@ def score_limits(scores: Sequence[Values]) -> tuple[float, float]:
     return _widened(float(every.min()), float(every.max()))
 
 
-def draw_gains(differences: Values, title: str, alt: str) -> Drawing:
+def draw_gains(differences: Values, title: str, alt: str) -> str:
     """The difference for each query, from the greatest gain to the greatest loss.
 
     Args:
@@ -156,11 +142,11 @@ def draw_gains(differences: Values, title: str, alt: str) -> Drawing:
     return draw(4.2, 3.0, alt, paint)
 
 
-def draw_speed(points: Sequence[Speed], title: str, things: str, quality: str, alt: str) -> Drawing:
+def draw_speed(points: Sequence[Point], title: str, things: str, quality: str, alt: str) -> str:
     """A labelled dot with its interval for each system; right is faster, up is better."""
     from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter
 
-    rates = [point.per_second for point in points]
+    rates = [point.place for point in points]
     steps = (1.0, 3.0) if max(rates) < 30 * min(rates) else (1.0,)
 
     def paint(figure: Figure) -> None:
@@ -173,16 +159,16 @@ def draw_speed(points: Sequence[Speed], title: str, things: str, quality: str, a
         axes.grid()
         for point in points:
             axes.vlines(
-                point.per_second, point.interval.low, point.interval.high, color=ACCENT, linewidth=2
+                point.place, point.interval.low, point.interval.high, color=ACCENT, linewidth=2
             )
-            axes.plot(point.per_second, point.interval.value, "o", color=ACCENT, markersize=7)
+            axes.plot(point.place, point.interval.value, "o", color=ACCENT, markersize=7)
         axes.set(title=title, xlabel=f"{things} per second", ylabel=quality)
         _label_beside(axes, points)
 
     return draw(4.8, 3.2, alt, paint)
 
 
-def _label_beside(axes: Axes, points: Sequence[Speed]) -> None:
+def _label_beside(axes: Axes, points: Sequence[Point]) -> None:
     """Write names in the right margin, without overlaps, with lines to their dots."""
     low, high = axes.get_ylim()
     apart = 0.07 * (high - low)
@@ -191,7 +177,7 @@ def _label_beside(axes: Axes, points: Sequence[Speed]) -> None:
         height = max(height + apart, point.interval.value)
         axes.annotate(
             point.label,
-            (point.per_second, point.interval.value),
+            (point.place, point.interval.value),
             (1.03, height),
             textcoords=axes.get_yaxis_transform(),
             va="center",

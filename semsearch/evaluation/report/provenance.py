@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from semsearch.datasets import RetrievalSet, StsSet
-from semsearch.evaluation.intervals import PERMUTATIONS, RESAMPLES, SEED
+from semsearch.evaluation.statistics import PERMUTATIONS, RESAMPLES, SEED
 from semsearch.version import __version__
 
 #: Packages that affect the results.

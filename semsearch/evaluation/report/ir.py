@@ -7,21 +7,19 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from semsearch.datasets import RetrievalSet
-from semsearch.evaluation import IrEvaluation
-from semsearch.report.drawing import Drawing
-from semsearch.report.figures import Estimate, Speed, draw_forest, draw_gains, draw_speed
-from semsearch.report.labels import (
-    difference_cells,
+from semsearch.evaluation.report.figures import Point, draw_forest, draw_gains
+from semsearch.evaluation.report.labels import (
     interval_cell,
     number_cell,
     rate_cell,
-    short_name,
     short_names,
     shortened,
 )
-from semsearch.report.page import Cell, Figure, Page, Section, Table, write_page
-from semsearch.report.provenance import Provenance, contents_digest
-from semsearch.report.worst import WorstQuery, worst_queries
+from semsearch.evaluation.report.page import Cell, Figure, Page, Section, Table, write_page
+from semsearch.evaluation.report.provenance import Provenance, contents_digest
+from semsearch.evaluation.report.sections import difference_section, name_of, speed_section
+from semsearch.evaluation.report.worst import WorstQuery, worst_queries
+from semsearch.evaluation.retrieval import IrEvaluation
 
 #: The number of documents shown per query, and the length of documents and queries.
 SHOWN = 3
@@ -38,11 +36,27 @@ def write_ir_report(
         ArgumentError: it cannot be written.
     """
     names = short_names(evaluations[0].runs)
-    several = [_differences(evaluations), _gains(evaluations, names)] if len(names) > 1 else []
+    differences = difference_section(
+        "Differences between two systems on the same queries; p values are from a randomisation "
+        "test. With many comparisons, some small p values are due to chance.",
+        "Paired differences, times 100",
+        "measure",
+        [
+            (system, other, name_of(evaluation.dataset), measure, found)
+            for evaluation in evaluations
+            for measure, system, other, found in evaluation.differences
+        ],
+    )
     sections = [
         _results(evaluations, names),
-        *several,
-        _speed(evaluations, names),
+        *([differences, _gains(evaluations, names)] if len(names) > 1 else []),
+        speed_section(
+            "Timed once, on the machine below, without loading the model: indexing the documents "
+            "and answering all queries, or only the latter with an existing index. Runs from a "
+            "file have no time.",
+            "documents and queries",
+            [_speeds(evaluation, names) for evaluation in evaluations],
+        ),
         _worst(evaluations),
         _data(evaluations),
     ]
@@ -63,7 +77,15 @@ def _results(evaluations: Sequence[IrEvaluation], names: dict[str, str]) -> Sect
         text += "Documents are split into passages, as by semsearch index and query."
     blocks: list[Table | Figure] = []
     for evaluation in evaluations:
-        blocks += [_result_table(evaluation), _forest(evaluation, names)]
+        name = name_of(evaluation.dataset)
+        panels: dict[str, list[Point]] = {}
+        for one in evaluation.results:
+            point = Point(names[one.system], one.published or math.nan, one.mean)
+            panels.setdefault(one.measure, []).append(point)
+        caption = f"{name}. Mean: dot, its 95 % interval: line, published value: hollow diamond."
+        alt = f"Measures on {name} with intervals; the table above has the values."
+        forest = draw_forest(list(panels.items()), "mean × 100", alt)
+        blocks += [_result_table(evaluation), Figure(caption, [forest])]
     return Section("Results", text, blocks)
 
 
@@ -87,48 +109,15 @@ def _result_table(evaluation: IrEvaluation) -> Table:
                 ", ".join(published),
             ]
         )
-    measures = [f">{name}" for name in _measures(evaluation)]
-    caption = f"{_name(dataset)}, {len(dataset.queries):,} queries"
+    measures = [f">{name}" for name in evaluation.per_query[system]]
+    caption = f"{name_of(dataset)}, {len(dataset.queries):,} queries"
     return Table(caption, ["system", "precision", *measures, ">texts/s", ">published"], rows)
-
-
-def _forest(evaluation: IrEvaluation, names: dict[str, str]) -> Figure:
-    """A panel for each measure."""
-    panels = [
-        (
-            measure,
-            [
-                Estimate(names[one.system], one.mean, one.published)
-                for one in evaluation.results
-                if one.measure == measure
-            ],
-        )
-        for measure in _measures(evaluation)
-    ]
-    name = _name(evaluation.dataset)
-    caption = f"{name}. Mean: dot, its 95 % interval: line, published value: hollow diamond."
-    alt = f"Measures on {name} with intervals; the table above has the values."
-    return Figure(caption, [draw_forest(panels, "mean × 100", alt)])
-
-
-def _differences(evaluations: Sequence[IrEvaluation]) -> Section:
-    text = (
-        "Differences between two systems on the same queries; p values are from a randomisation "
-        "test. With many comparisons, some small p values are due to chance."
-    )
-    rows = [
-        [system, other, _name(evaluation.dataset), measure, *difference_cells(found)]
-        for evaluation in evaluations
-        for measure, system, other, found in evaluation.differences
-    ]
-    headings = ["system", "minus", "set", "measure", ">difference", ">p"]
-    return Section("Differences", text, [Table("Paired differences, times 100", headings, rows)])
 
 
 def _gains(evaluations: Sequence[IrEvaluation], names: dict[str, str]) -> Section:
     figures = []
     for evaluation in evaluations:
-        measure = _measures(evaluation)[0]
+        measure = _first_measure(evaluation)
         first, *others = evaluation.runs
         drawings = []
         for system in others:
@@ -138,42 +127,29 @@ def _gains(evaluations: Sequence[IrEvaluation], names: dict[str, str]) -> Sectio
             title = f"{names[system]}\nminus {names[first]}: {counts}"
             alt = f"{measure} of {system} minus that of {first} by query: {counts}."
             drawings.append(draw_gains(values, title, alt))
-        caption = (
-            f"{_name(evaluation.dataset)}: difference of {measure} × 100, a bar for each query."
-        )
+        name = name_of(evaluation.dataset)
+        caption = f"{name}: difference of {measure} × 100, a bar for each query."
         figures.append(Figure(caption, drawings))
     text = "A mean does not show whether a few queries gain much or many gain little."
     return Section("Query by query", text, figures)
 
 
-def _speed(evaluations: Sequence[IrEvaluation], names: dict[str, str]) -> Section:
-    drawings: list[Drawing] = []
-    for evaluation in evaluations:
-        measure = _measures(evaluation)[0]
-        name, texts = _name(evaluation.dataset), _texts(evaluation.dataset)
-        points = [
-            Speed(names[result.system], texts / result.seconds, result.mean)
-            for result in evaluation.results
-            if result.measure == measure and not math.isnan(result.seconds)
-        ]
-        if points:
-            title = short_name(name)
-            alt = f"Texts per second against {measure} on {name}; see the results."
-            quality = f"{measure} × 100"
-            drawings.append(draw_speed(points, title, "documents and queries", quality, alt))
-    text = (
-        "To the right is faster, up is better. Timed once, on the machine below, without loading "
-        "the model: indexing the documents and answering all queries, or only the latter with an "
-        "existing index. Runs from a file have no time."
-    )
-    figures = [Figure("Lines are 95 % intervals.", drawings)] if drawings else []
-    return Section("Speed against quality", text, figures)
+def _speeds(
+    evaluation: IrEvaluation, names: dict[str, str]
+) -> tuple[str, str, str, Sequence[Point]]:
+    measure, texts = _first_measure(evaluation), _texts(evaluation.dataset)
+    points = [
+        Point(names[one.system], texts / one.seconds, one.mean)
+        for one in evaluation.results
+        if one.measure == measure
+    ]
+    return name_of(evaluation.dataset), measure, f"{measure} × 100", points
 
 
 def _worst(evaluations: Sequence[IrEvaluation]) -> Section:
     tables = []
     for evaluation in evaluations:
-        measure = _measures(evaluation)[0]
+        measure = _first_measure(evaluation)
         headings = ["query", f">{measure}", ">first relevant", "ranked first", "relevant"]
         for system, run in evaluation.runs.items():
             values = evaluation.per_query[system][measure]
@@ -181,7 +157,7 @@ def _worst(evaluations: Sequence[IrEvaluation]) -> Section:
                 _worst_row(evaluation.dataset, list(run.get(one.query, {})), one)
                 for one in worst_queries(evaluation.dataset, run, values)
             ]
-            tables.append(Table(f"{_name(evaluation.dataset)}, {system}", headings, rows))
+            tables.append(Table(f"{name_of(evaluation.dataset)}, {system}", headings, rows))
     text = (
         "The queries with the lowest values; among equal ones, first those whose first relevant "
         "document is not found or ranked lowest. First relevant: the rank of the first relevant "
@@ -193,30 +169,28 @@ def _worst(evaluations: Sequence[IrEvaluation]) -> Section:
 def _worst_row(retrieval: RetrievalSet, ranked: list[str], worst: WorstQuery) -> list[Cell]:
     judged = retrieval.qrels[worst.query]
     relevant = [name for name, relevance in judged.items() if relevance > 0]
+    more = [f"and {len(relevant) - SHOWN:,} more"] if len(relevant) > SHOWN else []
     return [
         shortened(f"{worst.query}: {retrieval.queries[worst.query]}", QUERY_CHARACTERS),
         number_cell(worst.value),
         "not found" if worst.first_relevant is None else f"{worst.first_relevant:,}",
-        _documents(retrieval, ranked[:SHOWN]),
-        [
-            *_documents(retrieval, relevant[:SHOWN]),
-            *([f"and {len(relevant) - SHOWN:,} more"] if len(relevant) > SHOWN else []),
-        ],
+        _documents(retrieval, ranked),
+        [*_documents(retrieval, relevant), *more],
     ]
 
 
 def _documents(retrieval: RetrievalSet, names: Sequence[str]) -> list[str]:
-    """Ids and beginnings of documents, some of which may be missing from the collection."""
+    """Ids and beginnings of the first documents; some may be missing from the collection."""
     return [
         shortened(f"{name}: {retrieval.documents.get(name, '')}", DOCUMENT_CHARACTERS)
-        for name in names
+        for name in names[:SHOWN]
     ]
 
 
 def _data(evaluations: Sequence[IrEvaluation]) -> Section:
     rows = [
         [
-            _name(dataset),
+            name_of(dataset),
             f"{len(dataset.documents):,}" if dataset.documents else "of the index",
             f"{len(dataset.queries):,}",
             f"{sum(map(len, dataset.qrels.values())):,}",
@@ -232,14 +206,9 @@ def _data(evaluations: Sequence[IrEvaluation]) -> Section:
     return Section("Data", text, [Table("Collections", headings, rows)])
 
 
-def _measures(evaluation: IrEvaluation) -> list[str]:
-    """The names of the measures, in order."""
-    return list(dict.fromkeys(result.measure for result in evaluation.results))
+def _first_measure(evaluation: IrEvaluation) -> str:
+    return evaluation.results[0].measure
 
 
 def _texts(retrieval: RetrievalSet) -> int:
     return len(retrieval.documents) + len(retrieval.queries)
-
-
-def _name(retrieval: RetrievalSet) -> str:
-    return f"{retrieval.name} {retrieval.split}"

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 import numpy
 
-from semsearch.correlations import Values
 from semsearch.datasets import RetrievalSet, ScoredPair
+from semsearch.evaluation.statistics import Values
 from semsearch.evaluation.trec import Run
 
 WORST = 10

@@ -1,4 +1,4 @@
-"""Uncertainty of results: bootstrap intervals, paired differences, randomisation tests.
+"""Correlations, and their uncertainty: bootstrap intervals and randomisation tests.
 
 Efron & Tibshirani 1993 for the bootstrap; Smucker, Allan & Carterette 2007 for paired tests of
 retrieval systems.
@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy
 from numpy.typing import NDArray
 
-from semsearch.correlations import Values, spearman_rows
+#: Scores, one for each pair or query.
+Values: TypeAlias = NDArray[numpy.float64]
 
 #: Bootstrap resamples: 25 values lie outside each end of a 95 % interval.
 RESAMPLES = 1000
@@ -48,6 +49,67 @@ class Difference(NamedTuple):
         return f"{'≤ ' if self.p_is_bound else ''}{self.p:.3f}"
 
 
+def pearson(scores: Values, gold: Values) -> Any:
+    """Pearson's correlation along the last axis; NaN if either side is constant."""
+    from scipy.stats import ConstantInputWarning, pearsonr
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConstantInputWarning)
+        return pearsonr(scores, gold, axis=-1).statistic
+
+
+def spearman(scores: Values, gold: Values) -> Any:
+    """Spearman's rank correlation along the last axis; NaN if either side is constant."""
+    from scipy.stats import rankdata
+
+    return pearson(rankdata(scores, axis=-1), rankdata(gold, axis=-1))
+
+
+def resampled(
+    statistic: Callable[..., Values],
+    samples: Sequence[Values],
+    rng: numpy.random.Generator | int = SEED,
+) -> Values:
+    """A statistic of bootstrap samples, which draw the same pairs or queries of all `samples`.
+
+    Args:
+        statistic: called with each of the samples and ``axis=-1``.
+        samples: shape (pairs,) each.
+        rng: draws the samples.
+
+    Returns:
+        Shape (..., RESAMPLES); NaN where the statistic is undefined.
+    """
+    from scipy.stats import DegenerateDataWarning, bootstrap
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DegenerateDataWarning)  # NaN is handled by `interval`
+        found = bootstrap(
+            samples,
+            statistic,
+            n_resamples=RESAMPLES,
+            paired=True,
+            vectorized=True,
+            method="percentile",
+            batch=100,
+            rng=rng,
+        )
+    return numpy.asarray(found.bootstrap_distribution)
+
+
+def resampled_spearman(
+    scores: Sequence[Values], gold: Values, rng: numpy.random.Generator | int = SEED
+) -> Values:
+    """Spearman's correlation of each system on the same samples, shape (systems, RESAMPLES)."""
+
+    def statistic(*samples: Values, axis: int) -> Values:
+        del axis  # the last one
+        *systems, golds = samples
+        return numpy.stack([spearman(system, golds) for system in systems])
+
+    return resampled(statistic, [*scores, gold], rng)
+
+
 def interval(value: float, resampled: Values) -> Interval:
     """A value with the middle 95 % of its resampled values, shape (RESAMPLES,).
 
@@ -58,6 +120,14 @@ def interval(value: float, resampled: Values) -> Interval:
         return Interval(value, math.nan, math.nan)
     low, high = numpy.percentile(defined, [2.5, 97.5])
     return Interval(value, float(low), float(high))
+
+
+def mean_interval(values: Values) -> Interval:
+    """The mean over queries, resampled over queries; a single one has no interval."""
+    mean = float(values.mean())
+    if len(values) < 2:
+        return Interval(mean, math.nan, math.nan)
+    return interval(mean, resampled(numpy.mean, [values]))
 
 
 def bootstrap_difference(
@@ -78,11 +148,6 @@ def bootstrap_difference(
     return Difference(*observed, p, p_is_bound=beyond == 0 and p < 1)
 
 
-def mean_interval(values: Values) -> Interval:
-    """The mean over queries, resampled over queries."""
-    return interval(float(values.mean()), _resampled_mean(values))
-
-
 def randomised_difference(values: Values, other: Values) -> Difference:
     """The difference between two means over the same queries, in the same order.
 
@@ -92,7 +157,7 @@ def randomised_difference(values: Values, other: Values) -> Difference:
     from scipy.stats import permutation_test
 
     differences = values - other
-    observed = interval(float(differences.mean()), _resampled_mean(differences))
+    observed = mean_interval(differences)
     changed = differences[differences != 0]
     if len(changed) < 2:  # both signs are as extreme
         return Difference(*observed, p=1.0)
@@ -100,7 +165,7 @@ def randomised_difference(values: Values, other: Values) -> Difference:
         differences = changed
     test = permutation_test(
         (differences,),
-        lambda sample, axis: sample.mean(axis=axis),
+        numpy.mean,
         permutation_type="samples",
         vectorized=True,
         n_resamples=PERMUTATIONS,
@@ -110,50 +175,3 @@ def randomised_difference(values: Values, other: Values) -> Difference:
     is_exact = len(test.null_distribution) < PERMUTATIONS
     is_smallest = test.pvalue <= 2 / (1 + PERMUTATIONS)
     return Difference(*observed, float(test.pvalue), p_is_bound=bool(is_smallest and not is_exact))
-
-
-def _resampled_mean(values: Values) -> Values:
-    if len(values) < 2:
-        return numpy.full(RESAMPLES, math.nan)
-    from scipy.stats import bootstrap
-
-    found = bootstrap(
-        (values,), numpy.mean, n_resamples=RESAMPLES, method="percentile", batch=100, rng=SEED
-    )
-    distribution: Values = found.bootstrap_distribution
-    return distribution
-
-
-def resampled_spearman(
-    scores: Sequence[Values], gold: Values, rng: numpy.random.Generator | int = SEED
-) -> NDArray[numpy.float64]:
-    """Spearman's correlation of each system on the same bootstrap samples of the pairs.
-
-    Args:
-        scores: the scores of each system, shape (pairs,).
-        gold: shape (pairs,).
-        rng: draws the samples.
-
-    Returns:
-        Shape (systems, RESAMPLES); NaN where the correlation is undefined.
-    """
-    from scipy.stats import DegenerateDataWarning, bootstrap
-
-    def statistic(*samples: Values, axis: int) -> Values:
-        del axis  # the last one
-        *systems, golds = samples
-        return numpy.stack([spearman_rows(system, golds) for system in systems])
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DegenerateDataWarning)  # NaN is handled by `interval`
-        found = bootstrap(
-            (*scores, gold),
-            statistic,
-            n_resamples=RESAMPLES,
-            paired=True,
-            vectorized=True,
-            method="percentile",
-            batch=100,
-            rng=rng,
-        )
-    return numpy.asarray(found.bootstrap_distribution)

@@ -10,7 +10,13 @@ import pytest
 from semsearch.datasets import RetrievalSet, ScoredPair, StsSet
 from semsearch.errors import ArgumentError, MissingExtraError
 from semsearch.evaluation import Ranking, evaluate_retrieval, evaluate_sts
-from semsearch.report import Provenance, check_report, page, write_ir_report, write_sts_report
+from semsearch.evaluation.report import (
+    Provenance,
+    check_report,
+    page,
+    write_ir_report,
+    write_sts_report,
+)
 
 SCRIPT = "<script>alert('a & b')</script>"
 FORMULA = "model:/a/very/long/path/to/some/folder/$_x^2$"

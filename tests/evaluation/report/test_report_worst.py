@@ -6,7 +6,7 @@ import numpy
 import pytest
 
 from semsearch.datasets import RetrievalSet, ScoredPair
-from semsearch.report.worst import worst_pairs, worst_queries
+from semsearch.evaluation.report.worst import worst_pairs, worst_queries
 
 
 def test_worst_pairs_by_hand():
