@@ -88,7 +88,8 @@ class CosineScorer:
         left = matrix[[rows[left] for left, _ in pairs]]
         right = matrix[[rows[right] for _, right in pairs]]
         cosines = numpy.multiply(left, right, dtype=numpy.float64).sum(axis=1)
-        return numpy.clip(cosines.round(SCORE_DECIMALS), -1, 1).astype(numpy.float32)
+        scores: Scores = numpy.clip(cosines.round(SCORE_DECIMALS), -1, 1).astype(numpy.float32)
+        return scores
 
 
 def load_pair_scorer(spec: str, precision: Precision | str = Precision.FP32) -> PairScorer:

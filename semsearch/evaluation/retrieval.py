@@ -149,7 +149,8 @@ def evaluate_retrieval(
         _check_queries(retrieval)
     if any(isinstance(ranker, IndexRanker) and ranker.reads_operators for ranker in rankers):
         _warn_of_operators(retrieval)
-    runs, per_query, results = {}, {}, []
+    runs, per_query = {}, {}
+    results: list[IrResult] = []
     with Collection(
         retrieval, index, whole_documents=whole_documents, on_progress=on_progress
     ) as collection:

@@ -170,7 +170,7 @@ def _correlations(
     """Spearman's and Pearson's correlation of each system, and Spearman's of bootstrap samples."""
     gold = numpy.array([pair.gold for pair in dataset.pairs])
     sizes = [len(pairs) for pairs in dataset.subsets.values()]
-    ends = numpy.cumsum(sizes)[:-1] if aggregation is Aggregation.MEAN else []
+    ends = numpy.cumsum(sizes)[:-1] if aggregation is Aggregation.MEAN else numpy.empty(0, int)
     golds = numpy.split(gold, ends)
     parts = {system: numpy.split(values, ends) for system, values in scores.items()}
     values = {

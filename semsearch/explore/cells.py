@@ -99,4 +99,7 @@ def _probes_needed(
         found = searched == own[:, :1]
         return numpy.where(found.any(axis=1), found.argmax(axis=1) + 1, most + 1)
 
-    return numpy.minimum(rank(left_cells, right_cells), rank(right_cells, left_cells))
+    needed: NDArray[Any] = numpy.minimum(
+        rank(left_cells, right_cells), rank(right_cells, left_cells)
+    )
+    return needed

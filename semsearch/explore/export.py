@@ -20,7 +20,7 @@ from semsearch.explore.vector_files import (
     write_vectors_as_parquet,
 )
 from semsearch.index import Index
-from semsearch.stores.protocol import Space
+from semsearch.stores.protocol import Selection
 
 
 class ExportFormat(Enum):
@@ -40,6 +40,12 @@ ENDINGS = {
     ".csv": ExportFormat.CSV,
     ".npy": ExportFormat.NUMPY,
     ".faiss": ExportFormat.FAISS,
+}
+
+VECTOR_WRITERS = {
+    ExportFormat.JSONL: write_vectors_as_json,
+    ExportFormat.NUMPY: write_numpy,
+    ExportFormat.FAISS: write_faiss,
 }
 
 #: The file in a folder for `datasets`, named after its split.
@@ -111,39 +117,30 @@ def export_index(
         if target.exists() and not overwrite:
             raise OutputError(f"{target} exists; name another file, or --overwrite it")
     wanted = index.complete_space(space) if vectors else None
-    with (
-        _written(path, targets) as drafts,
-        Contents.read(index, where, on_progress) as contents,
-    ):
-        rows, as_json = _write(contents, kind, drafts, wanted)
-    return Exported(targets, rows, as_json)
+    with _written(path, targets) as files, index.read() as state:
+        condition = None if where is None else index.filter(state, where)
+        total = state.count(Selection(condition=condition))
+        if condition is not None and not total:
+            index.explain_no_match(state, condition)
+        contents = Contents(state, condition, total, on_progress)
+        if wanted is not None:
+            write = VECTOR_WRITERS.get(kind, write_vectors_as_parquet)
+            return Exported(targets, write(files, contents.passages(wanted), wanted.dimension))
+        return Exported(targets, total, _write_documents(files[0], kind, contents))
 
 
-def _write(
-    contents: Contents, kind: ExportFormat, files: Sequence[Path], space: Space | None
-) -> tuple[int, tuple[str, ...]]:
-    """Write the files; returns the number of rows, and the columns written as JSON text."""
-    first = files[0]
-    if space is not None:
-        passages = contents.passages(space)
-        if kind is ExportFormat.JSONL:
-            return write_vectors_as_json(first, passages), ()
-        if kind is ExportFormat.NUMPY:
-            return write_numpy(*files, passages, space.dimension), ()
-        if kind is ExportFormat.FAISS:
-            return write_faiss(*files, passages, space.dimension), ()
-        return write_vectors_as_parquet(first, passages, space.dimension), ()
-    as_json: list[str] = []
+def _write_documents(file: Path, kind: ExportFormat, contents: Contents) -> tuple[str, ...]:
+    """Write the documents; returns the columns written as JSON text."""
     if kind is ExportFormat.JSONL:
-        with first.open("w", encoding="utf-8", newline="\n") as lines:
+        with file.open("w", encoding="utf-8", newline="\n") as lines:
             lines.writelines(map(json_line, contents.rows()))
     elif kind is ExportFormat.CSV:
-        with first.open("w", encoding="utf-8", newline="") as lines:
+        with file.open("w", encoding="utf-8", newline="") as lines:
             write_csv(lines, contents.rows, COLUMNS)
     else:
-        with first.open("wb") as file:
-            as_json = write_parquet(file, contents.rows, COLUMNS)
-    return contents.total, tuple(as_json)
+        with file.open("wb") as stream:
+            return tuple(write_parquet(stream, contents.rows, COLUMNS))
+    return ()
 
 
 def _by_suffix(path: Path) -> ExportFormat:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import IO
 
@@ -12,10 +12,11 @@ from semsearch.explore.contents import Block
 from semsearch.explore.tables import json_line
 
 
-def write_vectors_as_json(file: Path, blocks: Iterable[Block]) -> int:
+def write_vectors_as_json(files: Sequence[Path], blocks: Iterable[Block], dimension: int) -> int:
     """Write a line for each passage; returns their number."""
+    del dimension
     count = 0
-    with file.open("w", encoding="utf-8", newline="\n") as lines:
+    with files[0].open("w", encoding="utf-8", newline="\n") as lines:
         for block in blocks:
             for row, vector in zip(block.rows, block.vectors.tolist(), strict=True):
                 lines.write(json_line({**row, "vector": vector}))
@@ -23,32 +24,26 @@ def write_vectors_as_json(file: Path, blocks: Iterable[Block]) -> int:
     return count
 
 
-def write_vectors_as_parquet(file: Path, blocks: Iterable[Block], dimension: int) -> int:
+def write_vectors_as_parquet(files: Sequence[Path], blocks: Iterable[Block], dimension: int) -> int:
     """Write a row for each passage; returns their number."""
     import pyarrow
-    import pyarrow.parquet
+    from pyarrow import parquet
 
-    schema = pyarrow.schema(
-        {
-            "id": pyarrow.string(),
-            "start": pyarrow.int64(),
-            "end": pyarrow.int64(),
-            "text": pyarrow.string(),
-            "vector": pyarrow.list_(pyarrow.float32(), dimension),
-        }
-    )
+    text, number = pyarrow.string(), pyarrow.int64()
+    passages = pyarrow.schema([("id", text), ("start", number), ("end", number), ("text", text)])
+    vector = pyarrow.field("vector", pyarrow.list_(pyarrow.float32(), dimension))
     count = 0
-    with pyarrow.parquet.ParquetWriter(file, schema) as writer:
+    with parquet.ParquetWriter(files[0], passages.append(vector)) as writer:
         for block in blocks:
-            rows = pyarrow.Table.from_pylist(block.rows, schema.remove(4))
+            rows = pyarrow.Table.from_pylist(block.rows, passages)
             values = pyarrow.array(block.vectors.ravel())
             vectors = pyarrow.FixedSizeListArray.from_arrays(values, dimension)
-            writer.write_table(rows.append_column(schema.field("vector"), vectors))
+            writer.write_table(rows.append_column(vector, vectors))
             count += len(block.rows)
     return count
 
 
-def write_numpy(file: Path, passages: Path, blocks: Iterable[Block], dimension: int) -> int:
+def write_numpy(files: Sequence[Path], blocks: Iterable[Block], dimension: int) -> int:
     """Write a float32 matrix, and the passages of its rows as JSON lines; returns their number."""
 
     def write_header(matrix: IO[bytes], count: int) -> None:
@@ -58,6 +53,7 @@ def write_numpy(file: Path, passages: Path, blocks: Iterable[Block], dimension: 
         )
 
     count = 0
+    file, passages = files
     with file.open("wb") as matrix, passages.open("w", encoding="utf-8", newline="\n") as lines:
         write_header(matrix, 0)
         for block in blocks:
@@ -69,11 +65,12 @@ def write_numpy(file: Path, passages: Path, blocks: Iterable[Block], dimension: 
     return count
 
 
-def write_faiss(file: Path, passages: Path, blocks: Iterable[Block], dimension: int) -> int:
+def write_faiss(files: Sequence[Path], blocks: Iterable[Block], dimension: int) -> int:
     """Write a flat inner product index, and the passages of its ids; returns their number."""
     import faiss
 
     index = faiss.IndexFlatIP(dimension)
+    file, passages = files
     with passages.open("w", encoding="utf-8", newline="\n") as lines:
         for block in blocks:
             index.add(block.vectors)

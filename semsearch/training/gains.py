@@ -88,7 +88,7 @@ def spearman_gain(before: Values, after: Values, gold: Sequence[float]) -> Gain:
     from scipy.stats import bootstrap
 
     def difference(first: Values, second: Values, wanted: Values) -> float:
-        return 100 * (spearman(second, wanted) - spearman(first, wanted))
+        return float(100 * (spearman(second, wanted) - spearman(first, wanted)))
 
     targets = numpy.asarray(gold, numpy.float64)
     interval = bootstrap(
