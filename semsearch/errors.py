@@ -50,7 +50,7 @@
     └── MissingExtraError               an optional dependency is not installed
 
 Each message is one line that a user can act on; the command line prints it with the error's `code`,
-and ``semsearch explain CODE`` prints a page about it.
+about which docs/errors has a page.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ MESSAGE_MAX_CHARACTERS = 2_000
 class SemsearchError(Exception):
     """Base class of all errors."""
 
-    #: The stable name of this kind of error; ``semsearch explain CODE`` prints its page.
+    #: The stable name of this kind of error; docs/errors has a page about it.
     code: ClassVar[str] = ""
 
     def __str__(self) -> str:

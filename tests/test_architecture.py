@@ -15,7 +15,7 @@ PACKAGE = Path(semsearch.__file__).parent
 
 #: From the bottom up; the components of a layer are separated by spaces.
 LAYERS = [
-    "version errors limits addresses explanations",
+    "version errors limits addresses",
     "arguments encodings notebook plugins web",
     "records texts csvrecords",
     "filters protocols datasets analysis",

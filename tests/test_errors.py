@@ -12,7 +12,6 @@ import pytest
 from scripts.dev.examples import ERRORS, blocks
 from semsearch import errors
 from semsearch.errors import DuplicateIdError, SemsearchError, with_code
-from semsearch.explanations import codes, page, summary
 
 PACKAGE = Path(errors.__file__).parent
 CLASSES = {
@@ -31,7 +30,6 @@ def test_each_class_has_its_own_code():
 
 
 def test_each_code_has_a_page_and_each_page_a_code():
-    assert codes() == sorted(CODES)
     assert {file.stem for file in ERRORS.glob("*.md")} == set(CODES)
 
 
@@ -46,10 +44,10 @@ def test_each_class_is_raised_somewhere_and_the_root_nowhere():
 def test_pages_are_complete():
     """The output of their examples is tested with those of all pages."""
     for code, name in CODES.items():
-        text = page(code)
+        text = (ERRORS / f"{code}.md").read_text("utf-8")
         assert text.startswith(f"# {code}\n\n")
         assert text.endswith(f"\n\nIn Python: `semsearch.errors.{name}`.\n")
-        assert len(summary(code)) < 110
+        assert len(text.split("\n\n")[1]) < 110  # its summary
         shown = [block.body for block in blocks(text) if block.language in ("console", "text")]
         assert any(f"[{code}]\n" in body or body.startswith(f"{code}: ") for body in shown)
 

@@ -38,8 +38,8 @@ from semsearch.cli import main as program
 
 ROOT = Path(__file__).parents[2]
 
-#: The pages about errors; in the documentation, they are errors/CODE.md.
-ERRORS = ROOT / "semsearch" / "explanations"
+#: The pages about errors.
+ERRORS = ROOT / "docs" / "errors"
 
 #: Pages whose examples have tests of their own.
 ELSEWHERE = {"docs/integrations.md": "tests/integrations/test_documentation.py"}
@@ -98,9 +98,8 @@ class Example(NamedTuple):
 
 
 def pages() -> list[Path]:
-    """README.md and the handwritten pages: those under docs/, and one for each error."""
-    folders = (ROOT / "docs", ERRORS)
-    return [ROOT / "README.md", *(page for one in folders for page in sorted(one.rglob("*.md")))]
+    """README.md and the handwritten pages under docs/."""
+    return [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def blocks(text: str) -> Iterator[Block]:

@@ -39,7 +39,6 @@ PAGES = {
     "verify": "how-to/sync.md",
     "push": "milvus.md",
     "pull": "milvus.md",
-    "explain": "reference/errors.md",
 }
 
 

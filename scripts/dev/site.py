@@ -14,7 +14,6 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))  # mkdocs imports this file by its path
 
 from scripts.dev.reference import commands_page, http_page, http_schema  # noqa: E402
-from semsearch import explanations  # noqa: E402
 
 #: Files of the repository, by the pages made of them.
 REPOSITORY = {
@@ -30,8 +29,6 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
     pages = {name: of_repository(source) for name, source in REPOSITORY.items()}
     for notebook in (ROOT / "docs" / "notebooks").glob("*.ipynb"):
         pages[f"notebooks/{notebook.stem}.md"] = of_notebook(notebook)
-    for code in explanations.codes():
-        pages[f"errors/{code}.md"] = without_comments(explanations.page(code))
     pages["reference/commands.md"] = commands_page()
     pages["reference/http.md"] = http_page(schema)
     pages["reference/openapi.json"] = json.dumps(schema, indent=2)
@@ -54,11 +51,11 @@ def without_comments(text: str) -> str:
 
 
 def on_page_markdown(markdown: str, **_: object) -> str:
-    """List the error codes in reference/errors.md."""
-    lines = [
-        f"- [`{code}`](../errors/{code}.md) {explanations.summary(code)}"
-        for code in explanations.codes()
-    ]
+    """List the error codes in reference/errors.md, each with the first line of its page."""
+    lines = []
+    for page in sorted((ROOT / "docs" / "errors").glob("*.md")):
+        summary = page.read_text("utf-8").split("\n\n")[1].replace("\n", " ")
+        lines.append(f"- [`{page.stem}`](../errors/{page.name}) {summary}")
     return re.sub(r"<!-- codes:.*?-->", "\n".join(lines), markdown)
 
 

@@ -242,7 +242,6 @@ SECTIONS = {
         "push": "Copy an index to Milvus, without encoding.",
         "pull": "Copy an index from Milvus, without encoding.",
         "completion": "Print the completion script for a shell.",
-        "explain": "Explain an error by its code.",
     },
 }
 COMMANDS = {name: line for section in SECTIONS.values() for name, line in section.items()}

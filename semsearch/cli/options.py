@@ -152,20 +152,6 @@ def complete_field(
     return _names(context, incomplete, lambda index: ["id", "title", *index.fields()])
 
 
-def complete_code(
-    context: click.Context, parameter: click.Parameter, incomplete: str
-) -> list[CompletionItem]:
-    """The codes of errors, with a description for shells that show it."""
-    from click.shell_completion import CompletionItem
-
-    from semsearch.explanations import codes, summary
-
-    del context, parameter
-    return [
-        CompletionItem(code, help=summary(code)) for code in codes() if code.startswith(incomplete)
-    ]
-
-
 def _names(
     context: click.Context, incomplete: str, names: Callable[[Index], list[str]]
 ) -> list[CompletionItem]:

@@ -47,7 +47,7 @@ RESPONSES: dict[int | str, dict[str, Any]] = {
                         "detail": {"type": "string", "description": "A line for users."},
                         "code": {
                             "type": "string",
-                            "description": "The kind of error; see `semsearch explain`.",
+                            "description": "The kind of error; docs/errors has a page about each.",
                         },
                     },
                 }
