@@ -21,7 +21,7 @@ from semsearch.arguments import (
 from semsearch.errors import ArgumentError, CombinationError
 from semsearch.explore.communities import communities
 from semsearch.explore.keywords import keywords
-from semsearch.explore.vectors import SCORE_DECIMALS, Rows, unit_rows
+from semsearch.explore.vectors import SCORE_DECIMALS, Rows, check_unit_rows
 from semsearch.protocols import Matrix
 from semsearch.texts import quantity
 
@@ -123,7 +123,7 @@ def cluster(
     check_arguments(n, min_score, min_size=min_size, seed=seed, words=words)
     check_callable("notify", notify)
     check_callable("on_progress", on_progress)
-    vectors, texts = unit_rows(vectors), check_texts("texts", texts)
+    vectors, texts = check_unit_rows(vectors), check_texts("texts", texts)
     if len(vectors) != len(texts):
         raise ArgumentError(
             f"{quantity(len(texts), 'text')}, but {quantity(len(vectors), 'vector')}"

@@ -24,7 +24,7 @@ from semsearch.explore.inspection import (
     TokenKind,
     TokenSimilarity,
     Vector,
-    unit_rows,
+    normalised,
 )
 from semsearch.protocols import Encoder, KnowsWords, Matrix
 
@@ -72,7 +72,7 @@ def token_similarity(spec: str, left: str, right: str) -> TokenSimilarity:
     for side in (rows, columns):
         if not side.tokens:
             raise QueryError(f"encoder '{side.spec}' finds no words in {side.text[:50]!r}")
-    cosines = unit_rows(rows.token_vectors) @ unit_rows(columns.token_vectors).T
+    cosines = normalised(rows.token_vectors) @ normalised(columns.token_vectors).T
     return TokenSimilarity(rows, columns, cosines)
 
 
@@ -104,7 +104,7 @@ def _read_by_transformer(encoder: TorchEncoder, text: str) -> Inspection:
     encoding = tokenizer.encode(prompt + text)
     kinds = _kinds(encoding, len(prompt))
     vectors, sentence, norm = _forward(encoder, encoding, kinds)
-    units = unit_rows(numpy.concatenate([vectors, vectors.mean(axis=0, keepdims=True)]))
+    units = normalised(numpy.concatenate([vectors, vectors.mean(axis=0, keepdims=True)]))
     cosines: list[float | None] = [None] * len(units)
     if units.shape[1] == len(sentence):
         cosines = (units @ sentence).tolist()
@@ -176,7 +176,7 @@ def _forward(
         raise EncoderError(f"model '{encoder.spec}' returned a vector of zeros or NaN")
     tokens = features["token_embeddings"][0].float().cpu().numpy()
     sentence = features["sentence_embedding"].float().cpu().numpy()
-    return tokens, unit_rows(sentence)[0], norm
+    return tokens, normalised(sentence)[0], norm
 
 
 def _pooling(model: Any) -> str | None:

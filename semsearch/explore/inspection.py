@@ -133,7 +133,7 @@ def _first_positions(side: Inspection) -> dict[str, int]:
     return positions
 
 
-def unit_rows(vectors: Matrix) -> Matrix:
+def normalised(vectors: Matrix) -> Matrix:
     """The rows scaled to unit length, shape (n, width); NaN stays NaN."""
     unit: Matrix = vectors / numpy.linalg.norm(vectors, axis=1, keepdims=True)
     return unit

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from semsearch.arguments import check_callable, check_number, check_whole_number
 from semsearch.errors import ArgumentError
 from semsearch.explore.cells import nearest_cells
-from semsearch.explore.vectors import SCORE_DECIMALS, Rows, unit_rows
+from semsearch.explore.vectors import SCORE_DECIMALS, Rows, check_unit_rows
 from semsearch.protocols import Matrix
 from semsearch.records import Pair
 
@@ -99,7 +99,7 @@ def similar_pairs(
     exact_up_to = check_whole_number("exact_up_to", exact_up_to, 0)
     check_callable("notify", notify)
     check_callable("on_progress", on_progress)
-    vectors = unit_rows(vectors)
+    vectors = check_unit_rows(vectors)
     if groups is not None:
         groups = numpy.asarray(groups)
         if groups.shape != vectors.shape[:1] or groups.dtype.kind not in "iu":

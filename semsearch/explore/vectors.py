@@ -1,4 +1,4 @@
-"""Validates unit vectors."""
+"""Validates unit vectors, the rows of a matrix."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CHECKED_AT_ONCE = 1024
 Rows = NDArray[Any]
 
 
-def unit_rows(vectors: Any) -> Matrix:
+def check_unit_rows(vectors: Any) -> Matrix:
     """Validate vectors as the rows of a matrix, shape (n, dimension), without copying if possible.
 
     Raises:
