@@ -16,7 +16,7 @@ from semsearch.datasets import RetrievalSet
 from semsearch.datasets.judging import MAX_RELEVANCE
 from semsearch.errors import ArgumentError, DatasetError
 from semsearch.evaluation.pair_scorers import OnProgress, check_systems
-from semsearch.evaluation.published import published_ndcg
+from semsearch.evaluation.published import published_value
 from semsearch.evaluation.rankers import Collection, IndexRanker, Ranker
 from semsearch.evaluation.statistics import (
     Difference,
@@ -211,7 +211,7 @@ def _results(
     for name, of_queries in values.items():
         n, published = len(of_queries), None
         if name == PUBLISHED_MEASURE and collection.whole_documents:
-            published = published_ndcg(ranker.spec, retrieval.name, retrieval.split, n)
+            published = published_value("ir", ranker.spec, retrieval.name, retrieval.split, n)
         yield IrResult(
             retrieval.name,
             ranker.spec,

@@ -19,7 +19,7 @@ from semsearch.arguments import shown
 from semsearch.datasets import StsSet
 from semsearch.errors import ArgumentError, ExamplesError
 from semsearch.evaluation.pair_scorers import OnProgress, PairScorer, check_systems
-from semsearch.evaluation.published import published_sts
+from semsearch.evaluation.published import published_value
 from semsearch.evaluation.statistics import (
     SEED,
     Difference,
@@ -123,7 +123,9 @@ def evaluate_sts(
         for system in scores:
             published = None
             if aggregation is Aggregation.ALL:  # as papers report it
-                published = published_sts(system, dataset.name, dataset.split, len(dataset.pairs))
+                published = published_value(
+                    "sts", system, dataset.name, dataset.split, len(dataset.pairs)
+                )
             results.append(
                 StsResult(
                     dataset.name,

@@ -70,51 +70,40 @@ def write_parquet(
         ArgumentError: the numbers of a column do not fit one type.
     """
     import pyarrow
-    import pyarrow.parquet
-
-    types, mixed = _types(rows(), columns, further)
-    schema = pyarrow.schema(list(types.items()))
-    with pyarrow.parquet.ParquetWriter(file, schema) as writer:
-        for block in _blocks(rows()):
-            arrays = [
-                _array(name, [row.get(name) for row in block], kind, name in mixed)
-                for name, kind in types.items()
-            ]
-            writer.write_table(pyarrow.table(arrays, schema))
-    return sorted(mixed)
-
-
-def _types(
-    rows: Iterable[Row], columns: Mapping[str, str], further: Iterable[str]
-) -> tuple[dict[str, pyarrow.DataType], set[str]]:
-    """The type of each column, and the columns to be written as JSON text."""
-    import pyarrow
+    from pyarrow import parquet
 
     types = {name: pyarrow.type_for_alias(kind) for name, kind in columns.items()}
     types |= dict.fromkeys(further, pyarrow.null())
-    mixed: set[str] = set()
-    for block in _blocks(rows):
-        values: dict[str, list[Any]] = {}
-        for row in block:
-            for name in row.keys() - columns.keys() - mixed:
-                values.setdefault(name, []).append(row[name])
-        for name in sorted(values):
-            kind = _merged(types.get(name, pyarrow.null()), _type(values[name]))
-            types[name] = kind or pyarrow.string()
-            if kind is None:
-                mixed.add(name)
-    for name, kind in types.items():
-        if kind == pyarrow.null():
-            types[name] = pyarrow.string()  # all values are null
-    return types, mixed
+    for block in _blocks(rows()):
+        for name in sorted({name for row in block for name in row} - columns.keys()):
+            known = types.get(name, pyarrow.null())
+            values = [row[name] for row in block if name in row]
+            types[name] = None if known is None else _common_type(known, values)
+    as_json = sorted(name for name, kind in types.items() if kind is None)
+    text = pyarrow.string()  # also for columns of nulls
+    schema = pyarrow.schema(
+        [
+            (name, text if kind is None or kind == pyarrow.null() else kind)
+            for name, kind in types.items()
+        ]
+    )
+    with parquet.ParquetWriter(file, schema) as writer:
+        for block in _blocks(rows()):
+            arrays = [
+                _array(field, [row.get(field.name) for row in block], field.name in as_json)
+                for field in schema
+            ]
+            writer.write_table(pyarrow.table(arrays, schema))
+    return as_json
 
 
-def _type(values: Sequence[Any]) -> pyarrow.DataType | None:
-    """The common type of values; None if there is none, or for objects."""
+def _common_type(known: pyarrow.DataType, values: Sequence[Any]) -> pyarrow.DataType | None:
+    """The type for values of a known type and others; None if there is none, or for objects."""
     import pyarrow
 
     try:
-        kind = pyarrow.array(values).type
+        schemas = [pyarrow.schema([("", kind)]) for kind in (known, pyarrow.array(values).type)]
+        kind = pyarrow.unify_schemas(schemas, promote_options="permissive").types[0]
     except (pyarrow.ArrowException, OverflowError):
         return None
     item = kind
@@ -123,21 +112,7 @@ def _type(values: Sequence[Any]) -> pyarrow.DataType | None:
     return None if pyarrow.types.is_struct(item) else kind
 
 
-def _merged(left: pyarrow.DataType, right: pyarrow.DataType | None) -> pyarrow.DataType | None:
-    import pyarrow
-
-    if right is None:
-        return None
-    schemas = [pyarrow.schema([("", kind)]) for kind in (left, right)]
-    try:
-        return pyarrow.unify_schemas(schemas, promote_options="permissive").types[0]
-    except pyarrow.ArrowException:
-        return None
-
-
-def _array(
-    name: str, values: Sequence[Any], kind: pyarrow.DataType, is_json: bool
-) -> pyarrow.Array:
+def _array(field: pyarrow.Field, values: Sequence[Any], is_json: bool) -> pyarrow.Array:
     import pyarrow
 
     if is_json:
@@ -145,11 +120,11 @@ def _array(
             None if value is None else json.dumps(value, ensure_ascii=False) for value in values
         ]
     try:
-        return pyarrow.array(values, kind)
+        return pyarrow.array(values, field.type)
     except pyarrow.ArrowException:
         raise ArgumentError(
-            f"field '{name}' holds fractions and integers too large for one Parquet column; write "
-            "JSON lines"
+            f"field '{field.name}' holds fractions and integers too large for one Parquet column; "
+            "write JSON lines"
         ) from None
 
 
