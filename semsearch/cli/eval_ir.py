@@ -41,7 +41,7 @@ from semsearch.evaluation import (
     write_run,
 )
 from semsearch.evaluation.rankers import BM25, RUN_PREFIX, recorded_files
-from semsearch.evaluation.report import check_report, provenance, write_ir_report
+from semsearch.evaluation.report import check_report, provenance, write_report
 from semsearch.evaluation.retrieval import measures as parsed_measures
 from semsearch.index import Index
 from semsearch.protocols import Encoder
@@ -156,7 +156,7 @@ def command(
     if report is not None:
         fingerprints = {name: encoder.fingerprint for name, encoder in encoders.items()}
         with working("report"):
-            page = write_ir_report(report, evaluations, provenance(sys.argv[1:], fingerprints))
+            page = write_report(report, evaluations, provenance(sys.argv[1:], fingerprints))
         note(f"report: {page}")
     if failed:  # after the results
         raise OutputError("; ".join(failed))

@@ -7,6 +7,8 @@ import re
 from collections.abc import Iterable
 from itertools import chain, count
 
+from semsearch.datasets import RetrievalSet, StsSet
+from semsearch.evaluation.retrieval import IrResult
 from semsearch.evaluation.statistics import Difference, Interval
 
 LABEL_CHARACTERS = 28
@@ -47,6 +49,11 @@ def short_names(systems: Iterable[str]) -> dict[str, str]:
     return labels
 
 
+def name_of(dataset: StsSet | RetrievalSet) -> str:
+    """The name of a set and its split."""
+    return f"{dataset.name} {dataset.split}"
+
+
 def shortened(text: str, max_characters: int) -> str:
     """The beginning of a text, on one line."""
     line = " ".join(text.split())
@@ -81,3 +88,9 @@ def difference_cells(found: Difference) -> list[str]:
     if not math.isnan(found.low):
         shown += f" [{found.low:+z.2f},{_TIE}{found.high:+z.2f}]"
     return [shown, found.p_shown]
+
+
+def published_cell(results: Iterable[IrResult]) -> str:
+    """The published values of a system, with their measures."""
+    published = [one for one in results if one.published is not None]
+    return ", ".join(f"{one.measure} {number_cell(one.published)}" for one in published)

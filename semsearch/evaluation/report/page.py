@@ -1,4 +1,4 @@
-"""Report pages, their parts, and their HTML, in which all text is escaped."""
+"""Writes report pages from the template ``page.html``, in which all text is escaped."""
 
 from __future__ import annotations
 
@@ -7,79 +7,18 @@ from collections.abc import Sequence
 from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any
 
 from semsearch.errors import MissingExtraError, OutputError
-from semsearch.evaluation.report.labels import printable
-from semsearch.evaluation.report.provenance import Provenance
+from semsearch.evaluation.report import labels, worst
+from semsearch.evaluation.report.pictures import ir_pictures, sts_pictures
+from semsearch.evaluation.report.provenance import Provenance, contents_digest
+from semsearch.evaluation.retrieval import IrEvaluation
+from semsearch.evaluation.sts import StsEvaluation
 
 PAGE = "index.html"
 #: Identifies pages written by semsearch.
 GENERATOR = '<meta name="generator" content="semsearch">'
-
-#: A text, or several that are shown as a list.
-Cell: TypeAlias = str | Sequence[str]
-
-
-class Table(NamedTuple):
-    """A table; columns whose heading begins with > are right-aligned.
-
-    The first column holds row headers.
-    """
-
-    caption: str
-    headings: Sequence[str]
-    rows: Sequence[Sequence[Cell]]
-
-
-class Figure(NamedTuple):
-    """Related drawings, side by side if there is room."""
-
-    caption: str
-    drawings: Sequence[str]  #: SVG elements
-
-
-class Section(NamedTuple):
-    """A section of the page, listed in the table of contents."""
-
-    heading: str
-    text: str
-    blocks: Sequence[Table | Figure]
-
-
-class Page(NamedTuple):
-    """A report."""
-
-    title: str
-    sections: Sequence[Section]
-    provenance: Provenance
-
-
-def html(page: Page) -> str:
-    """The page as self-contained HTML."""
-    from jinja2 import Environment, StrictUndefined
-    from markupsafe import Markup
-
-    environment = Environment(
-        autoescape=True,
-        undefined=StrictUndefined,
-        finalize=_printable,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
-    template = files("semsearch.evaluation.report").joinpath("page.html").read_text("utf-8")
-    return environment.from_string(template).render(
-        page=page,
-        facts=Table("Versions and machine", ["what", "value"], list(page.provenance.facts.items())),
-        generator=Markup(GENERATOR),  # noqa: S704 -- ours
-        drawn=Markup,
-    )
-
-
-def _printable(value: Any) -> Any:
-    if isinstance(value, str) and not hasattr(value, "__html__"):
-        return printable(value)
-    return value
 
 
 def check_report(folder: Path) -> None:
@@ -106,8 +45,12 @@ def check_report(folder: Path) -> None:
         raise OutputError(f"{folder} cannot be written")
 
 
-def write_page(folder: Path, page: Page) -> Path:
-    """Write a page atomically.
+def write_report(
+    folder: Path,
+    evaluations: Sequence[StsEvaluation] | Sequence[IrEvaluation],
+    provenance: Provenance,
+) -> Path:
+    """Write ``index.html`` atomically into a folder validated by `check_report`.
 
     Raises:
         ArgumentError: it cannot be written.
@@ -115,8 +58,43 @@ def write_page(folder: Path, page: Page) -> Path:
     file = folder / PAGE
     unfinished = file.with_suffix(".tmp")
     try:
-        unfinished.write_text(html(page), "utf-8", newline="\n")
+        unfinished.write_text(_html(evaluations, provenance), "utf-8", newline="\n")
         unfinished.replace(file)
     except OSError as error:
         raise OutputError(f"{file}: {error.strerror}") from None
     return file
+
+
+def _html(evaluations: Sequence[Any], provenance: Provenance) -> str:
+    """The page as self-contained HTML."""
+    from jinja2 import Environment, StrictUndefined
+    from markupsafe import Markup
+
+    environment = Environment(
+        autoescape=True,
+        undefined=StrictUndefined,
+        finalize=_printable,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.filters["interval"] = labels.interval_cell
+    is_sts = isinstance(evaluations[0], StsEvaluation)
+    template = files("semsearch.evaluation.report").joinpath("page.html").read_text("utf-8")
+    return environment.from_string(template).render(
+        is_sts=is_sts,
+        evaluations=evaluations,
+        systems=list(evaluations[0].scores if is_sts else evaluations[0].runs),
+        pictures=(sts_pictures if is_sts else ir_pictures)(evaluations),
+        provenance=provenance,
+        labels=labels,
+        worst=worst,
+        digest=contents_digest,
+        generator=Markup(GENERATOR),  # noqa: S704 -- ours
+        drawn=Markup,
+    )
+
+
+def _printable(value: Any) -> Any:
+    if isinstance(value, str) and not hasattr(value, "__html__"):
+        return labels.printable(value)
+    return value

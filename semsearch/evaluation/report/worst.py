@@ -9,10 +9,14 @@ from typing import NamedTuple
 import numpy
 
 from semsearch.datasets import RetrievalSet, ScoredPair
+from semsearch.evaluation.report.labels import shortened
 from semsearch.evaluation.statistics import Values
 from semsearch.evaluation.trec import Run
 
 WORST = 10
+#: The number of documents shown per query, and their length.
+SHOWN = 3
+DOCUMENT_CHARACTERS = 120
 
 
 class WorstPair(NamedTuple):
@@ -30,6 +34,8 @@ class WorstQuery(NamedTuple):
     query: str  #: its id
     value: float  #: of the measure, times 100
     first_relevant: int | None  #: the rank of the first relevant document; None if not found
+    ranked: list[str]  #: ids and beginnings of the documents ranked first
+    relevant: list[str]  #: and of relevant ones
 
 
 def worst_pairs(pairs: Sequence[ScoredPair], scores: Values, count: int = WORST) -> list[WorstPair]:
@@ -72,6 +78,28 @@ def worst_queries(
         judged = retrieval.qrels[query]
         ranks = enumerate(run.get(query, {}), start=1)
         first = next((rank for rank, name in ranks if judged.get(name, 0) > 0), None)
-        found.append(WorstQuery(query, value, first))
-    found.sort(key=lambda one: (one.value, -(one.first_relevant or math.inf)))
-    return found[:count]
+        found.append((value, -(first or math.inf), query, first))
+    found.sort(key=lambda one: one[:2])
+    return [
+        WorstQuery(
+            query,
+            value,
+            first,
+            _documents(retrieval, list(run.get(query, {}))),
+            _documents(
+                retrieval,
+                [name for name, grade in retrieval.qrels[query].items() if grade > 0],
+                says_more=True,
+            ),
+        )
+        for value, _, query, first in found[:count]
+    ]
+
+
+def _documents(
+    retrieval: RetrievalSet, names: Sequence[str], *, says_more: bool = False
+) -> list[str]:
+    """Ids and beginnings of the first documents; some may be missing from the collection."""
+    more = [f"and {len(names) - SHOWN:,} more"] if says_more and len(names) > SHOWN else []
+    beginnings = [f"{name}: {retrieval.documents.get(name, '')}" for name in names[:SHOWN]]
+    return [*(shortened(text, DOCUMENT_CHARACTERS) for text in beginnings), *more]

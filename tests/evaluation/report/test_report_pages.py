@@ -10,13 +10,7 @@ import pytest
 from semsearch.datasets import RetrievalSet, ScoredPair, StsSet
 from semsearch.errors import ArgumentError, MissingExtraError
 from semsearch.evaluation import Ranking, evaluate_retrieval, evaluate_sts
-from semsearch.evaluation.report import (
-    Provenance,
-    check_report,
-    page,
-    write_ir_report,
-    write_sts_report,
-)
+from semsearch.evaluation.report import Provenance, check_report, page, write_report
 
 SCRIPT = "<script>alert('a & b')</script>"
 FORMULA = "model:/a/very/long/path/to/some/folder/$_x^2$"
@@ -120,9 +114,8 @@ def ir():
 def write(request, tmp_path_factory):
     """Writes a page and returns its HTML."""
     evaluations = request.getfixturevalue(request.param)
-    of_kind = {"sts": write_sts_report, "ir": write_ir_report}[request.param]
     place = tmp_path_factory.mktemp(request.param)
-    return lambda: of_kind(place, evaluations, PROVENANCE).read_text("utf-8")
+    return lambda: write_report(place, evaluations, PROVENANCE).read_text("utf-8")
 
 
 @pytest.fixture(scope="module")
@@ -164,7 +157,7 @@ def test_texts_are_escaped(text):
 
 
 def test_every_set_and_system_is_on_the_sts_page(sts, tmp_path):
-    page = PageReader(write_sts_report(tmp_path, sts, PROVENANCE).read_text("utf-8"))
+    page = PageReader(write_report(tmp_path, sts, PROVENANCE).read_text("utf-8"))
     captions = page.within("caption")
     for name in ("small test", "large dev"):
         assert name in page.within("td")
@@ -180,7 +173,7 @@ def test_every_set_and_system_is_on_the_sts_page(sts, tmp_path):
 
 
 def test_systems_and_worst_queries_are_on_the_ir_page(ir, tmp_path):
-    page = PageReader(write_ir_report(tmp_path, ir, PROVENANCE).read_text("utf-8"))
+    page = PageReader(write_report(tmp_path, ir, PROVENANCE).read_text("utf-8"))
     assert {"bm25", FORMULA, f"run:{SCRIPT}"} <= set(page.within("th"))
     # BM25 has nDCG 100 for q1, and finds the first of five for q2 and nothing for q3.
     assert "q3: third" in page.within("th")
@@ -196,10 +189,10 @@ class TestFolder:
     def test_is_created_and_an_old_report_is_replaced(self, ir, tmp_path):
         place = tmp_path / "new" / "folder"
         check_report(place)
-        page = write_ir_report(place, ir, PROVENANCE)
+        page = write_report(place, ir, PROVENANCE)
         page.write_text(page.read_text("utf-8") + "old", "utf-8")
         check_report(place)
-        assert not write_ir_report(place, ir, PROVENANCE).read_text("utf-8").endswith("old")
+        assert not write_report(place, ir, PROVENANCE).read_text("utf-8").endswith("old")
         assert [file.name for file in place.iterdir()] == ["index.html"]
 
     def test_other_page_is_not_overwritten(self, tmp_path):
