@@ -60,13 +60,6 @@ class TestKMeans:
         assert first == again
         assert first != other
 
-    def test_texts_are_grouped_by_nearest_centroid(self):
-        vectors = normalised(numpy.random.default_rng(0).standard_normal((300, 4)))
-        found = grouped(vectors, 7)
-        centroids = normalised(numpy.array([vectors[list(s)].mean(axis=0) for s in members(found)]))
-        nearest = (vectors @ centroids.T).argmax(axis=1) + 1
-        assert (nearest == found.labels()).mean() > 0.98  # it stops before the last few move
-
     def test_default_number_of_groups(self):
         vectors = normalised(numpy.random.default_rng(0).standard_normal((200, 8)))
         assert len(grouped(vectors).clusters) == 10  # √(200/2)
