@@ -79,12 +79,12 @@ def _probes_needed(
 
     A pair is found from either side. Neighbours outside `most` cells count as `most` + 1.
     """
-    import faiss
+    from sklearn.neighbors import NearestNeighbors
 
-    nearest = min(SAMPLE_NEIGHBOURS + 1, len(vectors))
-    scores, neighbours = faiss.knn(
-        vectors[sample], vectors, nearest, metric=faiss.METRIC_INNER_PRODUCT
-    )
+    count = min(SAMPLE_NEIGHBOURS + 1, len(vectors))  # with the row itself
+    exact = NearestNeighbors(n_neighbors=count, algorithm="brute").fit(vectors)
+    distances, neighbours = exact.kneighbors(vectors[sample])
+    scores = 1 - distances**2 / 2  # of unit vectors
     allowed = neighbours != sample[:, None]
     if groups is not None:
         allowed &= groups[neighbours] != groups[sample][:, None]
