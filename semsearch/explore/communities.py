@@ -19,7 +19,7 @@ from semsearch.protocols import Matrix
 #: Rows of the blocks whose products are computed at once.
 BLOCK_ROWS = 1024
 #: The size, in numbers, of the products of centres with all texts that are computed at once.
-PRODUCTS_AT_ONCE = 1 << 23
+PRODUCTS_AT_ONCE = 1 << 22
 
 
 def communities(
