@@ -22,15 +22,15 @@ if TYPE_CHECKING:
     from semsearch.explore.export import Exported, ExportFormat, export_index
     from semsearch.explore.pairs import similar_pairs
     from semsearch.index import Index, Retriever
-    from semsearch.index.summary import Summary
-    from semsearch.index.writer import IndexWriter
+    from semsearch.indexing.summary import Summary
+    from semsearch.indexing.writer import IndexWriter
     from semsearch.protocols import Encoder, Reranker, SearchBackend
-    from semsearch.records import Chunk, Document, Hit, Hits, Pair, SearchMode
+    from semsearch.records import Passage, Document, Hit, Hits, Pair, SearchMode
     from semsearch.search.options import SearchOptions
-    from semsearch.stores.protocol import IndexInfo
+    from semsearch.storage.protocol import IndexInfo
 
 __all__ = [
-    "Chunk",
+    "Passage",
     "Cluster",
     "Clustering",
     "Corpus",
@@ -60,7 +60,7 @@ __all__ = [
 ]
 
 _MODULES = {
-    "Chunk": "records",
+    "Passage": "records",
     "Cluster": "explore.clusters",
     "Clustering": "explore.clusters",
     "Corpus": "corpus",

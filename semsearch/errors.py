@@ -2,21 +2,21 @@
 
     SemsearchError                      catch this one to catch them all
     ├── ArgumentError                   an argument is invalid (k of 0)
-    │   ├── CombinationError            arguments conflict, or one is missing
-    │   ├── OutputError                 an output file exists already, or cannot be written
+    │   ├── ArgumentError            arguments conflict, or one is missing
+    │   ├── ArgumentError                 an output file exists already, or cannot be written
     │   ├── DocumentNotFoundError       the index has no document with this id
-    │   ├── QueryError                  a query is too long, or has no direction
-    │   ├── ExamplesError               examples are unsuitable for training or evaluation
-    │   ├── ResumeError                 a training run cannot be started or resumed as requested
-    │   └── ServeError                  a service cannot be started or stopped
+    │   ├── ArgumentError                  a query is too long, or has no direction
+    │   ├── ArgumentError               examples are unsuitable for training or evaluation
+    │   ├── ArgumentError                 a training run cannot be started or resumed as requested
+    │   └── ArgumentError                  a service cannot be started or stopped
     ├── FilterError                     a `where` expression is invalid
-    │   └── FieldNotFoundError          no document has such a field (also an ArgumentError)
+    │   └── FilterError          no document has such a field (also an ArgumentError)
     ├── CorpusError                     a corpus cannot be read at all
-    │   ├── CorpusNotFoundError         there is no such file
-    │   ├── EmptyCorpusError            it contains no documents
-    │   ├── UnknownFormatError          its format is unsupported, or not the one it is read as
-    │   ├── CorpusTooLargeError         it exceeds a limit
-    │   ├── CorpusDatabaseError         a database cannot be opened or queried
+    │   ├── CorpusError         there is no such file
+    │   ├── CorpusError            it contains no documents
+    │   ├── CorpusError          its format is unsupported, or not the one it is read as
+    │   ├── CorpusError         it exceeds a limit
+    │   ├── CorpusError         a database cannot be opened or queried
     │   ├── ColumnNotFoundError         a table lacks a column (also a DatasetError)
     │   ├── DownloadError               a file cannot be downloaded (also a DatasetError)
     │   └── BadRowError                 one row cannot be used; reading can continue after it
@@ -27,22 +27,22 @@
     │   └── DatasetNotFoundError        it is not on this machine
     ├── EncoderError                    an encoder cannot be loaded or used
     │   ├── ModelNotFoundError          its files are neither on this machine nor on the hub
-    │   ├── DamagedModelError           its files are damaged or incomplete
-    │   ├── PrecisionError              it does not support a precision, or the processor does not
+    │   ├── EncoderError           its files are damaged or incomplete
+    │   ├── EncoderError              it does not support a precision, or the processor does not
     │   ├── NoVectorError               it returns no unit vector for a text
     │   └── UnsafeModelError            loading its files could run code
     ├── IndexStoreError                 an index cannot be used
     │   ├── IndexNotFoundError          there is none
     │   ├── IndexFormatError            it is not an index, or not a readable one
     │   │   ├── DamagedIndexError       it is damaged
-    │   │   └── IndexVersionError       its format is that of another version
+    │   │   └── IndexFormatError       its format is that of another version
     │   ├── IndexBusyError              another process is writing it
-    │   │   └── IndexChangedError       it was replaced, or written without locks, while read
+    │   │   └── IndexBusyError       it was replaced, or written without locks, while read
     │   ├── IndexClosedError            it was used after it was closed
     │   ├── StoreUnreachableError       its server does not respond
     │   ├── UnsupportedByStoreError     its store lacks a function (also an ArgumentError)
     │   ├── SpaceError                  an embedding space lacks vectors, or is of another model
-    │   │   └── SpaceNotFoundError      it has no such embedding space
+    │   │   └── SpaceError      it has no such embedding space
     │   └── RemovalError                more documents would be removed than allowed
     ├── ClusterError                    a Ray cluster cannot be used
     ├── TrainingError                   training failed: it diverged, or another process is training
@@ -93,16 +93,16 @@ class ArgumentError(SemsearchError, ValueError):
     code = "invalid-argument"
 
 
-class CombinationError(ArgumentError):
+class ArgumentError(ArgumentError):
     """Arguments conflict, or one that another needs is missing."""
 
-    code = "argument-combination"
+    code = "invalid-argument"
 
 
-class OutputError(ArgumentError):
+class ArgumentError(ArgumentError):
     """An output file or folder exists already, or cannot be written."""
 
-    code = "unusable-output"
+    code = "invalid-argument"
 
 
 class DocumentNotFoundError(ArgumentError):
@@ -111,28 +111,28 @@ class DocumentNotFoundError(ArgumentError):
     code = "document-not-found"
 
 
-class QueryError(ArgumentError):
+class ArgumentError(ArgumentError):
     """A query cannot be used: it is too long, or its vector has no direction."""
 
-    code = "unusable-query"
+    code = "invalid-argument"
 
 
-class ExamplesError(ArgumentError):
+class ArgumentError(ArgumentError):
     """Labelled examples are too few, all alike, or of the wrong kind."""
 
-    code = "unusable-examples"
+    code = "invalid-argument"
 
 
-class ResumeError(ArgumentError):
+class ArgumentError(ArgumentError):
     """A training run cannot be resumed: there is none, or it was started with other settings."""
 
-    code = "not-resumable"
+    code = "invalid-argument"
 
 
-class ServeError(ArgumentError):
+class ArgumentError(ArgumentError):
     """A service cannot be started or stopped."""
 
-    code = "cannot-serve"
+    code = "invalid-argument"
 
 
 class CorpusError(SemsearchError):
@@ -141,34 +141,34 @@ class CorpusError(SemsearchError):
     code = "unreadable-corpus"
 
 
-class CorpusNotFoundError(CorpusError):
+class CorpusError(CorpusError):
     """There is no such file."""
 
-    code = "corpus-not-found"
+    code = "unreadable-corpus"
 
 
-class EmptyCorpusError(CorpusError):
+class CorpusError(CorpusError):
     """A corpus contains no documents."""
 
-    code = "empty-corpus"
+    code = "unreadable-corpus"
 
 
-class UnknownFormatError(CorpusError):
+class CorpusError(CorpusError):
     """The format of a file is unsupported, or not the one it is read as."""
 
-    code = "unknown-format"
+    code = "unreadable-corpus"
 
 
-class CorpusTooLargeError(CorpusError):
+class CorpusError(CorpusError):
     """A file exceeds a limit on size, counts or time."""
 
-    code = "corpus-too-large"
+    code = "unreadable-corpus"
 
 
-class CorpusDatabaseError(CorpusError):
+class CorpusError(CorpusError):
     """A database cannot be opened, or returns no rows for a query."""
 
-    code = "database-failed"
+    code = "unreadable-corpus"
 
 
 class BadRowError(CorpusError):
@@ -246,10 +246,10 @@ class FilterError(SemsearchError, ValueError):
     code = "invalid-filter"
 
 
-class FieldNotFoundError(ArgumentError, FilterError):
+class FilterError(ArgumentError, FilterError):
     """No document of an index has a field with this name."""
 
-    code = "field-not-found"
+    code = "invalid-filter"
 
 
 class DatasetError(SemsearchError):
@@ -288,16 +288,16 @@ class ModelNotFoundError(EncoderError):
     code = "model-not-found"
 
 
-class DamagedModelError(EncoderError):
+class EncoderError(EncoderError):
     """A model's files are damaged, incomplete, or not what they should be."""
 
-    code = "damaged-model"
+    code = "unusable-model"
 
 
-class PrecisionError(EncoderError):
+class EncoderError(EncoderError):
     """A model or the processor does not support the requested precision."""
 
-    code = "unsupported-precision"
+    code = "unusable-model"
 
 
 class NoVectorError(EncoderError):
@@ -351,10 +351,10 @@ class DamagedIndexError(IndexFormatError):
     code = "damaged-index"
 
 
-class IndexVersionError(IndexFormatError):
+class IndexFormatError(IndexFormatError):
     """An index has another format."""
 
-    code = "index-version"
+    code = "not-an-index"
 
 
 class IndexBusyError(IndexStoreError):
@@ -372,10 +372,10 @@ class IndexBusyError(IndexStoreError):
         self.can_wait = can_wait
 
 
-class IndexChangedError(IndexBusyError):
+class IndexBusyError(IndexBusyError):
     """An index was replaced, or a read-only one written, while it was read; read it again."""
 
-    code = "index-changed"
+    code = "index-busy"
 
 
 class IndexClosedError(IndexStoreError):
@@ -402,10 +402,10 @@ class SpaceError(IndexStoreError):
     code = "unusable-space"
 
 
-class SpaceNotFoundError(SpaceError):
+class SpaceError(SpaceError):
     """An index has no embedding space with this name or encoder."""
 
-    code = "space-not-found"
+    code = "unusable-space"
 
 
 class RemovalError(IndexStoreError):

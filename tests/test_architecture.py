@@ -154,9 +154,9 @@ NOT_IN_A_PLAIN_QUERY = [
     "semsearch.search.explaining",
     "semsearch.search.fusion",
     "semsearch.search.reranking",
-    "semsearch.stores.local.conditions",
-    "semsearch.stores.local.words",
-    "semsearch.stores.local.writer",
+    "semsearch.storage.sqlite.conditions",
+    "semsearch.storage.sqlite.bm25",
+    "semsearch.storage.sqlite.writer",
     "semsearch.vector_indexes.ivf",
 ]
 
@@ -179,7 +179,7 @@ def test_a_plain_query_imports_few_modules(tmp_path, minilm):
     assert {"openvino", "tokenizers", "faiss", "sqlalchemy"} <= everything
     loaded = {name for name in everything if name.partition(".")[0] == "semsearch"}
     lines = sum(len(MODULES[name].read_text("utf-8").splitlines()) for name in loaded)
-    assert "semsearch.stores.local.state" in loaded
+    assert "semsearch.storage.sqlite.reader" in loaded
     assert not loaded & set(NOT_IN_A_PLAIN_QUERY)
     assert set(NOT_IN_A_PLAIN_QUERY) <= set(MODULES)
     assert lines <= 10_100

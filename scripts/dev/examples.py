@@ -9,7 +9,7 @@ Each page runs in an empty folder, as a reader would follow it from top to botto
 
 A comment above a block keeps it from running, and says why and which test covers it instead:
 
-    <!-- not run: needs a Milvus server (tests/stores/test_congruence.py) -->
+    <!-- not run: needs a Milvus server (tests/storage/test_congruence.py) -->
 
 `--update` writes the output into the pages, and pictures that the commands made beside them. Some
 pages need files of SEMSEARCH_DATA.

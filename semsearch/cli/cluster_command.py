@@ -30,7 +30,7 @@ from semsearch.cli.render import (
     visible,
     write_line,
 )
-from semsearch.errors import ArgumentError, CombinationError
+from semsearch.errors import ArgumentError
 from semsearch.explore.clusters import (
     DEFAULT_MIN_SIZE,
     DEFAULT_WORDS,
@@ -39,7 +39,7 @@ from semsearch.explore.clusters import (
     cluster,
 )
 from semsearch.index import Index
-from semsearch.stores.protocol import Passages
+from semsearch.storage.protocol import Passages
 from semsearch.texts import quantity
 
 
@@ -113,7 +113,7 @@ def command(
     """
     check_arguments(n, min_score, min_size=min_size, seed=seed, words=words)
     if min_score is not None and is_given("seed"):
-        raise CombinationError("--seed is for k-means; groups with --min-score need none")
+        raise ArgumentError("--seed is for k-means; groups with --min-score need none")
     if examples < 0:
         raise ArgumentError(f"the number of examples must be at least 0, not {examples}")
     with Index.open(existing_index(directory)) as index:

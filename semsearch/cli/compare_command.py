@@ -19,7 +19,7 @@ from semsearch.cli.options import (
 )
 from semsearch.cli.render import console, json_text, shortened, visible
 from semsearch.encoders import DEFAULT_ENCODER, load_reranker
-from semsearch.errors import CombinationError
+from semsearch.errors import ArgumentError
 from semsearch.explore.compare import (
     Neighbours,
     SentenceSimilarities,
@@ -89,12 +89,12 @@ def command(
     """
     if sentences:
         if is_given("directory") or (text, k, where, judge) != (None, None, None, None):
-            raise CombinationError("--sentence can only be used with --system and --format")
+            raise ArgumentError("--sentence can only be used with --system and --format")
         compared = compare_sentences(sentences, systems or (DEFAULT_ENCODER,))
         (_print_matrices if format_name == "table" else _write_matrices)(sentences, compared)
         return
     if text is None:
-        raise CombinationError("give a TEXT to search for, or --sentence twice or more")
+        raise ArgumentError("give a TEXT to search for, or --sentence twice or more")
     reranker = None if judge is None else load_reranker(judge)
     k = 10 if k is None else k
     found = compare_neighbours(

@@ -30,7 +30,7 @@ from semsearch.cli.render_evaluation import difference_record, ir_tables, json_n
 from semsearch.datasets import RetrievalSet, load_retrieval_set, read_questions
 from semsearch.encoders import DEFAULT_ENCODER
 from semsearch.encoders.specs import CROSS_ENCODER_PREFIX
-from semsearch.errors import ArgumentError, CombinationError, OutputError
+from semsearch.errors import ArgumentError
 from semsearch.evaluation import (
     MEASURES,
     IrEvaluation,
@@ -122,7 +122,7 @@ def command(
     """
     parsed_measures(measures)  # fail before anything is encoded
     if per_query and format_name != "jsonl":
-        raise CombinationError("--per-query needs --format jsonl")
+        raise ArgumentError("--per-query needs --format jsonl")
     _check_outputs(report, runs)
     encoders: dict[str, Encoder] = {}
     if directory is not None:
@@ -130,9 +130,9 @@ def command(
         evaluated = _evaluated_index(directory, queries, qrels, systems, measures, precision)
     else:
         if queries is not None or qrels is not None:
-            raise CombinationError("--queries and --qrels need --index DIR")
+            raise ArgumentError("--queries and --qrels need --index DIR")
         if not data:
-            raise CombinationError("name a collection (--data scifact) or an index (--index DIR)")
+            raise ArgumentError("name a collection (--data scifact) or an index (--index DIR)")
         names = list(dict.fromkeys(systems)) or [DEFAULT_ENCODER]
         _check_set_options(whole_documents, names)
         sets = [load_retrieval_set(name, split, note) for name in data]
@@ -159,20 +159,20 @@ def command(
             page = write_report(report, evaluations, provenance(sys.argv[1:], fingerprints))
         note(f"report: {page}")
     if failed:  # after the results
-        raise OutputError("; ".join(failed))
+        raise ArgumentError("; ".join(failed))
 
 
 def _check_index_options(
     data: tuple[str, ...], whole_documents: bool, systems: Sequence[str]
 ) -> None:
     if data:
-        raise CombinationError("use either --data or --index, not both")
+        raise ArgumentError("use either --data or --index, not both")
     if whole_documents:
-        raise CombinationError("--whole-documents needs --data: the passages of an index are fixed")
+        raise ArgumentError("--whole-documents needs --data: the passages of an index are fixed")
     if is_given("split"):
-        raise CombinationError("--split needs --data: the judgements of --qrels are not split")
+        raise ArgumentError("--split needs --data: the judgements of --qrels are not split")
     if is_given("precision") and not any(CROSS_ENCODER_PREFIX in system for system in systems):
-        raise CombinationError(
+        raise ArgumentError(
             "--precision needs --data, or a cross-encoder: the index has vectors of one precision"
         )
 
@@ -180,10 +180,10 @@ def _check_index_options(
 def _check_set_options(whole_documents: bool, systems: Sequence[str]) -> None:
     searching = [system for system in systems if not system.startswith(RUN_PREFIX)]
     if whole_documents and not searching:
-        raise CombinationError("--whole-documents needs a system other than runs, which are fixed")
+        raise ArgumentError("--whole-documents needs a system other than runs, which are fixed")
     computes = any(CROSS_ENCODER_PREFIX in system for system in systems)
     if is_given("precision") and not computes and set(searching) <= {BM25}:
-        raise CombinationError("--precision needs an encoder or a cross-encoder")
+        raise ArgumentError("--precision needs an encoder or a cross-encoder")
 
 
 def _evaluated_index(
@@ -195,7 +195,7 @@ def _evaluated_index(
     precision: str,
 ) -> Iterator[IrEvaluation]:
     if queries is None or qrels is None:
-        raise CombinationError("--index needs --queries FILE and --qrels FILE")
+        raise ArgumentError("--index needs --queries FILE and --qrels FILE")
     with Index.open(existing_index(directory)) as index:
         questions = read_questions(queries, qrels, index.__contains__)
         with working("loading"):
@@ -227,9 +227,9 @@ def _check_outputs(report: Path | None, runs: Path | None) -> None:
     try:
         runs.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise OutputError(f"{runs}: {error.strerror}") from None
+        raise ArgumentError(f"{runs}: {error.strerror}") from None
     if not os.access(runs, os.W_OK):
-        raise OutputError(f"{runs}: Permission denied")
+        raise ArgumentError(f"{runs}: Permission denied")
 
 
 def _write_runs(folder: Path, evaluation: IrEvaluation, written: set[Path]) -> Iterator[str]:

@@ -21,7 +21,7 @@ from semsearch.cli.render import json_text, note
 from semsearch.cli.render_evaluation import difference_record, json_number, sts_tables, warn_of_few
 from semsearch.datasets import PairColumns, StsSet, load_sts_set, sts_names
 from semsearch.encoders import DEFAULT_ENCODER
-from semsearch.errors import CombinationError, DatasetNotFoundError
+from semsearch.errors import ArgumentError, DatasetNotFoundError
 from semsearch.evaluation import CosineScorer, StsEvaluation, evaluate_sts, load_pair_scorer
 from semsearch.evaluation.report import check_report, provenance, write_report
 
@@ -113,9 +113,9 @@ def _sets(data: tuple[str, ...], split: str, columns: PairColumns) -> list[StsSe
     if data:
         return [load_sts_set(name, split, columns, note) for name in data]
     if any(columns):
-        raise CombinationError("--left-column, --right-column and --score-column need --data FILE")
+        raise ArgumentError("--left-column, --right-column and --score-column need --data FILE")
     if split != "test":
-        raise CombinationError("--split needs --data NAME")
+        raise ArgumentError("--split needs --data NAME")
     sets = []
     for name in sts_names():
         try:

@@ -10,7 +10,7 @@ from semsearch.cli.command import Command
 from semsearch.cli.options import existing_index, index_option, space_option, where_option
 from semsearch.cli.progress import IndexingProgress
 from semsearch.cli.render import note_json_columns, visible
-from semsearch.errors import OutputError
+from semsearch.errors import ArgumentError
 from semsearch.explore.export import ENDINGS, ExportFormat, export_index
 from semsearch.index import Index
 from semsearch.texts import quantity
@@ -57,7 +57,7 @@ def command(
     semsearch export films.faiss
     """
     if str(output) == "-":
-        raise OutputError("export writes whole files, not standard output: name a file")
+        raise ArgumentError("export writes whole files, not standard output: name a file")
     with Index.open(existing_index(directory)) as index, IndexingProgress("documents") as progress:
         exported = export_index(
             index,

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from semsearch.cli.render import console, visible
-from semsearch.errors import MissingExtraError, OutputError
+from semsearch.errors import MissingExtraError, ArgumentError
 from semsearch.explore.inspection import Inspection, TokenSimilarity
 
 if TYPE_CHECKING:
@@ -108,9 +108,9 @@ def check_picture(file: Path) -> None:
         MissingExtraError: matplotlib is not installed.
     """
     if file.suffix.lower() not in (".png", ".svg"):
-        raise OutputError(f"{file}: the suffix of an image must be .png or .svg")
+        raise ArgumentError(f"{file}: the suffix of an image must be .png or .svg")
     if not file.parent.is_dir():
-        raise OutputError(f"{file}: the folder {file.parent} does not exist")
+        raise ArgumentError(f"{file}: the folder {file.parent} does not exist")
     if find_spec("matplotlib") is None:
         raise MissingExtraError("matplotlib", "plot", "drawing a heat map")
 
@@ -144,7 +144,7 @@ def draw_heat_maps(similarities: Sequence[TokenSimilarity], file: Path) -> Itera
     try:
         file.write_bytes(picture.getvalue())
     except OSError as error:
-        raise OutputError(f"{file}: {error.strerror}") from None
+        raise ArgumentError(f"{file}: {error.strerror}") from None
     lacking = any("missing from font" in str(warning.message) for warning in caught)
     if lacking and file.suffix.lower() == ".png":
         yield f"{file}: its font lacks some characters, drawn as boxes; an .svg keeps them"

@@ -13,7 +13,7 @@ from semsearch.cli.heatmap import check_picture, draw_heat_maps, print_heat_map
 from semsearch.cli.options import complete_file, format_option
 from semsearch.cli.render import console, json_text, shortened, visible
 from semsearch.encoders import DEFAULT_ENCODER
-from semsearch.errors import CombinationError
+from semsearch.errors import ArgumentError
 from semsearch.explore.inspect import inspect_text, token_similarity
 from semsearch.explore.inspection import Inspection, Token, TokenKind, TokenSimilarity
 from semsearch.protocols import Matrix
@@ -69,7 +69,7 @@ def command(
     """
     if picture is not None:
         if against is None:
-            raise CombinationError(
+            raise ArgumentError(
                 "--output draws a comparison; name the other text with --against"
             )
         check_picture(picture)

@@ -15,7 +15,6 @@ from click.core import ParameterSource
 from semsearch.addresses import place
 from semsearch.errors import (
     ArgumentError,
-    CombinationError,
     IndexNotFoundError,
     SemsearchError,
 )
@@ -77,7 +76,7 @@ def refuse_others(names: Collection[str], reason: str) -> None:
     """Refuse what the command line gives besides these parameters.
 
     Raises:
-        CombinationError: it gives others.
+        ArgumentError: it gives others.
     """
     context = click.get_current_context()
     for parameter in context.command.params:
@@ -85,7 +84,7 @@ def refuse_others(names: Collection[str], reason: str) -> None:
         has_value = is_given(name) and context.params.get(name) not in (None, ())
         if has_value and name not in names:
             shown = parameter.opts[0] if isinstance(parameter, click.Option) else "a corpus"
-            raise CombinationError(f"{shown} {reason}")
+            raise ArgumentError(f"{shown} {reason}")
 
 
 def all_indexes(directories: Sequence[Path]) -> dict[str, Path]:
@@ -286,7 +285,7 @@ def no_encoder_option(command: _Command) -> _Command:
     def refuse_encoder(context: click.Context, parameter: click.Parameter, name: str) -> None:
         del context, parameter
         if name is not None:
-            raise CombinationError(
+            raise ArgumentError(
                 f"--encoder is not an option here; name a space of the index: --space {name}"
             )
 

@@ -25,7 +25,7 @@ from semsearch.cli.options import (
 from semsearch.cli.progress import IndexingProgress
 from semsearch.cli.render import console, csv_line, json_text, shortened, visible, write_line
 from semsearch.encoders import DEFAULT_ENCODER
-from semsearch.errors import CombinationError
+from semsearch.errors import ArgumentError
 from semsearch.explore.pairs import check_limits, similar_pairs
 from semsearch.explore.vectors import Rows
 from semsearch.preload import preload_for_documents
@@ -97,16 +97,16 @@ def command(
         k = DEFAULT_K
     check_limits(k, min_score)
     if directory is not None and corpora:
-        raise CombinationError("name a FILE, or an index with --index DIR, not both")
+        raise ArgumentError("name a FILE, or an index with --index DIR, not both")
     if corpora:
         if space is not None:
-            raise CombinationError("--space needs --index; for a FILE, use --encoder SPEC")
+            raise ArgumentError("--space needs --index; for a FILE, use --encoder SPEC")
         items = _encoded_corpus(corpora, spec or DEFAULT_ENCODER, **reading)
     else:
         others = click.get_current_context().params.keys() - reading.keys()
         refuse_others(others, "applies to a FILE, not to an index")
         if spec is not None:
-            raise CombinationError(f"for an index, name one of its spaces: --space {spec}")
+            raise ArgumentError(f"for an index, name one of its spaces: --space {spec}")
         items = _indexed(index_to_change(directory), space)
     if len(items.texts) < 2:
         click.echo(f"{quantity(len(items.texts), 'text')}; a pair needs two", err=True)

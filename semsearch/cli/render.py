@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TextIO
 
 from semsearch.cli.service_client import terminal_columns
-from semsearch.errors import CombinationError
+from semsearch.errors import ArgumentError
 from semsearch.records import Explanation, Hit, Hits, HitScores, column_name, metadata_name
 
 if TYPE_CHECKING:
@@ -237,7 +237,7 @@ def _passage(hit: Hit, *, in_bold: bool) -> Text:
     if hit.explanation is not None:
         notes = _reasons(hit, hit.explanation)
         if hit.explanation.sentence is not None:
-            start, end = (place - hit.chunk.start for place in hit.explanation.sentence)
+            start, end = (place - hit.passage.start for place in hit.explanation.sentence)
             sentence = visible(hit.text[start:end])
             marked = text.highlight_regex(re.escape(sentence), "bold")
             if not (marked and in_bold) and sentence != text.plain:
@@ -300,7 +300,7 @@ class HitsAsParquet(HitsOutput):
 
     def __init__(self, fields: Sequence[str]) -> None:
         if sys.stdout.isatty():
-            raise CombinationError(
+            raise ArgumentError(
                 "write Parquet to a file: semsearch query … --format parquet > FILE"
             )
         import tempfile  # seldom needed

@@ -10,7 +10,7 @@ import numpy
 from semsearch.arguments import check_items, check_text, shown
 from semsearch.encoders import CROSS_ENCODER_PREFIX, load_encoder, load_reranker
 from semsearch.encoders.specs import Precision, computed_precision
-from semsearch.errors import ArgumentError, CombinationError
+from semsearch.errors import ArgumentError
 from semsearch.protocols import Encoder, Scores
 
 #: Called with a system, the items that it processes, how many are done, and of how many.
@@ -105,12 +105,12 @@ def load_pair_scorer(spec: str, precision: Precision | str = Precision.FP32) -> 
     """
     check_text("the system", spec)
     if spec == "bm25" or spec.startswith("hybrid:"):
-        raise CombinationError(
+        raise ArgumentError(
             f"'{spec}' ranks documents and cannot score pairs of sentences; use an encoder or "
             f"{CROSS_ENCODER_PREFIX}MODEL"
         )
     if spec == CROSS_ENCODER_PREFIX:
-        raise CombinationError(f"'{spec}' names no model: {CROSS_ENCODER_PREFIX}MODEL")
+        raise ArgumentError(f"'{spec}' names no model: {CROSS_ENCODER_PREFIX}MODEL")
     if spec.startswith(CROSS_ENCODER_PREFIX):
         return load_reranker(spec, precision=precision)
     return CosineScorer(load_encoder(spec, precision=precision))

@@ -15,12 +15,12 @@ from semsearch.arguments import check_texts
 from semsearch.datasets import RetrievalSet
 from semsearch.encoders import CROSS_ENCODER_PREFIX, EncodesSentences, load_encoder, load_reranker
 from semsearch.encoders.specs import Precision, computed_precision
-from semsearch.errors import CombinationError, DatasetError
+from semsearch.errors import ArgumentError, DatasetError
 from semsearch.evaluation.pair_scorers import OnProgress
 from semsearch.evaluation.trec import Run, read_run
 from semsearch.index import Index
 from semsearch.protocols import Encoder, Matrix, Reranker, TokenSpans
-from semsearch.records import Chunk, Document, Hit, Hits, SearchMode
+from semsearch.records import Passage, Document, Hit, Hits, SearchMode
 from semsearch.search.options import RERANK_DEPTH, Fusion
 from semsearch.search.queries import log_operators
 from semsearch.search.reranking import reranked
@@ -99,7 +99,7 @@ class Collection:
         if self._index is not None:
             return self._index, 0.0
         if encoder is None:
-            raise CombinationError("these systems search an existing index; pass it as index")
+            raise ArgumentError("these systems search an existing index; pass it as index")
         if encoder.fingerprint not in self._created:
             started = time.perf_counter()
             index = self._new_index(encoder, system)
@@ -160,12 +160,12 @@ class System(NamedTuple):
             ArgumentError: a system is only a cross-encoder, which can only rerank.
         """
         if spec.startswith(CROSS_ENCODER_PREFIX):
-            raise CombinationError(
+            raise ArgumentError(
                 f"a cross-encoder can only rerank another system: ENCODER+{spec}"
             )
         first, has_reranker, model = spec.partition(f"+{CROSS_ENCODER_PREFIX}")
         if has_reranker and not model:
-            raise CombinationError(f"'{spec}' names no cross-encoder: ENCODER+cross-encoder:MODEL")
+            raise ArgumentError(f"'{spec}' names no cross-encoder: ENCODER+cross-encoder:MODEL")
         reranker = model or None
         if first == BM25:
             return cls(SearchMode.BM25, None, reranker)
@@ -290,7 +290,7 @@ class RecordedRanker:
         if self._reranker is None:
             return Ranking(run, float("nan"))
         if not retrieval.documents:
-            raise CombinationError(
+            raise ArgumentError(
                 f"{self.spec}: reranking a run needs the documents; use --data with documents"
             )
         on_progress = partial(collection.on_progress, self.spec, "queries")
@@ -436,5 +436,5 @@ def _hits(query: str, found: Mapping[str, float], documents: Mapping[str, str]) 
     hits = Hits(query)
     for rank, name in enumerate(known, start=1):
         text = documents[name]
-        hits.append(Hit(rank, found[name], name, Chunk(rank, name, 0, len(text), text), text, {}))
+        hits.append(Hit(rank, found[name], name, Passage(rank, name, 0, len(text), text), text, {}))
     return hits

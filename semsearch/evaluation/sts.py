@@ -17,7 +17,7 @@ import numpy
 
 from semsearch.arguments import shown
 from semsearch.datasets import StsSet
-from semsearch.errors import ArgumentError, ExamplesError
+from semsearch.errors import ArgumentError
 from semsearch.evaluation.pair_scorers import OnProgress, PairScorer, check_systems
 from semsearch.evaluation.published import published_value
 from semsearch.evaluation.statistics import (
@@ -107,7 +107,7 @@ def evaluate_sts(
         raise ArgumentError("scorers must hold at least one pair scorer")
     for name, pairs in dataset.subsets.items():
         if len(pairs) < MIN_PAIRS:
-            raise ExamplesError(
+            raise ArgumentError(
                 f"{dataset.name}: {quantity(len(pairs), 'pair')} with a gold score in {name}; "
                 f"a correlation needs {MIN_PAIRS} or more"
             )

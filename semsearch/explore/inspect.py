@@ -16,7 +16,7 @@ from semsearch.arguments import check_readable
 from semsearch.encoders import load_encoder
 from semsearch.encoders.torch_models import TorchEncoder, whole_text_tokenizer
 from semsearch.encoders.truncated import TruncatedEncoder
-from semsearch.errors import EncoderError, QueryError
+from semsearch.errors import EncoderError, ArgumentError
 from semsearch.explore.inspection import (
     Inspection,
     PoolingCosines,
@@ -68,10 +68,10 @@ def token_similarity(spec: str, left: str, right: str) -> TokenSimilarity:
     rows, columns = read(left), read(right)
     if len(rows.tokens) * len(columns.tokens) > MAX_CELLS:
         sizes = f"{len(rows.tokens):,} × {len(columns.tokens):,}"
-        raise QueryError(f"{sizes} tokens are too many to compare; shorten a text")
+        raise ArgumentError(f"{sizes} tokens are too many to compare; shorten a text")
     for side in (rows, columns):
         if not side.tokens:
-            raise QueryError(f"encoder '{side.spec}' finds no words in {side.text[:50]!r}")
+            raise ArgumentError(f"encoder '{side.spec}' finds no words in {side.text[:50]!r}")
     cosines = normalised(rows.token_vectors) @ normalised(columns.token_vectors).T
     return TokenSimilarity(rows, columns, cosines)
 

@@ -192,7 +192,7 @@ def _opened(index: Index, version: Version) -> OpenMap | None:
         "version": uuid4().hex,  # a page that continues would lack the columns that it has added
         "space": found.space,
         "passages": table.num_rows,
-        "of": index.info().chunks,
+        "of": index.info().passages,
         "fields": fields,
         "data": {
             "table": TABLE,

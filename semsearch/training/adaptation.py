@@ -23,7 +23,7 @@ from semsearch.datasets import RetrievalSet
 from semsearch.encoders import load_encoder
 from semsearch.encoders.cache import temporary_cache
 from semsearch.encoders.torch_loading import quiet_transformers
-from semsearch.errors import ExamplesError, TrainingError
+from semsearch.errors import ArgumentError, TrainingError
 from semsearch.evaluation.statistics import Values
 from semsearch.protocols import Encoder
 from semsearch.records import Document
@@ -248,7 +248,7 @@ def judged_test(judged: RetrievalSet, documents: Sequence[Document], seed: int) 
         if any(grade > 0 and one in texts for one, grade in judged.qrels[name].items())
     ]
     if len(names) < MIN_ASKED:
-        raise ExamplesError(
+        raise ArgumentError(
             f"{judged.name} has {quantity(len(names), 'query')} with a relevant "
             f"document in this corpus; an evaluation needs {MIN_ASKED} or more"
         )

@@ -120,7 +120,7 @@ class TestIndex:
             index.add([Document("gone", "the cat sat"), Document("long", twice + " " + twice)])
             index.add([Document("a", "the cat sat on"), Document("b", "the cat sat on")])
             index.delete(["gone"])
-            assert index.info().chunks > 4
+            assert index.info().passages > 4
         return lambda *arguments, code=0: run("--index", "i", *arguments, code=code)
 
     def test_passages_of_different_documents(self, indexed, monkeypatch):
