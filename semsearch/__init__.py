@@ -15,15 +15,15 @@ from semsearch.version import __version__
 
 TYPE_CHECKING = False  # read as typing.TYPE_CHECKING by type checkers; typing imports slowly
 if TYPE_CHECKING:
-    from semsearch.clustering import Cluster, Clustering, cluster
     from semsearch.corpus import Corpus
     from semsearch.encoders import load_encoder, load_reranker
     from semsearch.errors import SemsearchError
-    from semsearch.exporting import Exported, ExportFormat, export_index
+    from semsearch.explore.clusters import Cluster, Clustering, cluster
+    from semsearch.explore.export import Exported, ExportFormat, export_index
+    from semsearch.explore.pairs import similar_pairs
     from semsearch.index import Index, Retriever
     from semsearch.indexing.summary import Summary
     from semsearch.indexing.writer import IndexWriter
-    from semsearch.mining import similar_pairs
     from semsearch.protocols import Encoder, Reranker, SearchBackend
     from semsearch.records import Document, Hit, Hits, Pair, Passage, SearchMode
     from semsearch.search.options import SearchOptions
@@ -60,13 +60,13 @@ __all__ = [
 ]
 
 _MODULES = {
-    "Cluster": "clustering",
-    "Clustering": "clustering",
+    "Cluster": "explore.clusters",
+    "Clustering": "explore.clusters",
     "Corpus": "corpus",
     "Document": "records",
     "Encoder": "protocols",
-    "ExportFormat": "exporting",
-    "Exported": "exporting",
+    "ExportFormat": "explore.export",
+    "Exported": "explore.export",
     "Hit": "records",
     "Hits": "records",
     "Index": "index",
@@ -81,11 +81,11 @@ _MODULES = {
     "SearchOptions": "search.options",
     "SemsearchError": "errors",
     "Summary": "indexing.summary",
-    "cluster": "clustering",
-    "export_index": "exporting",
+    "cluster": "explore.clusters",
+    "export_index": "explore.export",
     "load_encoder": "encoders",
     "load_reranker": "encoders",
-    "similar_pairs": "mining",
+    "similar_pairs": "explore.pairs",
 }
 
 

@@ -16,7 +16,7 @@ PACKAGE = Path(semsearch.__file__).parent
 #: From the bottom up; the components of a layer are separated by spaces.
 LAYERS = [
     "version errors addresses",
-    "arguments correlations notebook plugins texts",
+    "arguments notebook plugins texts",
     "records",
     "filters protocols analysis",
     "corpus runs vector_indexes",
@@ -24,10 +24,9 @@ LAYERS = [
     "encoders",
     "storage",
     "search indexing",
-    "index preload pairwise",
-    "mining clustering exporting inspection training",
-    "evaluation maps",
-    "comparison report",
+    "index preload",
+    "evaluation",
+    "explore training",
     "service integrations",
     "cli",
     "__main__",

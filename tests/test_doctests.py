@@ -9,14 +9,14 @@ import pytest
 
 MODULES = [
     "semsearch.analysis",
-    "semsearch.clustering.clusters",
+    "semsearch.explore.clusters",
     "semsearch.corpus.corpus",
     "semsearch.encoders",
     "semsearch.encoders.text_model",
-    "semsearch.exporting.export",
+    "semsearch.explore.export",
     "semsearch.index",
     "semsearch.integrations.pandas",
-    "semsearch.mining.pairs",
+    "semsearch.explore.pairs",
     "semsearch.records",
 ]
 

@@ -38,7 +38,6 @@ PAGES = {
     "compact": "how-to/sync.md",
     "verify": "how-to/sync.md",
     "copy": "milvus.md",
-    "explain": "reference/errors.md",
 }
 
 

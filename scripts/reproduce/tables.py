@@ -24,8 +24,8 @@ from semsearch.evaluation import (
     load_pair_scorer,
     load_rankers,
 )
-from semsearch.evaluation.intervals import randomised_difference
 from semsearch.evaluation.published import published_rows
+from semsearch.evaluation.statistics import randomised_difference
 
 MEASURES = ("nDCG@10", "RR@10", "R@100", "AP")
 #: Other poolings of the bundled model's transformer; its own is the mean.

@@ -30,14 +30,14 @@ from semsearch.cli.render import (
     visible,
     write_line,
 )
-from semsearch.clustering import (
+from semsearch.errors import ArgumentError
+from semsearch.explore.clusters import (
     DEFAULT_MIN_SIZE,
     DEFAULT_WORDS,
     Clustering,
     check_arguments,
     cluster,
 )
-from semsearch.errors import ArgumentError
 from semsearch.index import Index
 from semsearch.storage.interface import Passages
 from semsearch.texts import quantity

@@ -18,14 +18,14 @@ from semsearch.cli.options import (
     where_option,
 )
 from semsearch.cli.render import console, json_text, shortened, visible
-from semsearch.comparison import (
+from semsearch.encoders import DEFAULT_ENCODER, load_reranker
+from semsearch.errors import ArgumentError
+from semsearch.explore.compare import (
     Neighbours,
     SentenceSimilarities,
     compare_neighbours,
     compare_sentences,
 )
-from semsearch.encoders import DEFAULT_ENCODER, load_reranker
-from semsearch.errors import ArgumentError
 from semsearch.records import Hit
 from semsearch.texts import quantity
 

@@ -41,10 +41,10 @@ from semsearch.evaluation import (
     write_run,
 )
 from semsearch.evaluation.rankers import BM25, RUN_PREFIX, recorded_files
+from semsearch.evaluation.report import check_report, provenance, write_report
 from semsearch.evaluation.retrieval import measures as parsed_measures
 from semsearch.index import Index
 from semsearch.protocols import Encoder
-from semsearch.report import check_report, provenance, write_ir_report
 
 
 @click.command("ir", cls=Command)
@@ -156,7 +156,7 @@ def command(
     if report is not None:
         fingerprints = {name: encoder.fingerprint for name, encoder in encoders.items()}
         with working("report"):
-            page = write_ir_report(report, evaluations, provenance(sys.argv[1:], fingerprints))
+            page = write_report(report, evaluations, provenance(sys.argv[1:], fingerprints))
         note(f"report: {page}")
     if failed:  # after the results
         raise ArgumentError("; ".join(failed))

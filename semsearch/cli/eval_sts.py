@@ -23,7 +23,7 @@ from semsearch.datasets import PairColumns, StsSet, load_sts_set, sts_names
 from semsearch.encoders import DEFAULT_ENCODER
 from semsearch.errors import ArgumentError, DatasetNotFoundError
 from semsearch.evaluation import CosineScorer, StsEvaluation, evaluate_sts, load_pair_scorer
-from semsearch.report import check_report, provenance, write_sts_report
+from semsearch.evaluation.report import check_report, provenance, write_report
 
 
 @click.command("sts", cls=Command)
@@ -104,7 +104,7 @@ def command(
         dense = [scorer for scorer in scorers if isinstance(scorer, CosineScorer)]
         fingerprints = {scorer.spec: scorer.encoder.fingerprint for scorer in dense}
         with working("report"):
-            page = write_sts_report(report, evaluations, provenance(sys.argv[1:], fingerprints))
+            page = write_report(report, evaluations, provenance(sys.argv[1:], fingerprints))
         note(f"report: {page}")
 
 

@@ -11,7 +11,7 @@ from semsearch.cli.options import existing_index, index_option, space_option, wh
 from semsearch.cli.progress import IndexingProgress
 from semsearch.cli.render import note_json_columns, visible
 from semsearch.errors import ArgumentError
-from semsearch.exporting import ENDINGS, ExportFormat, export_index
+from semsearch.explore.export import ENDINGS, ExportFormat, export_index
 from semsearch.index import Index
 from semsearch.texts import quantity
 

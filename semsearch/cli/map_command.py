@@ -36,8 +36,8 @@ def command(directory: Path | None, space: str | None, seed: int) -> None:
     for package, module in (("umap-learn", "umap"), ("embedding-atlas", "embedding_atlas")):
         if find_spec(module) is None:
             raise MissingExtraError(package, "map", "a map")
+    from semsearch.explore.map import make_map
     from semsearch.index import Index
-    from semsearch.maps import make_map
 
     started = time.perf_counter()
     path = existing_index(directory)

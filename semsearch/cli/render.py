@@ -286,7 +286,7 @@ class HitsAsParquet(HitsOutput):
         with self._lines:
             if error[0] is not None:
                 return
-            from semsearch.exporting import write_parquet
+            from semsearch.explore.tables import write_parquet
 
             as_json = write_parquet(sys.stdout.buffer, self._rows, HIT_COLUMNS, self._fields)
         note_json_columns(as_json)

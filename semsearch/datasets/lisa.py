@@ -40,6 +40,7 @@ def read_lisa(name: str, folder: Path) -> RetrievalSet:
     """Read the collection; a document is its title and abstract (`joined_text`).
 
     Some document numbers occur twice: the first document is kept, the number of others is logged.
+    A record without its ``Document N`` line, as in LISA1.501, is left out, and its place is logged.
     Lines that are not UTF-8 are read as Latin-1.
 
     Args:
@@ -79,13 +80,18 @@ def _lines(file: Path) -> Iterator[Line]:
 
 def _documents(file: Path) -> Iterator[tuple[str, str]]:
     lines = _lines(file)
+    has_begun = False
     for line in lines:
         if not line.text.strip():
             continue
         beginning = _BEGINNING.fullmatch(line.text)
-        if beginning is None:
-            raise DatasetError(f"{line.place}: a document must begin with 'Document N'")
         inner = [other.text for other in takewhile(lambda one: not _END.fullmatch(one.text), lines)]
+        if beginning is None:
+            if not has_begun:  # no file of documents
+                raise DatasetError(f"{line.place}: a document must begin with 'Document N'")
+            logger.warning("%s: a record without 'Document N' is left out", line.place)
+            continue
+        has_begun = True
         title_and_abstract = _BLANK_LINE.split("\n".join(inner).strip(), maxsplit=1)
         yield str(int(beginning[1])), joined_text(map(one_line, title_and_abstract))
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import numpy
 from numpy.typing import NDArray
 
-from semsearch.correlations import spearman
 from semsearch.protocols import Matrix
 
 if TYPE_CHECKING:
@@ -124,10 +123,12 @@ def measure_parity(held_out: HeldOut, exact: BiEncoder, candidate: BiEncoder) ->
 
 def sts_score(encoder: BiEncoder, pairs: Sequence[ScoredPair]) -> float:
     """Spearman × 100 between the cosines of pairs and their gold scores."""
+    from scipy.stats import spearmanr
+
     left = encoder.encode_documents([pair.left for pair in pairs])
     right = encoder.encode_documents([pair.right for pair in pairs])
     gold = numpy.array([pair.gold for pair in pairs])
-    return 100 * spearman((left * right).sum(axis=1), gold)
+    return 100 * float(spearmanr((left * right).sum(axis=1), gold).statistic)
 
 
 def _ranking(queries: Matrix, documents: Matrix) -> Ranks:

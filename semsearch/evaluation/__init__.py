@@ -1,9 +1,9 @@
 """Evaluates encoders, rerankers and BM25 with standard measures and 95 % intervals."""
 
-from semsearch.evaluation.intervals import Difference, Interval
 from semsearch.evaluation.pair_scorers import CosineScorer, PairScorer, load_pair_scorer
 from semsearch.evaluation.rankers import Collection, Ranker, Ranking, index_rankers, load_rankers
 from semsearch.evaluation.retrieval import MEASURES, IrEvaluation, evaluate_retrieval
+from semsearch.evaluation.statistics import Difference, Interval
 from semsearch.evaluation.sts import Aggregation, StsEvaluation, evaluate_sts
 from semsearch.evaluation.trec import read_run, write_run
 

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy
 
-from semsearch.arguments import check_text
+from semsearch.arguments import check_items, check_text, shown
 from semsearch.encoders import CROSS_ENCODER_PREFIX, load_encoder, load_reranker
 from semsearch.encoders.specs import Precision, computed_precision
 from semsearch.errors import ArgumentError
-from semsearch.pairwise import paired_scores
 from semsearch.protocols import Encoder, Scores
 
 #: Called with a system, the items that it processes, how many are done, and of how many.
 OnProgress = Callable[[str, str, int, int], None]
+
+
+SCORE_DECIMALS = 6
 
 
 class PairScorer(Protocol):
@@ -31,6 +33,30 @@ class PairScorer(Protocol):
 
     def score_pairs(self, pairs: Sequence[tuple[str, str]]) -> Scores:
         """A score for each pair, higher is more similar, shape (len(pairs),)."""
+
+
+def check_systems(
+    name: str, systems: Sequence[Any], kind: str, method: str, made_by: str
+) -> list[Any]:
+    """Validate the systems to evaluate, whose names must differ.
+
+    Args:
+        name: the argument.
+        systems: its value.
+        kind: what they are.
+        method: one that each must have.
+        made_by: the function that returns them.
+    """
+    systems = check_items(name, systems, kind)
+    for system in systems:
+        if not callable(getattr(system, method, None)):
+            raise ArgumentError(
+                f"{name} must hold {kind} ({made_by} returns them), not {shown(system)}"
+            )
+    specs = [system.spec for system in systems]
+    if twice := [spec for spec in specs if specs.count(spec) > 1]:
+        raise ArgumentError(f"two systems are named '{twice[0]}'")
+    return systems
 
 
 class CosineScorer:
@@ -61,7 +87,9 @@ class CosineScorer:
         rows = {text: row for row, text in enumerate(texts)}
         left = matrix[[rows[left] for left, _ in pairs]]
         right = matrix[[rows[right] for _, right in pairs]]
-        return paired_scores(left, right).astype(numpy.float32)
+        cosines = numpy.multiply(left, right, dtype=numpy.float64).sum(axis=1)
+        scores: Scores = numpy.clip(cosines.round(SCORE_DECIMALS), -1, 1).astype(numpy.float32)
+        return scores
 
 
 def load_pair_scorer(spec: str, precision: Precision | str = Precision.FP32) -> PairScorer:

@@ -35,18 +35,16 @@ def published_rows(kind: str) -> list[PublishedRow]:
     return [PublishedRow(**row, sizes=sizes) for row in tables[kind]]
 
 
-def published_sts(system: str, dataset: str, split: str, n: int) -> float | None:
-    """The published Spearman x 100 of a system on the same pairs, all together."""
-    return _score("sts", system, dataset, split, n)
+def published_value(kind: str, system: str, dataset: str, split: str, n: int) -> float | None:
+    """The published value of a system on the same `n` pairs, all together, or queries.
 
-
-def published_ndcg(system: str, dataset: str, split: str, n: int) -> float | None:
-    """The published nDCG@10 x 100 of a system on the same queries."""
-    return _score("ir", system, dataset, split, n)
-
-
-def _score(kind: str, system: str, dataset: str, split: str, n: int) -> float | None:
-    for row in published_rows(kind):
-        if system in row.systems:
-            return row.score(dataset, split, n)
-    return None
+    Args:
+        kind: ``sts`` (Spearman x 100) or ``ir`` (nDCG@10 x 100).
+        system: the spec of the system.
+        dataset: the name of the set.
+        split: of the set.
+        n: the number of pairs or queries.
+    """
+    rows = (row for row in published_rows(kind) if system in row.systems)
+    row = next(rows, None)
+    return None if row is None else row.score(dataset, split, n)

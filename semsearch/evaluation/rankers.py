@@ -108,13 +108,14 @@ class Collection:
 
     def _new_index(self, encoder: Encoder, system: str) -> Index:
         folder = self._closing.enter_context(TemporaryDirectory(prefix="semsearch-eval-"))
-        if isinstance(encoder, WithPassagesOf) and not self.whole_documents:
+        if self.whole_documents:
+            encoder = Passages(encoder)
+        elif isinstance(encoder, Passages) and encoder.other is not None:
             logger.warning(
                 "bm25 searches the passages of %s; its values depend on the first encoder named",
                 encoder.other.spec,
             )
-        used = Uncut(encoder) if self.whole_documents else encoder
-        index = self._closing.enter_context(Index.create(Path(folder) / "index", used))
+        index = self._closing.enter_context(Index.create(Path(folder) / "index", encoder))
         # In descending order of ids: an index orders equal scores by insertion, trec_eval by
         # descending id.
         texts = self.retrieval.documents
@@ -300,59 +301,40 @@ class RecordedRanker:
         return Ranking(run, float("nan"))
 
 
-class Wrapped(EncodesSentences):
-    """An encoder with the properties and vectors of another."""
+class Passages(EncodesSentences):
+    """An encoder whose index has other passages.
 
-    def __init__(self, encoder: Encoder) -> None:
+    Args:
+        encoder: computes the vectors, and truncates long passages.
+        other: splits documents into passages; None stores each document as one passage.
+    """
+
+    def __init__(self, encoder: Encoder, other: Encoder | None = None) -> None:
         self._encoder = encoder
+        self.other = other
         self.spec = encoder.spec
         self.fingerprint = encoder.fingerprint
         self.dimension = encoder.dimension
         self.max_query_tokens = encoder.max_query_tokens
-        self.max_document_tokens = encoder.max_document_tokens
+        self.max_document_tokens = NO_LIMIT if other is None else other.max_document_tokens
+        if other is not None:
+            self.fingerprint += f"+{other.fingerprint}"
 
     def description(self) -> Mapping[str, Any]:
-        """The description of the wrapped encoder."""
+        """The description of the encoder."""
         return self._encoder.description()
 
     def token_spans(self, text: str) -> TokenSpans:
-        """The token spans of the wrapped encoder."""
-        return self._encoder.token_spans(text)
+        """The token spans that limit a passage."""
+        return (self.other or self._encoder).token_spans(text)
 
     def encode_queries(self, texts: Sequence[str]) -> Matrix:
-        """The vectors of the wrapped encoder."""
+        """The vectors of the encoder."""
         return self._encoder.encode_queries(texts)
 
     def encode_documents(self, texts: Sequence[str]) -> Matrix:
-        """The vectors of the wrapped encoder, which truncates long texts."""
+        """The vectors of the encoder."""
         return self._encoder.encode_documents(texts)
-
-
-class Uncut(Wrapped):
-    """An encoder whose index stores each document as one passage."""
-
-    def __init__(self, encoder: Encoder) -> None:
-        super().__init__(encoder)
-        self.max_document_tokens = NO_LIMIT
-
-
-class WithPassagesOf(Wrapped):
-    """An encoder whose index has the passages of another's, for BM25, which needs no vectors of it.
-
-    Args:
-        other: splits documents into passages.
-        encoder: computes the vectors.
-    """
-
-    def __init__(self, other: Encoder, encoder: Encoder) -> None:
-        super().__init__(encoder)
-        self.other = other
-        self.fingerprint = f"{encoder.fingerprint}+{other.fingerprint}"
-        self.max_document_tokens = other.max_document_tokens
-
-    def token_spans(self, text: str) -> TokenSpans:
-        """The token spans of the other encoder."""
-        return self.other.token_spans(text)
 
 
 def load_rankers(
@@ -383,7 +365,7 @@ def load_rankers(
     named = [loaded[system.name] for system in searching if system.name is not None]
     lexical = load_encoder(LEXICAL_ENCODER)
     if named and named[0].fingerprint != lexical.fingerprint:
-        lexical = WithPassagesOf(named[0], lexical)
+        lexical = Passages(lexical, named[0])
 
     def searched(spec: str, system: System, reranker: Reranker | None) -> Ranker:
         encoder = lexical if system.name is None else loaded[system.name]

@@ -4,27 +4,27 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy
 
 from semsearch.analysis import parse_query
-from semsearch.arguments import check_items, check_readable, check_texts, shown
-from semsearch.correlations import Values
+from semsearch.arguments import check_readable, check_texts, shown
 from semsearch.datasets import RetrievalSet
 from semsearch.datasets.judging import MAX_RELEVANCE
 from semsearch.errors import ArgumentError, DatasetError
-from semsearch.evaluation.intervals import (
+from semsearch.evaluation.pair_scorers import OnProgress, check_systems
+from semsearch.evaluation.published import published_value
+from semsearch.evaluation.rankers import Collection, IndexRanker, Ranker
+from semsearch.evaluation.statistics import (
     Difference,
     Interval,
+    Values,
     mean_interval,
     randomised_difference,
 )
-from semsearch.evaluation.pair_scorers import OnProgress
-from semsearch.evaluation.published import published_ndcg
-from semsearch.evaluation.rankers import Collection, IndexRanker, Ranker
 from semsearch.evaluation.trec import Run
 from semsearch.index import Index
 
@@ -142,32 +142,29 @@ def evaluate_retrieval(
     """
     if not isinstance(retrieval, RetrievalSet):
         raise ArgumentError(f"retrieval must be a RetrievalSet, not {shown(retrieval)}")
-    rankers = check_items("rankers", rankers, "rankers")
-    for ranker in rankers:
-        if not callable(getattr(ranker, "rank", None)):
-            raise ArgumentError(
-                f"rankers must hold rankers (load_rankers returns them), not {shown(ranker)}"
-            )
-    systems = [ranker.spec for ranker in rankers]
-    if twice := [system for system in systems if systems.count(system) > 1]:
-        raise ArgumentError(f"two systems are named '{twice[0]}'")
+    rankers = check_systems("rankers", rankers, "rankers", "rank", "load_rankers")
     wanted = measures(names)
     _check_relevance(retrieval, wanted)
     if any(isinstance(ranker, IndexRanker) for ranker in rankers):
         _check_queries(retrieval)
     if any(isinstance(ranker, IndexRanker) and ranker.reads_operators for ranker in rankers):
         _warn_of_operators(retrieval)
-    evaluation = IrEvaluation(retrieval, {}, {}, [], [], whole_documents)
+    runs, per_query = {}, {}
+    results: list[IrResult] = []
     with Collection(
         retrieval, index, whole_documents=whole_documents, on_progress=on_progress
     ) as collection:
         for ranker in rankers:
-            _add(evaluation, ranker, collection, wanted)
-    for other, system in combinations(evaluation.runs, 2):
-        for name, values_of_other in evaluation.per_query[other].items():
-            difference = randomised_difference(evaluation.per_query[system][name], values_of_other)
-            evaluation.differences.append(IrDifference(name, system, other, difference))
-    return evaluation
+            ranking = ranker.rank(collection)
+            values = _measured(retrieval, ranking.run, wanted)
+            runs[ranker.spec], per_query[ranker.spec] = ranking.run, values
+            results += _results(collection, ranker, ranking.seconds, values)
+    differences = [
+        IrDifference(name, system, other, randomised_difference(per_query[system][name], values))
+        for other, system in combinations(runs, 2)
+        for name, values in per_query[other].items()
+    ]
+    return IrEvaluation(retrieval, runs, per_query, results, differences, whole_documents)
 
 
 def _check_relevance(retrieval: RetrievalSet, wanted: Sequence[Measure]) -> None:
@@ -206,31 +203,25 @@ def _check_queries(retrieval: RetrievalSet) -> None:
             raise DatasetError(f"{retrieval.name}, query {name}: {error}") from None
 
 
-def _add(
-    evaluation: IrEvaluation, ranker: Ranker, collection: Collection, wanted: Sequence[Measure]
-) -> None:
-    """Add a system's ranking and its results."""
+def _results(
+    collection: Collection, ranker: Ranker, seconds: float, values: dict[str, Values]
+) -> Iterator[IrResult]:
+    """The mean of each measure."""
     retrieval = collection.retrieval
-    ranking = ranker.rank(collection)
-    values = _measured(retrieval, ranking.run, wanted)
-    evaluation.runs[ranker.spec] = ranking.run
-    evaluation.per_query[ranker.spec] = values
     for name, of_queries in values.items():
         n, published = len(of_queries), None
         if name == PUBLISHED_MEASURE and collection.whole_documents:
-            published = published_ndcg(ranker.spec, retrieval.name, retrieval.split, n)
-        evaluation.results.append(
-            IrResult(
-                retrieval.name,
-                ranker.spec,
-                name,
-                n,
-                mean_interval(of_queries),
-                ranking.seconds,
-                published,
-                retrieval.split,
-                ranker.precision,
-            )
+            published = published_value("ir", ranker.spec, retrieval.name, retrieval.split, n)
+        yield IrResult(
+            retrieval.name,
+            ranker.spec,
+            name,
+            n,
+            mean_interval(of_queries),
+            seconds,
+            published,
+            retrieval.split,
+            ranker.precision,
         )
 
 

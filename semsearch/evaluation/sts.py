@@ -15,20 +15,22 @@ from typing import NamedTuple
 
 import numpy
 
-from semsearch.arguments import check_items, shown
-from semsearch.correlations import Values, pearson, spearman
-from semsearch.datasets import ScoredPair, StsSet
+from semsearch.arguments import shown
+from semsearch.datasets import StsSet
 from semsearch.errors import ArgumentError
-from semsearch.evaluation.intervals import (
+from semsearch.evaluation.pair_scorers import OnProgress, PairScorer, check_systems
+from semsearch.evaluation.published import published_value
+from semsearch.evaluation.statistics import (
     SEED,
     Difference,
     Interval,
+    Values,
     bootstrap_difference,
     interval,
+    pearson,
     resampled_spearman,
+    spearman,
 )
-from semsearch.evaluation.pair_scorers import OnProgress, PairScorer
-from semsearch.evaluation.published import published_sts
 from semsearch.texts import quantity
 
 #: Pairs scored between two reports of progress.
@@ -100,111 +102,89 @@ def evaluate_sts(
     """
     if not isinstance(dataset, StsSet):
         raise ArgumentError(f"dataset must be an StsSet, not {shown(dataset)}")
-    scorers = check_items("scorers", scorers, "pair scorers")
-    for scorer in scorers:
-        if not callable(getattr(scorer, "score_pairs", None)):
-            raise ArgumentError(
-                f"scorers must hold pair scorers (load_pair_scorer returns one), not "
-                f"{shown(scorer)}"
-            )
+    scorers = check_systems("scorers", scorers, "pair scorers", "score_pairs", "load_pair_scorer")
     if not scorers:
         raise ArgumentError("scorers must hold at least one pair scorer")
-    systems = [scorer.spec for scorer in scorers]
-    if twice := [system for system in systems if systems.count(system) > 1]:
-        raise ArgumentError(f"two systems are named '{twice[0]}'")
     for name, pairs in dataset.subsets.items():
         if len(pairs) < MIN_PAIRS:
             raise ArgumentError(
                 f"{dataset.name}: {quantity(len(pairs), 'pair')} with a gold score in {name}; "
                 f"a correlation needs {MIN_PAIRS} or more"
             )
-    scores, seconds, precisions = {}, {}, {}
+    scores, seconds = {}, {}
     for scorer in scorers:
         started = time.perf_counter()
-        texts = [(pair.left, pair.right) for pair in dataset.pairs]
-        scores[scorer.spec] = numpy.empty(len(texts))
-        on_progress(scorer.spec, "pairs", 0, len(texts))
-        for start in range(0, len(texts), PAIRS_AT_ONCE):
-            block = texts[start : start + PAIRS_AT_ONCE]
-            found = numpy.asarray(scorer.score_pairs(block), numpy.float64)
-            if found.shape != (len(block),):
-                raise ArgumentError(
-                    f"'{scorer.spec}' must return one score per pair, shape ({len(block)},), not "
-                    f"{found.shape}"
-                )
-            scores[scorer.spec][start : start + len(block)] = found
-            on_progress(scorer.spec, "pairs", start + len(block), len(texts))
+        scores[scorer.spec] = _scores(dataset, scorer, on_progress)
         seconds[scorer.spec] = time.perf_counter() - started
-        precisions[scorer.spec] = scorer.precision
-    evaluation = StsEvaluation(dataset, scores, [], [])
-    aggregations = list(Aggregation) if len(dataset.subsets) > 1 else [Aggregation.ALL]
-    for aggregation in aggregations:
-        _aggregate(evaluation, aggregation, seconds, precisions)
-    return evaluation
-
-
-def _aggregate(
-    evaluation: StsEvaluation,
-    aggregation: Aggregation,
-    seconds: dict[str, float],
-    precisions: dict[str, str | None],
-) -> None:
-    """Add the results and differences of one aggregation."""
-    dataset = evaluation.dataset
-    systems = list(evaluation.scores)
-    parts = _parts(dataset, aggregation)
-    gold = [numpy.array([pair.gold for pair in part.pairs]) for part in parts]
-    found: dict[str, float] = {}
-    distributions = []
-    rng = numpy.random.default_rng(SEED)  # one for all parts, whose samples must be independent
-    for part, wanted in zip(parts, gold, strict=True):
-        rated = [evaluation.scores[system][part.start : part.end] for system in systems]
-        distributions.append(100 * resampled_spearman(rated, wanted, rng))
-    resampled = dict(zip(systems, numpy.mean(distributions, axis=0), strict=True))
-    for system, scores in evaluation.scores.items():
-        rated = [scores[part.start : part.end] for part in parts]
-        found[system] = 100 * float(numpy.mean([*map(spearman, rated, gold)]))
-        evaluation.results.append(
-            StsResult(
-                dataset.name,
-                dataset.split,
-                aggregation,
-                system,
-                len(scores),
-                interval(found[system], resampled[system]),
-                100 * float(numpy.mean([*map(pearson, rated, gold)])),
-                seconds[system],
-                _published(system, dataset, aggregation),
-                precisions[system],
+    precisions = {scorer.spec: scorer.precision for scorer in scorers}
+    results, differences = [], []
+    for aggregation in list(Aggregation) if len(dataset.subsets) > 1 else [Aggregation.ALL]:
+        values, resampled = _correlations(dataset, scores, aggregation)
+        for system in scores:
+            published = None
+            if aggregation is Aggregation.ALL:  # as papers report it
+                published = published_value(
+                    "sts", system, dataset.name, dataset.split, len(dataset.pairs)
+                )
+            results.append(
+                StsResult(
+                    dataset.name,
+                    dataset.split,
+                    aggregation,
+                    system,
+                    len(dataset.pairs),
+                    interval(values[system][0], resampled[system]),
+                    values[system][1],
+                    seconds[system],
+                    published,
+                    precisions[system],
+                )
             )
+        for other, system in combinations(scores, 2):
+            difference = bootstrap_difference(
+                values[system][0], values[other][0], resampled[system], resampled[other]
+            )
+            differences.append(StsDifference(aggregation, system, other, difference))
+    return StsEvaluation(dataset, scores, results, differences)
+
+
+def _scores(dataset: StsSet, scorer: PairScorer, on_progress: OnProgress) -> Values:
+    """The scores of all pairs, in the order of the set."""
+    texts = [(pair.left, pair.right) for pair in dataset.pairs]
+    scores = numpy.empty(len(texts))
+    on_progress(scorer.spec, "pairs", 0, len(texts))
+    for start in range(0, len(texts), PAIRS_AT_ONCE):
+        block = texts[start : start + PAIRS_AT_ONCE]
+        found = numpy.asarray(scorer.score_pairs(block), numpy.float64)
+        if found.shape != (len(block),):
+            raise ArgumentError(
+                f"'{scorer.spec}' must return one score per pair, shape ({len(block)},), not "
+                f"{found.shape}"
+            )
+        scores[start : start + len(block)] = found
+        on_progress(scorer.spec, "pairs", start + len(block), len(texts))
+    return scores
+
+
+def _correlations(
+    dataset: StsSet, scores: dict[str, Values], aggregation: Aggregation
+) -> tuple[dict[str, tuple[float, float]], dict[str, Values]]:
+    """Spearman's and Pearson's correlation of each system, and Spearman's of bootstrap samples."""
+    gold = numpy.array([pair.gold for pair in dataset.pairs])
+    sizes = [len(pairs) for pairs in dataset.subsets.values()]
+    ends = numpy.cumsum(sizes)[:-1] if aggregation is Aggregation.MEAN else numpy.empty(0, int)
+    golds = numpy.split(gold, ends)
+    parts = {system: numpy.split(values, ends) for system, values in scores.items()}
+    values = {
+        system: (
+            100 * float(numpy.mean([*map(spearman, rated, golds)])),
+            100 * float(numpy.mean([*map(pearson, rated, golds)])),
         )
-    for other, system in combinations(systems, 2):
-        difference = bootstrap_difference(
-            found[system], found[other], resampled[system], resampled[other]
-        )
-        evaluation.differences.append(StsDifference(aggregation, system, other, difference))
-
-
-def _published(system: str, dataset: StsSet, aggregation: Aggregation) -> float | None:
-    """The published value; papers report it over all pairs together."""
-    if aggregation is not Aggregation.ALL:
-        return None
-    return published_sts(system, dataset.name, dataset.split, len(dataset.pairs))
-
-
-class _Part(NamedTuple):
-    """Pairs that are correlated together, and their positions in the set."""
-
-    start: int
-    end: int
-    pairs: list[ScoredPair]
-
-
-def _parts(dataset: StsSet, aggregation: Aggregation) -> list[_Part]:
-    if aggregation is Aggregation.ALL:
-        return [_Part(0, len(dataset.pairs), dataset.pairs)]
-    parts, start = [], 0
-    for pairs in dataset.subsets.values():
-        parts.append(_Part(start, start + len(pairs), pairs))
-        start += len(pairs)
-    return parts
+        for system, rated in parts.items()
+    }
+    rng = numpy.random.default_rng(SEED)  # one for all parts, whose samples must be independent
+    distributions = [
+        100 * resampled_spearman(rated, wanted, rng)
+        for *rated, wanted in zip(*parts.values(), golds, strict=True)
+    ]
+    return values, dict(zip(scores, numpy.mean(distributions, axis=0), strict=True))

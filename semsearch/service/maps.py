@@ -15,10 +15,9 @@ from starlette.responses import Response
 
 from semsearch.addresses import Address
 from semsearch.errors import MissingExtraError
+from semsearch.explore.map import map_file, open_map
+from semsearch.explore.map_table import ROW, X, Y, map_table
 from semsearch.index import Index
-from semsearch.maps import map_table, open_map
-from semsearch.maps.map import map_file
-from semsearch.maps.table import ROW, X, Y
 from semsearch.service.worker import Worker
 
 if TYPE_CHECKING:

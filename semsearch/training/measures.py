@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy
 from numpy.typing import NDArray
 
-from semsearch.correlations import Values, spearman
+from semsearch.evaluation.statistics import Values, spearman
 from semsearch.training.examples import Examples, Kind
 
 if TYPE_CHECKING:

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 
 import numpy
 
-from semsearch.correlations import Values
 from semsearch.datasets import RetrievalSet
 from semsearch.encoders import load_reranker
 from semsearch.encoders.model_folder import (
@@ -26,6 +25,7 @@ from semsearch.encoders.model_folder import (
 )
 from semsearch.encoders.torch_loading import loading
 from semsearch.errors import EncoderError
+from semsearch.evaluation.statistics import Values
 from semsearch.protocols import SearchBackend
 from semsearch.records import Hit, Hits
 from semsearch.search.options import RERANK_DEPTH

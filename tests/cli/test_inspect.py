@@ -13,7 +13,7 @@ from rich.cells import cell_len
 from rich.console import Console
 
 from semsearch.cli import heatmap
-from semsearch.inspection import token_similarity
+from semsearch.explore.inspect import token_similarity
 from tests.cli.conftest import code_of, invoke
 
 HASHING = ("--encoder", "hashing")

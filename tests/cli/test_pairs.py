@@ -11,7 +11,7 @@ import pytest
 
 from semsearch import Document, Index
 from semsearch.cli import pairs_command
-from semsearch.mining import similar_pairs
+from semsearch.explore.pairs import similar_pairs
 from tests.cli.conftest import invoke
 
 CORPUS = """id,title,text

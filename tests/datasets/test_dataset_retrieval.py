@@ -279,6 +279,14 @@ ANOTHER ONE OF THAT NUMBER.
         with pytest.raises(DatasetError):
             load_retrieval_set(str(folder), "dev")
 
+    def test_a_record_without_its_number_is_left_out_with_its_place(self, folder, put, caplog):
+        text = self.FILES["LISA0.501"].replace("Document    2\n", "")
+        put("lisa/LISA0.501", text + f"Document  502\nLABELS.\n{STARS}\n")
+        found = load_retrieval_set(str(folder))
+        assert list(found.documents) == ["1", "2", "501", "502"]
+        assert found.documents["2"].startswith("TEA ON SHELVES")
+        assert "LISA0.501:8: " in caplog.text
+
     @pytest.mark.parametrize(
         ("name", "content", "place"),
         [

@@ -10,7 +10,7 @@ from semsearch.datasets import ScoredPair, StsSet, load_sts_set
 from semsearch.encoders.specs import Precision
 from semsearch.errors import ArgumentError
 from semsearch.evaluation import Aggregation, CosineScorer, evaluate_sts, load_pair_scorer
-from semsearch.evaluation.published import published_ndcg, published_rows, published_sts
+from semsearch.evaluation.published import published_rows, published_value
 
 
 class Lengths:
@@ -154,19 +154,21 @@ def test_published_rows_are_of_known_sets():
     known = {"sts12", "sts13", "sts14", "sts15", "sts16", "stsbenchmark", "sick:all"}
     assert rows
     assert all(set(row.scores) <= known == set(row.sizes) for row in rows)
-    assert published_sts("minilm", "stsbenchmark", "test", 1379) == 82.03
-    assert published_sts("minilm", "stsbenchmark", "dev", 1500) is None
-    assert published_sts("hashing", "sts12", "test", 3108) is None
+    assert published_value("sts", "minilm", "stsbenchmark", "test", 1379) == 82.03
+    assert published_value("sts", "minilm", "stsbenchmark", "dev", 1500) is None
+    assert published_value("sts", "hashing", "sts12", "test", 3108) is None
 
 
 def test_published_values_are_for_the_same_pairs_only():
     """MTEB's SICK-R is over all 9,927 pairs of SICK; its test set has 4,927."""
-    assert published_sts("minilm", "sick", "all", 9927) == 77.58
-    assert published_sts("minilm", "sick", "test", 4927) is None
-    assert published_sts("minilm", "sick", "all", 9926) is None
-    assert published_sts("minilm", "stsbenchmark", "test", 20) is None  # someone's own file
-    assert published_ndcg("minilm", "scifact", "test", 300) == 64.5
-    assert published_ndcg("minilm", "scifact", "train", 809) is None
+    assert published_value("sts", "minilm", "sick", "all", 9927) == 77.58
+    assert published_value("sts", "minilm", "sick", "test", 4927) is None
+    assert published_value("sts", "minilm", "sick", "all", 9926) is None
+    assert (
+        published_value("sts", "minilm", "stsbenchmark", "test", 20) is None
+    )  # someone's own file
+    assert published_value("ir", "minilm", "scifact", "test", 300) == 64.5
+    assert published_value("ir", "minilm", "scifact", "train", 809) is None
     of_means = evaluate_sts(made_set([2000, 1108])._replace(name="sts12"), [Lengths("minilm")])
     assert [result.published for result in of_means.results] == [72.37, None]
 

@@ -8,7 +8,7 @@ import pyarrow
 import pytest
 
 from semsearch import Document, Index
-from semsearch.maps import make_map
+from semsearch.explore.map import make_map
 
 pytest.importorskip("fastapi", reason="the service needs the extra 'serve'")
 pytest.importorskip("embedding_atlas", reason="a map needs the extra 'map'")

@@ -22,7 +22,7 @@ ATLAS_MESSAGES = (
 
 @pytest.fixture(scope="module")
 def indexes(tmp_path_factory):
-    from semsearch.maps import make_map
+    from semsearch.explore.map import make_map
 
     folder = tmp_path_factory.mktemp("indexes")
     for name, documents in (("animals", DOCUMENTS), ("other", DOCUMENTS[:2])):

@@ -1,0 +1,193 @@
+"""Plots: intervals, scores against gold scores, differences by query, speed against quality."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy
+
+from semsearch.evaluation.report.drawing import ACCENT, FAINT, INK, PAPER, WORSE, draw
+from semsearch.evaluation.statistics import Interval, Values
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+#: More points than this are drawn as cells, coloured by density.
+DOTS = 400
+CELLS_ACROSS = 26
+#: Up to this many integer gold scores are drawn as box plots.
+LEVELS = 11
+
+#: Inches.
+ROW, PANEL = 0.3, 0.55
+
+
+class Point(NamedTuple):
+    """A system in a figure."""
+
+    label: str
+    place: float  #: the published value in a forest plot, or the speed; NaN if unknown
+    interval: Interval
+
+
+def draw_forest(groups: Sequence[tuple[str, Sequence[Point]]], axis_label: str, alt: str) -> str:
+    """A dot with its interval for each estimate, and a hollow mark for published values."""
+    heights = [PANEL + ROW * len(rows) for _, rows in groups]
+
+    def paint(figure: Figure) -> None:
+        grid = figure.subplots(
+            len(groups), squeeze=False, sharex=True, gridspec_kw={"height_ratios": heights}
+        )
+        for axes, (title, rows) in zip(grid[:, 0], groups, strict=True):
+            axes.set_title(title, fontweight="bold")
+            axes.grid(axis="x")
+            axes.tick_params(axis="y", length=0)
+            axes.set_yticks(range(len(rows)), [row.label for row in rows])
+            axes.set_ylim(len(rows) - 0.4, -0.6)
+            for y, row in enumerate(rows):
+                axes.hlines(y, row.interval.low, row.interval.high, color=ACCENT, linewidth=2)
+                axes.plot(row.interval.value, y, "o", color=ACCENT, markersize=6)
+                axes.plot(row.place, y, "D", markersize=8, color=INK, markerfacecolor="none")
+        grid[-1, 0].set_xlabel(axis_label)
+
+    return draw(5.0, sum(heights) + 0.4, alt, paint)
+
+
+def draw_scatter(
+    gold: Values, scores: Values, limits: tuple[float, float], title: str, alt: str
+) -> str:
+    """Scores against gold scores: points, density cells or, for integer gold scores, box plots.
+
+    Args:
+        gold: shape (pairs,).
+        scores: shape (pairs,).
+        limits: of the axis of scores, the same for all systems.
+        title: the title of the figure.
+        alt: its description.
+    """
+    from matplotlib.colors import LinearSegmentedColormap, LogNorm, to_rgb
+
+    low, high = _widened(float(gold.min()), float(gold.max()))
+
+    def paint(figure: Figure) -> None:
+        axes = figure.subplots()
+        levels = numpy.unique(gold)
+        if len(gold) > len(levels) and len(levels) <= LEVELS and (levels % 1 == 0).all():
+            groups = [scores[gold == level] for level in levels]
+            axes.boxplot(
+                groups,
+                positions=levels,
+                widths=0.6,
+                manage_ticks=False,
+                boxprops={"color": ACCENT},
+                medianprops={"color": INK},
+                whiskerprops={"color": ACCENT},
+                capprops={"color": ACCENT},
+                flierprops={"markersize": 2, "markeredgecolor": FAINT},
+            )
+            axes.set_xticks(levels)
+            axes.set(xlim=(levels[0] - 0.5, levels[-1] + 0.5), ylim=limits)
+            axes.set(xlabel="gold", ylabel="score", title=title)
+            return
+        if len(gold) <= DOTS:
+            axes.plot(gold, scores, "o", color=ACCENT, alpha=0.35, markersize=4, markeredgewidth=0)
+        else:
+            colour = to_rgb(ACCENT)
+            shades = LinearSegmentedColormap.from_list("", [(*colour, 0.12), (*colour, 1.0)])
+            cells = axes.hexbin(
+                gold,
+                scores,
+                gridsize=CELLS_ACROSS,
+                mincnt=1,
+                cmap=shades,
+                linewidths=0,
+                extent=(low, high, *limits),
+            )
+            fullest = numpy.asarray(cells.get_array()).max(initial=2)
+            cells.set_norm(LogNorm(1, fullest))
+        axes.set(xlim=(low, high), ylim=limits, xlabel="gold", ylabel="score", title=title)
+
+    return draw(3.4, 3.2, alt, paint)
+
+
+def score_limits(scores: Sequence[Values]) -> tuple[float, float]:
+    """Axis limits for the scores of all systems."""
+    every = numpy.concatenate(scores)
+    return _widened(float(every.min()), float(every.max()))
+
+
+def draw_gains(differences: Values, title: str, alt: str) -> str:
+    """The difference for each query, from the greatest gain to the greatest loss.
+
+    Args:
+        differences: shape (queries,).
+        title: the title of the figure.
+        alt: its description.
+    """
+    falling = numpy.sort(differences)[::-1]
+    edges = numpy.arange(len(falling) + 1)
+
+    def paint(figure: Figure) -> None:
+        axes = figure.subplots()
+        for part, colour in ((falling.clip(min=0), ACCENT), (falling.clip(max=0), WORSE)):
+            axes.stairs(part, edges, fill=True, color=colour, linewidth=0)
+        axes.axhline(0, color=FAINT, linewidth=0.8)
+        axes.grid(axis="y")
+        axes.set(xlim=(0, len(falling)), ylim=(-105, 105), title=title, ylabel="difference")
+        axes.set_xlabel("queries, by difference")
+
+    return draw(4.2, 3.0, alt, paint)
+
+
+def draw_speed(points: Sequence[Point], title: str, things: str, quality: str, alt: str) -> str:
+    """A labelled dot with its interval for each system; right is faster, up is better."""
+    from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter
+
+    rates = [point.place for point in points]
+    steps = (1.0, 3.0) if max(rates) < 30 * min(rates) else (1.0,)
+
+    def paint(figure: Figure) -> None:
+        axes = figure.subplots()
+        axes.set_xscale("log")
+        axes.set_xlim(min(rates) / 3, max(rates) * 3)
+        axes.xaxis.set_major_locator(LogLocator(subs=steps))
+        axes.xaxis.set_minor_locator(NullLocator())
+        axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,g}"))
+        axes.grid()
+        for point in points:
+            axes.vlines(
+                point.place, point.interval.low, point.interval.high, color=ACCENT, linewidth=2
+            )
+            axes.plot(point.place, point.interval.value, "o", color=ACCENT, markersize=7)
+        axes.set(title=title, xlabel=f"{things} per second", ylabel=quality)
+        _label_beside(axes, points)
+
+    return draw(4.8, 3.2, alt, paint)
+
+
+def _label_beside(axes: Axes, points: Sequence[Point]) -> None:
+    """Write names in the right margin, without overlaps, with lines to their dots."""
+    low, high = axes.get_ylim()
+    apart = 0.07 * (high - low)
+    height = -math.inf
+    for point in sorted(points, key=lambda one: one.interval.value):
+        height = max(height + apart, point.interval.value)
+        axes.annotate(
+            point.label,
+            (point.place, point.interval.value),
+            (1.03, height),
+            textcoords=axes.get_yaxis_transform(),
+            va="center",
+            annotation_clip=False,
+            arrowprops={"arrowstyle": "-", "color": FAINT, "linewidth": 0.6, "shrinkB": 6},
+            bbox={"color": PAPER, "pad": 1, "linewidth": 0},
+        )
+
+
+def _widened(low: float, high: float) -> tuple[float, float]:
+    """Limits with a margin, also for a single value."""
+    margin = 0.04 * (high - low) or 0.5
+    return low - margin, high + margin

@@ -1,0 +1,231 @@
+"""Groups texts by their vectors, with keywords and a central text for each group."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from enum import Enum
+from typing import Any, NamedTuple
+
+import numpy
+
+from semsearch.analysis.forms import folded
+from semsearch.arguments import (
+    check_callable,
+    check_number,
+    check_texts,
+    check_unordered,
+    check_whole_number,
+)
+from semsearch.errors import ArgumentError
+from semsearch.explore.communities import communities
+from semsearch.explore.keywords import keywords
+from semsearch.explore.vectors import SCORE_DECIMALS, Rows, check_unit_rows
+from semsearch.protocols import Matrix
+from semsearch.texts import quantity
+
+DEFAULT_MIN_SIZE = 5
+DEFAULT_WORDS = 6
+MAX_DEFAULT_GROUPS = 50
+#: Runs of k-means on a sample of this many vectors per centroid; the best continues with all.
+RESTARTS = 4
+SAMPLE_PER_CENTROID = 100
+#: The number of candidates for each initial centroid: by default, k-means merges small groups.
+CANDIDATES = 16
+
+
+class ClusterMethod(Enum):
+    """The clustering algorithm."""
+
+    KMEANS = "k-means"  #: each text belongs to the nearest centroid
+    COMMUNITIES = "communities"  #: texts within a minimum score of a central text
+
+
+class Cluster(NamedTuple):
+    """A group of texts.
+
+    ``label`` counts from 1, the largest group first; ``members`` are positions in the collection,
+    the nearest to the centroid first, and ``scores`` their cosines to it, rounded to six decimals;
+    ``words`` are its keywords, the most distinctive one first.
+    """
+
+    label: int
+    members: tuple[int, ...]
+    scores: tuple[float, ...]
+    words: tuple[str, ...]
+
+    @property
+    def central(self) -> int:
+        """The member nearest to the centroid."""
+        return self.members[0]
+
+    @property
+    def cohesion(self) -> float:
+        """The mean of the scores; higher is more cohesive."""
+        return sum(self.scores) / len(self.scores)
+
+
+class Clustering(NamedTuple):
+    """The groups of a collection, the largest first; ``ungrouped`` texts are in none."""
+
+    method: ClusterMethod
+    clusters: tuple[Cluster, ...]
+    ungrouped: tuple[int, ...]
+
+    def labels(self) -> list[int | None]:
+        """The label of each text, in the order of the collection; None for ungrouped ones."""
+        label = {row: cluster.label for cluster in self.clusters for row in cluster.members}
+        return [label.get(row) for row in range(len(label) + len(self.ungrouped))]
+
+
+def cluster(
+    vectors: Matrix,
+    texts: Sequence[str],
+    n: int | None = None,
+    *,
+    min_score: float | None = None,
+    min_size: int | None = None,
+    seed: int = 0,
+    words: int = DEFAULT_WORDS,
+    stop_words: Iterable[str] = (),
+    notify: Callable[[str], None] = lambda message: None,
+    on_progress: Callable[[int, int], None] = lambda done, total: None,
+) -> Clustering:
+    """Group texts by their vectors.
+
+    >>> from semsearch import cluster, load_encoder
+    >>> texts = ["red fish", "a red fish", "blue bird", "a blue bird"]
+    >>> groups = cluster(load_encoder("hashing").encode_documents(texts), texts, n=2)
+    >>> [group.members for group in groups.clusters]
+    [(0, 1), (2, 3)]
+
+    With `min_score`, the groups are communities: all members have at least this cosine with a
+    central text, and other texts stay ungrouped. Otherwise, k-means puts every text in one of `n`
+    groups. Communities compare all pairs; memory is linear in the number of texts.
+
+    Args:
+        vectors: unit vectors, shape (number of texts, dimension).
+        texts: the texts, for keywords.
+        n: the number of groups; None chooses it by the number of texts, and calls `notify`.
+        min_score: the minimum cosine of a community.
+        min_size: the minimum size of a community; None is 5.
+        seed: of k-means; the same seed returns the same groups.
+        words: the maximum number of keywords of a group.
+        stop_words: words that are not keywords, in addition to English function words.
+        notify: called with one line about the chosen number of groups.
+        on_progress: called with the number of comparisons done for communities, and their maximum.
+
+    Raises:
+        ArgumentError: arguments conflict, the shapes do not match, or a vector is not of unit
+            length.
+    """
+    check_arguments(n, min_score, min_size=min_size, seed=seed, words=words)
+    check_callable("notify", notify)
+    check_callable("on_progress", on_progress)
+    vectors, texts = check_unit_rows(vectors), check_texts("texts", texts)
+    if len(vectors) != len(texts):
+        raise ArgumentError(
+            f"{quantity(len(texts), 'text')}, but {quantity(len(vectors), 'vector')}"
+        )
+    left_out = set(map(folded, check_unordered("stop_words", stop_words)))
+    if min_score is not None:
+        method = ClusterMethod.COMMUNITIES
+        size = DEFAULT_MIN_SIZE if min_size is None else min_size
+        groups = communities(vectors, float(min_score), size, on_progress)
+    else:
+        method = ClusterMethod.KMEANS
+        groups = _k_means(vectors, _default_groups(len(texts)) if n is None else n, seed)
+        if n is None and groups:
+            notify(
+                f"{quantity(len(texts), 'text')} in {quantity(len(groups), 'group')}, "
+                "a number chosen by a rule of thumb"
+            )
+        elif n is not None and len(groups) < n:
+            texts_shown = quantity(len(texts), "text")
+            why = f"there are only {texts_shown}" if len(texts) < n else "other texts are identical"
+            notify(f"{quantity(len(groups), 'group')}, not {n:,}: {why}")
+    groups.sort(key=lambda rows: (-len(rows), rows[0]))
+    words_of_groups = keywords(texts, groups, words, left_out)
+    clusters = tuple(
+        Cluster(label, *_by_score(vectors, rows), group_words)
+        for label, (rows, group_words) in enumerate(zip(groups, words_of_groups, strict=True), 1)
+    )
+    ungrouped = numpy.ones(len(texts), numpy.bool)
+    for rows in groups:
+        ungrouped[rows] = False
+    return Clustering(method, clusters, tuple(numpy.flatnonzero(ungrouped).tolist()))
+
+
+def check_arguments(
+    n: int | None,
+    min_score: float | None,
+    *,
+    min_size: int | None = None,
+    seed: int = 0,
+    words: int = DEFAULT_WORDS,
+) -> None:
+    """Validate arguments of `cluster` before vectors are computed.
+
+    Raises:
+        ArgumentError: arguments conflict, or one is out of range.
+    """
+    if n is not None and min_score is not None:
+        raise ArgumentError("name either a number of groups or a minimum score, not both")
+    if min_score is None and min_size is not None:
+        raise ArgumentError(
+            "a minimum size is only for groups with a minimum score; k-means groups every text"
+        )
+    if min_score is not None:
+        check_number("min_score", min_score, -1, 1)
+    if n is not None:
+        check_whole_number("the number of groups", n, 1)
+    if min_size is not None:
+        check_whole_number("the minimum size", min_size, 1)
+    check_whole_number("the seed", seed, 0)
+    check_whole_number("the number of words", words, 0)
+
+
+def _default_groups(n: int) -> int:
+    """√(n/2), a rule of thumb (Mardia et al. 1979), but at most MAX_DEFAULT_GROUPS."""
+    return max(1, min(round(math.sqrt(n / 2)), MAX_DEFAULT_GROUPS))
+
+
+def _k_means(vectors: Matrix, groups: int, seed: int) -> list[Rows]:
+    """Rows by their nearest centroid; fewer groups if there are fewer distinct vectors.
+
+    The centroids are first those of a sample, the best of several runs.
+    """
+    if not len(vectors):
+        return []
+    from sklearn.cluster import KMeans, kmeans_plusplus
+    from sklearn.exceptions import ConvergenceWarning
+
+    count = min(groups, len(vectors))
+    random = numpy.random.default_rng(seed)
+    size = min(len(vectors), count * SAMPLE_PER_CENTROID)
+    sample = numpy.sort(random.choice(len(vectors), size, replace=False))
+
+    def initial(vectors: Matrix, count: int, random_state: Any) -> Matrix:
+        trials = {"n_local_trials": CANDIDATES, "random_state": random_state}
+        return kmeans_plusplus(vectors, count, **trials)[0]  # type: ignore[no-any-return]
+
+    started = KMeans(count, init=initial, n_init=RESTARTS, random_state=seed % 2**32)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # identical vectors
+        sampled = started.fit(vectors[sample])
+        nearest = KMeans(count, init=sampled.cluster_centers_, n_init=1).fit_predict(vectors)
+    return [numpy.flatnonzero(nearest == label) for label in numpy.unique(nearest)]
+
+
+def _by_score(vectors: Matrix, rows: Rows) -> tuple[tuple[int, ...], tuple[float, ...]]:
+    """Members and their cosines to the centroid, the nearest first; equal ones by position."""
+    members = vectors[rows]
+    centroid = members.mean(axis=0, dtype=numpy.float64)
+    length = float(numpy.linalg.norm(centroid))
+    if length > 0:  # the mean of opposite vectors is zero
+        centroid /= length
+    cosines = members @ centroid.astype(numpy.float32)
+    scores = numpy.clip(cosines.astype(numpy.float64).round(SCORE_DECIMALS), -1, 1)
+    order = numpy.lexsort((rows, -scores))
+    return tuple(rows[order].tolist()), tuple(scores[order].tolist())

@@ -1,0 +1,217 @@
+"""Shows the tokens that an encoder reads, their vectors, and how these are pooled.
+
+In a transformer, the vector of a token depends on its context: the `get` of "get scared" is not
+that of "get the drinks". In other encoders, a word always has the same vector.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import numpy
+
+from semsearch.arguments import check_readable
+from semsearch.encoders import load_encoder
+from semsearch.encoders.torch_models import TorchEncoder, whole_text_tokenizer
+from semsearch.encoders.truncated import TruncatedEncoder
+from semsearch.errors import ArgumentError, EncoderError
+from semsearch.explore.inspection import (
+    Inspection,
+    PoolingCosines,
+    Token,
+    TokenKind,
+    TokenSimilarity,
+    Vector,
+    normalised,
+)
+from semsearch.protocols import Encoder, KnowsWords, Matrix
+
+if TYPE_CHECKING:
+    from tokenizers import Encoding
+
+#: The maximum number of token pairs to compare; word encoders have no maximum length.
+MAX_CELLS = 4_000_000
+
+
+def inspect_text(spec: str, text: str) -> Inspection:
+    """Inspect how an encoder processes a text.
+
+    Args:
+        spec: the encoder, as in `load_encoder`.
+        text: read as a document, with the model's prompt for documents.
+
+    Raises:
+        ArgumentError: the text is empty or not Unicode.
+        EncoderError: the encoder does not exist, or has no token vectors.
+    """
+    check_readable("the text", text)
+    return _opened(spec)(text)
+
+
+def token_similarity(spec: str, left: str, right: str) -> TokenSimilarity:
+    """The cosines of all tokens of one text with all tokens of another.
+
+    Args:
+        spec: the encoder, as in `load_encoder`.
+        left: the text whose tokens are the rows.
+        right: the text whose tokens are the columns.
+
+    Raises:
+        ArgumentError: a text is empty, has no words, or is not Unicode; or both are very long.
+        EncoderError: the encoder does not exist, or has no token vectors.
+    """
+    check_readable("the text", left)
+    check_readable("the text", right)
+    read = _opened(spec)
+    rows, columns = read(left), read(right)
+    if len(rows.tokens) * len(columns.tokens) > MAX_CELLS:
+        sizes = f"{len(rows.tokens):,} × {len(columns.tokens):,}"
+        raise ArgumentError(f"{sizes} tokens are too many to compare; shorten a text")
+    for side in (rows, columns):
+        if not side.tokens:
+            raise ArgumentError(f"encoder '{side.spec}' finds no words in {side.text[:50]!r}")
+    cosines = normalised(rows.token_vectors) @ normalised(columns.token_vectors).T
+    return TokenSimilarity(rows, columns, cosines)
+
+
+def _opened(spec: str) -> Callable[[str], Inspection]:
+    """Load an encoder; returns a function that inspects texts."""
+    if spec == "bm25" or spec.startswith("cross-encoder:"):
+        raise EncoderError(f"{spec} has scores, not vectors; inspect an encoder such as minilm")
+    # Torch, because the converted model returns only pooled vectors.
+    encoder = load_encoder(spec, device="cpu", precision="fp32")
+    if isinstance(encoder, TorchEncoder):
+        return partial(_read_by_transformer, encoder)
+    if isinstance(encoder, TruncatedEncoder):
+        raise EncoderError(f"{spec} has no token vectors; inspect it with all its dimensions")
+    return partial(_read_by_words, encoder)
+
+
+def _read_by_transformer(encoder: TorchEncoder, text: str) -> Inspection:
+    """Inspect a text, read as a document with the model's prompt for documents.
+
+    Raises:
+        EncoderError: the model is not a transformer, or finds no tokens in the text.
+    """
+    model = encoder.model
+    if model.transformers_model is None:  # averaged word vectors
+        raise EncoderError(f"model '{encoder.spec}' is not a transformer; inspect one like minilm")
+    prompt = model.prompts.get("document") or ""
+    tokenizer = whole_text_tokenizer(encoder.model.tokenizer)
+    tokenizer.enable_truncation(model.get_max_seq_length())
+    encoding = tokenizer.encode(prompt + text)
+    kinds = _kinds(encoding, len(prompt))
+    vectors, sentence, norm = _forward(encoder, encoding, kinds)
+    units = normalised(numpy.concatenate([vectors, vectors.mean(axis=0, keepdims=True)]))
+    cosines: list[float | None] = [None] * len(units)
+    if units.shape[1] == len(sentence):
+        cosines = (units @ sentence).tolist()
+    offsets = numpy.maximum(numpy.array(encoding.offsets) - len(prompt), 0).tolist()
+    unknown_id = model.tokenizer.unk_token_id
+    known = [number != unknown_id for number in encoding.ids]
+    masks, starts, ends = encoding.attention_mask, *zip(*offsets, strict=True)
+    columns = encoding.tokens, encoding.ids, kinds, masks, starts, ends, known, cosines[:-1]
+    parts = [kinds, *(_kinds(part, len(prompt)) for part in encoding.overflowing)]
+    return Inspection(
+        spec=encoder.spec,
+        text=text,
+        tokens=tuple(map(Token._make, zip(*columns, strict=True))),
+        text_tokens=sum(part.count(TokenKind.TEXT) for part in parts),
+        read_to=max(ends) if encoding.overflowing else len(text),
+        max_tokens=encoder.max_document_tokens,
+        pooling=_pooling(model),
+        norm=norm,
+        vector=sentence,
+        token_vectors=vectors,
+        poolings=PoolingCosines(float(units[0] @ units[-1]), cosines[0], cosines[-1]),
+    )
+
+
+def _kinds(encoding: Encoding, prompt_length: int) -> list[TokenKind]:
+    kinds = []
+    for is_special, (_, end) in zip(encoding.special_tokens_mask, encoding.offsets, strict=True):
+        if is_special:
+            kinds.append(TokenKind.SPECIAL)
+        else:
+            kinds.append(TokenKind.PROMPT if end <= prompt_length > 0 else TokenKind.TEXT)
+    return kinds
+
+
+def _forward(
+    encoder: TorchEncoder, encoding: Encoding, kinds: list[TokenKind]
+) -> tuple[Matrix, Vector, float]:
+    """Run the modules of a model one after another.
+
+    Returns:
+        Token vectors, the unit sentence vector, and its length before normalisation.
+    """
+    import torch
+
+    if not encoding.ids:
+        raise EncoderError(f"model '{encoder.spec}' finds no tokens in this text")
+    model = encoder.model
+    inputs = {
+        "input_ids": encoding.ids,
+        "attention_mask": encoding.attention_mask,
+        "token_type_ids": encoding.type_ids,
+    }
+    features: dict[str, Any] = {
+        name: torch.tensor([numbers], device=model.device)
+        for name, numbers in inputs.items()
+        if name in model.tokenizer.model_input_names
+    }
+    if TokenKind.PROMPT in kinds:  # for poolings that exclude the prompt
+        features["prompt_length"] = len(kinds) - kinds[::-1].index(TokenKind.PROMPT)
+    norm = 0.0
+    with torch.inference_mode():
+        for module in model:
+            features = module(features)
+            if "sentence_embedding" in features and type(module).__name__ != "Normalize":
+                norm = float(features["sentence_embedding"].norm())
+    if "token_embeddings" not in features:
+        raise EncoderError(f"model '{encoder.spec}' has no token vectors")
+    if not norm > 0:  # NaN fails this too
+        raise EncoderError(f"model '{encoder.spec}' returned a vector of zeros or NaN")
+    tokens = features["token_embeddings"][0].float().cpu().numpy()
+    sentence = features["sentence_embedding"].float().cpu().numpy()
+    return tokens, normalised(sentence)[0], norm
+
+
+def _pooling(model: Any) -> str | None:
+    """The pooling modes of a model."""
+    for module in model:
+        modes = getattr(module, "pooling_mode", None)
+        if modes is not None:
+            return modes if isinstance(modes, str) else "+".join(modes)
+    return None
+
+
+def _read_by_words(encoder: Encoder, text: str) -> Inspection:
+    """Inspect a text, and each of its words by itself; the text is never truncated."""
+    spans = encoder.token_spans(text).tolist()
+    words = [text[start:end] for start, end in spans]
+    distinct = dict.fromkeys(words)
+    known = {
+        word: encoder.knows(word) if isinstance(encoder, KnowsWords) else None for word in distinct
+    }
+    encoded = [word for word in distinct if known[word] is not False]
+    positions = {word: row for row, word in enumerate(encoded)}
+    sentence = encoder.encode_documents([text])[0]
+    rows = encoder.encode_documents(encoded)
+    missing = numpy.full((1, encoder.dimension), numpy.nan, numpy.float32)
+    vectors = numpy.concatenate([rows, missing])[[positions.get(word, -1) for word in words]]
+    tokens = []
+    for word, (start, end), found in zip(words, spans, vectors @ sentence, strict=True):
+        cosine = float(found) if word in positions else None
+        tokens.append(Token(word, None, TokenKind.TEXT, 1, start, end, known[word], cosine))
+    return Inspection(
+        spec=encoder.spec,
+        text=text,
+        tokens=tuple(tokens),
+        text_tokens=len(words),
+        read_to=len(text),
+        vector=sentence,
+        token_vectors=vectors,
+    )

@@ -1,0 +1,255 @@
+"""Exports: other programs can read them, and an index can be made from them."""
+
+from __future__ import annotations
+
+import json
+import tracemalloc
+
+import faiss
+import numpy
+import pandas
+import pytest
+
+from semsearch import Corpus, Document, Index, export_index
+from semsearch.errors import ArgumentError, FilterError, SpaceError
+from semsearch.explore import contents, tables
+
+LONG = "\t" + "Amber, birch.  Cedar?\n\n\n" * 100 + "\u2003 "
+FILMS = [
+    Document("a", "amber birch\n", "First", {"year": 1990, "genres": ["Drama", "Crime"]}),
+    Document("b", "birch cedar delta", None, {"year": 2001, "score": 1, "id": "x"}),
+    Document("long", LONG, "\u2028 \N{PILE OF POO}", {"score": 2.5, "metadata.id": True}),
+    Document(None, "fjord, grove", None, {"day": "2001-05-06", "subject": "trees", "genres": []}),
+]
+ODD = Document("odd", "birch", None, {"year": "unknown", "box": {"a": [1, None]}, "huge": 2**70})
+QUERIES = ["birch", "a grove", "cedar amber"]
+
+
+@pytest.fixture
+def index(tmp_path):
+    with Index.create(tmp_path / "films", ["hashing:64", "hashing:16"]) as index:
+        index.add(FILMS)
+        yield index
+
+
+@pytest.fixture(autouse=True)
+def small_blocks(monkeypatch):
+    monkeypatch.setattr(contents, "DOCUMENTS_AT_ONCE", 2)
+    monkeypatch.setattr(tables, "_ROWS_AT_ONCE", 3)
+
+
+def again(folder, file):
+    """A new index from an exported file."""
+    index = Index.create(folder / "again", ["hashing:64", "hashing:16"])
+    index.add(Corpus(file))
+    return index
+
+
+def answers(index, **options):
+    hits = index.search_many(QUERIES, k=9, space="hashing-64", **options)
+    return [[(hit.document_id, hit.score, hit.passage[1:]) for hit in found] for found in hits]
+
+
+class TestRoundTrip:
+    def test_json_lines_keep_documents_as_they_were(self, index, tmp_path):
+        index.add([ODD])
+        exported = export_index(index, tmp_path / "films.jsonl")
+        assert exported == ((tmp_path / "films.jsonl",), 5, ())
+        with again(tmp_path, tmp_path / "films.jsonl") as found:
+            assert list(found) == list(index)
+
+    def test_parquet_keeps_them_except_for_missing_fields(self, index, tmp_path):
+        export_index(index, tmp_path / "films.parquet")
+        with again(tmp_path, tmp_path / "films.parquet") as found:
+            for document, other in zip(found, index, strict=True):
+                assert (document.id, document.title, document.text) == (
+                    (other.id, other.title, other.text)
+                )
+                held = {name: one for name, one in document.metadata.items() if one is not None}
+                assert held == other.metadata
+
+    @pytest.mark.parametrize("ending", ["jsonl", "parquet", "csv"])
+    def test_the_new_index_returns_the_same_hits(self, index, tmp_path, ending):
+        export_index(index, tmp_path / f"films.{ending}")
+        with again(tmp_path, tmp_path / f"films.{ending}") as found:
+            assert answers(found) == answers(index)
+            for options in (
+                {"mode": "bm25"},
+                {"mode": "hybrid"},
+                {"where": "year > 1995 or genres = 'Drama'"},
+                {"where": "score >= 1 and metadata.id = 'x'"},
+                {"where": "year is null"},
+                {"where": "day < '2010-01-01'"},
+            ):
+                assert answers(found, **options) == answers(index, **options)
+
+
+class TestCsv:
+    def test_pandas_reads_it(self, index, tmp_path):
+        index.add([ODD])
+        assert export_index(index, tmp_path / "films.csv") == ((tmp_path / "films.csv",), 5, ())
+        frame = pandas.read_csv(tmp_path / "films.csv", dtype=str, index_col="id")
+        assert list(frame.columns[:3]) == ["title", "text", "box"]
+        assert list(frame.text) == [document.text for document in index]
+        assert frame.loc["a", "genres"] == '["Drama", "Crime"]'
+        assert frame.loc["odd", "box"] == '{"a": [1, null]}'
+        assert frame.loc["a", "year"] == "1990"
+        assert pandas.isna(frame.loc["b", "title"])
+
+
+class TestParquet:
+    def test_columns_are_typed_or_json(self, index, tmp_path):
+        index.add([ODD])
+        exported = export_index(index, tmp_path / "films.parquet")
+        assert exported.as_json == ("box", "huge", "year")
+        frame = pandas.read_parquet(tmp_path / "films.parquet").set_index("id")
+        assert list(frame.columns[:2]) == ["title", "text"]
+        assert frame.year["a"] == "1990"
+        assert frame.year["odd"] == '"unknown"'
+        assert json.loads(frame.box["odd"]) == ODD.metadata["box"]
+        assert json.loads(frame.huge["odd"]) == 2**70
+        assert list(frame.genres["a"]) == ["Drama", "Crime"]
+        assert frame.score.dtype == float
+
+    def test_a_field_of_nulls_and_one_of_large_numbers(self, index, tmp_path):
+        values = {"none": None, "large": 2**60 + 1}
+        index.add([Document("n", "null", None, values)])
+        export_index(index, tmp_path / "films.parquet")
+        frame = pandas.read_parquet(tmp_path / "films.parquet", dtype_backend="pyarrow")
+        assert frame.none.isna().all()
+        assert frame.large.dropna().tolist() == [2**60 + 1]
+        index.add([Document("m", "m"), Document("o", "another block", None, {"large": 0.5})])
+        with pytest.raises(ArgumentError, match="large"):
+            export_index(index, tmp_path / "more.parquet")
+        assert not (tmp_path / "more.parquet").exists()
+
+
+class TestDatasets:
+    def test_the_library_datasets_loads_it(self, index, tmp_path):
+        datasets = pytest.importorskip("datasets")
+        exported = export_index(index, tmp_path / "set", format="datasets")
+        assert exported.files == (tmp_path / "set" / "train.parquet",)
+        found = datasets.load_dataset(
+            str(tmp_path / "set"), split="train", cache_dir=tmp_path / "cache"
+        )
+        assert found["text"][:] == [document.text for document in index]
+        assert found.features["genres"].feature.dtype == "string"
+
+
+def vectors_of(index, space=None):
+    return index.passages(space).vectors
+
+
+def passages_of(file):
+    return [json.loads(line) for line in file.read_text("utf-8").split("\n")[:-1]]
+
+
+class TestVectors:
+    def test_json_lines_and_parquet(self, index, tmp_path):
+        export_index(index, tmp_path / "v.jsonl", vectors=True)
+        export_index(index, tmp_path / "v.parquet", vectors=True)
+        rows = passages_of(tmp_path / "v.jsonl")
+        assert rows == [
+            {**row, "vector": row["vector"].tolist()}
+            for row in pandas.read_parquet(tmp_path / "v.parquet").to_dict("records")
+        ]
+        assert len(rows) > len(FILMS)
+        assert [row["text"] for row in rows] == index.passages().texts
+        for row in rows:
+            assert index.get(row["id"]).text[row["start"] : row["end"]] == row["text"]
+        assert (numpy.array([row["vector"] for row in rows], "f4") == vectors_of(index)).all()
+
+    @pytest.mark.parametrize("space", [None, "hashing-16"])
+    def test_numpy_and_faiss_with_their_passages(self, index, tmp_path, space):
+        exported = export_index(index, tmp_path / "v.npy", space=space)
+        export_index(index, tmp_path / "v.faiss", space=space)
+        assert exported.files == (tmp_path / "v.npy", tmp_path / "v.npy.jsonl")
+        matrix = numpy.load(tmp_path / "v.npy", mmap_mode="r")
+        assert matrix.dtype == numpy.float32
+        assert exported.rows == len(matrix)
+        assert (matrix == vectors_of(index, space)).all()
+        read = faiss.read_index(str(tmp_path / "v.faiss"))
+        assert (read.reconstruct_n(0, read.ntotal) == matrix).all()
+        passages = passages_of(tmp_path / "v.npy.jsonl")
+        assert passages == passages_of(tmp_path / "v.faiss.jsonl")
+        encoder = index.encoder(index.space(space))
+        _, places = read.search(encoder.encode_queries(QUERIES), 1)
+        hits = index.search_many(QUERIES, k=1, space=space)
+        assert [passages[place]["id"] for (place,) in places] == [
+            found[0].document_id for found in hits
+        ]
+
+
+def test_an_export_is_of_one_state_despite_writes(index, tmp_path):
+    def write(done, total):
+        if done == 2:
+            index.delete(["a", "long"])
+            index.add([Document("new", "new")])
+
+    assert export_index(index, tmp_path / "films.jsonl", on_progress=write).rows == 4
+    ids = [row["id"] for row in passages_of(tmp_path / "films.jsonl")]
+    assert ids[:3] == ["a", "b", "long"]
+    assert len(ids) == 4
+
+
+@pytest.mark.nightly
+def test_memory_is_bounded(tmp_path, monkeypatch):
+    """Sixteen times as many documents take no more memory, by tracemalloc."""
+    monkeypatch.setattr(contents, "DOCUMENTS_AT_ONCE", 16)
+
+    def peak(documents, name):
+        with Index.create(tmp_path / str(documents), "hashing:512") as index:
+            if not len(index):
+                index.add(Document(str(n), f"text {n} " + "word " * 200) for n in range(documents))
+            tracemalloc.start()
+            export_index(index, tmp_path / f"{documents}{name}", vectors=name != ".jsonl")
+            try:
+                return tracemalloc.get_traced_memory()[1]
+            finally:
+                tracemalloc.stop()
+
+    for name in (".npy", ".parquet", ".jsonl"):
+        peak(16, f"-warm{name}")  # imports
+        assert peak(512, name) < 2 * peak(32, name), name
+
+
+class TestMistakes:
+    def test_an_existing_file_is_kept_by_default(self, index, tmp_path):
+        (tmp_path / "v.npy.jsonl").write_text("mine")
+        with pytest.raises(ArgumentError, match=r"v\.npy\.jsonl"):
+            export_index(index, tmp_path / "v.npy")
+        assert (tmp_path / "v.npy.jsonl").read_text() == "mine"
+        export_index(index, tmp_path / "v.npy", overwrite=True)
+        assert len(passages_of(tmp_path / "v.npy.jsonl")) > 4
+
+    def test_an_interrupted_export_leaves_nothing(self, index, tmp_path):
+        (tmp_path / "films.jsonl").write_text("mine")
+
+        def interrupt(done, total):
+            raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            export_index(index, tmp_path / "films.jsonl", overwrite=True, on_progress=interrupt)
+        assert sorted(file.name for file in tmp_path.iterdir()) == ["films", "films.jsonl"]
+        assert (tmp_path / "films.jsonl").read_text() == "mine"
+
+    @pytest.mark.parametrize(
+        ("name", "options"),
+        [
+            ("films.xlsx", {}),
+            ("films", {"format": "xlsx"}),
+            ("none/films.jsonl", {}),
+            ("films.jsonl", {"space": "hashing-64"}),
+            ("films", {"format": "jsonl", "overwrite": True}),
+        ],
+    )
+    def test_invalid_targets(self, index, tmp_path, name, options):
+        with pytest.raises(ArgumentError):
+            export_index(index, tmp_path / name, **options)
+
+    def test_unknown_fields_and_spaces(self, index, tmp_path):
+        with pytest.raises(FilterError):
+            export_index(index, tmp_path / "films.jsonl", where="yaer = 1")
+        with pytest.raises(SpaceError):
+            export_index(index, tmp_path / "v.npy", space="glove")
+        assert sorted(file.name for file in tmp_path.iterdir()) == ["films"]

@@ -1,0 +1,191 @@
+"""Maps of passages: the projection, the file and the table."""
+
+from __future__ import annotations
+
+import errno
+
+import numpy
+import pyarrow
+import pytest
+from pyarrow import parquet
+
+from semsearch import Document, Index
+from semsearch.errors import ArgumentError, IndexStoreError, SpaceError
+from semsearch.explore import projection
+from semsearch.explore.map import make_map, map_file, open_map
+from semsearch.explore.map_table import map_table
+
+BIRDS = [Document(f"b{n}", f"a red bird sings song{n} in the tree") for n in range(4)]
+FISH = [Document(f"f{n}", f"the blue fish swims stream{n} under water") for n in range(4)]
+
+
+@pytest.fixture
+def index(tmp_path):
+    with Index.create(tmp_path / "animals", "hashing") as index:
+        index.add(BIRDS + FISH)
+        yield index
+
+
+def clouds(groups, size, dimension=16, seed=0):
+    """Unit vectors around distant centres, and the number of each vector's centre."""
+    random = numpy.random.default_rng(seed)
+    centres = random.standard_normal((groups, dimension))
+    centres /= numpy.linalg.norm(centres, axis=1, keepdims=True)
+    numbers = numpy.repeat(numpy.arange(groups), size)
+    vectors = centres[numbers] + 0.1 * random.standard_normal((len(numbers), dimension))
+    vectors /= numpy.linalg.norm(vectors, axis=1, keepdims=True)
+    return vectors.astype(numpy.float32), numbers
+
+
+def silent(step, done, total):
+    """Report no progress."""
+
+
+def same_group_nearby(points, numbers):
+    """The share of points whose nearest other point belongs to the same centre."""
+    distances = ((points[:, None] - points[None]) ** 2).sum(axis=2)
+    numpy.fill_diagonal(distances, numpy.inf)
+    return (numbers[distances.argmin(axis=1)] == numbers).mean()
+
+
+class TestProjection:
+    def test_few_vectors_use_principal_components(self):
+        from sklearn.decomposition import PCA
+
+        vectors, _ = clouds(3, 5)
+        points = projection.project(vectors, 0, silent)
+        expected = PCA(2).fit_transform(vectors)
+        assert numpy.allclose(numpy.abs(points), numpy.abs(expected), atol=1e-5)
+
+    @pytest.mark.parametrize("n", [1, 2])
+    def test_one_or_two_vectors(self, n):
+        points = projection.project(clouds(n, 1)[0], 0, silent)
+        assert points.shape == (n, 2)
+        assert numpy.isfinite(points).all()
+
+    @pytest.mark.nightly
+    def test_umap_keeps_neighbours_and_is_reproducible(self, monkeypatch):
+        vectors, numbers = clouds(4, 30)
+        # Vectors beyond the sample are placed between its points.
+        monkeypatch.setattr(projection, "SAMPLE", 60)
+        calls = []
+        seed = 2**32 + 1  # larger than UMAP's
+        points = projection.project(vectors, seed, lambda *call: calls.append(call))
+        assert list(dict.fromkeys((step, total) for step, _, total in calls)) == [
+            ("neighbours", 60),
+            ("loading and compiling UMAP", 0),
+            ("epochs", 500),
+            ("placing", 120),
+        ]
+        epochs = [done for step, done, _ in calls if step == "epochs"]
+        assert (epochs[0], epochs[-1]) == (0, 500)
+        assert epochs == sorted(epochs)
+        assert points.dtype == numpy.float32
+        assert same_group_nearby(points, numbers) > 0.95
+        assert numpy.array_equal(projection.project(vectors, seed, silent), points)
+
+    def test_others_are_placed_at_the_weighted_mean_of_neighbours(self):
+        sample = numpy.eye(4, dtype=numpy.float32)
+        points = numpy.array([[0, 0], [10, 0], [0, 10], [10, 10]], numpy.float32)
+        between = numpy.array([[0.8, 0.6, 0, 0]], numpy.float32)
+        # By hand: the weights are 0.8^8 and 0.6^8, and 0 for orthogonal vectors.
+        share = 0.6**8 / (0.6**8 + 0.8**8)
+        assert projection._between(between, sample, points, silent)[0] == pytest.approx(
+            [10 * share, 0]
+        )
+
+
+class TestMap:
+    def test_is_saved_and_opened(self, index):
+        assert open_map(index) is None
+        made = make_map(index)
+        made.save(index.path)
+        found = open_map(index)
+        assert len(found) == 8
+        for name in ("passage_ids", "hashes", "points", "groups"):
+            assert numpy.array_equal(getattr(found, name), getattr(made, name))
+        assert (found.names, found.space) == (made.names, made.space)
+        assert [file.name for file in index.path.glob("*map*")] == ["hashing.map"]
+
+    @pytest.mark.parametrize("content", [b"", b"x" * 1000])
+    def test_damaged_file_is_ignored_with_a_warning(self, index, caplog, content):
+        map_file(index.path, "hashing").write_bytes(content)
+        assert open_map(index) is None
+        assert "semsearch map" in caplog.text
+
+    def test_an_empty_index_and_an_unknown_space(self, tmp_path, index):
+        with Index.create(tmp_path / "empty", "hashing") as empty:
+            with pytest.raises(ArgumentError, match="empty"):
+                make_map(empty)
+        with pytest.raises(SpaceError, match="'other'"):
+            make_map(index, "other")
+
+
+class TestTable:
+    def test_one_row_per_passage(self, index):
+        made = make_map(index)
+        table = map_table(index, made).table.to_pylist()
+        assert [row["id"] for row in table] == [one.id for one in BIRDS + FISH]
+        assert [row["text"] for row in table] == [one.text for one in BIRDS + FISH]
+        points = numpy.array([(row["__x"], row["__y"]) for row in table], numpy.float32)
+        assert numpy.array_equal(points, made.points)
+        assert [row["group"] for row in table] == [made.names[group] for group in made.groups]
+
+    def test_deleted_and_changed_passages_are_left_out(self, index):
+        made = make_map(index)
+        index.delete(["b0"])
+        index.add([Document("b1", "something else"), Document("new", "a green frog")])
+        ids = map_table(index, made).table["id"].to_pylist()
+        assert ids == [one.id for one in [*BIRDS[2:], *FISH]]
+
+    def test_other_passages_with_the_same_passage_ids_are_left_out(self, index, tmp_path):
+        made = make_map(index)
+        with Index.create(tmp_path / "other", "hashing") as other:
+            other.add([Document(one.id, f"{one.text}!") for one in BIRDS + FISH])
+            assert len(map_table(other, made).table) == 0
+
+    def test_fields_have_types(self, tmp_path):
+
+        metadata = {
+            "year": 1999,
+            "length": 1.5,
+            "seen": True,
+            "tags": ["a"],
+            "day": "2020-05-01",
+            "genre": "drama",
+            "mixed": 1,
+            "none": None,
+            "deep": {"a": [1]},
+            "text": "not the passage",
+            "__x": 3,
+        }
+        with Index.create(tmp_path / "typed", "hashing") as index:
+            index.add([Document("a", "red bird", metadata=metadata)])
+            index.add([Document("b", "blue fish", metadata={"mixed": "1", "tags": []})])
+            found = map_table(index, make_map(index))
+        types = {field.name: field.type for field in found.table.schema}
+        assert types["year"] == pyarrow.int64()
+        assert types["length"] == pyarrow.float64()
+        assert types["seen"] == pyarrow.bool_()
+        assert types["tags"] == pyarrow.list_(pyarrow.string())
+        assert types["day"] == pyarrow.timestamp("us")
+        assert types["genre"] == types["mixed"] == types["deep"] == pyarrow.string()
+        first, second = found.table.to_pylist()
+        assert (first["mixed"], second["mixed"]) == ("1", "1")
+        assert first["deep"] == '{"a": [1]}'
+        assert first["text"] == "red bird"
+        assert first[found.fields["text"]] == "not the passage"
+        assert first[found.fields["__x"]] == 3
+        assert second["year"] is None
+        assert second["tags"] == []
+
+
+def test_a_map_that_cannot_be_written(index, monkeypatch):
+    def full(*arguments):
+        raise OSError(errno.ENOSPC, "Error writing bytes to file. Detail: [errno 28] No space …")
+
+    made = make_map(index)
+    monkeypatch.setattr(parquet, "write_table", full)
+    with pytest.raises(IndexStoreError, match="No space left on device"):
+        made.save(index.path)
+    assert list(index.path.glob("*.tmp")) == []
