@@ -42,7 +42,6 @@ from semsearch.search.options import DENSE_WEIGHT, RERANK_DEPTH, Fusion
 if TYPE_CHECKING:
     from semsearch.index import Index
     from semsearch.protocols import Reranker
-    from semsearch.search.queries import Query
 
 QUERIES_AT_ONCE = 256
 QUERY_MAX_CHARACTERS = 1 << 20
@@ -77,7 +76,9 @@ ranking_options = together(
         metavar="N",
         help="Maximum number of passages per document.",
     ),
-    click.option("--fold-duplicates", is_flag=True, help="Drop near-duplicates of better hits."),
+    click.option(
+        "--collapse-duplicates", is_flag=True, help="Drop near-duplicates of better hits."
+    ),
     click.option(
         "--rerank",
         "reranker",
@@ -118,9 +119,6 @@ advanced_options = together(
         help="Diversify hits (maximal marginal relevance); 1 is relevance only, 0 diversity only.",
     ),
     click.option(
-        "--also", metavar="TEXT", multiple=True, help="Another query text; the vectors are added."
-    ),
-    click.option(
         "--unlike", metavar="ID", multiple=True, help="A document that hits should not resemble."
     ),
     click.option(
@@ -135,7 +133,7 @@ advanced_options = together(
 
 
 @click.command("query", cls=Command, sections={"--fusion": "Advanced"})
-@click.argument("text", required=False)
+@click.argument("texts", metavar="TEXT...", nargs=-1)
 @index_option
 @click.option("-k", default=10, show_default=True, metavar="N", help="Number of hits.")
 @where_option
@@ -170,7 +168,7 @@ advanced_options = together(
 @click.option("--encoding", metavar="NAME", help="The encoding of that file.  [default: UTF-8]")
 @advanced_options
 def command(**parameters: Any) -> None:
-    """Find documents with a similar meaning to TEXT.
+    """Find documents with a similar meaning to TEXT; the vectors of several texts are added.
 
     Each document is listed once, with its best passage. The score is the cosine; with --mode bm25
     that of BM25, and with --mode hybrid the mean of both standard scores. Without TEXT, a
@@ -197,7 +195,7 @@ def command(**parameters: Any) -> None:
         output = stack.enter_context(arguments.output(index))
         options = arguments.options | {"space": space, "rerank": _reranker(arguments.reranker)}
         if arguments.is_single:
-            found = index.search(arguments.query(arguments.text), **options)
+            found = index.search(arguments.texts, **options)
             output.add(found, heading=False)
             if options["rerank_budget"] is not None:
                 from semsearch.texts import quantity
@@ -209,7 +207,7 @@ def command(**parameters: Any) -> None:
         elif sys.stdin.isatty():
             for line in _typed():
                 try:
-                    output.add(index.search(arguments.query(line), **options), heading=False)
+                    output.add(index.search(line, **options), heading=False)
                 except SemsearchError as error:
                     note(f"Error: {with_code(error)}")
         else:
@@ -219,11 +217,10 @@ def command(**parameters: Any) -> None:
 class QueryArguments(NamedTuple):
     """The command line, parsed; `options` are those of `Index.search`."""
 
-    text: str | None
+    texts: tuple[str, ...]
     directory: Path | None
     space: str | None
     reranker: str | None
-    also: tuple[str, ...]
     format_name: str
     show: tuple[str, ...]
     queries: str | None
@@ -240,7 +237,7 @@ class QueryArguments(NamedTuple):
         options = {name: parameters[name] for name in parameters.keys() - set(cls._fields)}
         named = {name: parameters[name] for name in parameters.keys() - options.keys()}
         arguments = cls(**named, options=options)
-        if arguments.text is not None and arguments.queries is not None:
+        if arguments.texts and arguments.queries is not None:
             raise ArgumentError("give a TEXT or --queries, not both")
         if arguments.encoding is not None and arguments.queries is None:
             raise ArgumentError("--encoding needs --queries FILE")
@@ -268,20 +265,13 @@ class QueryArguments(NamedTuple):
     @property
     def is_single(self) -> bool:
         """Whether the command line itself has the query."""
-        is_given = self.text is not None or self.also or self.has_examples
-        return self.queries is None and bool(is_given)
+        return self.queries is None and bool(self.texts or self.has_examples)
 
     @property
     def needs_encoder(self) -> bool:
         """Whether there are texts to encode."""
-        examples_alone = self.has_examples and not (self.text or self.queries or self.also)
+        examples_alone = self.has_examples and not (self.texts or self.queries)
         return self.options["mode"] != SearchMode.BM25.value and not examples_alone
-
-    def query(self, text: str | None) -> Query:
-        """A query text with the texts of --also; None for these alone."""
-        if text is None:
-            return self.also
-        return [text, *self.also] if self.also else text
 
     def output(self, index: Index) -> HitsOutput:
         """The output for hits of an index.
@@ -322,7 +312,7 @@ def _answered(index: Index, arguments: QueryArguments, options: dict[str, Any]) 
     lines = _lines(name, arguments.encoding)
     blocks = iter(lambda: list(islice(lines, QUERIES_AT_ONCE)), [])
     for block in _arriving(lines) if name == "-" else blocks:
-        queries = [arguments.query(text) for _, text in block]
+        queries = [text for _, text in block]
         with suppress(ArgumentError, NoVectorError):
             yield from index.search_many(queries, **options)
             continue

@@ -52,7 +52,7 @@ def search(
         with clock("encode"):
             vectors = query_vectors(encoder, queries, examples)
     first_stage = FirstStage(reader, space, condition, options, clock)
-    if options.fold_duplicates:
+    if options.collapse_duplicates:
         retrieved = _distinct(reader, space, first_stage, queries, vectors, options, clock)
     else:
         retrieved = first_stage.retrieve(queries, vectors, _hits_needed(options))

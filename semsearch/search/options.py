@@ -66,8 +66,8 @@ class SearchOptions(TypedDict, total=False):
             to the query's (Rocchio 1971); they are not hits themselves.
         unlike: ids of documents that hits should not resemble; each has the weight -0.5.
         per_document: the maximum number of passages per document; 1 by default.
-        fold_duplicates: drop hits whose passage is a near-duplicate of a better hit's (cosine of
-            at least 0.95), before reranking; their ids are in `Hit.duplicates` of that hit.
+        collapse_duplicates: drop hits whose passage is a near-duplicate of a better hit's (cosine
+            of at least 0.95), before reranking; their ids are in `Hit.duplicates` of that hit.
         mmr: reorder the first 100 hits by maximal marginal relevance (Carbonell & Goldstein 1998);
             the weight of relevance, from 0 (diversity only) to 1 (relevance only).
         rerank: a cross-encoder that scores the passages of the first documents again.
@@ -87,7 +87,7 @@ class SearchOptions(TypedDict, total=False):
     like: Examples
     unlike: Examples
     per_document: int
-    fold_duplicates: bool
+    collapse_duplicates: bool
     mmr: float | None
     rerank: Reranker | None
     rerank_depth: int
@@ -114,7 +114,7 @@ class Options:
     like: Examples = ()
     unlike: Examples = ()
     per_document: int = 1
-    fold_duplicates: bool = False
+    collapse_duplicates: bool = False
     mmr: float | None = None
     rerank: Reranker | None = None
     rerank_depth: int = RERANK_DEPTH
@@ -143,7 +143,7 @@ class Options:
             value = getattr(self, name)
             if value is not None:
                 self._set(name, check_number(name, value, 0, most))
-        for name in ("fold_duplicates", "explain"):
+        for name in ("collapse_duplicates", "explain"):
             value = getattr(self, name)
             if not isinstance(value, (bool, numpy.bool_)):
                 raise ArgumentError(f"{name} must be True or False, not {shown(value)}")

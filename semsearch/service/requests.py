@@ -51,7 +51,9 @@ class SearchRequest(BaseModel):
     per_document: Annotated[int, NUMBER] = Field(
         default=1, ge=1, le=100, description="The most passages per document."
     )
-    fold_duplicates: bool = Field(default=False, description="Drop near-duplicates of better hits.")
+    collapse_duplicates: bool = Field(
+        default=False, description="Drop near-duplicates of better hits."
+    )
     mmr: Annotated[float | None, NUMBER] = Field(
         default=None, ge=0, le=1, description="Diversify hits; the weight of relevance."
     )

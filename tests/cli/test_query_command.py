@@ -135,14 +135,14 @@ class TestRanking:
         assert sorted(ids(indexed, "--like", "a")) == ["b", "c"]
         assert ids(indexed, "train at night", "--min-score", "0.3") == ["a"]
         assert "a" not in ids(indexed, "train", "--like", "a")
-        assert ids(indexed, "boats", "--also", "the bay", "-k", "1") == ["c"]
+        assert ids(indexed, "boats", "the bay", "-k", "1") == ["c"]
         unlike = ids(indexed, "the", "--unlike", "c")
         assert unlike == ids(indexed, "the", "--where", "id != 'c'", "--unlike", "c")
 
     def test_folded_duplicates_are_listed(self, run, tmp_path):
         (tmp_path / "twice.csv").write_text("id,text\none,A train.\ntwo,a Train\n")
         run("index", "twice.csv", "--encoder", "hashing")
-        table = run("query", "train", "--fold-duplicates").stdout
+        table = run("query", "train", "--collapse-duplicates").stdout
         assert table.splitlines()[2:] == ["   A train.", "   duplicates: two"]
 
 

@@ -114,7 +114,7 @@ class TestOnAnIndex:
 
     @pytest.mark.parametrize("mode", ["semantic", "bm25", "hybrid"])
     def test_duplicates(self, index, mode):
-        hits = index.search("red bird", 5, mode=mode, fold_duplicates=True)
+        hits = index.search("red bird", 5, mode=mode, collapse_duplicates=True)
         assert ids(hits)[:2] == ["a", "d"]
         assert hits[0].duplicates == ("b", "c")
         assert [hit.rank for hit in hits] == list(range(1, len(hits) + 1))
@@ -130,7 +130,7 @@ class TestOnAnIndex:
         "options",
         [
             {"mmr": 0.5, "like": ["d", "e"]},
-            {"mmr": 0.5, "fold_duplicates": True},
+            {"mmr": 0.5, "collapse_duplicates": True},
             {"rerank": ByLength(), "rerank_depth": 20, "like": ["d", "e"]},
         ],
     )
@@ -146,7 +146,7 @@ class TestOnAnIndex:
         """They make the search go deeper, until the reranker has all that it may read."""
         index.add(Document(f"again {n}", "red bird sings") for n in range(300))
         index.add(Document(f"other {n}", f"red kind{n} thing{n}") for n in range(90))
-        reranker, options = ByLength(), {"rerank_depth": 50, "fold_duplicates": True}
+        reranker, options = ByLength(), {"rerank_depth": 50, "collapse_duplicates": True}
         hits = index.search("red bird sings", 20, rerank=reranker, **options)
         assert (len(hits), hits.reranked, reranker.read) == (20, 50, 50)
         assert sum(len(hit.duplicates) for hit in hits) in (0, 302)
@@ -163,6 +163,6 @@ class TestOnAnIndex:
                 deepest.append(k) or search_vectors(state, space, queries, k, *others)
             ),
         )
-        hits = index.search("red bird sings", 5, fold_duplicates=True, min_score=0.9)
+        hits = index.search("red bird sings", 5, collapse_duplicates=True, min_score=0.9)
         assert ids(hits) == ["a"]
         assert max(deepest) < 100

@@ -278,7 +278,7 @@ def test_options_without_effect_are_refused(options):
         ("mode", ["bm25", SearchMode.HYBRID], ["sematic", None]),
         ("fusion", ["rrf"], ["sum"]),
         ("require", ["a phrase", ["a", "b"], ()], ["", [3], 3]),
-        ("fold_duplicates", [True, numpy.True_], ["false", 1, None]),
+        ("collapse_duplicates", [True, numpy.True_], ["false", 1, None]),
         ("rerank", [Reranker(), None], ["a-model", False]),
         ("where", ["n = 1", None], [{}, 0]),
     ],

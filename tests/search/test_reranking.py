@@ -117,7 +117,7 @@ def test_the_minimum_score_is_one_of_the_reranker(index):
     for least, expected in ((-1, [4, 3, 2, 1, 0]), (0.1, [4, 3, 2, 1]), (2, [4, 3, 2]), (9, [])):
         options = {"rerank": Counting(), "rerank_depth": 5, "min_score": least}
         assert ids(index.search("item", COUNT, **options)) == expected
-        assert ids(index.search("item", COUNT, **options, fold_duplicates=True)) == expected
+        assert ids(index.search("item", COUNT, **options, collapse_duplicates=True)) == expected
 
 
 def test_combined_scores_that_are_all_equal():
