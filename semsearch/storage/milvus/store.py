@@ -13,11 +13,11 @@ from semsearch.errors import IndexNotFoundError, IndexStoreError
 from semsearch.protocols import Encoder
 from semsearch.storage.interface import Store, closed_on_error
 from semsearch.storage.lock import writer_lock
-from semsearch.storage.milvus.connection import Connection, target
+from semsearch.storage.milvus.connection import LATEST, Connection, target
 from semsearch.storage.milvus.reader import MilvusReader
 from semsearch.storage.milvus.schema import (
     DOCUMENT_COLUMNS,
-    LATEST,
+    EXACT,
     PASSAGE_COLUMNS,
     VECTOR_COLUMNS,
     WORDS,
@@ -44,14 +44,14 @@ class MilvusStore:
     @contextmanager
     def read(self) -> Iterator[MilvusReader]:
         """What is written by now."""
-        yield self._state()
+        yield MilvusReader(self._connection)
 
     @contextmanager
     def writer(self, *, wait: float = 0) -> Iterator[MilvusWriter]:
         """A writer; Milvus has no locks, so only writers of this machine exclude each other."""
         with writer_lock(_lock_folder(self._connection), wait=wait, index=self.path):
             record = _latest_record(self._connection)
-            writer = MilvusWriter(self._connection, self._state, record)
+            writer = MilvusWriter(self._connection, record)
             try:
                 yield writer
             finally:
@@ -60,9 +60,6 @@ class MilvusStore:
     def close(self) -> None:
         """Close the connection."""
         self._connection.close()
-
-    def _state(self, record: IndexRecord | None = None) -> MilvusReader:
-        return MilvusReader(self._connection, record)
 
 
 def open_store(path: Path) -> Store:
@@ -107,13 +104,13 @@ def _check(connection: Connection) -> None:
 def _create(
     connection: Connection, max_tokens: int, encoders: Sequence[Encoder], dtype: str | None
 ) -> None:
-    """Create the collections; the record are written last."""
+    """Create the collections; the record is written last."""
     target, spaces = connection.target, list[Space]()
     for encoder in encoders:
         spaces.append(described_space(encoder, dtype, spaces, complete=True))
         create(connection, target.vectors(spaces[-1]), VECTOR_COLUMNS, spaces[-1].dimension)
     has_words = connection.has_bm25
-    create(connection, target.passages, PASSAGE_COLUMNS, kind=WORDS if has_words else "FLAT")
+    create(connection, target.passages, PASSAGE_COLUMNS, kind=WORDS if has_words else EXACT)
     create(connection, target.name, DOCUMENT_COLUMNS)
     connection.upsert(target.name, [IndexRecord(max_tokens, spaces, has_words).row()])
 
@@ -121,19 +118,14 @@ def _create(
 def _latest_record(connection: Connection) -> IndexRecord:
     """The record, once all that was written is there.
 
-    Higher numbers than those in the record are taken, too: a killed server can lose the latest
+    Higher numbers of documents than it has are taken, too: a killed server can lose the latest
     record and still have the latest rows.
     """
     record = read_record(connection, LATEST)
-
-    def highest(collection: str, key: str, known: int) -> int:
-        rows = connection.call("query", collection, f"{key} > {known}", [key], **LATEST)
-        return max([known, *(int(row[key]) for row in rows)])
-
-    return record._replace(
-        last_document=highest(connection.target.name, "document", record.last_document),
-        last_passage=highest(connection.target.passages, "passage", record.last_passage),
-    )
+    newer = f"document > {record.last_document}"
+    rows = connection.query(connection.target.name, newer, ["document"], LATEST)
+    last = max([record.last_document, *(int(row["document"]) for row in rows)])
+    return record._replace(last_document=last)
 
 
 def _lock_folder(connection: Connection) -> Path:
