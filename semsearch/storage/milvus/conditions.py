@@ -15,7 +15,7 @@ import glob
 import json
 import re
 import sys
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from semsearch.filters import (
@@ -47,6 +47,17 @@ def filter_json(document_id: str, title: str | None, metadata: str) -> dict[str,
     values = {metadata_field(name): value for name, value in json.loads(metadata).items()}
     values |= dict(zip(BUILT_IN_FIELDS, (document_id, title), strict=True))
     return {name: _by_kind(name, value) for name, value in values.items() if value is not None}
+
+
+def merged_kinds(
+    kinds: Mapping[str, list[str]], documents: Iterable[Mapping[str, Any]]
+) -> dict[str, list[str]]:
+    """The kinds of values by field, with those of further documents, given their fields."""
+    merged = {name: set(held) for name, held in kinds.items()}
+    for fields in documents:
+        for name in fields.keys() - set(BUILT_IN_FIELDS):
+            merged.setdefault(name, set()).update(fields[name].keys() - {"written"})
+    return {name: sorted(held) for name, held in sorted(merged.items())}
 
 
 def to_expression(

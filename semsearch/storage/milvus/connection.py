@@ -51,7 +51,9 @@ _PASSING = re.compile(
 PAUSE_SECONDS = 0.2
 
 #: Names of indexes; those of collections have up to 20 more characters.
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,200}")
+_NAME = "([A-Za-z_][A-Za-z0-9_]{0,200})"
+_IN_FILE = re.compile(rf"(.+\.db)/{_NAME}")
+_ON_SERVER = re.compile(rf"/((?:[\w.-]+|\[[0-9a-fA-F:.]+\])(?::\d+)?)/{_NAME}")
 
 _users: Counter[str] = Counter()  # open connections of this process by file of milvus-lite
 _users_lock = Lock()
@@ -67,13 +69,8 @@ class Target(NamedTuple):
     name: str  #: of the index, and of its collection of documents
     is_file: bool
 
-    @property
-    def passages(self) -> str:
-        """The collection of passages."""
-        return f"{self.name}_passages"
-
-    def vectors(self, space: Space) -> str:
-        """The collection of the vectors of a space."""
+    def passages(self, space: Space) -> str:
+        """The collection of passages with their vectors in a space."""
         return f"{self.name}_space_{space.id}"
 
     def not_found(self) -> IndexNotFoundError:
@@ -89,21 +86,17 @@ def target(path: Path) -> Target:
         ArgumentError: it is no address of Milvus.
     """
     address = path if isinstance(path, Address) else Address(path)
-    where, _, name = address.rest.rpartition("/")
-    if not _NAME.fullmatch(name):
+    is_file = address.engine == "milvus-lite"
+    parsed = (_IN_FILE if is_file else _ON_SERVER).fullmatch(address.rest)
+    if not parsed:
         raise ArgumentError(
-            f"{address}: an index on Milvus is named by up to 200 letters, digits and _, not "
-            f"starting with a digit"
+            f"{address}: write milvus://HOST:PORT/NAME or milvus-lite:///FOLDER/FILE.db/NAME, with "
+            "a name of up to 200 letters, digits and _, not starting with a digit"
         )
-    if address.engine == "milvus-lite":
-        if not where.endswith(".db"):
-            raise ArgumentError(f"{address}: write milvus-lite:///FOLDER/FILE.db/NAME")
-        return Target(address, os.path.realpath(where), name, is_file=True)
-    host = re.fullmatch(r"/((?:[\w.-]+|\[[0-9a-fA-F:.]+\])(?::(\d{1,5}))?)", where)
-    if not host or int(host[2] or 1) not in range(1, 1 << 16):
-        raise ArgumentError(f"{address}: write milvus://HOST:PORT/NAME")
+    where, name = parsed.groups()
     scheme = "http" if os.environ.get(TLS, "") in ("", "0") else "https"
-    return Target(address, f"{scheme}://{host[1]}", name, is_file=False)
+    uri = os.path.realpath(where) if is_file else f"{scheme}://{where}"
+    return Target(address, uri, name, is_file)
 
 
 class Connection:

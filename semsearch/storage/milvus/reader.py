@@ -37,14 +37,14 @@ from semsearch.storage.milvus.connection import Connection, Row
 from semsearch.storage.milvus.schema import (
     EXACT,
     FORMAT_VERSION,
+    LISTS,
     RECORD_ID,
-    WORDS,
     IndexRecord,
     document_of,
     passage_ids,
     read_record,
 )
-from semsearch.storage.milvus.search import Search
+from semsearch.storage.milvus.search import SEARCHED_LISTS, VECTORS, WORDS, Search
 from semsearch.storage.spaces import Space, check_searchable
 from semsearch.vector_indexes import IndexType
 
@@ -54,7 +54,7 @@ PAGE = 4096
 #: Documents that are neither being written nor removed, and were not when a command was killed.
 FINISHED = 'text_hash != ""'
 
-_WHOLE = ("id", "title", "metadata", "passages", "text_hash")
+_WHOLE = ("title", "metadata", "passages", "text_hash")
 
 
 class MilvusReader:
@@ -87,7 +87,7 @@ class MilvusReader:
             path=cast("Path", self.target.address),
             format=FORMAT_VERSION,
             documents=self.count(),
-            passages=self.size(self.target.passages),
+            passages=self.size(self.base),
             fields=self._counted_fields(),
             spaces=self.spaces(),
             snapshots={},
@@ -124,14 +124,10 @@ class MilvusReader:
     def selected(self, selection: Selection, fields: Sequence[str]) -> Iterator[list[Row]]:
         """The rows of selected documents, in the order of addition."""
         condition = self.expression(selection.condition)
-        pages: Iterable[list[Row]]
         if selection.ids is None:
-            pages = self.pages(["id", *fields], condition)
-        else:
-            pages = [self.named(selection.ids, fields, condition)]
-        for rows in pages:
-            if rows:
-                yield rows
+            yield from self.pages(fields, condition)
+        elif rows := self.named(selection.ids, fields, condition):
+            yield rows
 
     def documents(self, ids: Sequence[str]) -> dict[str, Document]:
         """The documents with these ids, as they were added."""
@@ -156,7 +152,7 @@ class MilvusReader:
         """The passages of documents, in order, by document id."""
         documents = self.named(ids, ["passages"])
         fields = NewPassage._fields
-        rows = iter(self.by_id(self.target.passages, passage_ids(documents), fields))
+        rows = iter(self.by_id(self.base, passage_ids(documents), fields))
         return {
             document["id"]: [
                 NewPassage(*(row[name] for name in fields))
@@ -169,7 +165,7 @@ class MilvusReader:
         """The stored vectors of texts, whatever their documents."""
         vectors: TextVectors = {}
         for space in self.spaces() if self.record.last_document else ():
-            collection = self.target.vectors(space)
+            collection = self.target.passages(space)
             rows = self.connection.listed(collection, "text_hash", hashes, ["passage"])
             passages = {row["text_hash"]: row["passage"] for row in rows}  # one for each text
             fields = ["text_hash", "vector"]
@@ -182,13 +178,17 @@ class MilvusReader:
         check_searchable(space, self.spaces())
         matching = all_of(FINISHED, self.expression(condition))
         ids = [one for page in self.pages(["passages"], matching) for one in passage_ids(page)]
-        rows = self.by_id(self.target.passages, ids, ["id", "document", "text"])
+        columns = ["id", "document", "text", "vector"]
+        rows = self.by_id(self.target.passages(space), ids, columns)
+        vectors = numpy.array([row["vector"] for row in rows], numpy.float32)
+        if space.dtype == "float16":  # copied vectors are rounded, which changes their length
+            vectors /= numpy.linalg.norm(vectors, axis=1, keepdims=True)
         return Passages(
             document_ids=[row["id"] for row in rows],
             documents=numpy.array([row["document"] for row in rows], numpy.int64),
             passage_ids=numpy.array(ids, numpy.int64),
             texts=[row["text"] for row in rows],
-            vectors=self._vectors(space, ids),
+            vectors=vectors.reshape(len(ids), space.dimension),
         )
 
     def passages_without_vector(
@@ -196,13 +196,13 @@ class MilvusReader:
     ) -> list[tuple[int, str, str]]:
         """Passage id, text and document id of passages above an id that have no vector."""
         found: list[int] = []
-        for page in self.pages(["passages"], FINISHED, after=document_of(after) - 1):
+        for page in self.pages(["passages"], FINISHED, after=max(0, document_of(after) - 1)):
             ids = [passage for passage in passage_ids(page) if passage > after]
-            held = self.connection.listed(self.target.vectors(space), "passage", ids, [])
+            held = self.connection.listed(self.target.passages(space), "passage", ids, [])
             found += sorted(set(ids).difference(row["passage"] for row in held))
             if len(found) >= limit:
                 break
-        rows = self.by_id(self.target.passages, found[:limit], ["id", "text"])
+        rows = self.by_id(self.base, found[:limit], ["id", "text"])
         return [(row["passage"], row["text"], row["id"]) for row in rows]
 
     # Search.
@@ -220,9 +220,9 @@ class MilvusReader:
     ) -> list[list[ScoredPassage]]:
         """The `k` best passages of each query (fewer only when fewer match), best first."""
         check_searchable(space, self.spaces())
-        condition = self._condition(restriction)
-        collection, kind = self.target.vectors(space), self.record.index_kind
-        search = Search(self.connection, collection, kind, condition)
+        lists = LISTS if self.record.index_kind == EXACT else SEARCHED_LISTS
+        collection, condition = self.target.passages(space), self._condition(restriction)
+        search = Search(self.connection, collection, VECTORS, condition, lists)
         return search.best(list(queries), k, per_document)
 
     def describe_search(self, space: Space, restriction: Restriction = NO_RESTRICTION) -> str:
@@ -243,51 +243,42 @@ class MilvusReader:
         """The `k` best passages by Milvus' BM25, which knows no phrases, best first."""
         if not self.record.has_words:
             raise UnsupportedByStoreError(
-                f"{self.target.address} has no BM25, which milvus-lite and Milvus from "
-                f"2.5 on have (here: {self.connection.version}); search it with --mode semantic"
+                f"{self.target.address}: Milvus {self.connection.version} has no BM25, which "
+                "milvus-lite and servers from 2.5 on have; search with --mode semantic"
             )
-        condition = self._condition(restriction)
-        search = Search(self.connection, self.target.passages, WORDS, condition)
+        search = Search(self.connection, self.base, WORDS, self._condition(restriction))
         return search.best([text], k, per_document)[0]
 
     def matched_words(self, text: str, passage_ids: Sequence[int]) -> dict[int, list[str]]:
         """The words of passages that occur in a text."""
         wanted = set(words(folded(text)))
-        rows = self.connection.listed(self.target.passages, "passage", passage_ids, ["text"])
-        return {
-            row["passage"]: [
-                word for word in dict.fromkeys(words(folded(row["text"]))) if word in wanted
-            ]
-            for row in rows
-        }
+        matched = {}
+        for row in self.connection.listed(self.base, "passage", passage_ids, ["text"]):
+            own = dict.fromkeys(words(folded(row["text"])))
+            matched[row["passage"]] = [word for word in own if word in wanted]
+        return matched
 
     def fetch(self, passage_ids: Sequence[int]) -> dict[int, FoundPassage]:
         """The passages with these ids, as far as they exist."""
         columns = ["id", "start", "end", "text"]
-        rows = list(self.connection.listed(self.target.passages, "passage", passage_ids, columns))
+        rows = list(self.connection.listed(self.base, "passage", passage_ids, columns))
         documents = self.named((row["id"] for row in rows), ["title", "metadata"])
         owners = {row["id"]: row for row in documents}
-        found = {}
-        for row in rows:
-            if owner := owners.get(row["id"]):
-                passage = Passage(row["passage"], row["id"], row["start"], row["end"], row["text"])
-                metadata, title = json.loads(owner["metadata"]), json.loads(owner["title"])
-                found[passage.id] = FoundPassage(passage, metadata, title)
-        return found
-
-    def _vectors(self, space: Space, passages: Sequence[int]) -> Matrix:
-        """The vectors of passages, shape (len(passages), dimension)."""
-        rows = self.by_id(self.target.vectors(space), passages, ["vector"])
-        matrix = numpy.array([row["vector"] for row in rows], numpy.float32)
-        if space.dtype == "float16":  # copied vectors are rounded, which changes their length
-            matrix /= numpy.linalg.norm(matrix, axis=1, keepdims=True)
-        return matrix.reshape(len(passages), space.dimension)
+        return {
+            row["passage"]: FoundPassage(
+                Passage(row["passage"], row["id"], row["start"], row["end"], row["text"]),
+                json.loads(owners[row["id"]]["metadata"]),
+                json.loads(owners[row["id"]]["title"]),
+            )
+            for row in rows
+            if row["id"] in owners
+        }
 
     def _condition(self, restriction: Restriction) -> str:
         if restriction.required or restriction.excluded:
             raise UnsupportedByStoreError(
-                f"{self.target.address}: an index on Milvus requires no phrases and "
-                "excludes no words; search without --require and -word"
+                "an index on Milvus requires no phrases and excludes no words; search it without "
+                "--require and -word"
             )
         return self.expression(restriction.condition)
 
@@ -298,7 +289,7 @@ class MilvusReader:
             IndexChangedError: one was written meanwhile.
         """
         parts = ["before", "text", "after"]
-        passages = iter(self.by_id(self.target.passages, passage_ids(rows), parts))
+        passages = iter(self.by_id(self.base, passage_ids(rows), parts))
         whole = []
         for row in rows:
             own = islice(passages, row["passages"])
@@ -321,10 +312,10 @@ class MilvusReader:
 
     # Rows.
 
-    def collections(self) -> list[str]:
-        """The collections of the index."""
-        vectors = map(self.target.vectors, self.record.spaces)
-        return [self.target.name, self.target.passages, *vectors]
+    @property
+    def base(self) -> str:
+        """The collection of the first space, which has all passages."""
+        return self.target.passages(self.record.spaces[0])
 
     def size(self, collection: str, condition: str = "") -> int:
         """The number of documents, passages or vectors that match a condition."""
@@ -356,7 +347,7 @@ class MilvusReader:
         """Documents above a number, in the order of addition."""
         for start in range(after, self.record.last_document, PAGE):
             page = all_of(f"document > {start} and document <= {start + PAGE}", rest)
-            if rows := self.connection.query(self.target.name, page, {"document", *fields}):
+            if rows := self.connection.query(self.target.name, page, {"id", "document", *fields}):
                 yield sorted(rows, key=lambda row: int(row["document"]))
 
     def named(self, ids: Iterable[str], fields: Iterable[str], rest: str = "") -> list[Row]:

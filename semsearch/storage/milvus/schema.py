@@ -1,8 +1,7 @@
 """The collections of an index, and its record of itself.
 
     NAME            documents by id; the row with the empty id holds the record
-    NAME_passages   passages, with the words of BM25 where Milvus has that function
-    NAME_space_1    the vectors of the first space; a row has the id of its passage
+    NAME_space_1    passages with their vectors in the first space, and words where Milvus has BM25
 
 Documents are numbered in the order of their addition. The number of a document gives the ids of its
 passages, so a changed document is written over its former passages.
@@ -29,12 +28,11 @@ RECORD_ID = ""
 
 #: The longest text or JSON that a field takes.
 MAX_BYTES = 65_535
-
 #: Milvus requires a vector in every collection.
 NO_VECTOR = [1.0, 0.0]
 
-#: The kinds of index for vectors, exact and approximate, and for BM25.
-EXACT, APPROXIMATE, WORDS = "FLAT", "IVF_FLAT", "SPARSE_INVERTED_INDEX"
+#: The kinds of index for vectors, exact and approximate.
+EXACT, APPROXIMATE = "FLAT", "IVF_FLAT"
 #: The number of lists of an approximate vector index.
 LISTS = 1024
 
@@ -62,7 +60,6 @@ PASSAGE_COLUMNS = {
     "text_hash": "VARCHAR",
     "fields": "JSON",
 }
-VECTOR_COLUMNS = {"passage": "INT64", "document": "INT64", "text_hash": "VARCHAR", "fields": "JSON"}
 
 
 def passage_ids(documents: Iterable[Row]) -> list[int]:
@@ -88,7 +85,7 @@ class IndexRecord(NamedTuple):
     last_document: int = 0  #: the highest number of a document
     index_type: str = AUTO  #: as requested
     index_kind: str = EXACT  #: of the vector indexes
-    kinds: Mapping[str, list[str]] = MappingProxyType({})  #: of values so far, by field in filters
+    kinds: Mapping[str, list[str]] = MappingProxyType({})  #: of all values so far, by field
     unfinished_sync: int | None = None
     corpora: Mapping[str, dict[str, Any]] = MappingProxyType({})
 
@@ -137,43 +134,47 @@ def check_ours(connection: Connection, name: str) -> bool:
     return True
 
 
-def create(
+def create_documents(connection: Connection) -> None:
+    """Create the collection of documents."""
+    _create(connection, connection.target.name, DOCUMENT_COLUMNS, len(NO_VECTOR))
+
+
+def create_space(connection: Connection, record: IndexRecord, space: Space) -> None:
+    """Create the collection of a space."""
+    name, kind = connection.target.passages(space), record.index_kind
+    _create(connection, name, PASSAGE_COLUMNS, space.dimension, kind, has_words=record.has_words)
+
+
+def _create(
     connection: Connection,
     name: str,
     columns: Mapping[str, str],
-    dimension: int = len(NO_VECTOR),
+    dimension: int,
     kind: str = EXACT,
+    *,
+    has_words: bool = False,
 ) -> None:
-    """Create a collection in place of one that an interrupted command left.
-
-    Args:
-        connection: to Milvus.
-        name: of the collection.
-        columns: types by name, the primary key first; the vector follows.
-        dimension: of the vector.
-        kind: of its index; `WORDS` for one of the words of the column `text` instead.
-
-    Raises:
-        IndexFormatError: something else has its name.
-    """
+    """Create a collection in place of one that an interrupted command left."""
     from pymilvus import DataType, Function, FunctionType, MilvusClient
 
     if check_ours(connection, name):
         connection.call("drop_collection", name)
-    has_words = kind == WORDS
     schema = MilvusClient.create_schema(auto_id=False, enable_dynamic_field=False)
     for place, (column, type_name) in enumerate(columns.items()):
         options: dict[str, Any] = {"max_length": MAX_BYTES} if type_name == "VARCHAR" else {}
         if has_words and column == "text":
             options["enable_analyzer"] = True
         schema.add_field(column, DataType[type_name], is_primary=place == 0, **options)
+    schema.add_field("vector", DataType.FLOAT_VECTOR, dim=dimension)
     if has_words:
-        schema.add_field("vector", DataType.SPARSE_FLOAT_VECTOR)
-        schema.add_function(Function("bm25", FunctionType.BM25, ["text"], ["vector"]))
-    else:
-        schema.add_field("vector", DataType.FLOAT_VECTOR, dim=dimension)
+        schema.add_field("words", DataType.SPARSE_FLOAT_VECTOR)
+        schema.add_function(Function("bm25", FunctionType.BM25, ["text"], ["words"]))
     properties = {_FORMAT: str(FORMAT_VERSION)}
     connection.call("create_collection", name, schema=schema, properties=properties)
+    if has_words:
+        words = MilvusClient.prepare_index_params()
+        words.add_index("words", index_type="SPARSE_INVERTED_INDEX", metric_type="BM25")
+        connection.call("create_index", name, words, sync=False)
     build_index(connection, name, kind)
 
 
@@ -183,7 +184,6 @@ def build_index(connection: Connection, name: str, kind: str) -> None:
 
     indexes = MilvusClient.prepare_index_params()
     parameters = {"nlist": LISTS} if kind == APPROXIMATE else {}
-    metric = "BM25" if kind == WORDS else "COSINE"
-    indexes.add_index("vector", index_type=kind, metric_type=metric, params=parameters)
+    indexes.add_index("vector", index_type=kind, metric_type="COSINE", params=parameters)
     connection.call("create_index", name, indexes, sync=False)
     connection.call("load_collection", name, _async=True)

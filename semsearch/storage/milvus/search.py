@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from semsearch.records import SCORE_DECIMALS
 from semsearch.storage.interface import ScoredPassage
 from semsearch.storage.milvus.connection import READING, Connection
-from semsearch.storage.milvus.schema import APPROXIMATE, LISTS, WORDS
+from semsearch.storage.milvus.schema import LISTS
 
+#: The columns that are searched.
+VECTORS, WORDS = "vector", "words"
 #: The most rows that a server returns for a query.
 MAX_ROWS = 16_384
 #: How many queries are sent at once, and for how many rows.
@@ -19,21 +21,14 @@ QUERIES_AT_ONCE, ROWS_AT_ONCE = 256, 8192
 SEARCHED_LISTS = 64
 
 
-class Search:
-    """Searches one collection under one condition.
+class Search(NamedTuple):
+    """Searches the passages of a space."""
 
-    Args:
-        connection: to Milvus.
-        collection: with the vectors of a space, or the words of passages.
-        kind: of its index.
-        condition: an expression; empty for none.
-    """
-
-    def __init__(self, connection: Connection, collection: str, kind: str, condition: str) -> None:
-        self._connection = connection
-        self._collection = collection
-        self._kind = kind
-        self._condition = condition
+    connection: Connection
+    collection: str
+    column: str  #: `VECTORS` or `WORDS`
+    condition: str  #: an expression; empty for none
+    lists: int = LISTS  #: how many lists of an approximate index to search, if that is enough
 
     def best(self, queries: Sequence[Any], k: int, per_document: int) -> list[list[ScoredPassage]]:
         """The `k` best passages of each query; see `Reader.search_vectors`."""
@@ -42,7 +37,7 @@ class Search:
         found: list[list[ScoredPassage]] = []
         for start in range(0, len(queries), step):
             some = queries[start : start + step]
-            for query, passages in zip(some, self._request(some, limit), strict=True):
+            for query, passages in zip(some, self._request(some, limit, self.lists), strict=True):
                 found.append(self._completed(query, passages, limit, k, per_document))
         return found
 
@@ -53,36 +48,34 @@ class Search:
 
         More are requested while fewer than `k` count, or while others may have the same score.
         """
-        lists = SEARCHED_LISTS
+        lists = self.lists
         while True:
             best = _best(passages, per_document)
             if len(best) >= k and best[k - 1].score > passages[-1].score:
                 return best[:k]
             if len(passages) == limit < MAX_ROWS:
                 limit = min(4 * limit, MAX_ROWS)
-            elif self._kind == APPROXIMATE and len(best) < k and lists < LISTS:
+            elif len(best) < k and lists < LISTS:
                 lists = LISTS  # others may be in the other lists
             else:
                 return best[:k]
             [passages] = self._request([query], limit, lists)
 
-    def _request(
-        self, queries: Sequence[Any], limit: int, lists: int = SEARCHED_LISTS
-    ) -> list[list[ScoredPassage]]:
+    def _request(self, queries: Sequence[Any], limit: int, lists: int) -> list[list[ScoredPassage]]:
         """The best passages of each query, best first."""
-        answers = self._connection.call(
+        answers = self.connection.call(
             "search",
-            self._collection,
+            self.collection,
             data=list(queries),
             limit=limit,
-            filter=self._condition,
+            filter=self.condition,
             output_fields=["document"],
-            search_params={"params": {"nprobe": lists} if self._kind == APPROXIMATE else {}},
-            anns_field="vector",
+            search_params={"params": {"nprobe": lists}},
+            anns_field=self.column,
             **READING,
         )
         # milvus-lite returns the scores of BM25 with the opposite sign.
-        sign = -1 if self._kind == WORDS and self._connection.target.is_file else 1
+        sign = -1 if self.column == WORDS and self.connection.target.is_file else 1
         return [[_scored(hit, sign) for hit in answer] for answer in answers]
 
 

@@ -9,25 +9,21 @@ from pathlib import Path
 from typing import cast
 
 from semsearch.encoders.cache import cache_folder
-from semsearch.errors import IndexNotFoundError, IndexStoreError
+from semsearch.errors import IndexNotFoundError
 from semsearch.protocols import Encoder
 from semsearch.storage.interface import Store, closed_on_error
 from semsearch.storage.lock import writer_lock
 from semsearch.storage.milvus.connection import LATEST, Connection, target
 from semsearch.storage.milvus.reader import MilvusReader
 from semsearch.storage.milvus.schema import (
-    DOCUMENT_COLUMNS,
-    EXACT,
-    PASSAGE_COLUMNS,
-    VECTOR_COLUMNS,
-    WORDS,
     IndexRecord,
     check_ours,
-    create,
+    create_documents,
+    create_space,
     read_record,
 )
 from semsearch.storage.milvus.writer import MilvusWriter
-from semsearch.storage.spaces import Space, described_space
+from semsearch.storage.spaces import described_space
 
 
 class MilvusStore:
@@ -105,14 +101,12 @@ def _create(
     connection: Connection, max_tokens: int, encoders: Sequence[Encoder], dtype: str | None
 ) -> None:
     """Create the collections; the record is written last."""
-    target, spaces = connection.target, list[Space]()
+    record = IndexRecord(max_tokens, [], connection.has_bm25)
     for encoder in encoders:
-        spaces.append(described_space(encoder, dtype, spaces, complete=True))
-        create(connection, target.vectors(spaces[-1]), VECTOR_COLUMNS, spaces[-1].dimension)
-    has_words = connection.has_bm25
-    create(connection, target.passages, PASSAGE_COLUMNS, kind=WORDS if has_words else EXACT)
-    create(connection, target.name, DOCUMENT_COLUMNS)
-    connection.upsert(target.name, [IndexRecord(max_tokens, spaces, has_words).row()])
+        record.spaces.append(described_space(encoder, dtype, record.spaces, complete=True))
+        create_space(connection, record, record.spaces[-1])
+    create_documents(connection)
+    connection.upsert(connection.target.name, [record.row()])
 
 
 def _latest_record(connection: Connection) -> IndexRecord:
@@ -133,8 +127,5 @@ def _lock_folder(connection: Connection) -> Path:
     target = connection.target
     name = blake2b(f"{target.uri}/{target.name}".encode(), digest_size=16).hexdigest()
     folder = cache_folder() / "milvus" / name
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise IndexStoreError(f"cannot write in {folder}: {error.strerror}") from error
+    folder.mkdir(parents=True, exist_ok=True)
     return folder

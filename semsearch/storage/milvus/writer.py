@@ -9,22 +9,15 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain, count, pairwise
 from typing import Any, NoReturn
 
-from semsearch.errors import IndexClosedError, UnsupportedByStoreError
+from semsearch.errors import IndexClosedError, SpaceError, UnsupportedByStoreError
 from semsearch.protocols import Encoder, Matrix
-from semsearch.records import BUILT_IN_FIELDS
-from semsearch.storage.interface import (
-    Fault,
-    NewDocument,
-    Selection,
-    Settings,
-    TextVectors,
-)
-from semsearch.storage.milvus.conditions import filter_json
+from semsearch.storage.interface import Fault, NewDocument, Selection, Settings, TextVectors
+from semsearch.storage.milvus.conditions import filter_json, merged_kinds
 from semsearch.storage.milvus.connection import Connection, Row
 from semsearch.storage.milvus.reader import FINISHED, MilvusReader
 from semsearch.storage.milvus.schema import (
@@ -33,10 +26,10 @@ from semsearch.storage.milvus.schema import (
     EXACT,
     MAX_BYTES,
     NO_VECTOR,
-    VECTOR_COLUMNS,
+    PASSAGE_COLUMNS,
     IndexRecord,
     build_index,
-    create,
+    create_space,
     passage_ids,
 )
 from semsearch.storage.spaces import Space, described_space
@@ -83,15 +76,13 @@ class MilvusWriter:
             for document, owner in zip(documents, written, strict=True)
             for row in _passage_rows(document, owner)
         ]
-        kinds = _merged(state.record.kinds, (row["fields"] for row in written))
+        kinds = merged_kinds(state.record.kinds, (row["fields"] for row in written))
         self._change(last_document=next(numbers) - 1, kinds=kinds)
         unfinished = [
             row | {"passages": max(row["passages"], stored.get(row["id"], row)["passages"])}
             for row in written
         ]
         self._put_documents(unfinished, text_hash="")
-        own = {} if state.record.has_words else {"vector": NO_VECTOR}  # Milvus makes those of BM25
-        self._connection.upsert(state.target.passages, (row | own for row in passages))
         for space in state.spaces():
             self._write_vectors(space, passages, vectors)
         self._delete_passages(sorted({*passage_ids(unfinished)} - {*passage_ids(written)}))
@@ -137,20 +128,26 @@ class MilvusWriter:
         state = self._state()
         spaces = state.spaces()
         space = described_space(encoder, dtype, spaces, complete=not state.count())
-        name, kind = state.target.vectors(space), state.record.index_kind
-        create(self._connection, name, VECTOR_COLUMNS, space.dimension, kind)
+        create_space(self._connection, state.record, space)
         self._change(spaces=[*spaces, space])
         return space
 
     def drop_space(self, space: Space) -> None:
-        """Remove a space with its vectors."""
-        self._change(spaces=[one for one in self._state().spaces() if one.id != space.id])
-        self._connection.call("drop_collection", self._connection.target.vectors(space))
+        """Remove a space with its vectors.
+
+        Raises:
+            SpaceError: only this space has all passages.
+        """
+        kept = [one for one in self._state().spaces() if one.id != space.id]
+        if not kept[0].complete:
+            raise SpaceError(f"space '{kept[0].name}' lacks vectors; complete it first")
+        self._change(spaces=kept)
+        self._connection.call("drop_collection", self._connection.target.passages(space))
 
     def put_vectors(self, space: Space, passage_ids: Sequence[int], vectors: Matrix) -> None:
         """Add the missing vectors of passages."""
         state = self._state()
-        rows = state.by_id(state.target.passages, passage_ids, VECTOR_COLUMNS)
+        rows = state.by_id(state.base, passage_ids, PASSAGE_COLUMNS)
         hashes = [(space.id, row["text_hash"]) for row in rows]
         self._write_vectors(space, rows, dict(zip(hashes, vectors, strict=True)))
 
@@ -171,10 +168,10 @@ class MilvusWriter:
         """Let Milvus build another kind of vector index if one is requested or due."""
         state = self._state()
         widest = max((space.dimension for space in state.spaces()), default=0)
-        wanted = chosen_kind(state.settings().index_type, state.size(state.target.passages), widest)
+        wanted = chosen_kind(state.settings().index_type, state.size(state.base), widest)
         kind = EXACT if wanted == FLAT else APPROXIMATE
         if kind != state.record.index_kind:
-            for collection in map(state.target.vectors, state.spaces()):
+            for collection in map(state.target.passages, state.spaces()):
                 self._connection.call("release_collection", collection)
                 self._connection.call("drop_index", collection, "vector")
                 build_index(self._connection, collection, kind)
@@ -182,7 +179,8 @@ class MilvusWriter:
 
     def compact(self) -> None:
         """Ask Milvus to rewrite its files without deleted rows, which it does in its own time."""
-        for collection in self._state().collections():
+        target = self._connection.target
+        for collection in (target.name, *map(target.passages, self._state().spaces())):
             self._connection.call("compact", collection)
 
     def verify(self) -> list[Fault]:
@@ -193,27 +191,27 @@ class MilvusWriter:
             faults.append(Fault(f"documents not wholly written: {', '.join(names)}"))
         pages = state.pages(["passages"], FINISHED)
         passages = sum(row["passages"] for page in pages for row in page)
-        complete = [state.target.vectors(space) for space in state.spaces() if space.complete]
-        for collection in (state.target.passages, *complete):
-            if (size := state.size(collection)) != passages:
-                what = f"{collection} has {size:,} rows for {passages:,} passages"
+        for space in state.spaces():
+            size = state.size(state.target.passages(space))
+            if space.complete and size != passages:
+                what = f"space '{space.name}' has {size:,} vectors for {passages:,} passages"
                 faults.append(Fault(what, repairable=None))
         return faults
 
     def repair(self) -> None:
-        """Remove documents that are not wholly written; vectors may be missing."""
+        """Remove documents that are not wholly written; other spaces may lack vectors."""
         if names := self._incomplete():
             logger.warning("not wholly written, removed; index again: %s", ", ".join(names))
             self.remove(Selection(names))
-        spaces = [space._replace(complete=False) for space in self._state().spaces()]
-        self._change(spaces=spaces)
+        first, *others = self._state().spaces()
+        self._change(spaces=[first, *(space._replace(complete=False) for space in others)])
 
     def _incomplete(self) -> list[str]:
         """The ids of documents that a killed command or server left without some passages."""
         names: list[str] = []
-        passages = self._connection.target.passages
-        for page in self._state().pages(["id", "passages", "text_hash"]):
-            rows = self._connection.listed(passages, "passage", passage_ids(page), [])
+        state = self._state()
+        for page in state.pages(["passages", "text_hash"]):
+            rows = self._connection.listed(state.base, "passage", passage_ids(page), [])
             held = {row["passage"] for row in rows}
             names += [
                 row["id"]
@@ -238,18 +236,17 @@ class MilvusWriter:
         self._connection.upsert(self._connection.target.name, whole)
 
     def _write_vectors(self, space: Space, passages: Iterable[Row], vectors: TextVectors) -> None:
-        """Write the vectors of passages; an incomplete space may lack some."""
+        """Write passages to a space; an incomplete one may lack some vectors."""
         rows = (
-            {name: row[name] for name in VECTOR_COLUMNS} | {"vector": vectors[key]}
+            row | {"vector": vectors[key]}
             for row in passages
             if (key := (space.id, row["text_hash"])) in vectors or space.complete
         )
-        self._connection.upsert(self._connection.target.vectors(space), rows)
+        self._connection.upsert(self._connection.target.passages(space), rows)
 
     def _delete_passages(self, ids: Sequence[int]) -> None:
-        """Delete passages and their vectors."""
-        for collection in self._state().collections()[1:]:
-            self._connection.delete(collection, "passage", ids)
+        for space in self._state().spaces():
+            self._connection.delete(self._connection.target.passages(space), "passage", ids)
 
 
 def _with_kept_passages(
@@ -262,17 +259,6 @@ def _with_kept_passages(
         [one._replace(passages=kept.get(one.id, one.passages)) for one in documents],
         {**state.vectors_of_texts(sorted(hashes)), **vectors},
     )
-
-
-def _merged(
-    kinds: Mapping[str, list[str]], documents: Iterable[Mapping[str, Any]]
-) -> dict[str, list[str]]:
-    """The kinds of values by field, with those of further documents."""
-    merged = {name: set(held) for name, held in kinds.items()}
-    for fields in documents:
-        for name in fields.keys() - set(BUILT_IN_FIELDS):
-            merged.setdefault(name, set()).update(fields[name].keys() - {"written"})
-    return {name: sorted(held) for name, held in sorted(merged.items())}
 
 
 def _document_row(document: NewDocument, number: int) -> Row:
