@@ -49,15 +49,14 @@ def filter_json(document_id: str, title: str | None, metadata: str) -> dict[str,
     return {name: _by_kind(name, value) for name, value in values.items() if value is not None}
 
 
-def merged_kinds(
-    kinds: Mapping[str, list[str]], documents: Iterable[Mapping[str, Any]]
-) -> dict[str, list[str]]:
-    """The kinds of values by field, with those of further documents, given their fields."""
-    merged = {name: set(held) for name, held in kinds.items()}
-    for fields in documents:
-        for name in fields.keys() - set(BUILT_IN_FIELDS):
-            merged.setdefault(name, set()).update(fields[name].keys() - {"written"})
-    return {name: sorted(held) for name, held in sorted(merged.items())}
+def held_kinds(fields: Mapping[str, Iterable[str]]) -> set[tuple[str, str]]:
+    """Each metadata field with each kind of its values, given the fields for filters."""
+    return {
+        (name, kind)
+        for name, kinds in fields.items()
+        for kind in kinds
+        if name not in BUILT_IN_FIELDS and kind != "written"
+    }
 
 
 def to_expression(

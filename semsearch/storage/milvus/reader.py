@@ -46,13 +46,12 @@ from semsearch.storage.milvus.schema import (
 )
 from semsearch.storage.milvus.search import SEARCHED_LISTS, VECTORS, WORDS, Search
 from semsearch.storage.spaces import Space, check_searchable
-from semsearch.vector_indexes import IndexType
 
 #: How many documents a page spans.
 PAGE = 4096
 
 #: Documents that are neither being written nor removed, and were not when a command was killed.
-FINISHED = 'text_hash != ""'
+FINISHED, UNFINISHED = 'text_hash != ""', 'text_hash == ""'
 
 _WHOLE = ("title", "metadata", "passages", "text_hash")
 
@@ -70,12 +69,7 @@ class MilvusReader:
 
     def settings(self) -> Settings:
         """The settings of the index."""
-        return Settings(
-            max_tokens=self.record.max_tokens,
-            index_type=IndexType(self.record.index_type),
-            unfinished_sync=self.record.unfinished_sync,
-            corpora=self.record.corpora,
-        )
+        return self.record.settings
 
     def spaces(self) -> list[Space]:
         """The embedding spaces, oldest first."""
@@ -99,10 +93,10 @@ class MilvusReader:
 
     def fields(self) -> dict[str, set[Kind]]:
         """The kinds of values of metadata fields so far, by name."""
-        return {
-            metadata_name(name): {Kind(kind) for kind in kinds}
-            for name, kinds in self.record.kinds.items()
-        }
+        fields: dict[str, set[Kind]] = {}
+        for name, kind in self.record.kinds:
+            fields.setdefault(metadata_name(name), set()).add(Kind(kind))
+        return fields
 
     # Documents.
 
@@ -202,8 +196,8 @@ class MilvusReader:
             found += sorted(set(ids).difference(row["passage"] for row in held))
             if len(found) >= limit:
                 break
-        rows = self.by_id(self.base, found[:limit], ["id", "text"])
-        return [(row["passage"], row["text"], row["id"]) for row in rows]
+        listed = self.connection.listed(self.base, "passage", found[:limit], ["id", "text"])
+        return sorted((row["passage"], row["text"], row["id"]) for row in listed)
 
     # Search.
 
@@ -302,13 +296,15 @@ class MilvusReader:
 
     def _counted_fields(self) -> list[Field]:
         """The fields of the present documents, with the most frequent kinds first."""
-        fields = []
-        for name, kinds in self.record.kinds.items():
-            held = [(self.size(self.target.name, has_values(name, kind)), kind) for kind in kinds]
-            counts = {kind: count for count, kind in sorted(held, reverse=True) if count}
-            if counts:
-                fields.append(Field(metadata_name(name), counts))
-        return fields
+        counts = [
+            (self.size(self.target.name, has_values(name, kind)), name, kind)
+            for name, kind in self.record.kinds
+        ]
+        fields: dict[str, dict[str, int]] = {}
+        for count, name, kind in sorted(counts, reverse=True):
+            if count:
+                fields.setdefault(metadata_name(name), {})[kind] = count
+        return [Field(name, kinds) for name, kinds in sorted(fields.items())]
 
     # Rows.
 

@@ -10,15 +10,15 @@ passages, so a changed document is written over its former passages.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
-from types import MappingProxyType
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from semsearch.errors import IndexFormatError, IndexVersionError
+from semsearch.errors import IndexFormatError
+from semsearch.storage.interface import Settings
 from semsearch.storage.milvus.conditions import one_of
 from semsearch.storage.milvus.connection import READING, Connection, Row
 from semsearch.storage.spaces import Space
-from semsearch.vector_indexes import AUTO
+from semsearch.vector_indexes import IndexType
 
 FORMAT_VERSION = 1
 #: The property of our collections that holds their format.
@@ -31,10 +31,8 @@ MAX_BYTES = 65_535
 #: Milvus requires a vector in every collection.
 NO_VECTOR = [1.0, 0.0]
 
-#: The kinds of index for vectors, exact and approximate.
-EXACT, APPROXIMATE = "FLAT", "IVF_FLAT"
-#: The number of lists of an approximate vector index.
-LISTS = 1024
+#: The kinds of vector indexes, and the number of lists of an approximate one.
+EXACT, APPROXIMATE, LISTS = "FLAT", "IVF_FLAT", 1024
 
 #: A passage's id is the number of its document, shifted by these bits, and its place there.
 _PLACE_BITS = 24
@@ -79,22 +77,22 @@ def document_of(passage: int) -> int:
 class IndexRecord(NamedTuple):
     """What an index records about itself."""
 
-    max_tokens: int
+    settings: Settings
     spaces: list[Space]
     has_words: bool  #: whether Milvus searches words
-    last_document: int = 0  #: the highest number of a document
-    index_type: str = AUTO  #: as requested
     index_kind: str = EXACT  #: of the vector indexes
-    kinds: Mapping[str, list[str]] = MappingProxyType({})  #: of all values so far, by field
-    unfinished_sync: int | None = None
-    corpora: Mapping[str, dict[str, Any]] = MappingProxyType({})
+    last_document: int = 0  #: the highest number of a document
+    kinds: Sequence[Sequence[str]] = ()  #: field and kind of all values so far
 
     def row(self) -> Row:
         """The row that holds it."""
-        spaces = [space._asdict() for space in self.spaces]
-        text = json.dumps({**self._asdict(), "spaces": spaces}, default=dict)
+        values = self._asdict() | {
+            "settings": self.settings._asdict(),
+            "spaces": [space._asdict() for space in self.spaces],
+        }
         empty = {"VARCHAR": "", "INT64": 0, "JSON": {}}
         row = {name: empty[kind] for name, kind in DOCUMENT_COLUMNS.items()}
+        text = json.dumps(values, default=dict)
         return {**row, "id": RECORD_ID, "metadata": text, "vector": NO_VECTOR}
 
 
@@ -109,7 +107,10 @@ def read_record(connection: Connection, reading: dict[str, str] = READING) -> In
     if not rows:
         raise connection.target.not_found()
     values = json.loads(rows[0]["metadata"])
-    return IndexRecord(**values | {"spaces": [Space(**space) for space in values["spaces"]]})
+    settings = Settings(**values.pop("settings"))
+    settings = settings._replace(index_type=IndexType(*settings.index_type))
+    spaces = [Space(**space) for space in values.pop("spaces")]
+    return IndexRecord(settings, spaces, **values)
 
 
 def check_ours(connection: Connection, name: str) -> bool:
@@ -122,14 +123,10 @@ def check_ours(connection: Connection, name: str) -> bool:
         return False
     address = connection.target.address
     found = connection.call("describe_collection", name).get("properties", {}).get(_FORMAT)
-    if found is None:
-        raise IndexFormatError(
-            f"{address}: the collection '{name}' was not made by semsearch; choose another name"
-        )
     if found != str(FORMAT_VERSION):
-        raise IndexVersionError(
-            f"{address} has format {found}, and this semsearch reads format {FORMAT_VERSION}; "
-            "index the corpus again under another name"
+        raise IndexFormatError(
+            f"{address}: the collection '{name}' is not of semsearch, or of another format "
+            f"({found}, not {FORMAT_VERSION}); choose another name"
         )
     return True
 
@@ -137,12 +134,14 @@ def check_ours(connection: Connection, name: str) -> bool:
 def create_documents(connection: Connection) -> None:
     """Create the collection of documents."""
     _create(connection, connection.target.name, DOCUMENT_COLUMNS, len(NO_VECTOR))
+    build_index(connection, connection.target.name, EXACT)
 
 
 def create_space(connection: Connection, record: IndexRecord, space: Space) -> None:
     """Create the collection of a space."""
-    name, kind = connection.target.passages(space), record.index_kind
-    _create(connection, name, PASSAGE_COLUMNS, space.dimension, kind, has_words=record.has_words)
+    name, dimension = connection.target.passages(space), space.dimension
+    _create(connection, name, PASSAGE_COLUMNS, dimension, has_words=record.has_words)
+    build_index(connection, name, record.index_kind)
 
 
 def _create(
@@ -150,7 +149,6 @@ def _create(
     name: str,
     columns: Mapping[str, str],
     dimension: int,
-    kind: str = EXACT,
     *,
     has_words: bool = False,
 ) -> None:
@@ -173,9 +171,8 @@ def _create(
     connection.call("create_collection", name, schema=schema, properties=properties)
     if has_words:
         words = MilvusClient.prepare_index_params()
-        words.add_index("words", index_type="SPARSE_INVERTED_INDEX", metric_type="BM25")
+        words.add_index("words", "SPARSE_INVERTED_INDEX", metric_type="BM25")
         connection.call("create_index", name, words, sync=False)
-    build_index(connection, name, kind)
 
 
 def build_index(connection: Connection, name: str, kind: str) -> None:
@@ -184,6 +181,6 @@ def build_index(connection: Connection, name: str, kind: str) -> None:
 
     indexes = MilvusClient.prepare_index_params()
     parameters = {"nlist": LISTS} if kind == APPROXIMATE else {}
-    indexes.add_index("vector", index_type=kind, metric_type="COSINE", params=parameters)
+    indexes.add_index("vector", kind, metric_type="COSINE", params=parameters)
     connection.call("create_index", name, indexes, sync=False)
     connection.call("load_collection", name, _async=True)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from semsearch.records import SCORE_DECIMALS
 from semsearch.storage.interface import ScoredPassage
 from semsearch.storage.milvus.connection import READING, Connection
-from semsearch.storage.milvus.schema import LISTS
+from semsearch.storage.milvus.schema import LISTS, document_of
 
 #: The columns that are searched.
 VECTORS, WORDS = "vector", "words"
@@ -17,7 +17,7 @@ VECTORS, WORDS = "vector", "words"
 MAX_ROWS = 16_384
 #: How many queries are sent at once, and for how many rows.
 QUERIES_AT_ONCE, ROWS_AT_ONCE = 256, 8192
-#: How many of the lists of an approximate index are searched.
+#: How many lists an approximate search searches, if that is enough.
 SEARCHED_LISTS = 64
 
 
@@ -28,7 +28,7 @@ class Search(NamedTuple):
     collection: str
     column: str  #: `VECTORS` or `WORDS`
     condition: str  #: an expression; empty for none
-    lists: int = LISTS  #: how many lists of an approximate index to search, if that is enough
+    lists: int = LISTS  #: how many to search, if that is enough
 
     def best(self, queries: Sequence[Any], k: int, per_document: int) -> list[list[ScoredPassage]]:
         """The `k` best passages of each query; see `Reader.search_vectors`."""
@@ -69,7 +69,6 @@ class Search(NamedTuple):
             data=list(queries),
             limit=limit,
             filter=self.condition,
-            output_fields=["document"],
             search_params={"params": {"nprobe": lists}},
             anns_field=self.column,
             **READING,
@@ -81,7 +80,7 @@ class Search(NamedTuple):
 
 def _scored(hit: Any, sign: int) -> ScoredPassage:
     score = round(sign * hit["distance"], SCORE_DECIMALS)
-    return ScoredPassage(hit["entity"]["document"], hit.id, score)
+    return ScoredPassage(document_of(hit.id), hit.id, score)
 
 
 def _best(passages: list[ScoredPassage], per_document: int) -> list[ScoredPassage]:

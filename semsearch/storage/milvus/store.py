@@ -11,7 +11,7 @@ from typing import cast
 from semsearch.encoders.cache import cache_folder
 from semsearch.errors import IndexNotFoundError
 from semsearch.protocols import Encoder
-from semsearch.storage.interface import Store, closed_on_error
+from semsearch.storage.interface import Settings, Store, closed_on_error
 from semsearch.storage.lock import writer_lock
 from semsearch.storage.milvus.connection import LATEST, Connection, target
 from semsearch.storage.milvus.reader import MilvusReader
@@ -101,7 +101,7 @@ def _create(
     connection: Connection, max_tokens: int, encoders: Sequence[Encoder], dtype: str | None
 ) -> None:
     """Create the collections; the record is written last."""
-    record = IndexRecord(max_tokens, [], connection.has_bm25)
+    record = IndexRecord(Settings(max_tokens), [], connection.has_bm25)
     for encoder in encoders:
         record.spaces.append(described_space(encoder, dtype, record.spaces, complete=True))
         create_space(connection, record, record.spaces[-1])

@@ -17,9 +17,9 @@ from typing import Any, NoReturn
 from semsearch.errors import IndexClosedError, SpaceError, UnsupportedByStoreError
 from semsearch.protocols import Encoder, Matrix
 from semsearch.storage.interface import Fault, NewDocument, Selection, Settings, TextVectors
-from semsearch.storage.milvus.conditions import filter_json, merged_kinds
+from semsearch.storage.milvus.conditions import filter_json, held_kinds
 from semsearch.storage.milvus.connection import Connection, Row
-from semsearch.storage.milvus.reader import FINISHED, MilvusReader
+from semsearch.storage.milvus.reader import FINISHED, UNFINISHED, MilvusReader
 from semsearch.storage.milvus.schema import (
     APPROXIMATE,
     DOCUMENT_COLUMNS,
@@ -76,8 +76,9 @@ class MilvusWriter:
             for document, owner in zip(documents, written, strict=True)
             for row in _passage_rows(document, owner)
         ]
-        kinds = merged_kinds(state.record.kinds, (row["fields"] for row in written))
-        self._change(last_document=next(numbers) - 1, kinds=kinds)
+        kinds = {pair for row in written for pair in held_kinds(row["fields"])}
+        kinds.update((name, kind) for name, kind in state.record.kinds)
+        self._change(last_document=next(numbers) - 1, kinds=sorted(map(list, kinds)))
         unfinished = [
             row | {"passages": max(row["passages"], stored.get(row["id"], row)["passages"])}
             for row in written
@@ -117,11 +118,7 @@ class MilvusWriter:
             raise UnsupportedByStoreError("on Milvus, the recall cannot be chosen")
         if settings.language is not None:
             raise UnsupportedByStoreError("on Milvus, BM25 has no languages")
-        self._change(
-            index_type=settings.index_type.kind,
-            unfinished_sync=settings.unfinished_sync,
-            corpora=settings.corpora,
-        )
+        self._change(settings=settings)
 
     def add_space(self, encoder: Encoder, dtype: str | None) -> Space:
         """Add a space, which is incomplete."""
@@ -187,7 +184,7 @@ class MilvusWriter:
         """Check the store and return all faults."""
         state = self._state()
         faults = []
-        if names := self._incomplete():
+        if names := self._unfinished():
             faults.append(Fault(f"documents not wholly written: {', '.join(names)}"))
         pages = state.pages(["passages"], FINISHED)
         passages = sum(row["passages"] for page in pages for row in page)
@@ -200,25 +197,15 @@ class MilvusWriter:
 
     def repair(self) -> None:
         """Remove documents that are not wholly written; other spaces may lack vectors."""
-        if names := self._incomplete():
+        if names := self._unfinished():
             logger.warning("not wholly written, removed; index again: %s", ", ".join(names))
             self.remove(Selection(names))
         first, *others = self._state().spaces()
         self._change(spaces=[first, *(space._replace(complete=False) for space in others)])
 
-    def _incomplete(self) -> list[str]:
-        """The ids of documents that a killed command or server left without some passages."""
-        names: list[str] = []
-        state = self._state()
-        for page in state.pages(["passages", "text_hash"]):
-            rows = self._connection.listed(state.base, "passage", passage_ids(page), [])
-            held = {row["passage"] for row in rows}
-            names += [
-                row["id"]
-                for row in page
-                if not row["text_hash"] or not held.issuperset(passage_ids([row]))
-            ]
-        return names
+    def _unfinished(self) -> list[str]:
+        """The ids of documents that a killed command left."""
+        return [row["id"] for page in self._state().pages([], UNFINISHED) for row in page]
 
     def _state(self) -> MilvusReader:
         if not self._is_open:
