@@ -33,6 +33,7 @@ from semsearch.storage.milvus.schema import (
     passage_ids,
 )
 from semsearch.storage.spaces import Space, described_space
+from semsearch.texts import quantity
 from semsearch.vector_indexes import FLAT, IndexType, chosen_kind
 
 logger = logging.getLogger(__name__)
@@ -185,7 +186,8 @@ class MilvusWriter:
         state = self._state()
         faults = []
         if names := self._unfinished():
-            faults.append(Fault(f"documents not wholly written: {', '.join(names)}"))
+            unfinished = quantity(len(names), "document")
+            faults.append(Fault(f"{unfinished} not wholly written, such as '{names[0]}'"))
         pages = state.pages(["passages"], FINISHED)
         passages = sum(row["passages"] for page in pages for row in page)
         for space in state.spaces():
