@@ -12,7 +12,7 @@ from typing import cast
 import numpy
 
 from semsearch.analysis.forms import folded, words
-from semsearch.errors import IndexChangedError, UnsupportedByStoreError
+from semsearch.errors import IndexBusyError, UnsupportedByStoreError
 from semsearch.filters import Condition
 from semsearch.protocols import Matrix
 from semsearch.records import Document, Kind, Passage, metadata_name
@@ -280,7 +280,7 @@ class MilvusReader:
         """Documents with their texts.
 
         Raises:
-            IndexChangedError: one was written meanwhile.
+            IndexBusyError: one was written meanwhile.
         """
         parts = ["before", "text", "after"]
         passages = iter(self.by_id(self.base, passage_ids(rows), parts))
@@ -323,7 +323,7 @@ class MilvusReader:
         """Passages, or their vectors, in the order of their ids.
 
         Raises:
-            IndexChangedError: some are missing.
+            IndexBusyError: some are missing.
         """
         listed = self.connection.listed(collection, "passage", ids, fields)
         rows = {row["passage"]: row for row in listed}
@@ -332,9 +332,9 @@ class MilvusReader:
         except KeyError:
             raise self.changed() from None
 
-    def changed(self) -> IndexChangedError:
+    def changed(self) -> IndexBusyError:
         """The error that rows do not belong together."""
-        return IndexChangedError(
+        return IndexBusyError(
             f"{self.target.address} was written while it was read, or a command was killed; "
             "index the documents again, or see: semsearch verify --repair"
         )
