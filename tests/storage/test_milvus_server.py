@@ -9,7 +9,8 @@ import time
 import pytest
 
 from semsearch import Document, Index
-from semsearch.errors import ArgumentError, IndexStoreError, StoreUnreachableError
+from semsearch.errors import IndexStoreError, StoreUnreachableError
+from semsearch.storage.milvus import connection
 
 WORDS = ["amber", "birch", "cedar", "delta", "fjord", "grove"]
 DOCUMENTS = [
@@ -54,9 +55,11 @@ def test_a_server_crash(server):
         assert index.search(DOCUMENTS[-1].text, 1)[0].score == pytest.approx(1, abs=1e-5)
 
 
-def make_certificate(folder):
-    """A certificate for 127.0.0.1, its own authority, as `ca.pem`, with `server.key`."""
-    folder.mkdir()
+@pytest.fixture(scope="module")
+def certificate(program, tmp_path_factory):
+    """A folder with a certificate for 127.0.0.1, its own authority, and its key."""
+    program("openssl")
+    folder = tmp_path_factory.mktemp("tls")
     subject = ["-subj", "/CN=server", "-addext", "subjectAltName=IP:127.0.0.1"]
     command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", *subject]
     files = ["-keyout", folder / "server.key", "-out", folder / "ca.pem"]
@@ -64,26 +67,21 @@ def make_certificate(folder):
     return folder
 
 
-@pytest.fixture(scope="module")
-def authority(program, tmp_path_factory):
-    program("openssl")
-    return make_certificate(tmp_path_factory.mktemp("tls") / "one")
-
-
 @pytest.mark.nightly
-def test_access(make_server, authority, monkeypatch, tmp_path):
+def test_access(make_server, certificate, monkeypatch):
     """A server that requires a token and has a certificate of its own authority."""
     guarded = make_server(
         authorization_enabled=True,
         tls_mode=1,
-        server_pem_path=str(authority / "ca.pem"),
-        server_key_path=str(authority / "server.key"),
-        ca_pem_path=str(authority / "ca.pem"),
+        server_pem_path=str(certificate / "ca.pem"),
+        server_key_path=str(certificate / "server.key"),
+        ca_pem_path=str(certificate / "ca.pem"),
     )
     address = guarded.address()
+    monkeypatch.setattr(connection, "TIMEOUT_SECONDS", 20)
     monkeypatch.setenv("SEMSEARCH_MILVUS_TOKEN", TOKEN)
-    monkeypatch.setenv("SEMSEARCH_MILVUS_CA", str(authority / "ca.pem"))
-    monkeypatch.setenv("SEMSEARCH_MILVUS_TIMEOUT", "20")
+    monkeypatch.setenv("SEMSEARCH_MILVUS_TLS", "1")
+    monkeypatch.setenv("GRPC_DEFAULT_SSL_ROOTS_FILE_PATH", str(certificate / "ca.pem"))
     with Index.create(address, "hashing:64") as index:
         index.add([Document("a", "amber"), Document("b", "birch")])
     with Index.open(address) as index:
@@ -93,13 +91,6 @@ def test_access(make_server, authority, monkeypatch, tmp_path):
         with pytest.raises(StoreUnreachableError, match="SEMSEARCH_MILVUS_TOKEN"):
             Index.open(address)
     monkeypatch.setenv("SEMSEARCH_MILVUS_TOKEN", TOKEN)
-    monkeypatch.setenv("SEMSEARCH_MILVUS_CA", str(make_certificate(tmp_path / "other") / "ca.pem"))
-    with pytest.raises(StoreUnreachableError, match="SEMSEARCH_MILVUS_CA"):
+    monkeypatch.setenv("SEMSEARCH_MILVUS_TLS", "0")
+    with pytest.raises(StoreUnreachableError, match="SEMSEARCH_MILVUS_TLS"):
         Index.open(address)
-
-
-def test_a_file_that_is_no_certificate(package, monkeypatch, tmp_path):
-    package("pymilvus")
-    monkeypatch.setenv("SEMSEARCH_MILVUS_CA", str(tmp_path / "ca.pem"))
-    with pytest.raises(ArgumentError, match="SEMSEARCH_MILVUS_CA"):
-        Index.open("milvus://127.0.0.1:1/news")

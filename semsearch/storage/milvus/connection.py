@@ -7,7 +7,7 @@ import os
 import re
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from threading import Lock
@@ -24,18 +24,22 @@ from semsearch.errors import (
     StoreUnreachableError,
     first_line,
 )
-from semsearch.storage.milvus.conditions import one_of
+from semsearch.storage.milvus.conditions import all_of, one_of
 from semsearch.storage.spaces import Space
 
-#: Environment variables: a token (``user:password``), TLS (``1``), the file of a certificate
-#: authority, and for how many seconds the client retries a request.
-TOKEN, TLS, AUTHORITY, TIMEOUT = (
-    f"SEMSEARCH_MILVUS_{name}" for name in ("TOKEN", "TLS", "CA", "TIMEOUT")
-)
+#: Environment variables: a token (``user:password``), and TLS (``1``).
+TOKEN, TLS = "SEMSEARCH_MILVUS_TOKEN", "SEMSEARCH_MILVUS_TLS"
+
+#: For how long a request is retried.
 TIMEOUT_SECONDS = 30.0
 
-#: A request with rows of the maximum size is below the 64 MiB that a server accepts.
-ROWS_AT_ONCE = 200
+#: How many rows are written at once, and how many ids a condition lists: servers accept 64 MiB and
+#: answer up to 100 MB, and a text has up to 64 KiB.
+ROWS_AT_ONCE, IDS_AT_ONCE = 200, 1000
+
+#: Each request sees what this process has written. A `LATEST` one also waits until it sees what
+#: others have, on a server for 0.2 seconds.
+READING, LATEST = {"consistency_level": "Session"}, {"consistency_level": "Strong"}
 
 #: The code of the error that a collection is not in memory, and messages of servers that start.
 _NOT_LOADED = 101
@@ -47,7 +51,9 @@ _PASSING = re.compile(
 PAUSE_SECONDS = 0.2
 
 #: Names of indexes; those of collections have up to 20 more characters.
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,200}")
+_NAME = "([A-Za-z_][A-Za-z0-9_]{0,200})"
+_IN_FILE = re.compile(rf"(.+\.db)/{_NAME}")
+_ON_SERVER = re.compile(rf"/((?:[\w.-]+|\[[0-9a-fA-F:.]+\])(?::\d+)?)/{_NAME}")
 
 _users: Counter[str] = Counter()  # open connections of this process by file of milvus-lite
 _users_lock = Lock()
@@ -63,13 +69,8 @@ class Target(NamedTuple):
     name: str  #: of the index, and of its collection of documents
     is_file: bool
 
-    @property
-    def passages(self) -> str:
-        """The collection of passages."""
-        return f"{self.name}_passages"
-
-    def vectors(self, space: Space) -> str:
-        """The collection of the vectors of a space."""
+    def passages(self, space: Space) -> str:
+        """The collection of passages with their vectors in a space."""
         return f"{self.name}_space_{space.id}"
 
     def not_found(self) -> IndexNotFoundError:
@@ -85,25 +86,21 @@ def target(path: Path) -> Target:
         ArgumentError: it is no address of Milvus.
     """
     address = path if isinstance(path, Address) else Address(path)
-    where, _, name = address.rest.rpartition("/")
-    if not _NAME.fullmatch(name):
+    is_file = address.engine == "milvus-lite"
+    parsed = (_IN_FILE if is_file else _ON_SERVER).fullmatch(address.rest)
+    if not parsed:
         raise ArgumentError(
-            f"{address}: an index on Milvus is named by up to 200 letters, digits and _, not "
-            f"starting with a digit"
+            f"{address}: write milvus://HOST:PORT/NAME or milvus-lite:///FOLDER/FILE.db/NAME, with "
+            "a name of up to 200 letters, digits and _, not starting with a digit"
         )
-    if address.engine == "milvus-lite":
-        if not where.endswith(".db"):
-            raise ArgumentError(f"{address}: write milvus-lite:///FOLDER/FILE.db/NAME")
-        return Target(address, os.path.realpath(where), name, is_file=True)
-    host = re.fullmatch(r"/((?:[\w.-]+|\[[0-9a-fA-F:.]+\])(?::(\d{1,5}))?)", where)
-    if not host or int(host[2] or 1) not in range(1, 1 << 16):
-        raise ArgumentError(f"{address}: write milvus://HOST:PORT/NAME")
-    secure = os.environ.get(TLS, "") not in ("", "0") or bool(os.environ.get(AUTHORITY))
-    return Target(address, f"{'https' if secure else 'http'}://{host[1]}", name, is_file=False)
+    where, name = parsed.groups()
+    scheme = "http" if os.environ.get(TLS, "") in ("", "0") else "https"
+    uri = os.path.realpath(where) if is_file else f"{scheme}://{where}"
+    return Target(address, uri, name, is_file)
 
 
 class Connection:
-    """Requests to Milvus; the client retries those that may succeed later.
+    """Requests to Milvus, which are retried while a server starts.
 
     Raises:
         MissingExtraError: the client is not installed.
@@ -115,8 +112,11 @@ class Connection:
             if find_spec(package) is None:
                 raise MissingExtraError(package.replace("_", "-"), "milvus", "an index on Milvus")
         self.target = target
-        self.timeout = timeout_seconds()
-        self._client: Any = self._connect()
+        self.timeout = TIMEOUT_SECONDS
+        os.environ.setdefault("GRPC_VERBOSITY", "ERROR")  # it logs each failing handshake
+        for name in ("pymilvus", "milvus_lite"):  # both log each error with its traceback
+            logging.getLogger(name).setLevel(logging.CRITICAL)
+        self._client: Any = self._open_file() if target.is_file else self._connect()
         self.version = str(self.call("get_server_version"))
 
     @property
@@ -140,9 +140,50 @@ class Connection:
             IndexStoreError: it fails.
             IndexClosedError: `close` was called.
         """
+        import grpc
+        from pymilvus import MilvusException
+
         if self._client is None:
             raise IndexClosedError(f"the index {self.target.address} is closed")
-        return self._retried(getattr(self._client, method), *args, **options)
+        until, is_loaded = time.monotonic() + self.timeout, True
+        while True:
+            try:
+                if not is_loaded:
+                    self._client.load_collection(args[0], timeout=self.timeout)
+                return getattr(self._client, method)(*args, timeout=self.timeout, **options)
+            except (MilvusException, grpc.RpcError) as error:
+                if not _PASSING.search(str(error)) or time.monotonic() > until:
+                    raise self._explained(error) from error
+                is_loaded = getattr(error, "code", None) != _NOT_LOADED
+            if is_loaded:
+                time.sleep(PAUSE_SECONDS)
+
+    def query(
+        self,
+        collection: str,
+        condition: str,
+        fields: Iterable[str],
+        reading: dict[str, str] = READING,
+    ) -> list[Row]:
+        """The rows that match a condition, in any order."""
+        rows = self.call(
+            "query", collection, filter=condition, output_fields=list(fields), **reading
+        )
+        return [dict(row) for row in rows]
+
+    def listed(
+        self,
+        collection: str,
+        key: str,
+        values: Iterable[Any],
+        fields: Iterable[str],
+        rest: str = "",
+    ) -> Iterator[Row]:
+        """The rows with one of these values in a field, which match the `rest` of a condition."""
+        wanted = sorted(set(values))
+        for start in range(0, len(wanted), IDS_AT_ONCE):
+            condition = all_of(one_of(key, wanted[start : start + IDS_AT_ONCE]), rest)
+            yield from self.query(collection, condition, {key, *fields})
 
     def upsert(self, collection: str, rows: Iterable[Row]) -> None:
         """Write rows; they replace those with the same primary keys."""
@@ -156,42 +197,24 @@ class Connection:
             condition = one_of(key, values[start : start + ROWS_AT_ONCE])
             self.call("delete", collection, filter=condition)
 
-    def _retried(self, method: Callable[..., Any], *args: Any, **options: Any) -> Any:
-        import grpc
-        from pymilvus import MilvusException
-
-        until, is_loaded = time.monotonic() + self.timeout, True
-        while True:
-            try:
-                if not is_loaded:
-                    self._client.load_collection(args[0], timeout=self.timeout)
-                return method(*args, timeout=self.timeout, **options)
-            except (MilvusException, grpc.RpcError) as error:
-                if not _PASSING.search(str(error)) or time.monotonic() > until:
-                    raise self._explained(error) from error
-                is_loaded = getattr(error, "code", None) != _NOT_LOADED
-            if is_loaded:
-                time.sleep(PAUSE_SECONDS)
-
     def _connect(self) -> Any:
-        os.environ.setdefault("GRPC_VERBOSITY", "ERROR")  # it logs each failing handshake
         from pymilvus import MilvusClient, MilvusException
 
-        for name in ("pymilvus", "milvus_lite"):  # both log each error with its traceback
-            logging.getLogger(name).setLevel(logging.CRITICAL)
+        token = os.environ.get(TOKEN, "")
+        try:
+            return MilvusClient(self.target.uri, token=token, timeout=self.timeout, dedicated=True)
+        except MilvusException as error:
+            raise self._explained(error, is_connecting=True) from error
+
+    def _open_file(self) -> Any:
+        from pymilvus import MilvusClient, MilvusException
+
         uri = self.target.uri
-        if not self.target.is_file:
-            # Dedicated: the client shares connections without regard to their certificates.
-            options = {"token": os.environ.get(TOKEN, ""), "dedicated": True, **_authority()}
-            try:
-                return MilvusClient(uri=uri, timeout=self.timeout, **options)
-            except MilvusException as error:
-                raise self._explained(error, is_connecting=True) from error
         if not Path(uri).parent.is_dir():
             raise IndexStoreError(f"{self.target.address}: there is no such folder")
         with _users_lock:
             try:
-                client = MilvusClient(uri=uri, timeout=self.timeout)
+                client = MilvusClient(uri, timeout=self.timeout)
             except MilvusException as error:
                 raise IndexBusyError(
                     f"{uri} cannot be opened: another process uses it, or it is no file of "
@@ -204,24 +227,8 @@ class Connection:
         reason = first_line(Exception(getattr(error, "message", error)))
         message = f"Milvus at {self.target.uri}, for {self.target.address}: {reason}"
         if is_connecting or re.search("unavailable|deadline|timeout|auth", reason, re.IGNORECASE):
-            return StoreUnreachableError(f"{message} (see {TOKEN}, {AUTHORITY}, {TIMEOUT})")
+            return StoreUnreachableError(f"{message} (see {TOKEN} and {TLS})")
         return IndexStoreError(message)
-
-
-def timeout_seconds() -> float:
-    """How many seconds a request is retried, as the environment says."""
-    text = os.environ.get(TIMEOUT) or str(TIMEOUT_SECONDS)
-    if not re.fullmatch(r"\d*\.?\d+", text) or not float(text):
-        raise ArgumentError(f"{TIMEOUT} must be a number of seconds above 0, not {text!r}")
-    return float(text)
-
-
-def _authority() -> dict[str, str]:
-    """The client's option for the authority that the environment names."""
-    path = os.environ.get(AUTHORITY)
-    if path and not Path(path).is_file():
-        raise ArgumentError(f"{AUTHORITY} must name a file with a certificate (PEM), not '{path}'")
-    return {"server_pem_path": path} if path else {}
 
 
 def _release(file: str) -> None:

@@ -4,37 +4,31 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from semsearch.records import SCORE_DECIMALS
 from semsearch.storage.interface import ScoredPassage
-from semsearch.storage.milvus.conditions import all_of, one_of
-from semsearch.storage.milvus.rows import Rows
-from semsearch.storage.milvus.schema import LISTS, READING, WORDS
+from semsearch.storage.milvus.connection import READING, Connection
+from semsearch.storage.milvus.schema import LISTS, document_of
 
+#: The columns that are searched.
+VECTORS, WORDS = "vector", "words"
 #: The most rows that a server returns for a query.
 MAX_ROWS = 16_384
 #: How many queries are sent at once, and for how many rows.
 QUERIES_AT_ONCE, ROWS_AT_ONCE = 256, 8192
-#: How many of the lists of an approximate index are searched.
+#: How many lists an approximate search searches, if that is enough.
 SEARCHED_LISTS = 64
 
 
-class Search:
-    """Searches one collection under one condition.
+class Search(NamedTuple):
+    """Searches the passages of a space."""
 
-    Args:
-        rows: of the index.
-        collection: with the vectors of a space, or the words of passages.
-        condition: an expression; empty for none.
-        kind: `WORDS` for passages.
-    """
-
-    def __init__(self, rows: Rows, collection: str, condition: str, kind: str = "") -> None:
-        self._rows = rows
-        self._collection = collection
-        self._condition = condition
-        self._kind = kind or rows.record.index_kind
+    connection: Connection
+    collection: str
+    column: str  #: `VECTORS` or `WORDS`
+    condition: str  #: an expression; empty for none
+    lists: int = LISTS  #: how many to search, if that is enough
 
     def best(self, queries: Sequence[Any], k: int, per_document: int) -> list[list[ScoredPassage]]:
         """The `k` best passages of each query; see `Reader.search_vectors`."""
@@ -43,69 +37,50 @@ class Search:
         found: list[list[ScoredPassage]] = []
         for start in range(0, len(queries), step):
             some = queries[start : start + step]
-            for query, first in zip(some, self._request(some, limit), strict=True):
-                best = self._completed(query, first, limit, k, per_document)
-                if len(best) < k and self._kind == "IVF_FLAT":  # others may be in the other lists
-                    [first] = self._request([query], limit, lists=LISTS)
-                    best = self._completed(query, first, limit, k, per_document, lists=LISTS)
-                found.append(best)
+            for query, passages in zip(some, self._request(some, limit, self.lists), strict=True):
+                found.append(self._completed(query, passages, limit, k, per_document))
         return found
 
     def _completed(
-        self,
-        query: Any,
-        last: list[ScoredPassage],
-        limit: int,
-        k: int,
-        per_document: int,
-        lists: int = SEARCHED_LISTS,
+        self, query: Any, passages: list[ScoredPassage], limit: int, k: int, per_document: int
     ) -> list[ScoredPassage]:
-        """The `k` best passages, given those of the first request.
+        """The `k` best passages, given the first ones.
 
         More are requested while fewer than `k` count, or while others may have the same score.
         """
-        passages, seen = last, list[ScoredPassage]()
-        best = _best(passages, per_document)
-        while len(last) == limit and (len(best) < k or best[k - 1].score <= last[-1].score):
-            if limit < MAX_ROWS:
-                limit = min(4 * limit, MAX_ROWS)
-            elif self._kind == WORDS:  # milvus-lite scores words by the passages not left out
-                break
-            else:
-                seen = passages
-            [last] = self._request([query], limit, seen, lists)
-            passages = [*seen, *last]
+        lists = self.lists
+        while True:
             best = _best(passages, per_document)
-        return best[:k]
+            if len(best) >= k and best[k - 1].score > passages[-1].score:
+                return best[:k]
+            if len(passages) == limit < MAX_ROWS:
+                limit = min(4 * limit, MAX_ROWS)
+            elif len(best) < k and lists < LISTS:
+                lists = LISTS  # others may be in the other lists
+            else:
+                return best[:k]
+            [passages] = self._request([query], limit, lists)
 
-    def _request(
-        self,
-        queries: Sequence[Any],
-        limit: int,
-        seen: Sequence[ScoredPassage] = (),
-        lists: int = SEARCHED_LISTS,
-    ) -> list[list[ScoredPassage]]:
-        """The best passages of each query, best first, without those seen before."""
-        others = f"not ({one_of('passage', [one.passage_id for one in seen])})" if seen else ""
-        answers = self._rows.connection.call(
+    def _request(self, queries: Sequence[Any], limit: int, lists: int) -> list[list[ScoredPassage]]:
+        """The best passages of each query, best first."""
+        answers = self.connection.call(
             "search",
-            self._collection,
+            self.collection,
             data=list(queries),
             limit=limit,
-            filter=all_of(self._condition, others),
-            output_fields=["document"],
-            search_params={"params": {"nprobe": lists} if self._kind == "IVF_FLAT" else {}},
-            anns_field="vector",
+            filter=self.condition,
+            search_params={"params": {"nprobe": lists}},
+            anns_field=self.column,
             **READING,
         )
         # milvus-lite returns the scores of BM25 with the opposite sign.
-        sign = -1 if self._kind == WORDS and self._rows.connection.target.is_file else 1
-        return [[_candidate(hit, sign) for hit in answer] for answer in answers]
+        sign = -1 if self.column == WORDS and self.connection.target.is_file else 1
+        return [[_scored(hit, sign) for hit in answer] for answer in answers]
 
 
-def _candidate(hit: Any, sign: int) -> ScoredPassage:
+def _scored(hit: Any, sign: int) -> ScoredPassage:
     score = round(sign * hit["distance"], SCORE_DECIMALS)
-    return ScoredPassage(hit["entity"]["document"], hit.id, score)
+    return ScoredPassage(document_of(hit.id), hit.id, score)
 
 
 def _best(passages: list[ScoredPassage], per_document: int) -> list[ScoredPassage]:

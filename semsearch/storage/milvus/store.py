@@ -9,25 +9,21 @@ from pathlib import Path
 from typing import cast
 
 from semsearch.encoders.cache import cache_folder
-from semsearch.errors import IndexNotFoundError, IndexStoreError
+from semsearch.errors import IndexNotFoundError
 from semsearch.protocols import Encoder
-from semsearch.storage.interface import Store, closed_on_error
+from semsearch.storage.interface import Settings, Store, closed_on_error
 from semsearch.storage.lock import writer_lock
-from semsearch.storage.milvus.connection import Connection, target
+from semsearch.storage.milvus.connection import LATEST, Connection, target
 from semsearch.storage.milvus.reader import MilvusReader
 from semsearch.storage.milvus.schema import (
-    DOCUMENT_COLUMNS,
-    LATEST,
-    PASSAGE_COLUMNS,
-    VECTOR_COLUMNS,
-    WORDS,
     IndexRecord,
     check_ours,
-    create,
+    create_documents,
+    create_space,
     read_record,
 )
 from semsearch.storage.milvus.writer import MilvusWriter
-from semsearch.storage.spaces import Space, described_space
+from semsearch.storage.spaces import described_space
 
 
 class MilvusStore:
@@ -44,14 +40,14 @@ class MilvusStore:
     @contextmanager
     def read(self) -> Iterator[MilvusReader]:
         """What is written by now."""
-        yield self._state()
+        yield MilvusReader(self._connection)
 
     @contextmanager
     def writer(self, *, wait: float = 0) -> Iterator[MilvusWriter]:
         """A writer; Milvus has no locks, so only writers of this machine exclude each other."""
         with writer_lock(_lock_folder(self._connection), wait=wait, index=self.path):
             record = _latest_record(self._connection)
-            writer = MilvusWriter(self._connection, self._state, record)
+            writer = MilvusWriter(self._connection, record)
             try:
                 yield writer
             finally:
@@ -60,9 +56,6 @@ class MilvusStore:
     def close(self) -> None:
         """Close the connection."""
         self._connection.close()
-
-    def _state(self, record: IndexRecord | None = None) -> MilvusReader:
-        return MilvusReader(self._connection, record)
 
 
 def open_store(path: Path) -> Store:
@@ -107,33 +100,26 @@ def _check(connection: Connection) -> None:
 def _create(
     connection: Connection, max_tokens: int, encoders: Sequence[Encoder], dtype: str | None
 ) -> None:
-    """Create the collections; the record are written last."""
-    target, spaces = connection.target, list[Space]()
+    """Create the collections; the record is written last."""
+    record = IndexRecord(Settings(max_tokens), [], connection.has_bm25)
     for encoder in encoders:
-        spaces.append(described_space(encoder, dtype, spaces, complete=True))
-        create(connection, target.vectors(spaces[-1]), VECTOR_COLUMNS, spaces[-1].dimension)
-    has_words = connection.has_bm25
-    create(connection, target.passages, PASSAGE_COLUMNS, kind=WORDS if has_words else "FLAT")
-    create(connection, target.name, DOCUMENT_COLUMNS)
-    connection.upsert(target.name, [IndexRecord(max_tokens, spaces, has_words).row()])
+        record.spaces.append(described_space(encoder, dtype, record.spaces, complete=True))
+        create_space(connection, record, record.spaces[-1])
+    create_documents(connection)
+    connection.upsert(connection.target.name, [record.row()])
 
 
 def _latest_record(connection: Connection) -> IndexRecord:
     """The record, once all that was written is there.
 
-    Higher numbers than those in the record are taken, too: a killed server can lose the latest
+    Higher numbers of documents than it has are taken, too: a killed server can lose the latest
     record and still have the latest rows.
     """
     record = read_record(connection, LATEST)
-
-    def highest(collection: str, key: str, known: int) -> int:
-        rows = connection.call("query", collection, f"{key} > {known}", [key], **LATEST)
-        return max([known, *(int(row[key]) for row in rows)])
-
-    return record._replace(
-        last_document=highest(connection.target.name, "document", record.last_document),
-        last_passage=highest(connection.target.passages, "passage", record.last_passage),
-    )
+    newer = f"document > {record.last_document}"
+    rows = connection.query(connection.target.name, newer, ["document"], LATEST)
+    last = max([record.last_document, *(int(row["document"]) for row in rows)])
+    return record._replace(last_document=last)
 
 
 def _lock_folder(connection: Connection) -> Path:
@@ -141,8 +127,5 @@ def _lock_folder(connection: Connection) -> Path:
     target = connection.target
     name = blake2b(f"{target.uri}/{target.name}".encode(), digest_size=16).hexdigest()
     folder = cache_folder() / "milvus" / name
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise IndexStoreError(f"cannot write in {folder}: {error.strerror}") from error
+    folder.mkdir(parents=True, exist_ok=True)
     return folder
