@@ -6,6 +6,8 @@ import pytest
 
 from semsearch import Document, Index
 from semsearch.errors import ArgumentError
+from semsearch.storage.filtering import parse_filter
+from semsearch.storage.sqlite.restrictions import sql_condition
 
 LONG = "x" * 100
 
@@ -67,7 +69,7 @@ def index_all_fields(index):
 def plan_of(index, where):
     """SQLite's query plan for a filter."""
     with index.read() as state:
-        clause = state._restrictions.all_that_meet(index.filter(state, where))
+        clause = sql_condition(state.connection, parse_filter(state, where))
         query = clause.compile(state.connection, compile_kwargs={"literal_binds": True})
         statement = f"EXPLAIN QUERY PLAN SELECT document_id FROM documents WHERE {query}"
         return " ".join(row[3] for row in state.connection.exec_driver_sql(statement))

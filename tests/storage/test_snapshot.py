@@ -6,8 +6,8 @@ import numpy
 import pytest
 
 from semsearch import Document, Index
-from semsearch.storage.sqlite.snapshot import snapshot_record
-from semsearch.storage.sqlite.vector_view import VectorView
+from semsearch.storage.sqlite.snapshots import snapshot_record
+from semsearch.storage.sqlite.vectors import VectorView
 from semsearch.vector_indexes.ivf import IvfIndex
 
 TEXTS = [f"word{number % 7} thing{number % 11} {number}" for number in range(100)]

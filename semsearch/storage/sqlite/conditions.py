@@ -15,11 +15,9 @@ from __future__ import annotations
 import json
 import operator
 from collections.abc import Collection, Iterable, Mapping
-from typing import Any
 
 from sqlalchemy import (
     ColumnElement,
-    TableValuedAlias,
     and_,
     case,
     exists,
@@ -49,7 +47,7 @@ from semsearch.filters import (
 )
 from semsearch.filters.times import instant
 from semsearch.records import metadata_name
-from semsearch.storage.sqlite.fields import BUILT_IN_COLUMNS, json_path
+from semsearch.storage.sqlite.fields import BUILT_IN_COLUMNS, MetadataValues, json_path
 from semsearch.storage.sqlite.instants import Order, ValueTest, equal_times, ordered_times
 from semsearch.storage.sqlite.schema import documents
 
@@ -141,21 +139,14 @@ class _Compiler:
             # In the statement's text, so that SQLite uses an index of this expression.
             place = documents.c.metadata, literal(path, literal_execute=True)
             return test(_kind(func.json_type(*place)), func.json_extract(*place))
-        field = _fields()
-        # If the value is not a list, `element` is a row of NULLs.
-        element = _json_each(case((field.c.type == "array", field.c.value)), "element")
-        kind = _kind(func.coalesce(element.c.type, field.c.type))
-        value = func.coalesce(element.c.value, field.c.value)
-        return (
-            exists()
-            .select_from(field.outerjoin(element, true()))
-            .where(field.c.key == metadata_name(name), test(kind, value))
-        )
+        each = MetadataValues(documents.c.metadata)
+        is_met = test(_kind(each.json_type), each.value)
+        return exists().select_from(each.rows()).where(each.name == metadata_name(name), is_met)
 
     def _is_null(self, name: str) -> ColumnElement[bool]:
         if name in BUILT_IN_COLUMNS:
             return BUILT_IN_COLUMNS[name].is_(None)
-        field = _fields()
+        field = func.json_each(documents.c.metadata).table_valued("key", "type")
         return not_(exists().where(field.c.key == metadata_name(name), field.c.type != "null"))
 
 
@@ -163,15 +154,6 @@ def _not(condition: ColumnElement[bool]) -> ColumnElement[bool]:
     # A test of a missing value is NULL, and so is its `not`. Only in the condition of a `case`,
     # SQLite does not read all values of an `in` to tell NULL from false.
     return case((condition, false()), else_=true())
-
-
-def _fields() -> TableValuedAlias:
-    """The metadata fields of a document."""
-    return _json_each(documents.c.metadata, "field")
-
-
-def _json_each(source: ColumnElement[Any] | str, name: str) -> TableValuedAlias:
-    return func.json_each(source).table_valued("key", "type", "value", name=name)
 
 
 def _kind(json_type: ColumnElement[str]) -> ColumnElement[str]:
@@ -191,7 +173,7 @@ def _in(values: Collection[Value], field: str) -> ValueTest:
 
 
 def _equal(values: Collection[Value]) -> ValueTest:
-    each = _json_each(_json(values), "literal")
+    each = func.json_each(_json(values)).table_valued("type", "value", name="literal")
     literals = select(_kind(each.c.type), each.c.value)
     # The first test can use the index of a column. The second compares the kind, too: in SQLite,
     # true equals 1, and a list equals its text.

@@ -1,18 +1,17 @@
 """Tests of values against times, in SQL.
 
-Python's `instant`, which the database calls, takes longer than the rest. So texts decide where they
-can: those of other days, by an index if there is one, and those in the notation of the literals.
+Python's `instant`, which the database calls, takes longer than the rest. So it is called only for
+texts of about the same day; the order of texts, by an index if there is one, decides about others.
 """
 
 from __future__ import annotations
 
 import operator
-import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from datetime import date
 from typing import Any, TypeAlias
 
-from sqlalchemy import ColumnElement, and_, case, func, not_, or_
+from sqlalchemy import ColumnElement, and_, func, or_
 
 from semsearch.filters.times import DAY
 from semsearch.storage.sqlite.schema import values
@@ -33,8 +32,7 @@ def equal_times(times: Mapping[str, int]) -> ValueTest:
     texts, instants = values(times), values(times.values())
 
     def test(kind: ColumnElement[str], value: ColumnElement[Any]) -> ColumnElement[bool]:
-        by_instant, by_text = func.instant(value).in_(instants), value.in_(texts)
-        near = _unless_alike(value, times, by_instant, by_text)
+        near = func.coalesce(func.instant(value).in_(instants), value.in_(texts))
         return and_(value >= first, value < behind, kind == "text", near)
 
     return test
@@ -51,8 +49,7 @@ def ordered_times(order: Order, literal: str, time: int) -> ValueTest:
     first, behind = _days_around([time])
 
     def test(kind: ColumnElement[str], value: ColumnElement[Any]) -> ColumnElement[bool]:
-        by_instant, by_text = order(func.instant(value), time), order(value, literal)
-        near = _unless_alike(value, [literal], by_instant, by_text)
+        near = func.coalesce(order(func.instant(value), time), order(value, literal))
         if order in (operator.gt, operator.ge):
             return and_(value >= first, or_(value >= behind, near), kind == "text")
         return and_(value < behind, or_(value < first, near), kind == "text")
@@ -70,22 +67,3 @@ def _days_around(instants: Collection[int]) -> tuple[str, str]:
     first = max(epoch + min(instants) // DAY - 1, date.min.toordinal())
     last = min(epoch + max(instants) // DAY + 1, date.max.toordinal())
     return date.fromordinal(first).isoformat(), f"{date.fromordinal(last).isoformat()}~"
-
-
-def _unless_alike(
-    value: ColumnElement[Any],
-    literals: Iterable[str],
-    by_instant: ColumnElement[bool],
-    by_text: ColumnElement[bool],
-) -> ColumnElement[bool]:
-    """The test by instants, or by texts for what is no time or in the notation of the literals."""
-    notations = {_notation(literal) for literal in literals}
-    if len(notations) > 1:
-        return func.coalesce(by_instant, by_text)
-    return func.coalesce(case((not_(value.op("GLOB")(notations.pop())), by_instant)), by_text)
-
-
-def _notation(literal: str) -> str:
-    """A pattern of the times that are written like one, with its offset."""
-    clock = re.sub(r" ?(Z|UTC|[+-][0-9:]+)$", "", literal[10:])
-    return re.sub("[0-9]", "?", literal[:10] + clock) + literal[10 + len(clock) :]
