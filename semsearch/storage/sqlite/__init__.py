@@ -87,4 +87,4 @@ def create_store(
     except IndexNotFoundError:
         for encoder in encoders:
             encoder.description()  # loads the model: before the transaction
-        return SqliteStore(Database.create(path, fill))
+        return SqliteStore(Database(path, fill))

@@ -22,7 +22,7 @@ from sqlalchemy import (
 from semsearch.records import BUILT_IN_FIELDS, metadata_field
 from semsearch.storage.interface import Restriction, ScoredPassage
 from semsearch.storage.sqlite.fields import indexed_fields, scalar_fields
-from semsearch.storage.sqlite.schema import documents, passages, values, values_later
+from semsearch.storage.sqlite.schema import documents, passages, read_settings, values, values_later
 from semsearch.vector_indexes import Ids
 
 if TYPE_CHECKING:
@@ -124,9 +124,9 @@ def _clause(connection: Connection, restriction: Restriction) -> ColumnElement[b
 
 def _documents_with(connection: Connection, phrases: Sequence[str]) -> ScalarSelect[int]:
     """The documents with a passage that contains a phrase; none if no phrase has words."""
-    from semsearch.storage.sqlite.bm25 import stored_analyser
+    from semsearch.analysis import Analyser
 
-    match = stored_analyser(connection).match_expression("", phrases) or '""'
+    match = Analyser(read_settings(connection).language).match_expression("", phrases) or '""'
     query = (
         select(passages.c.document_id)
         .join(_WORDS, passages.c.passage_id == literal_column("passages_fts.rowid", Integer))
