@@ -82,10 +82,10 @@ _MATCHED = (
 _SET_ANALYSED = (
     update(passages)
     .where(passages.c.passage_id == bindparam("id"))
-    .values(analysed=bindparam("right"))
+    .values(analysed=bindparam("words"))
 )
 _PASSAGES = (
-    select(passages.c.passage_id, passages.c.text, passages.c.analysed)
+    select(passages.c.passage_id, passages.c.text)
     .where(passages.c.passage_id > bindparam("last"))
     .order_by(passages.c.passage_id)
     .limit(PASSAGES_AT_ONCE)
@@ -198,14 +198,10 @@ def analyse_again(connection: Connection, language: Language | None) -> None:
     last = 0
     while rows := connection.execute(_PASSAGES, {"last": last}).all():
         last = rows[-1].passage_id
-        analysed = [(row, analysed_text(row.text, analyser)) for row in rows]
-        changed = [
-            {"id": row.passage_id, "right": words}
-            for row, words in analysed
-            if words != row.analysed
-        ]
-        if changed:
-            connection.execute(_SET_ANALYSED, changed)
+        connection.execute(
+            _SET_ANALYSED,
+            [{"id": row.passage_id, "words": analysed_text(row.text, analyser)} for row in rows],
+        )
     connection.exec_driver_sql("DROP TABLE passages_fts")
     create_words(connection, language)
     rebuild_words(connection)

@@ -230,13 +230,9 @@ class SqliteReader:
         matrix = numpy.empty((len(rows), space.dimension), numpy.float32)
         filled = 0
         for ids, block in vector_blocks(self.connection, space):
-            if condition is not None:
-                wanted = numpy.isin(ids, passage_ids)
-                ids, block = ids[wanted], block[wanted]
-            if not numpy.array_equal(ids, passage_ids[filled : filled + len(ids)]):
-                break
-            matrix[filled : filled + len(ids)] = block
-            filled += len(ids)
+            wanted = block[numpy.isin(ids, passage_ids, assume_unique=True)]
+            matrix[filled : filled + len(wanted)] = wanted
+            filled += len(wanted)
         if filled != len(rows):
             raise DamagedIndexError(
                 "the passages do not match their vectors; see: semsearch verify"

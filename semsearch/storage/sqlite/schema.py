@@ -30,7 +30,6 @@ from sqlalchemy import (
     MetaData,
     ScalarSelect,
     Table,
-    TableClause,
     Text,
     bindparam,
     column,
@@ -143,6 +142,7 @@ snapshots = Table(
     Column("last_passage_id", Integer, nullable=False),
     Column("deleted", Integer, nullable=False),  # passages deleted before it was written
     Column("kind", Text, nullable=False),
+    Column("wanted_recall", REAL, nullable=False),
     Column("recall", REAL, nullable=False),  # recall@10 against exact search
     sqlite_strict=True,
 )
@@ -202,7 +202,7 @@ def _elements(array: str | BindParameter[Any]) -> ScalarSelect[Any]:
 
 def insert_rows(
     connection: Connection,
-    table: TableClause,
+    table: Table,
     names: Sequence[str],
     rows: Sequence[tuple[Any, ...]],
     *,
@@ -215,20 +215,17 @@ def insert_rows(
     Args:
         connection: in a transaction.
         table: the table.
-        names: its columns that the rows have.
+        names: its columns that the rows have, in the order of the table.
         rows: the rows.
         key: a unique column; a row with its value is updated.
     """
     if rows:
-        quoted = {name: f'"{table.columns[name].name}"' for name in names}
-        places = ", ".join("?" * len(names))
-        statement = f'INSERT INTO "{table.name}" ({", ".join(quoted.values())}) VALUES ({places})'  # noqa: S608 - ours
+        statement = insert(table)
         if key is not None:
-            others = ", ".join(
-                f"{quoted[name]} = excluded.{quoted[name]}" for name in names if name != key
-            )
-            statement += f" ON CONFLICT ({quoted[key]}) DO UPDATE SET {others}"
-        connection.exec_driver_sql(statement, list(rows))
+            others = {name: statement.excluded[name] for name in names if name != key}
+            statement = statement.on_conflict_do_update(index_elements=[key], set_=others)
+        compiled = statement.compile(connection.engine, column_keys=names)
+        connection.exec_driver_sql(str(compiled), list(rows))
 
 
 _SETTING = select(settings.c.value).where(settings.c.name == bindparam("name"))

@@ -51,6 +51,7 @@ class SnapshotRecord(NamedTuple):
     last_passage_id: int  # it has the vectors of all passages up to this id
     deleted: int  # how many passages had been deleted before it was written
     kind: str
+    wanted_recall: float
     recall: float  # recall@10 against exact search; 1 for an exact kind
 
 
@@ -105,7 +106,6 @@ def refresh(
     space: Space,
     *,
     thoroughly: bool = False,
-    rewrite: bool = False,
     loading: bool = False,
 ) -> None:
     """Write a new snapshot of a space if the present one is missing, damaged or out of date.
@@ -118,19 +118,20 @@ def refresh(
         directory: the directory of the snapshot.
         space: the space.
         thoroughly: write one after any change.
-        rewrite: write one in any case.
         loading: more passages will follow soon; write a flat index, which is fast.
     """
     with connection.begin():
         record = snapshot_record(connection, space)
         wanted = read_settings(connection).index_type
         deleted = deleted_passages(connection)
-        if record and not rewrite and _is_usable(directory, space, record):
+        if record and _is_usable(directory, space, record):
             recent = _count(connection, space, record.last_passage_id)
             gone = deleted - record.deleted
             kind = chosen_kind(wanted, record.vectors + recent - gone, space.dimension)
+            is_exact = kind == FLAT
+            is_wanted = kind == record.kind and (is_exact or wanted.recall == record.wanted_recall)
             share = 0 if thoroughly else STALE_SHARE
-            if recent + gone <= share * record.vectors and (loading or record.kind == kind):
+            if recent + gone <= share * record.vectors and (loading or is_wanted):
                 return
         total = _count(connection, space)
         if record is None and not total:
@@ -149,6 +150,7 @@ def refresh(
             last_passage_id=int(index.ids[-1]) if total else 0,
             deleted=deleted,
             kind=kind,
+            wanted_recall=wanted.recall,
             recall=index.measured_recall(),
         )
     if new.recall + RECALL_TOLERANCE < wanted.recall:

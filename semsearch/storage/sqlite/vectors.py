@@ -9,7 +9,6 @@ import logging
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy
 from sqlalchemy import Connection, func, select
@@ -18,7 +17,7 @@ from semsearch.protocols import Matrix
 from semsearch.storage.interface import ScoredPassage
 from semsearch.storage.spaces import Space
 from semsearch.storage.sqlite.restrictions import Restricted, best_passages, owners
-from semsearch.storage.sqlite.schema import documents, get_setting, passages
+from semsearch.storage.sqlite.schema import documents, passages
 from semsearch.storage.sqlite.snapshots import (
     SnapshotRecord,
     UnusableSnapshotError,
@@ -45,17 +44,6 @@ MAX_LEFT_OUT = 50
 SPARE_DEVIATIONS = 3
 
 
-class _Origin(NamedTuple):
-    """The base of a view; while it is unchanged, later states only append vectors."""
-
-    record: SnapshotRecord | None
-    filled: int  # how often spaces were completed with vectors of older passages
-
-    @classmethod
-    def of(cls, connection: Connection, space: Space) -> _Origin:
-        return cls(snapshot_record(connection, space), get_setting(connection, "filled", 0))
-
-
 class VectorView:
     """The vectors of a space in the state that a connection reads.
 
@@ -65,7 +53,7 @@ class VectorView:
     Args:
         connection: in a transaction.
         space: the space.
-        origin: the base of the view.
+        record: the record of its snapshot.
         snapshot: the snapshot, if it is usable.
         recent: the vectors that it does not have.
     """
@@ -74,20 +62,18 @@ class VectorView:
         self,
         connection: Connection,
         space: Space,
-        origin: _Origin,
+        record: SnapshotRecord | None,
         snapshot: VectorIndex | None,
         recent: Sequence[tuple[Ids, Matrix]],
     ) -> None:
-        self._origin = origin
+        self._record = record
         self._snapshot = snapshot
         count = sum(len(ids) for ids, _ in recent)
         self._recent = VectorIndex.build(space.dimension, count, recent)
         indexes = [snapshot, self._recent] if snapshot else [self._recent]
         self._indexes = [index for index in indexes if len(index)]
         self._per_document = _passages_per_document(connection)
-        self._deleted = deleted_passages(connection)
-        if origin.record:
-            self._deleted -= origin.record.deleted
+        self._deleted = deleted_passages(connection) - (record.deleted if record else 0)
 
     @classmethod
     def load(cls, connection: Connection, directory: Path | None, space: Space) -> VectorView:
@@ -100,8 +86,7 @@ class VectorView:
             directory: the directory of the snapshot; None if it is gone.
             space: the space.
         """
-        origin = _Origin.of(connection, space)
-        record, snapshot, last = origin.record, None, 0
+        record, snapshot, last = snapshot_record(connection, space), None, 0
         if record and directory:
             try:
                 snapshot, last = open_snapshot(directory, space, record), record.last_passage_id
@@ -112,16 +97,16 @@ class VectorView:
                     error,
                 )
         recent = list(vector_blocks(connection, space, last))
-        return cls(connection, space, origin, snapshot, recent)
+        return cls(connection, space, record, snapshot, recent)
 
     def extended(self, connection: Connection, space: Space) -> VectorView | None:
-        """The view of a later state; None unless that only has more recent vectors."""
-        if _Origin.of(connection, space) != self._origin:
+        """The view of a later state; None if that has another snapshot."""
+        if snapshot_record(connection, space) != self._record:
             return None
         last = int(self._indexes[-1].ids[-1]) if self._indexes else 0
         known = self._recent.ids, self._recent.matrix
         recent = [known, *vector_blocks(connection, space, last)]
-        return VectorView(connection, space, self._origin, self._snapshot, recent)
+        return VectorView(connection, space, self._record, self._snapshot, recent)
 
     def __len__(self) -> int:
         return sum(map(len, self._indexes))

@@ -27,11 +27,9 @@ from semsearch.storage.sqlite.maintenance import compact, discard_bad_vectors, f
 from semsearch.storage.sqlite.reader import SqliteReader
 from semsearch.storage.sqlite.schema import (
     documents,
-    get_setting,
     insert_rows,
     next_revision,
     passages,
-    put_setting,
     read_settings,
     spaces,
     texts,
@@ -117,8 +115,6 @@ class SqliteWriter:
         with self._connection.begin():
             before = read_settings(self._connection)
             write_settings(self._connection, settings)
-            if settings.index_type != before.index_type:
-                put_setting(self._connection, "index_type_is_new", 1)
             if settings.language != before.language:
                 analyse_again(self._connection, settings.language)
                 next_revision(self._connection)
@@ -146,7 +142,6 @@ class SqliteWriter:
             self._connection.execute(
                 update(spaces).where(spaces.c.space_id == space.id).values(complete=1)
             )
-            put_setting(self._connection, "filled", get_setting(self._connection, "filled", 0) + 1)
             next_revision(self._connection)
 
     def index_field(self, name: str) -> None:
@@ -158,16 +153,10 @@ class SqliteWriter:
     def optimise(self, *, thoroughly: bool = False) -> None:
         """Write new snapshots of complete spaces whose snapshots are out of date."""
         with self._connection.begin():
-            rewrite = bool(get_setting(self._connection, "index_type_is_new", 0))
             count_frequent_words(self._connection)
         for space in self._spaces():
             if space.complete:
-                refresh(
-                    self._connection, self._directory, space, thoroughly=thoroughly, rewrite=rewrite
-                )
-        if rewrite:
-            with self._connection.begin():
-                put_setting(self._connection, "index_type_is_new", 0)
+                refresh(self._connection, self._directory, space, thoroughly=thoroughly)
         if thoroughly:
             remove_leftovers(self._connection, self._directory, keep_previous=False)
 
