@@ -68,7 +68,7 @@ class SqliteStore:
 
 
 def open_store(path: Path) -> SqliteStore:
-    """Open the index in a directory; see `semsearch.storage.interface.StoreModule`."""
+    """Open the index in a directory; see `semsearch.storage.open_store`."""
     return SqliteStore(Database(path))
 
 

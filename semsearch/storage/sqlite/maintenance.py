@@ -61,7 +61,7 @@ def find_faults(connection: Connection, directory: Path) -> list[Fault]:
                 for space in all_spaces(connection):
                     found += _vector_faults(connection, directory, space)
         except DatabaseError as error:
-            return [Fault(f"the database is damaged ({error.orig})", repairable=None)]
+            return [Fault(f"the database is damaged ({error.orig})", repairable=False)]
         finally:
             transaction.rollback()  # FTS5 cannot commit the check of damaged tables
     return found
