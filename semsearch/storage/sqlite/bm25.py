@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 import numpy
 from sqlalchemy import (
-    JSON,
     ColumnElement,
     Connection,
     Float,
@@ -40,6 +39,7 @@ from semsearch.storage.sqlite.schema import (
     passages_fts,
     put_setting,
     read_settings,
+    values,
     values_later,
 )
 from semsearch.storage.sqlite.snapshots import deleted_passages
@@ -90,15 +90,6 @@ _PASSAGES = (
     .order_by(passages.c.passage_id)
     .limit(PASSAGES_AT_ONCE)
 )
-#: The text of the next passage from each of some ids on, as ids of deleted passages are free.
-_PLACES = func.json_each(bindparam("places", type_=JSON)).table_valued("value")
-_AT_OR_AFTER = select(
-    select(passages.c.text)
-    .where(passages.c.passage_id >= _PLACES.c.value)
-    .order_by(passages.c.passage_id)
-    .limit(1)
-    .scalar_subquery()
-).select_from(_PLACES)
 
 
 class _FrequentWords(NamedTuple):
@@ -216,11 +207,14 @@ def count_frequent_words(connection: Connection) -> None:
         return
     frequent = []
     if total >= FREQUENT_FROM:
-        places = numpy.linspace(first, last, FREQUENT_FROM, dtype=numpy.int64)
-        texts = connection.scalars(_AT_OR_AFTER, {"places": places.tolist()}).all()
+        # Among the ids are some of deleted passages.
+        count = FREQUENT_FROM * (last - first + 1) // total
+        ids = values(numpy.linspace(first, last, count, dtype=numpy.int64).tolist())
+        texts = connection.scalars(select(passages.c.text).where(passages.c.passage_id.in_(ids)))
         analyser = Analyser(read_settings(connection).language)
-        counts = Counter(word for text in texts for word in analyser.words(text))
-        frequent = [word for word, count in counts.items() if count > FREQUENT_SHARE * len(texts)]
+        sample = [analyser.words(text) for text in texts]
+        counts = Counter(word for words in sample for word in words)
+        frequent = [word for word, count in counts.items() if count > FREQUENT_SHARE * len(sample)]
     put_setting(connection, "frequent_words", _FrequentWords(changes, sorted(frequent)))
 
 

@@ -4,6 +4,9 @@ Fields are found by comparing the names that ``json_each`` returns: a value can 
 elements are tested one by one. A field that never holds a list is read by its path, which is
 several times faster, and can have an index.
 
+Times compare as instants. Python's `instant`, which the database calls, takes longer than the rest,
+so it is called only for texts of about the same day; the order of texts decides about others.
+
 Names and literals are only passed as bound parameters; literals as JSON, so that decimal fractions
 in expressions and in documents are parsed the same way.
 
@@ -14,7 +17,9 @@ from __future__ import annotations
 
 import json
 import operator
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from datetime import date
+from typing import Any, TypeAlias
 
 from sqlalchemy import (
     ColumnElement,
@@ -45,11 +50,11 @@ from semsearch.filters import (
     Value,
     filter_error,
 )
-from semsearch.filters.times import instant
+from semsearch.filters.times import DAY, instant
 from semsearch.records import metadata_name
 from semsearch.storage.sqlite.fields import BUILT_IN_COLUMNS, MetadataValues, json_path
-from semsearch.storage.sqlite.instants import Order, ValueTest, equal_times, ordered_times
 from semsearch.storage.sqlite.schema import documents
+from semsearch.storage.sqlite.schema import values as sql_values
 
 #: SQLite accepts expressions up to 1,000 operators deep, and a chain is as deep as it is long. The
 #: limit is far lower because SQLAlchemy caches compiled statements, with 50 kB for each test.
@@ -58,6 +63,11 @@ MAX_TESTS = 200
 MAX_DEPTH = 20
 #: SQLite's own limit.
 MAX_PATTERN_BYTES = 50_000
+
+#: A test of one value, given its kind and the value itself.
+ValueTest: TypeAlias = Callable[[ColumnElement[str], ColumnElement[Any]], ColumnElement[bool]]
+#: An operator such as `operator.lt`.
+Order: TypeAlias = Callable[[Any, Any], ColumnElement[bool]]
 
 
 def to_sql(
@@ -167,8 +177,8 @@ def _in(values: Collection[Value], field: str) -> ValueTest:
     if not times:
         return _equal(others)
     if not others:
-        return equal_times(times)
-    by_time, by_value = equal_times(times), _equal(others)
+        return _equal_times(times)
+    by_time, by_value = _equal_times(times), _equal(others)
     return lambda kind, value: or_(by_time(kind, value), by_value(kind, value))
 
 
@@ -199,7 +209,7 @@ _ORDERS: Mapping[Operator, Order] = {
 def _ordered(order: Order, literal: Value, field: str) -> ValueTest:
     times = _times([literal], field)
     if times:
-        return ordered_times(order, *times.popitem())
+        return _ordered_times(order, *times.popitem())
     bound = func.json_extract(_json(literal), "$")
     bound_kind = "text" if isinstance(literal, str) else "integer"
     return lambda kind, value: and_(kind == bound_kind, order(value, bound))
@@ -211,6 +221,53 @@ def _times(literals: Iterable[Value], field: str) -> dict[str, int]:
         value for value in literals if isinstance(value, str) and field not in BUILT_IN_COLUMNS
     ]
     return {text: time for text in texts if (time := instant(text)) is not None}
+
+
+def _equal_times(times: Mapping[str, int]) -> ValueTest:
+    """Whether a value is the same time as one of these literals.
+
+    Args:
+        times: the instants of the literals.
+    """
+    first, behind = _days_around(times.values())
+    texts, instants = sql_values(times), sql_values(times.values())
+
+    def test(kind: ColumnElement[str], value: ColumnElement[Any]) -> ColumnElement[bool]:
+        near = func.coalesce(func.instant(value).in_(instants), value.in_(texts))
+        return and_(value >= first, value < behind, kind == "text", near)
+
+    return test
+
+
+def _ordered_times(order: Order, literal: str, time: int) -> ValueTest:
+    """Whether a value is before or after a literal: as a time if it is one, else as a text.
+
+    Args:
+        order: the operator.
+        literal: the literal.
+        time: its instant.
+    """
+    first, behind = _days_around([time])
+
+    def test(kind: ColumnElement[str], value: ColumnElement[Any]) -> ColumnElement[bool]:
+        near = func.coalesce(order(func.instant(value), time), order(value, literal))
+        if order in (operator.gt, operator.ge):
+            return and_(value >= first, or_(value >= behind, near), kind == "text")
+        return and_(value < behind, or_(value < first, near), kind == "text")
+
+    return test
+
+
+def _days_around(instants: Collection[int]) -> tuple[str, str]:
+    """The first text, and the text behind the last one, of times that may be at these instants.
+
+    The text of a time is less than a day, its offset, from the instant. So all texts before the
+    first one are of earlier times, and those from the last one on of later times.
+    """
+    epoch = date(1970, 1, 1).toordinal()
+    first = max(epoch + min(instants) // DAY - 1, date.min.toordinal())
+    last = min(epoch + max(instants) // DAY + 1, date.max.toordinal())
+    return date.fromordinal(first).isoformat(), f"{date.fromordinal(last).isoformat()}~"
 
 
 def _json(value: Value | Collection[Value]) -> str:

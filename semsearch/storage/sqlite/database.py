@@ -142,12 +142,8 @@ class Database:
     def writing(self) -> Iterator[Connection]:
         """A connection whose transactions (``with connection.begin():``) take the write lock.
 
-        Raises:
-            IndexStoreError: the index cannot be written; SQLite would fail only at the first row.
-                A transaction also raises it if the index was replaced or deleted.
+        A transaction raises IndexStoreError if the index was replaced or deleted.
         """
-        if not all(os.access(place, os.W_OK) for place in (self.directory, self.file)):
-            raise IndexStoreError(f"cannot write in {self.directory}: Permission denied")
         present = self.use_present_file()
         with self._connected() as connection:
             self._prepare_for_writing(connection)

@@ -200,15 +200,11 @@ class SqliteReader:
             .join(passages, passages.c.passage_id == vectors.c.passage_id)
             .where(passages.c.passage_id.in_(last))
         )
-        by_space: dict[int, dict[str, bytes]] = {}
-        for space_id, digest, vector in rows:
-            by_space.setdefault(space_id, {})[digest] = vector
-        found: TextVectors = {}
-        for space in self.spaces() if by_space else []:
-            stored = by_space.get(space.id, {})
-            matrix = stored_matrix(space, list(stored.values()))
-            found |= {(space.id, digest): row for digest, row in zip(stored, matrix, strict=True)}
-        return found
+        spaces = {space.id: space for space in self.spaces()}
+        return {
+            (space_id, digest): stored_matrix(spaces[space_id], [vector])[0]
+            for space_id, digest, vector in rows
+        }
 
     def passages(self, space: Space, condition: Condition | None = None) -> Passages:
         """All passages with their vectors, or those whose documents match a condition."""
