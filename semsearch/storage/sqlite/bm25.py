@@ -23,7 +23,6 @@ from sqlalchemy import (
     literal,
     literal_column,
     select,
-    table,
     update,
 )
 
@@ -63,22 +62,17 @@ RECOUNTED_SHARE = 0.1
 MARK = "\x02\x1f\x03"
 _MARKED = re.compile(f"{MARK}(.*?){MARK}", re.DOTALL)
 
-_words = table("passages_fts")
-_PASSAGE_ID = literal_column("rowid", Integer).label("passage_id")
+_PASSAGE_ID = passages_fts.c.rowid.label("passage_id")
 
 
 def _matches(parameter: str) -> ColumnElement[bool]:
-    return literal_column("passages_fts").bool_op("MATCH")(bindparam(parameter, type_=Text))
+    return passages_fts.c.passages_fts.bool_op("MATCH")(bindparam(parameter, type_=Text))
 
 
-_MATCHED = (
-    select(
-        _PASSAGE_ID,
-        literal_column(f"highlight(passages_fts, 0, '{MARK}', '{MARK}')", Text).label("marked"),
-    )
-    .select_from(_words)
-    .where(_matches("match"), literal_column("rowid", Integer).in_(values_later("passage_ids")))
-)
+_MATCHED = select(
+    _PASSAGE_ID,
+    literal_column(f"highlight(passages_fts, 0, '{MARK}', '{MARK}')", Text).label("marked"),
+).where(_matches("match"), passages_fts.c.rowid.in_(values_later("passage_ids")))
 _SET_ANALYSED = (
     update(passages)
     .where(passages.c.passage_id == bindparam("id"))
@@ -153,11 +147,11 @@ def _by_words(phrases: int = 0, *, among: bool = False) -> Select[int, float]:
     """
     score: ColumnElement[float] = -literal_column("rank", Float)
     for number in range(phrases):
-        held = select(_PASSAGE_ID).select_from(_words).where(_matches(f"phrase{number}"))
-        score += bindparam("best") * literal_column("rowid").in_(held)
+        held = select(passages_fts.c.rowid).where(_matches(f"phrase{number}")).correlate(None)
+        score += bindparam("best") * passages_fts.c.rowid.in_(held)
     # With this order SQLite keeps the `n` best; ordered by rank alone, FTS5 would sort all rows.
     ranked = score.label("score")
-    query = select(_PASSAGE_ID, ranked).select_from(_words).where(_matches("match"))
+    query = select(_PASSAGE_ID, ranked).where(_matches("match"))
     if among:
         # The sign keeps SQLite from searching the words once for each passage.
         query = query.where(literal_column("+rowid", Integer).in_(values_later("passage_ids")))

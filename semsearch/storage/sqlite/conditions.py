@@ -61,8 +61,6 @@ from semsearch.storage.sqlite.schema import values as sql_values
 MAX_TESTS = 200
 #: SQLite's parser stack holds 100 symbols (as of 3.40), enough for 28 levels; callers use some.
 MAX_DEPTH = 20
-#: SQLite's own limit.
-MAX_PATTERN_BYTES = 50_000
 
 #: A test of one value, given its kind and the value itself.
 ValueTest: TypeAlias = Callable[[ColumnElement[str], ColumnElement[Any]], ColumnElement[bool]]
@@ -193,8 +191,6 @@ def _equal(values: Collection[Value]) -> ValueTest:
 
 
 def _like(pattern: str) -> ValueTest:
-    if len(pattern.encode()) > MAX_PATTERN_BYTES:
-        raise filter_error(f"a pattern of like is longer than {MAX_PATTERN_BYTES:,} bytes")
     return lambda kind, value: and_(kind == "text", value.like(pattern, escape="\\"))
 
 
@@ -229,12 +225,14 @@ def _equal_times(times: Mapping[str, int]) -> ValueTest:
     Args:
         times: the instants of the literals.
     """
-    first, behind = _days_around(times.values())
+    dates = sorted({day for time in times.values() for day in _days(time)})
+    days = sql_values(dates)
     texts, instants = sql_values(times), sql_values(times.values())
 
     def test(kind: ColumnElement[str], value: ColumnElement[Any]) -> ColumnElement[bool]:
-        near = func.coalesce(func.instant(value).in_(instants), value.in_(texts))
-        return and_(value >= first, value < behind, kind == "text", near)
+        is_equal = func.coalesce(func.instant(value).in_(instants), value.in_(texts))
+        is_near = func.substr(value, 1, 10).in_(days)
+        return and_(value >= dates[0], value < f"{dates[-1]}~", kind == "text", is_near, is_equal)
 
     return test
 
@@ -247,7 +245,9 @@ def _ordered_times(order: Order, literal: str, time: int) -> ValueTest:
         literal: the literal.
         time: its instant.
     """
-    first, behind = _days_around([time])
+    # All texts before the first one are of earlier times, and those from the last on of later ones.
+    days = _days(time)
+    first, behind = days[0], f"{days[-1]}~"
 
     def test(kind: ColumnElement[str], value: ColumnElement[Any]) -> ColumnElement[bool]:
         near = func.coalesce(order(func.instant(value), time), order(value, literal))
@@ -258,16 +258,12 @@ def _ordered_times(order: Order, literal: str, time: int) -> ValueTest:
     return test
 
 
-def _days_around(instants: Collection[int]) -> tuple[str, str]:
-    """The first text, and the text behind the last one, of times that may be at these instants.
-
-    The text of a time is less than a day, its offset, from the instant. So all texts before the
-    first one are of earlier times, and those from the last one on of later times.
-    """
-    epoch = date(1970, 1, 1).toordinal()
-    first = max(epoch + min(instants) // DAY - 1, date.min.toordinal())
-    last = min(epoch + max(instants) // DAY + 1, date.max.toordinal())
-    return date.fromordinal(first).isoformat(), f"{date.fromordinal(last).isoformat()}~"
+def _days(instant: int) -> list[str]:
+    """The dates that a text of this instant can have: an offset is less than a day."""
+    day = date(1970, 1, 1).toordinal() + instant // DAY
+    first, last = date.min.toordinal(), date.max.toordinal()
+    near = range(max(day - 1, first), min(day + 1, last) + 1)
+    return [date.fromordinal(ordinal).isoformat() for ordinal in near]
 
 
 def _json(value: Value | Collection[Value]) -> str:

@@ -102,12 +102,18 @@ class SqliteReader:
     def info(self) -> IndexInfo:
         """The contents of the store."""
         spaces = self.spaces()
-        records = {space.name: snapshot_record(self.connection, space) for space in spaces}
+        snapshots = {}
+        for space in spaces:
+            if record := snapshot_record(self.connection, space):
+                file = snapshot_name(space.name, record.generation)
+                snapshots[space.name] = SnapshotInfo(
+                    file, record.kind, record.vectors, record.recall
+                )
         files: dict[str, int] = {}
-        for file in sorted(self._directory.iterdir()):
+        for entry in sorted(self._directory.iterdir()):
             with suppress(FileNotFoundError):  # a writer has just replaced it
-                if file.is_file():
-                    files[file.name] = file.stat().st_size
+                if entry.is_file():
+                    files[entry.name] = entry.stat().st_size
         return IndexInfo(
             path=self._directory,
             format=FORMAT_VERSION,
@@ -115,16 +121,7 @@ class SqliteReader:
             passages=self.connection.scalar(select(func.count()).select_from(passages)) or 0,
             fields=kinds.all_fields(self.connection),
             spaces=spaces,
-            snapshots={
-                name: SnapshotInfo(
-                    snapshot_name(name, record.generation),
-                    record.kind,
-                    record.vectors,
-                    record.recall,
-                )
-                for name, record in records.items()
-                if record
-            },
+            snapshots=snapshots,
             files=files,
             language=self.settings().language,
             indexed_fields=sorted(kinds.indexed_fields(self.connection)),

@@ -9,20 +9,24 @@ import numpy
 from sqlalchemy import (
     ColumnElement,
     Connection,
-    Integer,
     ScalarSelect,
     and_,
     case,
     func,
-    literal_column,
     select,
-    table,
 )
 
 from semsearch.records import BUILT_IN_FIELDS, metadata_field
 from semsearch.storage.interface import Restriction, ScoredPassage
 from semsearch.storage.sqlite.fields import indexed_fields, scalar_fields
-from semsearch.storage.sqlite.schema import documents, passages, read_settings, values, values_later
+from semsearch.storage.sqlite.schema import (
+    documents,
+    passages,
+    passages_fts,
+    read_settings,
+    values,
+    values_later,
+)
 from semsearch.vector_indexes import Ids
 
 if TYPE_CHECKING:
@@ -35,7 +39,6 @@ SAMPLE_DOCUMENTS = 500
 _OWNERS = select(passages.c.passage_id, passages.c.document_id).where(
     passages.c.passage_id.in_(values_later("passage_ids"))
 )
-_WORDS = table("passages_fts")
 
 
 class Restricted:
@@ -129,8 +132,8 @@ def _documents_with(connection: Connection, phrases: Sequence[str]) -> ScalarSel
     match = Analyser(read_settings(connection).language).match_expression("", phrases) or '""'
     query = (
         select(passages.c.document_id)
-        .join(_WORDS, passages.c.passage_id == literal_column("passages_fts.rowid", Integer))
-        .where(literal_column("passages_fts").op("MATCH")(match))
+        .join(passages_fts, passages.c.passage_id == passages_fts.c.rowid)
+        .where(passages_fts.c.passages_fts.op("MATCH")(match))
     )
     return query.scalar_subquery()
 

@@ -166,7 +166,9 @@ CREATE VIRTUAL TABLE passages_fts USING fts5(
 )
 """
 #: For inserting and deleting; the first column takes FTS5's own commands.
-passages_fts = table("passages_fts", column("passages_fts"), column("rowid"), column("words"))
+passages_fts = table(
+    "passages_fts", column("passages_fts"), column("rowid", Integer), column("words")
+)
 
 
 def create_tables(connection: Connection) -> None:

@@ -26,17 +26,8 @@ def all_spaces(connection: Connection) -> list[Space]:
     """The spaces of a store, oldest first."""
     rows = connection.execute(select(spaces).order_by(spaces.c.space_id))
     return [
-        Space(
-            id=row.space_id,
-            name=row.name,
-            spec=row.spec,
-            fingerprint=row.fingerprint,
-            dimension=row.dimension,
-            dtype=row.dtype,
-            complete=bool(row.complete),
-            description=json.loads(row.description),
-        )
-        for row in rows
+        Space._make([*record, bool(complete), json.loads(description)])
+        for *record, complete, description in rows
     ]
 
 
