@@ -105,26 +105,6 @@ def test_ties_are_ordered_by_passage_id(tmp_path, recent):
             assert keys == sorted(keys)
 
 
-@pytest.mark.parametrize("recent", [0, 7])
-def test_search_equals_numpy(index, recent):
-    index.add(
-        Document(f"r{number}", f"recent word{number % 3} {number}") for number in range(recent)
-    )
-    passages = index.passages()
-    ids, matrix = passages.passage_ids, passages.vectors
-    queries = matrix[::9]
-    for allowed in (None, ids[::3], ids[:0]):
-        rows = numpy.isin(ids, ids if allowed is None else allowed)
-        scores = queries @ matrix[rows].T
-        order = numpy.lexsort((numpy.broadcast_to(ids[rows], scores.shape), -scores.round(5)))
-        found_scores, found = view(index).search(queries, 12, allowed)
-        expected = numpy.take_along_axis(scores, order, axis=1)[:, :12]
-        count = min(12, rows.sum())
-        numpy.testing.assert_allclose(found_scores[:, :count], expected[:, :count], atol=1e-6)
-        assert (numpy.isin(found, ids[rows]) | (found == -1)).all()
-        assert ((found != -1).sum(axis=1) == count).all()
-
-
 def kinds(index):
     return {name: (one.kind, one.recall) for name, one in index.info().snapshots.items()}
 

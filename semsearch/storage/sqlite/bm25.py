@@ -76,7 +76,7 @@ _MATCHED = select(
 _SET_ANALYSED = (
     update(passages)
     .where(passages.c.passage_id == bindparam("id"))
-    .values(analysed=bindparam("words"))
+    .values(analysed=bindparam("new"))
 )
 _PASSAGES = (
     select(passages.c.passage_id, passages.c.text)
@@ -185,7 +185,7 @@ def analyse_again(connection: Connection, language: Language | None) -> None:
         last = rows[-1].passage_id
         connection.execute(
             _SET_ANALYSED,
-            [{"id": row.passage_id, "words": analysed_text(row.text, analyser)} for row in rows],
+            [{"id": row.passage_id, "new": analysed_text(row.text, analyser)} for row in rows],
         )
     connection.exec_driver_sql("DROP TABLE passages_fts")
     create_words(connection, language)

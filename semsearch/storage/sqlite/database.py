@@ -18,7 +18,7 @@ from uuid import uuid4
 from weakref import WeakSet
 
 from sqlalchemy import Connection, Dialect, Engine, ExceptionContext, create_engine, event, make_url
-from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import QueuePool
 from sqlalchemy.util import LRUCache
 
@@ -259,12 +259,8 @@ class Database:
         """SQLite's errors as ours."""
         try:
             yield
-        except DBAPIError as error:
-            raise _our_error(self.file, error.orig) from error
-        except sqlite3.Error as error:
-            raise _our_error(self.file, error) from error
-        except SQLAlchemyError as error:
-            raise IndexStoreError(f"{self.file}: {error}") from error
+        except (DBAPIError, sqlite3.Error) as error:
+            raise _our_error(self.file, getattr(error, "orig", error)) from error
 
 
 def _instant(value: object) -> int | None:

@@ -65,8 +65,7 @@ class Restricted:
             query = select(passages.c.passage_id)
             if self.clause is not None:
                 query = query.join(documents).where(self.clause)
-            self._passages = numpy.array(connection.scalars(query).all(), numpy.int64)
-            self._passages.sort()
+            self._passages = numpy.sort(numpy.array(connection.scalars(query).all(), numpy.int64))
         return self._passages
 
 
