@@ -32,7 +32,7 @@ def command(directory: Path | None, repair: bool, wait: float) -> None:
     with Index.open(directory) as index, index.writer(wait=wait) as writer:
         faults = writer.verify()
         _report(faults)
-        if repair and any(fault.repairable is not False for fault in faults):
+        if repair and any(fault.repairable for fault in faults):
             writer.repair()
             faults = [fault._replace(repairable=False) for fault in writer.verify()]
             click.echo(f"repaired; {quantity(len(faults), 'fault')} left")

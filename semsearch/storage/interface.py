@@ -4,7 +4,8 @@ A store holds documents, their passages, and one vector per passage and embeddin
 reads one committed state; one process at a time has a `Writer`. Filters are passed as parsed
 conditions (`semsearch.filters`), which each store translates.
 
-A store is a package below `semsearch.storage` with the two functions of `StoreModule`.
+A store is a package below `semsearch.storage`, or a plugin, with the functions `open_store` and
+`create_store` as they are in `semsearch.storage`.
 """
 
 from __future__ import annotations
@@ -156,15 +157,14 @@ class Fault(NamedTuple):
     """A fault found by verification."""
 
     what: str
-    repairable: bool | None = True  #: from the other data of the store; None if that is unknown
+    repairable: bool = True  #: from the other data of the store
 
     @property
     def remedy(self) -> str:
         """The command that repairs it."""
-        commands = ["semsearch verify --repair", "semsearch index CORPUS --index NEW-DIRECTORY"]
-        if self.repairable is None:
-            return "; if that fails: ".join(commands)
-        return commands[0] if self.repairable else commands[1]
+        if self.repairable:
+            return "semsearch verify --repair"
+        return "semsearch index CORPUS --index NEW-DIRECTORY"
 
 
 class Settings(NamedTuple):
@@ -364,26 +364,6 @@ class Store(Protocol):
         """Release its files or connections."""
 
 
-class StoreModule(Protocol):
-    """The functions of a store's package."""
-
-    def open_store(self, path: Path) -> Store:
-        """Open a store.
-
-        Args:
-            path: its directory or address.
-
-        Raises:
-            IndexNotFoundError: there is no store.
-            IndexFormatError: it is not a store, or has another format.
-        """
-
-    def create_store(
-        self, path: Path, max_tokens: int, encoders: Sequence[Encoder], dtype: str | None = None
-    ) -> Store:
-        """Open a store, or create it with a space for each encoder."""
-
-
 def text_hash(text: str) -> str:
     """The hash that identifies a text: 128 bits of BLAKE2b, as hex digits."""
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
@@ -398,13 +378,8 @@ def unit_vectors(reader: Reader, space: Space, hashes: Sequence[str]) -> Matrix:
     return matrix.reshape(len(hashes), space.dimension)
 
 
-class _Closes(Protocol):
-    def close(self) -> None:
-        """Release resources."""
-
-
 @contextmanager
-def closed_on_error(opened: _Closes) -> Iterator[None]:
+def closed_on_error(opened: Any) -> Iterator[None]:
     """Close `opened` if the block raises, since the caller never receives it to close it."""
     try:
         yield

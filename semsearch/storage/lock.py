@@ -34,9 +34,7 @@ def writer_lock(directory: Path, *, wait: float = 0, index: Path | None = None) 
     index = index or directory
     owner = directory / "writer.json"
     lock = FileLock(directory / "writer.lock")
-    # A forked process has its own queues: nobody there would release those of its parent.
-    queue = _queues.setdefault((os.getpid(), directory.resolve()), WriterQueue())
-    with queue.turn(index):
+    with _turn(directory, index):
         try:
             _acquire(lock, index, owner, wait)
         except OSError as error:
@@ -44,7 +42,6 @@ def writer_lock(directory: Path, *, wait: float = 0, index: Path | None = None) 
         try:
             with suppress(OSError):  # only needed for messages of other processes
                 now = datetime.now().astimezone().isoformat(" ", "seconds")
-                owner.unlink(missing_ok=True)  # do not write through a link
                 owner.write_text(json.dumps({"process": os.getpid(), "since": now}), "utf-8")
             yield
         finally:
@@ -53,32 +50,24 @@ def writer_lock(directory: Path, *, wait: float = 0, index: Path | None = None) 
             lock.release()
 
 
-class WriterQueue:
-    """The threads of this process that write an index, one at a time."""
-
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._thread: int | None = None  # the one that writes
-
-    @contextmanager
-    def turn(self, index: Path) -> Iterator[None]:
-        """Wait for the threads before this one, then keep the others waiting.
-
-        Raises:
-            IndexBusyError: this thread is writing already.
-        """
-        if self._thread == get_ident():
-            raise IndexBusyError(f"{index} is being written by this thread")
-        with self._lock:
-            self._thread = get_ident()
-            try:
-                yield
-            finally:
-                self._thread = None
+#: The threads of this process that write, one at a time, by process and directory. A forked process
+#: has its own queues: nobody there would release those of its parent.
+_queues: dict[tuple[int, Path], Lock] = {}
+_writing: dict[tuple[int, Path], int] = {}
 
 
-#: The queues of writers, by process and directory.
-_queues: dict[tuple[int, Path], WriterQueue] = {}
+@contextmanager
+def _turn(directory: Path, index: Path) -> Iterator[None]:
+    """Wait for the threads of this process that came before this one."""
+    key = os.getpid(), directory.resolve()
+    if _writing.get(key) == get_ident():
+        raise IndexBusyError(f"{index} is being written by this thread")
+    with _queues.setdefault(key, Lock()):
+        _writing[key] = get_ident()
+        try:
+            yield
+        finally:
+            del _writing[key]
 
 
 def _acquire(lock: FileLock, index: Path, owner: Path, wait: float) -> None:
@@ -99,5 +88,5 @@ def _description(owner: Path) -> str:
     try:
         holder = json.loads(owner.read_text("utf-8"))
         return f"process {holder['process']} since {holder['since']}"
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+    except (OSError, ValueError, KeyError):
         return "another process"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Collection, Sequence
+from itertools import chain, count
 from pathlib import Path, PurePath
 from typing import Any, NamedTuple
 
@@ -37,22 +38,17 @@ class Space(NamedTuple):
         return described_precision(self.description)
 
     def check(self, encoder: Encoder, index: Path) -> None:
-        """Refuse an encoder other than that of the space.
-
-        Args:
-            encoder: the encoder that the space's spec names now.
-            index: the directory, for the message.
+        """Refuse an encoder whose fingerprint differs from that of the space.
 
         Raises:
-            SpaceError: its fingerprint differs from that of the space.
+            SpaceError: it is another model.
         """
         if encoder.fingerprint != self.fingerprint:
             raise SpaceError(
-                f"space '{self.name}' was made by another model than the current '{encoder.spec}', "
-                "or by a version of semsearch that checked fewer of its files (fingerprint "
-                f"{self.fingerprint[:12]} then, {encoder.fingerprint[:12]} now); restore the "
-                "original model, or encode the passages again: semsearch configure --add-space "
-                f"{quoted(encoder.spec)} --index {quoted(str(index))}, "
+                f"space '{self.name}' was made by another model than the current '{encoder.spec}' "
+                f"(fingerprint {self.fingerprint[:12]} then, {encoder.fingerprint[:12]} now); "
+                "restore the original model, or encode the passages again: semsearch configure "
+                f"--add-space {quoted(encoder.spec)} --index {quoted(str(index))}, "
                 f"then --drop-space {self.name}"
             )
 
@@ -70,11 +66,7 @@ class Space(NamedTuple):
             )
 
     def check_dtype(self, dtype: str | None) -> None:
-        """Refuse a number type that differs from that of the stored vectors.
-
-        Raises:
-            SpaceError: the type differs.
-        """
+        """Refuse a number type that differs from that of the stored vectors."""
         check_stored_type(dtype)
         if dtype not in (None, self.dtype):
             raise SpaceError(
@@ -109,11 +101,8 @@ def free_name(spec: str, taken: Collection[str]) -> str:
     """A short unused name, safe in file names: `sentence-transformers/all-X` → `all-x`."""
     slug = re.sub(r"[^a-z0-9_-]+", "-", PurePath(unpinned(spec)).name.lower())
     slug = slug[:NAME_MAX_CHARACTERS].strip("-") or "space"
-    name, number = slug, 1
-    while name in taken:
-        number += 1
-        name = f"{slug}-{number}"
-    return name
+    names = chain([slug], (f"{slug}-{number}" for number in count(2)))
+    return next(name for name in names if name not in taken)
 
 
 def described_space(
@@ -153,17 +142,13 @@ def find_space(spaces: Sequence[Space], name: str | None = None) -> Space:
 
 
 def check_searchable(space: Space, spaces: Sequence[Space]) -> None:
-    """Refuse to search a space that was dropped or is incomplete.
-
-    Args:
-        space: the space, as it was when it was opened.
-        spaces: the present spaces of the index.
+    """Refuse to search a space that is not among these, or incomplete there.
 
     Raises:
         SpaceError: it was dropped, or some passages have no vector.
     """
-    for found in spaces:
-        if (found.id, found.fingerprint) == (space.id, space.fingerprint):
-            found.check_complete()
+    for present in spaces:
+        if (present.id, present.fingerprint) == (space.id, space.fingerprint):
+            present.check_complete()
             return
     raise SpaceError(f"space '{space.name}' was dropped from the index; open another one")

@@ -71,23 +71,6 @@ def test_threads_that_write_one_index_lose_nothing(tmp_path):
             assert writer.verify() == []
 
 
-def journal_mode(path):
-    with closing(sqlite3.connect(path / "index.sqlite")) as connection:
-        return connection.execute("PRAGMA journal_mode").fetchone()[0]
-
-
-class TestWriteAheadLog:
-    def test_the_next_writer_sets_it_after_a_killed_creation(self, tmp_path):
-        path = tmp_path / "x"
-        with Index.create(path, ["hashing:32"]) as index:
-            index.add([Document("a", "one")])
-        with closing(sqlite3.connect(path / "index.sqlite")) as connection:
-            assert connection.execute("PRAGMA journal_mode = DELETE").fetchone() == ("delete",)
-        with Index.open(path) as index:
-            index.add([Document("b", "two")])
-        assert journal_mode(path) == "wal"
-
-
 def test_any_number_of_threads_can_read_at_once(tmp_path):
     """QueuePool's default is 15 connections; the next one times out after 30 seconds."""
     threads = 60

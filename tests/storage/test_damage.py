@@ -1,4 +1,4 @@
-"""A damaged database raises errors of the library; a search names what is wrong.
+"""A damaged database, or one of another format, raises errors of the library.
 
 `test_verification` checks what verify finds and repairs, `test_snapshot` damaged snapshots.
 """
@@ -12,6 +12,7 @@ import pytest
 
 from semsearch import Document, Index
 from semsearch.errors import DamagedIndexError, IndexFormatError
+from semsearch.storage.sqlite.schema import FORMAT_VERSION
 
 
 @pytest.fixture
@@ -30,53 +31,33 @@ def execute(path, *statements):
             connection.execute(statement)
 
 
-@pytest.mark.parametrize("kept", [0, 50, 5000, 0.5])
-def test_a_truncated_database(path, kept):
+@pytest.mark.parametrize(
+    ("damage", "error"),
+    [
+        (lambda content: b"", IndexFormatError),
+        (lambda content: content[:5000], DamagedIndexError),
+        (lambda content: b"\x80" * 16_384 + content[16_384:], DamagedIndexError),
+        (lambda content: content[:4096] + b"\x80" * 16_384 + content[20_480:], DamagedIndexError),
+    ],
+)
+def test_a_damaged_file(path, damage, error):
     file = path / "index.sqlite"
-    content = file.read_bytes()
-    file.write_bytes(content[: int(kept * len(content)) if kept < 1 else kept])
-    with pytest.raises(IndexFormatError), Index.open(path) as index:
+    file.write_bytes(damage(file.read_bytes()))
+    with pytest.raises(error), Index.open(path) as index:
         index.search("cat", mode="hybrid")
 
 
-@pytest.mark.parametrize("place", [0, 4096])
-def test_overwritten_pages(path, place):
-    file = path / "index.sqlite"
-    content = bytearray(file.read_bytes())
-    content[place : place + 4096 * 4] = b"\x80" * (4096 * 4)
-    file.write_bytes(content)
-    with pytest.raises(DamagedIndexError) as caught, Index.open(path) as index:
-        index.search("cat", mode="hybrid")
-    assert caught.value.code == "damaged-index"
+@pytest.mark.parametrize("version", [0, FORMAT_VERSION + 1])
+def test_other_formats_are_refused_and_left_as_they_are(path, version):
+    execute(path, f"PRAGMA user_version = {version}")
+    before = (path / "index.sqlite").read_bytes()
+    for use in (Index.open, lambda path: Index.create(path, "hashing:16")):
+        with pytest.raises(IndexFormatError, match=f"format {version}"):
+            use(path)
+    assert (path / "index.sqlite").read_bytes() == before
 
 
 def test_text_that_is_not_utf_8(path):
     execute(path, "UPDATE documents SET title = CAST(x'ff' AS TEXT)")
     with Index.open(path) as index, pytest.raises(DamagedIndexError):
         index.search("cat 1", k=30)
-
-
-@pytest.mark.parametrize(
-    "statement",
-    [
-        "UPDATE documents SET title = x'07'",
-        "UPDATE documents SET metadata = '[]'",
-        "UPDATE settings SET value = 'x'",
-        "UPDATE spaces SET name = '../x'",
-        "UPDATE spaces SET dimension = 0",
-    ],
-)
-def test_improbable_values_cannot_be_stored(path, statement):
-    with pytest.raises(sqlite3.IntegrityError):
-        execute(path, statement)
-
-
-@pytest.mark.parametrize("vector", [b"\0" * 64, b"\0\0\x80\x7f" * 16, b"\0"])
-def test_damaged_vectors_are_found_and_repaired(path, vector):
-    """Zeros, infinities, too few bytes."""
-    execute(path, f"UPDATE vectors SET vector = x'{vector.hex()}' WHERE passage_id = 2")
-    with Index.open(path) as index, index.writer() as writer:
-        assert ["1 damaged vector" in fault.what for fault in writer.verify()] == [True]
-        writer.repair()
-        assert writer.verify() == []
-        assert len(index.search("cat", 30, mode="semantic")) == 30

@@ -46,15 +46,9 @@ def repair(path):
 
 
 def answers(path):
-    with Index.open(path) as retriever:
-        return [
-            [
-                (hit.document_id, round(hit.score, 6))
-                for hit in retriever.search(query, 60, mode=mode)
-            ]
-            for query in ("word3 thing4", "word1")
-            for mode in ("semantic", "bm25")
-        ]
+    with Index.open(path) as index:
+        hits = [index.search("word3 thing4", 60, mode=mode) for mode in ("semantic", "bm25")]
+    return [[(hit.document_id, round(hit.score, 6)) for hit in ranking] for ranking in hits]
 
 
 ORPHAN = f"""
@@ -68,9 +62,6 @@ REPAIRABLE = {
     "UPDATE vectors SET vector = zeroblob(128) WHERE passage_id = 3": "1 damaged",
     "DELETE FROM passages_fts_data WHERE id > 10": "words",
     "INSERT INTO passages_fts(rowid, words) VALUES (999, 'stray')": "words",
-    "DROP TABLE passages_fts_docsize": "words",
-    "DELETE FROM fields": "fields",
-    "UPDATE fields SET documents = 61": "fields",
     ORPHAN: "1 orphaned row (in passages)",
     "INSERT INTO vectors VALUES (5, 9, x'00')": "1 orphaned row (in vectors)",
     "UPDATE snapshots SET vectors = 59": "size",
@@ -92,8 +83,6 @@ def test_derived_data_is_repaired(path, statement):
 
 UNREPAIRABLE = {
     "UPDATE passages SET text = 'altered' WHERE passage_id = 1": "1 passage",
-    'UPDATE passages SET "end" = 1 WHERE passage_id = 1': "1 passage",
-    "DELETE FROM passages WHERE passage_id = 1": "1 document without",
     'UPDATE passages SET start = start + 1, "end" = "end" + 1 WHERE passage_id = 1': "1 passage",
     "UPDATE texts SET text = text || '.' WHERE document_id = 1": "1 document not",
 }
@@ -122,36 +111,18 @@ def test_every_damaged_vector_of_a_snapshot_is_found_and_repaired(path):
     assert answers(path) == before
 
 
-def test_leftovers_of_a_killed_run_are_removed_by_the_next_writer(path):
-    before = {file.name for file in path.iterdir()}
-    for name in ("hashing-32-2.faiss.tmp", "hashing-32-7.faiss"):
+def test_leftovers_are_removed_by_the_next_writer(path):
+    """Those of a killed run, and the map of a space that was dropped."""
+    before = {file.name for file in path.iterdir()} | {"hashing-32.map"}
+    for name in ("hashing-32-2.faiss.tmp", "hashing-32-7.faiss", "hashing-32.map"):
         (path / name).write_bytes(b"half of a file")
-    assert faults(path) == []
-    assert {file.name for file in path.iterdir()} == before
-
-
-def test_the_map_of_a_space_is_removed_with_it(path):
-    for name in ("hashing-32.map", "hashing-64.map"):
-        (path / name).write_bytes(b"a map")
     with Index.open(path) as index, index.writer() as writer:
-        assert writer.verify() == []
+        assert {file.name for file in path.iterdir()} >= before
+        assert not list(path.glob("hashing-32-[27]*"))
         writer.add_space(load_encoder("hashing:64"))
         (path / "hashing-64.map").write_bytes(b"a map")
         writer.drop_space("hashing-64")
-    assert [file.name for file in path.glob("*.map")] == ["hashing-32.map"]
-
-
-def test_repair_loads_encoders_only_to_encode(path, monkeypatch):
-    def load(*arguments, **options):
-        raise EncoderError("no such model")
-
-    monkeypatch.setattr("semsearch.index.load_encoder", load)
-    damage(path, "DELETE FROM fields", "DELETE FROM snapshots")
-    repair(path)
-    assert faults(path) == []
-    damage(path, "DELETE FROM vectors WHERE passage_id = 7")
-    with pytest.raises(EncoderError):
-        repair(path)
+    assert {file.name for file in path.iterdir()} == before
 
 
 @pytest.mark.parametrize("missing", [1, 2])

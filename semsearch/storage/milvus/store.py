@@ -59,7 +59,7 @@ class MilvusStore:
 
 
 def open_store(path: Path) -> Store:
-    """Open the index at an address; see `semsearch.storage.interface.StoreModule`."""
+    """Open the index at an address; see `semsearch.storage.open_store`."""
     wanted = target(path)
     if wanted.is_file and not Path(wanted.uri).exists():  # milvus-lite would create it
         raise wanted.not_found()

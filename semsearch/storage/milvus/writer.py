@@ -194,7 +194,7 @@ class MilvusWriter:
             size = state.size(state.target.passages(space))
             if space.complete and size != passages:
                 what = f"space '{space.name}' has {size:,} vectors for {passages:,} passages"
-                faults.append(Fault(what, repairable=None))
+                faults.append(Fault(what, repairable=False))
         return faults
 
     def repair(self) -> None:

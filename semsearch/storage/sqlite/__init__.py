@@ -12,15 +12,13 @@ from sqlalchemy import Connection
 from semsearch.errors import IndexNotFoundError
 from semsearch.protocols import Encoder
 from semsearch.storage.interface import Settings
-from semsearch.storage.spaces import Space, check_searchable
+from semsearch.storage.sqlite.cache import Cache
 from semsearch.storage.sqlite.database import Database
 from semsearch.storage.sqlite.reader import SqliteReader
-from semsearch.storage.sqlite.restrictions import RestrictionMemory
 from semsearch.storage.sqlite.schema import write_settings
-from semsearch.storage.sqlite.spaces import all_spaces, insert_space
+from semsearch.storage.sqlite.spaces import insert_space
 
 if TYPE_CHECKING:
-    from semsearch.storage.sqlite.vector_view import VectorView
     from semsearch.storage.sqlite.writer import SqliteWriter
 
 
@@ -32,7 +30,7 @@ class SqliteStore:
 
     def __init__(self, database: Database) -> None:
         self.database = database
-        self._cache = _Cache(database)
+        self._cache = Cache(database)
 
     @property
     def path(self) -> Path:
@@ -49,7 +47,7 @@ class SqliteStore:
     def writer(self, *, wait: float = 0) -> Iterator[SqliteWriter]:
         """A writer; one thread of one process at a time can have one."""
         from semsearch.storage.lock import writer_lock
-        from semsearch.storage.sqlite.refresh import remove_leftovers
+        from semsearch.storage.sqlite.snapshots import remove_leftovers
         from semsearch.storage.sqlite.writer import SqliteWriter
 
         self.database.use_present_file()
@@ -59,50 +57,18 @@ class SqliteStore:
 
     def close(self) -> None:
         """Close the database and the snapshots."""
-        self._cache = _Cache(self.database)
+        self._cache = Cache(self.database)
         self.database.close()
 
     def _reader(self, connection: Connection) -> SqliteReader:
         """The state that a connection reads."""
         if self._cache.file != self.database.opened.file:
-            self._cache = _Cache(self.database)
-        return SqliteReader(connection, self.path, self._cache.view, self._cache.filters)
-
-
-class _Cache:
-    """What was read from one database file."""
-
-    def __init__(self, database: Database) -> None:
-        self.file = database.opened.file
-        self.filters = RestrictionMemory({}, {})
-        self._database = database
-        #: By identity of the index, id and fingerprint of the space, with the revision.
-        self._views: dict[tuple[str, int, str], tuple[int, VectorView]] = {}
-
-    def view(self, connection: Connection, space: Space, revision: tuple[str, int]) -> VectorView:
-        """The vectors of a space in the state that `connection` reads, cached until it changes."""
-        identity, number = revision
-        key = identity, space.id, space.fingerprint
-        known = self._views.get(key)
-        if known and known[0] == number:
-            return known[1]
-        from semsearch.storage.sqlite.vector_view import VectorView
-
-        check_searchable(space, all_spaces(connection))
-        if known and known[0] < number:
-            longer = known[1].extended(connection, space)
-            if longer is not None:
-                self._views[key] = number, longer
-                return longer
-        # The files of a replaced index are another's.
-        directory = None if self._database.is_replaced() else self._database.directory
-        view = VectorView.load(connection, directory, space)
-        self._views[key] = number, view
-        return view
+            self._cache = Cache(self.database)
+        return SqliteReader(connection, self.path, self._cache)
 
 
 def open_store(path: Path) -> SqliteStore:
-    """Open the index in a directory; see `semsearch.storage.interface.StoreModule`."""
+    """Open the index in a directory; see `semsearch.storage.open_store`."""
     return SqliteStore(Database(path))
 
 
@@ -121,4 +87,4 @@ def create_store(
     except IndexNotFoundError:
         for encoder in encoders:
             encoder.description()  # loads the model: before the transaction
-        return SqliteStore(Database.create(path, fill))
+        return SqliteStore(Database(path, fill))

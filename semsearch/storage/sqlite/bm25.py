@@ -1,34 +1,52 @@
-"""The words of passages for BM25: writing, removing, rebuilding."""
+"""BM25: searching the words of passages, and writing them."""
 
 from __future__ import annotations
 
+import math
+import re
 from collections import Counter
+from collections.abc import Sequence
+from functools import cache
+from typing import Any, NamedTuple
 
 import numpy
 from sqlalchemy import (
-    JSON,
     ColumnElement,
     Connection,
+    Float,
+    Integer,
+    Select,
+    Text,
     bindparam,
     func,
     insert,
     literal,
+    literal_column,
     select,
     update,
 )
 
 from semsearch.analysis import Analyser, Language
+from semsearch.arguments import MAX_WHOLE_NUMBER
+from semsearch.storage.interface import ScoredPassage
+from semsearch.storage.sqlite.restrictions import Restricted, best_passages, owners
 from semsearch.storage.sqlite.schema import (
-    FrequentWords,
     create_words,
     documents,
-    get_frequent_words,
-    get_language,
+    get_setting,
     passages,
     passages_fts,
     put_setting,
+    read_settings,
+    values,
+    values_later,
 )
-from semsearch.storage.sqlite.snapshot import deleted_passages
+from semsearch.storage.sqlite.snapshots import deleted_passages
+
+#: Below this share of documents, the allowed passages are listed before the search.
+LISTED_SHARE = 0.02
+#: SQLite accepts expressions up to 1,000 operators deep; further phrases are words only.
+MAX_PHRASES = 100
 
 PASSAGES_AT_ONCE = 4096
 
@@ -40,26 +58,117 @@ FREQUENT_FROM = 1000
 #: Words are counted again when so many passages, as a share of all, were added or deleted.
 RECOUNTED_SHARE = 0.1
 
+#: Marks matched words.
+MARK = "\x02\x1f\x03"
+_MARKED = re.compile(f"{MARK}(.*?){MARK}", re.DOTALL)
+
+_PASSAGE_ID = passages_fts.c.rowid.label("passage_id")
+
+
+def _matches(parameter: str) -> ColumnElement[bool]:
+    return passages_fts.c.passages_fts.bool_op("MATCH")(bindparam(parameter, type_=Text))
+
+
+_MATCHED = select(
+    _PASSAGE_ID,
+    literal_column(f"highlight(passages_fts, 0, '{MARK}', '{MARK}')", Text).label("marked"),
+).where(_matches("match"), passages_fts.c.rowid.in_(values_later("passage_ids")))
 _SET_ANALYSED = (
     update(passages)
     .where(passages.c.passage_id == bindparam("id"))
-    .values(analysed=bindparam("right"))
+    .values(analysed=bindparam("new"))
 )
 _PASSAGES = (
-    select(passages.c.passage_id, passages.c.text, passages.c.analysed)
+    select(passages.c.passage_id, passages.c.text)
     .where(passages.c.passage_id > bindparam("last"))
     .order_by(passages.c.passage_id)
     .limit(PASSAGES_AT_ONCE)
 )
-#: The text of the next passage from each of some ids on, as ids of deleted passages are free.
-_PLACES = func.json_each(bindparam("places", type_=JSON)).table_valued("value")
-_AT_OR_AFTER = select(
-    select(passages.c.text)
-    .where(passages.c.passage_id >= _PLACES.c.value)
-    .order_by(passages.c.passage_id)
-    .limit(1)
-    .scalar_subquery()
-).select_from(_PLACES)
+
+
+class _FrequentWords(NamedTuple):
+    """The words that many passages have."""
+
+    changes: int = 0  # the passages ever added or deleted when they were counted
+    words: Sequence[str] = ()  # case-folded
+
+
+def stored_analyser(connection: Connection) -> Analyser:
+    """Reads texts and queries as the index does."""
+    return Analyser(read_settings(connection).language, _frequent_words(connection).words)
+
+
+def search_bm25(
+    connection: Connection,
+    analyser: Analyser,
+    restricted: Restricted,
+    text: str,
+    k: int,
+    per_document: int,
+    phrases: Sequence[str],
+) -> list[ScoredPassage]:
+    """The `k` best passages by their words; see `semsearch.storage.interface.Reader`.
+
+    The score is SQLite's `bm25` with the opposite sign, so that higher is better (k1 = 1.2,
+    b = 0.75; Robertson & Zaragoza 2009). A phrase is one more word, and each phrase in a
+    passage adds the best score of any passage, so that passages with more phrases come first.
+    """
+    match = analyser.match_expression(text, phrases)
+    if match is None:
+        return []
+    terms = [term for term in map(analyser.phrase_term, phrases) if term][:MAX_PHRASES]
+    parameters: dict[str, Any] = {"match": match}
+    if terms:
+        best = connection.execute(_by_words(), parameters | {"n": 1}).first()
+        parameters |= {"best": best.score if best else 0}
+        parameters |= {f"phrase{number}": term for number, term in enumerate(terms)}
+    share, clause = restricted.share, restricted.clause
+    is_listed = share < LISTED_SHARE
+    if is_listed:
+        parameters["passage_ids"] = restricted.passages(connection).tolist()
+        share, clause = 1, None
+    query = _by_words(len(terms), among=is_listed)
+    n = min(math.ceil((2 * k + 8) / share), MAX_WHOLE_NUMBER)
+    while True:
+        rows = connection.execute(query, parameters | {"n": n}).all()
+        ids = numpy.array([row.passage_id for row in rows], numpy.int64)
+        scored = ((row.score, row.passage_id) for row in rows)
+        found = best_passages(scored, owners(connection, ids, clause), k, per_document)
+        if len(found) == k or len(rows) < n:
+            return found
+        n = min(4 * n, MAX_WHOLE_NUMBER)
+
+
+@cache
+def _by_words(phrases: int = 0, *, among: bool = False) -> Select[int, float]:
+    """The best passages by their words and by this number of phrases, `among` some passages or all.
+
+    Cached, because SQLAlchemy takes longer to build a statement than to run it.
+    """
+    score: ColumnElement[float] = -literal_column("rank", Float)
+    for number in range(phrases):
+        held = select(passages_fts.c.rowid).where(_matches(f"phrase{number}")).correlate(None)
+        score += bindparam("best") * passages_fts.c.rowid.in_(held)
+    # With this order SQLite keeps the `n` best; ordered by rank alone, FTS5 would sort all rows.
+    ranked = score.label("score")
+    query = select(_PASSAGE_ID, ranked).where(_matches("match"))
+    if among:
+        # The sign keeps SQLite from searching the words once for each passage.
+        query = query.where(literal_column("+rowid", Integer).in_(values_later("passage_ids")))
+    return query.order_by(ranked.desc(), _PASSAGE_ID).limit(bindparam("n"))
+
+
+def matched_words(
+    connection: Connection, analyser: Analyser, text: str, passage_ids: Sequence[int]
+) -> dict[int, list[str]]:
+    """The words of passages that occur in a text; see `semsearch.storage.interface.Reader`."""
+    match = analyser.match_expression(text)
+    if match is None:
+        return {}
+    rows = connection.execute(_MATCHED, {"match": match, "passage_ids": list(passage_ids)})
+    return {
+        row.passage_id: list(dict.fromkeys(_MARKED.findall(row.marked.lower()))) for row in rows
+    }
 
 
 def analysed_text(text: str, analyser: Analyser) -> str | None:
@@ -74,14 +183,10 @@ def analyse_again(connection: Connection, language: Language | None) -> None:
     last = 0
     while rows := connection.execute(_PASSAGES, {"last": last}).all():
         last = rows[-1].passage_id
-        analysed = [(row, analysed_text(row.text, analyser)) for row in rows]
-        changed = [
-            {"id": row.passage_id, "right": words}
-            for row, words in analysed
-            if words != row.analysed
-        ]
-        if changed:
-            connection.execute(_SET_ANALYSED, changed)
+        connection.execute(
+            _SET_ANALYSED,
+            [{"id": row.passage_id, "new": analysed_text(row.text, analyser)} for row in rows],
+        )
     connection.exec_driver_sql("DROP TABLE passages_fts")
     create_words(connection, language)
     rebuild_words(connection)
@@ -92,16 +197,24 @@ def count_frequent_words(connection: Connection) -> None:
     counted = select(func.count(), func.min(passages.c.passage_id), func.max(passages.c.passage_id))
     total, first, last = connection.execute(counted.select_from(passages)).one()
     changes = (last or 0) + deleted_passages(connection)
-    if changes - get_frequent_words(connection).changes <= RECOUNTED_SHARE * total:
+    if changes - _frequent_words(connection).changes <= RECOUNTED_SHARE * total:
         return
     frequent = []
     if total >= FREQUENT_FROM:
-        places = numpy.linspace(first, last, FREQUENT_FROM, dtype=numpy.int64)
-        texts = connection.scalars(_AT_OR_AFTER, {"places": places.tolist()}).all()
-        analyser = Analyser(get_language(connection))
-        counts = Counter(word for text in texts for word in analyser.words(text))
-        frequent = [word for word, count in counts.items() if count > FREQUENT_SHARE * len(texts)]
-    put_setting(connection, "frequent_words", FrequentWords(changes, sorted(frequent)))
+        # Among the ids are some of deleted passages.
+        count = FREQUENT_FROM * (last - first + 1) // total
+        ids = values(numpy.linspace(first, last, count, dtype=numpy.int64).tolist())
+        texts = connection.scalars(select(passages.c.text).where(passages.c.passage_id.in_(ids)))
+        analyser = Analyser(read_settings(connection).language)
+        sample = [analyser.words(text) for text in texts]
+        counts = Counter(word for words in sample for word in words)
+        frequent = [word for word, count in counts.items() if count > FREQUENT_SHARE * len(sample)]
+    put_setting(connection, "frequent_words", _FrequentWords(changes, sorted(frequent)))
+
+
+def _frequent_words(connection: Connection) -> _FrequentWords:
+    """The words that were frequent when they were counted last."""
+    return _FrequentWords(*get_setting(connection, "frequent_words", ()))
 
 
 def add_words(connection: Connection, condition: ColumnElement[bool]) -> None:
@@ -123,18 +236,3 @@ def remove_words(connection: Connection, condition: ColumnElement[bool]) -> None
 def rebuild_words(connection: Connection) -> None:
     """Rebuild the BM25 index from the passages."""
     connection.exec_driver_sql("INSERT INTO passages_fts(passages_fts) VALUES ('rebuild')")
-
-
-def renew_words(connection: Connection) -> None:
-    """Make the tables of the BM25 index anew, without opening the old ones, which are damaged.
-
-    The old pages remain in the file until VACUUM.
-
-    Args:
-        connection: in a transaction that FTS5 has not taken part in: it would refuse the rest.
-    """
-    connection.exec_driver_sql("PRAGMA writable_schema = ON")
-    connection.exec_driver_sql("DELETE FROM sqlite_schema WHERE tbl_name GLOB 'passages_fts*'")
-    connection.exec_driver_sql("PRAGMA writable_schema = RESET")
-    create_words(connection, get_language(connection))
-    rebuild_words(connection)

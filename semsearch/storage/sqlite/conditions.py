@@ -4,6 +4,9 @@ Fields are found by comparing the names that ``json_each`` returns: a value can 
 elements are tested one by one. A field that never holds a list is read by its path, which is
 several times faster, and can have an index.
 
+Times compare as instants. Python's `instant`, which the database calls, takes longer than the rest,
+so it is called only for texts of about the same day; the order of texts decides about others.
+
 Names and literals are only passed as bound parameters; literals as JSON, so that decimal fractions
 in expressions and in documents are parsed the same way.
 
@@ -14,12 +17,12 @@ from __future__ import annotations
 
 import json
 import operator
-from collections.abc import Collection, Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Collection, Iterable, Mapping
+from datetime import date
+from typing import Any, TypeAlias
 
 from sqlalchemy import (
     ColumnElement,
-    TableValuedAlias,
     and_,
     case,
     exists,
@@ -47,19 +50,22 @@ from semsearch.filters import (
     Value,
     filter_error,
 )
-from semsearch.filters.times import instant
+from semsearch.filters.times import DAY, instant
 from semsearch.records import metadata_name
-from semsearch.storage.sqlite.fields import BUILT_IN_COLUMNS, json_path
-from semsearch.storage.sqlite.instants import Order, ValueTest, equal_times, ordered_times
+from semsearch.storage.sqlite.fields import BUILT_IN_COLUMNS, MetadataValues, json_path
 from semsearch.storage.sqlite.schema import documents
+from semsearch.storage.sqlite.schema import values as sql_values
 
 #: SQLite accepts expressions up to 1,000 operators deep, and a chain is as deep as it is long. The
 #: limit is far lower because SQLAlchemy caches compiled statements, with 50 kB for each test.
 MAX_TESTS = 200
 #: SQLite's parser stack holds 100 symbols (as of 3.40), enough for 28 levels; callers use some.
 MAX_DEPTH = 20
-#: SQLite's own limit.
-MAX_PATTERN_BYTES = 50_000
+
+#: A test of one value, given its kind and the value itself.
+ValueTest: TypeAlias = Callable[[ColumnElement[str], ColumnElement[Any]], ColumnElement[bool]]
+#: An operator such as `operator.lt`.
+Order: TypeAlias = Callable[[Any, Any], ColumnElement[bool]]
 
 
 def to_sql(
@@ -141,21 +147,14 @@ class _Compiler:
             # In the statement's text, so that SQLite uses an index of this expression.
             place = documents.c.metadata, literal(path, literal_execute=True)
             return test(_kind(func.json_type(*place)), func.json_extract(*place))
-        field = _fields()
-        # If the value is not a list, `element` is a row of NULLs.
-        element = _json_each(case((field.c.type == "array", field.c.value)), "element")
-        kind = _kind(func.coalesce(element.c.type, field.c.type))
-        value = func.coalesce(element.c.value, field.c.value)
-        return (
-            exists()
-            .select_from(field.outerjoin(element, true()))
-            .where(field.c.key == metadata_name(name), test(kind, value))
-        )
+        each = MetadataValues(documents.c.metadata)
+        is_met = test(_kind(each.json_type), each.value)
+        return exists().select_from(each.rows()).where(each.name == metadata_name(name), is_met)
 
     def _is_null(self, name: str) -> ColumnElement[bool]:
         if name in BUILT_IN_COLUMNS:
             return BUILT_IN_COLUMNS[name].is_(None)
-        field = _fields()
+        field = func.json_each(documents.c.metadata).table_valued("key", "type")
         return not_(exists().where(field.c.key == metadata_name(name), field.c.type != "null"))
 
 
@@ -163,15 +162,6 @@ def _not(condition: ColumnElement[bool]) -> ColumnElement[bool]:
     # A test of a missing value is NULL, and so is its `not`. Only in the condition of a `case`,
     # SQLite does not read all values of an `in` to tell NULL from false.
     return case((condition, false()), else_=true())
-
-
-def _fields() -> TableValuedAlias:
-    """The metadata fields of a document."""
-    return _json_each(documents.c.metadata, "field")
-
-
-def _json_each(source: ColumnElement[Any] | str, name: str) -> TableValuedAlias:
-    return func.json_each(source).table_valued("key", "type", "value", name=name)
 
 
 def _kind(json_type: ColumnElement[str]) -> ColumnElement[str]:
@@ -185,13 +175,13 @@ def _in(values: Collection[Value], field: str) -> ValueTest:
     if not times:
         return _equal(others)
     if not others:
-        return equal_times(times)
-    by_time, by_value = equal_times(times), _equal(others)
+        return _equal_times(times)
+    by_time, by_value = _equal_times(times), _equal(others)
     return lambda kind, value: or_(by_time(kind, value), by_value(kind, value))
 
 
 def _equal(values: Collection[Value]) -> ValueTest:
-    each = _json_each(_json(values), "literal")
+    each = func.json_each(_json(values)).table_valued("type", "value", name="literal")
     literals = select(_kind(each.c.type), each.c.value)
     # The first test can use the index of a column. The second compares the kind, too: in SQLite,
     # true equals 1, and a list equals its text.
@@ -201,8 +191,6 @@ def _equal(values: Collection[Value]) -> ValueTest:
 
 
 def _like(pattern: str) -> ValueTest:
-    if len(pattern.encode()) > MAX_PATTERN_BYTES:
-        raise filter_error(f"a pattern of like is longer than {MAX_PATTERN_BYTES:,} bytes")
     return lambda kind, value: and_(kind == "text", value.like(pattern, escape="\\"))
 
 
@@ -217,7 +205,7 @@ _ORDERS: Mapping[Operator, Order] = {
 def _ordered(order: Order, literal: Value, field: str) -> ValueTest:
     times = _times([literal], field)
     if times:
-        return ordered_times(order, *times.popitem())
+        return _ordered_times(order, *times.popitem())
     bound = func.json_extract(_json(literal), "$")
     bound_kind = "text" if isinstance(literal, str) else "integer"
     return lambda kind, value: and_(kind == bound_kind, order(value, bound))
@@ -229,6 +217,53 @@ def _times(literals: Iterable[Value], field: str) -> dict[str, int]:
         value for value in literals if isinstance(value, str) and field not in BUILT_IN_COLUMNS
     ]
     return {text: time for text in texts if (time := instant(text)) is not None}
+
+
+def _equal_times(times: Mapping[str, int]) -> ValueTest:
+    """Whether a value is the same time as one of these literals.
+
+    Args:
+        times: the instants of the literals.
+    """
+    dates = sorted({day for time in times.values() for day in _days(time)})
+    days = sql_values(dates)
+    texts, instants = sql_values(times), sql_values(times.values())
+
+    def test(kind: ColumnElement[str], value: ColumnElement[Any]) -> ColumnElement[bool]:
+        is_equal = func.coalesce(func.instant(value).in_(instants), value.in_(texts))
+        is_near = func.substr(value, 1, 10).in_(days)
+        return and_(value >= dates[0], value < f"{dates[-1]}~", kind == "text", is_near, is_equal)
+
+    return test
+
+
+def _ordered_times(order: Order, literal: str, time: int) -> ValueTest:
+    """Whether a value is before or after a literal: as a time if it is one, else as a text.
+
+    Args:
+        order: the operator.
+        literal: the literal.
+        time: its instant.
+    """
+    # All texts before the first one are of earlier times, and those from the last on of later ones.
+    days = _days(time)
+    first, behind = days[0], f"{days[-1]}~"
+
+    def test(kind: ColumnElement[str], value: ColumnElement[Any]) -> ColumnElement[bool]:
+        near = func.coalesce(order(func.instant(value), time), order(value, literal))
+        if order in (operator.gt, operator.ge):
+            return and_(value >= first, or_(value >= behind, near), kind == "text")
+        return and_(value < behind, or_(value < first, near), kind == "text")
+
+    return test
+
+
+def _days(instant: int) -> list[str]:
+    """The dates that a text of this instant can have: an offset is less than a day."""
+    day = date(1970, 1, 1).toordinal() + instant // DAY
+    first, last = date.min.toordinal(), date.max.toordinal()
+    near = range(max(day - 1, first), min(day + 1, last) + 1)
+    return [date.fromordinal(ordinal).isoformat() for ordinal in near]
 
 
 def _json(value: Value | Collection[Value]) -> str:

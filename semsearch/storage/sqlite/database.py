@@ -13,12 +13,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 from uuid import uuid4
 from weakref import WeakSet
 
 from sqlalchemy import Connection, Dialect, Engine, ExceptionContext, create_engine, event, make_url
-from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import QueuePool
 from sqlalchemy.util import LRUCache
 
@@ -58,7 +58,6 @@ _PRAGMAS = (
 #: all commits are in the database file, which is then read without locks.
 _SHARED, _READ_ONLY, _WITHOUT_LOCKS = "mode=rw", "mode=ro", "mode=ro&immutable=1"
 
-
 _URL = make_url("sqlite+pysqlite://")
 #: The compiled statements of all databases: SQLAlchemy takes longer to compile most than to run
 #: them, and has one cache per engine.
@@ -88,23 +87,21 @@ class Database:
 
     Args:
         directory: the index.
+        fill: creates the index if there is none, and writes its first rows. The directory may be
+            empty or missing. One transaction creates the tables and these rows: if several
+            processes create an index at once, one does and the others open it.
 
     Raises:
         IndexNotFoundError: there is no index in `directory`.
         IndexFormatError: it is not an index, or has another format.
     """
 
-    def __init__(self, directory: Path) -> None:
-        self._prepare(directory)
-        with closed_on_error(self):
-            self._check_format()
-
-    def _prepare(self, directory: Path) -> None:
-        _check_place(directory)
-        if not (directory / DATABASE_NAME).exists():
-            raise _not_found(directory)
+    def __init__(self, directory: Path, fill: Callable[[Connection], None] | None = None) -> None:
+        self._given = directory  # for messages
         self.directory = directory.absolute()  # the working directory may change
         self.file = self.directory / DATABASE_NAME
+        if fill:
+            _create_file(directory)
         self.opened = self._present()
         connect: Callable[[], Any] = self._connect
         pool = QueuePool(connect, max_overflow=-1, dialect=_dialect())
@@ -113,40 +110,10 @@ class Database:
         event.listen(self._engine, "begin", self._begin)
         event.listen(self._engine, "handle_error", _keep_connection)
         _open.add(self)
-
-    @classmethod
-    def create(cls, directory: Path, fill: Callable[[Connection], None]) -> Self:
-        """Open the database in `directory`, or create it.
-
-        The directory may be empty or missing. One transaction creates the tables and the first
-        rows: if several processes create an index at once, one does and the others open it.
-
-        Args:
-            directory: the index.
-            fill: writes the first rows, in the transaction that creates the tables.
-
-        Raises:
-            IndexFormatError: the directory holds other files.
-        """
-        try:
-            return cls(directory)
-        except IndexNotFoundError:
-            pass
-        try:
-            directory.mkdir(parents=True, exist_ok=True)
-            (directory / DATABASE_NAME).touch()
-        except OSError as error:
-            raise IndexStoreError(f"cannot create {directory}: {error.strerror}") from None
-        database = cls.__new__(cls)
-        database._prepare(directory)
-        with closed_on_error(database):
-            with database.writing() as connection, connection.begin():
-                if _is_blank(connection):
-                    create_tables(connection)
-                    put_setting(connection, "revision", [uuid4().hex, 0])
-                    fill(connection)
-            database._check_format()
-        return database
+        with closed_on_error(self):
+            if fill:
+                self._create(fill)
+            self._check_format()
 
     def is_replaced(self) -> bool:
         """Whether the path leads to another file than the one that was read last, or to none."""
@@ -175,12 +142,8 @@ class Database:
     def writing(self) -> Iterator[Connection]:
         """A connection whose transactions (``with connection.begin():``) take the write lock.
 
-        Raises:
-            IndexStoreError: the index cannot be written; SQLite would fail only at the first row.
-                A transaction also raises it if the index was replaced or deleted.
+        A transaction raises IndexStoreError if the index was replaced or deleted.
         """
-        if not all(os.access(place, os.W_OK) for place in (self.directory, self.file)):
-            raise IndexStoreError(f"cannot write in {self.directory}: Permission denied")
         present = self.use_present_file()
         with self._connected() as connection:
             self._prepare_for_writing(connection)
@@ -206,8 +169,10 @@ class Database:
         """The file at the path, and how it can be opened."""
         try:
             found = self.file.stat()
-        except FileNotFoundError:
-            raise _not_found(self.directory) from None
+        except (FileNotFoundError, NotADirectoryError):
+            raise _not_found(self._given) from None
+        except OSError as error:  # a name that is too long, a directory without permission
+            raise IndexStoreError(f"{error.strerror}: {self._given}") from None
         file: tuple[int, ...] = (found.st_dev, found.st_ino)
         access = _SHARED
         if not os.access(self.directory, os.W_OK):
@@ -255,10 +220,7 @@ class Database:
         return connection
 
     def _prepare_for_writing(self, connection: Connection) -> None:
-        """Set WAL mode, in which many processes can read while one writes, and a larger cache.
-
-        The mode persists.
-        """
+        """Set WAL mode, in which many processes can read while one writes, and a larger cache."""
         raw: Any = connection.connection.driver_connection
         raw.execute(f"PRAGMA cache_size = -{WRITER_CACHE_KIB}")
         deadline = time.monotonic() + BUSY_TIMEOUT_MS / 1000
@@ -271,12 +233,19 @@ class Database:
                     raise
                 time.sleep(0.01)
 
+    def _create(self, fill: Callable[[Connection], None]) -> None:
+        with self.writing() as connection, connection.begin():
+            if _is_blank(connection):
+                create_tables(connection)
+                put_setting(connection, "revision", [uuid4().hex, 0])
+                fill(connection)
+
     def _check_format(self) -> None:
         with self.read() as connection:
             application = connection.exec_driver_sql("PRAGMA application_id").scalar_one()
             version = connection.exec_driver_sql("PRAGMA user_version").scalar_one()
             if _is_blank(connection):
-                raise _not_found(self.directory)
+                raise _not_found(self._given)
         if application != APPLICATION_ID:
             raise IndexFormatError(f"{self.file} is a database of another program, not an index")
         if version != FORMAT_VERSION:
@@ -290,12 +259,8 @@ class Database:
         """SQLite's errors as ours."""
         try:
             yield
-        except DBAPIError as error:
-            raise _our_error(self.file, error.orig) from error
-        except sqlite3.Error as error:
-            raise _our_error(self.file, error) from error
-        except SQLAlchemyError as error:
-            raise IndexStoreError(f"{self.file}: {error}") from error
+        except (DBAPIError, sqlite3.Error) as error:
+            raise _our_error(self.file, getattr(error, "orig", error)) from error
 
 
 def _instant(value: object) -> int | None:
@@ -338,17 +303,17 @@ def _is_blank(connection: Connection) -> bool:
     return count == 0
 
 
-def _check_place(directory: Path) -> None:
+def _create_file(directory: Path) -> None:
     try:
-        is_file = directory.exists() and not directory.is_dir()
-        (directory / DATABASE_NAME).exists()
-    except OSError as error:  # a name that is too long, a directory without permission
-        raise IndexStoreError(f"{error.strerror}: {directory}") from None
-    if is_file:
-        raise IndexFormatError(f"{directory} is a file, not an index directory")
+        directory.mkdir(parents=True, exist_ok=True)
+        (directory / DATABASE_NAME).touch()
+    except OSError as error:
+        raise IndexStoreError(f"cannot create {directory}: {error.strerror}") from None
 
 
 def _not_found(directory: Path) -> IndexStoreError:
+    if directory.is_file():
+        return IndexFormatError(f"{directory} is a file, not an index directory")
     if directory.is_dir() and any(
         entry.name.partition(".")[0] not in ("index", "writer") for entry in directory.iterdir()
     ):

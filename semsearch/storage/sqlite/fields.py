@@ -11,26 +11,24 @@ A field that was given an index has one of SQLite's, over an expression.
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from sqlalchemy import (
     ColumnElement,
     Connection,
-    Select,
+    FromClause,
     Text,
     and_,
     case,
     column,
     delete,
     func,
-    or_,
     select,
     table,
     true,
 )
-from sqlalchemy.dialects.sqlite import insert as sqlite_insert
+from sqlalchemy.dialects.sqlite import insert
 
 from semsearch.errors import ArgumentError
 from semsearch.records import BUILT_IN_FIELDS, Kind, metadata_field
@@ -70,10 +68,9 @@ def all_fields(connection: Connection) -> list[Field]:
 
 def scalar_fields(connection: Connection) -> set[str]:
     """The fields that hold no list in any document, named as in conditions."""
-    holds_lists = (fields.c.in_list == 1) | (fields.c.kind == Kind.LIST.value)
-    lists = func.max(case((holds_lists, 1), else_=0))
-    names = _IN_USE.with_only_columns(fields.c.name).group_by(fields.c.name).having(lists == 0)
-    return {metadata_field(name) for name in connection.scalars(names)}
+    rows = connection.execute(_IN_USE).all()
+    lists = {row.name for row in rows if row.in_list or row.kind == Kind.LIST.value}
+    return {metadata_field(row.name) for row in rows if row.name not in lists}
 
 
 def kinds_by_field(connection: Connection) -> dict[str, set[Kind]]:
@@ -94,47 +91,34 @@ def _example(connection: Connection, field: str, kind: Kind) -> Value | None:
     if kind not in (Kind.TEXT, Kind.DATE, Kind.NUMBER, Kind.BOOLEAN):
         return None
     sample = select(documents.c.metadata).limit(SAMPLE_DOCUMENTS).subquery()
-    each = _Values(sample.c.metadata)
+    each = MetadataValues(sample.c.metadata)
     query = (
         select(each.value)
         .select_from(each.joined_to(sample))
-        .where(each.name == field, each.kind == kind.value, _is_finite(each.value))
+        .where(each.name == field, each.kind == kind.value)
         .limit(1)
     )
     value = connection.scalar(query)
     return bool(value) if kind is Kind.BOOLEAN and value is not None else value
 
 
-def _is_finite(value: ColumnElement[Any]) -> ColumnElement[bool]:
-    """The condition that a number is no infinity, which SQLite reads larger numbers as."""
-    return or_(func.typeof(value) != "real", func.abs(value) <= sys.float_info.max)
+def count_kinds(connection: Connection, condition: ColumnElement[bool], sign: int = 1) -> None:
+    """Count the values of documents after they were written.
 
-
-def add_kinds(connection: Connection, condition: ColumnElement[bool]) -> None:
-    """Count the values of documents after they were written."""
-    _count(connection, condition, 1)
-
-
-def subtract_kinds(connection: Connection, condition: ColumnElement[bool]) -> None:
-    """Subtract the values of documents before they are removed or replaced."""
-    _count(connection, condition, -1)
-
-
-def rebuild_kinds(connection: Connection) -> None:
-    """Count the values of all documents again."""
-    connection.execute(delete(fields))
-    add_kinds(connection, true())
-
-
-def kinds_are_right(connection: Connection) -> bool:
-    """Whether the counts match the documents."""
-    return _have_equal_rows(
-        connection, _counts(true()), select(fields).where(fields.c.documents != 0)
+    Args:
+        connection: in a transaction.
+        condition: selects documents.
+        sign: -1 to subtract their values, before they are removed or replaced.
+    """
+    each = MetadataValues(documents.c.metadata)
+    key = (each.name, each.kind, each.in_list)
+    counts = (
+        select(*key, sign * func.count(documents.c.document_id.distinct()))
+        .select_from(each.joined_to(documents))
+        .where(condition)
+        .group_by(*key)
     )
-
-
-def _count(connection: Connection, condition: ColumnElement[bool], sign: int) -> None:
-    statement = sqlite_insert(fields).from_select(fields.columns.keys(), _counts(condition, sign))
+    statement = insert(fields).from_select(fields.columns.keys(), counts)
     total = fields.c.documents + statement.excluded.documents
     connection.execute(
         statement.on_conflict_do_update(
@@ -143,29 +127,29 @@ def _count(connection: Connection, condition: ColumnElement[bool], sign: int) ->
     )
 
 
-def _counts(condition: ColumnElement[bool], sign: int = 1) -> Select[Any]:
-    """Rows for `fields`."""
-    each = _Values(documents.c.metadata)
-    key = (each.name, each.kind, each.in_list)
-    return (
-        select(*key, sign * func.count(documents.c.document_id.distinct()))
-        .select_from(each.joined_to(documents))
-        .where(condition)
-        .group_by(*key)
-    )
+def rebuild_kinds(connection: Connection) -> None:
+    """Count the values of all documents again."""
+    connection.execute(delete(fields))
+    count_kinds(connection, true())
 
 
-class _Values:
+class MetadataValues:
     """Expressions for the values in metadata, with the elements of lists as separate values."""
 
     def __init__(self, metadata: ColumnElement[str]) -> None:
         field = func.json_each(metadata).table_valued("key", "type", "value", name="field")
         items = case((field.c.type == "array", field.c.value))
+        # If the value is not a list, `element` is a row of NULLs.
         element = func.json_each(items).table_valued("type", "value", name="element")
-        json_type = func.coalesce(element.c.type, field.c.type)
         self.name = field.c.key
+        self.json_type = func.coalesce(element.c.type, field.c.type)
         self.value = func.coalesce(element.c.value, field.c.value)
         self.in_list = element.c.type.is_not(None)
+        self._field, self._element = field, element
+
+    @property
+    def kind(self) -> ColumnElement[str]:
+        """The name of the `Kind`."""
         is_date = and_(
             self.value.op("GLOB")(f"{_DATE}*"), func.substr(self.value, 11, 1).in_(["", "T", " "])
         )
@@ -175,19 +159,15 @@ class _Values:
             **dict.fromkeys(("integer", "real"), Kind.NUMBER.value),
             **dict.fromkeys(("true", "false"), Kind.BOOLEAN.value),
         }
-        self.kind = case(kinds, value=json_type, else_=json_type)
-        self._field, self._element = field, element
+        return case(kinds, value=self.json_type, else_=self.json_type)
 
-    def joined_to(self, rows: Any) -> Any:
-        """The values of each of these rows."""
+    def rows(self) -> FromClause:
+        """The values, where `metadata` is of an outer query."""
+        return self._field.outerjoin(self._element, true())
+
+    def joined_to(self, rows: FromClause) -> FromClause:
+        """The values of each of these rows, which have `metadata`."""
         return rows.join(self._field, true()).outerjoin(self._element, true())
-
-
-def _have_equal_rows(connection: Connection, one: Select[Any], other: Select[Any]) -> bool:
-    return all(
-        connection.execute(left.except_(right).limit(1)).first() is None
-        for left, right in ((one, other), (other, one))
-    )
 
 
 #: Beginning of the names of SQLite's indexes of metadata fields.

@@ -13,14 +13,8 @@ from sqlalchemy.exc import DatabaseError
 from semsearch.errors import IndexBusyError
 from semsearch.storage.interface import Fault, text_hash
 from semsearch.storage.spaces import Space
-from semsearch.storage.sqlite.bm25 import rebuild_words, renew_words
-from semsearch.storage.sqlite.fields import kinds_are_right, rebuild_kinds
-from semsearch.storage.sqlite.refresh import (
-    RECALL_TOLERANCE,
-    leftovers,
-    refresh,
-    remove_leftovers,
-)
+from semsearch.storage.sqlite.bm25 import rebuild_words
+from semsearch.storage.sqlite.fields import rebuild_kinds
 from semsearch.storage.sqlite.schema import (
     documents,
     next_revision,
@@ -32,10 +26,13 @@ from semsearch.storage.sqlite.schema import (
     values,
     vectors,
 )
-from semsearch.storage.sqlite.snapshot import (
+from semsearch.storage.sqlite.snapshots import (
+    RECALL_TOLERANCE,
     SnapshotRecord,
     UnusableSnapshotError,
     open_snapshot,
+    refresh,
+    remove_leftovers,
     snapshot_name,
     snapshot_record,
 )
@@ -64,11 +61,10 @@ def find_faults(connection: Connection, directory: Path) -> list[Fault]:
                 for space in all_spaces(connection):
                     found += _vector_faults(connection, directory, space)
         except DatabaseError as error:
-            return [Fault(f"the database is damaged ({error.orig})", repairable=None)]
+            return [Fault(f"the database is damaged ({error.orig})", repairable=False)]
         finally:
             transaction.rollback()  # FTS5 cannot commit the check of damaged tables
-    unnamed = leftovers(connection, directory)
-    return found + [Fault(f"{file.name} remains from an interrupted run") for file in unnamed]
+    return found
 
 
 def bad_vectors(connection: Connection, space: Space) -> Iterator[int]:
@@ -99,13 +95,6 @@ def _database_faults(connection: Connection) -> Iterator[Fault]:
 
 
 def _content_faults(connection: Connection) -> Iterator[Fault]:
-    if not kinds_are_right(connection):
-        yield Fault("the kinds of the metadata fields do not match the documents")
-    empty = select(func.count()).where(
-        documents.c.document_id.not_in(select(passages.c.document_id))
-    )
-    if count := connection.execute(empty).scalar_one():
-        yield Fault(f"{quantity(count, 'document')} without a passage", repairable=False)
     query = select(texts.c.text, documents.c.text_hash).join(documents)
     changed = sum(text_hash(row.text) != row.text_hash for row in connection.execute(query))
     if changed:
@@ -166,19 +155,8 @@ def rebuild(connection: Connection) -> None:
         for table, row, *_ in connection.exec_driver_sql("PRAGMA foreign_key_check").all():
             connection.exec_driver_sql(f'DELETE FROM "{table}" WHERE rowid = ?', (row,))  # noqa: S608
         rebuild_kinds(connection)
+        rebuild_words(connection)
         next_revision(connection)
-    _rebuild_words(connection)
-
-
-def _rebuild_words(connection: Connection) -> None:
-    """Rebuild the words for BM25; if FTS5 cannot open its tables, nor drop them, make new ones."""
-    try:
-        with connection.begin():
-            rebuild_words(connection)
-    except DatabaseError:
-        with connection.begin():
-            renew_words(connection)
-        _driver(connection).execute("VACUUM")
 
 
 def discard_bad_vectors(connection: Connection, space: Space) -> None:
@@ -224,14 +202,13 @@ def compact(connection: Connection, directory: Path, spaces: Iterable[Space]) ->
                 connection.execute(delete(snapshots).where(snapshots.c.space_id == space.id))
     with connection.begin():
         rebuild_kinds(connection)
-    _rebuild_words(connection)
-    remove_leftovers(connection, directory, keep_previous=False)
-    if leftovers(connection, directory, keep_previous=False):  # on Windows, while they are mapped
+        rebuild_words(connection)
+    if remove_leftovers(connection, directory, keep_previous=False):
         raise IndexBusyError(
             f"{directory} is being read, by this process or another, so an old snapshot "
             "still holds deleted data; run semsearch compact again without readers"
         )
-    raw = _driver(connection)
+    raw: Any = connection.connection.driver_connection  # they cannot run in a transaction
     raw.execute("VACUUM")
     busy = raw.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
     if busy:
@@ -239,8 +216,3 @@ def compact(connection: Connection, directory: Path, spaces: Iterable[Space]) ->
             f"{directory} is being read, by this process or another, so the log still holds "
             "deleted data; run semsearch compact again without readers"
         )
-
-
-def _driver(connection: Connection) -> Any:
-    """The connection of sqlite3, for statements that cannot run in a transaction."""
-    return connection.connection.driver_connection

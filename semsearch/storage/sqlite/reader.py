@@ -1,10 +1,11 @@
-"""One committed state of the database: its documents, passages, spaces and fields."""
+"""One committed state of the database."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,13 +13,17 @@ import numpy
 from sqlalchemy import ColumnElement, Connection, Row, and_, exists, func, select, true
 
 from semsearch.errors import DamagedIndexError
+from semsearch.protocols import Matrix
 from semsearch.records import Document, Kind, Passage
 from semsearch.storage.interface import (
     EVERYTHING,
+    NO_RESTRICTION,
     FoundPassage,
     IndexInfo,
     NewPassage,
     Passages,
+    Restriction,
+    ScoredPassage,
     Selection,
     Settings,
     SnapshotInfo,
@@ -27,11 +32,13 @@ from semsearch.storage.interface import (
 )
 from semsearch.storage.spaces import Space, check_searchable
 from semsearch.storage.sqlite import fields as kinds
-from semsearch.storage.sqlite.restrictions import RestrictionMemory
+from semsearch.storage.sqlite.cache import Cache
+from semsearch.storage.sqlite.restrictions import Restricted, sql_condition
 from semsearch.storage.sqlite.schema import (
     FORMAT_VERSION,
+    Revision,
     documents,
-    get_language,
+    get_revision,
     passages,
     read_settings,
     texts,
@@ -39,16 +46,13 @@ from semsearch.storage.sqlite.schema import (
     values_later,
     vectors,
 )
-from semsearch.storage.sqlite.search import StateSearch, ViewOf
-from semsearch.storage.sqlite.snapshot import snapshot_name, snapshot_record
-from semsearch.storage.sqlite.spaces import (
-    all_spaces,
-    stored_matrix,
-    vector_blocks,
-)
+from semsearch.storage.sqlite.snapshots import snapshot_name, snapshot_record
+from semsearch.storage.sqlite.spaces import all_spaces, stored_matrix, vector_blocks
 
 if TYPE_CHECKING:
+    from semsearch.analysis import Analyser
     from semsearch.filters import Condition
+    from semsearch.storage.sqlite.vectors import VectorView
 
 _DOCUMENTS = (
     select(documents, texts.c.text)
@@ -73,25 +77,19 @@ _PASSAGES = (
 )
 
 
-class SqliteReader(StateSearch):
+class SqliteReader:
     """The state that a transaction reads; see `semsearch.storage.interface.Reader`.
 
     Args:
         connection: in a transaction.
-        directory: the directory of the snapshots.
-        view_of: returns the vectors of a space.
-        memory: a cache about restrictions, shared with later states.
+        directory: the directory of the index.
+        cache: what earlier readers have loaded.
     """
 
-    def __init__(
-        self,
-        connection: Connection,
-        directory: Path,
-        view_of: ViewOf,
-        memory: RestrictionMemory,
-    ) -> None:
-        super().__init__(connection, view_of, memory)
+    def __init__(self, connection: Connection, directory: Path, cache: Cache) -> None:
+        self.connection = connection
         self._directory = directory
+        self._cache = cache
 
     def settings(self) -> Settings:
         """The settings of the index."""
@@ -104,12 +102,18 @@ class SqliteReader(StateSearch):
     def info(self) -> IndexInfo:
         """The contents of the store."""
         spaces = self.spaces()
-        records = {space.name: snapshot_record(self.connection, space) for space in spaces}
+        snapshots = {}
+        for space in spaces:
+            if record := snapshot_record(self.connection, space):
+                file = snapshot_name(space.name, record.generation)
+                snapshots[space.name] = SnapshotInfo(
+                    file, record.kind, record.vectors, record.recall
+                )
         files: dict[str, int] = {}
-        for file in sorted(self._directory.iterdir()):
+        for entry in sorted(self._directory.iterdir()):
             with suppress(FileNotFoundError):  # a writer has just replaced it
-                if file.is_file():
-                    files[file.name] = file.stat().st_size
+                if entry.is_file():
+                    files[entry.name] = entry.stat().st_size
         return IndexInfo(
             path=self._directory,
             format=FORMAT_VERSION,
@@ -117,20 +121,15 @@ class SqliteReader(StateSearch):
             passages=self.connection.scalar(select(func.count()).select_from(passages)) or 0,
             fields=kinds.all_fields(self.connection),
             spaces=spaces,
-            snapshots={
-                name: SnapshotInfo(
-                    snapshot_name(name, record.generation),
-                    record.kind,
-                    record.vectors,
-                    record.recall,
-                )
-                for name, record in records.items()
-                if record
-            },
+            snapshots=snapshots,
             files=files,
-            language=get_language(self.connection),
+            language=self.settings().language,
             indexed_fields=sorted(kinds.indexed_fields(self.connection)),
         )
+
+    def fields(self) -> dict[str, set[Kind]]:
+        """The kinds of values of metadata fields, by name."""
+        return kinds.kinds_by_field(self.connection)
 
     def count(self, selection: Selection = EVERYTHING) -> int:
         """The number of documents, or of selected documents."""
@@ -198,15 +197,11 @@ class SqliteReader(StateSearch):
             .join(passages, passages.c.passage_id == vectors.c.passage_id)
             .where(passages.c.passage_id.in_(last))
         )
-        by_space: dict[int, dict[str, bytes]] = {}
-        for space_id, digest, vector in rows:
-            by_space.setdefault(space_id, {})[digest] = vector
-        found: TextVectors = {}
-        for space in self.spaces() if by_space else []:
-            stored = by_space.get(space.id, {})
-            matrix = stored_matrix(space, list(stored.values()))
-            found |= {(space.id, digest): row for digest, row in zip(stored, matrix, strict=True)}
-        return found
+        spaces = {space.id: space for space in self.spaces()}
+        return {
+            (space_id, digest): stored_matrix(spaces[space_id], [vector])[0]
+            for space_id, digest, vector in rows
+        }
 
     def passages(self, space: Space, condition: Condition | None = None) -> Passages:
         """All passages with their vectors, or those whose documents match a condition."""
@@ -222,19 +217,15 @@ class SqliteReader(StateSearch):
             .order_by(passages.c.passage_id)
         )
         if condition is not None:
-            query = query.where(self._restrictions.all_that_meet(condition))
+            query = query.where(sql_condition(self.connection, condition))
         rows = self.connection.execute(query).all()
         passage_ids = numpy.array([row.passage_id for row in rows], numpy.int64)
         matrix = numpy.empty((len(rows), space.dimension), numpy.float32)
         filled = 0
         for ids, block in vector_blocks(self.connection, space):
-            if condition is not None:
-                wanted = numpy.isin(ids, passage_ids)
-                ids, block = ids[wanted], block[wanted]
-            if not numpy.array_equal(ids, passage_ids[filled : filled + len(ids)]):
-                break
-            matrix[filled : filled + len(ids)] = block
-            filled += len(ids)
+            wanted = block[numpy.isin(ids, passage_ids, assume_unique=True)]
+            matrix[filled : filled + len(wanted)] = wanted
+            filled += len(wanted)
         if filled != len(rows):
             raise DamagedIndexError(
                 "the passages do not match their vectors; see: semsearch verify"
@@ -269,17 +260,75 @@ class SqliteReader(StateSearch):
         if selection.ids is not None:
             clauses.append(documents.c.external_id.in_(values(selection.ids)))
         if selection.condition is not None:
-            clauses.append(self._restrictions.all_that_meet(selection.condition))
+            clauses.append(sql_condition(self.connection, selection.condition))
         return and_(*clauses)
+
+    def prepare(self, space: Space) -> None:
+        """Load the vectors of a space."""
+        self._view(space)
+
+    def search_vectors(
+        self,
+        space: Space,
+        queries: Matrix,
+        k: int,
+        restriction: Restriction = NO_RESTRICTION,
+        per_document: int = 1,
+    ) -> list[list[ScoredPassage]]:
+        """The `k` best passages of each query."""
+        from semsearch.storage.sqlite.vectors import search_vectors
+
+        view, restricted = self._view(space), self._restricted(restriction)
+        return search_vectors(self.connection, view, restricted, queries, k, per_document)
+
+    def describe_search(self, space: Space, restriction: Restriction = NO_RESTRICTION) -> str:
+        """A description of how `search_vectors` would search."""
+        from semsearch.storage.sqlite.vectors import describe_search
+
+        return describe_search(self.connection, self._view(space), self._restricted(restriction))
+
+    def search_bm25(
+        self,
+        text: str,
+        k: int,
+        restriction: Restriction = NO_RESTRICTION,
+        per_document: int = 1,
+        phrases: Sequence[str] = (),
+    ) -> list[ScoredPassage]:
+        """The `k` best passages by BM25 over their words."""
+        from semsearch.storage.sqlite.bm25 import search_bm25
+
+        restricted = self._restricted(restriction)
+        return search_bm25(
+            self.connection, self._analyser, restricted, text, k, per_document, phrases
+        )
+
+    def matched_words(self, text: str, passage_ids: Sequence[int]) -> dict[int, list[str]]:
+        """The words of passages that occur in a text."""
+        from semsearch.storage.sqlite.bm25 import matched_words
+
+        return matched_words(self.connection, self._analyser, text, passage_ids)
 
     def fetch(self, passage_ids: Sequence[int]) -> dict[int, FoundPassage]:
         """The passages with these ids, as far as they exist."""
         rows = self.connection.execute(_PASSAGES, {"passage_ids": list(passage_ids)})
         return {row[0]: FoundPassage(Passage(*row[:5]), json.loads(row[5]), row[6]) for row in rows}
 
-    def fields(self) -> dict[str, set[Kind]]:
-        """The kinds of values of metadata fields, by name."""
-        return kinds.kinds_by_field(self.connection)
+    @cached_property
+    def _revision(self) -> Revision:
+        return get_revision(self.connection)
+
+    @cached_property
+    def _analyser(self) -> Analyser:
+        from semsearch.storage.sqlite.bm25 import stored_analyser
+
+        return stored_analyser(self.connection)
+
+    def _view(self, space: Space) -> VectorView:
+        return self._cache.view(self.connection, self._revision, space)
+
+    def _restricted(self, restriction: Restriction) -> Restricted:
+        return self._cache.restricted(self.connection, self._revision, restriction)
 
 
 def _document(row: Row[Any]) -> Document:

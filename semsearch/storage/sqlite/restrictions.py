@@ -2,168 +2,154 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy
 from sqlalchemy import (
     ColumnElement,
     Connection,
-    Integer,
     ScalarSelect,
     and_,
     case,
     func,
-    literal_column,
     select,
-    table,
 )
 
 from semsearch.records import BUILT_IN_FIELDS, metadata_field
-from semsearch.storage.interface import Restriction
-from semsearch.storage.sqlite import fields as kinds
+from semsearch.storage.interface import Restriction, ScoredPassage
+from semsearch.storage.sqlite.fields import indexed_fields, scalar_fields
 from semsearch.storage.sqlite.schema import (
     documents,
-    get_frequent_words,
-    get_language,
-    get_revision,
     passages,
+    passages_fts,
+    read_settings,
     values,
+    values_later,
 )
 from semsearch.vector_indexes import Ids
 
 if TYPE_CHECKING:
-    from semsearch.analysis import Analyser
     from semsearch.filters import Condition
 
-#: Documents sampled to estimate the share that matches a restriction.
+#: Documents sampled to estimate the share that is allowed.
 SAMPLE_DOCUMENTS = 500
-#: Restrictions whose shares and lists are cached.
-RESTRICTIONS_KEPT = 16
 
-_Key = TypeVar("_Key")
-_Value = TypeVar("_Value")
-
-_WORDS = table("passages_fts")
+# Built once, because SQLAlchemy takes longer to build a statement than to run it.
+_OWNERS = select(passages.c.passage_id, passages.c.document_id).where(
+    passages.c.passage_id.in_(values_later("passage_ids"))
+)
 
 
-class RestrictionMemory(NamedTuple):
-    """A cache about the last restrictions, by the revision of the state and their text."""
-
-    shares: dict[tuple[tuple[str, int], str], float]  #: estimated shares of documents
-    lists: dict[tuple[tuple[str, int], str], Ids]  #: sorted ids of the allowed passages
-
-
-class Restrictions:
-    """Restrictions of one state.
+class Restricted:
+    """The documents that a restriction allows, in one state of the index.
 
     Args:
-        connection: in a transaction.
-        memory: a cache, shared with later states.
+        connection: reads this state.
+        restriction: the restriction.
     """
 
-    def __init__(self, connection: Connection, memory: RestrictionMemory) -> None:
-        self._connection = connection
-        self._memory = memory
-
-    @cached_property
-    def revision(self) -> tuple[str, int]:
-        """The state; see `get_revision`."""
-        return get_revision(self._connection)
-
-    @cached_property
-    def analyser(self) -> Analyser:
-        """Reads texts as BM25 does."""
-        from semsearch.analysis import Analyser  # of BM25 alone
-
-        frequent = get_frequent_words(self._connection)
-        return Analyser(get_language(self._connection), frequent.words)
-
-    def all_that_meet(self, condition: Condition) -> ColumnElement[bool]:
-        """A condition in SQL."""
-        from semsearch.storage.sqlite.conditions import to_sql  # of filters alone
-
-        return to_sql(condition, scalars=self._scalars)
-
-    def clause(self, restriction: Restriction) -> ColumnElement[bool] | None:
-        """The restriction in SQL; None if it allows all documents."""
-        number = documents.c.document_id
-        clauses = []
-        if restriction.condition is not None:
-            clauses.append(self.all_that_meet(restriction.condition))
-        clauses += [number.in_(self._documents_with([phrase])) for phrase in restriction.required]
-        if restriction.excluded:
-            clauses.append(number.not_in(self._documents_with(restriction.excluded)))
-        return and_(*clauses) if clauses else None
-
-    def share(self, restriction: Restriction) -> float:
-        """The estimated share of documents that match a restriction."""
-        key = (self.revision, repr(restriction))  # 1 and true are equal
-        share = self._memory.shares.get(key)
-        if share is None:
-            clause = self.clause(restriction)
-            share = 1 if clause is None else _kept(self._memory.shares, key, self._sampled(clause))
-        return share
-
-    def is_indexed(self, restriction: Restriction) -> bool:
-        """Whether indexes alone find the documents."""
+    def __init__(self, connection: Connection, restriction: Restriction) -> None:
+        #: In SQL; None if all documents are allowed.
+        self.clause = _clause(connection, restriction)
+        #: The estimated share of documents that are allowed.
+        self.share = 1 if self.clause is None else _sampled_share(connection, self.clause)
         condition = restriction.condition
-        if condition is None:
-            return True
-        from semsearch.storage.sqlite.conditions import is_found_by_index  # of filters alone
+        #: Whether indexes alone find them.
+        self.is_indexed = condition is None or _is_found_by_index(connection, condition)
+        self._passages: Ids | None = None
 
-        return is_found_by_index(condition, self._found_by_index)
-
-    def passages(self, restriction: Restriction) -> Ids:
-        """The sorted ids of all passages whose documents are allowed; the last lists are cached."""
-        key = (self.revision, repr(restriction))  # 1 and true are equal
-        listed = self._memory.lists.get(key)
-        if listed is None:
+    def passages(self, connection: Connection) -> Ids:
+        """The sorted ids of all passages of these documents."""
+        if self._passages is None:
             query = select(passages.c.passage_id)
-            clause = self.clause(restriction)
-            if clause is not None:
-                query = query.join(documents).where(clause)
-            found = numpy.array(self._connection.scalars(query).all(), numpy.int64)
-            found.sort()
-            return _kept(self._memory.lists, key, found)
-        return listed
-
-    @cached_property
-    def _scalars(self) -> set[str]:
-        """The fields that hold no list in any document, named as in conditions."""
-        return kinds.scalar_fields(self._connection)
-
-    @cached_property
-    def _found_by_index(self) -> set[str]:
-        """The fields whose values SQLite finds by an index, named as in conditions."""
-        indexed = map(metadata_field, kinds.indexed_fields(self._connection))
-        return {*BUILT_IN_FIELDS, *(self._scalars.intersection(indexed))}
-
-    def _documents_with(self, phrases: Sequence[str]) -> ScalarSelect[int]:
-        """The documents with a passage that contains a phrase; none if no phrase has words."""
-        match = self.analyser.match_expression("", phrases) or '""'
-        query = (
-            select(passages.c.document_id)
-            .join(_WORDS, passages.c.passage_id == literal_column("passages_fts.rowid", Integer))
-            .where(literal_column("passages_fts").op("MATCH")(match))
-        )
-        return query.scalar_subquery()
-
-    def _sampled(self, clause: ColumnElement[bool]) -> float:
-        """The share of sampled documents that match a condition."""
-        highest = select(func.coalesce(func.max(documents.c.document_id), 0))
-        last = self._connection.execute(highest).scalar_one()
-        spread = numpy.unique(numpy.linspace(1, last, SAMPLE_DOCUMENTS).astype(numpy.int64))
-        met = func.sum(case((clause, 1), else_=0))
-        sample = documents.c.document_id.in_(values(spread.tolist()))
-        count, sum_met = self._connection.execute(select(func.count(), met).where(sample)).one()
-        return float(sum_met / count) if count else 0
+            if self.clause is not None:
+                query = query.join(documents).where(self.clause)
+            self._passages = numpy.sort(numpy.array(connection.scalars(query).all(), numpy.int64))
+        return self._passages
 
 
-def _kept(known: dict[_Key, _Value], key: _Key, value: _Value) -> _Value:
-    """Cache a value instead of the oldest ones, and return it."""
-    for old in list(known)[: 1 - RESTRICTIONS_KEPT]:
-        known.pop(old, None)
-    known[key] = value
-    return value
+def sql_condition(connection: Connection, condition: Condition) -> ColumnElement[bool]:
+    """The condition in SQL that holds for documents that meet `condition`."""
+    from semsearch.storage.sqlite.conditions import to_sql  # of filters alone
+
+    return to_sql(condition, scalars=scalar_fields(connection))
+
+
+def owners(
+    connection: Connection, passage_ids: Ids, clause: ColumnElement[bool] | None
+) -> dict[int, int]:
+    """The document of each passage that still exists, if it matches a condition."""
+    query = _OWNERS if clause is None else _OWNERS.join(documents).where(clause)
+    rows = connection.execute(query, {"passage_ids": passage_ids.tolist()})
+    return {passage_id: document_id for passage_id, document_id in rows}  # noqa: C416 - Rows
+
+
+def best_passages(
+    scored: Iterable[tuple[float, int]], owners: dict[int, int], k: int, per_document: int
+) -> list[ScoredPassage]:
+    """The `k` best passages, best first, at most `per_document` of each document.
+
+    Args:
+        scored: scores and passage ids, best first.
+        owners: the documents of passages; other passages do not count.
+        k: the number of passages.
+        per_document: the number of passages of a document.
+    """
+    best: list[ScoredPassage] = []
+    taken: dict[int, int] = {}
+    for score, passage_id in scored:
+        document_id = owners.get(passage_id)
+        if document_id is None:
+            continue
+        count = taken.get(document_id, 0)
+        if count < per_document:
+            taken[document_id] = count + 1
+            best.append(ScoredPassage(document_id, passage_id, score))
+            if len(best) == k:
+                break
+    return best
+
+
+def _clause(connection: Connection, restriction: Restriction) -> ColumnElement[bool] | None:
+    number = documents.c.document_id
+    clauses = []
+    if restriction.condition is not None:
+        clauses.append(sql_condition(connection, restriction.condition))
+    clauses += [
+        number.in_(_documents_with(connection, [phrase])) for phrase in restriction.required
+    ]
+    if restriction.excluded:
+        clauses.append(number.not_in(_documents_with(connection, restriction.excluded)))
+    return and_(*clauses) if clauses else None
+
+
+def _documents_with(connection: Connection, phrases: Sequence[str]) -> ScalarSelect[int]:
+    """The documents with a passage that contains a phrase; none if no phrase has words."""
+    from semsearch.analysis import Analyser
+
+    match = Analyser(read_settings(connection).language).match_expression("", phrases) or '""'
+    query = (
+        select(passages.c.document_id)
+        .join(passages_fts, passages.c.passage_id == passages_fts.c.rowid)
+        .where(passages_fts.c.passages_fts.op("MATCH")(match))
+    )
+    return query.scalar_subquery()
+
+
+def _sampled_share(connection: Connection, clause: ColumnElement[bool]) -> float:
+    """The share of sampled documents that match a condition."""
+    last = connection.scalar(select(func.max(documents.c.document_id))) or 0
+    spread = numpy.unique(numpy.linspace(1, last, SAMPLE_DOCUMENTS).astype(numpy.int64))
+    matching = func.sum(case((clause, 1), else_=0))
+    sample = documents.c.document_id.in_(values(spread.tolist()))
+    count, matches = connection.execute(select(func.count(), matching).where(sample)).one()
+    return float(matches / count) if count else 0
+
+
+def _is_found_by_index(connection: Connection, condition: Condition) -> bool:
+    from semsearch.storage.sqlite.conditions import is_found_by_index
+
+    indexed = {metadata_field(name) for name in indexed_fields(connection)}
+    found = {*BUILT_IN_FIELDS, *indexed.intersection(scalar_fields(connection))}
+    return is_found_by_index(condition, found)

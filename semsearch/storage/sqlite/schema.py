@@ -13,9 +13,7 @@ They are ``STRICT`` and have ``CHECK``s, so that code that reads values need not
 from __future__ import annotations
 
 import json
-import sqlite3
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from sqlalchemy import (
@@ -32,7 +30,6 @@ from sqlalchemy import (
     MetaData,
     ScalarSelect,
     Table,
-    TableClause,
     Text,
     bindparam,
     column,
@@ -145,6 +142,7 @@ snapshots = Table(
     Column("last_passage_id", Integer, nullable=False),
     Column("deleted", Integer, nullable=False),  # passages deleted before it was written
     Column("kind", Text, nullable=False),
+    Column("wanted_recall", REAL, nullable=False),
     Column("recall", REAL, nullable=False),  # recall@10 against exact search
     sqlite_strict=True,
 )
@@ -168,7 +166,9 @@ CREATE VIRTUAL TABLE passages_fts USING fts5(
 )
 """
 #: For inserting and deleting; the first column takes FTS5's own commands.
-passages_fts = table("passages_fts", column("passages_fts"), column("rowid"), column("words"))
+passages_fts = table(
+    "passages_fts", column("passages_fts"), column("rowid", Integer), column("words")
+)
 
 
 def create_tables(connection: Connection) -> None:
@@ -204,7 +204,7 @@ def _elements(array: str | BindParameter[Any]) -> ScalarSelect[Any]:
 
 def insert_rows(
     connection: Connection,
-    table: TableClause,
+    table: Table,
     names: Sequence[str],
     rows: Sequence[tuple[Any, ...]],
     *,
@@ -217,30 +217,17 @@ def insert_rows(
     Args:
         connection: in a transaction.
         table: the table.
-        names: its columns that the rows have.
+        names: its columns that the rows have, in the order of the table.
         rows: the rows.
         key: a unique column; a row with its value is updated.
     """
     if rows:
-        quoted = {name: f'"{table.columns[name].name}"' for name in names}
-        places = ", ".join("?" * len(names))
-        statement = f'INSERT INTO "{table.name}" ({", ".join(quoted.values())}) VALUES ({places})'  # noqa: S608 - ours
+        statement = insert(table)
         if key is not None:
-            others = ", ".join(
-                f"{quoted[name]} = excluded.{quoted[name]}" for name in names if name != key
-            )
-            statement += f" ON CONFLICT ({quoted[key]}) DO UPDATE SET {others}"
-        connection.exec_driver_sql(statement, list(rows))
-
-
-@contextmanager
-def read_rows(
-    connection: Connection, statement: str, parameters: Sequence[Any]
-) -> Iterator[sqlite3.Cursor]:
-    """Run a query whose rows are read without SQLAlchemy, which takes longer than SQLite does."""
-    raw: Any = connection.connection.driver_connection
-    with closing(raw.execute(statement, parameters)) as cursor:
-        yield cursor
+            others = {name: statement.excluded[name] for name in names if name != key}
+            statement = statement.on_conflict_do_update(index_elements=[key], set_=others)
+        compiled = statement.compile(connection.engine, column_keys=names)
+        connection.exec_driver_sql(str(compiled), list(rows))
 
 
 _SETTING = select(settings.c.value).where(settings.c.name == bindparam("name"))
@@ -264,12 +251,14 @@ def read_settings(connection: Connection) -> Settings:
     """The settings of the index."""
     rows = connection.execute(select(settings.c.name, settings.c.value))
     found = {row.name: json.loads(row.value) for row in rows if row.name in Settings._fields}
-    index_type, language = found.pop("index_type", {}), found.pop("language", None)
-    return Settings(
-        **found,
-        index_type=IndexType(**index_type),
-        language=None if language is None else _language(language),
-    )
+    if "index_type" in found:
+        found["index_type"] = IndexType(**found["index_type"])
+    if found.get("language"):
+        from semsearch.analysis import Language
+
+        stored = found["language"]
+        found["language"] = Language(stored["name"], tuple(stored["stop_words"]))
+    return Settings(**found)
 
 
 def write_settings(connection: Connection, changed: Settings) -> None:
@@ -279,37 +268,16 @@ def write_settings(connection: Connection, changed: Settings) -> None:
         put_setting(connection, name, value._asdict() if is_record else value)
 
 
-def get_language(connection: Connection) -> Language | None:
-    """The language of BM25's stemmer and stop words."""
-    found = get_setting(connection, "language")
-    return None if found is None else _language(found)
+class Revision(NamedTuple):
+    """A state of an index."""
+
+    identity: str  #: another one after it was deleted and made anew at the same path
+    number: int
 
 
-def _language(stored: Mapping[str, Any]) -> Language:
-    from semsearch.analysis import Language
-
-    return Language(stored["name"], tuple(stored["stop_words"]))
-
-
-def get_revision(connection: Connection) -> tuple[str, int]:
-    """The identity of the index and the number of its state.
-
-    An index that was deleted and made anew at the same path has another identity.
-    """
-    identity, number = get_setting(connection, "revision")
-    return identity, number
-
-
-class FrequentWords(NamedTuple):
-    """The words that many passages have."""
-
-    changes: int = 0  #: the passages ever added or deleted when they were counted
-    words: Sequence[str] = ()  #: case-folded
-
-
-def get_frequent_words(connection: Connection) -> FrequentWords:
-    """The words that were frequent when they were counted last."""
-    return FrequentWords(*get_setting(connection, "frequent_words", ()))
+def get_revision(connection: Connection) -> Revision:
+    """The state that a connection reads."""
+    return Revision(*get_setting(connection, "revision"))
 
 
 def next_revision(connection: Connection) -> None:

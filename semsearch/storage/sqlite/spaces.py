@@ -11,7 +11,7 @@ from sqlalchemy import Connection, insert, select
 
 from semsearch.protocols import Encoder, Matrix, off_unit
 from semsearch.storage.spaces import Space, described_space
-from semsearch.storage.sqlite.schema import read_rows, spaces
+from semsearch.storage.sqlite.schema import spaces
 from semsearch.vector_indexes import Ids
 
 #: Vectors read from the database at once.
@@ -26,17 +26,8 @@ def all_spaces(connection: Connection) -> list[Space]:
     """The spaces of a store, oldest first."""
     rows = connection.execute(select(spaces).order_by(spaces.c.space_id))
     return [
-        Space(
-            id=row.space_id,
-            name=row.name,
-            spec=row.spec,
-            fingerprint=row.fingerprint,
-            dimension=row.dimension,
-            dtype=row.dtype,
-            complete=bool(row.complete),
-            description=json.loads(row.description),
-        )
-        for row in rows
+        Space._make([*record, bool(complete), json.loads(description)])
+        for *record, complete, description in rows
     ]
 
 
@@ -84,10 +75,10 @@ def vector_blocks(
     connection: Connection, space: Space, after: int = 0
 ) -> Iterator[tuple[Ids, Matrix]]:
     """Blocks of ids and vectors of the passages above an id, in ascending order of ids."""
-    with read_rows(connection, _VECTORS, (space.id, after)) as cursor:
-        while rows := cursor.fetchmany(BLOCK_ROWS):
-            ids, stored = zip(*rows, strict=True)
-            yield numpy.array(ids, numpy.int64), from_bytes(space, stored)
+    result = connection.exec_driver_sql(_VECTORS, (space.id, after))
+    for rows in result.partitions(BLOCK_ROWS):
+        ids, stored = zip(*rows, strict=True)
+        yield numpy.array(ids, numpy.int64), from_bytes(space, stored)
 
 
 def _vector_bytes(space: Space) -> int:

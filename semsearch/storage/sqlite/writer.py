@@ -22,18 +22,14 @@ from semsearch.storage.sqlite.bm25 import (
     count_frequent_words,
     remove_words,
 )
-from semsearch.storage.sqlite.fields import add_kinds, index_field, subtract_kinds
+from semsearch.storage.sqlite.fields import count_kinds, index_field
 from semsearch.storage.sqlite.maintenance import compact, discard_bad_vectors, find_faults, rebuild
 from semsearch.storage.sqlite.reader import SqliteReader
-from semsearch.storage.sqlite.refresh import refresh, remove_leftovers
 from semsearch.storage.sqlite.schema import (
     documents,
-    get_language,
-    get_setting,
     insert_rows,
     next_revision,
     passages,
-    put_setting,
     read_settings,
     spaces,
     texts,
@@ -41,7 +37,7 @@ from semsearch.storage.sqlite.schema import (
     vectors,
     write_settings,
 )
-from semsearch.storage.sqlite.snapshot import count_deleted
+from semsearch.storage.sqlite.snapshots import count_deleted, refresh, remove_leftovers
 from semsearch.storage.sqlite.spaces import all_spaces, insert_space, to_bytes
 
 #: Within a run, snapshots are refreshed after this number of new passages, so that queries need not
@@ -105,7 +101,7 @@ class SqliteWriter:
         with self._connection.begin():
             condition = self._reader_of(self._connection).selected(selection)
             remove_words(self._connection, condition)
-            subtract_kinds(self._connection, condition)
+            count_kinds(self._connection, condition, -1)
             owners = select(documents.c.document_id).where(condition)
             gone = select(func.count()).where(passages.c.document_id.in_(owners))
             count_deleted(self._connection, self._connection.execute(gone).scalar_one())
@@ -119,8 +115,6 @@ class SqliteWriter:
         with self._connection.begin():
             before = read_settings(self._connection)
             write_settings(self._connection, settings)
-            if settings.index_type != before.index_type:
-                put_setting(self._connection, "index_type_is_new", 1)
             if settings.language != before.language:
                 analyse_again(self._connection, settings.language)
                 next_revision(self._connection)
@@ -148,7 +142,6 @@ class SqliteWriter:
             self._connection.execute(
                 update(spaces).where(spaces.c.space_id == space.id).values(complete=1)
             )
-            put_setting(self._connection, "filled", get_setting(self._connection, "filled", 0) + 1)
             next_revision(self._connection)
 
     def index_field(self, name: str) -> None:
@@ -160,16 +153,10 @@ class SqliteWriter:
     def optimise(self, *, thoroughly: bool = False) -> None:
         """Write new snapshots of complete spaces whose snapshots are out of date."""
         with self._connection.begin():
-            rewrite = bool(get_setting(self._connection, "index_type_is_new", 0))
             count_frequent_words(self._connection)
         for space in self._spaces():
             if space.complete:
-                refresh(
-                    self._connection, self._directory, space, thoroughly=thoroughly, rewrite=rewrite
-                )
-        if rewrite:
-            with self._connection.begin():
-                put_setting(self._connection, "index_type_is_new", 0)
+                refresh(self._connection, self._directory, space, thoroughly=thoroughly)
         if thoroughly:
             remove_leftovers(self._connection, self._directory, keep_previous=False)
 
@@ -202,7 +189,7 @@ class SqliteWriter:
     def _put_documents(self, new: Sequence[NewDocument]) -> dict[str, int]:
         """Write the rows of documents; returns their numbers by id."""
         ids = documents.c.external_id.in_(values(one.id for one in new))
-        subtract_kinds(self._connection, ids)
+        count_kinds(self._connection, ids, -1)
         insert_rows(
             self._connection,
             documents,
@@ -219,7 +206,7 @@ class SqliteWriter:
             [(numbers[one.id], one.text) for one in new],
             key="document_id",
         )
-        add_kinds(self._connection, ids)
+        count_kinds(self._connection, ids)
         return numbers
 
     def _put_passages(
@@ -231,7 +218,7 @@ class SqliteWriter:
         old = delete(passages).where(passages.c.document_id.in_(owned))
         count_deleted(self._connection, self._connection.execute(old).rowcount)
         first = 1 + self._connection.execute(_LAST_PASSAGE_ID).scalar_one()
-        analyser = Analyser(get_language(self._connection))
+        analyser = Analyser(read_settings(self._connection).language)
         added = [(owners[one.id], passage) for one in new for passage in one.passages or ()]
         rows = [
             (passage_id, owner, *passage, analysed_text(passage.text, analyser))

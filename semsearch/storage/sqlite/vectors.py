@@ -1,0 +1,222 @@
+"""The vectors of a space in one state, and how they are searched.
+
+Most are in a snapshot; recent ones, which are newer, are not yet.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy
+from sqlalchemy import Connection, func, select
+
+from semsearch.protocols import Matrix
+from semsearch.storage.interface import ScoredPassage
+from semsearch.storage.spaces import Space
+from semsearch.storage.sqlite.restrictions import Restricted, best_passages, owners
+from semsearch.storage.sqlite.schema import documents, passages
+from semsearch.storage.sqlite.snapshots import (
+    SnapshotRecord,
+    UnusableSnapshotError,
+    deleted_passages,
+    open_snapshot,
+    snapshot_record,
+)
+from semsearch.storage.sqlite.spaces import vector_blocks
+from semsearch.vector_indexes import Ids
+from semsearch.vector_indexes.flat import VectorIndex, ranked
+
+logger = logging.getLogger(__name__)
+
+#: Passages searched in place of deleted ones and further ones of a document.
+SPARE = 8
+#: Below these shares, the allowed passages are listed before the search; the second share applies
+#: if indexes alone find their documents, so that no document is read.
+LISTED_SHARE, LISTED_SHARE_BY_INDEX = 0.02, 0.2
+#: If allowed documents are rarer among the nearest than overall, they are listed once the expected
+#: number of matches exceeds the wanted number by this factor.
+MAX_LEFT_OUT = 50
+#: By how many standard deviations the expected number of matches exceeds the wanted one: if matches
+#: are spread at random, fewer than one query in a hundred has to be searched again.
+SPARE_DEVIATIONS = 3
+
+
+class VectorView:
+    """The vectors of a space in the state that a connection reads.
+
+    Recent vectors are searched exactly. Vectors deleted since the snapshot was written are still
+    found; callers drop ids that the database no longer has.
+
+    Args:
+        connection: in a transaction.
+        space: the space.
+        record: the record of its snapshot.
+        snapshot: the snapshot, if it is usable.
+        recent: the vectors that it does not have.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        space: Space,
+        record: SnapshotRecord | None,
+        snapshot: VectorIndex | None,
+        recent: Sequence[tuple[Ids, Matrix]],
+    ) -> None:
+        self._record = record
+        self._snapshot = snapshot
+        count = sum(len(ids) for ids, _ in recent)
+        self._recent = VectorIndex.build(space.dimension, count, recent)
+        indexes = [snapshot, self._recent] if snapshot else [self._recent]
+        self._indexes = [index for index in indexes if len(index)]
+        self._per_document = _passages_per_document(connection)
+        self._deleted = deleted_passages(connection) - (record.deleted if record else 0)
+
+    @classmethod
+    def load(cls, connection: Connection, directory: Path | None, space: Space) -> VectorView:
+        """The view of the state that `connection` reads.
+
+        Without a usable snapshot, all vectors are read from SQLite, with a warning.
+
+        Args:
+            connection: in a transaction.
+            directory: the directory of the snapshot; None if it is gone.
+            space: the space.
+        """
+        record, snapshot, last = snapshot_record(connection, space), None, 0
+        if record and directory:
+            try:
+                snapshot, last = open_snapshot(directory, space, record), record.last_passage_id
+            except UnusableSnapshotError as error:
+                logger.warning(
+                    "%s; searching the vectors in SQLite instead (the next `semsearch index` "
+                    "rewrites it)",
+                    error,
+                )
+        recent = list(vector_blocks(connection, space, last))
+        return cls(connection, space, record, snapshot, recent)
+
+    def extended(self, connection: Connection, space: Space) -> VectorView | None:
+        """The view of a later state; None if that has another snapshot."""
+        if snapshot_record(connection, space) != self._record:
+            return None
+        last = int(self._indexes[-1].ids[-1]) if self._indexes else 0
+        known = self._recent.ids, self._recent.matrix
+        recent = [known, *vector_blocks(connection, space, last)]
+        return VectorView(connection, space, self._record, self._snapshot, recent)
+
+    def __len__(self) -> int:
+        return sum(map(len, self._indexes))
+
+    def reach(self, k: int) -> int:
+        """How many of the nearest passages to search for the best ones of `k` documents.
+
+        Further passages of a document and deleted ones take up places.
+        """
+        spare = SPARE if self._per_document > 1 or self._deleted else 0
+        return math.ceil(k * min(2, self._per_document)) + spare
+
+    @property
+    def plan(self) -> str:
+        """A description of how it is searched."""
+        from semsearch.texts import quantity
+
+        parts = []
+        if self._snapshot:
+            vectors = quantity(len(self._snapshot), "vector")
+            parts.append(f"{self._snapshot.plan} over {vectors}")
+        if len(self._recent):
+            parts.append(f"exact over {len(self._recent):,} recent vectors")
+        return ", ".join(parts) or "nothing to search"
+
+    def search(self, queries: Matrix, n: int, allowed: Ids | None = None) -> tuple[Matrix, Ids]:
+        """The `n` nearest passages of each query, best first; equal scores by passage id.
+
+        Args:
+            queries: unit vectors, shape (m, dimension).
+            n: the number of passages; missing results have the id -1.
+            allowed: sorted ids of the allowed passages; None allows all.
+
+        Returns:
+            Cosines, rounded to six digits, and passage ids, both of shape (m, n).
+        """
+        results = [index.search(queries, n, allowed) for index in self._indexes]
+        if len(results) == 1:
+            return results[0]
+        scores, ids = ranked(
+            *(numpy.concatenate(parts, axis=1) for parts in zip(*results, strict=True))
+        )
+        return scores[:, :n], ids[:, :n]
+
+
+def search_vectors(
+    connection: Connection,
+    view: VectorView,
+    restricted: Restricted,
+    queries: Matrix,
+    k: int,
+    per_document: int,
+) -> list[list[ScoredPassage]]:
+    """The `k` best passages of each query; see `semsearch.storage.interface.Reader`.
+
+    If many documents are allowed, more passages are searched and those of others dropped; if few
+    are, their passages are listed first, and only these are searched.
+    """
+    share, clause = restricted.share, restricted.clause
+    allowed = restricted.passages(connection) if _is_listed(restricted) else None
+    wanted = view.reach(k)
+    n = wanted if allowed is not None else _depth(wanted, share)
+    found: list[list[ScoredPassage]] = [[] for _ in queries]
+    open_queries = numpy.arange(len(queries))
+    while True:
+        reach = len(view) if allowed is None else len(allowed)
+        n = min(n, reach)
+        if not n or not len(open_queries):
+            return found
+        scores, ids = view.search(queries[open_queries], n, allowed)
+        documents = owners(connection, numpy.unique(ids), clause if allowed is None else None)
+        for query, row_scores, row_ids in zip(open_queries, scores, ids, strict=True):
+            scored = zip(row_scores[:n].tolist(), row_ids[:n].tolist(), strict=True)
+            found[query] = best_passages(scored, documents, k, per_document)
+        if n == reach:
+            return found
+        # Further passages of a document, deleted ones, or ones of other documents took up places:
+        # search further.
+        open_queries = numpy.array([query for query in open_queries if len(found[query]) < k])
+        n = min(4 * n, reach)
+        is_rare = n * share > wanted * MAX_LEFT_OUT
+        if len(open_queries) and allowed is None and clause is not None and is_rare:
+            allowed, n = restricted.passages(connection), wanted
+
+
+def describe_search(connection: Connection, view: VectorView, restricted: Restricted) -> str:
+    """A description of how `search_vectors` would search."""
+    if restricted.clause is None:
+        return view.plan
+    if not _is_listed(restricted):
+        share = f"{restricted.share:.0%}"
+        return f"{view.plan}; about {share} of the documents match the filter, checked after"
+    from semsearch.texts import quantity
+
+    listed = quantity(len(restricted.passages(connection)), "passage")
+    return f"{view.plan}; restricted to {listed}, searched alone"
+
+
+def _is_listed(restricted: Restricted) -> bool:
+    least = LISTED_SHARE_BY_INDEX if restricted.is_indexed else LISTED_SHARE
+    return restricted.share < least
+
+
+def _depth(wanted: int, share: float) -> int:
+    """How many nearest passages to search so that `wanted` of them match, if this share does."""
+    return math.ceil((wanted + SPARE_DEVIATIONS * math.sqrt(wanted * (1 - share))) / share)
+
+
+def _passages_per_document(connection: Connection) -> float:
+    """Estimated by the highest ids, as counting takes long."""
+    last_passage = connection.scalar(select(func.max(passages.c.passage_id))) or 0
+    last_document = connection.scalar(select(func.max(documents.c.document_id)))
+    return float(last_passage / last_document) if last_document else 1.0
