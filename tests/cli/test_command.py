@@ -29,19 +29,19 @@ def test_flags_and_multiple_options_can_be_repeated(options):
 
 @pytest.mark.parametrize("command", ["index", "pairs"])
 @pytest.mark.parametrize(
-    ("corpus", "place"),
+    ("name", "corpus", "place"),
     [
-        ('[{"text": "a"}, {"text": " "}]', ", item 2"),
-        ("text\na\n \n", ":3"),
-        ("id,text\na,b,c\n", ":2"),
+        ("a.json", '[{"text": "a"}, {"text": " "}]', ", item 2"),
+        ("a.csv", "text\na\n \n", ":3"),
+        ("a.csv", "id,text\na,b,c\n", ":2"),
     ],
 )
-def test_bad_row_suggests_skip_bad_rows(tmp_path, monkeypatch, command, corpus, place):
+def test_bad_row_suggests_skip_bad_rows(tmp_path, monkeypatch, command, name, corpus, place):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "corpus").write_text(corpus)
-    result = invoke(command, "corpus", "--encoder", "hashing", code=1)
+    (tmp_path / name).write_text(corpus)
+    result = invoke(command, name, "--encoder", "hashing", code=1)
     error = result.stderr.splitlines()[-1]
-    assert error.startswith(f"Error: corpus{place}: ")
+    assert error.startswith(f"Error: {name}{place}: ")
     assert "--skip-bad-rows" in error
 
 

@@ -119,7 +119,7 @@ def _vector_faults(connection: Connection, directory: Path, space: Space) -> Ite
     if bad:
         yield Fault(f"space '{space.name}' has {quantity(bad, 'damaged vector')}")
     record = snapshot_record(connection, space)
-    if record is None:
+    if record is None or not record.bytes:
         return
     try:
         snapshot = open_snapshot(directory, space, record)
@@ -160,7 +160,7 @@ def rebuild(connection: Connection) -> None:
 
 
 def discard_bad_vectors(connection: Connection, space: Space) -> None:
-    """Delete the damaged vectors of a space, and the record of its snapshot.
+    """Delete the damaged vectors of a space, and give up its snapshot.
 
     If some passages lack a vector then, the space is incomplete until these are encoded: searching
     it raises instead of missing passages.
@@ -169,7 +169,9 @@ def discard_bad_vectors(connection: Connection, space: Space) -> None:
         of_space = vectors.c.space_id == space.id
         bad = vectors.c.passage_id.in_(values(bad_vectors(connection, space)))
         connection.execute(delete(vectors).where(of_space, bad))
-        connection.execute(delete(snapshots).where(snapshots.c.space_id == space.id))
+        # No file has this size. The next snapshot has another generation, also for open readers.
+        unusable = update(snapshots).where(snapshots.c.space_id == space.id).values(bytes=0)
+        connection.execute(unusable)
         if _lacking(connection, space):
             incomplete = update(spaces).where(spaces.c.space_id == space.id).values(complete=0)
             connection.execute(incomplete)

@@ -104,7 +104,7 @@ class SqliteReader:
         spaces = self.spaces()
         snapshots = {}
         for space in spaces:
-            if record := snapshot_record(self.connection, space):
+            if (record := snapshot_record(self.connection, space)) and record.bytes:
                 file = snapshot_name(space.name, record.generation)
                 snapshots[space.name] = SnapshotInfo(
                     file, record.kind, record.vectors, record.recall
