@@ -170,7 +170,7 @@ def _check_index_options(
     if whole_documents:
         raise ArgumentError("--whole-documents needs --data: the passages of an index are fixed")
     if is_given("split"):
-        raise ArgumentError("--split needs --data: the judgements of --qrels are not split")
+        raise ArgumentError("--split applies only to --data")
     if is_given("precision") and not any(CROSS_ENCODER_PREFIX in system for system in systems):
         raise ArgumentError(
             "--precision needs --data, or a cross-encoder: the index has vectors of one precision"

@@ -223,8 +223,11 @@ def _index_corpus(
             encoders_used = [(space, index.encoder(space)) for space in info.spaces]
             mostly_added = 2 * summary.added >= info.documents
             texts = sampled_texts(index, info.passages) if mostly_added else []
-    others = info.documents - summary.documents - summary.kept
-    click.echo(visible(_summary_line(directory, summary, bad_rows.skipped, others)))
+    click.echo(visible(_summary_line(directory, summary, bad_rows.skipped)))
+    if others := info.documents - summary.documents - summary.kept:
+        earlier = quantity(others, "document")
+        verb = "is" if others == 1 else "are"
+        click.echo(f"{earlier} of earlier runs {verb} also in the index")
     for space, encoder in encoders_used:
         warn_of_unknown_words(space.name, encoder)
         warn_of_poor_fit(space, texts)
@@ -290,20 +293,19 @@ def _opened(
     return Index.create(directory, encoders or None, dtype=stored_type, precision=precision)
 
 
-def _summary_line(directory: Path, summary: Summary, skipped: int, others: int) -> str:
+def _summary_line(directory: Path, summary: Summary, skipped: int) -> str:
     counts = {
         "added": summary.added,
         "changed": summary.changed,
         "with new metadata": summary.metadata_changed,
         "unchanged": summary.unchanged,
         "removed": summary.removed,
-        "kept though not in the corpus": summary.kept,
+        "missing from the corpus, kept": summary.kept,
     }
     parts = ", ".join(
         [
             *(f"{count:,} {name}" for name, count in counts.items() if count),
             *([f"{quantity(skipped, 'bad row')} skipped"] if skipped else []),
-            *([f"{others:,} more in the index"] if others else []),
         ]
     )
     rate = quantity(round(summary.documents / max(summary.seconds, 1e-9)), "document")

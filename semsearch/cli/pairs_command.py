@@ -109,7 +109,7 @@ def command(
             raise ArgumentError(f"for an index, name one of its spaces: --space {spec}")
         items = _indexed(index_to_change(directory), space)
     if len(items.texts) < 2:
-        click.echo(f"{quantity(len(items.texts), 'text')}; a pair needs two", err=True)
+        click.echo("at least two texts are needed", err=True)
     _print(format_name, items, _pairs(items, k, min_score))
 
 

@@ -45,7 +45,7 @@ _SIMPLE = (int, float, Decimal, date, time, timedelta)
 #: Cells without text; ``NaN`` as programs write it into CSV.
 _NOTHING = ("", "NaN", "nan")
 
-WITHOUT_IDS = "no id column: documents are named by their content"
+WITHOUT_IDS = "no id column: ids are derived from the text"
 
 _Misfits = dict[str, tuple[str, int]]  # by column: the first one, and their number
 
