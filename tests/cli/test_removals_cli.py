@@ -59,7 +59,7 @@ def test_sync_is_refused(run, tmp_path):
 def test_skipped_row_without_an_id_prevents_removals(run, tmp_path):
     write(tmp_path / "corpus.csv", [*ROWS[50:], ",No id.,1999"])
     result = run("index", "corpus.csv", "--sync", "--skip-bad-rows", "--allow-removals")
-    assert "50 kept" in result.stdout
+    assert "50 missing from the corpus, kept" in result.stdout
     assert left(run) == "100"
 
 
