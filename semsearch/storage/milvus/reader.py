@@ -18,6 +18,7 @@ from semsearch.storage.interface import (
     EVERYTHING,
     NO_RESTRICTION,
     Field,
+    FieldValues,
     FoundPassage,
     IndexInfo,
     NewPassage,
@@ -84,6 +85,13 @@ class MilvusReader(Rows):
             name: {Kind(kind.rpartition(" ")[2]) for kind in kinds}
             for name, kinds in self.record.fields.items()
         }
+
+    def field_values(self) -> list[FieldValues]:
+        """The metadata fields, without values: Milvus does not group by fields in JSON."""
+        return [
+            FieldValues(name, sorted(kind.value for kind in kinds), [], None, None)
+            for name, kinds in sorted(self.fields().items())
+        ]
 
     # Documents.
 

@@ -74,7 +74,7 @@ class _Cache:
 
     def __init__(self, database: Database) -> None:
         self.file = database.opened.file
-        self.filters = RestrictionMemory({}, {})
+        self.filters = RestrictionMemory({}, {}, {})
         self._database = database
         #: By identity of the index, id and fingerprint of the space, with the revision.
         self._views: dict[tuple[str, int, str], tuple[int, VectorView]] = {}

@@ -19,6 +19,7 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     Select,
+    TableValuedAlias,
     Text,
     and_,
     case,
@@ -34,7 +35,7 @@ from sqlalchemy.dialects.sqlite import insert as sqlite_insert
 
 from semsearch.errors import ArgumentError
 from semsearch.records import BUILT_IN_FIELDS, Kind, metadata_field
-from semsearch.storage.interface import Field
+from semsearch.storage.interface import Field, FieldValues
 from semsearch.storage.sqlite.schema import documents, fields
 
 if TYPE_CHECKING:
@@ -49,6 +50,8 @@ BUILT_IN_COLUMNS: Mapping[str, ColumnElement[str]] = dict(
 EXAMPLES = 50
 #: Documents searched for an example.
 SAMPLE_DOCUMENTS = 20_000
+#: The most texts listed of a field, and their maximum length in characters.
+LISTED_VALUES, LONGEST_VALUE = 50, 100
 
 _IN_USE = select(fields).where(fields.c.documents > 0)
 
@@ -103,6 +106,54 @@ def _example(connection: Connection, field: str, kind: Kind) -> Value | None:
     )
     value = connection.scalar(query)
     return bool(value) if kind is Kind.BOOLEAN and value is not None else value
+
+
+def field_values(connection: Connection) -> list[FieldValues]:
+    """The metadata fields, sorted by name, with frequent texts and bounds of all documents."""
+    found = []
+    for name, kinds in sorted(kinds_by_field(connection).items()):
+        path = json_path(name)
+        texts: list[tuple[str, int]] = []
+        bounds = None, None
+        if path is not None and kinds & {Kind.TEXT, Kind.DATE}:
+            texts = _frequent_texts(connection, path)
+        if path is not None and Kind.NUMBER in kinds:
+            bounds = _bounds(connection, path)
+        if kinds:
+            found.append(FieldValues(name, sorted(kind.value for kind in kinds), texts, *bounds))
+    return found
+
+
+def _frequent_texts(connection: Connection, path: str) -> list[tuple[str, int]]:
+    """The most frequent texts at a JSON path or in a list there, with numbers of documents."""
+    each = _at(path)
+    count = func.count(documents.c.document_id.distinct())
+    query = (
+        select(each.c.value, count)
+        .select_from(documents.join(each, true()))
+        .where(each.c.type == "text", func.length(each.c.value) <= LONGEST_VALUE)
+        .group_by(each.c.value)
+        .order_by(count.desc(), each.c.value)
+        .limit(LISTED_VALUES)
+    )
+    return [(value, number) for value, number in connection.execute(query)]
+
+
+def _bounds(connection: Connection, path: str) -> tuple[float | None, float | None]:
+    """The least and the greatest number at a JSON path or in a list there."""
+    each = _at(path)
+    query = (
+        select(func.min(each.c.value), func.max(each.c.value))
+        .select_from(documents.join(each, true()))
+        .where(each.c.type.in_(["integer", "real"]), _is_finite(each.c.value))
+    )
+    least, greatest = connection.execute(query).one()
+    return least, greatest
+
+
+def _at(path: str) -> TableValuedAlias:
+    """The value at a JSON path of each document, or the elements of a list there."""
+    return func.json_each(documents.c.metadata, path).table_valued("type", "value")
 
 
 def _is_finite(value: ColumnElement[Any]) -> ColumnElement[bool]:

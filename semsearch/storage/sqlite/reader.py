@@ -15,6 +15,7 @@ from semsearch.errors import DamagedIndexError
 from semsearch.records import Document, Kind, Passage
 from semsearch.storage.interface import (
     EVERYTHING,
+    FieldValues,
     FoundPassage,
     IndexInfo,
     NewPassage,
@@ -32,6 +33,7 @@ from semsearch.storage.sqlite.schema import (
     FORMAT_VERSION,
     documents,
     get_language,
+    get_revision,
     passages,
     read_settings,
     texts,
@@ -280,6 +282,16 @@ class SqliteReader(StateSearch):
     def fields(self) -> dict[str, set[Kind]]:
         """The kinds of values of metadata fields, by name."""
         return kinds.kinds_by_field(self.connection)
+
+    def field_values(self) -> list[FieldValues]:
+        """The metadata fields with frequent texts and bounds, cached until the state changes."""
+        revision = get_revision(self.connection)
+        known = self._memory.values
+        if revision not in known:
+            counted = kinds.field_values(self.connection)
+            known.clear()
+            known[revision] = counted
+        return known[revision]
 
 
 def _document(row: Row[Any]) -> Document:

@@ -21,7 +21,7 @@ from sqlalchemy import (
 )
 
 from semsearch.records import BUILT_IN_FIELDS, metadata_field
-from semsearch.storage.interface import Restriction
+from semsearch.storage.interface import FieldValues, Restriction
 from semsearch.storage.sqlite import fields as kinds
 from semsearch.storage.sqlite.schema import (
     documents,
@@ -49,10 +49,11 @@ _WORDS = table("passages_fts")
 
 
 class RestrictionMemory(NamedTuple):
-    """A cache about the last restrictions, by the revision of the state and their text."""
+    """A cache about states, by revision: their last restrictions, and the values of fields."""
 
     shares: dict[tuple[tuple[str, int], str], float]  #: estimated shares of documents
     lists: dict[tuple[tuple[str, int], str], Ids]  #: sorted ids of the allowed passages
+    values: dict[tuple[str, int], list[FieldValues]]  #: of the newest state
 
 
 class Restrictions:
