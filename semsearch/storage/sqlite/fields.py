@@ -114,7 +114,7 @@ def field_values(connection: Connection) -> list[FieldValues]:
     for name, kinds in sorted(kinds_by_field(connection).items()):
         path = json_path(name)
         texts: list[tuple[str, int]] = []
-        bounds = None, None
+        bounds: tuple[float | None, float | None] = None, None
         if path is not None and kinds & {Kind.TEXT, Kind.DATE}:
             texts = _frequent_texts(connection, path)
         if path is not None and Kind.NUMBER in kinds:
