@@ -16,7 +16,7 @@ from semsearch.storage.interface import Selection
 
 try:
     from haystack import Document as HaystackDocument
-    from haystack import component, default_from_dict, default_to_dict
+    from haystack import component, default_to_dict
     from haystack.document_stores.errors import DuplicateDocumentError
     from haystack.document_stores.types import DuplicatePolicy
     from haystack.errors import FilterError
@@ -52,17 +52,9 @@ class SemsearchDocumentStore:
         self.index.close()
 
     def to_dict(self) -> dict[str, Any]:
-        """Serialise the store for a pipeline."""
-        saved: dict[str, Any] = default_to_dict(
-            self, path=self.path, encoder=self.encoder, space=self.space
-        )
-        return saved
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> SemsearchDocumentStore:
-        """Deserialise a store from `to_dict`."""
-        store: SemsearchDocumentStore = default_from_dict(cls, data)
-        return store
+        """Serialise the store for a pipeline; Haystack's default deserialises it."""
+        parameters = {"path": self.path, "encoder": self.encoder, "space": self.space}
+        return dict(default_to_dict(self, **parameters))
 
     def count_documents(self) -> int:
         """The number of documents."""
@@ -145,23 +137,6 @@ class SemsearchRetriever:
         self.document_store = document_store
         self.filters, self.top_k, self.options = filters, top_k, options or {}
 
-    def to_dict(self) -> dict[str, Any]:
-        """Serialise the component for a pipeline."""
-        saved: dict[str, Any] = default_to_dict(
-            self,
-            document_store=self.document_store.to_dict(),
-            filters=self.filters,
-            top_k=self.top_k,
-            options=self.options,
-        )
-        return saved
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> SemsearchRetriever:
-        """Deserialise a component from `to_dict`."""
-        store = SemsearchDocumentStore.from_dict(data["init_parameters"]["document_store"])
-        return cls(**data["init_parameters"] | {"document_store": store})
-
     @component.output_types(documents=list[HaystackDocument])
     def run(
         self, query: str, filters: dict[str, Any] | None = None, top_k: int | None = None
@@ -177,14 +152,13 @@ class SemsearchRetriever:
         where = conjunction(store.index, self.options.get("where"), where)
         k = self.top_k if top_k is None else top_k
         hits = store.index.search(query, k, space=store.space, **self.options | {"where": where})
-        return {
-            "documents": [
-                HaystackDocument(
-                    id=hit.document_id, content=hit.text, meta=hit_metadata(hit), score=hit.score
-                )
-                for hit in hits
-            ]
-        }
+        found = [
+            HaystackDocument(
+                id=hit.document_id, content=hit.text, meta=hit_metadata(hit), score=hit.score
+            )
+            for hit in hits
+        ]
+        return {"documents": found}
 
 
 def where_of(filters: dict[str, Any] | None) -> str | None:

@@ -12,7 +12,7 @@ from semsearch.errors import FilterError as InvalidFilterError
 
 needs("haystack")
 
-from haystack import Document, Pipeline  # noqa: E402
+from haystack import Document, Pipeline, default_from_dict  # noqa: E402
 from haystack.components.caching import CacheChecker  # noqa: E402
 from haystack.document_stores.errors import DuplicateDocumentError  # noqa: E402
 from haystack.document_stores.types import DuplicatePolicy  # noqa: E402
@@ -69,7 +69,7 @@ class TestDocumentStore:
     def test_is_saved_and_loaded(self, pets):
         saved = pets.to_dict()
         assert saved["init_parameters"] == {"path": pets.path, "encoder": "hashing", "space": None}
-        loaded = SemsearchDocumentStore.from_dict(saved)
+        loaded = default_from_dict(SemsearchDocumentStore, saved)
         assert loaded.filter_documents() == PETS
         loaded.close()
 
