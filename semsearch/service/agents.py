@@ -17,7 +17,7 @@ from starlette.types import ASGIApp
 from semsearch.errors import DocumentNotFoundError, IndexNotFoundError, SemsearchError, with_code
 from semsearch.index import Index
 from semsearch.records import Hit
-from semsearch.service.requests import NUMBER, Mode
+from semsearch.service.requests import Mode
 from semsearch.service.worker import Result, Worker, of_each, with_warnings
 from semsearch.version import __version__
 
@@ -37,7 +37,7 @@ Query = Annotated[str, Field(max_length=MAX_QUERY, description="What to search f
 Name = Annotated[
     str | None, Field(description="The name of the index, as listed by describe_indexes.")
 ]
-Count = Annotated[int, Field(ge=1, le=MAX_HITS, description="The number of documents."), NUMBER]
+Count = Annotated[int, Field(ge=1, le=MAX_HITS, description="The number of documents.")]
 Id = Annotated[str, Field(description="The id of a document, as in hits.")]
 Where = Annotated[
     str | None,
@@ -50,9 +50,7 @@ Required = Annotated[
     list[str] | None,
     Field(description="Phrases that a document must contain; quotes in a query are no condition."),
 ]
-Start = Annotated[
-    int, Field(ge=0, description="The first character of the text to return."), NUMBER
-]
+Start = Annotated[int, Field(ge=0, description="The first character of the text to return.")]
 
 
 def create_server(workers: Mapping[str, Worker]) -> MCPServer[Any]:

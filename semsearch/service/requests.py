@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, model_validator
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 from pydantic_core import PydanticCustomError
 
 MAX_CHARACTERS = 10_000  #: of a query
@@ -12,17 +12,9 @@ MAX_QUERIES = 100
 MAX_HITS = 1_000  #: `offset` + `k`
 MAX_ANSWER = 20_000  #: the hits of several queries together
 
-
-def _no_boolean(value: Any) -> Any:
-    if isinstance(value, bool):
-        raise PydanticCustomError("number_type", "Input should be a number, not true or false")
-    return value
-
-
-NUMBER = BeforeValidator(_no_boolean)
 Mode = Literal["semantic", "bm25", "hybrid"]
 Text = Annotated[str, Field(max_length=MAX_CHARACTERS)]
-Count = Annotated[int, NUMBER, Field(ge=1, le=MAX_HITS)]
+Count = Annotated[int, Field(ge=1, le=MAX_HITS)]
 
 WHERE = Field(default=None, description="A filter, such as: year >= 1990.")
 SPACE = Field(default=None, description="The embedding space; the first one by default.")
@@ -34,7 +26,7 @@ class SearchOptions(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     k: Count = Field(default=10, description="The number of hits.")
-    offset: Annotated[int, NUMBER] = Field(
+    offset: int = Field(
         default=0,
         ge=0,
         description="The number of best hits to skip. Pages of an approximate index may overlap.",
@@ -45,21 +37,21 @@ class SearchOptions(BaseModel):
     )
     mode: Mode = Field(default="semantic", description="Semantic, by words, or both.")
     space: str | None = SPACE
-    min_score: Annotated[float | None, NUMBER] = Field(
+    min_score: float | None = Field(
         default=None, allow_inf_nan=False, description="Drop hits with a lower score."
     )
     explain: bool = Field(default=False, description="Explain hits, and time the search.")
     fusion: Literal["zscores", "rrf"] = Field(
         default="zscores", description="The fusion of hybrid search."
     )
-    dense_weight: Annotated[float, NUMBER] = Field(
+    dense_weight: float = Field(
         default=0.5, ge=0, le=1, description="Weight of the semantic ranking in hybrid search."
     )
-    per_document: Annotated[int, NUMBER] = Field(
+    per_document: int = Field(
         default=1, ge=1, le=100, description="The most passages per document."
     )
     fold_duplicates: bool = Field(default=False, description="Drop near-duplicates of better hits.")
-    mmr: Annotated[float | None, NUMBER] = Field(
+    mmr: float | None = Field(
         default=None, ge=0, le=1, description="Diversify hits; the weight of relevance."
     )
 

@@ -115,7 +115,6 @@ def test_similar_documents_and_description(workers):
     [
         (("search", {"query": "x", "where": "yaer > 1"}), "[invalid-filter]"),
         (("search", {"query": "x", "k": 51}), "50"),
-        (("search", {"query": "x", "k": True}), "k"),
         (("search", {"query": "x", "filter": "year = 1900"}), "filter"),
         (("search", {"query": "x", "index": "cats"}), "[index-not-found]"),
         (("fetch_document", {"id": "z"}), "[document-not-found]"),
