@@ -48,7 +48,8 @@ class SemsearchEncoder(AbsEncoder):
         if isinstance(encoder, str):
             encoder = load_encoder(encoder, device, precision)
         self.model = encoder
-        name = re.sub(r"[^\w.-]+", "-", _short(self.model.spec))
+        spec = Path(self.model.spec)  # the results name a folder, not where it is
+        name = re.sub(r"[^\w.-]+", "-", spec.name if spec.is_absolute() else str(spec))
         self.mteb_model_meta = ModelMeta.create_empty(
             overwrites={
                 "name": f"semsearch/{name}",
@@ -66,20 +67,9 @@ class SemsearchEncoder(AbsEncoder):
         prompt_type: PromptType | None = None,
         **kwargs: Any,
     ) -> Matrix:
-        """Encode batches of texts, shape (texts, dimension).
-
-        Args:
-            inputs: batches, each with its texts under ``text``.
-            prompt_type: whether the texts are queries.
-            kwargs: the task, which is ignored.
-        """
+        """Encode batches, each with its texts under ``text``; shape (texts, dimension)."""
         del kwargs
         texts = [text for batch in inputs for text in batch["text"]]
         if prompt_type == PromptType.query:
             return self.model.encode_queries(texts)
         return self.model.encode_documents(texts)
-
-
-def _short(spec: str) -> str:
-    """A spec, or the name of its folder if it is a path."""
-    return Path(spec).name if Path(spec).is_absolute() else spec

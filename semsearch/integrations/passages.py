@@ -1,12 +1,18 @@
-"""Filters of frameworks beside those of users, and the metadata of hits."""
+"""What the adapters share: writing, filters beside those of users, and the metadata of hits."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from semsearch.filters import And
 from semsearch.filters.parsing import parse
+from semsearch.index import Index
+from semsearch.indexing.writer import IndexWriter
 from semsearch.records import SCORE_DECIMALS, Hit, column_name
+from semsearch.storage.interface import StoredDocument
 
 _OWN = ("score", "title", "start", "end")
 
@@ -23,13 +29,33 @@ def hit_metadata(hit: Hit) -> dict[str, Any]:
     return found | {column_name(name, _OWN): value for name, value in hit.metadata.items()}
 
 
-def conjunction(first: str | None, second: str | None) -> str | None:
+def conjunction(index: Index, first: str | None, second: str | None) -> str | None:
     """An expression that requires both expressions; None stands for no condition.
+
+    An empty index, which has no fields yet, accepts any filter: the result is None.
 
     Raises:
         FilterError: one of two is invalid.
-        ArgumentError: one of two is not a string.
     """
-    if first is None or second is None:
-        return second if first is None else first
-    return str(And((parse(first), parse(second))))
+    given = [where for where in (first, second) if where is not None]
+    where = str(And(tuple(map(parse, given)))) if len(given) == 2 else next(iter(given), None)
+    with index.read() as state:
+        return where if state.ids(limit=1) else None
+
+
+@contextmanager
+def writing(
+    index: Index, ids: Sequence[str]
+) -> Iterator[tuple[IndexWriter, dict[str, StoredDocument]]]:
+    """A writer, once nobody else writes, and the records of those documents that exist."""
+    with index.writer(wait=math.inf) as writer:
+        with index.read() as state:
+            known = state.stored_documents(ids)
+        yield writer, known
+
+
+def delete(index: Index, ids: Sequence[str]) -> None:
+    """Delete documents; unknown ids are ignored."""
+    with writing(index, ids) as (writer, known):
+        if known:
+            writer.delete(list(known))

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import contextmanager
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Annotated, Any
 
 from mcp.server.mcpserver import MCPServer
@@ -18,8 +17,8 @@ from starlette.types import ASGIApp
 from semsearch.errors import DocumentNotFoundError, IndexNotFoundError, SemsearchError, with_code
 from semsearch.index import Index
 from semsearch.records import Hit
-from semsearch.service.requests import NUMBER, Mode
-from semsearch.service.worker import Result, Worker, answers, with_warnings
+from semsearch.service.requests import Mode
+from semsearch.service.worker import Result, Worker, of_each, with_warnings
 from semsearch.version import __version__
 
 #: Limits of a response: hits, characters of a passage, characters of a document.
@@ -38,7 +37,7 @@ Query = Annotated[str, Field(max_length=MAX_QUERY, description="What to search f
 Name = Annotated[
     str | None, Field(description="The name of the index, as listed by describe_indexes.")
 ]
-Count = Annotated[int, Field(ge=1, le=MAX_HITS, description="The number of documents."), NUMBER]
+Count = Annotated[int, Field(ge=1, le=MAX_HITS, description="The number of documents.")]
 Id = Annotated[str, Field(description="The id of a document, as in hits.")]
 Where = Annotated[
     str | None,
@@ -51,9 +50,7 @@ Required = Annotated[
     list[str] | None,
     Field(description="Phrases that a document must contain; quotes in a query are no condition."),
 ]
-Start = Annotated[
-    int, Field(ge=0, description="The first character of the text to return."), NUMBER
-]
+Start = Annotated[int, Field(ge=0, description="The first character of the text to return.")]
 
 
 def create_server(workers: Mapping[str, Worker]) -> MCPServer[Any]:
@@ -64,20 +61,18 @@ def create_server(workers: Mapping[str, Worker]) -> MCPServer[Any]:
             used.
     """
     tools = Tools(workers)
-    with _logging_unchanged():
-        server: MCPServer[Any] = MCPServer(
-            "semsearch",
-            version=__version__,
-            instructions=f"Semantic search over collections of documents. {NOTE}",
-            log_level="WARNING",
-            tools=[
-                _tool(tools.search),
-                _tool(tools.fetch_document),
-                _tool(tools.find_similar),
-                _tool(tools.describe_indexes),
-            ],
-        )
-    return server
+    return MCPServer(
+        "semsearch",
+        version=__version__,
+        instructions=f"Semantic search over collections of documents. {NOTE}",
+        log_level="WARNING",
+        tools=[
+            _tool(tools.search),
+            _tool(tools.fetch_document),
+            _tool(tools.find_similar),
+            _tool(tools.describe_indexes),
+        ],
+    )
 
 
 def _tool(function: Callable[..., Any]) -> Tool:
@@ -89,17 +84,6 @@ def _tool(function: Callable[..., Any]) -> Tool:
     arguments.model_rebuild(force=True)
     tool.parameters = arguments.model_json_schema(by_alias=True)
     return tool
-
-
-@contextmanager
-def _logging_unchanged() -> Iterator[None]:
-    """Keep the SDK from adding a log handler to the root logger."""
-    root, handler = logging.getLogger(), logging.NullHandler()
-    root.addHandler(handler)  # the SDK adds none if there is one
-    try:
-        yield
-    finally:
-        root.removeHandler(handler)
 
 
 def agents_app(server: MCPServer[Any]) -> ASGIApp:
@@ -139,7 +123,7 @@ class Tools:
 
     async def fetch_document(self, id: Id, start: Start = 0, index: Name = None) -> dict[str, Any]:  # noqa: A002
         """Fetch the text of a document, up to 20,000 characters at a time."""
-        document = await _answered(self._worker(index).call(lambda used: used.get(id)))
+        document = await _answered(asyncio.to_thread(self._worker(index).index.get, id))
         if document is None:
             raise _tool_error(DocumentNotFoundError(f"no document '{id}'"))
         end = start + DOCUMENT_CHARACTERS
@@ -166,7 +150,7 @@ class Tools:
 
     async def describe_indexes(self) -> dict[str, Any]:
         """List the indexes: their numbers of documents, and the fields for filters."""
-        described = await _answered(answers(self._workers, _described))
+        described = await _answered(asyncio.to_thread(of_each, self._workers, _described))
         return {"note": NOTE, "indexes": described}
 
     def _worker(self, name: str | None) -> Worker:

@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
-from contextlib import asynccontextmanager
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
 from http import HTTPStatus
 from importlib.util import find_spec
 from os import PathLike
+from threading import Thread
 from typing import Annotated, Any
 
-from fastapi import Depends, FastAPI, HTTPException, Query, Request
+from fastapi import Depends, FastAPI, HTTPException, Query
 from fastapi import Path as PathParameter
-from fastapi.exceptions import RequestValidationError
-from fastapi.middleware.cors import CORSMiddleware
 from fastapi.security import HTTPBearer
 from fastapi_offline import FastAPIOffline
-from starlette.exceptions import HTTPException as StarletteHTTPException
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -24,40 +23,34 @@ from semsearch.arguments import check_path
 from semsearch.errors import DocumentNotFoundError, MissingExtraError, SemsearchError
 from semsearch.index import Index
 from semsearch.records import Document
-from semsearch.service.fields import described_fields
-from semsearch.service.guard import Guard
+from semsearch.service.guard import guard
 from semsearch.service.maps import MapQuery, Maps
 from semsearch.service.metrics import Measured, Metrics
 from semsearch.service.pages import add_page
-from semsearch.service.paths import EncodedPathRoute
-from semsearch.service.problems import RESPONSES, problem, problem_of
+from semsearch.service.problems import RESPONSES, add_problems, problem_of
 from semsearch.service.requests import (
+    MAX_ANSWER,
+    MAX_CHARACTERS,
+    MAX_HITS,
+    MAX_QUERIES,
     DocumentRequest,
-    SearchParameters,
+    QueryParameters,
     SearchRequest,
     SimilarRequest,
 )
 from semsearch.service.settings import Settings
-from semsearch.service.worker import Worker, answers, with_warnings
+from semsearch.service.worker import Worker, of_each, with_warnings
 from semsearch.version import __version__
 
 Name = Annotated[str, PathParameter(description="The name of the index.")]
-Id = Annotated[
-    str,
-    PathParameter(
-        description="The id of the document. A slash in it may be sent as / or %2F; in an id "
-        "that ends with /similar, only as %2F."
-    ),
-]
+Id = Annotated[str, Query(description="The id of the document.")]
 
 INDEX = "/v1/indexes/{name}"
-DOCUMENT = INDEX + "/documents/{id:document}"
-SIMILAR = INDEX + "/documents/{id:path}/similar"
-
-WRITING = ["PUT", "DELETE"]
-
-#: Request headers of the Model Context Protocol.
-AGENT_HEADERS = ["Mcp-Protocol-Version", "Mcp-Method", "Mcp-Name"]
+LIMITS = (
+    f"At most {MAX_QUERIES:,} texts of {MAX_CHARACTERS:,} characters, {MAX_HITS:,} for `offset` + "
+    f"`k`, and {MAX_ANSWER:,} hits in all. The member `warnings` says why a filter matches "
+    "nothing, or what was not read of a query."
+)
 
 
 def create_app(
@@ -76,7 +69,8 @@ def create_app(
         indexes: directories by the names they are served under.
         settings: limits and access; None for the defaults of `Settings`.
     """
-    service = Service(indexes, settings or Settings())
+    settings = settings or Settings()
+    service = Service(indexes)
     app = FastAPIOffline(
         title="semsearch",
         version=__version__,
@@ -84,43 +78,31 @@ def create_app(
         lifespan=service.running,
         redoc_url=None,
         responses=RESPONSES,
+        max_body_size=settings.max_body,
         # The guard checks it; this describes it to clients.
-        dependencies=[Depends(HTTPBearer(auto_error=False))] if service.settings.token else [],
+        dependencies=[Depends(HTTPBearer(auto_error=False))] if settings.token else [],
     )
-    service.add_routes(app)
+    service.add_routes(app, writable=settings.writable)
     add_page(app)
-    app.add_exception_handler(SemsearchError, _semsearch_error)
-    app.add_exception_handler(StarletteHTTPException, _http_error)
-    app.add_exception_handler(RequestValidationError, _invalid)
-    app.add_exception_handler(Exception, _fault)
-    # The last one added runs first: pages of allowed origins can also read rejections.
-    app.add_middleware(Guard, settings=service.settings)
-    if service.settings.origins:
-        app.add_middleware(
-            CORSMiddleware,
-            allow_origins=list(service.settings.origins),
-            allow_methods=["GET", "HEAD", "POST", *WRITING],
-            allow_headers=["Authorization", "Content-Type", *AGENT_HEADERS],
-        )
+    add_problems(app)
+    guard(app, settings)
     app.add_middleware(Measured, metrics=service.metrics)
     return app
 
 
 class Service:
-    """The implementation of the routes.
+    """The implementation of the routes. Those that are no coroutines run in a pool of threads.
 
     Args:
         indexes: directories by name.
-        settings: limits and access.
     """
 
-    def __init__(self, indexes: Mapping[str, str | PathLike[str]], settings: Settings) -> None:
-        self.settings = settings
+    def __init__(self, indexes: Mapping[str, str | PathLike[str]]) -> None:
         self.metrics = Metrics()
         self.workers: dict[str, Worker] = {}  #: by the names of the indexes, while it runs
         self._indexes = indexes
         self._agents: ASGIApp | None = None
-        self._maps = Maps(self.workers)
+        self._maps = Maps()
 
     @asynccontextmanager
     async def running(self, app: FastAPI) -> AsyncIterator[None]:
@@ -133,10 +115,12 @@ class Service:
                 )
             for worker in self.workers.values():
                 await worker.call(_warm)
+            workers = list(self.workers.values())
+            Thread(target=_count_fields, args=[workers], daemon=True).start()
             async with self._serving_agents():
                 yield
         finally:
-            await self._maps.close()
+            self._maps.close()
             while self.workers:
                 self.workers.popitem()[1].close()
 
@@ -158,138 +142,102 @@ class Service:
         app = self._agents or problem_of(MissingExtraError("mcp", "mcp", "answering agents"))
         await app(scope, receive, send)
 
-    def add_routes(self, app: FastAPI) -> None:
+    def add_routes(self, app: FastAPI, *, writable: bool) -> None:
         """Register the routes."""
         # Not GET: the protocol allows a stream of events, but there would be none.
         app.router.routes.append(Route("/mcp", self, methods=["POST"]))
-        app.router.route_class = EncodedPathRoute
-        get, post, settings = app.get, app.post, self.settings
-        found = (
-            "The hits for a text; for several texts, a list of results. The member `warnings` says "
-            "why a filter matches nothing, or what was not read of a query. At most "
-            f"{settings.max_queries:,} texts of {settings.max_characters:,} characters, "
-            f"{settings.max_hits:,} for `offset` + `k`, and {settings.max_answer:,} hits in all."
-        )
+        get, post, raw, done = app.get, app.post, Response, HTTPStatus.NO_CONTENT
+        search, similar, document = f"{INDEX}/search", f"{INDEX}/similar", f"{INDEX}/documents"
         get("/health", summary="Whether the service is up")(self.health)
-        get("/metrics", summary="Metrics for Prometheus", response_class=Response)(
-            self.metrics.response
-        )
+        get("/metrics", summary="Metrics for Prometheus", response_class=raw)(self.metrics.response)
         get("/v1/indexes", summary="The indexes and their contents")(self.indexes)
-        get(INDEX + "/search", summary="Search an index", description=found)(self.search)
-        post(INDEX + "/search", summary="Search an index, with a JSON body", description=found)(
+        get(search, summary="Search an index for a text", description=LIMITS)(self.search)
+        post(search, summary="Search an index, with a JSON body", description=LIMITS)(
             self.search_with_body
         )
-        post(INDEX + "/compare", summary="Search with every space and with BM25")(self.compare)
-        get(INDEX + "/fields", summary="The metadata fields, with values")(self.fields)
-        get(INDEX + "/map", summary="The map of the passages")(self.map)
-        post(
-            INDEX + "/map/query",
-            summary="Query the passages on the map with SQL",
-            response_class=Response,
-        )(self.query_map)
-        get(SIMILAR, summary="Similar documents")(self.similar)
-        post(SIMILAR, summary="Similar documents, for long filters")(self.similar_with_body)
-        get(DOCUMENT, summary="A document")(self.document)
-        if settings.writable:
-            status = HTTPStatus.NO_CONTENT
-            app.put(DOCUMENT, summary="Add or replace a document", status_code=status)(self.put)
-            app.delete(DOCUMENT, summary="Remove a document", status_code=status)(self.delete)
+        get(similar, summary="Similar documents")(self.similar)
+        post(similar, summary="Similar documents, with a JSON body")(self.similar_with_body)
+        post(f"{INDEX}/compare", summary="Search with every space and with BM25")(self.compare)
+        get(f"{INDEX}/fields", summary="The metadata fields, with values")(self.fields)
+        get(f"{INDEX}/map", summary="The map of the passages")(self.map)
+        post(f"{INDEX}/map/query", summary="Query the map with SQL", response_class=raw)(
+            self.query_map
+        )
+        get(document, summary="A document")(self.document)
+        if writable:
+            app.put(document, summary="Add or replace a document", status_code=done)(self.put)
+            app.delete(document, summary="Remove a document", status_code=done)(self.delete)
 
     async def health(self) -> dict[str, str]:
         """Report that the service is up."""
         return {"status": "ok", "version": __version__}
 
-    async def indexes(self) -> list[dict[str, Any]]:
+    def indexes(self) -> list[dict[str, Any]]:
         """Names, numbers of documents, spaces and fields of the indexes that can be read."""
-        found = await answers(self.workers, _described)
+        found = of_each(self.workers, _described)
         return [{"name": name, **described} for name, described in found.items()]
 
-    async def search(self, name: Name, parameters: Annotated[SearchParameters, Query()]) -> Any:
-        """The hits for a text; for several texts, a list of results."""
-        texts = parameters.query
-        request = (
-            parameters.model_copy(update={"query": texts[0]}) if len(texts) == 1 else parameters
-        )
-        return await self.search_with_body(name, request)
+    async def search(
+        self, name: Name, parameters: Annotated[QueryParameters, Query()]
+    ) -> dict[str, Any]:
+        """The hits for a text."""
+        found, warnings = await self._worker(name).search([parameters.query], parameters.options())
+        return with_warnings(found[0].to_dict(), warnings)
 
     async def search_with_body(self, name: Name, request: SearchRequest) -> Any:
         """The hits for a text; for several texts, a list of results."""
-        worker = self._worker(name)
-        self._check_size(request)
-        queries, options = request.queries(), request.options()
-        found, warnings = await worker.search(queries, options)
-        if warnings and len(queries) > 1:  # of one of them, perhaps
-            each = [await worker.search([query], options) for query in queries]
-        else:
-            each = [([hits], warnings) for hits in found]
-        answers = [with_warnings(hits.to_dict(), warned) for (hits,), warned in each]
+        queries = [request.query] if isinstance(request.query, str) else request.query
+        found, warnings = await self._worker(name).search(queries, request.options())
+        answers = [with_warnings(hits.to_dict(), warnings) for hits in found]
         return answers[0] if isinstance(request.query, str) else answers
 
-    async def compare(self, name: Name, request: SearchRequest) -> dict[str, Any]:
+    async def compare(self, name: Name, request: QueryParameters) -> dict[str, Any]:
         """The hits for a text by each complete space and by words.
 
         `mode`, `space`, `fusion` and `dense_weight` are ignored.
         """
-        worker, queries = self._worker(name), request.queries()
-        self._check_size(request)
-        if len(queries) != 1:
-            raise HTTPException(HTTPStatus.UNPROCESSABLE_ENTITY, "compare takes one query")
-        spaces = await worker.call(Index.spaces)
-        systems: dict[str, dict[str, str | None]] = {
-            space.name: {"mode": "semantic", "space": space.name}
-            for space in spaces
-            if space.complete
-        }
-        systems["bm25"] = {"mode": "bm25", "space": None}
-        found: dict[str, list[dict[str, Any]]] = {}
-        warnings: dict[str, None] = {}  # a set that keeps the order
+        worker = self._worker(name)
         common = request.options()
         del common["fusion"], common["dense_weight"]
-        for system, options in systems.items():
-            (hits,), warned = await worker.search(queries, common | options)
+        found: dict[str, list[dict[str, Any]]] = {}
+        warnings: dict[str, None] = {}  # a set that keeps the order
+        for system in await asyncio.to_thread(lambda: worker.index.info().systems):
+            is_space = system != "bm25"
+            common["mode"] = "semantic" if is_space else "bm25"
+            common["space"] = system if is_space else None
+            (hits,), warned = await worker.search([request.query], common)
             found[system] = [hit.to_dict() for hit in hits]
             warnings |= dict.fromkeys(warned)
-        return with_warnings({"query": queries[0], "systems": found}, list(warnings))
+        return with_warnings({"query": request.query, "systems": found}, list(warnings))
 
-    async def fields(self, name: Name) -> list[dict[str, Any]]:
-        """Names, kinds, most frequent values, and bounds of fields."""
-        return await self._worker(name).call(described_fields)
+    def fields(self, name: Name) -> list[dict[str, Any]]:
+        """Names, kinds, most frequent texts, and bounds of the fields of all documents."""
+        return _field_values(self._worker(name).index)
 
-    async def map(self, name: Name) -> dict[str, Any]:
+    def map(self, name: Name) -> dict[str, Any]:
         """The number of passages, the table and its columns, and the extent of the points."""
-        self._worker(name)
-        return await self._maps.describe(name)
+        return self._maps.opened(name, self._worker(name).index).about
 
     async def query_map(self, name: Name, query: MapQuery) -> Response:
         """Rows for Embedding Atlas, as an Arrow IPC stream or JSON."""
-        self._worker(name)
-        return await self._maps.query(name, query)
+        return await self._maps.query(name, self._worker(name).index, query)
 
     async def similar(
-        self,
-        name: Name,
-        id: Id,  # noqa: A002
-        parameters: Annotated[SimilarRequest, Query()],
+        self, name: Name, parameters: Annotated[SimilarRequest, Query()]
     ) -> dict[str, Any]:
         """The documents nearest to a document, without the document itself."""
-        return await self.similar_with_body(name, id, parameters)
+        return await self.similar_with_body(name, parameters)
 
-    async def similar_with_body(
-        self,
-        name: Name,
-        id: Id,  # noqa: A002
-        request: SimilarRequest,
-    ) -> dict[str, Any]:
+    async def similar_with_body(self, name: Name, request: SimilarRequest) -> dict[str, Any]:
         """The documents nearest to a document, without the document itself."""
-        worker = self._worker(name)
-        self._check_size(SearchRequest(query="", k=request.k))
-        await worker.call(lambda index: _document(index, id))
-        found, warnings = await worker.more_like(id, **request.model_dump())
-        return with_warnings({"id": id, "hits": [hit.to_dict() for hit in found]}, warnings)
+        worker, options = self._worker(name), request.model_dump(exclude={"id"})
+        await asyncio.to_thread(_document, worker.index, request.id)
+        found, warnings = await worker.more_like(request.id, **options)
+        return with_warnings({"id": request.id, "hits": [hit.to_dict() for hit in found]}, warnings)
 
-    async def document(self, name: Name, id: Id) -> dict[str, Any]:  # noqa: A002
+    def document(self, name: Name, id: Id) -> dict[str, Any]:  # noqa: A002
         """Id, title, text and metadata."""
-        found = await self._worker(name).call(lambda index: _document(index, id))
+        found = _document(self._worker(name).index, id)
         return {
             "id": found.id,
             "title": found.title,
@@ -304,7 +252,12 @@ class Service:
 
     async def delete(self, name: Name, id: Id) -> None:  # noqa: A002
         """Delete the document; it cannot be found when this returns."""
-        await self._worker(name).call(lambda index: _delete(index, id))
+
+        def deleted(index: Index) -> None:
+            _document(index, id)
+            index.delete([id])
+
+        await self._worker(name).call(deleted)
 
     def _worker(self, name: str) -> Worker:
         if name not in self.workers:
@@ -312,66 +265,18 @@ class Service:
             raise HTTPException(HTTPStatus.NOT_FOUND, f"no index '{name}' (indexes: {known})")
         return self.workers[name]
 
-    def _check_size(self, request: SearchRequest) -> None:
-        """Check the limits of a search.
-
-        Raises:
-            HTTPException: one is exceeded.
-        """
-        settings, queries = self.settings, request.queries()
-        limits = {
-            f"a request must have 1 to {settings.max_queries} queries": (
-                0 < len(queries) <= settings.max_queries
-            ),
-            f"a query can have at most {settings.max_characters:,} characters": all(
-                len(query) <= settings.max_characters for query in queries
-            ),
-            f"offset + k can be at most {settings.max_hits:,}": (
-                request.offset + request.k <= settings.max_hits
-            ),
-            f"a request can ask for at most {settings.max_answer:,} hits in all": (
-                len(queries) == 1 or len(queries) * request.k <= settings.max_answer
-            ),
-        }
-        for detail, is_met in limits.items():
-            if not is_met:
-                raise HTTPException(HTTPStatus.UNPROCESSABLE_ENTITY, detail)
-
-
-async def _semsearch_error(request: Request, error: Exception) -> JSONResponse:
-    assert isinstance(error, SemsearchError)  # noqa: S101 - registered for this class
-    return problem_of(error)
-
-
-async def _http_error(request: Request, error: Exception) -> JSONResponse:
-    assert isinstance(error, StarletteHTTPException)  # noqa: S101
-    return problem(error.status_code, str(error.detail), dict(error.headers or {}))
-
-
-async def _invalid(request: Request, error: Exception) -> JSONResponse:
-    assert isinstance(error, RequestValidationError)  # noqa: S101
-    kind = request.headers.get("content-type", "none").partition(";")[0]
-    reasons = []
-    for found in error.errors():
-        part, *path = found["loc"]
-        if part == "body" and not path and not kind.endswith("json"):
-            detail = f"send JSON with Content-Type: application/json, not {kind[:100]}"
-            return problem(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, detail)
-        if found["type"] == "json_invalid":
-            reasons.append(f"the body is not JSON: {found['ctx']['error']} (character {path[0]})")
-        else:
-            reasons.append(f"{'.'.join(map(str, path)) or part}: {found['msg']}")
-    return problem(HTTPStatus.UNPROCESSABLE_ENTITY, "; ".join(reasons))
-
-
-async def _fault(request: Request, error: Exception) -> JSONResponse:
-    return problem(HTTPStatus.INTERNAL_SERVER_ERROR, "internal error; see the log of the service")
-
 
 def _warm(index: Index) -> None:
     """Load the model before the first query."""
     if len(index) and index.space().complete:
         index.search("warm", 1)
+
+
+def _count_fields(workers: Sequence[Worker]) -> None:
+    """Count the values of fields before the first page asks for them."""
+    for worker in workers:
+        with suppress(SemsearchError):
+            _field_values(worker.index)
 
 
 def _described(index: Index) -> dict[str, Any]:
@@ -387,18 +292,13 @@ def _described(index: Index) -> dict[str, Any]:
     }
 
 
+def _field_values(index: Index) -> list[dict[str, Any]]:
+    with index.read() as state:
+        return [field._asdict() for field in state.field_values()]
+
+
 def _document(index: Index, name: str) -> Document:
     found = index.get(name)
     if found is None:
-        raise _no_document(name)
+        raise DocumentNotFoundError(f"no document '{name}'")
     return found
-
-
-def _delete(index: Index, name: str) -> None:
-    if name not in index:
-        raise _no_document(name)
-    index.delete([name])
-
-
-def _no_document(name: str) -> DocumentNotFoundError:
-    return DocumentNotFoundError(f"no document '{name}'")

@@ -1,28 +1,95 @@
-"""Checks requests before they are processed."""
+"""Checks requests before they are processed: hosts, origins, tokens, number and duration."""
 
 from __future__ import annotations
 
 import asyncio
 import hmac
 from http import HTTPStatus
-from urllib.parse import urlsplit
 
-from starlette.datastructures import Headers
+from fastapi import FastAPI
+from starlette.authentication import (
+    AuthCredentials,
+    AuthenticationBackend,
+    AuthenticationError,
+    SimpleUser,
+)
+from starlette.middleware.authentication import AuthenticationMiddleware
+from starlette.middleware.cors import CORSMiddleware
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.requests import HTTPConnection
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from semsearch.service.problems import problem
 from semsearch.service.settings import Settings
 
+OPEN_PATHS = ("/health", "/")
+OPEN_FOLDERS = ("/page/", "/atlas/")
 
-class Guard:
-    """Checks host, origin, token, size, number and duration of requests.
+#: Request headers of the Model Context Protocol.
+AGENT_HEADERS = ("Mcp-Protocol-Version", "Mcp-Method", "Mcp-Name")
 
-    A request whose client has gone is cancelled.
+
+def guard(app: FastAPI, settings: Settings) -> None:
+    """Add the checks to an application; the last one added runs first."""
+    app.add_middleware(Limits, settings=settings)
+    if settings.token is not None:
+        app.add_middleware(
+            AuthenticationMiddleware, backend=BearerToken(settings.token), on_error=_unauthorised
+        )
+    if settings.origins:  # these can also read rejections
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=list(settings.origins),
+            allow_methods=["GET", "POST", "PUT", "DELETE"],
+            allow_headers=["Authorization", "Content-Type", *AGENT_HEADERS],
+        )
+    app.add_middleware(
+        TrustedHostMiddleware, allowed_hosts=list(settings.hosts), www_redirect=False
+    )
+
+
+def is_open(path: str) -> bool:
+    """Whether a path needs no token and is available when the service is busy.
+
+    These are the health check and the page, which asks for the token itself.
+    """
+    return path in OPEN_PATHS or path.startswith(OPEN_FOLDERS)
+
+
+class BearerToken(AuthenticationBackend):
+    """Requires a bearer token.
+
+    Args:
+        token: the token.
+    """
+
+    def __init__(self, token: str) -> None:
+        self._token = token.encode()
+
+    async def authenticate(self, conn: HTTPConnection) -> tuple[AuthCredentials, SimpleUser]:
+        """Check the token of a request.
+
+        Raises:
+            AuthenticationError: it is missing or wrong.
+        """
+        scheme, _, token = conn.headers.get("authorization", "").partition(" ")
+        is_right = hmac.compare_digest(token.encode("latin-1"), self._token)
+        if not is_open(conn.url.path) and not (is_right and scheme.lower() == "bearer"):
+            raise AuthenticationError("this service requires a token (Authorization: Bearer …)")
+        return AuthCredentials(), SimpleUser("client")
+
+
+def _unauthorised(conn: HTTPConnection, error: AuthenticationError) -> Response:
+    return problem(HTTPStatus.UNAUTHORIZED, str(error), {"WWW-Authenticate": "Bearer"})
+
+
+class Limits:
+    """Limits the number and the duration of requests, and cancels those whose clients have gone.
 
     Args:
         app: processes accepted requests.
-        settings: limits and access.
+        settings: the limits.
     """
 
     def __init__(self, app: ASGIApp, settings: Settings) -> None:
@@ -35,9 +102,10 @@ class Guard:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        rejection = self._rejection(scope)
-        if rejection is not None:
-            await rejection(scope, receive, send)
+        if self._running >= self._settings.concurrency and not is_open(scope["path"]):
+            detail = f"{self._running} requests are being processed; try again"
+            busy = problem(HTTPStatus.TOO_MANY_REQUESTS, detail, {"Retry-After": "1"})
+            await busy(scope, receive, send)
             return
         self._running += 1
         try:
@@ -45,94 +113,40 @@ class Guard:
         finally:
             self._running -= 1
 
-    def _rejection(self, scope: Scope) -> Response | None:
-        """The response to a request that is rejected by its headers."""
-        settings, headers = self._settings, Headers(scope=scope)
-        host = headers.get("host", "").lower()
-        if _without_port(host) not in settings.hosts:
-            detail = f"host {host[:100]!r} is not allowed (see --allow-host)"
-            return problem(HTTPStatus.FORBIDDEN, detail)
-        origin = headers.get("origin")
-        if origin and origin not in settings.origins and _host_of(origin.lower()) != host:
-            detail = f"origin {origin[:100]!r} is not allowed (see --allow-origin)"
-            return problem(HTTPStatus.FORBIDDEN, detail)
-        is_open = settings.is_open(scope["path"]) or scope["method"] == "OPTIONS"
-        if settings.token is not None and not is_open:
-            scheme, _, given = headers.get("authorization", "").partition(" ")
-            is_valid = hmac.compare_digest(given.encode("latin-1"), settings.token.encode())
-            if not is_valid or scheme.lower() != "bearer":
-                return problem(
-                    HTTPStatus.UNAUTHORIZED,
-                    "this service requires a token (Authorization: Bearer …)",
-                    {"WWW-Authenticate": "Bearer"},
-                )
-        coding = headers.get("content-encoding", "identity")
-        if coding != "identity":
-            detail = f"Content-Encoding {coding[:100]!r} is not supported: send bodies uncompressed"
-            accepted = {"Accept-Encoding": "identity"}
-            return problem(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, detail, accepted)
-        length = headers.get("content-length", "0")
-        if length.isdecimal() and int(length) > settings.max_body:
-            return self._too_large()
-        if self._running >= settings.concurrency and not settings.is_open(scope["path"]):
-            detail = f"{self._running} requests are being processed; try again"
-            return problem(HTTPStatus.TOO_MANY_REQUESTS, detail, {"Retry-After": "1"})
-        return None
-
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
-        started = False
         messages: asyncio.Queue[Message] = asyncio.Queue()
-        detail = f"no answer within {self._settings.seconds:g} s"
-        rejection: Response = problem(HTTPStatus.GATEWAY_TIMEOUT, detail)
+        started = False
+        seconds = self._settings.seconds
+        rejection: Response = problem(HTTPStatus.GATEWAY_TIMEOUT, f"no answer within {seconds:g} s")
+
+        async def listen() -> None:
+            """Read the request until its client has gone."""
+            while True:
+                message = await receive()
+                messages.put_nowait(message)
+                if message["type"] == "http.disconnect":
+                    return
 
         async def sent(message: Message) -> None:
             nonlocal started
             started = True
             await send(message)
 
-        async def listen(limit: asyncio.Timeout) -> None:
-            """Read the request; stop its processing if it is too large or its client has gone."""
-            nonlocal rejection
-            read = 0
-            while True:
-                message = await receive()
-                read += len(message.get("body", b""))
-                if read > self._settings.max_body:
-                    rejection = self._too_large()
-                    break
-                messages.put_nowait(message)
-                if message["type"] == "http.disconnect":
-                    rejection = Response(status_code=499)  # counted, as nginx does
-                    break
-            if not (started or limit.expired()):
-                limit.reschedule(0)
-
+        listening = asyncio.ensure_future(listen())
+        answering = asyncio.ensure_future(self._app(scope, messages.get, sent))
         try:
-            async with asyncio.timeout(self._settings.seconds) as limit:
-                listening = asyncio.create_task(listen(limit))
-                try:
-                    await self._app(scope, messages.get, sent)
-                finally:
-                    listening.cancel()
-        except TimeoutError:
-            if not started:
-                await rejection(scope, receive, send)
-
-    def _too_large(self) -> Response:
-        detail = f"a request can have at most {self._settings.max_body:,} bytes"
-        return problem(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, detail, {"Connection": "close"})
-
-
-def _host_of(origin: str) -> str | None:
-    """The host and port of an ``Origin`` header; None if it is malformed."""
-    try:
-        return urlsplit(origin).netloc
-    except ValueError:
-        return None
-
-
-def _without_port(host: str) -> str:
-    """The host name in a ``Host`` header."""
-    if host.startswith("["):
-        return host.partition("]")[0] + "]"
-    return host.partition(":")[0]
+            await asyncio.wait(
+                [answering, listening], timeout=seconds, return_when=asyncio.FIRST_COMPLETED
+            )
+            if answering.done() or started:
+                await answering
+                return
+            if listening.done():
+                rejection = Response(status_code=499)  # counted, as nginx does
+        except asyncio.CancelledError:  # by the server, which closes
+            rejection = problem(HTTPStatus.SERVICE_UNAVAILABLE, "the service is closing")
+        finally:
+            listening.cancel()
+            answering.cancel()
+        if not started:
+            await rejection(scope, receive, send)

@@ -6,7 +6,8 @@ import asyncio
 from http import HTTPStatus
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from threading import Lock
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 from uuid import uuid4
 
 from fastapi import HTTPException
@@ -18,7 +19,6 @@ from semsearch.errors import MissingExtraError
 from semsearch.explore.map import map_file, open_map
 from semsearch.explore.map_table import ROW, X, Y, map_table
 from semsearch.index import Index
-from semsearch.service.worker import Worker
 
 if TYPE_CHECKING:
     import duckdb
@@ -29,10 +29,11 @@ TABLE = "passages"
 ALLOWED = {"SELECT", "EXPLAIN", "CREATE", "ALTER", "UPDATE"}
 #: The memory limit of the queries on one map.
 MEMORY = "1GB"
-#: The maximum size of a result, in JSON and in Arrow's format.
-MAX_ROWS, MAX_BYTES = 1_000_000, 1 << 30
-#: How long to wait for an interrupted query before it is interrupted again.
-INTERRUPT_SECONDS = 0.1
+#: The most rows of a result.
+MAX_ROWS = 1_000_000
+
+#: Sizes and times of files.
+Version: TypeAlias = tuple[tuple[int, int], ...]
 
 
 class MapQuery(BaseModel):
@@ -45,43 +46,24 @@ class MapQuery(BaseModel):
     version: str | None = Field(default=None, description="Of the map that is asked.")
 
 
-class Version(NamedTuple):
-    """The files that a map was created from: name, size, modification time."""
-
-    files: tuple[tuple[str, int, int], ...]
-
-
 class OpenMap(NamedTuple):
     """A map that pages are showing."""
 
     version: Version
     database: duckdb.DuckDBPyConnection
     about: dict[str, Any]
-    checksum: Checksum
     lock: asyncio.Lock  #: one query at a time, since pages that add columns would conflict
 
 
-class Checksum(NamedTuple):
-    """A query whose result changes with the passages, and its result."""
-
-    sql: str
-    value: Any
-
-
 class Maps:
-    """The maps of the served indexes, read on first use.
+    """The maps of the served indexes, read on first use."""
 
-    Args:
-        workers: by the names of the indexes.
-    """
-
-    def __init__(self, workers: dict[str, Worker]) -> None:
-        self._workers = workers
+    def __init__(self) -> None:
         self._open: dict[str, OpenMap] = {}
-        self._ending: set[asyncio.Task[Response]] = set()  # queries that were interrupted
+        self._opening = Lock()
 
-    async def describe(self, name: str) -> dict[str, Any]:
-        """The size, table, columns and extent of a map.
+    def opened(self, name: str, index: Index) -> OpenMap:
+        """The newest map of an index.
 
         Raises:
             HTTPException: there is no map (404), or it is too large (503).
@@ -89,24 +71,13 @@ class Maps:
         """
         if find_spec("embedding_atlas") is None:
             raise MissingExtraError("embedding-atlas", "map", "a map")
-
-        def open_now(index: Index) -> OpenMap:
-            """In the thread of the index, which finishes when its request has taken too long."""
+        with self._opening:
             version = _version(index)
-            opened = self._open.get(name)
-            if opened is None or opened.version != version:
-                opened = _opened(index, version)
-                if opened is None:
-                    raise HTTPException(
-                        HTTPStatus.NOT_FOUND,
-                        f"'{name}' has no map; make one with: semsearch map --index DIRECTORY",
-                    )
-                self._open[name] = opened
-            return opened
+            if name not in self._open or self._open[name].version != version:
+                self._open[name] = _opened(name, index, version)
+            return self._open[name]
 
-        return (await self._workers[name].call(open_now)).about
-
-    async def query(self, name: str, query: MapQuery) -> Response:
+    async def query(self, name: str, index: Index, query: MapQuery) -> Response:
         """The result of a query: an Arrow IPC stream, JSON, or nothing.
 
         Raises:
@@ -115,62 +86,44 @@ class Maps:
             MissingExtraError: Embedding Atlas is not installed.
         """
         if name not in self._open:  # the page was loaded before this service was started
-            await self.describe(name)
+            await asyncio.to_thread(self.opened, name, index)
         opened = self._open[name]
         if query.version not in (None, opened.about["version"]):
             raise HTTPException(HTTPStatus.CONFLICT, "the map has changed; open it again")
-        task = asyncio.create_task(_query(opened, query))
-        try:
-            return await asyncio.shield(task)
-        except asyncio.CancelledError:  # the client is gone, or it took too long
-            task.cancel()
-            self._ending.add(task)
-            task.add_done_callback(self._ending.discard)
-            raise
+        async with opened.lock:
+            cursor = opened.database.cursor()
+            try:
+                return await asyncio.to_thread(_answer, cursor, query)
+            except asyncio.CancelledError:  # the client has gone, or it took too long
+                cursor.interrupt()
+                raise
 
-    async def close(self) -> None:
+    def close(self) -> None:
         """Close all maps."""
-        await asyncio.gather(*self._ending, return_exceptions=True)
         while self._open:
             self._open.popitem()[1].database.close()
 
 
-async def _query(opened: OpenMap, query: MapQuery) -> Response:
-    """The result of a query; when cancelled, it ends with the query, which DuckDB may delay."""
-    async with opened.lock:
-        cursor = opened.database.cursor()
-        answer = asyncio.get_running_loop().run_in_executor(
-            None, _answer, cursor, query, opened.checksum
-        )
-        try:
-            return await asyncio.shield(answer)
-        except asyncio.CancelledError:
-            while not answer.done():
-                cursor.interrupt()  # again, as the query may not have started yet
-                await asyncio.wait([answer], timeout=INTERRUPT_SECONDS)
-            answer.exception()  # or asyncio would log that nobody asked for it
-            raise
-
-
 def _version(index: Index) -> Version:
-    found = []
+    """Sizes and times of the files that a map is read from."""
     if isinstance(index.path, Address):
-        return Version(())
+        return ()
     database = index.path / "index.sqlite"
     maps = [map_file(index.path, space.name) for space in index.spaces()]
-    for file in (*maps, database, Path(f"{database}-wal")):
-        if file.exists():
-            state = file.stat()
-            found.append((file.name, state.st_size, state.st_mtime_ns))
-    return Version(tuple(found))
+    files = [file for file in (*maps, database, Path(f"{database}-wal")) if file.exists()]
+    states = [file.stat() for file in files]
+    return tuple((state.st_size, state.st_mtime_ns) for state in states)
 
 
-def _opened(index: Index, version: Version) -> OpenMap | None:
+def _opened(name: str, index: Index, version: Version) -> OpenMap:
     import duckdb
 
     found = open_map(index)
     if found is None:
-        return None
+        raise HTTPException(
+            HTTPStatus.NOT_FOUND,
+            f"'{name}' has no map; make one with: semsearch map --index DIRECTORY",
+        )
     table, fields = map_table(index, found)
     database = duckdb.connect(
         ":memory:",
@@ -194,18 +147,10 @@ def _opened(index: Index, version: Version) -> OpenMap | None:
         "passages": table.num_rows,
         "of": index.info().passages,
         "fields": fields,
-        "data": {
-            "table": TABLE,
-            "id": ROW,
-            "projection": {"x": X, "y": Y},
-            "text": "text",
-        },
+        "data": {"table": TABLE, "id": ROW, "projection": {"x": X, "y": Y}, "text": "text"},
         "shown": _shown(table),
     }
-    columns = ", ".join('"' + name.replace('"', '""') + '"' for name in table.column_names)
-    sql = f"SELECT count(*), sum(hash({columns})::HUGEINT) FROM {TABLE}"  # noqa: S608 - quoted
-    checksum = Checksum(sql, database.execute(sql).fetchall())
-    return OpenMap(version, database, about, checksum, asyncio.Lock())
+    return OpenMap(version, database, about, asyncio.Lock())
 
 
 def _shown(table: pyarrow.Table) -> dict[str, float]:
@@ -220,54 +165,32 @@ def _shown(table: pyarrow.Table) -> dict[str, float]:
     return {"x": x, "y": y, "width": width or 1.0, "height": height or 1.0}
 
 
-def _answer(cursor: duckdb.DuckDBPyConnection, query: MapQuery, passages: Checksum) -> Response:
+def _answer(cursor: duckdb.DuckDBPyConnection, query: MapQuery) -> Response:
     import duckdb
+    import pyarrow
 
     try:
         statements = cursor.extract_statements(query.sql)
         if forbidden := {statement.type.name for statement in statements} - ALLOWED:
             listed = ", ".join(sorted(forbidden))
             raise _unprocessable(f"statements not allowed on a map: {listed}")
-        if all(statement.type.name == "SELECT" for statement in statements):
-            return _response(cursor.sql(query.sql), query)
-        cursor.begin()
-        response = _response(cursor.sql(query.sql), query)
-        if cursor.sql(passages.sql).fetchall() != passages.value:
-            raise _unprocessable("the passages of a map cannot be changed")
-        cursor.commit()
-        return response
+        found = cursor.sql(query.sql)
+        if query.type == "exec" or found is None:
+            return Response("{}", media_type="application/json")
+        rows = found.limit(MAX_ROWS + 1).to_arrow_table()
     except duckdb.Error as error:
         raise _unprocessable(str(error)) from error
     finally:
-        cursor.close()  # which rolls back what was not committed
-
-
-def _response(found: duckdb.DuckDBPyRelation | None, query: MapQuery) -> Response:
-    import pyarrow
-
-    if query.type == "exec" or found is None:
-        return Response("{}", media_type="application/json")
+        cursor.close()
+    if rows.num_rows > MAX_ROWS:
+        raise _unprocessable("the result is too large; add a LIMIT")
     if query.type == "json":
-        frame = found.limit(MAX_ROWS + 1).df()
-        if len(frame) > MAX_ROWS:
-            raise _too_large()
-        try:
-            records = frame.to_json(orient="records", date_format="iso")
-        except (OverflowError, TypeError, ValueError) as error:
-            raise _unprocessable(f"the result cannot be written as JSON: {error}") from error
+        records = rows.to_pandas().to_json(orient="records", date_format="iso")
         return Response(records, media_type="application/json")
-    reader = found.to_arrow_reader()
     sink = pyarrow.BufferOutputStream()
-    with pyarrow.ipc.new_stream(sink, reader.schema) as writer:
-        for batch in reader:
-            writer.write_batch(batch)
-            if sink.tell() > MAX_BYTES:
-                raise _too_large()
+    with pyarrow.ipc.new_stream(sink, rows.schema) as writer:
+        writer.write_table(rows)
     return Response(sink.getvalue().to_pybytes(), media_type="application/vnd.apache.arrow.stream")
-
-
-def _too_large() -> HTTPException:
-    return _unprocessable("the result is too large; add a LIMIT")
 
 
 def _unprocessable(detail: str) -> HTTPException:

@@ -36,16 +36,13 @@ HEADERS = {
 }
 
 
-FILE_HEADERS = ("X-Content-Type-Options", "Cache-Control")
-
-
 class Files(StaticFiles):
-    """Static files with headers against content sniffing and stale caches."""
+    """Static files with the headers of the page."""
 
     async def get_response(self, path: str, scope: Scope) -> Response:
         """A file, or 304 Not Modified."""
         response = await super().get_response(path, scope)
-        response.headers.update({name: HEADERS[name] for name in FILE_HEADERS})
+        response.headers.update(HEADERS)
         return response
 
 

@@ -5,6 +5,9 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import Any
 
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
 
 from semsearch.errors import (
@@ -19,6 +22,8 @@ from semsearch.errors import (
     SpaceError,
 )
 
+MEDIA_TYPE = "application/problem+json"
+
 #: Client errors and temporary ones; all others are server errors.
 STATUSES: dict[type[SemsearchError], HTTPStatus] = {
     DocumentNotFoundError: HTTPStatus.NOT_FOUND,
@@ -31,30 +36,16 @@ STATUSES: dict[type[SemsearchError], HTTPStatus] = {
     MissingExtraError: HTTPStatus.NOT_IMPLEMENTED,
 }
 
-
-#: The error responses for OpenAPI, by status.
+_TEXT, _INTEGER = {"type": "string"}, {"type": "integer"}
+_PROBLEM = {
+    "type": "object",
+    "required": ["title", "status", "detail"],
+    "properties": {"title": _TEXT, "status": _INTEGER, "detail": _TEXT, "code": _TEXT},
+}
+#: The error responses for OpenAPI.
 RESPONSES: dict[int | str, dict[str, Any]] = {
-    status: {
-        "description": HTTPStatus(status).phrase,
-        "content": {
-            "application/problem+json": {
-                "schema": {
-                    "type": "object",
-                    "required": ["title", "status", "detail"],
-                    "properties": {
-                        "title": {"type": "string"},
-                        "status": {"type": "integer"},
-                        "detail": {"type": "string", "description": "A line for users."},
-                        "code": {
-                            "type": "string",
-                            "description": "The kind of error.",
-                        },
-                    },
-                }
-            }
-        },
-    }
-    for status in (400, 401, 403, 404, 409, 413, 415, 422, 429, 500, 501, 503, 504)
+    statuses: {"description": description, "content": {MEDIA_TYPE: {"schema": _PROBLEM}}}
+    for statuses, description in (("4XX", "The request is at fault."), ("5XX", "It failed."))
 }
 
 
@@ -71,17 +62,31 @@ def problem(
     """
     found = HTTPStatus(status)
     content = {"title": found.phrase, "status": found.value, "detail": detail, **more}
-    return JSONResponse(content, found.value, headers, media_type="application/problem+json")
+    return JSONResponse(content, found.value, headers, media_type=MEDIA_TYPE)
 
 
 def problem_of(error: SemsearchError) -> JSONResponse:
     """The response for an error; the member ``code`` is that of the error."""
-    return problem(status_of(error), str(error), code=error.code)
+    kinds = (status for kind, status in STATUSES.items() if isinstance(error, kind))
+    status = next(kinds, HTTPStatus.SERVICE_UNAVAILABLE)
+    return problem(status, str(error), code=error.code)
 
 
-def status_of(error: SemsearchError) -> HTTPStatus:
-    """The HTTP status of an error."""
-    for kind, status in STATUSES.items():
-        if isinstance(error, kind):
-            return status
-    return HTTPStatus.SERVICE_UNAVAILABLE
+def add_problems(app: FastAPI) -> None:
+    """Answer errors with problem details."""
+
+    @app.exception_handler(SemsearchError)
+    async def of_index(request: Request, error: SemsearchError) -> JSONResponse:
+        return problem_of(error)
+
+    @app.exception_handler(HTTPException)
+    async def of_http(request: Request, error: HTTPException) -> JSONResponse:
+        return problem(error.status_code, error.detail, dict(error.headers or {}))
+
+    @app.exception_handler(RequestValidationError)
+    async def of_request(request: Request, error: RequestValidationError) -> JSONResponse:
+        reasons = [
+            f"{'.'.join(map(str, found['loc'][1:])) or found['loc'][0]}: {found['msg']}"
+            for found in error.errors()
+        ]
+        return problem(HTTPStatus.UNPROCESSABLE_ENTITY, "; ".join(reasons))

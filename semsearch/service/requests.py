@@ -1,60 +1,59 @@
-"""Requests of clients."""
+"""Requests of clients, and their limits."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, model_validator
 from pydantic_core import PydanticCustomError
 
+MAX_CHARACTERS = 10_000  #: of a query
+MAX_QUERIES = 100
+MAX_HITS = 1_000  #: `offset` + `k`
+MAX_ANSWER = 20_000  #: the hits of several queries together
 
-def _no_boolean(value: Any) -> Any:
-    if isinstance(value, bool):
-        raise PydanticCustomError("number_type", "Input should be a number, not true or false")
-    return value
-
-
-NUMBER = BeforeValidator(_no_boolean)
 Mode = Literal["semantic", "bm25", "hybrid"]
+Text = Annotated[str, Field(max_length=MAX_CHARACTERS)]
+Count = Annotated[int, Field(ge=1, le=MAX_HITS)]
+
+WHERE = Field(default=None, description="A filter, such as: year >= 1990.")
+SPACE = Field(default=None, description="The embedding space; the first one by default.")
 
 
-class SearchRequest(BaseModel):
-    """A search; see `semsearch.search.queries.SearchOptions`."""
+class SearchOptions(BaseModel):
+    """The options of a search; see `semsearch.search.options.SearchOptions`."""
 
     model_config = ConfigDict(extra="forbid")
 
-    query: str | list[str] = Field(description="A text, or several; each has its own result.")
-    k: Annotated[int, NUMBER] = Field(default=10, ge=1, description="The number of hits.")
-    offset: Annotated[int, NUMBER] = Field(
+    k: Count = Field(default=10, description="The number of hits.")
+    offset: int = Field(
         default=0,
         ge=0,
         description="The number of best hits to skip. Pages of an approximate index may overlap.",
     )
-    where: str | None = Field(default=None, description="A filter, such as: year >= 1990.")
+    where: str | None = WHERE
     require: list[str] = Field(
         default_factory=list, description="Phrases that some passage of a document must contain."
     )
     mode: Mode = Field(default="semantic", description="Semantic, by words, or both.")
-    space: str | None = Field(
-        default=None, description="The embedding space; the first one by default."
-    )
-    min_score: Annotated[float | None, NUMBER] = Field(
+    space: str | None = SPACE
+    min_score: float | None = Field(
         default=None, allow_inf_nan=False, description="Drop hits with a lower score."
     )
     explain: bool = Field(default=False, description="Explain hits, and time the search.")
     fusion: Literal["zscores", "rrf"] = Field(
         default="zscores", description="The fusion of hybrid search."
     )
-    dense_weight: Annotated[float, NUMBER] = Field(
+    dense_weight: float = Field(
         default=0.5, ge=0, le=1, description="Weight of the semantic ranking in hybrid search."
     )
-    per_document: Annotated[int, NUMBER] = Field(
+    per_document: int = Field(
         default=1, ge=1, le=100, description="The most passages per document."
     )
     collapse_duplicates: bool = Field(
         default=False, description="Drop near-duplicates of better hits."
     )
-    mmr: Annotated[float | None, NUMBER] = Field(
+    mmr: float | None = Field(
         default=None, ge=0, le=1, description="Diversify hits; the weight of relevance."
     )
 
@@ -62,15 +61,31 @@ class SearchRequest(BaseModel):
         """The arguments of `Index.search_many` without the queries."""
         return self.model_dump(exclude={"query"})
 
-    def queries(self) -> list[str]:
-        """The texts as a list."""
-        return [self.query] if isinstance(self.query, str) else self.query
+    @model_validator(mode="after")
+    def _limited(self) -> Self:
+        if self.offset + self.k > MAX_HITS:
+            raise PydanticCustomError("hits", f"offset + k can be at most {MAX_HITS:,}")
+        return self
 
 
-class SearchParameters(SearchRequest):
-    """A search in the query string of a URL."""
+class QueryParameters(SearchOptions):
+    """A search for a text."""
 
-    query: list[str] = Field(description="A text; if repeated, each has its own result.")
+    query: Text = Field(description="The text.")
+
+
+class SearchRequest(SearchOptions):
+    """A search for a text, or for several."""
+
+    query: Text | Annotated[list[Text], Field(min_length=1, max_length=MAX_QUERIES)] = Field(
+        description="A text, or several; each has its own result."
+    )
+
+    @model_validator(mode="after")
+    def _limited_together(self) -> Self:
+        if isinstance(self.query, list) and len(self.query) * self.k > MAX_ANSWER:
+            raise PydanticCustomError("hits", f"a request returns at most {MAX_ANSWER:,} hits")
+        return self
 
 
 class SimilarRequest(BaseModel):
@@ -78,11 +93,10 @@ class SimilarRequest(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    k: Annotated[int, NUMBER] = Field(default=10, ge=1, description="The number of documents.")
-    where: str | None = Field(default=None, description="A filter, such as: year >= 1990.")
-    space: str | None = Field(
-        default=None, description="The embedding space; the first one by default."
-    )
+    id: str = Field(description="The id of the document.")
+    k: Count = Field(default=10, description="The number of documents.")
+    where: str | None = WHERE
+    space: str | None = SPACE
 
 
 class DocumentRequest(BaseModel):

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, InvalidStateError
+from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -16,7 +16,7 @@ from queue import Empty, SimpleQueue
 from threading import Thread, get_ident
 from typing import Any, TypeVar
 
-from semsearch.errors import SemsearchError
+from semsearch.errors import IndexClosedError, SemsearchError
 from semsearch.index import Index
 from semsearch.records import Hits
 
@@ -54,7 +54,7 @@ class Call:
 
 
 class Worker:
-    """Searches an index in a thread of its own.
+    """Searches and writes an index in a thread of its own; other threads may read the `index`.
 
     A request waits for the previous batch and, if that had several requests, up to `LONGEST_WAIT`.
 
@@ -67,10 +67,10 @@ class Worker:
     """
 
     def __init__(self, path: Path, on_batch: Callable[[int], None] = lambda size: None) -> None:
-        self.path = path
+        self.index = Index.open(path)
         self._on_batch = on_batch
         self._queue: SimpleQueue[Search | Call | None] = SimpleQueue()
-        self._index = Index.open(path)
+        self._closed = False
         self._thread = Thread(target=self._work, name=f"semsearch {path}", daemon=True)
         self._thread.start()
 
@@ -80,48 +80,54 @@ class Worker:
         """The results of queries, in order, and warnings; see `Index.search_many`."""
         if options.get("explain"):  # this takes time after encoding, the work that batches save
             return await self.call(lambda index: self._searched(queries, options))
-        request = Search(queries, options)
-        self._queue.put(request)
-        return await asyncio.wrap_future(request.future)
+        found: tuple[list[Hits], list[str]] = await self._result_of(Search(queries, options))
+        return found
 
     async def more_like(self, name: str, **options: Any) -> tuple[Hits, list[str]]:
         """The documents nearest to one, and warnings; see `Index.more_like`."""
 
         def found(index: Index) -> tuple[Hits, list[str]]:
-            with warnings_of(index) as warnings:
+            with warnings_of_thread() as warnings:
                 return index.more_like(name, **options), warnings
 
         return await self.call(found)
 
     async def call(self, function: Callable[[Index], Result]) -> Result:
         """Call a function with the index in the thread."""
-        request = Call(function)
-        self._queue.put(request)
-        found: Result = await asyncio.wrap_future(request.future)
+        found: Result = await self._result_of(Call(function))
         return found
 
+    async def _result_of(self, request: Search | Call) -> Any:
+        """Put a request into the queue, and wait for its result.
+
+        Raises:
+            IndexClosedError: the worker was closed before the request began.
+        """
+        if self._closed:
+            _fail_as_closed()
+        self._queue.put(request)
+        return await asyncio.wrap_future(request.future)
+
     def close(self) -> None:
-        """Finish pending requests, then close the index."""
+        """Close the index after the current batch; requests that still wait fail."""
+        self._closed = True
         self._queue.put(None)
         self._thread.join()
 
     def _work(self) -> None:
-        batch: list[Search | Call | None] = []
-        while None not in batch:
+        batch = self._batch(expected=1)
+        while not self._closed:
+            self._process(batch)
             batch = self._batch(expected=len(batch))
-            searches: dict[str, list[Search]] = {}
-            for request in batch:
-                if isinstance(request, Search):
-                    searches.setdefault(repr(sorted(request.options.items())), []).append(request)
-            for same_options in searches.values():
-                self._search(same_options)
-            for request in batch:
-                if isinstance(request, Call):
-                    _settle(request.future, partial(request.function, self._index))
-        self._index.close()
+        self.index.close()
+        while not self._queue.empty():
+            batch.append(self._queue.get())
+        for request in batch:
+            if request is not None:
+                _settle(request.future, _fail_as_closed)
 
     def _batch(self, expected: int) -> list[Search | Call | None]:
-        """Pending requests, after a short wait for the expected number."""
+        """Pending requests, after a short wait for the expected number; None ends the thread."""
         found = [self._queue.get()]
         deadline = time.monotonic() + LONGEST_WAIT
         with suppress(Empty):
@@ -130,39 +136,68 @@ class Worker:
                 found.append(self._queue.get(timeout=max(0, left)))
         return found
 
+    def _process(self, batch: Sequence[Search | Call | None]) -> None:
+        searches: dict[str, list[Search]] = {}
+        for request in batch:
+            if isinstance(request, Search):
+                searches.setdefault(repr(sorted(request.options.items())), []).append(request)
+        for same_options in searches.values():
+            self._search(same_options)
+        for request in batch:
+            if isinstance(request, Call):
+                _settle(request.future, partial(request.function, self.index))
+
     def _search(self, searches: Sequence[Search]) -> None:
         """Run searches with the same options; one that fails does not fail the others."""
         searches = [search for search in searches if not search.future.cancelled()]
-        if len(searches) < 2 or not self._search_together(searches):
-            for search in searches:
+        together = self._searched_together(searches) if len(searches) > 1 else None
+        for search in searches:
+            if together is None:
                 _settle(search.future, partial(self._searched, search.queries, search.options))
+            else:
+                hits = list(islice(together, len(search.queries)))
+                _settle(search.future, partial(tuple, (hits, [])))
 
-    def _search_together(self, searches: Sequence[Search]) -> bool:
-        """Run searches in one call; false if it fails or warns, perhaps because of one of them."""
+    def _searched_together(self, searches: Sequence[Search]) -> Iterator[Hits] | None:
+        """The hits of searches in one call; None if it fails or warns, because of one of them."""
         queries = [query for search in searches for query in search.queries]
         try:
             found, warnings = self._searched(queries, searches[0].options)
         except BaseException:  # the search that fails by itself gets its error
-            return False
-        if not warnings:
-            remaining = iter(found)
-            for search in searches:
-                hits = list(islice(remaining, len(search.queries)))
-                _settle(search.future, partial(tuple, (hits, warnings)))
-        return not warnings
+            return None
+        return None if warnings else iter(found)
 
     def _searched(
         self, queries: Sequence[str], options: dict[str, Any]
     ) -> tuple[list[Hits], list[str]]:
-        with warnings_of(self._index) as warnings:
-            found = self._index.search_many(queries, **options)
+        with warnings_of_thread() as warnings:
+            found = self.index.search_many(queries, **options)
         self._on_batch(len(queries))
         return found, warnings
 
 
+def _settle(future: Future[Any], function: Callable[[], Any]) -> None:
+    """Set the result of a future to what a function returns or raises.
+
+    The function is not called if the future is cancelled, because the client has gone.
+    """
+    if not future.set_running_or_notify_cancel():
+        return
+    try:
+        future.set_result(function())
+    except Exception as error:  # passed on to the request
+        future.set_exception(error)
+    except BaseException as error:  # such as a panic in Rust, which would end the service
+        future.set_exception(RuntimeError(repr(error)))
+
+
+def _fail_as_closed() -> None:
+    raise IndexClosedError("the service is closing")
+
+
 @contextmanager
-def warnings_of(index: Index) -> Iterator[list[str]]:
-    """Collect the warnings of this thread, including those that the index logs only once."""
+def warnings_of_thread() -> Iterator[list[str]]:
+    """Collect the warnings of this thread, including those that an index logs only once."""
     warnings: list[str] = []
     thread = get_ident()
 
@@ -184,7 +219,7 @@ def with_warnings(answer: dict[str, Any], warnings: Sequence[str]) -> dict[str, 
     return {**answer, "warnings": list(warnings)} if warnings else answer
 
 
-async def answers(
+def of_each(
     workers: Mapping[str, Worker], function: Callable[[Index], Result]
 ) -> dict[str, Result]:
     """What a function returns for each index, without those that cannot be read.
@@ -196,35 +231,9 @@ async def answers(
     failed: SemsearchError | None = None
     for name, worker in workers.items():
         try:
-            found[name] = await worker.call(function)
+            found[name] = function(worker.index)
         except SemsearchError as error:
             failed = error
     if failed is not None and not found:
         raise failed
     return found
-
-
-def _settle(future: Future[Any], function: Callable[[], Any]) -> None:
-    """Set the result of a future to what a function returns or raises.
-
-    The function is not called if the future is cancelled, because the client has gone.
-    """
-    if future.cancelled():
-        return
-    with suppress(InvalidStateError):  # cancelled meanwhile
-        try:
-            future.set_result(function())
-        except BaseException as error:  # passed on to the request
-            _fail(future, error)
-
-
-def _fail(future: Future[Any], error: BaseException) -> None:
-    """Set the exception of a future.
-
-    Asyncio cannot pass on StopIteration, and others that are no `Exception`, such as panics in
-    Rust, would end the service.
-    """
-    if isinstance(error, StopIteration) or not isinstance(error, Exception):
-        cause, error = error, RuntimeError(repr(error))
-        error.__cause__ = cause
-    future.set_exception(error)

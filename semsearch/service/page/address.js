@@ -28,16 +28,10 @@ export function fromAddress() {
 }
 
 /** Update the URL; `pushed` adds an entry to the browser's history. */
-export function toAddress(state, pushed = false) {
-  const parameters = new URLSearchParams();
-  for (const [key, value] of Object.entries(state)) {
-    if (key === "filters") {
-      for (const [field, filter] of value) parameters.append(FILTER + field, filter);
-    } else if (value != null && value !== EMPTY[key]) {
-      parameters.append(key, value);
-    }
-  }
+export function toAddress({ filters, ...state }, pushed) {
+  const changed = Object.entries(state).filter(([key, value]) => value != null && value !== EMPTY[key]);
+  const filtered = [...filters].map(([field, value]) => [FILTER + field, value]);
+  const parameters = new URLSearchParams([...changed, ...filtered]);
   const address = parameters.size ? `?${parameters}` : location.pathname;
-  if (pushed) history.pushState(null, "", address);
-  else history.replaceState(null, "", address);
+  history[pushed ? "pushState" : "replaceState"](null, "", address);
 }

@@ -1,30 +1,18 @@
 // Requests to the service of this page.
 
+import { byId } from "./dom.js";
 import { parse } from "./json.js";
 
 const TOKEN = "semsearch-token";
 
-/** An error reported by the service. */
-export class Problem extends Error {
-  constructor(status, detail) {
-    super(detail);
-    this.status = status;
-  }
-}
-
 /** Send a request; if a token is required, ask the user for it. */
 export async function request(path, { body, signal } = {}) {
+  const sent = body === undefined ? {} : { method: "POST", body: JSON.stringify(body) };
   for (;;) {
-    const headers = {};
+    const headers = { "Content-Type": "application/json" };
     const token = sessionStorage.getItem(TOKEN);
     if (token) headers.Authorization = `Bearer ${bytes(token)}`;
-    if (body !== undefined) headers["Content-Type"] = "application/json";
-    const response = await fetch(path, {
-      method: body === undefined ? "GET" : "POST",
-      headers,
-      body: body === undefined ? undefined : JSON.stringify(body),
-      signal,
-    }).catch(unreachable);
+    const response = await fetch(path, { ...sent, headers, signal }).catch(unreachable);
     if (response.ok) return response;
     if (response.status !== 401) throw await problem(response);
     sessionStorage.setItem(TOKEN, await askForToken());
@@ -50,11 +38,9 @@ function unreachable(error) {
 }
 
 async function problem(response) {
-  try {
-    return new Problem(response.status, (await response.json()).detail);
-  } catch {
-    return new Problem(response.status, `${response.status} ${response.statusText}`);
-  }
+  const { status, statusText } = response;
+  const { detail } = await response.json().catch(() => ({ detail: `${status} ${statusText}` }));
+  return Object.assign(new Error(detail), { status });
 }
 
 let asking = null;
@@ -62,17 +48,13 @@ let asking = null;
 /** Show one dialog, even if several requests wait for the token. */
 function askForToken() {
   asking ??= new Promise((resolve) => {
-    const dialog = document.getElementById("sign-in");
-    const field = document.getElementById("token");
     const done = () => {
-      if (!field.value) return dialog.showModal();
-      dialog.removeEventListener("close", done);
       asking = null;
-      resolve(field.value);
-      field.value = "";
+      resolve(byId("token").value);
+      byId("token").value = "";
     };
-    dialog.addEventListener("close", done);
-    dialog.showModal();
+    byId("sign-in").addEventListener("close", done, { once: true });
+    byId("sign-in").showModal();
   });
   return asking;
 }

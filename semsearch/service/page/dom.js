@@ -1,11 +1,20 @@
 // Creates elements. Texts become text nodes and are never parsed as HTML.
 
+const SVG = "http://www.w3.org/2000/svg";
+
 /** Create an element with attributes, event listeners ("on…") and children. */
 export function element(name, attributes = {}, ...children) {
-  const created = document.createElement(name);
+  return filled(document.createElement(name), attributes, children);
+}
+
+/** Create an element of a drawing in SVG. */
+export function drawing(name, attributes = {}, ...children) {
+  return filled(document.createElementNS(SVG, name), attributes, children);
+}
+
+function filled(created, attributes, children) {
   for (const [key, value] of Object.entries(attributes)) {
     if (key.startsWith("on")) created.addEventListener(key.slice(2), value);
-    else if (value === true) created.setAttribute(key, "");
     else if (value !== false && value != null) created.setAttribute(key, value);
   }
   created.append(...children.filter((child) => child != null));

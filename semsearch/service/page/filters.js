@@ -3,7 +3,6 @@
 import { element } from "./dom.js";
 
 const RANGE = "..";
-const LAST_DAY = "9999-12-31";
 
 const quoted = (text) => `'${text.replaceAll("'", "''")}'`;
 const named = (field) => `metadata."${field.replaceAll('"', '""')}"`;
@@ -13,15 +12,12 @@ const named = (field) => `metadata."${field.replaceAll('"', '""')}"`;
  */
 export function filterControls(fields, initial, onChange) {
   const values = new Map(initial);
-  const set = (name, value) => {
-    if (value) values.set(name, value);
-    else values.delete(name);
-    onChange(new Map(values));
-  };
   return fields.flatMap((field) => {
-    const control = CONTROLS[kindOf(field)];
-    const initially = values.get(field.name) ?? "";
-    return control ? [control(field, initially, (value) => set(field.name, value))] : [];
+    const set = (value) => {
+      values.set(field.name, value);
+      onChange(new Map([...values].filter(([, kept]) => kept)));
+    };
+    return CONTROLS[kindOf(field)]?.(field, values.get(field.name) ?? "", set) ?? [];
   });
 }
 
@@ -55,8 +51,7 @@ function condition(field, value) {
   const literal = kind === "date" ? quoted : (text) => text;
   const bounds = [];
   if (low) bounds.push(`${name} >= ${literal(low)}`);
-  if (high === LAST_DAY) bounds.push(`not ${name} is null`);
-  else if (high && kind === "date") bounds.push(`${name} < ${quoted(dayAfter(high))}`);
+  if (high && kind === "date") bounds.push(`${name} < ${quoted(dayAfter(high))}`);
   else if (high) bounds.push(`${name} <= ${high}`);
   return bounds.join(" and ");
 }

@@ -6,6 +6,7 @@ import { stringify } from "./json.js";
 /** A hit; `actions` are its buttons: [name, key, function]. `explain` requests its explanation. */
 export function hitElement(hit, actions, explain) {
   const title = `hit-${hit.rank}`;
+  const fields = Object.entries(hit.metadata).filter(([, value]) => value != null && value !== "");
   return element(
     "li",
     { tabindex: "0", "aria-labelledby": title, "data-rank": hit.rank, class: "hit" },
@@ -17,11 +18,17 @@ export function hitElement(hit, actions, explain) {
       element("span", { class: "score", title: "score" }, hit.score.toFixed(3)),
     ),
     element("p", { class: "text", dir: "auto" }, ...marked(hit)),
-    metadata(hit),
+    fields.length ? list(fields.map(([name, value]) => [name, shown(value)])) : null,
     element(
       "div",
       { class: "actions" },
-      explain && explanation(hit, explain),
+      explain &&
+        element(
+          "details",
+          { ontoggle: (event) => event.target.open && explain() },
+          element("summary", { "aria-keyshortcuts": "e" }, "Explain"),
+          reasons(hit),
+        ),
       ...actions.map(([name, key, act]) =>
         element("button", { type: "button", "aria-keyshortcuts": key, onclick: () => act(hit) }, name),
       ),
@@ -41,38 +48,18 @@ function marked(hit) {
   return [part(0, start), element("mark", {}, part(start, end)), part(end)];
 }
 
-function metadata(hit) {
-  const fields = Object.entries(hit.metadata).filter(([, value]) => value != null && value !== "");
-  if (!fields.length) return null;
-  return element(
-    "dl",
-    {},
-    ...fields.map(([name, value]) =>
-      element(
-        "div",
-        {},
-        element("dt", { dir: "auto" }, name),
-        element("dd", { dir: "auto" }, shown(value)),
-      ),
-    ),
-  );
-}
-
 /** A metadata value for display. */
-export function shown(value) {
+function shown(value) {
   if (Array.isArray(value)) return value.map(shown).join(", ");
-  if (typeof value === "object" && value !== null) return stringify(value);
+  if (typeof value === "object") return stringify(value);
   return String(value).replace(/^(\d{4}-\d\d-\d\d)T00:00:00$/, "$1"); // days, as workbooks keep them
 }
 
-/** Details of a hit, which are complete when it has its explanation. */
-function explanation(hit, explain) {
-  return element(
-    "details",
-    { ontoggle: (event) => event.target.open && explain() },
-    element("summary", { "aria-keyshortcuts": "e" }, "Explain"),
-    reasons(hit),
-  );
+/** A list of names and texts. */
+function list(items) {
+  const term = ([name, text]) =>
+    element("div", {}, element("dt", { dir: "auto" }, name), element("dd", { dir: "auto" }, text));
+  return element("dl", {}, ...items.map(term));
 }
 
 /** Update the element of a hit that has its explanation now. */
@@ -83,19 +70,13 @@ export function showExplanation(item, hit) {
 
 function reasons(hit) {
   const why = hit.explanation ?? {};
-  const lines = [["document", hit.id]];
   const by = (rank, score) => [rank && `rank ${rank}`, score?.toFixed(4)].filter(Boolean).join(", ");
-  if (why.dense_rank || hit.scores.cosine != null)
-    lines.push(["by meaning (cosine)", by(why.dense_rank, hit.scores.cosine)]);
-  if (why.bm25_rank || hit.scores.bm25 != null)
-    lines.push(["by words (BM25)", by(why.bm25_rank, hit.scores.bm25)]);
-  if (why.words?.length) lines.push(["words of the query in it", why.words.join(", ")]);
-  lines.push(["passage", `characters ${hit.start} to ${hit.end}`]);
-  return element(
-    "dl",
-    {},
-    ...lines.map(([name, value]) =>
-      element("div", {}, element("dt", {}, name), element("dd", { dir: "auto" }, value)),
-    ),
-  );
+  const lines = [
+    ["document", hit.id],
+    ["by meaning (cosine)", by(why.dense_rank, hit.scores.cosine)],
+    ["by words (BM25)", by(why.bm25_rank, hit.scores.bm25)],
+    ["words of the query in it", why.words?.join(", ")],
+    ["passage", `characters ${hit.start} to ${hit.end}`],
+  ];
+  return list(lines.filter(([, text]) => text));
 }

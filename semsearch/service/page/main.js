@@ -28,15 +28,10 @@ let searching = null; // settles when the current search ends
 // Searches.
 
 function searchRequest() {
+  const { query, k, mode, space } = state;
   let where = expression(fields, state.filters, state.where);
   if (selection) where = [where && `(${where})`, selection].filter(Boolean).join(" and ");
-  return {
-    query: state.query,
-    k: state.k,
-    where,
-    mode: state.mode,
-    space: state.space,
-  };
+  return { query, k, where, mode, space };
 }
 
 /** Search, and show the results; a later search aborts this one. */
@@ -52,12 +47,11 @@ async function search() {
     showError(null);
   } catch (error) {
     if (signal.aborted) return;
-    showHits({ hits: [] }, "");
+    showHits({ hits: [] });
     showStatus("");
     showError(error);
-  } finally {
-    if (!signal.aborted) setBusy(false);
   }
+  if (!signal.aborted) setBusy(false);
 }
 
 async function ask(signal) {
@@ -65,31 +59,23 @@ async function ask(signal) {
   const path = indexPath(state.index, "search");
   const body = searchRequest();
   const answer = await getJson(path, { body, signal });
-  const explain = explainer(path, body, signal);
+  const explain = async (offset, k) => {
+    if (signal.aborted || hits.slice(offset, offset + k).every((hit) => hit.explanation)) return;
+    try {
+      const request = { ...body, explain: true, offset, k };
+      showExplanations((await getJson(path, { body: request, signal })).hits);
+    } catch (error) {
+      if (!signal.aborted) showError(error);
+    }
+  };
   showHits(answer, `${Math.round(performance.now() - started)} ms`, explain);
   setTimeout(explain, REST_MS, 0, FIRST_HITS);
 }
 
-/** A function that requests explanations of the `k` hits from `offset` on, one request at a time. */
-function explainer(path, body, signal) {
-  let previous = Promise.resolve();
-  const explain = async (offset, k) => {
-    if (signal.aborted || hits.slice(offset, offset + k).every((hit) => hit.explanation)) return;
-    const request = { ...body, explain: true, offset, k };
-    showExplanations((await getJson(path, { body: request, signal })).hits);
-  };
-  return (offset, k) => {
-    previous = previous
-      .then(() => explain(offset, k))
-      .catch((error) => signal.aborted || showError(error));
-  };
-}
-
 async function similar(signal) {
   const { k, where, space } = searchRequest();
-  const path = indexPath(state.index, `documents/${encodeURIComponent(state.like)}/similar`);
-  const answer = await getJson(path, { body: { k, where, space }, signal });
-  showHits(answer, `documents like ${state.like}`);
+  const body = { id: state.like, k, where, space };
+  showHits(await getJson(indexPath(state.index, "similar"), { body, signal }), `documents like ${state.like}`);
 }
 
 async function compare(signal) {
@@ -111,7 +97,7 @@ function keep(found) {
   byId("more").hidden = hits.length < state.k || state.k === MAX_HITS;
 }
 
-/** Show hits; `explain` requests explanations, as `explainer` returns it. */
+/** Show hits; `explain` requests explanations of the `k` hits from an offset on. */
 function showHits(answer, remark, explain = null) {
   keep(answer.hits);
   const actions = [["Similar", "s", (hit) => change({ like: hit.id }, true)]];
@@ -136,8 +122,8 @@ function showExplanations(explained) {
 }
 
 function showNothing() {
-  showHits({ hits: [] }, "");
-  const { documents, passages } = indexes.find(({ name }) => name === state.index);
+  showHits({ hits: [] });
+  const { documents, passages } = openedIndex();
   showStatus(`${plural(documents, "document")}, ${plural(passages, "passage")}`);
 }
 
@@ -163,8 +149,9 @@ function showControls() {
   byId("mode").value = state.mode;
   byId("space").value = state.space ?? "";
   byId("index").value = state.index;
-  byId("toggle-systems").setAttribute("aria-pressed", state.view === "systems");
-  byId("toggle-map").setAttribute("aria-pressed", state.view === "map");
+  for (const view of ["systems", "map"]) {
+    byId(`toggle-${view}`).setAttribute("aria-pressed", state.view === view);
+  }
   byId("like").hidden = state.like === null;
   byId("like-id").textContent = state.like ?? "";
   document.title = state.query ? `${state.query} – semsearch` : "semsearch";
@@ -176,6 +163,13 @@ function showFilters() {
   byId("fields").replaceChildren(...controls);
 }
 
+function toggleFilters(_, open = byId("filters").hidden) {
+  byId("filters").hidden = !open;
+  byId("toggle-filters").setAttribute("aria-expanded", open);
+}
+
+// The map.
+
 async function showMap() {
   const section = byId("map");
   section.hidden = state.view !== "map";
@@ -186,9 +180,8 @@ async function showMap() {
   try {
     const on = { select, error: showError, change: reopenMap };
     const map = await AtlasMap.open(section, opening.index, () => shown === opening, on);
-    if (!map) return;
     opening.map = map;
-    map.highlight(hits);
+    map?.highlight(hits);
   } catch (error) {
     if (shown !== opening) return;
     shown = null;
@@ -232,28 +225,26 @@ function change(changes, pushed = false) {
   return (searching = search());
 }
 
-/** Show the controls of the index; false if another one was chosen meanwhile. */
-async function openIndex() {
-  const found = indexes.find(({ name }) => name === state.index);
-  const spaces = found.spaces.map(({ name }) => element("option", { value: name }, name));
+const openedIndex = () => indexes.find(({ name }) => name === state.index);
+
+/** Show the controls of the index; the values of its fields follow. */
+function openIndex() {
+  const opened = openedIndex();
+  const spaces = opened.spaces.map(({ name }) => element("option", { value: name }, name));
   spaces[0]?.setAttribute("value", "");
   byId("space").replaceChildren(...spaces);
   byId("space-choice").hidden = spaces.length < 2;
-  const answer = await getJson(indexPath(found.name, "fields"));
-  if (found.name !== state.index) return false;
-  fields = answer;
+  fields = Object.entries(opened.fields).map(([name, kinds]) => ({ name, kinds, values: [] }));
   showFilters();
-  setFilters(state.filters.size > 0 || state.where !== "");
-  return true;
+  toggleFilters(null, state.filters.size > 0 || state.where !== "");
+  suggestValues(opened).catch(showError);
 }
 
-function setFilters(open) {
-  byId("filters").hidden = !open;
-  byId("toggle-filters").setAttribute("aria-expanded", open);
-}
-
-function toggleFilters() {
-  setFilters(byId("filters").hidden);
+async function suggestValues(opened) {
+  const answer = await getJson(indexPath(opened.name, "fields"));
+  if (opened !== openedIndex()) return;
+  fields = answer;
+  if (!byId("fields").contains(document.activeElement)) showFilters(); // not while it is edited
 }
 
 function toggleView(view) {
@@ -262,96 +253,56 @@ function toggleView(view) {
 }
 
 function listen() {
+  const on = (id, event, act) => byId(id).addEventListener(event, act);
   let latest; // the event that decides what is searched next
   let entered = false; // by Enter: the history keeps that query when another one is typed
-  byId("query").addEventListener("input", async (event) => {
+  on("query", "input", async (event) => {
     latest = event;
     await Promise.race([searching, new Promise((end) => setTimeout(end, PATIENCE_MS))]);
     if (latest !== event) return;
     change({ query: event.target.value, like: null }, entered);
     entered = false;
   });
-  byId("search").addEventListener("submit", (event) => {
+  on("search", "submit", (event) => {
     event.preventDefault();
     latest = event;
     change({ query: byId("query").value, where: byId("where").value, like: null }, entered);
     entered = true;
   });
-  byId("where").addEventListener("change", (event) => change({ where: event.target.value }));
-  byId("mode").addEventListener("change", (event) => change({ mode: event.target.value }));
-  byId("space").addEventListener("change", (event) =>
-    change({ space: event.target.value || null }),
-  );
-  byId("index").addEventListener("change", async (event) => {
+  on("where", "change", (event) => change({ where: event.target.value }));
+  on("mode", "change", (event) => change({ mode: event.target.value }));
+  on("space", "change", (event) => change({ space: event.target.value || null }));
+  on("index", "change", (event) => {
     state = { ...EMPTY, index: event.target.value, query: state.query, view: state.view };
     closeMap();
-    try {
-      if (await openIndex()) change({}, true);
-    } catch (error) {
-      showError(error);
-    }
+    openIndex();
+    change({}, true);
   });
-  byId("clear-filters").addEventListener("click", () => {
+  on("clear-filters", "click", () => {
     byId("where").value = "";
     change({ filters: new Map(), where: "" });
     showFilters();
   });
-  byId("toggle-filters").addEventListener("click", toggleFilters);
-  byId("toggle-systems").addEventListener("click", () => toggleView("systems"));
-  byId("toggle-map").addEventListener("click", () => toggleView("map"));
-  byId("toggle-help").addEventListener("click", () => byId("help").showModal());
-  byId("leave-like").addEventListener("click", () => {
+  on("toggle-filters", "click", toggleFilters);
+  on("toggle-systems", "click", KEYS.c);
+  on("toggle-map", "click", KEYS.m);
+  on("toggle-help", "click", KEYS["?"]);
+  on("leave-like", "click", () => {
     change({ like: null }, true);
     byId("query").focus();
   });
-  byId("leave-selection").addEventListener("click", () => {
-    closeMap();
-    showMap();
-    search();
-  });
-  byId("more").addEventListener("click", () => change({ k: Math.min(state.k + 10, MAX_HITS) }));
-  byId("export").addEventListener("click", () => download(hits, `${state.index}.csv`));
-  addEventListener("popstate", async (event) => {
+  on("leave-selection", "click", reopenMap);
+  on("more", "click", () => change({ k: Math.min(state.k + 10, MAX_HITS) }));
+  on("export", "click", () => download(hits, `${state.index}.csv`));
+  addEventListener("popstate", (event) => {
     latest = event;
-    const before = state.index;
-    state = { ...fromAddress() };
-    state.index ??= indexes[0].name;
-    for (const id of ["query", "where"]) byId(id).value = state[id];
-    try {
-      if (state.index === before) showFilters();
-      else {
-        closeMap();
-        if (!(await openIndex())) return;
-      }
-      change({ k: state.k });
-    } catch (error) {
-      showError(error);
-    }
+    begin(state.index);
   });
   addEventListener("resize", () => redrawLines(byId("systems")));
   addEventListener("keydown", press);
 }
 
 // Keys.
-
-function press(event) {
-  const { target, key } = event;
-  if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
-  const steps = { ArrowDown: 1, ArrowUp: -1 };
-  const typing = target.matches("input, select, textarea");
-  if (key in steps && (target === byId("query") || target.closest(".hit"))) {
-    step(target.closest(".hit"), steps[key]);
-  } else if (typing || target.closest("#map")) {
-    return;
-  } else if (target.closest(".hit") && pressOn(target.closest(".hit"), key)) {
-    // done
-  } else if (key in KEYS) {
-    KEYS[key]();
-  } else {
-    return;
-  }
-  event.preventDefault();
-}
 
 const KEYS = {
   "/": () => byId("query").select(),
@@ -361,6 +312,21 @@ const KEYS = {
   f: toggleFilters,
 };
 
+function press(event) {
+  const { target, key } = event;
+  if (event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
+  const steps = { ArrowDown: 1, ArrowUp: -1 };
+  const typing = target.matches("input, select, textarea");
+  const hit = target.closest(".hit");
+  const control = hit?.querySelector(`[aria-keyshortcuts="${CSS.escape(key)}"]`);
+  if (key in steps && (target === byId("query") || hit)) step(hit, steps[key]);
+  else if (typing || target.closest("#map")) return;
+  else if (control) control.click();
+  else if (key in KEYS) KEYS[key]();
+  else return;
+  event.preventDefault();
+}
+
 /** From the query to the first hit, from hit to hit, and back. */
 function step(hit, by) {
   const items = [...byId("hits").children];
@@ -369,26 +335,25 @@ function step(hit, by) {
   else if (by < 0) byId("query").focus();
 }
 
-function pressOn(hit, key) {
-  const control = hit.querySelector(`[aria-keyshortcuts="${CSS.escape(key)}"]`);
-  control?.click();
-  return control !== null;
-}
-
-async function begin() {
-  listen();
-  try {
-    indexes = await getJson("v1/indexes");
-    const names = indexes.map(({ name }) => name);
-    byId("index").replaceChildren(...names.map((name) => element("option", {}, name)));
-    byId("index-choice").hidden = names.length < 2;
-    if (!names.includes(state.index)) state.index = names[0];
-    await openIndex();
-    byId("query").value = state.query;
-    await change({ k: state.k });
-  } catch (error) {
-    showError(error);
+/** Show what the URL says; `before` is the index that is shown. */
+function begin(before) {
+  state = fromAddress();
+  if (!openedIndex()) state.index = indexes[0].name;
+  for (const id of ["query", "where"]) byId(id).value = state[id];
+  if (state.index === before) showFilters();
+  else {
+    closeMap();
+    openIndex();
   }
+  change({ k: state.k });
 }
 
-begin();
+try {
+  indexes = await getJson("v1/indexes");
+  byId("index").replaceChildren(...indexes.map(({ name }) => element("option", {}, name)));
+  byId("index-choice").hidden = indexes.length < 2;
+  listen();
+  begin(null);
+} catch (error) {
+  showError(error);
+}

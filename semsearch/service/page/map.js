@@ -1,12 +1,17 @@
 // The map of all passages, drawn by Embedding Atlas, which queries the service.
 
 import { getJson, indexPath, request } from "./api.js";
+import { drawing } from "./dom.js";
 
 /** The most selected documents that a search can be restricted to. */
 export const MAX_SELECTED = 2000;
 
 /** The most characters of their filter; the service allows 100,000, with the other filters. */
 export const MAX_FILTER = 90_000;
+
+/** The width in pixels of Embedding Atlas's controls, and the height of its canvas. */
+const BESIDE = 460;
+const HEIGHT = 600;
 
 /** A map in a section of the page. */
 export class AtlasMap {
@@ -22,11 +27,7 @@ export class AtlasMap {
   }
 
   constructor(section, index, about, widget, on) {
-    this.section = section;
-    this.index = index;
-    this.about = about;
-    this.widget = widget;
-    this.on = on;
+    Object.assign(this, { section, index, about, widget, on });
     this.closed = false; // responses can arrive later
     this.marks = new Marks(section);
     this.first = firstViewport(section, about.shown);
@@ -46,10 +47,14 @@ export class AtlasMap {
     };
     this.model = new Model((query) => this.ask(query), props, JSON.stringify(state), {
       _predicate: (predicate) => this.select(predicate),
-      _state: (changed) => this.marks.moveTo(viewportOf(changed)),
+      _state: () => this.marks.moveTo(this.viewport),
     });
     this.remove = this.widget.render({ model: this.model, el: this.section });
-    this.marks.moveTo(viewportOf(this.model.get("_state")));
+    this.marks.moveTo(this.viewport);
+  }
+
+  get viewport() {
+    return JSON.parse(this.model.get("_state")).chartStates?.[1]?.viewport;
   }
 
   close() {
@@ -73,20 +78,18 @@ export class AtlasMap {
     return type === "arrow" ? answer.arrayBuffer() : answer.json();
   }
 
-  /** The rows of a query; null if it fails, which is shown. */
-  async rows(sql) {
-    try {
-      return await this.ask({ type: "json", sql });
-    } catch (error) {
+  /** The rows of a query; none if it fails, which is shown. */
+  rows(sql) {
+    return this.ask({ type: "json", sql }).catch((error) => {
       if (!this.closed) this.on.error(error);
-      return null;
-    }
+      return [];
+    });
   }
 
   /** Mark the passages of hits. */
   async highlight(hits) {
     this.hits = hits;
-    const places = hits.length ? await this.placesOf(hits) : [];
+    const places = await this.placesOf(hits);
     // Responses can arrive out of order.
     if (this.hits === hits && !this.closed) this.marks.show(places);
   }
@@ -96,23 +99,24 @@ export class AtlasMap {
     const [place] = await this.placesOf([hit]);
     if (!place || this.closed) return;
     const state = JSON.parse(this.model.get("_state"));
-    const { scale } = viewportOf(this.model.get("_state"));
-    const viewport = { x: place.x, y: place.y, scale: Math.max(scale, this.first.scale * 4) };
+    const scale = Math.max(this.viewport.scale, this.first.scale * 4);
+    const viewport = { x: place.x, y: place.y, scale };
     state.chartStates = { ...state.chartStates, 1: { ...state.chartStates[1], viewport } };
     this.render(state);
   }
 
   /** Rank and coordinates of the hits that are on the map. */
   async placesOf(hits) {
+    if (!hits.length) return [];
     const keys = hits.map((hit) => `(${literal(hit.id)}, ${hit.start})`).join(", ");
     const { table, projection } = this.about.data;
-    const sql =
+    const found = await this.rows(
       `SELECT id, __start AS "start", ${projection.x} AS x, ${projection.y} AS y ` +
-      `FROM ${table} WHERE (id, __start) IN (${keys})`;
-    const found = (await this.rows(sql)) ?? [];
+        `FROM ${table} WHERE (id, __start) IN (${keys})`,
+    );
     return hits.flatMap(({ id, start, rank }) => {
       const place = found.find((one) => one.id === id && one.start === start);
-      return place ? [{ rank, x: place.x, y: place.y }] : [];
+      return place ? [{ ...place, rank }] : [];
     });
   }
 
@@ -122,25 +126,18 @@ export class AtlasMap {
     const { table } = this.about.data;
     const sql = `SELECT DISTINCT id FROM ${table} WHERE ${predicate} LIMIT ${MAX_SELECTED + 1}`;
     const found = await this.rows(sql);
-    if (found && this.predicate === predicate) this.on.select(found.map(({ id }) => id));
+    if (this.predicate === predicate) this.on.select(found.map(({ id }) => id));
   }
 }
 
-const viewportOf = (state) => JSON.parse(state).chartStates?.[1]?.viewport;
+const literal = (text) => `'${text.replaceAll("'", "''")}'`;
 
 /** A viewport of a part of the map, for the approximate size of Embedding Atlas's canvas. */
 function firstViewport(section, { x, y, width, height }) {
   const across = Math.max(section.clientWidth - BESIDE, 200);
-  const down = HEIGHT;
-  const unit = 0.9 * Math.min(across / width, down / height);
-  return { x, y, scale: (2 * unit) / Math.max(across, down) };
+  const unit = 0.9 * Math.min(across / width, HEIGHT / height);
+  return { x, y, scale: (2 * unit) / Math.max(across, HEIGHT) };
 }
-
-/** The width in pixels of Embedding Atlas's controls, and the height of its canvas. */
-const BESIDE = 460;
-const HEIGHT = 600;
-
-const SVG = "http://www.w3.org/2000/svg";
 
 /** Numbered marks over the points of hits. */
 class Marks {
@@ -148,25 +145,19 @@ class Marks {
     this.section = section;
     this.places = [];
     this.viewport = null;
-    this.drawing = document.createElementNS(SVG, "svg");
-    this.drawing.setAttribute("aria-hidden", "true");
-    for (const [name, value] of [["position", "absolute"], ["inset", "0"], ["pointer-events", "none"]])
-      this.drawing.style.setProperty(name, value);
-    // While the map moves, changes of its state arrive late.
-    const moving = (event) => {
-      if (event.type === "wheel" || event.buttons) this.pause();
-    };
+    this.drawing = drawing("svg", { "aria-hidden": true });
+    Object.assign(this.drawing.style, { position: "absolute", inset: 0, pointerEvents: "none" });
     this.listening = new AbortController();
-    const { signal } = this.listening;
-    section.addEventListener("wheel", moving, { passive: true, signal });
-    section.addEventListener("pointermove", moving, { signal });
+    for (const event of ["wheel", "pointermove"]) {
+      const { signal } = this.listening;
+      section.addEventListener(event, (moved) => this.pause(moved), { passive: true, signal });
+    }
     this.observer = new ResizeObserver(() => this.draw());
     this.observer.observe(section);
   }
 
   close() {
     clearTimeout(this.waiting);
-    clearTimeout(this.pausing);
     this.listening.abort();
     this.observer.disconnect();
   }
@@ -181,20 +172,23 @@ class Marks {
     this.draw();
   }
 
-  pause() {
-    this.drawing.replaceChildren();
-    clearTimeout(this.pausing);
-    this.pausing = setTimeout(() => this.draw(), 400);
+  /** Hide the marks while the map moves, since changes of its state arrive late. */
+  pause(moved) {
+    if (moved.type === "wheel" || moved.buttons) {
+      this.drawing.replaceChildren();
+      this.drawLater(400);
+    }
+  }
+
+  drawLater(ms) {
+    clearTimeout(this.waiting);
+    this.waiting = setTimeout(() => this.draw(), ms);
   }
 
   draw() {
     const root = this.section.querySelector(".embedding-atlas-widget-container > div")?.shadowRoot;
     const canvas = root?.querySelector("canvas");
-    clearTimeout(this.waiting);
-    if (!canvas?.clientWidth) {
-      this.waiting = setTimeout(() => this.draw(), 200);
-      return;
-    }
+    if (!canvas?.clientWidth) return this.drawLater(200);
     if (canvas !== this.canvas) this.observer.observe((this.canvas = canvas));
     canvas.after(this.drawing);
     const { clientWidth: width, clientHeight: height } = canvas;
@@ -202,31 +196,22 @@ class Marks {
     this.drawing.setAttribute("height", height);
     // Embedding Atlas scales coordinates to the longer side of its canvas.
     const unit = (this.viewport.scale * Math.max(width, height)) / 2;
-    this.drawing.replaceChildren(
-      ...this.places.flatMap(({ rank, x, y }) => {
-        const left = (x - this.viewport.x) * unit + width / 2;
-        const top = (this.viewport.y - y) * unit + height / 2;
-        return [
-          drawn("circle", { cx: left, cy: top, r: 9, fill: "#d61f1f", stroke: "#fff" }),
-          drawn("text", MARK_TEXT, { x: left, y: top + 4 }, String(rank)),
-        ];
-      }),
+    const marks = this.places.map(({ rank, x, y }) =>
+      mark(rank, (x - this.viewport.x) * unit + width / 2, (this.viewport.y - y) * unit + height / 2),
     );
+    this.drawing.replaceChildren(...marks);
   }
 }
 
-const MARK_TEXT = { "text-anchor": "middle", "font-size": 11, "font-weight": "bold", fill: "#fff" };
-
-function drawn(name, ...parts) {
-  const created = document.createElementNS(SVG, name);
-  for (const part of parts) {
-    if (typeof part === "string") created.textContent = part;
-    else for (const [key, value] of Object.entries(part)) created.setAttribute(key, value);
-  }
-  return created;
+function mark(rank, x, y) {
+  const text = { "text-anchor": "middle", "font-size": 11, "font-weight": "bold", fill: "#fff" };
+  return drawing(
+    "g",
+    {},
+    drawing("circle", { cx: x, cy: y, r: 9, fill: "#d61f1f", stroke: "#fff" }),
+    drawing("text", { ...text, x, y: y + 4 }, String(rank)),
+  );
 }
-
-const literal = (text) => `'${text.replaceAll("'", "''")}'`;
 
 /** The model of an anywidget; `listeners` are called with the values it sets. */
 class Model {
@@ -253,18 +238,17 @@ class Model {
     if (event === "msg:custom") this.handlers.push(handler);
   }
 
-  emit(message, ...buffers) {
-    for (const handler of this.handlers) handler(message, buffers);
-  }
-
-  async send(query) {
-    const { uuid, type } = query;
+  /** Answer a query of the widget. */
+  async send({ uuid, type, sql }) {
+    let message;
+    const buffers = [];
     try {
-      const answer = await this.ask(query);
-      if (type === "arrow") this.emit({ type, uuid }, new DataView(answer));
-      else this.emit({ type, uuid, result: answer });
+      const answer = await this.ask({ type, sql });
+      if (type === "arrow") buffers.push(new DataView(answer));
+      message = type === "arrow" ? { type, uuid } : { type, uuid, result: answer };
     } catch (error) {
-      this.emit({ uuid, error: String(error.message ?? error) });
+      message = { uuid, error: error.message };
     }
+    for (const handler of this.handlers) handler(message, buffers);
   }
 }

@@ -1,8 +1,6 @@
 // The rankings of several systems side by side, with lines between the same documents.
 
-import { element } from "./dom.js";
-
-const SVG = "http://www.w3.org/2000/svg";
+import { drawing, element } from "./dom.js";
 
 /** Show rankings by system: { name: hits }. */
 export function showSystems(section, systems) {
@@ -11,62 +9,49 @@ export function showSystems(section, systems) {
       "div",
       { class: "system" },
       element("h2", {}, name),
-      element(
-        "ol",
-        { "aria-label": name },
-        ...hits.map((hit) =>
-          element(
-            "li",
-            { "data-id": hit.id, tabindex: "0", title: hit.text },
-            element("span", { class: "rank" }, String(hit.rank)),
-            element("span", { dir: "auto", class: "name" }, hit.title || hit.text),
-            element("span", { class: "score" }, hit.score.toFixed(3)),
-          ),
-        ),
-      ),
+      element("ol", { "aria-label": name }, ...hits.map(item)),
     ),
   );
-  const lines = document.createElementNS(SVG, "svg");
-  lines.setAttribute("aria-hidden", "true");
-  section.replaceChildren(lines, ...columns);
-  connect(section, lines, columns);
+  section.replaceChildren(drawing("svg", { "aria-hidden": true }), ...columns);
+  redrawLines(section);
 }
 
-/** Redraw the lines after the section was resized. */
-export function redrawLines(section) {
-  const lines = section.querySelector("svg");
-  if (lines) connect(section, lines, [...section.querySelectorAll(".system")]);
-}
-
-function connect(section, lines, columns) {
-  lines.replaceChildren();
-  const origin = section.getBoundingClientRect();
-  lines.setAttribute("width", section.scrollWidth);
-  lines.setAttribute("height", section.scrollHeight);
-  const toRight = getComputedStyle(section).direction === "ltr";
-  for (let i = 1; i < columns.length; i++) {
-    const left = boxes(columns[i - 1]);
-    const right = boxes(columns[i]);
-    for (const [id, from] of left) {
-      const to = right.get(id);
-      if (!to) continue;
-      const line = document.createElementNS(SVG, "line");
-      const x = section.scrollLeft - origin.left;
-      const y = section.scrollTop - origin.top;
-      line.setAttribute("x1", (toRight ? from.right : from.left) + x);
-      line.setAttribute("x2", (toRight ? to.left : to.right) + x);
-      line.setAttribute("y1", (from.top + from.bottom) / 2 + y);
-      line.setAttribute("y2", (to.top + to.bottom) / 2 + y);
-      lines.append(line);
-    }
-  }
-}
-
-function boxes(column) {
-  return new Map(
-    [...column.querySelectorAll("li")].map((item) => [
-      item.dataset.id,
-      item.getBoundingClientRect(),
-    ]),
+function item(hit) {
+  return element(
+    "li",
+    { "data-id": hit.id, tabindex: "0", title: hit.text },
+    element("span", { class: "rank" }, String(hit.rank)),
+    element("span", { dir: "auto", class: "name" }, hit.title || hit.text),
+    element("span", { class: "score" }, hit.score.toFixed(3)),
   );
+}
+
+/** Draw the lines, also after the section was resized. */
+export function redrawLines(section) {
+  const svg = section.querySelector("svg");
+  if (!svg) return;
+  svg.setAttribute("width", section.scrollWidth);
+  svg.setAttribute("height", section.scrollHeight);
+  const columns = [...section.querySelectorAll(".system")].map(boxes);
+  const origin = section.getBoundingClientRect();
+  const [x, y] = [section.scrollLeft - origin.left, section.scrollTop - origin.top];
+  const [end, start] =
+    getComputedStyle(section).direction === "ltr" ? ["right", "left"] : ["left", "right"];
+  const lines = columns.slice(1).flatMap((right, place) =>
+    [...columns[place]].flatMap(([id, from]) => {
+      const to = right.get(id);
+      if (!to) return [];
+      const ends = { x1: from[end] + x, y1: middle(from) + y, x2: to[start] + x, y2: middle(to) + y };
+      return [drawing("line", ends)];
+    }),
+  );
+  svg.replaceChildren(...lines);
+}
+
+const middle = (box) => (box.top + box.bottom) / 2;
+
+/** The places of the documents of a column, by id. */
+function boxes(column) {
+  const items = [...column.querySelectorAll("li")];
+  return new Map(items.map((one) => [one.dataset.id, one.getBoundingClientRect()]));
 }

@@ -20,6 +20,7 @@ from semsearch.storage.interface import (
     EVERYTHING,
     NO_RESTRICTION,
     Field,
+    FieldValues,
     FoundPassage,
     IndexInfo,
     NewPassage,
@@ -97,6 +98,13 @@ class MilvusReader:
         for name, kind in self.record.kinds:
             fields.setdefault(metadata_name(name), set()).add(Kind(kind))
         return fields
+
+    def field_values(self) -> list[FieldValues]:
+        """The metadata fields, without values: Milvus does not group by fields in JSON."""
+        return [
+            FieldValues(name, sorted(kind.value for kind in kinds), [], None, None)
+            for name, kinds in sorted(self.fields().items())
+        ]
 
     # Documents.
 

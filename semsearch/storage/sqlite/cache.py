@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection
 
-from semsearch.storage.interface import Restriction
+from semsearch.storage.interface import FieldValues, Restriction
 from semsearch.storage.spaces import Space, check_searchable
 from semsearch.storage.sqlite.database import Database
+from semsearch.storage.sqlite.fields import field_values
 from semsearch.storage.sqlite.restrictions import Restricted
 from semsearch.storage.sqlite.schema import Revision
 from semsearch.storage.sqlite.spaces import all_spaces
@@ -28,6 +29,7 @@ class Cache:
         self._database = database
         self._views: dict[tuple[str, int], tuple[int, VectorView]] = {}
         self._restricted: dict[tuple[Revision, str], Restricted] = {}
+        self._values: tuple[Revision, list[FieldValues]] | None = None
 
     def view(self, connection: Connection, revision: Revision, space: Space) -> VectorView:
         """The vectors of a space in the state that `connection` reads."""
@@ -60,3 +62,9 @@ class Cache:
                 self._restricted.pop(oldest, None)
             self._restricted[key] = restricted
         return restricted
+
+    def field_values(self, connection: Connection, revision: Revision) -> list[FieldValues]:
+        """The values of metadata fields in the state that `connection` reads."""
+        if self._values is None or self._values[0] != revision:
+            self._values = revision, field_values(connection)
+        return self._values[1]

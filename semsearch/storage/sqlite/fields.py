@@ -11,6 +11,7 @@ A field that was given an index has one of SQLite's, over an expression.
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -18,6 +19,7 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     FromClause,
+    TableValuedAlias,
     Text,
     and_,
     case,
@@ -32,7 +34,7 @@ from sqlalchemy.dialects.sqlite import insert
 
 from semsearch.errors import ArgumentError
 from semsearch.records import BUILT_IN_FIELDS, Kind, metadata_field
-from semsearch.storage.interface import Field
+from semsearch.storage.interface import Field, FieldValues
 from semsearch.storage.sqlite.schema import documents, fields
 
 if TYPE_CHECKING:
@@ -47,6 +49,9 @@ BUILT_IN_COLUMNS: Mapping[str, ColumnElement[str]] = dict(
 EXAMPLES = 50
 #: Documents searched for an example.
 SAMPLE_DOCUMENTS = 20_000
+
+#: The most texts listed of a field, and their maximum length in characters.
+LISTED_VALUES, LONGEST_VALUE = 50, 100
 
 _IN_USE = select(fields).where(fields.c.documents > 0)
 
@@ -100,6 +105,57 @@ def _example(connection: Connection, field: str, kind: Kind) -> Value | None:
     )
     value = connection.scalar(query)
     return bool(value) if kind is Kind.BOOLEAN and value is not None else value
+
+
+def field_values(connection: Connection) -> list[FieldValues]:
+    """The metadata fields, sorted by name, with frequent texts and bounds of all documents."""
+    found = []
+    for name, kinds in sorted(kinds_by_field(connection).items()):
+        path = json_path(name)
+        texts: list[tuple[str, int]] = []
+        bounds: tuple[float | None, float | None] = None, None
+        if path is not None and kinds & {Kind.TEXT, Kind.DATE}:
+            texts = _frequent_texts(connection, path)
+        if path is not None and Kind.NUMBER in kinds:
+            bounds = _bounds(connection, path)
+        if kinds:
+            found.append(FieldValues(name, sorted(kind.value for kind in kinds), texts, *bounds))
+    return found
+
+
+def _frequent_texts(connection: Connection, path: str) -> list[tuple[str, int]]:
+    """The most frequent texts at a JSON path or in a list there, with numbers of documents."""
+    each = _at(path)
+    count = func.count(documents.c.document_id.distinct())
+    query = (
+        select(each.c.value, count)
+        .select_from(documents.join(each, true()))
+        .where(each.c.type == "text", func.length(each.c.value) <= LONGEST_VALUE)
+        .group_by(each.c.value)
+        .order_by(count.desc(), each.c.value)
+        .limit(LISTED_VALUES)
+    )
+    return [(value, number) for value, number in connection.execute(query)]
+
+
+def _bounds(connection: Connection, path: str) -> tuple[float | None, float | None]:
+    """The least and the greatest number at a JSON path or in a list there."""
+    each = _at(path)
+    query = (
+        select(func.min(each.c.value), func.max(each.c.value))
+        .select_from(documents.join(each, true()))
+        .where(
+            each.c.type.in_(["integer", "real"]),
+            func.abs(each.c.value) <= sys.float_info.max,  # larger ones are read as infinity
+        )
+    )
+    least, greatest = connection.execute(query).one()
+    return least, greatest
+
+
+def _at(path: str) -> TableValuedAlias:
+    """The value at a JSON path of each document, or the elements of a list there."""
+    return func.json_each(documents.c.metadata, path).table_valued("type", "value")
 
 
 def count_kinds(connection: Connection, condition: ColumnElement[bool], sign: int = 1) -> None:

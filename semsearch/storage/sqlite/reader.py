@@ -18,6 +18,7 @@ from semsearch.records import Document, Kind, Passage
 from semsearch.storage.interface import (
     EVERYTHING,
     NO_RESTRICTION,
+    FieldValues,
     FoundPassage,
     IndexInfo,
     NewPassage,
@@ -130,6 +131,10 @@ class SqliteReader:
     def fields(self) -> dict[str, set[Kind]]:
         """The kinds of values of metadata fields, by name."""
         return kinds.kinds_by_field(self.connection)
+
+    def field_values(self) -> list[FieldValues]:
+        """The metadata fields with frequent texts and bounds, cached until the state changes."""
+        return self._cache.field_values(self.connection, self._revision)
 
     def count(self, selection: Selection = EVERYTHING) -> int:
         """The number of documents, or of selected documents."""
