@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from semsearch.arguments import check_choice, shown
 from semsearch.encoders.model_folder import (
-    ConversionFailedError,
     ModelFolder,
     NotConvertibleError,
     check_bi_encoder,
@@ -49,7 +48,7 @@ DEFAULT_ENCODER = "minilm"
 
 #: The modules that run transformers, by name, in order of preference.
 RUNTIMES = {
-    "openvino": "semsearch.encoders.openvino_models",
+    "openvino": "semsearch.encoders.openvino.models",
     "torch": "semsearch.encoders.torch_models",
 }
 #: Those on a machine with a GPU; the first one uses both of the others.
@@ -92,10 +91,10 @@ def load_encoder(
     >>> encoder.encode_documents(["a cat", "a dog"]).shape
     (2, 64)
 
-    A BERT-like model is converted for OpenVINO (once, into the user's cache) and then runs without
+    A transformer is converted for OpenVINO (once, into the user's cache) and then runs without
     torch on the CPU. If there is a GPU, torch encodes documents there, except the first 1,000,
-    which take no longer on the CPU than a GPU takes to start. Other models run on torch, with a
-    warning if there is no GPU.
+    which take no longer on the CPU than a GPU takes to start. A model that OpenVINO cannot run, or
+    whose vectors would change, runs on torch, with a warning.
 
     Args:
         spec: ``minilm`` (all-MiniLM-L6-v2), a folder that Sentence-Transformers wrote, a name on
@@ -225,9 +224,8 @@ def _on_first(
         except NotConvertibleError as error:
             reason = error
             continue
-        if isinstance(reason, ConversionFailedError):
-            getattr(model, "model", None)  # load it now: a broken model fails here, too
         if reason is not None:
+            getattr(model, "model", None)  # load it now: a broken model fails here, too
             logger.warning("model '%s' runs on %s: %s", spec, name, reason)
         return model
     raise EncoderError(f"model '{spec}' runs on none of {', '.join(runtimes)}: {reason}")

@@ -137,7 +137,7 @@ def _make(entry: Path, make: Callable[[Path], None]) -> None:
     draft = Path(tempfile.mkdtemp(prefix=f"{entry.name}.", dir=entry.parent))
     try:
         make(draft)
-        manifest = {file.name: file_sha256(file) for file in draft.iterdir()}
+        manifest = {file.name: file_sha256(file) for file in draft.iterdir() if file.is_file()}
         (draft / MANIFEST).write_text(json.dumps(manifest), "utf-8")
         shutil.rmtree(entry, ignore_errors=True)  # a damaged one
         draft.replace(entry)

@@ -340,41 +340,12 @@ def _content_sha256(file: Path) -> str:
     return file_sha256(file)
 
 
-MODEL_TYPES = {
-    "bert",
-    "camembert",
-    "distilbert",
-    "electra",
-    "mpnet",
-    "roberta",
-    "xlm-roberta",
-}
-MODULES = {"Transformer", "Pooling", "Dense", "Normalize"}
 #: A cross-encoder's key in config.json.
 FIRST_STAGE_WEIGHT = "first_stage_weight"
 
 
 class NotConvertibleError(EncoderError):
-    """Only torch can run a model."""
-
-
-class ConversionFailedError(NotConvertibleError):
-    """The conversion of a model failed unexpectedly."""
-
-
-def why_not_bert_like(folder: ModelFolder) -> str | None:
-    """Why a model is unsupported, without loading it; None when it is supported."""
-    listed = [] if folder.pooling else model_modules(folder.path)
-    modules = {module.name for module in listed}
-    if unknown := modules - MODULES:
-        return f"it has a module {', '.join(sorted(unknown))}"
-    try:
-        config = json.loads((transformer_folder(folder.path) / "config.json").read_text("utf-8"))
-    except (OSError, ValueError):
-        return "its config.json cannot be read"
-    if config.get("model_type") not in MODEL_TYPES:
-        return f"its type is {config.get('model_type')}, which is not BERT-like"
-    return None
+    """A runtime cannot run a model; another one may."""
 
 
 def first_stage_weight(folder: Path) -> float:

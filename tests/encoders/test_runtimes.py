@@ -12,7 +12,7 @@ import pytest
 from semsearch import encoders as loading
 from semsearch.encoders import load_encoder, load_reranker
 from semsearch.encoders.model_folder import NotConvertibleError
-from semsearch.encoders.openvino_models import OpenVINOEncoder
+from semsearch.encoders.openvino.models import OpenVINOEncoder
 from semsearch.encoders.torch_models import TorchEncoder, TorchRuntime, text_model
 from semsearch.errors import ArgumentError, EncoderError
 
