@@ -8,13 +8,11 @@ import os
 import re
 import sys
 from collections.abc import Callable, Mapping
-from contextlib import suppress
-from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from runpy import run_path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from semsearch.arguments import check_choice, shown
 from semsearch.encoders.model_folder import (
@@ -28,9 +26,6 @@ from semsearch.encoders.specs import BUNDLED_SPEC, CROSS_ENCODER_PREFIX, Precisi
 from semsearch.encoders.text_model import EncodesSentences
 from semsearch.errors import ArgumentError, EncoderError
 from semsearch.protocols import Encoder, Reranker
-
-if TYPE_CHECKING:
-    from semsearch.plugins import Plugin
 
 __all__ = [
     "CROSS_ENCODER_PREFIX",
@@ -262,9 +257,6 @@ def _is_for_cuda(torch: str) -> bool:
 #: Entry points of plugins; each names a function from a spec to an encoder.
 PLUGIN_GROUP = "semsearch.encoders"
 
-_MEMBERS = [name for name in dir(Encoder) if not name.startswith("_")]
-_METHODS = ("description", "token_spans", "encode_queries", "encode_documents")
-
 
 def _plugin_encoder(spec: str) -> Encoder | None:
     """The encoder of the plugin that a spec names (``NAME`` or ``NAME:…``).
@@ -284,30 +276,13 @@ def _plugin_encoder(spec: str) -> Encoder | None:
         return None
     with plugin.running(f"encoder '{spec}'", EncoderError):
         encoder: Encoder = plugin.load(spec)
-        missing = [member for member in _MEMBERS if not hasattr(encoder, member)]
-        made = None if missing else encoder.spec
-    if missing:
-        raise EncoderError(
-            f"encoder '{spec}': plugin '{name}' of package {plugin.package} returned an object "
-            f"without {', '.join(missing)}"
-        )
+    made = encoder.spec if isinstance(encoder, Encoder) else None
     if str(made).partition(":")[0] != name:
         raise EncoderError(
-            f"encoder '{spec}': plugin '{name}' of package {plugin.package} set its spec to "
-            f"'{made}', which does not load it again"
+            f"encoder '{spec}': plugin '{name}' of package {plugin.package} returned "
+            + ("an object that is not an encoder" if made is None else f"an encoder '{made}'")
         )
-    for member in _METHODS:
-        method = getattr(encoder, member)
-        if not isinstance(method, partial):  # a plugin may return the same object again
-            with suppress(Exception):  # of an object whose attributes are fixed
-                setattr(encoder, member, partial(_run, plugin, spec, method))
     return encoder
-
-
-def _run(plugin: Plugin, spec: str, method: Callable[..., Any], *args: Any, **options: Any) -> Any:
-    """What a method of a plugin's encoder returns; errors in its code name the plugin."""
-    with plugin.running(f"encoder '{spec}'", EncoderError):
-        return method(*args, **options)
 
 
 def _is_folder(spec: str) -> bool:
