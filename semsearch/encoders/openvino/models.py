@@ -9,17 +9,17 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from semsearch.arguments import check_pairs, check_texts
+from semsearch.encoders.base import BaseReranker, BiEncoder
 from semsearch.encoders.cache import cached_entry
-from semsearch.encoders.model_folder import ModelFolder, NotConvertibleError, first_stage_weight
+from semsearch.encoders.model_folder import ModelFolder, NotConvertibleError
 from semsearch.encoders.openvino.runtime import (
     COMPILED,
     Converted,
     float_precision,
     import_openvino,
 )
-from semsearch.encoders.specs import CROSS_ENCODER_PREFIX, Precision
-from semsearch.encoders.text_model import BiEncoder, ModelFacts, TextModel, running
+from semsearch.encoders.specs import Precision
+from semsearch.encoders.text_model import ModelFacts, TextModel
 from semsearch.errors import first_line
 from semsearch.protocols import Encoder, Reranker, Scores
 
@@ -110,7 +110,7 @@ class OpenVINOEncoder(BiEncoder):
         return quantized_model(self._converted, self.fingerprint)
 
 
-class OpenVINOReranker:
+class OpenVINOReranker(BaseReranker):
     """A cross-encoder on OpenVINO, in bf16 if the processor supports it.
 
     Raises:
@@ -118,21 +118,13 @@ class OpenVINOReranker:
     """
 
     def __init__(self, folder: ModelFolder, converted: Converted, precision: Precision) -> None:
-        self.spec = CROSS_ENCODER_PREFIX + folder.spec
-        self.first_stage_weight = first_stage_weight(folder.path)
+        super().__init__(folder)
         floats = float_precision(precision)
         self.precision = floats.value
         self._model = converted.text_model(floats)
 
-    def score(self, query: str, passages: Sequence[str]) -> Scores:
-        """One score per passage, higher is better, shape (len(passages),)."""
-        return self.score_pairs([(query, passage) for passage in check_texts("passages", passages)])
-
-    def score_pairs(self, pairs: Sequence[tuple[str, str]]) -> Scores:
-        """One score per pair, higher is better, shape (len(pairs),)."""
-        pairs = check_pairs("pairs", pairs)
-        with running(self.spec):
-            return self._model.run(pairs)[:, 0]
+    def _scores(self, pairs: Sequence[tuple[str, str]]) -> Scores:
+        return self._model.run(pairs)[:, 0]
 
 
 def converted_model(kind: str, folder: ModelFolder) -> Converted:

@@ -33,10 +33,6 @@ def import_openvino() -> Any:
         sys.modules[CONVERTER] = None  # type: ignore[assignment]
         try:
             import openvino
-        except ImportError as error:
-            if isinstance(error.__cause__, KeyboardInterrupt):  # pybind11 wraps it
-                raise error.__cause__ from None
-            raise
         finally:
             del sys.modules[CONVERTER]
     import openvino
