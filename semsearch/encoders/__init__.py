@@ -12,12 +12,12 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from runpy import run_path
-from typing import Protocol, TypeVar
+from types import ModuleType
+from typing import TypeVar
 
 from semsearch.arguments import check_choice, shown
 from semsearch.encoders.base import EncodesSentences
 from semsearch.encoders.model_folder import (
-    ModelFolder,
     NotConvertibleError,
     check_bi_encoder,
     check_head,
@@ -41,7 +41,9 @@ logger = logging.getLogger(__name__)
 
 DEFAULT_ENCODER = "minilm"
 
-#: The modules that run transformers, by name, in order of preference.
+#: The modules that run transformers, by name, in order of preference. Each has functions
+#: `load_encoder` and `load_reranker` of a ModelFolder, a device and a Precision; they raise
+#: `NotConvertibleError` if another module may run the model.
 RUNTIMES = {
     "openvino": "semsearch.encoders.openvino.models",
     "torch": "semsearch.encoders.torch_models",
@@ -50,25 +52,6 @@ RUNTIMES = {
 GPU_RUNTIMES = {"gpu": "semsearch.encoders.gpu_models", "torch": RUNTIMES["torch"]}
 
 Model = TypeVar("Model", Encoder, Reranker)
-
-
-class RuntimeModule(Protocol):
-    """The functions of a runtime's module."""
-
-    def load_encoder(
-        self, folder: ModelFolder, device: str | None, precision: Precision
-    ) -> Encoder:
-        """A bi-encoder.
-
-        Raises:
-            NotConvertibleError: the runtime cannot run it; another may.
-            EncoderError: the processor or the model does not support that precision.
-        """
-
-    def load_reranker(
-        self, folder: ModelFolder, device: str | None, precision: Precision
-    ) -> Reranker:
-        """A cross-encoder; raises as `load_encoder` does."""
 
 
 def load_encoder(
@@ -127,9 +110,10 @@ def load_encoder(
     check_bi_encoder(folder)
     whole = folder.whole()
 
-    def load(module: RuntimeModule) -> Encoder:
+    def load(module: ModuleType) -> Encoder:
         try:
-            return module.load_encoder(whole, device, precision)
+            encoder: Encoder = module.load_encoder(whole, device, precision)
+            return encoder
         except NotConvertibleError as error:
             if precision is Precision.INT8:
                 raise EncoderError(f"model '{spec}' does not support int8: {error}") from error
@@ -184,11 +168,12 @@ def load_reranker(
     if folder.pooling:
         raise EncoderError(f"'{spec}': a cross-encoder has no pooling; remove the suffix")
     check_head(folder)
-    return _on_first(
+    reranker: Reranker = _on_first(
         _runtimes(runtime, device, precision),
         CROSS_ENCODER_PREFIX + folder.spec,
         lambda module: module.load_reranker(folder, device, precision),
     )
+    return reranker
 
 
 def _runtimes(runtime: str | None, device: str | None, precision: Precision) -> dict[str, str]:
@@ -204,9 +189,7 @@ def _runtimes(runtime: str | None, device: str | None, precision: Precision) -> 
     return GPU_RUNTIMES if precision is not Precision.INT8 and has_gpu() else RUNTIMES
 
 
-def _on_first(
-    runtimes: Mapping[str, str], spec: str, load: Callable[[RuntimeModule], Model]
-) -> Model:
+def _on_first(runtimes: Mapping[str, str], spec: str, load: Callable[[ModuleType], Model]) -> Model:
     """Load a model on the first runtime that can run it; log a warning if it is not the first.
 
     Raises:
