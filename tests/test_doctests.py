@@ -12,7 +12,7 @@ MODULES = [
     "semsearch.explore.clusters",
     "semsearch.corpus.corpus",
     "semsearch.encoders",
-    "semsearch.encoders.text_model",
+    "semsearch.encoders.base",
     "semsearch.explore.export",
     "semsearch.index",
     "semsearch.integrations.pandas",

@@ -15,11 +15,11 @@ from tempfile import TemporaryDirectory
 from scripts.shared.corpora import film_beginnings
 from scripts.shared.frame import Table, data_folder, in_turn, new_parser, report, spread
 from semsearch.encoders.model_folder import find_model
-from semsearch.encoders.openvino_models import converted_model
-from semsearch.encoders.openvino_runtime import float_precision
+from semsearch.encoders.openvino.models import converted_model
+from semsearch.encoders.openvino.runtime import float_precision
 from semsearch.encoders.outliers import RECIPE, Recipe
 from semsearch.encoders.parity import Parity, measure_parity, read_held_out
-from semsearch.encoders.quantization import Halves, quantize
+from semsearch.encoders.quantization import MixedPrecisionModel, quantize
 from semsearch.encoders.specs import Precision
 from semsearch.encoders.text_model import TextModel
 from semsearch.protocols import Matrix
@@ -38,7 +38,7 @@ RECIPES = {
 class Remembered:
     """An encoder that encodes each set of documents once, for all comparisons."""
 
-    def __init__(self, encoder: Halves) -> None:
+    def __init__(self, encoder: MixedPrecisionModel) -> None:
         self._encoder = encoder
         self._documents: dict[tuple[str, ...], Matrix] = {}
 
@@ -66,7 +66,7 @@ def main() -> None:
     exact = model.text_model(Precision.FP32)
     floats = float_precision(Precision.AUTO)
     plain = model.text_model(floats)
-    reference = Remembered(Halves(exact, exact))
+    reference = Remembered(MixedPrecisionModel(exact, exact))
     held_out = read_held_out()
 
     def losses(parity: Parity) -> dict[str, float | str]:
@@ -79,7 +79,7 @@ def main() -> None:
         }
 
     heading = f"texts/s, x {floats.value}"
-    parity = measure_parity(held_out, reference, Halves(plain, plain))
+    parity = measure_parity(held_out, reference, MixedPrecisionModel(plain, plain))
     rows = [{"": floats.value, heading: None, **losses(parity)}]
     for name in arguments.recipe or RECIPES:
         with TemporaryDirectory() as draft:
@@ -95,7 +95,7 @@ def main() -> None:
 
             rates = in_turn(name, list(systems), arguments.repeats, rate).values()
             ratio = spread([ours / theirs for theirs, ours in zip(*rates, strict=True)])
-            parity = measure_parity(held_out, reference, Halves(plain, quantized))
+            parity = measure_parity(held_out, reference, MixedPrecisionModel(plain, quantized))
         rows.append({"": name, heading: ratio, **losses(parity)})
     report(arguments, [Table("int8 documents, float queries", rows)])
 

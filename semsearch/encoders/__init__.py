@@ -8,30 +8,24 @@ import os
 import re
 import sys
 from collections.abc import Callable, Mapping
-from contextlib import suppress
-from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from runpy import run_path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from types import ModuleType
+from typing import TypeVar
 
 from semsearch.arguments import check_choice, shown
+from semsearch.encoders.base import EncodesSentences
 from semsearch.encoders.model_folder import (
-    ConversionFailedError,
-    ModelFolder,
     NotConvertibleError,
     check_bi_encoder,
     check_head,
     find_model,
 )
 from semsearch.encoders.specs import BUNDLED_SPEC, CROSS_ENCODER_PREFIX, Precision
-from semsearch.encoders.text_model import EncodesSentences
 from semsearch.errors import ArgumentError, EncoderError
 from semsearch.protocols import Encoder, Reranker
-
-if TYPE_CHECKING:
-    from semsearch.plugins import Plugin
 
 __all__ = [
     "CROSS_ENCODER_PREFIX",
@@ -47,34 +41,17 @@ logger = logging.getLogger(__name__)
 
 DEFAULT_ENCODER = "minilm"
 
-#: The modules that run transformers, by name, in order of preference.
+#: The modules that run transformers, by name, in order of preference. Each has functions
+#: `load_encoder` and `load_reranker` of a ModelFolder, a device and a Precision; they raise
+#: `NotConvertibleError` if another module may run the model.
 RUNTIMES = {
-    "openvino": "semsearch.encoders.openvino_models",
+    "openvino": "semsearch.encoders.openvino.models",
     "torch": "semsearch.encoders.torch_models",
 }
 #: Those on a machine with a GPU; the first one uses both of the others.
 GPU_RUNTIMES = {"gpu": "semsearch.encoders.gpu_models", "torch": RUNTIMES["torch"]}
 
 Model = TypeVar("Model", Encoder, Reranker)
-
-
-class RuntimeModule(Protocol):
-    """The functions of a runtime's module."""
-
-    def load_encoder(
-        self, folder: ModelFolder, device: str | None, precision: Precision
-    ) -> Encoder:
-        """A bi-encoder.
-
-        Raises:
-            NotConvertibleError: the runtime cannot run it; another may.
-            EncoderError: the processor or the model does not support that precision.
-        """
-
-    def load_reranker(
-        self, folder: ModelFolder, device: str | None, precision: Precision
-    ) -> Reranker:
-        """A cross-encoder; raises as `load_encoder` does."""
 
 
 def load_encoder(
@@ -92,10 +69,10 @@ def load_encoder(
     >>> encoder.encode_documents(["a cat", "a dog"]).shape
     (2, 64)
 
-    A BERT-like model is converted for OpenVINO (once, into the user's cache) and then runs without
+    A transformer is converted for OpenVINO (once, into the user's cache) and then runs without
     torch on the CPU. If there is a GPU, torch encodes documents there, except the first 1,000,
-    which take no longer on the CPU than a GPU takes to start. Other models run on torch, with a
-    warning if there is no GPU.
+    which take no longer on the CPU than a GPU takes to start. A model that OpenVINO cannot run, or
+    whose vectors would change, runs on torch, with a warning.
 
     Args:
         spec: ``minilm`` (all-MiniLM-L6-v2), a folder that Sentence-Transformers wrote, a name on
@@ -133,9 +110,10 @@ def load_encoder(
     check_bi_encoder(folder)
     whole = folder.whole()
 
-    def load(module: RuntimeModule) -> Encoder:
+    def load(module: ModuleType) -> Encoder:
         try:
-            return module.load_encoder(whole, device, precision)
+            encoder: Encoder = module.load_encoder(whole, device, precision)
+            return encoder
         except NotConvertibleError as error:
             if precision is Precision.INT8:
                 raise EncoderError(f"model '{spec}' does not support int8: {error}") from error
@@ -190,11 +168,12 @@ def load_reranker(
     if folder.pooling:
         raise EncoderError(f"'{spec}': a cross-encoder has no pooling; remove the suffix")
     check_head(folder)
-    return _on_first(
+    reranker: Reranker = _on_first(
         _runtimes(runtime, device, precision),
         CROSS_ENCODER_PREFIX + folder.spec,
         lambda module: module.load_reranker(folder, device, precision),
     )
+    return reranker
 
 
 def _runtimes(runtime: str | None, device: str | None, precision: Precision) -> dict[str, str]:
@@ -210,9 +189,7 @@ def _runtimes(runtime: str | None, device: str | None, precision: Precision) -> 
     return GPU_RUNTIMES if precision is not Precision.INT8 and has_gpu() else RUNTIMES
 
 
-def _on_first(
-    runtimes: Mapping[str, str], spec: str, load: Callable[[RuntimeModule], Model]
-) -> Model:
+def _on_first(runtimes: Mapping[str, str], spec: str, load: Callable[[ModuleType], Model]) -> Model:
     """Load a model on the first runtime that can run it; log a warning if it is not the first.
 
     Raises:
@@ -225,9 +202,8 @@ def _on_first(
         except NotConvertibleError as error:
             reason = error
             continue
-        if isinstance(reason, ConversionFailedError):
-            getattr(model, "model", None)  # load it now: a broken model fails here, too
         if reason is not None:
+            getattr(model, "model", None)  # load it now: a broken model fails here, too
             logger.warning("model '%s' runs on %s: %s", spec, name, reason)
         return model
     raise EncoderError(f"model '{spec}' runs on none of {', '.join(runtimes)}: {reason}")
@@ -264,9 +240,6 @@ def _is_for_cuda(torch: str) -> bool:
 #: Entry points of plugins; each names a function from a spec to an encoder.
 PLUGIN_GROUP = "semsearch.encoders"
 
-_MEMBERS = [name for name in dir(Encoder) if not name.startswith("_")]
-_METHODS = ("description", "token_spans", "encode_queries", "encode_documents")
-
 
 def _plugin_encoder(spec: str) -> Encoder | None:
     """The encoder of the plugin that a spec names (``NAME`` or ``NAME:…``).
@@ -286,30 +259,13 @@ def _plugin_encoder(spec: str) -> Encoder | None:
         return None
     with plugin.running(f"encoder '{spec}'", EncoderError):
         encoder: Encoder = plugin.load(spec)
-        missing = [member for member in _MEMBERS if not hasattr(encoder, member)]
-        made = None if missing else encoder.spec
-    if missing:
-        raise EncoderError(
-            f"encoder '{spec}': plugin '{name}' of package {plugin.package} returned an object "
-            f"without {', '.join(missing)}"
-        )
+    made = encoder.spec if isinstance(encoder, Encoder) else None
     if str(made).partition(":")[0] != name:
         raise EncoderError(
-            f"encoder '{spec}': plugin '{name}' of package {plugin.package} set its spec to "
-            f"'{made}', which does not load it again"
+            f"encoder '{spec}': plugin '{name}' of package {plugin.package} returned "
+            + ("an object that is not an encoder" if made is None else f"an encoder '{made}'")
         )
-    for member in _METHODS:
-        method = getattr(encoder, member)
-        if not isinstance(method, partial):  # a plugin may return the same object again
-            with suppress(Exception):  # of an object whose attributes are fixed
-                setattr(encoder, member, partial(_run, plugin, spec, method))
     return encoder
-
-
-def _run(plugin: Plugin, spec: str, method: Callable[..., Any], *args: Any, **options: Any) -> Any:
-    """What a method of a plugin's encoder returns; errors in its code name the plugin."""
-    with plugin.running(f"encoder '{spec}'", EncoderError):
-        return method(*args, **options)
 
 
 def _is_folder(spec: str) -> bool:

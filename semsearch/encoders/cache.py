@@ -11,7 +11,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from io import BufferedReader
 from pathlib import Path
 
 from platformdirs import user_cache_path
@@ -54,20 +53,15 @@ def file_sha256(file: Path) -> str:
     change.
     """
     with file.open("rb") as stream:
-        return stream_sha256(stream)
-
-
-def stream_sha256(stream: BufferedReader) -> str:
-    """`file_sha256` of an open file, positioned at its start."""
-    state = os.fstat(stream.fileno())
-    if state.st_size < SMALL_BYTES:
-        return hashlib.sha256(stream.read()).hexdigest()
-    key = str(Path(stream.name).absolute())
-    stamp = [state.st_size, state.st_mtime_ns, state.st_ctime_ns, state.st_ino, state.st_dev]
-    known = _remembered().get(key)
-    if known and known[1:] == stamp:
-        return str(known[0])
-    digest = hashlib.file_digest(stream, "sha256").hexdigest()
+        state = os.fstat(stream.fileno())
+        if state.st_size < SMALL_BYTES:
+            return hashlib.sha256(stream.read()).hexdigest()
+        key = str(file.absolute())
+        stamp = [state.st_size, state.st_mtime_ns, state.st_ctime_ns, state.st_ino, state.st_dev]
+        known = _remembered().get(key)
+        if known and known[1:] == stamp:
+            return str(known[0])
+        digest = hashlib.file_digest(stream, "sha256").hexdigest()
     last_change = max(state.st_mtime, state.st_ctime)
     if abs(time.time() - last_change) > SETTLED_SECONDS:
         _remember(key, [digest, *stamp])
@@ -97,14 +91,10 @@ def _remember(key: str, value: list[str | int]) -> None:
             Path(draft).unlink(missing_ok=True)
 
 
-MANIFEST = "manifest.json"
-
-
 def cached_entry(name: str, make: Callable[[Path], None]) -> Path:
-    """A folder of the cache, created by `make` unless it exists and is undamaged.
+    """A folder of the cache, created by `make` unless it exists.
 
-    It is created atomically, with a manifest of its files' SHA-256. If two processes need it at
-    once, one creates it and the other waits.
+    It is created atomically. If two processes need it at once, one creates it and the other waits.
 
     Args:
         name: the name of the entry, which must determine its content.
@@ -114,14 +104,14 @@ def cached_entry(name: str, make: Callable[[Path], None]) -> Path:
         EncoderError: the cache cannot be written.
     """
     entry = cache_folder() / name
-    if _is_sound(entry):
+    if entry.is_dir():
         return entry
     from filelock import FileLock
 
     try:
         entry.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(f"{entry}.lock"):
-            if not _is_sound(entry):
+            if not entry.is_dir():
                 _make(entry, make)
     except OSError as error:
         raise EncoderError(
@@ -137,17 +127,6 @@ def _make(entry: Path, make: Callable[[Path], None]) -> None:
     draft = Path(tempfile.mkdtemp(prefix=f"{entry.name}.", dir=entry.parent))
     try:
         make(draft)
-        manifest = {file.name: file_sha256(file) for file in draft.iterdir()}
-        (draft / MANIFEST).write_text(json.dumps(manifest), "utf-8")
-        shutil.rmtree(entry, ignore_errors=True)  # a damaged one
         draft.replace(entry)
     finally:
         shutil.rmtree(draft, ignore_errors=True)
-
-
-def _is_sound(entry: Path) -> bool:
-    try:
-        manifest = json.loads((entry / MANIFEST).read_text("utf-8"))
-        return all(file_sha256(entry / name) == digest for name, digest in manifest.items())
-    except (OSError, ValueError, AttributeError):
-        return False

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from functools import cached_property
 
 from semsearch.arguments import check_texts
-from semsearch.encoders.model_folder import ConversionFailedError, ModelFolder, NotConvertibleError
-from semsearch.encoders.openvino_models import OpenVINOEncoder, converted_model
-from semsearch.encoders.openvino_runtime import Converted
+from semsearch.encoders.model_folder import ModelFolder
+from semsearch.encoders.openvino.models import OpenVINOEncoder, converted_model
+from semsearch.encoders.openvino.runtime import Converted
 from semsearch.encoders.specs import Precision
 from semsearch.encoders.torch_models import TorchEncoder, load_reranker
 from semsearch.protocols import Encoder, Matrix
@@ -24,18 +24,13 @@ PRECISIONS = {Precision.AUTO: "fp16", Precision.FP32: "fp32", Precision.BF16: "b
 
 
 def load_encoder(folder: ModelFolder, device: str | None, precision: Precision) -> Encoder:
-    """A bi-encoder; one that OpenVINO cannot run encodes all texts on the GPU.
+    """A bi-encoder, converted for OpenVINO at its first use.
 
     Raises:
-        ConversionFailedError: its conversion for OpenVINO failed.
+        NotConvertibleError: it cannot be converted, or its vectors would change.
     """
-    try:
-        converted = converted_model("encoder", folder)
-    except ConversionFailedError:
-        raise
-    except NotConvertibleError:
-        return TorchEncoder(folder, device, precision=precision)
-    return GPUEncoder(folder, converted, precision)
+    del device
+    return GPUEncoder(folder, converted_model("encoder", folder), precision)
 
 
 class GPUEncoder(OpenVINOEncoder):

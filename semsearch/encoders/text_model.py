@@ -1,84 +1,24 @@
 """Models with their tokenizers, on any runtime: texts in, one row of numbers per text out.
 
 Texts are sorted by length and batched by tokens, so that little is computed for padding. A runtime
-(OpenVINO, torch) computes the rows of a batch. `BiEncoder` adds prompts and limits.
+(OpenVINO, torch) computes the rows of a batch. `base.BiEncoder` adds prompts and limits.
 """
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from threading import Lock
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 import numpy
 from numpy.typing import NDArray
 
-from semsearch.arguments import check_text, check_texts, shown
-from semsearch.encoders.model_folder import ModelFolder
-from semsearch.errors import ArgumentError, EncoderError, first_line
-from semsearch.protocols import Encoder, Matrix, TokenSpans, check_unit
+from semsearch.protocols import Matrix, TokenSpans
 
 if TYPE_CHECKING:
     from tokenizers import Encoding, Tokenizer
-
-
-class EncodesSentences:
-    """A base class of encoders with the method `encode` of SentenceTransformer."""
-
-    def encode(
-        self: Encoder,
-        sentences: str | Sequence[str],
-        prompt_name: str | None = None,
-        *,
-        batch_size: int | None = None,
-        show_progress_bar: bool | None = None,
-        convert_to_tensor: bool = False,
-        convert_to_numpy: bool = True,
-        normalize_embeddings: bool = True,
-        **others: Any,
-    ) -> Any:
-        """Unit vectors of sentences.
-
-        >>> from semsearch import load_encoder
-        >>> load_encoder("hashing:64").encode(["a cat", "a dog"], batch_size=32).shape
-        (2, 64)
-
-        Args:
-            sentences: one, or several.
-            prompt_name: ``query`` encodes them as queries, None and ``document`` as documents.
-            batch_size: ignored; texts are batched by length.
-            show_progress_bar: ignored; there is none.
-            convert_to_tensor: return a torch tensor.
-            convert_to_numpy: ignored; an array is returned without `convert_to_tensor`.
-            normalize_embeddings: ignored; vectors always have unit length.
-            others: other arguments of sentence-transformers, which must be None.
-
-        Returns:
-            float32, shape (dimension,) for one sentence, else (sentences, dimension).
-
-        Raises:
-            ArgumentError: the prompt is unknown, the sentences are not strings, or an unsupported
-                argument is given.
-        """
-        del batch_size, show_progress_bar, convert_to_numpy, normalize_embeddings
-        for name, value in others.items():
-            if value is not None:
-                raise ArgumentError(f"encode does not support {name}={shown(value)}; leave it out")
-        if prompt_name not in (None, "document", "query"):
-            raise ArgumentError(f"prompt_name must be query or document, not {shown(prompt_name)}")
-        one = isinstance(sentences, str)
-        texts = check_texts("sentences", [sentences] if one else sentences)
-        encode = self.encode_queries if prompt_name == "query" else self.encode_documents
-        vectors: Any = encode(texts)
-        if convert_to_tensor:
-            import torch
-
-            vectors = torch.from_numpy(vectors)
-        return vectors[0] if one else vectors
 
 
 Ids = NDArray[numpy.int64]
@@ -203,16 +143,6 @@ class Runtime(Protocol):
         """The output for one batch, with all resources: shape (texts, dimension)."""
 
 
-@contextmanager
-def running(spec: str) -> Iterator[None]:
-    """Convert errors of a runtime into an EncoderError."""
-    try:
-        yield
-    # Of torch and OpenVINO, including lack of memory, and token ids without a row of weights.
-    except (RuntimeError, IndexError) as error:
-        raise EncoderError(f"model '{spec}' fails: {first_line(error)}") from error
-
-
 class TextModel:
     """Tokenises and batches texts, or pairs of texts, for a model.
 
@@ -326,124 +256,3 @@ def _spans(encoding: Encoding) -> TokenSpans:
     spans: TokenSpans = numpy.array(encoding.offsets, numpy.int64).reshape(-1, 2)
     special = numpy.array(encoding.special_tokens_mask, bool)
     return spans.compress(~special, axis=0)
-
-
-class BiEncoder(EncodesSentences, ABC):
-    """A transformer that encodes texts as unit vectors, on any runtime.
-
-    Args:
-        folder: the model.
-    """
-
-    def __init__(self, folder: ModelFolder) -> None:
-        self.folder = folder
-
-    @property
-    def spec(self) -> str:
-        """The spec that loads it again; a folder by its absolute path."""
-        return self.folder.spec
-
-    @property
-    def fingerprint(self) -> str:
-        """SHA-256 of the model's files, without loading it."""
-        return self.folder.fingerprint
-
-    @property
-    @abstractmethod
-    def facts(self) -> ModelFacts:
-        """The properties of the model."""
-
-    @property
-    @abstractmethod
-    def precision(self) -> str:
-        """Its precision; int8 applies to documents."""
-
-    @property
-    @abstractmethod
-    def queries(self) -> TextModel:
-        """The model for queries; its rows are unit vectors."""
-
-    @property
-    @abstractmethod
-    def documents(self) -> TextModel:
-        """The model for documents."""
-
-    @property
-    def dimension(self) -> int:
-        """The dimension of its vectors."""
-        return self.facts.dimension
-
-    @cached_property
-    def max_document_tokens(self) -> int:
-        """The maximum number of tokens of a document, without prompt and special tokens.
-
-        Raises:
-            EncoderError: the prompt alone reaches the model's limit.
-        """
-        return self._tokens_left("document")
-
-    @cached_property
-    def max_query_tokens(self) -> int | None:
-        """The maximum number of tokens of a query, without prompt and special tokens.
-
-        None if there is no limit.
-
-        Raises:
-            EncoderError: the prompt alone reaches the model's limit.
-        """
-        return self._tokens_left("query")
-
-    def description(self) -> Mapping[str, Any]:
-        """Its modules, prompts, maximum length and precision."""
-        return {
-            "modules": self.facts.modules,
-            "prompts": self.facts.prompts,
-            "max_tokens": self.facts.max_tokens,
-            "precision": self.precision,
-            **({"commit": self.folder.commit} if self.folder.commit else {}),
-        }
-
-    def token_spans(self, text: str) -> TokenSpans:
-        """Character ranges of a text's tokens, shape (n, 2), without special tokens."""
-        return self.documents.token_spans(check_text("text", text))
-
-    def encode_queries(self, texts: Sequence[str]) -> Matrix:
-        """Unit vectors with the model's prompt for queries, shape (len(texts), dimension)."""
-        return self._encode(self.queries, texts, "query")
-
-    def encode_documents(self, texts: Sequence[str]) -> Matrix:
-        """Unit vectors with the model's prompt for documents, shape (len(texts), dimension)."""
-        return self._encode(self.documents, texts, "document")
-
-    def _encode(self, model: TextModel, texts: Sequence[str], name: str) -> Matrix:
-        listed = check_texts("texts", texts)
-        with running(self.spec):
-            found = model.encode(listed, self.facts.prompts.get(name, ""))
-        return check_unit(found, self.spec)
-
-    def _tokens_left(self, name: str) -> int:
-        """The maximum number of tokens of a text after a prompt."""
-        prompt = self.facts.prompts.get(name)
-        return tokens_left(
-            self.spec, self.facts.max_tokens, name, len(self.token_spans(prompt)) if prompt else 0
-        )
-
-
-def tokens_left(spec: str, max_tokens: int, name: str, used: int) -> int:
-    """The maximum number of tokens of a text after a prompt.
-
-    Args:
-        spec: the model.
-        max_tokens: its maximum number of tokens, without special tokens.
-        name: the name of the prompt, ``query`` or ``document``.
-        used: the number of tokens of the prompt.
-
-    Raises:
-        EncoderError: no tokens are left.
-    """
-    if used >= max_tokens:
-        raise EncoderError(
-            f"model '{spec}' reads {max_tokens} tokens, but its prompt for a {name} has {used}; "
-            "shorten the prompt in its config_sentence_transformers.json"
-        )
-    return max_tokens - used

@@ -4,18 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from threading import RLock, get_ident
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
+from semsearch.encoders.model_folder import ModelFolder, deciding_files
+from semsearch.encoders.specs import Pooling
 from semsearch.errors import EncoderError, first_line
 
 if TYPE_CHECKING:
     from sentence_transformers import CrossEncoder, SentenceTransformer
+    from torch.nn import Module
+    from transformers import PreTrainedModel
+
+    Loaded = TypeVar("Loaded", SentenceTransformer, CrossEncoder)
 
 WEIGHTS_SHOWN = 3
 
-#: Held while transformers' loading is patched.
-_PATCHING = RLock()
+#: The maximum length of texts, with special tokens, for transformers without a limit.
+UNLIMITED_LENGTH = 512
+#: Tokenizers without a limit have a length of 10^30.
+LONGEST = 1_000_000
 
 #: Models that number positions from the padding token.
 POSITIONS_AFTER_PADDING = ("roberta", "xlm-roberta", "xlm-roberta-xl", "camembert", "mpnet")
@@ -33,55 +40,105 @@ def loading(spec: str) -> Iterator[None]:
         raise EncoderError(f"model '{spec}' cannot be loaded: {first_line(error)}") from error
 
 
-def is_of_pooler(model: Any, weight: str) -> bool:
-    """Whether a weight is a pooler's, which bi-encoders do not use."""
-    del model
-    return ".pooler." in f".{weight}"
-
-
-def is_of_head(model: Any, weight: str) -> bool:
-    """Whether a weight is not of the transformer itself, or of its pooler."""
-    return not weight.startswith(f"{model.base_model_prefix}.") or is_of_pooler(model, weight)
-
-
 @contextmanager
-def complete(
-    spec: str, is_spare: Callable[[Any, str], bool] = lambda model, weight: False
-) -> Iterator[None]:
-    """Refuse a model with missing weights, which transformers fills with random numbers.
+def quiet_transformers() -> Iterator[None]:
+    """Silence progress bars and advice of transformers."""
+    from transformers.utils import logging as of_transformers
+
+    verbosity = of_transformers.get_verbosity()
+    of_transformers.set_verbosity_error()
+    of_transformers.disable_progress_bar()
+    try:
+        yield
+    finally:
+        of_transformers.enable_progress_bar()
+        of_transformers.set_verbosity(verbosity)
+
+
+def load_checked(
+    load: Callable[..., Loaded],
+    folder: ModelFolder,
+    device: str | None,
+    *,
+    attention: str | None,
+    dtype: str,
+    needs_pooler: bool = False,
+) -> Loaded:
+    """Load a model and check that it is complete.
 
     Args:
-        spec: names the model in messages.
-        is_spare: whether a model of transformers may lack a weight.
+        load: the class of the model.
+        folder: its files.
+        device: a torch device; None for a GPU if there is one.
+        attention: transformers' implementation of attention; None for its default.
+        dtype: the name of a torch number type.
+        needs_pooler: whether it uses the pooler of its transformer.
 
     Raises:
-        EncoderError: other weights are missing, or have another shape.
+        EncoderError: it cannot be loaded, or weights or the tokenizer are missing.
     """
-    from transformers import PreTrainedModel
+    with loading(folder.spec):
+        model = load(
+            str(folder.path),
+            device=device,
+            trust_remote_code=False,
+            local_files_only=True,
+            model_kwargs={
+                "use_safetensors": True,
+                "attn_implementation": attention,
+                "dtype": dtype,
+            },
+        )
+        check_weights(model, folder, needs_pooler=needs_pooler)
+        check_tokenizer(model, folder.spec)
+        limit_length(model)
+    return model.eval()
 
+
+def transformers_of(model: Module) -> list[PreTrainedModel]:
+    """The models of transformers inside a model."""
+    from sentence_transformers.sentence_transformer.modules import Transformer
+
+    return [module.model for module in model.modules() if isinstance(module, Transformer)]
+
+
+def check_weights(
+    model: SentenceTransformer | CrossEncoder, folder: ModelFolder, *, needs_pooler: bool
+) -> None:
+    """Refuse a model with missing weights, which transformers fills with random numbers.
+
+    Transformers lists missing weights only to those who call `from_pretrained` themselves. So it
+    is called again, on tensors of the same names and shapes that take no memory.
+
+    Raises:
+        EncoderError: weights are missing.
+    """
+    import torch
+    from safetensors import safe_open
+
+    tensors = {}
+    for file in deciding_files(folder.path):
+        if file.suffix == ".safetensors":
+            with safe_open(file, "pt") as weights:
+                for name in weights.keys():  # noqa: SIM118
+                    shape = weights.get_slice(name).get_shape()
+                    tensors[name] = torch.zeros(()).expand(shape)
     missing: set[str] = set()
-    thread = get_ident()
-
-    def from_pretrained(cls: Any, *args: Any, **options: Any) -> Any:
-        """Load a model, whose missing weights only this method can return."""
-        if get_ident() != thread:  # another model, of the program that imports us
-            return load.__func__(cls, *args, **options)
-        model, info = load.__func__(cls, *args, **options, output_loading_info=True)
-        lacking = {*info["missing_keys"], *(name for name, *_ in info["mismatched_keys"])}
-        missing.update(name for name in lacking if not is_spare(model, name))
-        return model
-
-    with _PATCHING:
-        load = vars(PreTrainedModel)["from_pretrained"]
-        PreTrainedModel.from_pretrained = classmethod(from_pretrained)
-        try:
-            yield
-        finally:
-            PreTrainedModel.from_pretrained = load
+    for transformer in transformers_of(model):
+        _, report = type(transformer).from_pretrained(
+            None,
+            config=transformer.config,
+            state_dict=tensors,
+            ignore_mismatched_sizes=True,  # loading the model has refused them
+            output_loading_info=True,
+        )
+        missing |= report["missing_keys"]
+    if not needs_pooler:  # most bi-encoders do not use it
+        missing = {name for name in missing if ".pooler." not in f".{name}"}
     if missing:
         listed = ", ".join(sorted(missing)[:WEIGHTS_SHOWN])
         more = ", …" if len(missing) > WEIGHTS_SHOWN else ""
-        raise EncoderError(f"model '{spec}' lacks weights: {listed}{more}")
+        raise EncoderError(f"model '{folder.spec}' lacks weights: {listed}{more}")
 
 
 def check_tokenizer(model: SentenceTransformer | CrossEncoder, spec: str) -> None:
@@ -97,25 +154,22 @@ def check_tokenizer(model: SentenceTransformer | CrossEncoder, spec: str) -> Non
     special = getattr(model.tokenizer, "all_special_tokens", None)
     if special is not None and len(model.tokenizer) <= len(special):
         raise EncoderError(f"model '{spec}' has no tokenizer, or one without a vocabulary")
-    transformer = getattr(model, "transformers_model", None)
     tokens = getattr(model.tokenizer, "vocab_size", None)  # without added ones, often unused
-    if transformer is None or tokens is None:
-        return
-    rows = len(transformer.get_input_embeddings().weight)
-    if tokens > rows:
-        raise EncoderError(
-            f"model '{spec}' has weights for {rows:,} tokens, but its tokenizer has {tokens:,}: it "
-            "is that of another model"
-        )
+    for transformer in transformers_of(model):
+        rows = len(transformer.get_input_embeddings().weight)
+        if tokens is not None and tokens > rows:
+            raise EncoderError(
+                f"model '{spec}' has weights for {rows:,} tokens, but its tokenizer has "
+                f"{tokens:,}: it is that of another model"
+            )
 
 
-def limit_to_positions(model: SentenceTransformer | CrossEncoder) -> None:
-    """Let a model read no more tokens than it has positions for."""
-    transformer = getattr(model, "transformers_model", None)
-    positions = positions_of(getattr(transformer, "config", None))
-    longest = model.max_seq_length
-    if positions is not None and longest is not None and longest > positions:
-        model.max_seq_length = positions
+def limit_length(model: SentenceTransformer | CrossEncoder) -> None:
+    """Let a transformer read no more tokens than it has positions for."""
+    for transformer in transformers_of(model):
+        positions = positions_of(transformer.config)
+        longest = min(model.max_seq_length or LONGEST, positions or LONGEST)
+        model.max_seq_length = longest if longest < LONGEST else UNLIMITED_LENGTH
 
 
 def positions_of(config: Any) -> int | None:
@@ -128,16 +182,64 @@ def positions_of(config: Any) -> int | None:
     return positions
 
 
-@contextmanager
-def quiet_transformers() -> Iterator[None]:
-    """Silence progress bars and advice of transformers."""
-    from transformers.utils import logging as of_transformers
+def why_not_by_ids(model: SentenceTransformer | CrossEncoder) -> str | None:
+    """Why a model needs more than the token ids of texts and a mask; None if it does not."""
+    from sentence_transformers.sentence_transformer.modules import Transformer
 
-    verbosity = of_transformers.get_verbosity()
-    of_transformers.set_verbosity_error()
-    of_transformers.disable_progress_bar()
-    try:
-        yield
-    finally:
-        of_transformers.enable_progress_bar()
-        of_transformers.set_verbosity(verbosity)
+    first = model[0]
+    if not isinstance(first, Transformer):
+        return f"it begins with a module {type(first).__name__}, not with a transformer"
+    if any(getattr(module, "forward_kwargs", None) for module in model):
+        return "its modules treat queries and documents differently"
+    if not all(getattr(module, "include_prompt", True) for module in model):
+        return "it excludes prompts from pooling"
+    if first.processing_kwargs or getattr(model.tokenizer, "backend_tokenizer", None) is None:
+        return "its tokenizer is a special one"
+    return None
+
+
+def repooled(model: SentenceTransformer, pooling: Pooling) -> SentenceTransformer:
+    """The model's transformer with another pooling, without its other modules and prompts.
+
+    So a plain BERT becomes an encoder, like the untrained rows in Reimers & Gurevych 2019.
+
+    Raises:
+        EncoderError: pooler output is requested from a model without a pooler.
+    """
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer import modules
+
+    transformer = model[0]
+    if not isinstance(transformer, modules.Transformer):
+        raise EncoderError(
+            f"@{pooling.value} needs a transformer, not {type(transformer).__name__}"
+        )
+    dimension = transformer.get_embedding_dimension()
+    if pooling is Pooling.POOLER:
+        pooler = getattr(transformer.model, "pooler", None)
+        if pooler is None:
+            raise EncoderError(f"@pooler: a {transformer.model.config.model_type} has no pooler")
+        pooled = _pooler_module(pooler, dimension)
+    else:
+        pooled = modules.Pooling(dimension, pooling.value)
+    return SentenceTransformer(modules=[transformer, pooled], device=str(model.device)).eval()
+
+
+def _pooler_module(pooler: Module, dimension: int) -> Module:
+    """A transformer's pooler as a module of Sentence-Transformers."""
+    from torch.nn import Module
+
+    class Pooler(Module):
+        pooling_mode = Pooling.POOLER.value
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.pooler = pooler
+
+        def forward(self, features: dict[str, Any]) -> dict[str, Any]:
+            return features | {"sentence_embedding": self.pooler(features["token_embeddings"])}
+
+        def get_embedding_dimension(self) -> int:
+            return dimension
+
+    return Pooler()

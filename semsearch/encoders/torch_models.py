@@ -10,34 +10,26 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from semsearch.arguments import check_pairs, check_text, check_texts
-from semsearch.encoders.model_folder import ModelFolder, first_stage_weight, why_not_bert_like
-from semsearch.encoders.specs import CROSS_ENCODER_PREFIX, Pooling, Precision
+from semsearch.arguments import check_text, check_texts
+from semsearch.encoders.base import BaseReranker, BiEncoder, running
+from semsearch.encoders.model_folder import ModelFolder
+from semsearch.encoders.specs import Precision
 from semsearch.encoders.text_model import (
     INPUTS,
     Batching,
-    BiEncoder,
     Features,
     ModelFacts,
     TextModel,
-    running,
 )
-from semsearch.encoders.torch_loading import (
-    check_tokenizer,
-    complete,
-    is_of_pooler,
-    limit_to_positions,
-    loading,
-)
+from semsearch.encoders.torch_loading import load_checked, repooled, why_not_by_ids
 from semsearch.errors import EncoderError
 from semsearch.protocols import Encoder, Matrix, Reranker, Scores, TokenSpans, check_unit
 
 if TYPE_CHECKING:
     from sentence_transformers import CrossEncoder, SentenceTransformer
     from tokenizers import Tokenizer
-    from torch.nn import Module
 
-#: The maximum length of passages for models without a limit.
+#: The maximum length of passages for models without a limit, such as averaged word vectors.
 UNLIMITED_MAX_TOKENS = 256
 
 #: The names of torch's number types.
@@ -62,7 +54,7 @@ def load_reranker(folder: ModelFolder, device: str | None, precision: Precision)
 class TorchEncoder(BiEncoder):
     """A bi-encoder on torch. The model is loaded at its first use.
 
-    Texts are batched by length for BERT-like models; other models batch texts themselves.
+    Texts are batched by length for transformers; other models batch texts themselves.
 
     Raises:
         EncoderError: torch does not support the precision.
@@ -146,32 +138,29 @@ class TorchEncoder(BiEncoder):
 
     def encode_queries(self, texts: Sequence[str]) -> Matrix:
         """Unit vectors with the model's prompt for queries, shape (len(texts), dimension)."""
-        if self._is_known:
+        if self._is_by_ids:
             return super().encode_queries(texts)
-        listed = check_texts("texts", texts)
-        with running(self.spec):
-            return self._unit(self.model.encode_query(listed, show_progress_bar=False))
+        return self._encode_unbatched(self.model.encode_query, texts)
 
     def encode_documents(self, texts: Sequence[str]) -> Matrix:
         """Unit vectors with the model's prompt for documents, shape (len(texts), dimension)."""
-        if self._is_known:
+        if self._is_by_ids:
             return super().encode_documents(texts)
-        listed = check_texts("texts", texts)
-        with running(self.spec):
-            return self._unit(self.model.encode_document(listed, show_progress_bar=False))
+        return self._encode_unbatched(self.model.encode_document, texts)
 
     def encode_plainly(self, texts: Sequence[str]) -> Matrix:
         """Unit vectors without a prompt, batched by Sentence-Transformers."""
         return self._unit(self.model.encode(list(texts), prompt="", show_progress_bar=False))
 
     @cached_property
-    def _is_known(self) -> bool:
+    def _is_by_ids(self) -> bool:
         """Whether `TextModel` batches the texts."""
-        return (
-            why_not_bert_like(self.folder) is None
-            and all(getattr(module, "include_prompt", True) for module in self.model)
-            and getattr(self.model.tokenizer, "backend_tokenizer", None) is not None
-        )
+        return why_not_by_ids(self.model) is None
+
+    def _encode_unbatched(self, encode: Callable[..., Any], texts: Sequence[str]) -> Matrix:
+        listed = check_texts("texts", texts)
+        with running(self.spec):
+            return self._unit(encode(listed, show_progress_bar=False))
 
     def _unit(self, vectors: Any) -> Matrix:
         matrix = numpy.asarray(vectors, numpy.float32).reshape(-1, self.dimension)
@@ -184,23 +173,14 @@ class TorchEncoder(BiEncoder):
         """The loaded model."""
         from sentence_transformers import SentenceTransformer
 
-        with loading(self.spec), complete(self.spec, is_of_pooler):
-            model = SentenceTransformer(
-                str(self.folder.path),
-                device=self._device,
-                trust_remote_code=False,
-                local_files_only=True,
-                model_kwargs={
-                    "use_safetensors": True,
-                    "attn_implementation": self._attention,
-                    "dtype": self._number_type(),
-                },
-            )
-            check_tokenizer(model, self.spec)
-            limit_to_positions(model)
-            if self.folder.pooling:
-                model = repooled(model, self.folder.pooling)
-        return model.eval()
+        model = load_checked(
+            SentenceTransformer,
+            self.folder,
+            self._device,
+            attention=self._attention,
+            dtype=self._number_type(),
+        )
+        return repooled(model, self.folder.pooling) if self.folder.pooling else model
 
     def _number_type(self) -> str:
         """The torch number type. AUTO uses half precision on a GPU; a CPU may only emulate it."""
@@ -216,21 +196,15 @@ class TorchEncoder(BiEncoder):
         return whole_text_tokenizer(self.model.tokenizer)
 
 
-class TorchReranker:
+class TorchReranker(BaseReranker):
     """A cross-encoder with one output, on torch. Its weights are loaded at its first use."""
 
     def __init__(
         self, folder: ModelFolder, device: str | None = None, attention: str | None = None
     ) -> None:
-        self.first_stage_weight = first_stage_weight(folder.path)
-        self._folder = folder
+        super().__init__(folder)
         self._device = device
         self._attention = attention  # transformers' implementation; None for its default
-
-    @property
-    def spec(self) -> str:
-        """The spec that loads it again."""
-        return CROSS_ENCODER_PREFIX + self._folder.spec
 
     @property
     def precision(self) -> str:
@@ -243,17 +217,8 @@ class TorchReranker:
         special: int = self.model.tokenizer.num_special_tokens_to_add(pair=True)
         return model_facts(self.model, 1, int(self.model.max_seq_length) - special, {})
 
-    def score(self, query: str, passages: Sequence[str]) -> Scores:
-        """One score per passage, higher is better, shape (len(passages),)."""
-        return self.score_pairs([(query, passage) for passage in check_texts("passages", passages)])
-
-    def score_pairs(self, pairs: Sequence[tuple[str, str]]) -> Scores:
-        """One score per pair, higher is better, shape (len(pairs),)."""
-        pairs = check_pairs("pairs", pairs)
-        with running(self.spec):
-            if why_not_bert_like(self._folder) is not None:
-                return self.score_plainly(pairs)
-            return self._pairs.run(pairs)[:, 0]
+    def _scores(self, pairs: Sequence[tuple[str, str]]) -> Scores:
+        return self.score_plainly(pairs) if self._pairs is None else self._pairs.run(pairs)[:, 0]
 
     def score_plainly(self, pairs: Sequence[tuple[str, str]]) -> Scores:
         """One score per pair, batched by Sentence-Transformers."""
@@ -267,7 +232,10 @@ class TorchReranker:
         return self.model.activation_fn(features["scores"]).reshape(-1, 1)
 
     @cached_property
-    def _pairs(self) -> TextModel:
+    def _pairs(self) -> TextModel | None:
+        """The model for batches by length; None if it makes batches itself."""
+        if why_not_by_ids(self.model) is not None:
+            return None
         return text_model(self.model, self.facts, self.scores_of)
 
     @cached_property
@@ -275,17 +243,14 @@ class TorchReranker:
         """The loaded model."""
         from sentence_transformers import CrossEncoder
 
-        with loading(self._folder.spec), complete(self._folder.spec):
-            model = CrossEncoder(
-                str(self._folder.path),
-                device=self._device,
-                trust_remote_code=False,
-                local_files_only=True,
-                model_kwargs={"use_safetensors": True, "attn_implementation": self._attention},
-            )
-            check_tokenizer(model, self._folder.spec)
-            limit_to_positions(model)
-        return model.eval()
+        return load_checked(
+            CrossEncoder,
+            self.folder,
+            self._device,
+            attention=self._attention,
+            dtype="float32",
+            needs_pooler=True,
+        )
 
 
 CPU_BATCHING = Batching(1024, 250_000, least_fill=0.9)
@@ -406,50 +371,3 @@ def whole_text_tokenizer(tokenizer: Any) -> Tokenizer:
     copy.no_truncation()
     copy.no_padding()
     return copy
-
-
-def repooled(model: SentenceTransformer, pooling: Pooling) -> SentenceTransformer:
-    """The model's transformer with another pooling, without its other modules and prompts.
-
-    So a plain BERT becomes an encoder, like the untrained rows in Reimers & Gurevych 2019.
-
-    Raises:
-        EncoderError: pooler output is requested from a model without a pooler.
-    """
-    from sentence_transformers import SentenceTransformer
-    from sentence_transformers.sentence_transformer import modules
-
-    transformer = model[0]
-    if not isinstance(transformer, modules.Transformer):
-        raise EncoderError(
-            f"@{pooling.value} needs a transformer, not {type(transformer).__name__}"
-        )
-    dimension = transformer.get_embedding_dimension()
-    if pooling is Pooling.POOLER:
-        pooler = getattr(transformer.model, "pooler", None)
-        if pooler is None:
-            raise EncoderError(f"@pooler: a {transformer.model.config.model_type} has no pooler")
-        pooled = _pooler_module(pooler, dimension)
-    else:
-        pooled = modules.Pooling(dimension, pooling.value)
-    return SentenceTransformer(modules=[transformer, pooled], device=str(model.device))
-
-
-def _pooler_module(pooler: Module, dimension: int) -> Module:
-    """A transformer's pooler as a module of Sentence-Transformers."""
-    from torch.nn import Module
-
-    class Pooler(Module):
-        pooling_mode = Pooling.POOLER.value
-
-        def __init__(self) -> None:
-            super().__init__()
-            self.pooler = pooler
-
-        def forward(self, features: dict[str, Any]) -> dict[str, Any]:
-            return features | {"sentence_embedding": self.pooler(features["token_embeddings"])}
-
-        def get_embedding_dimension(self) -> int:
-            return dimension
-
-    return Pooler()

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy
 
+from semsearch.encoders.base import EncodesSentences
 from semsearch.encoders.model_folder import ModelFolder
-from semsearch.encoders.text_model import EncodesSentences
 from semsearch.errors import EncoderError
 from semsearch.protocols import Encoder, Matrix, TokenSpans, check_unit
 

@@ -34,7 +34,7 @@ from sentence_transformers.base.evaluation import BaseEvaluator
 from transformers import EarlyStoppingCallback, TrainerCallback
 from transformers.trainer_callback import PrinterCallback
 
-from semsearch.encoders.openvino_runtime import float_precision
+from semsearch.encoders.openvino.runtime import float_precision
 from semsearch.encoders.specs import Precision
 from semsearch.encoders.torch_loading import quiet_transformers
 from semsearch.errors import TrainingError

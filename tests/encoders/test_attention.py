@@ -9,7 +9,7 @@ import openvino
 import pytest
 from openvino import opset13 as op
 
-from semsearch.encoders.conversion import MASK, write_out_attention
+from semsearch.encoders.openvino.conversion import MASK, write_out_attention
 
 HEADS, WIDTH = 3, 8
 LENGTHS = [5, 2, 1]
@@ -35,12 +35,23 @@ def position_bias(mask):
     return op.add(op.multiply(rows, op.constant(bias)), floats_of(mask))
 
 
+def causal_mask(mask):
+    """Torch's mask of a decoder."""
+    rows = op.constant(numpy.arange(LENGTHS[0]).reshape(1, 1, -1, 1))
+    columns = op.constant(numpy.arange(LENGTHS[0]).reshape(1, 1, 1, -1))
+    lowest = numpy.finfo(numpy.float32).min
+    later = op.select(op.greater(columns, rows), lowest, numpy.float32(0))
+    return op.maximum(op.add(later, floats_of(mask)), lowest)
+
+
 def model(added=None, keys_in_columns=True, scale=None, causal=False):
     """A model of one self-attention layer."""
-    tokens = op.parameter([-1, -1, HEADS * WIDTH], numpy.float32, name="tokens")
+    ids = op.parameter([-1, -1], numpy.int64, name="input_ids")
     mask = op.parameter([-1, -1], numpy.int64, name=MASK)
-    for one in (tokens, mask):
+    for one in (ids, mask):
         one.output(0).set_names({one.get_friendly_name()})
+    table = numpy.random.default_rng(3).normal(size=(20, HEADS * WIDTH)).astype(numpy.float32)
+    tokens = op.gather(op.constant(table), ids, op.constant(0))
     keys = heads(tokens, [0, 2, 1, 3])
     if keys_in_columns:  # as torch's eager attention is converted
         keys = op.transpose(heads(tokens, [0, 2, 3, 1]), op.constant([0, 1, 3, 2]))
@@ -49,16 +60,15 @@ def model(added=None, keys_in_columns=True, scale=None, causal=False):
     inputs += [added(mask)] if added else []
     inputs += [op.constant(numpy.float32(scale))] if scale else []
     attended = op.scaled_dot_product_attention(*inputs, causal=causal)
-    return openvino.Model([op.result(attended)], [tokens, mask], "attention")
+    return openvino.Model([op.result(attended)], [ids, mask], "attention")
 
 
 def output(one):
     """The output of a model for three padded texts."""
-    tokens = numpy.random.default_rng(3).normal(size=(3, LENGTHS[0], HEADS * WIDTH))
+    ids = numpy.arange(3 * LENGTHS[0]).reshape(3, -1)
     mask = numpy.arange(LENGTHS[0]) < numpy.array(LENGTHS)[:, None]
     run = openvino.Core().compile_model(one, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
-    inputs = {"tokens": tokens.astype(numpy.float32), MASK: mask.astype(numpy.int64)}
-    return numpy.array(run({name: inputs[name] for name in inputs})[0])
+    return numpy.array(run({"input_ids": ids, MASK: mask.astype(numpy.int64)})[0])
 
 
 def kinds(one):
@@ -72,14 +82,15 @@ def kinds(one):
         {"added": floats_of, "scale": 0.3},
         {"added": floats_of, "keys_in_columns": False},
         {"added": position_bias},
+        {"added": causal_mask},
         {},
     ],
-    ids=["padding", "scale", "keys in rows", "a bias for each head", "no mask"],
+    ids=["padding", "scale", "keys in rows", "a bias for each head", "causal", "no mask"],
 )
 def test_outputs_are_unchanged(options):
     one = model(**options)
     expected = output(one)
-    write_out_attention(one)
+    write_out_attention(one, LENGTHS[0])
     found = kinds(one)
     assert found["ScaledDotProductAttention"] == 0
     assert found["MatMul"] == 2
@@ -89,13 +100,13 @@ def test_outputs_are_unchanged(options):
 def test_keys_are_transposed_once():
     one = model(added=floats_of)
     assert kinds(one)["Transpose"] == 4
-    write_out_attention(one)
+    write_out_attention(one, LENGTHS[0])
     assert kinds(one)["Transpose"] == 3
 
 
 def test_causal_attention_is_not_rewritten():
     one = model(causal=True)
     expected = output(one)
-    write_out_attention(one)
+    write_out_attention(one, LENGTHS[0])
     assert kinds(one)["ScaledDotProductAttention"] == 1
     numpy.testing.assert_array_equal(output(one), expected)

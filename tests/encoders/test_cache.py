@@ -38,20 +38,6 @@ def test_an_entry_is_made_once():
     assert (entry / "b").read_bytes() == b"second"
 
 
-@pytest.mark.parametrize("damage", ["changed", "gone", "manifest"])
-def test_a_damaged_entry_is_made_again(damage):
-    make = Maker()
-    entry = cached_entry("thing", make)
-    if damage == "changed":
-        (entry / "a").write_bytes(b"fir5t")
-    elif damage == "gone":
-        (entry / "a").unlink()
-    else:
-        (entry / "manifest.json").write_text("[")
-    assert (cached_entry("thing", make) / "a").read_bytes() == b"first"
-    assert make.calls == 2
-
-
 def test_an_interrupted_entry_is_discarded():
     with pytest.raises(RuntimeError):
         cached_entry("thing", Maker(fail=True))

@@ -1,8 +1,7 @@
-"""OpenVINO equals torch for all kinds of BERT-like models; other models run on torch."""
+"""OpenVINO equals torch: modules, prompts, token spans, threads, and its cache."""
 
 from __future__ import annotations
 
-import json
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy
@@ -17,7 +16,7 @@ from sentence_transformers.sentence_transformer.modules import (
 )
 
 from semsearch.encoders import load_encoder
-from semsearch.encoders.openvino_models import OpenVINOEncoder
+from semsearch.encoders.openvino.models import OpenVINOEncoder
 from semsearch.encoders.torch_models import TorchEncoder
 
 TEXTS = ["a b c", "d", "a a a a e f", "b " * 50, "", "f e d c b a"] * 3
@@ -84,27 +83,15 @@ def test_token_spans_equal_those_of_torch(plain_bert, text):
     assert converted.token_spans(text).shape == expected.shape
 
 
-def test_other_models_run_on_torch_with_a_warning(plain_bert, tmp_path, caplog):
-    spec = make(plain_bert, tmp_path, "mean")
-    config = tmp_path / "config.json"
-    config.write_text(json.dumps(json.loads(config.read_text()) | {"model_type": "gpt2"}))
-    assert isinstance(load_encoder(spec), TorchEncoder)
-    assert "gpt2" in caplog.text
-
-
-def test_a_model_whose_vectors_would_change_runs_on_torch(
-    plain_bert, tmp_path, caplog, monkeypatch
-):
-    monkeypatch.setattr("semsearch.encoders.conversion.PARITY", 1.1)
-    spec = make(plain_bert, tmp_path, "cls", prompts={"query": "a "})
-    assert isinstance(load_encoder(spec), TorchEncoder)
-    assert "its vectors would change" in caplog.text
-
-
-def test_a_damaged_cache_is_converted_again(plain_bert, tmp_path, monkeypatch):
+def test_compiled_models_are_cached(plain_bert, tmp_path, monkeypatch):
     monkeypatch.setenv("SEMSEARCH_CACHE", str(tmp_path))
-    before = load_encoder(str(plain_bert)).encode_documents(TEXTS)
-    for file in tmp_path.glob("encoder-*/model.bin"):
-        file.unlink()  # models in use have it mapped into memory
-        file.write_bytes(b"damaged")
-    numpy.testing.assert_array_equal(load_encoder(str(plain_bert)).encode_documents(TEXTS), before)
+    expected = load_encoder(str(plain_bert)).encode_queries(TEXTS[:1])
+    (compiled,) = tmp_path.glob("encoder-*/compiled/*.blob")
+    (weights,) = tmp_path.glob("encoder-*/model.bin")
+    assert compiled.stat().st_size < weights.stat().st_size + 200_000
+    for content in (compiled.read_bytes(), b"damaged"):
+        compiled.unlink()  # models in use have it mapped into memory
+        compiled.write_bytes(content)
+        again = load_encoder(str(plain_bert)).encode_queries(TEXTS[:1])
+        numpy.testing.assert_array_equal(again, expected)
+    assert compiled.read_bytes() != b"damaged"

@@ -9,7 +9,7 @@ from sentence_transformers import CrossEncoder
 from transformers import BertConfig, BertForSequenceClassification, BertTokenizerFast
 
 from semsearch.encoders import load_encoder, load_reranker
-from semsearch.encoders.openvino_models import OpenVINOReranker
+from semsearch.encoders.openvino.models import OpenVINOReranker
 from semsearch.errors import EncoderError, ModelNotFoundError
 
 PAIRS = [

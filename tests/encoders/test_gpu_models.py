@@ -8,7 +8,7 @@ import pytest
 from semsearch import encoders as loading
 from semsearch.encoders import load_encoder
 from semsearch.encoders.gpu_models import FIRST_DOCUMENTS, GPUEncoder
-from semsearch.encoders.openvino_models import OpenVINOEncoder
+from semsearch.encoders.openvino.models import OpenVINOEncoder
 from semsearch.encoders.specs import Precision, described_precision
 from semsearch.encoders.torch_models import TorchEncoder, ready_attention
 from semsearch.errors import EncoderError
@@ -74,7 +74,7 @@ def test_int8_runs_on_the_cpu(plain_bert, monkeypatch):
         given.append(precision)
         return OpenVINOEncoder(folder, None, Precision.FP32)
 
-    monkeypatch.setattr("semsearch.encoders.openvino_models.load_encoder", load)
+    monkeypatch.setattr("semsearch.encoders.openvino.models.load_encoder", load)
     monkeypatch.setattr(OpenVINOEncoder, "__init__", lambda *arguments: None)
     assert type(load_encoder(str(plain_bert), precision="int8")) is OpenVINOEncoder
     assert given == [Precision.INT8]

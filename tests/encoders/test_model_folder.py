@@ -34,12 +34,6 @@ def test_the_bundled_model_is_found_without_running_its_code():
     assert (found.path / WEIGHTS).stat().st_size > 90_000_000
 
 
-def test_the_bundled_model_is_checked(folder, monkeypatch):
-    monkeypatch.setattr("semsearch.encoders.model_folder._bundled_folder", lambda: folder)
-    with pytest.raises(EncoderError):
-        find_model("minilm")
-
-
 def test_without_the_package_the_hub_is_asked(monkeypatch):
     monkeypatch.setattr("semsearch.encoders.model_folder._bundled_folder", lambda: None)
     with pytest.raises(ModelNotFoundError, match="all-MiniLM-L6-v2"):

@@ -7,7 +7,7 @@ import openvino
 import pytest
 from openvino import opset13 as op
 
-from semsearch.encoders.outliers import RECIPE, Recipe, channel_ranges, take_outliers_apart
+from semsearch.encoders.outliers import RECIPE, Recipe, channel_ranges, split_outlier_units
 
 WIDTH, INNER = 12, 96
 
@@ -87,7 +87,7 @@ def test_ranges_are_the_largest_values_of_each_channel(model, inputs):
 )
 def test_outputs_are_unchanged(model, inputs, recipe):
     expected = [run(model, features) for features in inputs]
-    take_outliers_apart(model, channel_ranges(model, inputs), recipe)
+    split_outlier_units(model, channel_ranges(model, inputs), recipe)
     for features, rows in zip(inputs, expected, strict=True):
         largest = numpy.abs(rows).max()
         numpy.testing.assert_allclose(run(model, features), rows, atol=1e-5 * largest)
@@ -103,7 +103,7 @@ def test_outputs_are_unchanged(model, inputs, recipe):
     ],
 )
 def test_products_in_floating_point(model, inputs, recipe, floats):
-    assert take_outliers_apart(model, channel_ranges(model, inputs), recipe) == floats
+    assert split_outlier_units(model, channel_ranges(model, inputs), recipe) == floats
     names = {node.get_friendly_name() for node in model.get_ordered_ops()}
     assert {"query", "key", "up", "down", *floats} <= names
 
@@ -111,7 +111,7 @@ def test_products_in_floating_point(model, inputs, recipe, floats):
 def test_the_largest_units_become_a_separate_block(model, inputs):
     *_, inner = channel_ranges(model, inputs).values()
     before = weights_of(model)
-    take_outliers_apart(model, channel_ranges(model, inputs), Recipe(smoothing=None, apart=1 / 48))
+    split_outlier_units(model, channel_ranges(model, inputs), Recipe(smoothing=None, apart=1 / 48))
     after = weights_of(model)
     largest, others = (numpy.sort(some) for some in numpy.split(numpy.argsort(-inner), [96 // 48]))
     for suffix, units in (("/outliers", largest), ("", others)):
@@ -126,7 +126,7 @@ def test_a_contraction_of_another_kind_stays_in_floating_point(inputs):
     mixed = op.softmax(linear(text, INNER, "up", 1), 2)
     model = openvino.Model([op.result(linear(mixed, WIDTH, "down", 2))], [text], "mixed")
     expected = run(model, inputs[2])
-    assert take_outliers_apart(model, channel_ranges(model, inputs)) == ["down"]
+    assert split_outlier_units(model, channel_ranges(model, inputs)) == ["down"]
     numpy.testing.assert_allclose(run(model, inputs[2]), expected, rtol=1e-4, atol=1e-6)
 
 
@@ -134,7 +134,7 @@ def test_smoothing_evens_out_the_channels(model, inputs):
     """With alpha = 0.5, the ranges of activations and weights become equal (section 4)."""
     text, _, _ = channel_ranges(model, inputs).values()
     assert text.argmax() == 5
-    take_outliers_apart(model, channel_ranges(model, inputs), Recipe(smoothing=0.5, apart=0))
+    split_outlier_units(model, channel_ranges(model, inputs), Recipe(smoothing=0.5, apart=0))
     smoothed, _, _ = channel_ranges(model, inputs).values()
     both = numpy.concatenate([weights_of(model)[name] for name in ("query", "key")])
     numpy.testing.assert_allclose(smoothed, numpy.abs(both).max(axis=0), rtol=1e-5)

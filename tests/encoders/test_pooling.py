@@ -11,7 +11,7 @@ from safetensors.torch import load_file, save_file
 from transformers import BertModel, BertTokenizerFast
 
 from semsearch.encoders import load_encoder
-from semsearch.encoders.openvino_models import OpenVINOEncoder
+from semsearch.encoders.openvino.models import OpenVINOEncoder
 from semsearch.encoders.specs import Pooling
 from semsearch.errors import EncoderError
 

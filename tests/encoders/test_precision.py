@@ -11,9 +11,10 @@ from sklearn.metrics import ndcg_score
 
 from semsearch import datasets
 from semsearch.datasets import RetrievalSet, ScoredPair, read_scifact, read_stsbenchmark
-from semsearch.encoders import load_encoder, openvino_runtime, parity, quantization
-from semsearch.encoders.openvino_models import OpenVINOEncoder
-from semsearch.encoders.openvino_runtime import float_precision
+from semsearch.encoders import load_encoder, parity, quantization
+from semsearch.encoders.openvino import runtime
+from semsearch.encoders.openvino.models import OpenVINOEncoder
+from semsearch.encoders.openvino.runtime import float_precision
 from semsearch.encoders.parity import HeldOut, Parity, measure_parity
 from semsearch.encoders.specs import Precision
 from semsearch.errors import DatasetNotFoundError, EncoderError
@@ -26,7 +27,7 @@ def processor(monkeypatch):
     """Pretends that this processor supports bf16, or does not."""
 
     def pretend(has_bf16):
-        monkeypatch.setattr(openvino_runtime, "_has_bf16", lambda: has_bf16)
+        monkeypatch.setattr(runtime, "_has_bf16", lambda: has_bf16)
 
     return pretend
 

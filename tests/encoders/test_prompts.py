@@ -8,7 +8,6 @@ from sentence_transformers import SentenceTransformer
 
 from semsearch import Document, Index
 from semsearch.encoders import load_encoder
-from semsearch.encoders.text_model import tokens_left
 from semsearch.errors import EncoderError
 from semsearch.storage.sqlite.schema import put_setting
 
@@ -80,4 +79,3 @@ def test_a_prompt_that_leaves_no_tokens(plain_bert, tmp_path):
         encoder = load_encoder(str(tmp_path / "model"), device=device)
         with pytest.raises(EncoderError):
             Index.create(tmp_path / "index", [encoder])
-    assert tokens_left("x", 30, "document", 29) == 1

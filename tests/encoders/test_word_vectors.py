@@ -20,7 +20,6 @@ from semsearch.encoders.words import word_vectors
 from semsearch.encoders.words.sif import sif_weights
 from semsearch.encoders.words.treebank import word_spans
 from semsearch.encoders.words.vector_file import BLOCK_WORDS
-from semsearch.encoders.words.word_vectors import Vocabulary, VocabularyWriter
 from semsearch.errors import EncoderError, ModelNotFoundError
 from semsearch.protocols import CountsWords, Encoder
 
@@ -341,18 +340,6 @@ class TestCache:
         (tmp_path / "v.txt").unlink()
         with pytest.raises(ModelNotFoundError):
             load_encoder(encoder.spec)
-
-    def test_hash_collisions_are_resolved(self, tmp_path, monkeypatch):
-        monkeypatch.setattr("semsearch.encoders.words.word_vectors._hash", lambda word: len(word))
-        writer = VocabularyWriter(tmp_path)
-        writer.add([b"aa", b"bb", b"c"])
-        writer.add([b"bb", b"dd"])
-        assert writer.finish() == [3]
-        found = Vocabulary(tmp_path)
-        assert len(found) == 4
-        wanted = {"dd": 4, "bb": 1, "c": 2, "aa": 0, "ee": None, "zzz": None, "": None}
-        assert found.rows([*wanted]) == [*wanted.values()]
-        assert found.rows([]) == []
 
 
 class TestPublished:

@@ -15,7 +15,7 @@ import numpy
 from numpy.typing import NDArray
 
 from semsearch.arguments import check_text, check_texts
-from semsearch.encoders.text_model import EncodesSentences
+from semsearch.encoders.base import EncodesSentences
 from semsearch.encoders.words.sif import cached_component, sample_sha256, sif_weights
 from semsearch.encoders.words.treebank import TOKENIZER_VERSION, compound_parts, word_spans
 from semsearch.encoders.words.vector_file import find_vector_file

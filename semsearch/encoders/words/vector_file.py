@@ -19,7 +19,7 @@ from zipfile import BadZipFile, ZipFile
 import numpy
 
 from semsearch.encoders.cache import file_sha256
-from semsearch.errors import EncoderError, ModelNotFoundError
+from semsearch.errors import EncoderError, ModelNotFoundError, first_line
 from semsearch.protocols import Matrix
 
 
@@ -80,56 +80,44 @@ def find_vector_file(name: str) -> VectorFile:
         raise ModelNotFoundError("glove: has no path; name the file of word vectors: glove:PATH")
     with _reading(name[:100]):
         path = Path(name).expanduser().resolve()
-        if path.is_file():
-            if path.suffix == ".zip":
-                return VectorFile(path, _only_text(path))
+        if path.is_file() and path.suffix != ".zip":
             return VectorFile(path)
-        for zipped in path.parents:
+        for zipped in (path, *path.parents):
             if zipped.suffix == ".zip" and zipped.is_file():
-                member = path.relative_to(zipped).as_posix()
-                members = _members(zipped)
-                if member not in members:
-                    raise ModelNotFoundError(f"{zipped} has no {member}; it has {_listed(members)}")
-                return VectorFile(zipped, member)
+                return VectorFile(zipped, _member(zipped, path.relative_to(zipped).as_posix()))
     advice = "; the weighting after an @ must be mean or sif" if "@" in name else ""
     raise ModelNotFoundError(f"no word vectors {name[:1000]!r}: no such file{advice}")
 
 
-def _only_text(path: Path) -> str:
-    members = _members(path)
+def _member(zipped: Path, name: str) -> str:
+    """The member of a zip with this name; with the name ``.``, its only text file."""
+    with ZipFile(zipped) as archive:
+        members = archive.namelist()
+    if name in members:
+        return name
     texts = [member for member in members if member.endswith(".txt")]
-    if len(texts) != 1:
-        raise EncoderError(
-            f"{path} contains {len(texts)} .txt files; name one of them: "
-            f"glove:{path}/MEMBER (members: {_listed(members)})"
-        )
-    return texts[0]
-
-
-def _members(path: Path) -> list[str]:
-    with ZipFile(path) as archive:
-        return [item.filename for item in archive.infolist() if not item.is_dir()]
-
-
-def _listed(members: list[str]) -> str:
-    more = f" and {len(members) - 10} more" if len(members) > 10 else ""
-    return (", ".join(members[:10]) or "nothing") + more
+    if name == "." and len(texts) == 1:
+        return texts[0]
+    wanted = f"no {name}" if name != "." else f"{len(texts)} .txt files"
+    raise ModelNotFoundError(
+        f"{zipped} has {wanted}; name a member, as in glove:{zipped}/MEMBER "
+        f"({', '.join(members[:MEMBERS_SHOWN]) or 'it is empty'})"
+    )
 
 
 @contextmanager
 def _reading(name: str) -> Iterator[None]:
-    """Convert errors of reading a file into a EncoderError."""
+    """Convert errors of reading a file into an EncoderError."""
     try:
         yield
     except (BadZipFile, zlib.error, EOFError, gzip.BadGzipFile) as error:
         raise EncoderError(f"{name} is damaged: {error}") from None
-    except OSError as error:
-        raise EncoderError(f"{name} cannot be read: {error.strerror or error}") from None
-    except (RuntimeError, NotImplementedError, ValueError) as error:
+    except (OSError, RuntimeError, ValueError) as error:
         # no such home, an encrypted member, an unknown compression, a NUL in the path
-        raise EncoderError(f"{name!r} cannot be read: {error}") from None
+        raise EncoderError(f"{name!r} cannot be read: {first_line(error)}") from None
 
 
+MEMBERS_SHOWN = 10
 BLOCK_WORDS = 1024
 LINE_MAX_BYTES = 1_000_000
 MAX_DIMENSION = 65_536

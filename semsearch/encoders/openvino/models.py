@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from semsearch.arguments import check_pairs, check_texts
+from semsearch.encoders.base import BaseReranker, BiEncoder
 from semsearch.encoders.cache import cached_entry
-from semsearch.encoders.model_folder import (
-    ConversionFailedError,
-    ModelFolder,
-    NotConvertibleError,
-    first_stage_weight,
-    why_not_bert_like,
+from semsearch.encoders.model_folder import ModelFolder, NotConvertibleError
+from semsearch.encoders.openvino.runtime import (
+    COMPILED,
+    Converted,
+    float_precision,
+    import_openvino,
 )
-from semsearch.encoders.openvino_runtime import Converted, float_precision, import_openvino
-from semsearch.encoders.specs import CROSS_ENCODER_PREFIX, Precision
-from semsearch.encoders.text_model import BiEncoder, ModelFacts, TextModel, running
+from semsearch.encoders.specs import Precision
+from semsearch.encoders.text_model import ModelFacts, TextModel
 from semsearch.errors import first_line
 from semsearch.protocols import Encoder, Reranker, Scores
 
@@ -27,15 +27,17 @@ if TYPE_CHECKING:
     from semsearch.encoders.quantization import Quantized
 
 #: Incremented with every change of the converted files.
-VERSION = 4
+VERSION = 5
+
+#: Why a model cannot be converted; cached, because trying takes as long as converting.
+REFUSED = "refused.txt"
 
 
 def load_encoder(folder: ModelFolder, device: str | None, precision: Precision) -> Encoder:
     """A bi-encoder, converted at its first use.
 
     Raises:
-        NotConvertibleError: it is not BERT-like, its vectors would change, or its conversion
-            failed.
+        NotConvertibleError: it cannot be converted, or its vectors would change.
         EncoderError: the processor or the model does not support that precision.
     """
     del device  # always the CPU
@@ -46,8 +48,7 @@ def load_reranker(folder: ModelFolder, device: str | None, precision: Precision)
     """A cross-encoder with its activation, converted at its first use.
 
     Raises:
-        NotConvertibleError: it is not BERT-like, its scores would change, or its conversion
-            failed.
+        NotConvertibleError: it cannot be converted, or its scores would change.
         EncoderError: the processor does not support that precision.
     """
     del device
@@ -109,7 +110,7 @@ class OpenVINOEncoder(BiEncoder):
         return quantized_model(self._converted, self.fingerprint)
 
 
-class OpenVINOReranker:
+class OpenVINOReranker(BaseReranker):
     """A cross-encoder on OpenVINO, in bf16 if the processor supports it.
 
     Raises:
@@ -117,21 +118,13 @@ class OpenVINOReranker:
     """
 
     def __init__(self, folder: ModelFolder, converted: Converted, precision: Precision) -> None:
-        self.spec = CROSS_ENCODER_PREFIX + folder.spec
-        self.first_stage_weight = first_stage_weight(folder.path)
+        super().__init__(folder)
         floats = float_precision(precision)
         self.precision = floats.value
         self._model = converted.text_model(floats)
 
-    def score(self, query: str, passages: Sequence[str]) -> Scores:
-        """One score per passage, higher is better, shape (len(passages),)."""
-        return self.score_pairs([(query, passage) for passage in check_texts("passages", passages)])
-
-    def score_pairs(self, pairs: Sequence[tuple[str, str]]) -> Scores:
-        """One score per pair, higher is better, shape (len(pairs),)."""
-        pairs = check_pairs("pairs", pairs)
-        with running(self.spec):
-            return self._model.run(pairs)[:, 0]
+    def _scores(self, pairs: Sequence[tuple[str, str]]) -> Scores:
+        return self._model.run(pairs)[:, 0]
 
 
 def converted_model(kind: str, folder: ModelFolder) -> Converted:
@@ -142,31 +135,29 @@ def converted_model(kind: str, folder: ModelFolder) -> Converted:
         folder: the model.
 
     Raises:
-        NotConvertibleError: it is not BERT-like, or its results would change.
-        ConversionFailedError: the conversion failed otherwise, for instance for a broken model.
+        NotConvertibleError: it cannot be converted, or its results would change.
     """
-    if reason := why_not_bert_like(folder):
-        raise NotConvertibleError(reason)
+
+    def convert(draft: Path) -> None:
+        from semsearch.encoders.openvino import conversion  # imports torch
+
+        converters = {
+            "encoder": conversion.convert_encoder,
+            "reranker": conversion.convert_reranker,
+        }
+        try:
+            converters[kind](folder, draft)
+        except NotConvertibleError as error:
+            (draft / REFUSED).write_text(str(error), "utf-8")
+        shutil.rmtree(draft / COMPILED, ignore_errors=True)  # OpenVINO knows it by its path
+
     try:
         version = import_openvino().get_version().partition("-")[0]
-        name = f"{kind}-{VERSION}-{version}-{folder.fingerprint[:32]}"
-        return read_converted(cached_entry(name, lambda draft: _convert(kind, folder, draft)))
-    except NotConvertibleError:
-        raise
+        entry = cached_entry(f"{kind}-{VERSION}-{version}-{folder.fingerprint[:32]}", convert)
     except Exception as error:  # of libraries, the cache, memory: torch may still run it
         reason = f"its conversion for OpenVINO failed ({first_line(error)})"
-        raise ConversionFailedError(reason) from error
-
-
-def read_converted(folder: Path) -> Converted:
-    """The converted model in a folder."""
-    facts = json.loads((folder / "facts.json").read_text("utf-8"))
-    return Converted(folder, ModelFacts(**facts))
-
-
-def _convert(kind: str, folder: ModelFolder, draft: Path) -> None:
-    from semsearch.encoders import conversion  # imports torch
-
-    convert = {"encoder": conversion.convert_encoder, "reranker": conversion.convert_reranker}
-    converted = convert[kind](folder, draft)
-    conversion.keep_compiled(converted)
+        raise NotConvertibleError(reason) from error
+    if (entry / REFUSED).is_file():
+        raise NotConvertibleError((entry / REFUSED).read_text("utf-8"))
+    facts = json.loads((entry / "facts.json").read_text("utf-8"))
+    return Converted(entry, ModelFacts(**facts))

@@ -1,10 +1,10 @@
-"""Conversion of Sentence-Transformers models for OpenVINO.
+"""Conversion of models of Sentence-Transformers for OpenVINO, with all their modules.
 
 Attention is written out as OpenVINO computes it fastest on a CPU. A converted model has one
 operation per attention layer (Vaswani et al. 2017, section 3.2.1), which OpenVINO decomposes, but
 then transposes the keys element by element; stored in rows, like queries and values, they are
 copied by whole heads. Torch's masks become about sixty operations, each of which costs time for
-every new text length.
+every new text length; those that only hide padding are replaced.
 """
 
 from __future__ import annotations
@@ -12,24 +12,23 @@ from __future__ import annotations
 import json
 import warnings
 from collections.abc import Callable
-from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy
 
 from semsearch.encoders.model_folder import ModelFolder, NotConvertibleError
-from semsearch.encoders.openvino_runtime import (
+from semsearch.encoders.openvino.runtime import (
     Converted,
-    OpenVINORuntime,
-    float_precision,
     import_converter,
     import_openvino,
+    openvino_core,
 )
 from semsearch.encoders.specs import Precision
 from semsearch.encoders.text_model import ModelFacts
-from semsearch.encoders.torch_loading import quiet_transformers
+from semsearch.encoders.torch_loading import quiet_transformers, why_not_by_ids
 from semsearch.encoders.torch_models import TorchEncoder, TorchReranker, cutting_tokenizer
+from semsearch.errors import first_line
 
 if TYPE_CHECKING:
     from sentence_transformers import CrossEncoder, SentenceTransformer
@@ -39,61 +38,53 @@ PARITY = 0.9999
 #: The relative and absolute tolerance of scores between the runtimes.
 TOLERANCE = 1e-3
 
+_SENTENCE = "Rivers carry sand and gravel from the mountains to the plain. "
 #: Texts of very different lengths, to test padding and masks.
 PROBE = (
     "A cat.",
-    "The committee postponed its decision until the auditors had seen every invoice of the year.",
     "x",
-    "Rivers carry sand and gravel from the mountains to the plain. " * 12,
+    "The committee postponed its decision until the auditors had seen every invoice of the year.",
+    "Is it raining? No: 3.5 mm fell yesterday.",
+    _SENTENCE * 2,
+    _SENTENCE * 5,
+    _SENTENCE * 12,
+    _SENTENCE * 40,
 )
 
 
-def convert_encoder(folder: ModelFolder, draft: Path) -> Converted:
+def convert_encoder(folder: ModelFolder, draft: Path) -> None:
     """Write a bi-encoder, with pooling and normalisation, into a folder.
 
     Raises:
-        NotConvertibleError: its vectors would change.
+        NotConvertibleError: OpenVINO cannot run it, or its vectors would change.
     """
     encoder = TorchEncoder(folder, device="cpu", attention="eager")
-    model = encoder.model
-    if encoder.facts.prompts and not all(
-        getattr(module, "include_prompt", True) for module in model
-    ):
-        raise NotConvertibleError("it excludes prompts from pooling")
-    converted = _save(model, encoder.facts, encoder.vectors_of, draft)
+    converted = _save(encoder.model, lambda: encoder.facts, encoder.vectors_of, draft)
     vectors = converted.text_model(Precision.FP32).encode(PROBE)
     cosines = (vectors * encoder.encode_plainly(PROBE)).sum(axis=1)
     if not cosines.min() >= PARITY:
         raise NotConvertibleError(f"its vectors would change (cosine {cosines.min():.4f})")
-    return converted
 
 
-def convert_reranker(folder: ModelFolder, draft: Path) -> Converted:
+def convert_reranker(folder: ModelFolder, draft: Path) -> None:
     """Write a cross-encoder, with its activation, into a folder.
 
     Raises:
-        NotConvertibleError: its scores would change.
+        NotConvertibleError: OpenVINO cannot run it, or its scores would change.
     """
     reranker = TorchReranker(folder, device="cpu", attention="eager")
-    converted = _save(reranker.model, reranker.facts, reranker.scores_of, draft, pairs=True)
-    pairs = list(product(PROBE, PROBE))
+    converted = _save(reranker.model, lambda: reranker.facts, reranker.scores_of, draft, pairs=True)
+    pairs = [(left, right) for left in PROBE[:2] for right in PROBE]
     scores = converted.text_model(Precision.FP32).run(pairs)[:, 0]
     expected = reranker.score_plainly(pairs)
     if not numpy.allclose(scores, expected, rtol=TOLERANCE, atol=TOLERANCE):
         worst = float(numpy.abs(scores - expected).max())
         raise NotConvertibleError(f"its scores would change (by {worst:.4f})")
-    return converted
-
-
-def keep_compiled(converted: Converted) -> None:
-    """Store compiled models in the cache, so that later uses need not compile them."""
-    for precision in {Precision.FP32, float_precision(Precision.AUTO)}:
-        OpenVINORuntime(converted.folder, precision).keep_compiled()
 
 
 def _save(
     model: SentenceTransformer | CrossEncoder,
-    facts: ModelFacts,
+    facts_of_model: Callable[[], ModelFacts],
     result: Callable[[dict[str, Any]], Any],
     draft: Path,
     *,
@@ -103,11 +94,15 @@ def _save(
 
     Args:
         model: the loaded model.
-        facts: its properties.
+        facts_of_model: returns its properties.
         result: computes the result from the output of its modules.
         draft: the folder.
         pairs: whether it reads pairs of texts.
     """
+    if reason := why_not_by_ids(model):
+        raise NotConvertibleError(reason)
+    facts = facts_of_model()
+    tokenizer = cutting_tokenizer(model)
     texts = list(PROBE[:2])
     features = model.tokenizer(
         texts,
@@ -117,10 +112,16 @@ def _save(
         max_length=model.max_seq_length,
         return_tensors="pt",
     )
-    example = {name: features[name] for name in facts.inputs}
-    network = _traced(model, example, result)
+    try:
+        network = _traced(model, {name: features[name] for name in facts.inputs}, result)
+        write_out_attention(network, int(model.max_seq_length))
+    except (MemoryError, OSError):
+        raise
+    except Exception as error:  # torch and OpenVINO raise many kinds
+        reason = f"OpenVINO cannot convert it ({first_line(error)})"
+        raise NotConvertibleError(reason) from error
     import_openvino().save_model(network, str(draft / "model.xml"), compress_to_fp16=False)
-    cutting_tokenizer(model).save(str(draft / "tokenizer.json"))
+    tokenizer.save(str(draft / "tokenizer.json"))
     (draft / "facts.json").write_text(json.dumps(facts._asdict()), "utf-8")
     return Converted(draft, facts)
 
@@ -140,8 +141,8 @@ def _traced(model: Any, example: dict[str, Any], result: Callable[[dict[str, Any
             features = dict(zip(example, inputs, strict=True))
             for module in self.model:
                 features = module(features)
-            found: torch.Tensor = result(features)
-            return found
+            rows: torch.Tensor = result(features)
+            return rows
 
     with torch.no_grad(), quiet_transformers(), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the tracer's, about shapes; the parity check covers them
@@ -151,26 +152,27 @@ def _traced(model: Any, example: dict[str, Any], result: Callable[[dict[str, Any
     for port, name in zip(converted.inputs, example, strict=True):
         port.get_tensor().set_names({name})
     converted.reshape({port: [-1, -1] for port in converted.inputs})
-    write_out_attention(converted)
     return converted
 
 
 #: The input with 1 for tokens and 0 for padding, shape (texts, tokens).
 MASK = "attention_mask"
+#: Windows of attention are looked for in texts of up to this number of tokens.
+LONGEST_MASK = 8192
 
 
-def write_out_attention(model: Any) -> None:
+def write_out_attention(model: Any, longest: int) -> None:
     """Rewrite the attention of a model as matrix products and a softmax.
-
-    Causal attention, which BERT does not have, is not changed.
 
     Args:
         model: an OpenVINO model with an input `MASK`.
+        longest: the maximum number of tokens of a text.
     """
     from openvino import opset13 as op
     from openvino.utils import replace_node
 
     padding = _padding(model)
+    masks: dict[Any, bool] = {}  # whether each mask hides padding only
     for node in model.get_ordered_ops():
         if node.get_type_name() != "ScaledDotProductAttention" or node.get_attributes()["causal"]:
             continue
@@ -179,10 +181,36 @@ def write_out_attention(model: Any) -> None:
         scale = others[1] if len(others) > 1 else op.constant(numpy.float32(width**-0.5))
         scores = op.multiply(op.matmul(queries, _in_rows(keys), False, True), scale)
         if others:
-            is_for_all_heads = others[0].get_partial_shape()[1] == 1
-            scores = op.add(scores, padding if is_for_all_heads else others[0])
+            name = others[0].get_node().get_friendly_name(), others[0].get_index()
+            if name not in masks:
+                masks[name] = _hides_only_padding(model, others[0], min(longest, LONGEST_MASK))
+            scores = op.add(scores, padding if masks[name] else others[0])
         replace_node(node, op.matmul(op.softmax(scores, 3), values, False, False))
     model.validate_nodes_and_infer_types()
+
+
+def _hides_only_padding(model: Any, mask: Any, longest: int) -> bool:
+    """Whether a mask is the same for all heads and tokens: not causal, no window, no bias."""
+    from openvino import opset13 as op
+
+    if mask.get_partial_shape()[1] != 1:
+        return False
+    watching = import_openvino().Model([op.result(mask)], model.get_parameters()).clone()
+    run = openvino_core().compile_model(watching, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+
+    def added(tokens: Any) -> Any:
+        inputs = {name: tokens for port in run.inputs for name in port.get_names()}
+        return numpy.array(run(inputs)[0])[:, 0]
+
+    tokens = numpy.ones((2, min(longest, 8)), numpy.int64)
+    tokens[1, 3:] = 0
+    few = added(tokens)
+    hidden = (tokens == 0)[:, None]
+    return bool(
+        numpy.array_equal(few < -1e30, numpy.broadcast_to(hidden, few.shape))
+        and not few[few >= -1e30].any()
+        and not added(numpy.ones((1, longest), numpy.int64)).any()
+    )
 
 
 def _padding(model: Any) -> Any:

@@ -1,0 +1,217 @@
+"""Base classes of encoders and rerankers: arguments, prompts, limits, errors."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cached_property
+from typing import Any
+
+from semsearch.arguments import check_pairs, check_text, check_texts, shown
+from semsearch.encoders.model_folder import ModelFolder, first_stage_weight
+from semsearch.encoders.specs import CROSS_ENCODER_PREFIX
+from semsearch.encoders.text_model import ModelFacts, TextModel
+from semsearch.errors import ArgumentError, EncoderError, first_line
+from semsearch.protocols import Encoder, Matrix, Scores, TokenSpans, check_unit
+
+
+class EncodesSentences:
+    """A base class of encoders with the method `encode` of SentenceTransformer."""
+
+    def encode(
+        self: Encoder,
+        sentences: str | Sequence[str],
+        prompt_name: str | None = None,
+        *,
+        batch_size: int | None = None,
+        show_progress_bar: bool | None = None,
+        convert_to_tensor: bool = False,
+        convert_to_numpy: bool = True,
+        normalize_embeddings: bool = True,
+        **others: Any,
+    ) -> Any:
+        """Unit vectors of sentences.
+
+        >>> from semsearch import load_encoder
+        >>> load_encoder("hashing:64").encode(["a cat", "a dog"], batch_size=32).shape
+        (2, 64)
+
+        Args:
+            sentences: one, or several.
+            prompt_name: ``query`` encodes them as queries, None and ``document`` as documents.
+            batch_size: ignored; texts are batched by length.
+            show_progress_bar: ignored; there is none.
+            convert_to_tensor: return a torch tensor.
+            convert_to_numpy: ignored; an array is returned without `convert_to_tensor`.
+            normalize_embeddings: ignored; vectors always have unit length.
+            others: other arguments of sentence-transformers, which must be None.
+
+        Returns:
+            float32, shape (dimension,) for one sentence, else (sentences, dimension).
+
+        Raises:
+            ArgumentError: the prompt is unknown, the sentences are not strings, or an unsupported
+                argument is given.
+        """
+        del batch_size, show_progress_bar, convert_to_numpy, normalize_embeddings
+        for name, value in others.items():
+            if value is not None:
+                raise ArgumentError(f"encode does not support {name}={shown(value)}; leave it out")
+        if prompt_name not in (None, "document", "query"):
+            raise ArgumentError(f"prompt_name must be query or document, not {shown(prompt_name)}")
+        one = isinstance(sentences, str)
+        texts = check_texts("sentences", [sentences] if one else sentences)
+        encode = self.encode_queries if prompt_name == "query" else self.encode_documents
+        vectors: Any = encode(texts)
+        if convert_to_tensor:
+            import torch
+
+            vectors = torch.from_numpy(vectors)
+        return vectors[0] if one else vectors
+
+
+@contextmanager
+def running(spec: str) -> Iterator[None]:
+    """Convert errors of a runtime into an EncoderError."""
+    try:
+        yield
+    # Of torch and OpenVINO, including lack of memory, and token ids without a row of weights.
+    except (RuntimeError, IndexError) as error:
+        raise EncoderError(f"model '{spec}' fails: {first_line(error)}") from error
+
+
+class BiEncoder(EncodesSentences, ABC):
+    """A transformer that encodes texts as unit vectors, on any runtime.
+
+    Args:
+        folder: the model.
+    """
+
+    def __init__(self, folder: ModelFolder) -> None:
+        self.folder = folder
+
+    @property
+    def spec(self) -> str:
+        """The spec that loads it again; a folder by its absolute path."""
+        return self.folder.spec
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 of the model's files, without loading it."""
+        return self.folder.fingerprint
+
+    @property
+    @abstractmethod
+    def facts(self) -> ModelFacts:
+        """The properties of the model."""
+
+    @property
+    @abstractmethod
+    def precision(self) -> str:
+        """Its precision; int8 applies to documents."""
+
+    @property
+    @abstractmethod
+    def queries(self) -> TextModel:
+        """The model for queries; its rows are unit vectors."""
+
+    @property
+    @abstractmethod
+    def documents(self) -> TextModel:
+        """The model for documents."""
+
+    @property
+    def dimension(self) -> int:
+        """The dimension of its vectors."""
+        return self.facts.dimension
+
+    @cached_property
+    def max_document_tokens(self) -> int:
+        """The maximum number of tokens of a document, without prompt and special tokens.
+
+        Raises:
+            EncoderError: the prompt alone reaches the model's limit.
+        """
+        return self._tokens_left("document")
+
+    @cached_property
+    def max_query_tokens(self) -> int | None:
+        """The maximum number of tokens of a query, without prompt and special tokens.
+
+        None if there is no limit.
+
+        Raises:
+            EncoderError: the prompt alone reaches the model's limit.
+        """
+        return self._tokens_left("query")
+
+    def description(self) -> Mapping[str, Any]:
+        """Its modules, prompts, maximum length and precision."""
+        return {
+            "modules": self.facts.modules,
+            "prompts": self.facts.prompts,
+            "max_tokens": self.facts.max_tokens,
+            "precision": self.precision,
+            **({"commit": self.folder.commit} if self.folder.commit else {}),
+        }
+
+    def token_spans(self, text: str) -> TokenSpans:
+        """Character ranges of a text's tokens, shape (n, 2), without special tokens."""
+        return self.documents.token_spans(check_text("text", text))
+
+    def encode_queries(self, texts: Sequence[str]) -> Matrix:
+        """Unit vectors with the model's prompt for queries, shape (len(texts), dimension)."""
+        return self._encode(self.queries, texts, "query")
+
+    def encode_documents(self, texts: Sequence[str]) -> Matrix:
+        """Unit vectors with the model's prompt for documents, shape (len(texts), dimension)."""
+        return self._encode(self.documents, texts, "document")
+
+    def _encode(self, model: TextModel, texts: Sequence[str], name: str) -> Matrix:
+        listed = check_texts("texts", texts)
+        with running(self.spec):
+            found = model.encode(listed, self.facts.prompts.get(name, ""))
+        return check_unit(found, self.spec)
+
+    def _tokens_left(self, name: str) -> int:
+        """The maximum number of tokens of a text after a prompt."""
+        limit, prompt = self.facts.max_tokens, self.facts.prompts.get(name)
+        used = len(self.token_spans(prompt)) if prompt else 0
+        if used >= limit:
+            raise EncoderError(
+                f"model '{self.spec}' reads {limit} tokens, but its prompt for a {name} has "
+                f"{used}; shorten the prompt in its config_sentence_transformers.json"
+            )
+        return limit - used
+
+
+class BaseReranker(ABC):
+    """A transformer that scores pairs of texts, on any runtime.
+
+    Args:
+        folder: the model.
+    """
+
+    def __init__(self, folder: ModelFolder) -> None:
+        self.folder = folder
+        self.first_stage_weight = first_stage_weight(folder.path)
+
+    @property
+    def spec(self) -> str:
+        """The spec that loads it again."""
+        return CROSS_ENCODER_PREFIX + self.folder.spec
+
+    def score(self, query: str, passages: Sequence[str]) -> Scores:
+        """One score per passage, higher is better, shape (len(passages),)."""
+        return self.score_pairs([(query, passage) for passage in check_texts("passages", passages)])
+
+    def score_pairs(self, pairs: Sequence[tuple[str, str]]) -> Scores:
+        """One score per pair, higher is better, shape (len(pairs),)."""
+        pairs = check_pairs("pairs", pairs)
+        with running(self.spec):
+            return self._scores(pairs)
+
+    @abstractmethod
+    def _scores(self, pairs: Sequence[tuple[str, str]]) -> Scores:
+        """One score per pair, shape (len(pairs),)."""

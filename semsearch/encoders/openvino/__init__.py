@@ -1,0 +1,1 @@
+"""Transformers on OpenVINO: converted once, then run on a CPU without torch."""
