@@ -11,10 +11,7 @@ from pathlib import Path, PurePath, PurePosixPath
 from typing import cast
 
 #: The packages of stores, by the engine of an address.
-STORES = {
-    "milvus": "semsearch.storage.milvus",
-    "milvus-lite": "semsearch.storage.milvus",
-}
+STORES = {"milvus": "semsearch.storage.milvus", "milvus-lite": "semsearch.storage.milvus"}
 DIRECTORIES = "semsearch.storage.sqlite"
 
 _ADDRESS = re.compile(rf"(({'|'.join(STORES)}):|[a-z][a-z0-9_-]*://).*", re.DOTALL)

@@ -109,11 +109,7 @@ class UndecodableError(BadRowError):
     code = "undecodable-text"
 
     def __init__(
-        self,
-        source: str,
-        what: str,
-        remedy: str = "not UTF-8",
-        document_id: str | None = None,
+        self, source: str, what: str, remedy: str = "not UTF-8", document_id: str | None = None
     ) -> None:
         super().__init__(source, f"{what}, which is {remedy}", document_id)
         self.what = what

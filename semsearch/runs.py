@@ -20,12 +20,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any, Self
 
-from semsearch.errors import (
-    ArgumentError,
-    SemsearchError,
-    TrainingError,
-    TrainingStoppedError,
-)
+from semsearch.errors import ArgumentError, SemsearchError, TrainingError, TrainingStoppedError
 
 PLAN = "plan.json"
 #: How libraries in Rust (safetensors, tokenizers) report an error of the system.

@@ -68,11 +68,7 @@ def test_accepted_values(check, arguments, expected):
         (check_number, [-0.001, 1.001, math.inf], [0, 1]),
         (check_text, [None, 3, b"a"], []),
         (check_readable, ["", " \n", None, "caf\udce9", "\ud800"], []),
-        (
-            check_texts,
-            ["ab", None, {"a"}, {"a": 1}, b"a", str, pandas.DataFrame({"a": ["b"]})],
-            [],
-        ),
+        (check_texts, ["ab", None, {"a"}, {"a": 1}, b"a", str, pandas.DataFrame({"a": ["b"]})], []),
         (check_unordered, ["ab", {"a": 1}], []),
         (check_path, [None, 3, b"a", "", "a\0b", ["a"]], []),
         (check_callable, [None, "f"], []),

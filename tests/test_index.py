@@ -12,11 +12,7 @@ from sqlalchemy import text
 
 from semsearch import Document, Index
 from semsearch.encoders import load_encoder
-from semsearch.errors import (
-    ArgumentError,
-    BadRowError,
-    IndexBusyError,
-)
+from semsearch.errors import ArgumentError, BadRowError, IndexBusyError
 
 PETS = [
     Document("cat", "The cat sleeps.", "Cats", {"legs": 4, "sounds": ["purr", "meow"]}),

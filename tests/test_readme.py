@@ -14,17 +14,7 @@ from pathlib import Path
 import click
 import pytest
 
-from scripts.dev.examples import (
-    ELSEWHERE,
-    FILES,
-    ROOT,
-    blocks,
-    pages,
-    pictures,
-    provide,
-    run,
-    same,
-)
+from scripts.dev.examples import ELSEWHERE, FILES, ROOT, blocks, pages, pictures, provide, run, same
 from semsearch.cli import COMMANDS, main
 
 #: Packages that pages need besides those that `scripts/test` installs.

@@ -50,10 +50,7 @@ def test_invalid_documents_are_refused(arguments):
         Document(**({"id": "a", "text": "b", "source": "corpus.csv:7"} | arguments))
 
 
-@pytest.mark.parametrize(
-    "value",
-    ["\udcff", {"\ud800": 1}, float("inf")],
-)
+@pytest.mark.parametrize("value", ["\udcff", {"\ud800": 1}, float("inf")])
 def test_invalid_metadata_is_refused(value):
     with pytest.raises(BadRowError, match="^corpus.csv:7: year "):
         Document("a", "b", metadata={"year": value}, source="corpus.csv:7")

@@ -21,13 +21,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
-from scripts.shared.corpora import (
-    Corpus,
-    corpus_of,
-    film_beginnings,
-    lines_of,
-    sts_sentences,
-)
+from scripts.shared.corpora import Corpus, corpus_of, film_beginnings, lines_of, sts_sentences
 from scripts.shared.frame import (
     SEMSEARCH,
     Finished,

@@ -128,10 +128,7 @@ def indexed(whole: list[IrEvaluation], rankers: Sequence[Any]) -> Iterator[list[
             yield [before.dataset.name, short(system), *means, change]
 
 
-PARTS: dict[str, Callable[[Sequence[str]], Iterator[str]]] = {
-    "sts": sts,
-    "retrieval": retrieval,
-}
+PARTS: dict[str, Callable[[Sequence[str]], Iterator[str]]] = {"sts": sts, "retrieval": retrieval}
 
 
 def available(names: Iterable[str], load: Callable[[str, str], Any]) -> list[Any]:

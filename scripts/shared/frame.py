@@ -107,10 +107,7 @@ def data_folder() -> Path:
 
 
 def in_turn(
-    title: str,
-    systems: Sequence[System],
-    repeats: int,
-    measure: Callable[[System], Measured],
+    title: str, systems: Sequence[System], repeats: int, measure: Callable[[System], Measured]
 ) -> dict[System, list[Measured]]:
     """What `measure` returned for each system in each round; systems that fail are left out."""
     measured: dict[System, list[Measured]] = {system: [] for system in systems}

@@ -63,10 +63,7 @@ from semsearch.texts import quantity
 )
 @where_option
 @format_option(
-    "table",
-    "jsonl",
-    "csv",
-    description="A table, one line per group, or one row per passage.",
+    "table", "jsonl", "csv", description="A table, one line per group, or one row per passage."
 )
 @click.option("--seed", default=0, show_default=True, metavar="N", help="The seed of k-means.")
 @click.option(

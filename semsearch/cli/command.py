@@ -11,13 +11,7 @@ from typing import Any
 
 import click
 
-from semsearch.errors import (
-    ArgumentError,
-    BadRowError,
-    IndexBusyError,
-    SemsearchError,
-    with_code,
-)
+from semsearch.errors import ArgumentError, BadRowError, IndexBusyError, SemsearchError, with_code
 from semsearch.version import __version__
 
 #: The exit status after Ctrl-C.

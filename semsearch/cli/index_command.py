@@ -36,11 +36,7 @@ from semsearch.cli.render import visible
 from semsearch.corpus import Corpus
 from semsearch.encoders import DEFAULT_ENCODER
 from semsearch.encoders.specs import with_dimension
-from semsearch.errors import (
-    ArgumentError,
-    IndexNotFoundError,
-    quoted,
-)
+from semsearch.errors import ArgumentError, IndexNotFoundError, quoted
 from semsearch.preload import preload_for_documents
 from semsearch.texts import quantity
 
@@ -61,11 +57,7 @@ FIRST_DOCUMENTS = 256
 @click.command(
     "index",
     cls=Command,
-    sections={
-        "--id-column": "Columns and formats",
-        "--encoder": "Encoding",
-        "--sync": "Updating",
-    },
+    sections={"--id-column": "Columns and formats", "--encoder": "Encoding", "--sync": "Updating"},
 )
 @click.argument("corpora", metavar="CORPUS...", shell_complete=complete_file, nargs=-1)
 @directory_option(

@@ -46,11 +46,7 @@ DECIMALS = 6
     help="With --against, also draw the comparison to FILE.png or FILE.svg (extra plot).",
 )
 def command(
-    text: str,
-    specs: tuple[str, ...],
-    against: str | None,
-    format_name: str,
-    picture: Path | None,
+    text: str, specs: tuple[str, ...], against: str | None, format_name: str, picture: Path | None
 ) -> None:
     """Show how an encoder reads TEXT.
 

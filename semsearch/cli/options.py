@@ -13,11 +13,7 @@ import click
 from click.core import ParameterSource
 
 from semsearch.addresses import place
-from semsearch.errors import (
-    ArgumentError,
-    IndexNotFoundError,
-    SemsearchError,
-)
+from semsearch.errors import ArgumentError, IndexNotFoundError, SemsearchError
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem

@@ -28,13 +28,7 @@ from semsearch.cli.options import (
     where_option,
 )
 from semsearch.cli.render import HitsOutput, hits_output, note
-from semsearch.errors import (
-    ArgumentError,
-    FilterError,
-    NoVectorError,
-    SemsearchError,
-    with_code,
-)
+from semsearch.errors import ArgumentError, FilterError, NoVectorError, SemsearchError, with_code
 from semsearch.preload import preload_for_queries
 from semsearch.records import BUILT_IN_FIELDS, Hits, SearchMode, metadata_field, qualified
 from semsearch.search.options import DENSE_WEIGHT, RERANK_DEPTH, Fusion

@@ -126,11 +126,7 @@ class HitsOutput(ABC):
         """Print the hits of one query, below its text if `heading`."""
 
 
-def hits_output(
-    format_name: str,
-    show: Sequence[str],
-    fields: Sequence[str],
-) -> HitsOutput:
+def hits_output(format_name: str, show: Sequence[str], fields: Sequence[str]) -> HitsOutput:
     """The output in a format: ``table`` (with the fields to `show`), or one for programs."""
     match format_name:
         case "jsonl":

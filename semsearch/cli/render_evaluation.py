@@ -70,12 +70,7 @@ def ir_tables(evaluations: Sequence[IrEvaluation]) -> None:
     for evaluation in evaluations:
         results = sorted(evaluation.results, key=lambda one: measures.index(one.measure))
         rows = [
-            [
-                result.measure,
-                _interval(result.mean),
-                _published(result.published),
-                _system(result),
-            ]
+            [result.measure, _interval(result.mean), _published(result.published), _system(result)]
             for result in results
         ]
         queries = quantity(results[0].n, "query")

@@ -11,11 +11,7 @@ from pathlib import Path
 import click
 
 from semsearch.cli.command import Command
-from semsearch.cli.options import (
-    Duration,
-    all_indexes,
-    indexes_option,
-)
+from semsearch.cli.options import Duration, all_indexes, indexes_option
 from semsearch.cli.render import visible
 from semsearch.errors import ArgumentError, MissingExtraError
 
@@ -107,8 +103,7 @@ def command(
             current_fingerprint(index.space().spec)
     if is_every_address(host) and not hosts:
         click.echo(
-            "name the hosts under which other machines reach the service: --allow-host",
-            err=True,
+            "name the hosts under which other machines reach the service: --allow-host", err=True
         )
     named = "localhost" if is_every_address(host) else host
     shown = f"[{named}]" if ":" in named else named

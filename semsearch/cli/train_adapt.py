@@ -32,11 +32,7 @@ from semsearch.training import Adaptation
 @click.option("--force", is_flag=True, help="Write the model even if it does not pass the test.")
 @corpus_training_options("models/NAME-OF-THE-CORPUS-adapted", "1", 32)
 def command(
-    corpora: tuple[str, ...],
-    queries: Path | None,
-    qrels: Path | None,
-    force: bool,
-    **choices: Any,
+    corpora: tuple[str, ...], queries: Path | None, qrels: Path | None, force: bool, **choices: Any
 ) -> None:
     """Fit an encoder to a corpus, without labels.
 

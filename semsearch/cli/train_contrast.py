@@ -42,8 +42,5 @@ def command(corpora: tuple[str, ...], **choices: Any) -> None:
     semsearch train siamese --base encoder --data pairs.csv --output my-encoder
     """
     train_on_corpus(
-        lambda corpus, name: Contrast(corpus or (), name),
-        corpora,
-        "{}-contrast",
-        **choices,
+        lambda corpus, name: Contrast(corpus or (), name), corpora, "{}-contrast", **choices
     )

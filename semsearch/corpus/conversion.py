@@ -35,13 +35,7 @@ from semsearch.corpus.plaintext import COLUMNS
 from semsearch.corpus.sections import Contents, Section
 from semsearch.corpus.sources import Source
 from semsearch.corpus.table import Row, Table
-from semsearch.errors import (
-    BadFileError,
-    BadRowError,
-    CorpusError,
-    MissingExtraError,
-    first_line,
-)
+from semsearch.errors import BadFileError, BadRowError, CorpusError, MissingExtraError, first_line
 
 #: The modules and the distribution that each format needs; all are in the extra `files`.
 _PACKAGES = {

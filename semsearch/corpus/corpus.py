@@ -34,13 +34,7 @@ from semsearch.corpus.plaintext import COLUMNS
 from semsearch.corpus.readers import FORMATS, Reading, read
 from semsearch.corpus.sources import Progress, file_size, open_source, reading
 from semsearch.corpus.table import Row, Table
-from semsearch.errors import (
-    ArgumentError,
-    BadFileError,
-    BadRowError,
-    CorpusError,
-    raise_error,
-)
+from semsearch.errors import ArgumentError, BadFileError, BadRowError, CorpusError, raise_error
 from semsearch.records import Document
 from semsearch.texts import ESCAPED_BYTE
 

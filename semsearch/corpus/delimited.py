@@ -159,10 +159,7 @@ def _headerless(first: Sequence[str], *, guessed: bool) -> str:
 
 
 def _rows(
-    records: Iterator[_Record],
-    columns: Sequence[str],
-    expected: str,
-    header: list[str] | None,
+    records: Iterator[_Record], columns: Sequence[str], expected: str, header: list[str] | None
 ) -> Iterator[Row | BadRowError]:
     width, last = len(columns), header[-1] if header else None
     for record in records:

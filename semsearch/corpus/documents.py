@@ -277,10 +277,7 @@ def _as_text(value: Any, cell_type: CellType | None) -> str | None:
 
 
 def _metadata(
-    fields: Mapping[str, Any],
-    roles: Roles,
-    types: Mapping[str, CellType],
-    misfits: _Misfits,
+    fields: Mapping[str, Any], roles: Roles, types: Mapping[str, CellType], misfits: _Misfits
 ) -> dict[str, Any]:
     taken = roles.names
     metadata = {

@@ -14,24 +14,12 @@ from semsearch.corpus.conversion import is_readable, read_document
 from semsearch.corpus.documents import explained, table_documents
 from semsearch.corpus.encodings import encoding_of, undecodable
 from semsearch.corpus.files import FileState, FolderFiles
-from semsearch.corpus.formats import (
-    DOCUMENTS,
-    CorpusFormat,
-    format_by_name,
-    is_foreign,
-    without_gz,
-)
+from semsearch.corpus.formats import DOCUMENTS, CorpusFormat, format_by_name, is_foreign, without_gz
 from semsearch.corpus.plaintext import COLUMNS, read_text
 from semsearch.corpus.readers import Reading, read
 from semsearch.corpus.roles import TEXT, plain_name, shortened
 from semsearch.corpus.sources import open_source, reading, text_of
-from semsearch.errors import (
-    ArgumentError,
-    BadFileError,
-    BadRowError,
-    CorpusError,
-    quoted,
-)
+from semsearch.errors import ArgumentError, BadFileError, BadRowError, CorpusError, quoted
 from semsearch.records import Document
 from semsearch.texts import ESCAPED_BYTE, quantity
 
@@ -240,10 +228,7 @@ class _File:
             progress.next_file()
             return
         encoding = self.reading_files.encoding
-        with (
-            open_source(self.path, progress) as source,
-            files.reading(self.name, self.path, state),
-        ):
+        with open_source(self.path, progress) as source, files.reading(self.name, self.path, state):
             on_bad_row = explained(source, encoding, on_bad_row)
             found = format_by_name(self.path)
             if found not in DOCUMENTS:

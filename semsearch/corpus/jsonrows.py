@@ -11,10 +11,7 @@ from typing import TYPE_CHECKING, Any
 from semsearch.corpus.limits import MAX_ROW_BYTES, size_shown
 from semsearch.corpus.roles import listed, shortened
 from semsearch.corpus.table import Row, Table, look_ahead
-from semsearch.errors import (
-    BadRowError,
-    CorpusError,
-)
+from semsearch.errors import BadRowError, CorpusError
 
 if TYPE_CHECKING:
     from semsearch.corpus.textstream import TextStream

@@ -15,13 +15,7 @@ from semsearch.corpus.arrow import read_arrow, read_parquet
 from semsearch.corpus.conversion import read_document
 from semsearch.corpus.delimited import DELIMITERS, read_delimited
 from semsearch.corpus.encodings import encoding_of, undecodable
-from semsearch.corpus.formats import (
-    DOCUMENTS,
-    CorpusFormat,
-    format_by_name,
-    is_foreign,
-    without_gz,
-)
+from semsearch.corpus.formats import DOCUMENTS, CorpusFormat, format_by_name, is_foreign, without_gz
 from semsearch.corpus.jsonrows import read_json_array, read_json_lines, read_records
 from semsearch.corpus.plaintext import read_lines, read_text
 from semsearch.corpus.sources import Source, identifier_of

@@ -62,7 +62,7 @@ RELEVANCE = (*GRADE, "score", "label")
 _ALL = (TEXT, TITLE, ID, _LEFT, _RIGHT, SCORE, LABEL, GRADE, QUERY_ID, DOCUMENT_ID)
 #: Names by which the header of a table is recognised.
 USUAL = {name for names in _ALL for name in names} | {
-    *("author", "category", "class", "date", "labels", "sentiment", "tags", "type", "url", "year"),
+    *("author", "category", "class", "date", "labels", "sentiment", "tags", "type", "url", "year")
 }
 
 _SHOWN_CHARACTERS, _NAMES_SHOWN = 100, 30

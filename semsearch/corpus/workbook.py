@@ -13,12 +13,7 @@ from semsearch.corpus.header import MAX_ROWS as HEADER_ROWS
 from semsearch.corpus.header import has_header
 from semsearch.corpus.roles import numbered, quoted_names, shortened
 from semsearch.corpus.table import LOOK_AHEAD_ROWS, Row, Table
-from semsearch.errors import (
-    BadRowError,
-    CorpusError,
-    MissingExtraError,
-    first_line,
-)
+from semsearch.errors import BadRowError, CorpusError, MissingExtraError, first_line
 from semsearch.texts import quantity
 
 if TYPE_CHECKING:

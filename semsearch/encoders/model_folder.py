@@ -16,12 +16,7 @@ from typing import Any, NamedTuple
 from semsearch.encoders.cache import file_sha256
 from semsearch.encoders.hub import PICKLED, UNREAD, hub_folder
 from semsearch.encoders.specs import BUNDLED_SPEC, ModelSpec, Pooling, parse_spec
-from semsearch.errors import (
-    EncoderError,
-    ModelNotFoundError,
-    UnsafeModelError,
-    first_line,
-)
+from semsearch.errors import EncoderError, ModelNotFoundError, UnsafeModelError, first_line
 
 WEIGHTS = "model.safetensors"
 SHARDS = ".safetensors.index.json"

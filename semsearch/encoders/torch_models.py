@@ -14,13 +14,7 @@ from semsearch.arguments import check_text, check_texts
 from semsearch.encoders.base import BaseReranker, BiEncoder, running
 from semsearch.encoders.model_folder import ModelFolder
 from semsearch.encoders.specs import Precision
-from semsearch.encoders.text_model import (
-    INPUTS,
-    Batching,
-    Features,
-    ModelFacts,
-    TextModel,
-)
+from semsearch.encoders.text_model import INPUTS, Batching, Features, ModelFacts, TextModel
 from semsearch.encoders.torch_loading import load_checked, repooled, why_not_by_ids
 from semsearch.errors import EncoderError
 from semsearch.protocols import Encoder, Matrix, Reranker, Scores, TokenSpans, check_unit
@@ -269,9 +263,7 @@ class TorchRuntime:
     at_once = 1
 
     def __init__(
-        self,
-        model: SentenceTransformer | CrossEncoder,
-        result: Callable[[dict[str, Any]], Any],
+        self, model: SentenceTransformer | CrossEncoder, result: Callable[[dict[str, Any]], Any]
     ) -> None:
         self._model = model
         self._result = result

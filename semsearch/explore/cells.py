@@ -29,10 +29,7 @@ SEED = 0
 
 
 def nearest_cells(
-    vectors: Matrix,
-    groups: NDArray[Any] | None,
-    min_score: float,
-    notify: Callable[[str], None],
+    vectors: Matrix, groups: NDArray[Any] | None, min_score: float, notify: Callable[[str], None]
 ) -> tuple[NDArray[Any], int]:
     """Train cells, and choose how many to probe for the wanted recall.
 

@@ -23,10 +23,7 @@ PRODUCTS_AT_ONCE = 1 << 22
 
 
 def communities(
-    vectors: Matrix,
-    min_score: float,
-    min_size: int,
-    on_progress: Callable[[int, int], None],
+    vectors: Matrix, min_score: float, min_size: int, on_progress: Callable[[int, int], None]
 ) -> list[Rows]:
     """Disjoint groups; texts may be in none.
 

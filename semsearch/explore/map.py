@@ -135,11 +135,7 @@ def make_map(
     points = project(passages.vectors, seed, on_progress)
     on_progress("grouping", 0, 0)
     clustering = cluster(
-        passages.vectors,
-        passages.texts,
-        seed=seed,
-        words=WORDS,
-        stop_words=index.info().stop_words,
+        passages.vectors, passages.texts, seed=seed, words=WORDS, stop_words=index.info().stop_words
     )
     groups = numpy.array(clustering.labels(), numpy.int32) - 1
     names = [", ".join(group.words) or f"group {group.label}" for group in clustering.clusters]

@@ -81,11 +81,7 @@ def _umap(vectors: Matrix, seed: int, on_progress: OnProgress) -> Points:
             init="pca",
             random_state=seed % 2**32,  # the largest that it takes is 2**32 - 1
             precomputed_knn=neighbours,
-            tqdm_kwds={
-                "disable": False,
-                "bar_format": "{n} {total}",
-                "file": _Epochs(on_progress),
-            },
+            tqdm_kwds={"disable": False, "bar_format": "{n} {total}", "file": _Epochs(on_progress)},
         )
         return numpy.asarray(model.fit_transform(vectors), numpy.float32)
 

@@ -26,11 +26,7 @@ from semsearch.filters import (
     is_bare_name,
     literal_text,
 )
-from semsearch.records import (
-    BUILT_IN_FIELDS,
-    metadata_field,
-    metadata_name,
-)
+from semsearch.records import BUILT_IN_FIELDS, metadata_field, metadata_name
 
 
 def parse(expression: str) -> Condition:

@@ -44,9 +44,7 @@ class DocumentChange(NamedTuple):
 
 
 def next_documents(
-    corpus: Iterator[Document],
-    count: int = BATCH_DOCUMENTS,
-    characters: int = BATCH_CHARACTERS,
+    corpus: Iterator[Document], count: int = BATCH_DOCUMENTS, characters: int = BATCH_CHARACTERS
 ) -> list[Document]:
     """The next documents: at most `count`, with about `characters` in all; none at the end."""
     documents: list[Document] = []

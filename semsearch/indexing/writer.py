@@ -291,12 +291,7 @@ class IndexWriter:
             raise SpaceError(f"'{name}' is the only space of this index; add another space first")
         self._store.drop_space(space)
 
-    def set_index_type(
-        self,
-        kind: str | None = None,
-        *,
-        recall: float | None = None,
-    ) -> None:
+    def set_index_type(self, kind: str | None = None, *, recall: float | None = None) -> None:
         """Choose the type of vector index, effective from the next change or `optimise`.
 
         Arguments that are None stay unchanged; a new index has ``auto`` and 0.98.
@@ -314,8 +309,7 @@ class IndexWriter:
         settings = self._settings()
         own = settings.index_type
         wanted = IndexType(
-            own.kind if kind is None else kind,
-            own.recall if recall is None else recall,
+            own.kind if kind is None else kind, own.recall if recall is None else recall
         )
         self._store.configure(settings._replace(index_type=wanted.checked()))
 

@@ -77,9 +77,7 @@ class SemsearchDocumentStore:
         ]
 
     def write_documents(
-        self,
-        documents: list[HaystackDocument],
-        policy: DuplicatePolicy = DuplicatePolicy.NONE,
+        self, documents: list[HaystackDocument], policy: DuplicatePolicy = DuplicatePolicy.NONE
     ) -> int:
         """Add documents with texts; returns the number written.
 

@@ -167,12 +167,7 @@ class SemsearchVectorStore(VectorStore):
         return [document for document, _ in self.similarity_search_with_score(vector, k, **kwargs)]
 
     def max_marginal_relevance_search(
-        self,
-        query: str,
-        k: int = 4,
-        fetch_k: int = 20,
-        lambda_mult: float = 0.5,
-        **kwargs: Any,
+        self, query: str, k: int = 4, fetch_k: int = 20, lambda_mult: float = 0.5, **kwargs: Any
     ) -> list[LangChainDocument]:
         """Documents that are relevant to a query and different from each other.
 

@@ -10,11 +10,7 @@ from semsearch.texts import split_sentences
 
 
 def explained(
-    hits: Hits,
-    state: Reader,
-    query: ParsedQuery,
-    encoder: Encoder | None,
-    vector: Matrix | None,
+    hits: Hits, state: Reader, query: ParsedQuery, encoder: Encoder | None, vector: Matrix | None
 ) -> Hits:
     """The hits with the query words that they contain, and their sentences nearest to the query.
 

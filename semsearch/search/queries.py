@@ -10,11 +10,7 @@ import numpy
 from numpy.typing import NDArray
 
 from semsearch.arguments import check_items, check_readable, shown
-from semsearch.errors import (
-    ArgumentError,
-    DocumentNotFoundError,
-    NoVectorError,
-)
+from semsearch.errors import ArgumentError, DocumentNotFoundError, NoVectorError
 from semsearch.protocols import Encoder, Matrix, checked_vectors
 from semsearch.records import SearchMode
 from semsearch.search.options import Options

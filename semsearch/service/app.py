@@ -54,8 +54,7 @@ LIMITS = (
 
 
 def create_app(
-    indexes: Mapping[str, str | PathLike[str]],
-    settings: Settings | None = None,
+    indexes: Mapping[str, str | PathLike[str]], settings: Settings | None = None
 ) -> FastAPI:
     """Create the service of some indexes, which are open while it runs.
 

@@ -11,24 +11,11 @@ from typing import NamedTuple
 import numpy
 
 from semsearch.corpus import good_rows, open_table
-from semsearch.corpus.roles import (
-    GRADE,
-    LABEL,
-    NEGATIVE,
-    SCORE,
-    find_column,
-    find_pair,
-    plain_name,
-)
+from semsearch.corpus.roles import GRADE, LABEL, NEGATIVE, SCORE, find_column, find_pair, plain_name
 from semsearch.corpus.table import Row
 from semsearch.datasets import labelled_names, load_labelled_pairs, load_sts_set, sts_names
 from semsearch.datasets.translated import is_translated
-from semsearch.errors import (
-    ArgumentError,
-    BadRowError,
-    ColumnNotFoundError,
-    DatasetNotFoundError,
-)
+from semsearch.errors import ArgumentError, BadRowError, ColumnNotFoundError, DatasetNotFoundError
 from semsearch.texts import quantity
 from semsearch.training.examples import (
     POSITIVE_LABELS,
@@ -246,11 +233,7 @@ def _number(row: Row, column: str) -> float:
 
 
 def _scaled(
-    rows: Sequence[Row],
-    column: str,
-    scale: tuple[float, float] | None,
-    name: str,
-    notify: Notify,
+    rows: Sequence[Row], column: str, scale: tuple[float, float] | None, name: str, notify: Notify
 ) -> list[float]:
     """The gold scores, from 0 to 1; without a scale, the narrowest known one is assumed."""
     scores = [_number(row, column) for row in rows]

@@ -29,14 +29,7 @@ from semsearch.protocols import Matrix
 from semsearch.records import Document
 from semsearch.training.data import found_sts
 from semsearch.training.encoder import disable_attention_dropout, plain_encode, scored_encoder
-from semsearch.training.examples import (
-    Examples,
-    Kind,
-    Notify,
-    distinct_documents,
-    sentences,
-    split,
-)
+from semsearch.training.examples import Examples, Kind, Notify, distinct_documents, sentences, split
 from semsearch.training.measures import Measured
 from semsearch.training.run import Job, Task, Trained
 from semsearch.training.stages import Recipe, Settings, Stage, process_count

@@ -232,13 +232,7 @@ def encoder_trainee(folder: Path, stage: Stage, *, attention_dropout: bool = Tru
         if chosen is Loss.SOFTMAX and development.kind is Kind.LABELLED:
             score = partial(_accuracy, model, development, partial(predicted_classes, loss))
     return text_trainee(
-        model,
-        loss,
-        training,
-        recipe,
-        score,
-        distinct=chosen is Loss.RANKING,
-        only_used_words=True,
+        model, loss, training, recipe, score, distinct=chosen is Loss.RANKING, only_used_words=True
     )
 
 

@@ -19,14 +19,7 @@ from semsearch.encoders.model_folder import transformer_folder
 from semsearch.encoders.torch_loading import loading
 from semsearch.errors import ArgumentError, EncoderError, TrainingError
 from semsearch.records import Document
-from semsearch.training.examples import (
-    Examples,
-    Kind,
-    Notify,
-    distinct_documents,
-    sentences,
-    split,
-)
+from semsearch.training.examples import Examples, Kind, Notify, distinct_documents, sentences, split
 from semsearch.training.measures import Measured
 from semsearch.training.run import Job, Task, Trained
 from semsearch.training.stages import Recipe, Settings, Stage, process_count

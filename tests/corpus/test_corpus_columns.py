@@ -26,8 +26,7 @@ def read(path, **options):
 
 
 @pytest.mark.parametrize(
-    "text",
-    ["text", "content", "body", "abstract", "passage", "sentence", "description", "BODY"],
+    "text", ["text", "content", "body", "abstract", "passage", "sentence", "description", "BODY"]
 )
 def test_text_column_is_guessed_by_name(one_row, text):
     document = read(one_row("year", text))

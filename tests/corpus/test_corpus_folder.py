@@ -128,12 +128,7 @@ class TestTables:
             book.active.append(cells)
         book.save(tmp_path / "docs" / "answers.xlsx")
         pandas.DataFrame({"text": ["One."]}).to_parquet(tmp_path / "docs" / "b.parquet")
-        assert ids("docs") == [
-            "answers.xlsx#id=7",
-            "answers.xlsx#id=8",
-            "b.parquet#row=1",
-            "x.txt",
-        ]
+        assert ids("docs") == ["answers.xlsx#id=7", "answers.xlsx#id=8", "b.parquet#row=1", "x.txt"]
 
     def test_ambiguous_tables_are_reported_with_a_command(self, write):
         write("docs/a.csv", "name,age\nx,7\ny,8\n")

@@ -73,8 +73,7 @@ def write_tokenizer(folder, *, is_decoder):
     tokenizer = Tokenizer(WordLevel({word: n for n, word in enumerate(WORDS)}, "<unk>"))
     tokenizer.pre_tokenizer = Whitespace()
     tokenizer.post_processor = TemplateProcessing(
-        single="$A </s>" if is_decoder else "<s> $A </s>",
-        special_tokens=[("<s>", 2), ("</s>", 3)],
+        single="$A </s>" if is_decoder else "<s> $A </s>", special_tokens=[("<s>", 2), ("</s>", 3)]
     )
     transformers.PreTrainedTokenizerFast(
         tokenizer_object=tokenizer,

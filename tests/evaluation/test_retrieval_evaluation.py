@@ -14,18 +14,8 @@ from semsearch import Document, Index
 from semsearch.datasets import RetrievalSet, load_retrieval_set
 from semsearch.encoders import load_encoder
 from semsearch.errors import ArgumentError, DatasetError
-from semsearch.evaluation import (
-    Collection,
-    evaluate_retrieval,
-    index_rankers,
-    load_rankers,
-)
-from semsearch.evaluation.rankers import (
-    DEPTH,
-    FIRST,
-    QUERIES_AT_ONCE,
-    IndexRanker,
-)
+from semsearch.evaluation import Collection, evaluate_retrieval, index_rankers, load_rankers
+from semsearch.evaluation.rankers import DEPTH, FIRST, QUERIES_AT_ONCE, IndexRanker
 from semsearch.evaluation.retrieval import measures
 from semsearch.records import SearchMode
 
@@ -40,10 +30,7 @@ class Wrapped:
 
 
 def test_measures_by_hand():
-    run = {
-        "q1": {"d3": 3.0, "d1": 2.0, "d2": 1.0},
-        "q2": {"d2": 1.0, "d1": 0.5},
-    }
+    run = {"q1": {"d3": 3.0, "d1": 2.0, "d2": 1.0}, "q2": {"d2": 1.0, "d1": 0.5}}
     evaluation = evaluate_retrieval(PETS, [Ranked("known", run)], ["nDCG@10", "RR@10", "R@2", "AP"])
     gained = 2 / math.log2(3) + 1 / math.log2(4)  # Järvelin & Kekäläinen 2002, linear gains
     ideal = 2 / math.log2(2) + 1 / math.log2(3)

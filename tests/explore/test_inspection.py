@@ -6,11 +6,7 @@ import numpy
 import pytest
 import torch
 from sentence_transformers import SentenceTransformer
-from sentence_transformers.sentence_transformer.modules import (
-    Normalize,
-    Pooling,
-    Transformer,
-)
+from sentence_transformers.sentence_transformer.modules import Normalize, Pooling, Transformer
 from transformers import BertModel, BertTokenizerFast
 
 from semsearch.encoders import load_encoder

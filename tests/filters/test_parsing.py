@@ -8,16 +8,7 @@ from hypothesis import strategies as st
 
 from semsearch import Document, Index
 from semsearch.errors import FilterError
-from semsearch.filters import (
-    And,
-    Comparison,
-    In,
-    IsNull,
-    Like,
-    Not,
-    Operator,
-    Or,
-)
+from semsearch.filters import And, Comparison, In, IsNull, Like, Not, Operator, Or
 from semsearch.filters.checking import check
 from semsearch.filters.parsing import parse
 from semsearch.records import metadata_field
@@ -146,11 +137,7 @@ def test_mistakes(expression, column):
 
 
 @pytest.mark.parametrize(
-    ("expression", "suggestion"),
-    [
-        ("genres=Drama", "'Drama'"),
-        ("genres in (Drama)", "'Drama'"),
-    ],
+    ("expression", "suggestion"), [("genres=Drama", "'Drama'"), ("genres in (Drama)", "'Drama'")]
 )
 def test_a_correction_is_suggested(expression, suggestion):
     with pytest.raises(FilterError) as caught:

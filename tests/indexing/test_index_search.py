@@ -13,13 +13,7 @@ import pytest
 from semsearch import Document, Index, load_encoder
 from semsearch.errors import ArgumentError, FilterError, SpaceError
 
-TEXTS = {
-    "a": "red bird",
-    "b": "red fish",
-    "c": "blue bird",
-    "d": "blue fish",
-    "e": "green tree",
-}
+TEXTS = {"a": "red bird", "b": "red fish", "c": "blue bird", "d": "blue fish", "e": "green tree"}
 
 
 @pytest.fixture(scope="module")

@@ -9,16 +9,7 @@ import time
 from pathlib import Path
 
 import pytest
-from ray_cluster import (
-    HEAD,
-    Cluster,
-    Node,
-    content,
-    finish,
-    texts_of,
-    write,
-    write_plugin,
-)
+from ray_cluster import HEAD, Cluster, Node, content, finish, texts_of, write, write_plugin
 
 from scripts.dev.examples import blocks
 from semsearch import Index

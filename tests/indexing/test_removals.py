@@ -8,10 +8,7 @@ import pytest
 from semsearch import Corpus, Document, Index
 from semsearch.corpus import documents as reading
 from semsearch.corpus import frame_documents
-from semsearch.errors import (
-    CorpusError,
-    RemovalError,
-)
+from semsearch.errors import CorpusError, RemovalError
 from semsearch.indexing.preview import preview_delete, preview_index
 
 HUNDRED = [Document(f"d{number}", f"Text {number}.") for number in range(100)]
@@ -82,11 +79,7 @@ class TestSkippedRows:
 class TestBrokenCorpora:
     @pytest.mark.parametrize(
         ("name", "content"),
-        [
-            ("empty.csv", b""),
-            ("empty.json", b"[]"),
-            ("cut.csv", b'id,text\nd1,Text 1.\nd2,"Text'),
-        ],
+        [("empty.csv", b""), ("empty.json", b"[]"), ("cut.csv", b'id,text\nd1,Text 1.\nd2,"Text')],
     )
     def test_nothing_is_removed(self, index, tmp_path, name, content):
         (tmp_path / name).write_bytes(content)

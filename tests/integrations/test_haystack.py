@@ -19,11 +19,7 @@ from haystack.document_stores.types import DuplicatePolicy  # noqa: E402
 from haystack.errors import FilterError  # noqa: E402
 from haystack.testing.document_store import DocumentStoreBaseTests  # noqa: E402
 
-from semsearch.integrations.haystack import (  # noqa: E402
-    SemsearchDocumentStore,
-    SemsearchRetriever,
-    where_of,
-)
+from semsearch.integrations.haystack import SemsearchDocumentStore, SemsearchRetriever, where_of  # noqa: E402
 
 PETS = [
     Document(id="cat", content="The cat sleeps.", meta={"legs": 4, "born": "2020-05-01"}),

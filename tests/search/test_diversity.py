@@ -82,11 +82,7 @@ def test_hits_that_were_not_reranked_leave_the_scale_of_the_others():
 def test_the_best_hit_lists_its_duplicates():
     vectors = unit([[1, 0], [0, 1], [1, 0.1], [0.1, 1], [1, 1]])
     found = without_duplicates(hits_of([0.9, 0.8, 0.7, 0.6, 0.5]), vectors)
-    assert {hit.document_id: hit.duplicates for hit in found} == {
-        "1": ("3",),
-        "2": ("4",),
-        "5": (),
-    }
+    assert {hit.document_id: hit.duplicates for hit in found} == {"1": ("3",), "2": ("4",), "5": ()}
 
 
 def test_each_duplicate_is_listed_once_and_never_the_hit_itself():

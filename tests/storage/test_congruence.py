@@ -13,13 +13,7 @@ from hypothesis import strategies as st
 
 from semsearch import Document, Index, load_encoder
 from semsearch.addresses import place
-from semsearch.errors import (
-    ArgumentError,
-    FilterError,
-    IndexBusyError,
-    RemovalError,
-    SpaceError,
-)
+from semsearch.errors import ArgumentError, FilterError, IndexBusyError, RemovalError, SpaceError
 from semsearch.filters.parsing import parse
 from semsearch.records import metadata_field
 from semsearch.storage import create_store
@@ -344,7 +338,7 @@ class TestFilters:
                 | st.tuples(inner, inner).map(lambda two: f"({two[0]}) or ({two[1]})")
             ),
             max_leaves=4,
-        ),
+        )
     )
     def test_all_matching_documents_are_found(self, films, where):
         expected = {film.id for film in FILMS if holds(parse(where), row_of(film))}

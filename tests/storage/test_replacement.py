@@ -8,10 +8,7 @@ import shutil
 import pytest
 
 from semsearch import Document, Index
-from semsearch.errors import (
-    IndexNotFoundError,
-    IndexStoreError,
-)
+from semsearch.errors import IndexNotFoundError, IndexStoreError
 
 pytestmark = pytest.mark.skipif(
     os.name != "posix", reason="Windows does not replace files that are open"

@@ -43,10 +43,7 @@ def test_pairs_are_titles_and_adjacent_sentences(tmp_path):
     assert found == {
         pair
         for n in owls
-        for pair in [
-            (f"Owl {n}", f"The owl {n} flies."),
-            (f"The owl {n} flies.", "It is night."),
-        ]
+        for pair in [(f"Owl {n}", f"The owl {n} flies."), (f"The owl {n} flies.", "It is night.")]
     }, "no text is paired with itself, and pairs of held-out documents are left out"
     held = set(zip(*stage.development.texts, strict=True))
     assert ("It is night.", "Nobody sees it.") in held

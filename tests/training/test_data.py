@@ -4,12 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from semsearch.errors import (
-    ArgumentError,
-    BadRowError,
-    CorpusError,
-    DatasetError,
-)
+from semsearch.errors import ArgumentError, BadRowError, CorpusError, DatasetError
 from semsearch.training.data import held_out, load_examples
 from semsearch.training.examples import Examples, Kind, check_trainable, mixed, without_overlap
 

@@ -15,11 +15,7 @@ from safetensors.torch import load_file
 from sentence_transformers import CrossEncoder, SentenceTransformer
 
 from semsearch.encoders import load_encoder
-from semsearch.errors import (
-    ArgumentError,
-    TrainingError,
-    TrainingStoppedError,
-)
+from semsearch.errors import ArgumentError, TrainingError, TrainingStoppedError
 from semsearch.training import CrossEncoding, Loss, Recipe, Settings, Siamese, train
 from semsearch.training.data import load_examples
 from semsearch.training.encoder import SCORABLE, default_loss

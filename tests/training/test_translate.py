@@ -10,18 +10,10 @@ from sentence_transformers import SentenceTransformer
 from tokenizers import Tokenizer
 
 from semsearch.encoders import load_encoder
-from semsearch.errors import (
-    ArgumentError,
-    CorpusError,
-)
+from semsearch.errors import ArgumentError, CorpusError
 from semsearch.training import Recipe, Settings, Translation, train
 from semsearch.training.parallel import read_parallel
-from semsearch.training.vocabulary import (
-    ITERATIONS,
-    add_words,
-    extended,
-    translation_probabilities,
-)
+from semsearch.training.vocabulary import ITERATIONS, add_words, extended, translation_probabilities
 
 
 def by_hand(translations, sources, nothing):

@@ -18,18 +18,7 @@ import sys
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from semsearch.filters import (
-    And,
-    Comparison,
-    Condition,
-    In,
-    IsNull,
-    Like,
-    Not,
-    Operator,
-    Or,
-    Value,
-)
+from semsearch.filters import And, Comparison, Condition, In, IsNull, Like, Not, Operator, Or, Value
 from semsearch.filters.times import instant
 from semsearch.records import BUILT_IN_FIELDS, metadata_field
 

@@ -68,11 +68,7 @@ ValueTest: TypeAlias = Callable[[ColumnElement[str], ColumnElement[Any]], Column
 Order: TypeAlias = Callable[[Any, Any], ColumnElement[bool]]
 
 
-def to_sql(
-    condition: Condition,
-    *,
-    scalars: Collection[str] = (),
-) -> ColumnElement[bool]:
+def to_sql(condition: Condition, *, scalars: Collection[str] = ()) -> ColumnElement[bool]:
     """An SQL expression that is true for documents that match a condition, and false for others.
 
     Args:

@@ -6,15 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy
-from sqlalchemy import (
-    ColumnElement,
-    Connection,
-    ScalarSelect,
-    and_,
-    case,
-    func,
-    select,
-)
+from sqlalchemy import ColumnElement, Connection, ScalarSelect, and_, case, func, select
 
 from semsearch.records import BUILT_IN_FIELDS, metadata_field
 from semsearch.storage.interface import Restriction, ScoredPassage
