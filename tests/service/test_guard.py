@@ -170,7 +170,7 @@ def test_work_for_clients_that_have_gone_is_dropped(path, monkeypatch):
             with socket.create_connection(place) as client:
                 client.sendall(request.encode())
                 assert queued.acquire(timeout=10)
-        for _ in range(500):
+        for _ in range(3000):
             metrics = httpx.get(f"{base}/metrics").text
             if sum(map(float, re.findall(r'requests_total\{.*status="499"\} (\S+)', metrics))) == 3:
                 break
