@@ -52,14 +52,7 @@ RESPONSES: dict[int | str, dict[str, Any]] = {
 def problem(
     status: int, detail: str, headers: dict[str, str] | None = None, **more: Any
 ) -> JSONResponse:
-    """An error response.
-
-    Args:
-        status: the HTTP status.
-        detail: a line for users.
-        headers: of the response.
-        more: further members.
-    """
+    """An error response; `detail` is a line for users, and `more` are further members."""
     found = HTTPStatus(status)
     content = {"title": found.phrase, "status": found.value, "detail": detail, **more}
     return JSONResponse(content, found.value, headers, media_type=MEDIA_TYPE)

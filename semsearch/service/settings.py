@@ -38,13 +38,7 @@ class Settings:
 def settings_for(
     host: str, token: str | None, hosts: Collection[str] = (), **limits: object
 ) -> Settings:
-    """The settings of a service that listens on an address.
-
-    Args:
-        host: the address.
-        token: required from clients.
-        hosts: further host names.
-        limits: other arguments of `Settings`.
+    """The settings of a service that listens on an address, `host`, and allows further `hosts`.
 
     Raises:
         ArgumentError: other machines could call it without a token.

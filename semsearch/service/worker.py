@@ -32,13 +32,7 @@ Result = TypeVar("Result")
 
 @dataclass(eq=False)
 class Search:
-    """Queries of one request.
-
-    Args:
-        queries: texts.
-        options: the arguments of `Index.search_many`.
-        future: receives the results.
-    """
+    """The queries of a request, and the arguments of `Index.search_many` for them."""
 
     queries: Sequence[str]
     options: dict[str, Any]
