@@ -145,7 +145,8 @@ def test_requests_that_wait_when_the_service_closes_are_answered(path, monkeypat
 
 
 def test_work_for_clients_that_have_gone_is_dropped(path, monkeypatch):
-    leave, queued, searched = threading.Event(), threading.Semaphore(0), []
+    leave, begun = threading.Event(), threading.Event()
+    queued, searched = threading.Semaphore(0), []
     search, search_many = Worker.search, Index.search_many
 
     async def queue(worker, queries, options):
@@ -154,6 +155,7 @@ def test_work_for_clients_that_have_gone_is_dropped(path, monkeypatch):
 
     def search_slowly(index, queries, **options):
         searched.extend(queries)
+        begun.set()
         assert leave.wait(20)
         return search_many(index, queries, **options)
 
@@ -170,6 +172,7 @@ def test_work_for_clients_that_have_gone_is_dropped(path, monkeypatch):
             with socket.create_connection(place) as client:
                 client.sendall(request.encode())
                 assert queued.acquire(timeout=10)
+                assert begun.wait(10)  # the others wait for the first one
         for _ in range(3000):
             metrics = httpx.get(f"{base}/metrics").text
             if sum(map(float, re.findall(r'requests_total\{.*status="499"\} (\S+)', metrics))) == 3:
