@@ -125,19 +125,25 @@ def running(path, **options):
 
 
 def test_requests_that_wait_when_the_service_closes_are_answered(path, monkeypatch):
-    leave, entered = threading.Event(), threading.Event()
+    leave, queued = threading.Event(), threading.Semaphore(0)
+    search = Worker.search
+
+    async def queue(worker, queries, options):
+        queued.release()
+        return await search(worker, queries, options)
 
     def search_slowly(index, queries, **options):
-        entered.set()
         assert leave.wait(20)
         return []
 
     with ThreadPoolExecutor() as clients, running(path, timeout_graceful_shutdown=1) as started:
         server, (_, port) = started
+        monkeypatch.setattr(Worker, "search", queue)
         monkeypatch.setattr(Index, "search_many", search_slowly)
         place = f"http://localhost:{port}{BIRDS}/search?query=red"
         answers = [clients.submit(httpx.get, place) for _ in range(3)]
-        assert entered.wait(10)
+        for _ in answers:
+            assert queued.acquire(timeout=10)
         server.should_exit = True
         for answer in answers:
             assert is_problem(answer.result(timeout=10), 503)
