@@ -24,6 +24,6 @@ def test_movies(data):
     assert corpus.fraction_read == 1.0
     assert len(notices) == len(paths)
     assert notices[0].startswith(
-        f"{paths[0]}: text from 'extract', title from 'title', no id column: documents are named "
-        "by their content; metadata: year, cast, genres, "
+        f"{paths[0]}: text from 'extract', title from 'title', no id column: ids are derived "
+        "from the text; metadata: year, cast, genres, "
     )

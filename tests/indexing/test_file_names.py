@@ -18,7 +18,7 @@ IDS = [
     *("../../x", "/etc/passwd", "/evil", "CON", "NUL.txt", "..", ".", "index.sqlite", "x\ny", "~"),
     *("C:\\Windows\\x", "$(touch y)", "; rm -rf z", "%2e%2e%2f", "x" * 1_000_000, "\u202e", "-k"),
 ]
-FILES = ["hashing-1.faiss", "index.sqlite", "writer.lock"]
+FILES = ["hashing-3.faiss", "index.sqlite", "writer.lock"]
 
 
 def tree(folder: Path) -> dict[str, str]:

@@ -61,6 +61,8 @@ from semsearch.storage.sqlite.schema import values as sql_values
 MAX_TESTS = 200
 #: SQLite's parser stack holds 100 symbols (as of 3.40), enough for 28 levels; callers use some.
 MAX_DEPTH = 20
+#: SQLite's own limit.
+MAX_PATTERN_BYTES = 50_000
 
 #: A test of one value, given its kind and the value itself.
 ValueTest: TypeAlias = Callable[[ColumnElement[str], ColumnElement[Any]], ColumnElement[bool]]
@@ -187,6 +189,8 @@ def _equal(values: Collection[Value]) -> ValueTest:
 
 
 def _like(pattern: str) -> ValueTest:
+    if len(pattern.encode()) > MAX_PATTERN_BYTES:
+        raise filter_error(f"a pattern of like is longer than {MAX_PATTERN_BYTES:,} bytes")
     return lambda kind, value: and_(kind == "text", value.like(pattern, escape="\\"))
 
 
