@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -32,6 +32,9 @@ from semsearch.encoders.specs import with_dimension
 from semsearch.errors import ArgumentError
 from semsearch.indexing.summary import Summary
 from semsearch.texts import quantity
+
+if TYPE_CHECKING:
+    from semsearch.index import Index
 
 
 @click.command("configure", cls=Command, sections={"--index-type": "Search"})
@@ -132,7 +135,7 @@ def command(
 
 
 def _add_space(
-    index: Any,
+    index: Index,
     spec: str,
     stored_type: str | None,
     precision: str | None,

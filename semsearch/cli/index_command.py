@@ -22,7 +22,6 @@ from semsearch.cli.encoding_options import (
 )
 from semsearch.cli.language_fit import sampled_texts, warn_of_poor_fit, warn_of_unknown_words
 from semsearch.cli.options import (
-    INDEX_VARIABLE,
     INDEXES,
     complete_file,
     directory_option,
@@ -60,10 +59,7 @@ FIRST_DOCUMENTS = 256
     sections={"--id-column": "Columns and formats", "--encoder": "Encoding", "--sync": "Updating"},
 )
 @click.argument("corpora", metavar="CORPUS...", shell_complete=complete_file, nargs=-1)
-@directory_option(
-    "The index to create or update.  [default: indexes/NAME-OF-THE-CORPUS; without a corpus, "
-    f"{INDEX_VARIABLE} or the only index under indexes/]"
-)
+@directory_option("The index to create or update.  [default: indexes/NAME-OF-THE-CORPUS]")
 @click.option(
     "--sample",
     type=click.Choice(list(SAMPLES)),

@@ -43,8 +43,8 @@ def check(condition: Condition, fields: Mapping[str, Collection[Kind]]) -> Condi
         fields: the kinds of values of each metadata field.
 
     Raises:
-        FilterError: no document has a field, which is usually misspelt.
-        FilterError: a field never holds values of a literal's kind; the test would match nothing.
+        FilterError: no document has a field, which is usually misspelt; or a field never holds
+            values of a literal's kind, so that the test would match nothing.
     """
     held = {metadata_field(name): {*kinds} & _WORDS.keys() for name, kinds in fields.items()}
     held |= {name: {Kind.TEXT} for name in BUILT_IN_FIELDS}

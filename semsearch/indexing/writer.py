@@ -93,9 +93,9 @@ class IndexWriter:
         not say otherwise.
 
         Raises:
-            ArgumentError: the corpus contains other items than documents.
+            ArgumentError: the corpus contains other items than documents, or a `Corpus` names
+                another id column than in the last run.
             BadRowError: a document cannot be indexed, and `on_bad_row` raised it.
-            ArgumentError: a `Corpus` names another id column than in the last run.
             SpaceError: the spec of a space now names another model.
         """
         started = time.perf_counter()
@@ -153,8 +153,8 @@ class IndexWriter:
         """Record how the files of a corpus are read, as far as that is new."""
         if new := {k: v for k, v in readings.used.items() if readings.earlier.get(k) != v}:
             readings.earlier = {**readings.earlier, **new}
-            corpora = {**self._settings().corpora, **new}
-            self._store.configure(self._settings()._replace(corpora=corpora))
+            settings = self._settings()
+            self._store.configure(settings._replace(corpora={**settings.corpora, **new}))
 
     def _see_unchanged(self, files: FolderFiles, seen: SeenDocuments) -> int:
         """Mark the documents of unchanged files as seen; returns their number."""
