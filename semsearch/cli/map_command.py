@@ -19,12 +19,12 @@ from semsearch.texts import quantity
 @click.command("map", cls=Command)
 @index_option
 @space_option
-@click.option("--seed", default=0, show_default=True, metavar="N", help="The seed of UMAP.")
+@click.option("--seed", default=0, show_default=True, metavar="N", help="The seed of t-SNE.")
 def command(directory: Path | None, space: str | None, seed: int) -> None:
     """Project the passages of an index to a map in two dimensions.
 
-    Positions (by UMAP) and groups (by k-means) are stored beside the index; the page of
-    `semsearch serve` shows the newest map with Embedding Atlas. The same seed returns the same map.
+    Positions (by t-SNE) and groups (by k-means) are stored beside the index; the page of
+    `semsearch serve` shows the newest map. The same seed returns the same map.
     Passages added later are shown after the map is created again.
 
     Needs the extra 'map'.
@@ -33,9 +33,8 @@ def command(directory: Path | None, space: str | None, seed: int) -> None:
     semsearch map --index indexes/films
     semsearch serve --index indexes/films
     """
-    for package, module in (("umap-learn", "umap"), ("embedding-atlas", "embedding_atlas")):
-        if find_spec(module) is None:
-            raise MissingExtraError(package, "map", "a map")
+    if find_spec("openTSNE") is None:
+        raise MissingExtraError("openTSNE", "map", "a map")
     from semsearch.explore.map import make_map
     from semsearch.index import Index
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,13 +19,15 @@ from semsearch.errors import ArgumentError, IndexStoreError, UnsupportedByStoreE
 from semsearch.explore.clusters import cluster
 from semsearch.explore.projection import OnProgress, Points, project
 from semsearch.index import Index
-from semsearch.storage.interface import text_hash
+from semsearch.storage.interface import FoundPassage, text_hash
 from semsearch.storage.spaces import Space
 
 logger = logging.getLogger(__name__)
 
 #: The number of words in the name of a group.
 WORDS = 3
+#: The number of passages read at once.
+BLOCK = 1_000
 #: The metadata key of a map file.
 KEY = b"semsearch"
 
@@ -139,7 +142,7 @@ def make_map(
     )
     groups = numpy.array(clustering.labels(), numpy.int32) - 1
     names = [", ".join(group.words) or f"group {group.label}" for group in clustering.clusters]
-    hashes = numpy.array([short_hash(text) for text in passages.texts])
+    hashes = numpy.array([_short_hash(text) for text in passages.texts])
     return Map(
         found.name,
         found.fingerprint,
@@ -190,8 +193,19 @@ def _read(file: Path, space: Space) -> Map | None:
     return found if found.fingerprint == space.fingerprint else None
 
 
-def short_hash(text: str) -> str:
-    """A short hash that identifies the text of a passage."""
+def unchanged_passages(index: Index, found: Map) -> Iterator[tuple[int, FoundPassage]]:
+    """The rows of a map whose passages are still in the index, with the passages."""
+    with index.read() as state:
+        for start in range(0, len(found), BLOCK):
+            ids = found.passage_ids[start : start + BLOCK].tolist()
+            fetched = state.fetch(ids)
+            for row, passage_id in enumerate(ids, start):
+                passage = fetched.get(passage_id)
+                if passage and _short_hash(passage.passage.text) == found.hashes[row]:
+                    yield row, passage
+
+
+def _short_hash(text: str) -> str:
     return text_hash(text)[:16]
 
 

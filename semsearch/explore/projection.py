@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -13,12 +12,16 @@ from numpy.typing import NDArray
 from semsearch.explore.vectors import SCORE_DECIMALS
 from semsearch.protocols import Matrix
 
-#: The maximum number of passages projected with UMAP; others are placed between neighbours.
+#: The maximum number of passages projected with t-SNE; others are placed between neighbours.
 SAMPLE = 100_000
 #: Fewer vectors are projected to their principal components.
 FEW = 50
-#: UMAP's n_neighbors and min_dist.
-NEIGHBOURS, MIN_DISTANCE = 15, 0.1
+#: The perplexity of t-SNE, whose neighbours are three times as many.
+PERPLEXITY = 15
+#: The iterations of t-SNE, with exaggerated attraction and without; and between reports.
+EXAGGERATED, ITERATIONS, REPORTED = 250, 500, 25
+#: The exaggeration, as openTSNE recommends.
+EXAGGERATION = 12
 #: Vectors searched between two reports of progress.
 SEARCHED_AT_ONCE = 1_000
 #: The number of neighbours in the sample between which another passage is placed.
@@ -34,9 +37,10 @@ OnProgress = Callable[[str, int, int], None]
 def project(vectors: Matrix, seed: int, on_progress: OnProgress) -> Points:
     """Project vectors to points with similar neighbourhoods.
 
-    Uses UMAP (McInnes, Healy and Melville 2018). Of more than `SAMPLE` vectors, a sample is
-    projected; each of the others is placed at the mean of its nearest neighbours in the sample,
-    weighted by their cosines.
+    Uses t-SNE (van der Maaten and Hinton 2008), interpolated by FFT (Linderman et al. 2019) and
+    initialised with principal components (Kobak and Berens 2019). Of more than `SAMPLE` vectors, a
+    sample is projected; each of the others is placed at the mean of its nearest neighbours in the
+    sample, weighted by their cosines.
 
     Args:
         vectors: unit vectors, shape (n, dimension).
@@ -49,10 +53,10 @@ def project(vectors: Matrix, seed: int, on_progress: OnProgress) -> Points:
     if len(vectors) < FEW:
         return _principal_components(vectors)
     if len(vectors) <= SAMPLE:
-        return _umap(vectors, seed, on_progress)
+        return _tsne(vectors, seed, on_progress)
     random = numpy.random.default_rng(seed)
     sampled = numpy.sort(random.choice(len(vectors), SAMPLE, replace=False))
-    points = _umap(vectors[sampled], seed, on_progress)
+    points = _tsne(vectors[sampled], seed, on_progress)
     return _between(vectors, vectors[sampled], points, on_progress)
 
 
@@ -65,54 +69,44 @@ def _principal_components(vectors: Matrix) -> Points:
     return points
 
 
-def _umap(vectors: Matrix, seed: int, on_progress: OnProgress) -> Points:
-    neighbours = _neighbours(vectors, on_progress)
-    on_progress("loading and compiling UMAP", 0, 0)
-    with warnings.catch_warnings():
-        # Warnings that TensorFlow is missing, that a seeded run uses a single thread, and that the
-        # given neighbours cannot be searched.
-        warnings.simplefilter("ignore")
-        import umap
+def _tsne(vectors: Matrix, seed: int, on_progress: OnProgress) -> Points:
+    from openTSNE import TSNEEmbedding
+    from openTSNE.affinity import PerplexityBasedNN
+    from openTSNE.nearest_neighbors import PrecomputedNeighbors
 
-        model = umap.UMAP(
-            n_neighbors=NEIGHBOURS,
-            min_dist=MIN_DISTANCE,
-            metric="cosine",
-            init="pca",
-            random_state=seed % 2**32,  # the largest that it takes is 2**32 - 1
-            precomputed_knn=neighbours,
-            tqdm_kwds={"disable": False, "bar_format": "{n} {total}", "file": _Epochs(on_progress)},
-        )
-        return numpy.asarray(model.fit_transform(vectors), numpy.float32)
+    nearest = PrecomputedNeighbors(*_neighbours(vectors, on_progress))
+    affinities = PerplexityBasedNN(knn_index=nearest, perplexity=PERPLEXITY)
+    random = numpy.random.default_rng(seed)
+    start = _principal_components(vectors)
+    start += random.normal(0, 1e-3, start.shape) * start.std()
+    start *= 1e-4 / start[:, 0].std()  # as t-SNE expects
+    total = EXAGGERATED + ITERATIONS
+    done = 0
+
+    def report(iteration: int, error: float, points: Points) -> None:
+        on_progress("layout", done + iteration, total)
+
+    points = TSNEEmbedding(
+        start, affinities, random_state=seed, callbacks=report, callbacks_every_iters=REPORTED
+    )
+    points = points.optimize(EXAGGERATED, exaggeration=EXAGGERATION, momentum=0.5)
+    done = EXAGGERATED
+    points = points.optimize(ITERATIONS, momentum=0.8)
+    return numpy.asarray(points, numpy.float32)
 
 
 def _neighbours(vectors: Matrix, on_progress: OnProgress) -> tuple[NDArray[Any], NDArray[Any]]:
-    """The nearest vectors to each vector, itself included, and their cosine distances.
-
-    UMAP's own search is compiled in every run: with 5,000 vectors, it took 70 s of a slow core, and
-    this one took 1 s.
-    """
+    """The nearest other vectors to each vector, and their cosine distances."""
     import faiss
 
     index = faiss.IndexFlatIP(vectors.shape[1])
     index.add(vectors)
-    searching = partial(on_progress, "neighbours")
-    cosines, neighbours = _searched(index, vectors, NEIGHBOURS, searching)
-    # Rounded, so that the distance of a vector to itself is 0.
-    return neighbours, numpy.maximum(1 - cosines, 0).round(SCORE_DECIMALS)
-
-
-class _Epochs:
-    """A file to which tqdm writes the number of finished epochs and of all, as text."""
-
-    def __init__(self, on_progress: OnProgress) -> None:
-        self._on_progress = on_progress
-
-    def write(self, text: str) -> None:
-        """Report the numbers; tqdm also writes ends of lines."""
-        if text.strip():
-            done, total = text.split()
-            self._on_progress("epochs", int(done), int(total))
+    k = min(3 * PERPLEXITY, len(vectors) - 1)
+    cosines, neighbours = _searched(index, vectors, k + 1, partial(on_progress, "neighbours"))
+    itself = neighbours == numpy.arange(len(vectors))[:, None]
+    itself[~itself.any(axis=1), -1] = True  # of many equal vectors
+    distances = numpy.maximum(1 - cosines, 0).round(SCORE_DECIMALS)
+    return neighbours[~itself].reshape(-1, k), distances[~itself].reshape(-1, k)
 
 
 def _between(vectors: Matrix, sample: Matrix, points: Points, on_progress: OnProgress) -> Points:

@@ -24,7 +24,7 @@ from semsearch.errors import DocumentNotFoundError, MissingExtraError, Semsearch
 from semsearch.index import Index
 from semsearch.records import Document
 from semsearch.service.guard import guard
-from semsearch.service.maps import MapQuery, Maps
+from semsearch.service.maps import map_of
 from semsearch.service.metrics import Measured, Metrics
 from semsearch.service.pages import add_page
 from semsearch.service.problems import RESPONSES, add_problems, problem_of
@@ -101,7 +101,6 @@ class Service:
         self.workers: dict[str, Worker] = {}  #: by the names of the indexes, while it runs
         self._indexes = indexes
         self._agents: ASGIApp | None = None
-        self._maps = Maps()
 
     @asynccontextmanager
     async def running(self, app: FastAPI) -> AsyncIterator[None]:
@@ -119,7 +118,6 @@ class Service:
             async with self._serving_agents():
                 yield
         finally:
-            self._maps.close()
             while self.workers:
                 self.workers.popitem()[1].close()
 
@@ -145,10 +143,12 @@ class Service:
         """Register the routes."""
         # Not GET: the protocol allows a stream of events, but there would be none.
         app.router.routes.append(Route("/mcp", self, methods=["POST"]))
-        get, post, raw, done = app.get, app.post, Response, HTTPStatus.NO_CONTENT
+        get, post, done = app.get, app.post, HTTPStatus.NO_CONTENT
         search, similar, document = f"{INDEX}/search", f"{INDEX}/similar", f"{INDEX}/documents"
         get("/health", summary="Whether the service is up")(self.health)
-        get("/metrics", summary="Metrics for Prometheus", response_class=raw)(self.metrics.response)
+        get("/metrics", summary="Metrics for Prometheus", response_class=Response)(
+            self.metrics.response
+        )
         get("/v1/indexes", summary="The indexes and their contents")(self.indexes)
         get(search, summary="Search an index for a text", description=LIMITS)(self.search)
         post(search, summary="Search an index, with a JSON body", description=LIMITS)(
@@ -159,9 +159,6 @@ class Service:
         post(f"{INDEX}/compare", summary="Search with every space and with BM25")(self.compare)
         get(f"{INDEX}/fields", summary="The metadata fields, with values")(self.fields)
         get(f"{INDEX}/map", summary="The map of the passages")(self.map)
-        post(f"{INDEX}/map/query", summary="Query the map with SQL", response_class=raw)(
-            self.query_map
-        )
         get(document, summary="A document")(self.document)
         if writable:
             app.put(document, summary="Add or replace a document", status_code=done)(self.put)
@@ -214,12 +211,8 @@ class Service:
         return _field_values(self._worker(name).index)
 
     def map(self, name: Name) -> dict[str, Any]:
-        """The number of passages, the table and its columns, and the extent of the points."""
-        return self._maps.opened(name, self._worker(name).index).about
-
-    async def query_map(self, name: Name, query: MapQuery) -> Response:
-        """Rows for Embedding Atlas, as an Arrow IPC stream or JSON."""
-        return await self._maps.query(name, self._worker(name).index, query)
+        """The groups and points of the newest map."""
+        return map_of(name, self._worker(name).index)
 
     async def similar(
         self, name: Name, parameters: Annotated[SimilarRequest, Query()]

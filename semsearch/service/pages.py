@@ -1,8 +1,7 @@
-"""Serves the web page, and the files of Embedding Atlas if it is installed."""
+"""Serves the web page."""
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from pathlib import Path
 
 from fastapi import FastAPI
@@ -12,17 +11,14 @@ from starlette.types import Scope
 
 PAGE = Path(__file__).parent / "page"
 
-#: Scripts, styles and requests are restricted to the service. Embedding Atlas loads its workers
-#: from data URLs, and generates images and WebAssembly.
-ATLAS_STYLE = "'sha256-HyYMygyBaJTsYJxuGwZ3CsecPGUj5CRpvy8fclvPaPw='"  # a line in its legend
+#: Scripts, styles and requests are restricted to the service.
 POLICY = "; ".join(
     (
         "default-src 'none'",
-        "script-src 'self' 'wasm-unsafe-eval'",
-        f"style-src 'self' 'unsafe-hashes' {ATLAS_STYLE}",
-        "img-src 'self' data: blob:",
-        "connect-src 'self' data:",
-        "worker-src data: blob:",
+        "script-src 'self'",
+        "style-src 'self'",
+        "img-src 'self'",
+        "connect-src 'self'",
         "base-uri 'none'",
         "form-action 'self'",
         "frame-ancestors 'none'",
@@ -54,7 +50,3 @@ def add_page(app: FastAPI) -> None:
         return FileResponse(PAGE / "index.html", headers=HEADERS)
 
     app.mount("/page", Files(directory=PAGE))
-    found = find_spec("embedding_atlas")
-    if found is not None and found.origin is not None:
-        widget = Path(found.origin).parent / "widget_static" / "anywidget"
-        app.mount("/atlas", Files(directory=widget))

@@ -1,19 +1,17 @@
-"""Maps of passages: the projection, the file and the table."""
+"""Maps of passages: the projection and the file."""
 
 from __future__ import annotations
 
 import errno
 
 import numpy
-import pyarrow
 import pytest
 from pyarrow import parquet
 
 from semsearch import Document, Index
 from semsearch.errors import ArgumentError, IndexStoreError, SpaceError
 from semsearch.explore import projection
-from semsearch.explore.map import make_map, map_file, open_map
-from semsearch.explore.map_table import map_table
+from semsearch.explore.map import make_map, map_file, open_map, unchanged_passages
 
 BIRDS = [Document(f"b{n}", f"a red bird sings song{n} in the tree") for n in range(4)]
 FISH = [Document(f"f{n}", f"the blue fish swims stream{n} under water") for n in range(4)]
@@ -63,26 +61,24 @@ class TestProjection:
         assert points.shape == (n, 2)
         assert numpy.isfinite(points).all()
 
-    @pytest.mark.nightly
-    def test_umap_keeps_neighbours_and_is_reproducible(self, monkeypatch):
+    def test_neighbours_stay_neighbours_and_a_seed_repeats_the_map(self, monkeypatch):
         vectors, numbers = clouds(4, 30)
         # Vectors beyond the sample are placed between its points.
         monkeypatch.setattr(projection, "SAMPLE", 60)
         calls = []
-        seed = 2**32 + 1  # larger than UMAP's
-        points = projection.project(vectors, seed, lambda *call: calls.append(call))
-        assert list(dict.fromkeys((step, total) for step, _, total in calls)) == [
-            ("neighbours", 60),
-            ("loading and compiling UMAP", 0),
-            ("epochs", 500),
-            ("placing", 120),
-        ]
-        epochs = [done for step, done, _ in calls if step == "epochs"]
-        assert (epochs[0], epochs[-1]) == (0, 500)
-        assert epochs == sorted(epochs)
+        points = projection.project(vectors, 7, lambda *call: calls.append(call))
+        steps = list(dict.fromkeys((step, total) for step, _, total in calls))
+        assert steps == [("neighbours", 60), ("layout", 750), ("placing", 120)]
+        layout = [done for step, done, _ in calls if step == "layout"]
+        assert layout == sorted(layout)
+        assert layout[-1] == 750
         assert points.dtype == numpy.float32
         assert same_group_nearby(points, numbers) > 0.95
-        assert numpy.array_equal(projection.project(vectors, seed, silent), points)
+        assert numpy.array_equal(projection.project(vectors, 7, silent), points)
+
+    def test_equal_vectors(self):
+        vectors = numpy.repeat(clouds(1, 1)[0], 60, axis=0)
+        assert numpy.isfinite(projection.project(vectors, 0, silent)).all()
 
     def test_others_are_placed_at_the_weighted_mean_of_neighbours(self):
         sample = numpy.eye(4, dtype=numpy.float32)
@@ -121,63 +117,25 @@ class TestMap:
             make_map(index, "other")
 
 
-class TestTable:
-    def test_one_row_per_passage(self, index):
+class TestUnchangedPassages:
+    def test_each_row_has_its_passage(self, index):
         made = make_map(index)
-        table = map_table(index, made).table.to_pylist()
-        assert [row["id"] for row in table] == [one.id for one in BIRDS + FISH]
-        assert [row["text"] for row in table] == [one.text for one in BIRDS + FISH]
-        points = numpy.array([(row["__x"], row["__y"]) for row in table], numpy.float32)
-        assert numpy.array_equal(points, made.points)
-        assert [row["group"] for row in table] == [made.names[group] for group in made.groups]
+        rows, passages = zip(*unchanged_passages(index, made), strict=True)
+        assert rows == tuple(range(8))
+        assert [found.passage.text for found in passages] == [one.text for one in BIRDS + FISH]
 
     def test_deleted_and_changed_passages_are_left_out(self, index):
         made = make_map(index)
         index.delete(["b0"])
         index.add([Document("b1", "something else"), Document("new", "a green frog")])
-        ids = map_table(index, made).table["id"].to_pylist()
+        ids = [found.passage.document_id for _, found in unchanged_passages(index, made)]
         assert ids == [one.id for one in [*BIRDS[2:], *FISH]]
 
     def test_other_passages_with_the_same_passage_ids_are_left_out(self, index, tmp_path):
         made = make_map(index)
         with Index.create(tmp_path / "other", "hashing") as other:
             other.add([Document(one.id, f"{one.text}!") for one in BIRDS + FISH])
-            assert len(map_table(other, made).table) == 0
-
-    def test_fields_have_types(self, tmp_path):
-
-        metadata = {
-            "year": 1999,
-            "length": 1.5,
-            "seen": True,
-            "tags": ["a"],
-            "day": "2020-05-01",
-            "genre": "drama",
-            "mixed": 1,
-            "none": None,
-            "deep": {"a": [1]},
-            "text": "not the passage",
-            "__x": 3,
-        }
-        with Index.create(tmp_path / "typed", "hashing") as index:
-            index.add([Document("a", "red bird", metadata=metadata)])
-            index.add([Document("b", "blue fish", metadata={"mixed": "1", "tags": []})])
-            found = map_table(index, make_map(index))
-        types = {field.name: field.type for field in found.table.schema}
-        assert types["year"] == pyarrow.int64()
-        assert types["length"] == pyarrow.float64()
-        assert types["seen"] == pyarrow.bool_()
-        assert types["tags"] == pyarrow.list_(pyarrow.string())
-        assert types["day"] == pyarrow.timestamp("us")
-        assert types["genre"] == types["mixed"] == types["deep"] == pyarrow.string()
-        first, second = found.table.to_pylist()
-        assert (first["mixed"], second["mixed"]) == ("1", "1")
-        assert first["deep"] == '{"a": [1]}'
-        assert first["text"] == "red bird"
-        assert first[found.fields["text"]] == "not the passage"
-        assert first[found.fields["__x"]] == 3
-        assert second["year"] is None
-        assert second["tags"] == []
+            assert list(unchanged_passages(other, made)) == []
 
 
 def test_a_map_that_cannot_be_written(index, monkeypatch):

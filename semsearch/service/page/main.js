@@ -6,7 +6,7 @@ import { download } from "./csv.js";
 import { byId, element, plural } from "./dom.js";
 import { expression, filterControls, oneOf } from "./filters.js";
 import { hitElement, showExplanation } from "./hits.js";
-import { AtlasMap, MAX_FILTER, MAX_SELECTED } from "./map.js";
+import { MAX_SELECTED, PassageMap } from "./map.js";
 import { redrawLines, showSystems } from "./systems.js";
 
 /** The most time that a query being typed waits for the answer to the previous one. */
@@ -178,10 +178,8 @@ async function showMap() {
   section.replaceChildren(element("p", {}, "loading the map"));
   const opening = (shown = { index: state.index, map: null });
   try {
-    const on = { select, error: showError, change: reopenMap };
-    const map = await AtlasMap.open(section, opening.index, () => shown === opening, on);
-    opening.map = map;
-    map?.highlight(hits);
+    opening.map = await PassageMap.open(section, opening.index, () => shown === opening, select);
+    opening.map?.highlight(hits);
   } catch (error) {
     if (shown !== opening) return;
     shown = null;
@@ -192,26 +190,22 @@ async function showMap() {
 function closeMap() {
   shown?.map?.close();
   shown = null;
-  select(null, false);
-}
-
-function reopenMap() {
-  const isSelected = selection !== null;
-  closeMap();
-  showMap();
-  if (isSelected) search();
+  showSelection(null);
 }
 
 /** Search among the documents selected on the map; null for all. */
-function select(ids, again = true) {
-  const filter = ids && oneOf(ids);
-  const tooMany = ids !== null && (ids.length > MAX_SELECTED || filter.length > MAX_FILTER);
-  selection = tooMany ? null : filter;
+function select(ids) {
+  showSelection(ids);
+  search();
+}
+
+function showSelection(ids) {
+  const tooMany = ids?.length > MAX_SELECTED;
+  selection = ids && !tooMany ? oneOf(ids) : null;
   byId("selection").hidden = ids === null;
   byId("selection-size").textContent = tooMany
-    ? "Too many documents selected: still searching everywhere"
+    ? `More than ${MAX_SELECTED.toLocaleString("en")} documents selected: searching everywhere`
     : `Searching ${plural(ids?.length ?? 0, "selected document")}`;
-  if (again) search();
 }
 
 // Changes of the state.
@@ -291,7 +285,7 @@ function listen() {
     change({ like: null }, true);
     byId("query").focus();
   });
-  on("leave-selection", "click", reopenMap);
+  on("leave-selection", "click", () => shown?.map?.select(null));
   on("more", "click", () => change({ k: Math.min(state.k + 10, MAX_HITS) }));
   on("export", "click", () => download(hits, `${state.index}.csv`));
   addEventListener("popstate", (event) => {

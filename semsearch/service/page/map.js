@@ -1,254 +1,346 @@
-// The map of all passages, drawn by Embedding Atlas, which queries the service.
+// The map of all passages: a point for each on a canvas, with the names of their groups.
 
-import { getJson, indexPath, request } from "./api.js";
-import { drawing } from "./dom.js";
+import { getJson, indexPath } from "./api.js";
+import { element, plural } from "./dom.js";
 
 /** The most selected documents that a search can be restricted to. */
 export const MAX_SELECTED = 2000;
 
-/** The most characters of their filter; the service allows 100,000, with the other filters. */
-export const MAX_FILTER = 90_000;
-
-/** The width in pixels of Embedding Atlas's controls, and the height of its canvas. */
-const BESIDE = 460;
-const HEIGHT = 600;
+const STEP = 1.4; // of a zoom
+const NEAR = 12; // pixels between the pointer and a point that it touches
+const REST_MS = 150; // the pointer rests before a text is requested
+const SHOWN_CHARACTERS = 300;
 
 /** A map in a section of the page. */
-export class AtlasMap {
+export class PassageMap {
   /**
    * Load and show the map of an index; null if `isWanted()` no longer holds once it is loaded.
-   * `on.select` is called with the ids of the selected documents; null for all. `on.error` is called
-   * with errors of later queries, and `on.change` if the service has another version of the map.
+   * `onSelect` is called with the ids of the selected documents; null for all.
    */
-  static async open(section, index, isWanted, on) {
+  static async open(section, index, isWanted, onSelect) {
     const about = await getJson(indexPath(index, "map"));
-    const { default: widget } = await import("../atlas/index.js");
-    return isWanted() ? new AtlasMap(section, index, about, widget, on) : null;
+    return isWanted() ? new PassageMap(section, index, about, onSelect) : null;
   }
 
-  constructor(section, index, about, widget, on) {
-    Object.assign(this, { section, index, about, widget, on });
-    this.closed = false; // responses can arrive later
-    this.marks = new Marks(section);
-    this.first = firstViewport(section, about.shown);
-    this.render({ chartStates: { 1: { viewport: this.first } } });
+  constructor(section, index, { points, groups, of }, onSelect) {
+    Object.assign(this, { section, index, points, groups, onSelect });
+    this.rows = [...points.id.keys()];
+    this.rowsOfGroups = groups.map(() => []);
+    for (const row of this.rows) this.rowsOfGroups[points.group[row]].push(row);
+    this.hits = [];
+    this.selected = null; // rows; null for all
+    this.pointers = new Map(); // the last place of each that is pressed
+    this.canvas = element("canvas", { tabindex: "0", role: "img", "aria-label": section.ariaLabel });
+    this.tip = element("p", { class: "tip", hidden: true, dir: "auto" });
+    this.lasso = element("button", { type: "button", "aria-pressed": "false", onclick: () => this.toggleLasso() }, "Lasso");
+    const button = (name, act) => element("button", { type: "button", onclick: act }, name);
+    const outdated = of - this.rows.length;
+    section.replaceChildren(
+      this.canvas,
+      this.tip,
+      element(
+        "div",
+        { class: "options" },
+        button("Zoom in", () => this.zoom(STEP)),
+        button("Zoom out", () => this.zoom(1 / STEP)),
+        button("Whole map", () => this.reset()),
+        this.lasso,
+      ),
+      outdated ? element("p", {}, `${plural(outdated, "passage")} not on the map: run semsearch map again`) : "",
+      element("ul", { "aria-label": "Groups" }, ...groups.map((name, group) => this.groupItem(name, group))),
+    );
+    this.listen();
+    this.reset();
   }
 
-  render(state) {
-    this.stop();
-    const { data } = this.about;
-    const props = {
-      data,
-      defaultChartsConfig: {
-        embedding: { data: { ...data.projection, text: data.text, category: "group" } },
-        table: false,
-        exclude: ["text", "title", "id"],
-      },
-    };
-    this.model = new Model((query) => this.ask(query), props, JSON.stringify(state), {
-      _predicate: (predicate) => this.select(predicate),
-      _state: () => this.marks.moveTo(this.viewport),
+  groupItem(name, group) {
+    const select = () => this.select(this.rowsOfGroups[group]);
+    const count = this.rowsOfGroups[group].length.toLocaleString("en");
+    const swatch = element("span", { class: "swatch" });
+    swatch.style.background = this.colour(group);
+    return element("li", {}, element("button", { type: "button", onclick: select }, swatch, `${name} (${count})`));
+  }
+
+  colour(group) {
+    return `hsl(${Math.round(group * 137.5) % 360} 60% 52%)`; // neighbouring numbers differ
+  }
+
+  listen() {
+    const { canvas } = this;
+    const on = (event, act) => canvas.addEventListener(event, act);
+    on("pointerdown", (event) => this.press(event));
+    on("pointermove", (event) => (this.pointers.size ? this.drag(event) : this.hover(event)));
+    on("pointerup", (event) => this.release(event));
+    on("pointercancel", (event) => this.pointers.delete(event.pointerId));
+    on("pointerleave", () => this.showTip(null));
+    on("wheel", (event) => {
+      event.preventDefault();
+      this.zoom(STEP ** (-event.deltaY / 100), event.offsetX, event.offsetY);
     });
-    this.remove = this.widget.render({ model: this.model, el: this.section });
-    this.marks.moveTo(this.viewport);
-  }
-
-  get viewport() {
-    return JSON.parse(this.model.get("_state")).chartStates?.[1]?.viewport;
+    const keys = {
+      ArrowLeft: () => this.move(60, 0),
+      ArrowRight: () => this.move(-60, 0),
+      ArrowUp: () => this.move(0, 60),
+      ArrowDown: () => this.move(0, -60),
+      "+": () => this.zoom(STEP),
+      "-": () => this.zoom(1 / STEP),
+      0: () => this.reset(),
+    };
+    on("keydown", (event) => {
+      if (!keys[event.key]) return;
+      event.preventDefault();
+      keys[event.key]();
+    });
+    this.observer = new ResizeObserver(() => this.draw());
+    this.observer.observe(canvas);
   }
 
   close() {
-    this.closed = true;
-    this.stop();
-    this.marks.close();
+    this.observer.disconnect();
+    this.showTip(null);
   }
 
-  stop() {
-    if (this.model) this.model.listeners = {}; // ignore late changes
-    this.predicate = null;
-    this.remove?.();
+  // The viewport: the point in the middle of the canvas, and pixels per unit.
+
+  /** Show all but the outermost points. */
+  reset() {
+    const extent = (values) => {
+      const sorted = Float64Array.from(values).sort();
+      const at = (share) => sorted[Math.floor(share * (sorted.length - 1))] ?? 0;
+      return [at(0.005), at(0.995)];
+    };
+    const [left, right] = extent(this.points.x);
+    const [bottom, top] = extent(this.points.y);
+    const { clientWidth, clientHeight } = this.canvas;
+    const scale = 0.9 * Math.min(clientWidth / (right - left || 1), clientHeight / (top - bottom || 1));
+    this.viewport = { x: (left + right) / 2, y: (bottom + top) / 2, scale };
+    this.draw();
   }
 
-  async ask({ type, sql }) {
-    const body = { type, sql, version: this.about.version };
-    const answer = await request(indexPath(this.index, "map/query"), { body }).catch((error) => {
-      if (error.status === 409 && !this.closed) this.on.change();
-      throw error;
-    });
-    return type === "arrow" ? answer.arrayBuffer() : answer.json();
+  move(right, down) {
+    const { x, y, scale } = this.viewport;
+    this.viewport = { x: x - right / scale, y: y + down / scale, scale };
+    this.draw();
   }
 
-  /** The rows of a query; none if it fails, which is shown. */
-  rows(sql) {
-    return this.ask({ type: "json", sql }).catch((error) => {
-      if (!this.closed) this.on.error(error);
-      return [];
-    });
+  /** Zoom by a factor; the given place, or the middle, stays where it is. */
+  zoom(factor, x = this.canvas.clientWidth / 2, y = this.canvas.clientHeight / 2) {
+    const [right, down] = [x - this.canvas.clientWidth / 2, y - this.canvas.clientHeight / 2];
+    this.move(-right, -down);
+    this.viewport.scale *= factor;
+    this.move(right, down);
+  }
+
+  place(row) {
+    const { x, y, scale } = this.viewport;
+    return [
+      (this.points.x[row] - x) * scale + this.canvas.clientWidth / 2,
+      (y - this.points.y[row]) * scale + this.canvas.clientHeight / 2,
+    ];
+  }
+
+  // Pointers: one moves the map or draws a lasso, two zoom.
+
+  press(event) {
+    this.canvas.setPointerCapture(event.pointerId);
+    this.pointers.set(event.pointerId, [event.offsetX, event.offsetY]);
+    this.isClick = this.pointers.size === 1;
+    this.outline = this.isClick && (event.shiftKey || this.isLasso) ? [[event.offsetX, event.offsetY]] : null;
+  }
+
+  drag(event) {
+    const before = this.pointers.get(event.pointerId);
+    if (!before) return;
+    const now = [event.offsetX, event.offsetY];
+    const distance = (a, b) => Math.hypot(a[0] - b[0], a[1] - b[1]);
+    if (this.isClick && distance(before, now) < 4) return;
+    this.isClick = false;
+    this.pointers.set(event.pointerId, now);
+    const other = [...this.pointers].find(([id]) => id !== event.pointerId)?.[1];
+    if (this.outline) this.outline.push(now);
+    else if (other) this.zoom(distance(now, other) / distance(before, other), ...other);
+    else this.move(now[0] - before[0], now[1] - before[1]);
+    this.draw();
+  }
+
+  release(event) {
+    if (!this.pointers.delete(event.pointerId)) return;
+    const row = this.isClick ? this.nearest(event) : null;
+    if (this.outline && !this.isClick) this.select(this.rowsWithin(this.outline));
+    else if (row !== null) this.select([row]);
+    this.outline = null;
+    this.draw();
+  }
+
+  toggleLasso() {
+    this.isLasso = !this.isLasso;
+    this.lasso.setAttribute("aria-pressed", this.isLasso);
+  }
+
+  nearest({ offsetX, offsetY }) {
+    let [found, least] = [null, NEAR];
+    for (const row of this.rows) {
+      const [x, y] = this.place(row);
+      const distance = Math.hypot(x - offsetX, y - offsetY);
+      if (distance < least) [found, least] = [row, distance];
+    }
+    return found;
+  }
+
+  rowsWithin(outline) {
+    const path = outlinePath(outline);
+    const context = this.canvas.getContext("2d");
+    context.setTransform(1, 0, 0, 1, 0, 0);
+    return this.rows.filter((row) => context.isPointInPath(path, ...this.place(row)));
+  }
+
+  /** Search among the documents of some rows; null for all. */
+  select(rows) {
+    this.selected = rows?.length ? new Set(rows) : null;
+    this.draw();
+    this.onSelect(this.selected && [...new Set(rows.map((row) => this.points.id[row]))]);
+  }
+
+  // What is shown beside the points.
+
+  hover(event) {
+    const row = this.nearest(event);
+    if (row === this.hovered) return;
+    this.showTip(row);
+  }
+
+  async showTip(row) {
+    this.hovered = row;
+    clearTimeout(this.resting);
+    this.tip.hidden = row === null;
+    if (row === null) return;
+    const [x, y] = this.place(row);
+    const { id, start, label, group } = this.points;
+    this.tip.textContent = `${label[row]} — ${this.groups[group[row]]}`;
+    this.tip.style.translate = `${Math.min(x, this.canvas.clientWidth - 260)}px ${y + 12}px`;
+    this.resting = setTimeout(async () => {
+      const path = `documents?id=${encodeURIComponent(id[row])}`;
+      const { text } = await getJson(indexPath(this.index, path)).catch(() => ({ text: "" }));
+      // Offsets count characters; JavaScript's strings count UTF-16 units.
+      const passage = Array.from(text).slice(start[row], start[row] + SHOWN_CHARACTERS).join("");
+      if (this.hovered === row && passage) this.tip.textContent = `${label[row]} — ${passage}`;
+    }, REST_MS);
   }
 
   /** Mark the passages of hits. */
-  async highlight(hits) {
-    this.hits = hits;
-    const places = await this.placesOf(hits);
-    // Responses can arrive out of order.
-    if (this.hits === hits && !this.closed) this.marks.show(places);
+  highlight(hits) {
+    const ranks = new Map(hits.map((hit) => [`${hit.start} ${hit.id}`, hit.rank]));
+    const { id, start } = this.points;
+    this.hits = this.rows.flatMap((row) => {
+      const rank = ranks.get(`${start[row]} ${id[row]}`);
+      return rank ? [{ row, rank }] : [];
+    });
+    this.draw();
   }
 
   /** Move the viewport to a hit. */
-  async goTo(hit) {
-    const [place] = await this.placesOf([hit]);
-    if (!place || this.closed) return;
-    const state = JSON.parse(this.model.get("_state"));
-    const scale = Math.max(this.viewport.scale, this.first.scale * 4);
-    const viewport = { x: place.x, y: place.y, scale };
-    state.chartStates = { ...state.chartStates, 1: { ...state.chartStates[1], viewport } };
-    this.render(state);
+  goTo(hit) {
+    const marked = this.hits.find(({ rank }) => rank === hit.rank);
+    if (!marked) return;
+    const [x, y] = [this.points.x[marked.row], this.points.y[marked.row]];
+    this.viewport = { ...this.viewport, x, y };
+    this.draw();
   }
 
-  /** Rank and coordinates of the hits that are on the map. */
-  async placesOf(hits) {
-    if (!hits.length) return [];
-    const keys = hits.map((hit) => `(${literal(hit.id)}, ${hit.start})`).join(", ");
-    const { table, projection } = this.about.data;
-    const found = await this.rows(
-      `SELECT id, __start AS "start", ${projection.x} AS x, ${projection.y} AS y ` +
-        `FROM ${table} WHERE (id, __start) IN (${keys})`,
-    );
-    return hits.flatMap(({ id, start, rank }) => {
-      const place = found.find((one) => one.id === id && one.start === start);
-      return place ? [{ ...place, rank }] : [];
+  // Drawing.
+
+  draw() {
+    this.frame ??= requestAnimationFrame(() => {
+      this.frame = null;
+      this.drawNow();
     });
   }
 
-  async select(predicate) {
-    this.predicate = predicate;
-    if (!predicate) return this.on.select(null);
-    const { table } = this.about.data;
-    const sql = `SELECT DISTINCT id FROM ${table} WHERE ${predicate} LIMIT ${MAX_SELECTED + 1}`;
-    const found = await this.rows(sql);
-    if (this.predicate === predicate) this.on.select(found.map(({ id }) => id));
-  }
-}
-
-const literal = (text) => `'${text.replaceAll("'", "''")}'`;
-
-/** A viewport of a part of the map, for the approximate size of Embedding Atlas's canvas. */
-function firstViewport(section, { x, y, width, height }) {
-  const across = Math.max(section.clientWidth - BESIDE, 200);
-  const unit = 0.9 * Math.min(across / width, HEIGHT / height);
-  return { x, y, scale: (2 * unit) / Math.max(across, HEIGHT) };
-}
-
-/** Numbered marks over the points of hits. */
-class Marks {
-  constructor(section) {
-    this.section = section;
-    this.places = [];
-    this.viewport = null;
-    this.drawing = drawing("svg", { "aria-hidden": true });
-    Object.assign(this.drawing.style, { position: "absolute", inset: 0, pointerEvents: "none" });
-    this.listening = new AbortController();
-    for (const event of ["wheel", "pointermove"]) {
-      const { signal } = this.listening;
-      section.addEventListener(event, (moved) => this.pause(moved), { passive: true, signal });
-    }
-    this.observer = new ResizeObserver(() => this.draw());
-    this.observer.observe(section);
-  }
-
-  close() {
-    clearTimeout(this.waiting);
-    this.listening.abort();
-    this.observer.disconnect();
-  }
-
-  show(places) {
-    this.places = places;
-    this.draw();
-  }
-
-  moveTo(viewport) {
-    this.viewport = viewport ?? this.viewport;
-    this.draw();
-  }
-
-  /** Hide the marks while the map moves, since changes of its state arrive late. */
-  pause(moved) {
-    if (moved.type === "wheel" || moved.buttons) {
-      this.drawing.replaceChildren();
-      this.drawLater(400);
-    }
-  }
-
-  drawLater(ms) {
-    clearTimeout(this.waiting);
-    this.waiting = setTimeout(() => this.draw(), ms);
-  }
-
-  draw() {
-    const root = this.section.querySelector(".embedding-atlas-widget-container > div")?.shadowRoot;
-    const canvas = root?.querySelector("canvas");
-    if (!canvas?.clientWidth) return this.drawLater(200);
-    if (canvas !== this.canvas) this.observer.observe((this.canvas = canvas));
-    canvas.after(this.drawing);
+  drawNow() {
+    const { canvas } = this;
     const { clientWidth: width, clientHeight: height } = canvas;
-    this.drawing.setAttribute("width", width);
-    this.drawing.setAttribute("height", height);
-    // Embedding Atlas scales coordinates to the longer side of its canvas.
-    const unit = (this.viewport.scale * Math.max(width, height)) / 2;
-    const marks = this.places.map(({ rank, x, y }) =>
-      mark(rank, (x - this.viewport.x) * unit + width / 2, (this.viewport.y - y) * unit + height / 2),
-    );
-    this.drawing.replaceChildren(...marks);
-  }
-}
-
-function mark(rank, x, y) {
-  const text = { "text-anchor": "middle", "font-size": 11, "font-weight": "bold", fill: "#fff" };
-  return drawing(
-    "g",
-    {},
-    drawing("circle", { cx: x, cy: y, r: 9, fill: "#d61f1f", stroke: "#fff" }),
-    drawing("text", { ...text, x, y: y + 4 }, String(rank)),
-  );
-}
-
-/** The model of an anywidget; `listeners` are called with the values it sets. */
-class Model {
-  constructor(ask, props, state, listeners) {
-    this.ask = ask;
-    this.listeners = listeners;
-    this.values = { _props: props, _state: state, _predicate: null };
-    this.handlers = [];
-  }
-
-  get(name) {
-    return this.values[name];
-  }
-
-  set(name, value) {
-    if (value === this.values[name]) return;
-    this.values[name] = value;
-    this.listeners[name]?.(value);
-  }
-
-  save_changes() {}
-
-  on(event, handler) {
-    if (event === "msg:custom") this.handlers.push(handler);
-  }
-
-  /** Answer a query of the widget. */
-  async send({ uuid, type, sql }) {
-    let message;
-    const buffers = [];
-    try {
-      const answer = await this.ask({ type, sql });
-      if (type === "arrow") buffers.push(new DataView(answer));
-      message = type === "arrow" ? { type, uuid } : { type, uuid, result: answer };
-    } catch (error) {
-      message = { uuid, error: error.message };
+    const context = canvas.getContext("2d");
+    [canvas.width, canvas.height] = [width * devicePixelRatio, height * devicePixelRatio];
+    context.scale(devicePixelRatio, devicePixelRatio);
+    const style = getComputedStyle(canvas);
+    for (const [group, rows] of this.rowsOfGroups.entries()) {
+      context.fillStyle = this.colour(group);
+      const { selected } = this;
+      if (selected) this.drawPoints(context, rows.filter((row) => !selected.has(row)), 0.12);
+      this.drawPoints(context, selected ? rows.filter((row) => selected.has(row)) : rows, 0.75);
     }
-    for (const handler of this.handlers) handler(message, buffers);
+    context.globalAlpha = 1;
+    context.textAlign = "center";
+    context.textBaseline = "middle";
+    this.drawNames(context, style);
+    context.font = `bold 11px ${style.fontFamily}`;
+    for (const { row, rank } of this.hits) drawMark(context, rank, ...this.place(row), style);
+    if (!this.outline) return;
+    context.strokeStyle = style.color;
+    context.stroke(outlinePath(this.outline));
   }
+
+  drawPoints(context, rows, alpha) {
+    context.globalAlpha = alpha;
+    const { x, y } = this.points;
+    const { clientWidth: width, clientHeight: height } = this.canvas;
+    const size = Math.min(6, Math.max(2, 120 / Math.sqrt(this.rows.length)));
+    const { scale } = this.viewport;
+    const left = width / 2 - this.viewport.x * scale - size / 2;
+    const top = height / 2 + this.viewport.y * scale - size / 2;
+    for (const row of rows) {
+      const right = left + x[row] * scale;
+      const down = top - y[row] * scale;
+      if (right > -size && down > -size && right < width && down < height) {
+        context.fillRect(right, down, size, size);
+      }
+    }
+  }
+
+  /** The names of groups at their middles, the largest first, where they fit. */
+  drawNames(context, style) {
+    context.font = `600 13px ${style.fontFamily}`;
+    context.lineWidth = 4;
+    context.strokeStyle = style.backgroundColor;
+    context.fillStyle = style.color;
+    const taken = [];
+    this.middles ??= this.rowsOfGroups.map((rows) => middle(rows, this.points));
+    for (const [group, row] of this.middles.entries()) {
+      if (row === null) continue;
+      const [x, y] = this.place(row);
+      const half = context.measureText(this.groups[group]).width / 2;
+      const isFree = taken.every((other) => Math.abs(other.y - y) > 18 || Math.abs(other.x - x) > other.half + half + 8);
+      if (!isFree) continue;
+      taken.push({ x, y, half });
+      context.strokeText(this.groups[group], x, y);
+      context.fillText(this.groups[group], x, y);
+    }
+  }
+}
+
+function outlinePath(outline) {
+  const path = new Path2D();
+  for (const place of outline) path.lineTo(...place);
+  path.closePath();
+  return path;
+}
+
+/** The row in the middle of some; null if there are none. */
+function middle(rows, { x, y }) {
+  const median = (values) => rows.map((row) => values[row]).sort((a, b) => a - b)[rows.length >> 1];
+  const [right, up] = [median(x), median(y)];
+  const distance = (row) => Math.hypot(x[row] - right, y[row] - up);
+  return rows.length ? rows.reduce((best, row) => (distance(row) < distance(best) ? row : best)) : null;
+}
+
+function drawMark(context, rank, x, y, style) {
+  context.beginPath();
+  context.arc(x, y, 9, 0, 2 * Math.PI);
+  context.fillStyle = "#c81e1e";
+  context.fill();
+  context.lineWidth = 2;
+  context.strokeStyle = style.backgroundColor;
+  context.stroke();
+  context.fillStyle = "#fff";
+  context.fillText(String(rank), x, y);
 }
