@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hmac
+from collections.abc import Collection
 from http import HTTPStatus
 
 from fastapi import FastAPI
@@ -13,6 +14,7 @@ from starlette.authentication import (
     AuthenticationError,
     SimpleUser,
 )
+from starlette.datastructures import Headers
 from starlette.middleware.authentication import AuthenticationMiddleware
 from starlette.middleware.cors import CORSMiddleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
@@ -20,11 +22,12 @@ from starlette.requests import HTTPConnection
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from semsearch.service.pages import SecureHeaders
 from semsearch.service.problems import problem
 from semsearch.service.settings import Settings
 
 OPEN_PATHS = ("/health", "/")
-OPEN_FOLDERS = ("/page/", "/atlas/")
+OPEN_FOLDER = "/page/"
 
 #: Request headers of the Model Context Protocol.
 AGENT_HEADERS = ("Mcp-Protocol-Version", "Mcp-Method", "Mcp-Name")
@@ -33,6 +36,7 @@ AGENT_HEADERS = ("Mcp-Protocol-Version", "Mcp-Method", "Mcp-Name")
 def guard(app: FastAPI, settings: Settings) -> None:
     """Add the checks to an application; the last one added runs first."""
     app.add_middleware(Limits, settings=settings)
+    app.add_middleware(OwnSite, origins=settings.origins)
     if settings.token is not None:
         app.add_middleware(
             AuthenticationMiddleware, backend=BearerToken(settings.token), on_error=_unauthorised
@@ -47,6 +51,7 @@ def guard(app: FastAPI, settings: Settings) -> None:
     app.add_middleware(
         TrustedHostMiddleware, allowed_hosts=list(settings.hosts), www_redirect=False
     )
+    app.add_middleware(SecureHeaders)
 
 
 def is_open(path: str) -> bool:
@@ -54,7 +59,7 @@ def is_open(path: str) -> bool:
 
     These are the health check and the page, which asks for the token itself.
     """
-    return path in OPEN_PATHS or path.startswith(OPEN_FOLDERS)
+    return path in OPEN_PATHS or path.startswith(OPEN_FOLDER)
 
 
 class BearerToken(AuthenticationBackend):
@@ -84,6 +89,31 @@ def _unauthorised(conn: HTTPConnection, error: AuthenticationError) -> Response:
     return problem(HTTPStatus.UNAUTHORIZED, str(error), {"WWW-Authenticate": "Bearer"})
 
 
+class OwnSite:
+    """Refuses requests that browsers send for pages of other sites.
+
+    Without a token, these could make the service work, and learn whether a document exists.
+
+    Args:
+        app: processes accepted requests.
+        origins: the origins whose pages may send requests.
+    """
+
+    def __init__(self, app: ASGIApp, origins: Collection[str]) -> None:
+        self._app = app
+        self._origins = origins
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle a request."""
+        app = self._app
+        if scope["type"] == "http" and not is_open(scope["path"]):
+            headers = Headers(scope=scope)
+            is_foreign = headers.get("sec-fetch-site") in ("cross-site", "same-site")
+            if is_foreign and headers.get("origin") not in self._origins:
+                app = problem(HTTPStatus.FORBIDDEN, "refused for a page of another site")
+        await app(scope, receive, send)
+
+
 class Limits:
     """Limits the number and the duration of requests, and cancels those whose clients have gone.
 
@@ -102,7 +132,10 @@ class Limits:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        if self._running >= self._settings.concurrency and not is_open(scope["path"]):
+        if is_open(scope["path"]):
+            await self._answer(scope, receive, send)
+            return
+        if self._running >= self._settings.concurrency:
             detail = f"{self._running} requests are being processed; try again"
             busy = problem(HTTPStatus.TOO_MANY_REQUESTS, detail, {"Retry-After": "1"})
             await busy(scope, receive, send)

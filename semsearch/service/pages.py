@@ -1,45 +1,62 @@
-"""Serves the web page."""
+"""Serves the web page, and adds headers that restrict what browsers do with answers."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 from fastapi import FastAPI
-from starlette.responses import FileResponse, Response
+from starlette.datastructures import MutableHeaders
+from starlette.responses import FileResponse
 from starlette.staticfiles import StaticFiles
-from starlette.types import Scope
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 PAGE = Path(__file__).parent / "page"
 
-#: Scripts, styles and requests are restricted to the service.
-POLICY = "; ".join(
-    (
-        "default-src 'none'",
-        "script-src 'self'",
-        "style-src 'self'",
-        "img-src 'self'",
-        "connect-src 'self'",
-        "base-uri 'none'",
-        "form-action 'self'",
-        "frame-ancestors 'none'",
-    )
+_OWN = "base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+#: Content security policies: of the page, of the documentation at /docs, and of all other answers.
+PAGE_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
+    f"connect-src 'self'; {_OWN}"
 )
+DOCS_POLICY = (
+    "default-src 'self'; script-src 'self' 'unsafe-inline'; style-src 'self' 'unsafe-inline'; "
+    f"img-src 'self' data:; {_OWN}"
+)
+DATA_POLICY = f"default-src 'none'; {_OWN}"
 HEADERS = {
-    "Content-Security-Policy": POLICY,
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",  # the URL contains the query
     "Cache-Control": "no-cache",
 }
 
 
-class Files(StaticFiles):
-    """Static files with the headers of the page."""
+class SecureHeaders:
+    """Adds `HEADERS` and a content security policy to all answers.
 
-    async def get_response(self, path: str, scope: Scope) -> Response:
-        """A file, or 304 Not Modified."""
-        response = await super().get_response(path, scope)
-        response.headers.update(HEADERS)
-        return response
+    Args:
+        app: answers requests.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Handle a request."""
+
+        async def sent(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                headers.update(HEADERS)
+                headers["Content-Security-Policy"] = _policy(scope["path"])
+            await send(message)
+
+        await self._app(scope, receive, sent)
+
+
+def _policy(path: str) -> str:
+    if path == "/" or path.startswith("/page/"):
+        return PAGE_POLICY
+    return DOCS_POLICY if path == "/docs" else DATA_POLICY
 
 
 def add_page(app: FastAPI) -> None:
@@ -47,6 +64,6 @@ def add_page(app: FastAPI) -> None:
 
     @app.get("/", include_in_schema=False)
     async def page() -> FileResponse:
-        return FileResponse(PAGE / "index.html", headers=HEADERS)
+        return FileResponse(PAGE / "index.html")
 
-    app.mount("/page", Files(directory=PAGE))
+    app.mount("/page", StaticFiles(directory=PAGE))

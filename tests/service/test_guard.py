@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 import socket
 import threading
@@ -18,6 +19,7 @@ from semsearch.errors import ArgumentError
 pytest.importorskip("fastapi", reason="the service needs the extra 'serve'")
 import httpx
 import uvicorn
+from starlette.staticfiles import StaticFiles
 
 from semsearch.service import create_app
 from semsearch.service.settings import settings_for
@@ -40,6 +42,28 @@ class TestGuard:
         }.items():
             answer = client.get("/health", headers={"Origin": origin})
             assert ("access-control-allow-origin" in answer.headers) is allowed
+
+    def test_pages_of_other_sites_are_refused(self, serve):
+        """Browsers send their requests, without an origin for images and links."""
+        client = serve(origins=["https://good.example"])
+        document = f"{BIRDS}/documents?id=a"
+        for site in ("cross-site", "same-site"):
+            headers = {"Sec-Fetch-Site": site}
+            assert is_problem(client.get(document, headers=headers), 403)
+            assert client.get("/", headers=headers).status_code == 200
+            headers["Origin"] = "https://good.example"
+            assert client.get(document, headers=headers).status_code == 200
+        for site in ("same-origin", "none"):
+            assert client.get(document, headers={"Sec-Fetch-Site": site}).status_code == 200
+
+    def test_all_answers_restrict_browsers(self, serve):
+        client = serve(token="secret")
+        for path in ("/", "/page/main.js", "/health", "/v1/indexes", "/docs", "/nowhere"):
+            headers = client.get(path).headers
+            assert headers["x-content-type-options"] == "nosniff", path
+            policy = headers["content-security-policy"]
+            assert "frame-ancestors 'none'" in policy
+            assert ("'unsafe-inline'" in policy) == (path == "/docs")
 
     def test_a_preflight_needs_no_token(self, serve):
         client = serve(token="secret", origins=["https://good.example"])
@@ -102,6 +126,27 @@ class TestGuard:
         assert response.headers["retry-after"] == "1"
         assert health.status_code == 200
         assert client.get(f"{BIRDS}/documents?id=a").status_code == 200
+
+    def test_open_paths_do_not_count(self, serve, monkeypatch):
+        """Slow readers of the page would shut out clients with a token."""
+        client = serve(concurrency=1)
+        entered, leave = threading.Event(), threading.Event()
+        real = StaticFiles.get_response
+
+        async def slow(files, path, scope):
+            entered.set()
+            while not leave.is_set():
+                await asyncio.sleep(0.01)
+            return await real(files, path, scope)
+
+        monkeypatch.setattr(StaticFiles, "get_response", slow)
+        first = threading.Thread(target=client.get, args=["/page/main.js"])
+        first.start()
+        assert entered.wait(10)
+        answer = client.get(f"{BIRDS}/documents?id=a")
+        leave.set()
+        first.join()
+        assert answer.status_code == 200
 
     def test_timeout(self, serve, monkeypatch):
         client = serve(seconds=0.1)
