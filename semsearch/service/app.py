@@ -23,6 +23,7 @@ from semsearch.arguments import check_path
 from semsearch.errors import DocumentNotFoundError, MissingExtraError, SemsearchError
 from semsearch.index import Index
 from semsearch.records import Document
+from semsearch.service.documents import html_of
 from semsearch.service.guard import guard
 from semsearch.service.maps import map_of
 from semsearch.service.metrics import Measured, Metrics
@@ -227,14 +228,22 @@ class Service:
         found, warnings = await worker.more_like(request.id, **options)
         return with_warnings({"id": request.id, "hits": [hit.to_dict() for hit in found]}, warnings)
 
-    def document(self, name: Name, id: Id) -> dict[str, Any]:  # noqa: A002
-        """Id, title, text and metadata."""
+    def document(
+        self,
+        name: Name,
+        id: Id,  # noqa: A002
+        html: Annotated[bool, Query(description="Add a Markdown file as HTML.")] = False,
+        start: Annotated[int, Query(ge=0, description="Where the passage to mark begins.")] = 0,
+        end: Annotated[int, Query(ge=0, description="Where it ends.")] = 0,
+    ) -> dict[str, Any]:
+        """Id, title, text and metadata; for Markdown, HTML if wanted."""
         found = _document(self._worker(name).index, id)
         return {
             "id": found.id,
             "title": found.title,
             "text": found.text,
             "metadata": dict(found.metadata),
+            **({"html": html_of(found, start, end)} if html else {}),
         }
 
     async def put(self, name: Name, id: Id, request: DocumentRequest) -> None:  # noqa: A002

@@ -8,6 +8,8 @@ export const EMPTY = {
   filters: new Map(), // the value of each field's control
   where: "",
   like: null,
+  open: null, // the document that is shown whole
+  at: "", // the characters of its passage, as "start-end"
   k: 10,
   view: "", // "", "systems" or "map"
 };

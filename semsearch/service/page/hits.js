@@ -3,22 +3,24 @@
 import { element } from "./dom.js";
 import { stringify } from "./json.js";
 
-/** A hit; `actions` are its buttons: [name, key, function]. `explain` requests its explanation. */
-export function hitElement(hit, actions, explain) {
+/**
+ * A hit; `actions` are its buttons: [name, key, function]. `explain` requests its explanation, whose
+ * bars are full for the `best` BM25 score.
+ */
+export function hitElement(hit, actions, explain, best) {
   const title = `hit-${hit.rank}`;
-  const fields = Object.entries(hit.metadata).filter(([, value]) => value != null && value !== "");
   return element(
     "li",
     { tabindex: "0", "aria-labelledby": title, "data-rank": hit.rank, class: "hit" },
     element(
       "h2",
-      { id: title },
+      { id: title, onclick: () => actions[0][2](hit) },
       element("span", { class: "rank" }, String(hit.rank)),
       element("span", { dir: "auto" }, hit.title || hit.id),
       element("span", { class: "score", title: "score" }, hit.score.toFixed(3)),
     ),
     element("p", { class: "text", dir: "auto" }, ...marked(hit)),
-    fields.length ? list(fields.map(([name, value]) => [name, shown(value)])) : null,
+    fieldList(hit.metadata),
     element(
       "div",
       { class: "actions" },
@@ -27,7 +29,7 @@ export function hitElement(hit, actions, explain) {
           "details",
           { ontoggle: (event) => event.target.open && explain() },
           element("summary", { "aria-keyshortcuts": "e" }, "Explain"),
-          reasons(hit),
+          reasons(hit, best),
         ),
       ...actions.map(([name, key, act]) =>
         element("button", { type: "button", "aria-keyshortcuts": key, onclick: () => act(hit) }, name),
@@ -36,16 +38,22 @@ export function hitElement(hit, actions, explain) {
   );
 }
 
-/** The text of a passage, with the sentence nearest to the query marked. */
+/** The text of a passage: the sentence nearest to the query marked, the query's words underlined. */
 function marked(hit) {
-  const nearest = hit.explanation?.sentence;
-  if (!nearest) return [hit.text];
+  const { sentence, words = [] } = hit.explanation ?? {};
   // Offsets count characters; JavaScript's strings count UTF-16 units.
   const characters = Array.from(hit.text);
-  const [start, end] = nearest.map((offset) => offset - hit.start);
-  if (start <= 0 && end >= characters.length) return [hit.text];
-  const part = (...bounds) => characters.slice(...bounds).join("");
-  return [part(0, start), element("mark", {}, part(start, end)), part(end)];
+  const [start, end] = sentence?.map((offset) => offset - hit.start) ?? [0, 0];
+  const part = (...bounds) => underlined(characters.slice(...bounds).join(""), words);
+  if (!sentence || (start <= 0 && end >= characters.length)) return part();
+  return [...part(0, start), element("mark", {}, ...part(start, end)), ...part(end)];
+}
+
+/** A text with the words that begin with one of some stems underlined. */
+function underlined(text, stems) {
+  const pieces = text.split(/([\p{L}\p{M}\p{N}]+)/u); // words have odd places
+  const isHit = (word) => stems.some((stem) => word.toLowerCase().startsWith(stem));
+  return pieces.map((piece, place) => (place % 2 && isHit(piece) ? element("u", {}, piece) : piece));
 }
 
 /** A metadata value for display. */
@@ -53,6 +61,12 @@ function shown(value) {
   if (Array.isArray(value)) return value.map(shown).join(", ");
   if (typeof value === "object") return stringify(value);
   return String(value).replace(/^(\d{4}-\d\d-\d\d)T00:00:00$/, "$1"); // days, as workbooks keep them
+}
+
+/** The metadata fields of a document that have values. */
+export function fieldList(metadata) {
+  const fields = Object.entries(metadata).filter(([, value]) => value != null && value !== "");
+  return fields.length ? list(fields.map(([name, value]) => [name, shown(value)])) : null;
 }
 
 /** A list of names and texts. */
@@ -63,20 +77,30 @@ function list(items) {
 }
 
 /** Update the element of a hit that has its explanation now. */
-export function showExplanation(item, hit) {
+export function showExplanation(item, hit, best) {
   item.querySelector(".text").replaceChildren(...marked(hit));
-  item.querySelector("details dl").replaceWith(reasons(hit));
+  item.querySelector("details dl").replaceWith(reasons(hit, best));
 }
 
-function reasons(hit) {
-  const why = hit.explanation ?? {};
-  const by = (rank, score) => [rank && `rank ${rank}`, score?.toFixed(4)].filter(Boolean).join(", ");
-  const lines = [
-    ["document", hit.id],
-    ["by meaning (cosine)", by(why.dense_rank, hit.scores.cosine)],
-    ["by words (BM25)", by(why.bm25_rank, hit.scores.bm25)],
-    ["words of the query in it", why.words?.join(", ")],
-    ["passage", `characters ${hit.start} to ${hit.end}`],
-  ];
-  return list(lines.filter(([, text]) => text));
+/** Bars of the scores; `best` is the BM25 score of a full bar. */
+function reasons(hit, best) {
+  const { dense_rank: byMeaning, bm25_rank: byWords, words = [] } = hit.explanation ?? {};
+  const { cosine, bm25 } = hit.scores;
+  const bar = (name, score, full, rank) =>
+    score == null
+      ? null
+      : element(
+          "div",
+          { class: "bar" },
+          element("dt", {}, name),
+          element("dd", {}, element("meter", { "aria-label": name, max: full, value: score }), ` ${score.toFixed(2)}`),
+          element("dd", { class: "faint" }, rank ? `rank ${rank}` : ""),
+        );
+  return element(
+    "dl",
+    { class: "bars" },
+    bar("by meaning", cosine, 1, byMeaning),
+    bar("by words", bm25, best, byWords),
+    element("div", {}, element("dt", {}, "words"), element("dd", {}, words.join(", ") || "none of the query")),
+  );
 }

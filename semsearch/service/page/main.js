@@ -3,6 +3,7 @@
 import { EMPTY, MAX_HITS, fromAddress, toAddress } from "./address.js";
 import { getJson, indexPath } from "./api.js";
 import { download } from "./csv.js";
+import { showDocument } from "./document.js";
 import { byId, element, plural } from "./dom.js";
 import { expression, filterControls, oneOf } from "./filters.js";
 import { hitElement, showExplanation } from "./hits.js";
@@ -15,6 +16,9 @@ const PATIENCE_MS = 300;
 /** The first hits are explained when no other search follows for this long. */
 const REST_MS = 600;
 const FIRST_HITS = 3;
+
+/** The characters of a document that its similar documents are shown with. */
+const EXCERPT = 300;
 
 let state = fromAddress();
 let indexes = [];
@@ -75,7 +79,16 @@ async function ask(signal) {
 async function similar(signal) {
   const { k, where, space } = searchRequest();
   const body = { id: state.like, k, where, space };
-  showHits(await getJson(indexPath(state.index, "similar"), { body, signal }), `documents like ${state.like}`);
+  const path = `documents?id=${encodeURIComponent(state.like)}`;
+  const [answer, original] = await Promise.all([
+    getJson(indexPath(state.index, "similar"), { body, signal }),
+    getJson(indexPath(state.index, path), { signal }),
+  ]);
+  byId("like-title").textContent = original.title || original.id;
+  const isLong = original.text.length > EXCERPT;
+  byId("query").value = original.text.slice(0, EXCERPT);
+  byId("like-text").textContent = byId("query").value + (isLong ? "…" : "");
+  showHits(answer, "similar documents");
 }
 
 async function compare(signal) {
@@ -100,24 +113,29 @@ function keep(found) {
 /** Show hits; `explain` requests explanations of the `k` hits from an offset on. */
 function showHits(answer, remark, explain = null) {
   keep(answer.hits);
-  const actions = [["Similar", "s", (hit) => change({ like: hit.id }, true)]];
+  const actions = [
+    ["Open", "o", openDocument],
+    ["Similar", "s", (hit) => change({ like: hit.id }, true)],
+  ];
   if (state.view === "map") actions.push(["Place on the map", "p", (hit) => shown?.map?.goTo(hit)]);
   byId("systems").hidden = true;
   const list = byId("hits");
   const hadFocus = list.contains(document.activeElement);
   const opened = (place) => explain && (() => explain(place, 1));
-  list.replaceChildren(...hits.map((hit, place) => hitElement(hit, actions, opened(place))));
+  list.replaceChildren(...hits.map((hit, place) => hitElement(hit, actions, opened(place), bestByWords())));
   if (hadFocus) (list.firstChild ?? byId("query")).focus();
   showStatus(`${plural(hits.length, "hit")}, ${remark}`, answer.warnings);
   shown?.map?.highlight(hits);
 }
 
+const bestByWords = () => Math.max(...hits.map((hit) => hit.scores.bm25 ?? 0));
+
 function showExplanations(explained) {
-  for (const { id, explanation } of explained) {
+  for (const { id, explanation, scores } of explained) {
     const place = hits.findIndex((hit) => hit.id === id);
     if (place < 0) continue; // the index has changed
-    hits[place].explanation = explanation;
-    showExplanation(byId("hits").children[place], hits[place]);
+    Object.assign(hits[place], { explanation, scores });
+    showExplanation(byId("hits").children[place], hits[place], bestByWords());
   }
 }
 
@@ -153,7 +171,6 @@ function showControls() {
     byId(`toggle-${view}`).setAttribute("aria-pressed", state.view === view);
   }
   byId("like").hidden = state.like === null;
-  byId("like-id").textContent = state.like ?? "";
   document.title = state.query ? `${state.query} – semsearch` : "semsearch";
   document.body.dataset.view = state.view;
 }
@@ -166,6 +183,24 @@ function showFilters() {
 function toggleFilters(_, open = byId("filters").hidden) {
   byId("filters").hidden = !open;
   byId("toggle-filters").setAttribute("aria-expanded", open);
+}
+
+// A whole document.
+
+function openDocument(hit) {
+  state = { ...state, open: hit.id, at: `${hit.start}-${hit.end}` };
+  toAddress(state, true);
+  showOpened();
+}
+
+function showOpened() {
+  if (state.open === null) byId("document").close();
+  else showDocument(state.index, state.open, state.at.split("-").map(Number)).catch(showError);
+}
+
+function closeDocument() {
+  state = { ...state, open: null, at: "" };
+  toAddress(state, false);
 }
 
 // The map.
@@ -216,6 +251,7 @@ function change(changes, pushed = false) {
   toAddress(state, pushed);
   showControls();
   showMap();
+  showOpened();
   return (searching = search());
 }
 
@@ -285,6 +321,8 @@ function listen() {
     change({ like: null }, true);
     byId("query").focus();
   });
+  on("document", "close", closeDocument);
+  on("more-like", "click", () => change({ like: state.open, open: null, at: "" }, true));
   on("leave-selection", "click", () => shown?.map?.select(null));
   on("more", "click", () => change({ k: Math.min(state.k + 10, MAX_HITS) }));
   on("export", "click", () => download(hits, `${state.index}.csv`));

@@ -185,7 +185,7 @@ class TestHits:
         assert page.evaluate("document.activeElement.dataset.rank") == "2"
         page.keyboard.press("e")
         assert page.locator(".hit details[open]").count() == 1
-        assert "cosine" in page.locator(".hit details[open]").inner_text()
+        assert page.locator(".hit details[open] meter").get_attribute("value").startswith("0.")
         page.keyboard.press("ArrowUp")
         page.keyboard.press("ArrowUp")
         assert page.evaluate("document.activeElement.id") == "query"
@@ -198,13 +198,25 @@ class TestHits:
         page.keyboard.press("/")
         assert page.evaluate("document.activeElement.id") == "query"
 
+    def test_an_explanation_marks_words_and_a_sentence(self, page):
+        show(page, "tree bird", mode="hybrid")
+        page.locator(".hit mark").first.wait_for()
+        first = page.locator(".hit").first
+        assert sorted(first.locator("u").all_inner_texts()) == ["bird", "tree"]
+        first.locator("summary").click()
+        bars = first.locator("meter")
+        assert [bar.get_attribute("aria-label") for bar in bars.all()] == ["by meaning", "by words"]
+        assert bars.nth(1).get_attribute("value") == bars.nth(1).get_attribute("max")
+
     @pytest.mark.nightly
     def test_similar_documents_by_one_key_and_back(self, page):
         show(page, "taken onerror")  # the first one's id has a slash and a quote
         page.keyboard.press("ArrowDown")
         page.keyboard.press("s")
         page.locator("#like:not([hidden])").wait_for()
-        assert page.inner_text("#like-id") == "bad/one's"
+        page.get_by_text("Similar to").wait_for()
+        assert page.inner_text("#like-title") == HOSTILE
+        assert page.input_value("#query") == DOCUMENTS[3].text
         page.locator("#hits[aria-busy='false']").wait_for()
         assert len(titles(page)) == 10
         assert HOSTILE not in titles(page)

@@ -1,0 +1,101 @@
+"""A whole document on the page."""
+
+from __future__ import annotations
+
+import pytest
+from browsing import DOCUMENTS, HOSTILE, expect_titles, show, until
+from fastapi.testclient import TestClient
+
+from semsearch import Document, Index
+from semsearch.service import create_app
+
+OPEN = "document.getElementById('document').open"
+NOTE = """# Bread
+
+Mix *flour* and water. <script>document.title = 'taken'</script>
+
+![a picture](https://elsewhere.example/picture.png)
+
+```python
+bake("# not a heading")
+```
+
+| minutes | degrees |
+|---|---|
+| 40 | 230 |
+
+[more](javascript:alert(1)) [and](https://example.org/)
+"""
+
+
+def test_opens_by_a_key_and_closes_by_escape_and_back(page):
+    show(page, "blue fish pond")
+    expect_titles(page, "Carp")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("o")
+    page.locator("#document[open]").wait_for()
+    assert page.inner_text("#document-title") == "Carp"
+    assert page.inner_text("#document-place") == "carp"
+    assert page.inner_text("#document-text") == DOCUMENTS[1].text
+    shared = page.url
+    page.keyboard.press("Escape")
+    until(page, f"!{OPEN}")
+    assert "open=" not in page.url
+    page.goto(shared)
+    page.locator("#document[open]").wait_for()
+    page.click("#more-like")
+    page.locator("#like:not([hidden])").wait_for()
+    page.go_back()
+    until(page, OPEN)
+
+
+def test_the_text_of_a_document_stays_text(page):
+    show(page, "taken onerror", open="bad/one's", at="0-5")
+    until(page, OPEN)
+    until(page, "document.querySelector('.passage')?.textContent === 'A bir'")
+    assert HOSTILE in page.inner_text("#document-text")
+    assert page.locator("#document img, #document script").count() == 0
+    assert page.title() != "taken"
+
+
+@pytest.fixture
+def markdown(tmp_path):
+    with Index.create(tmp_path / "notes", "hashing") as index:
+        index.add([Document("bread.md", NOTE), Document("bread.txt", NOTE)])
+    with TestClient(
+        create_app({"notes": tmp_path / "notes"}), base_url="http://localhost"
+    ) as client:
+
+        def html(name, **parameters):
+            parameters = {"id": name, "html": True, **parameters}
+            return client.get("/v1/indexes/notes/documents", params=parameters).json()["html"]
+
+        yield html
+
+
+def test_markdown_becomes_safe_html(markdown):
+    html = markdown("bread.md")
+    for part in ("<h1>Bread</h1>", "<em>flour</em>", "# not a heading", "<td>230</td>"):
+        assert part in html
+    for forbidden in ("<script", "<img", 'href="javascript'):
+        assert forbidden not in html
+    assert 'href="https://example.org/"' in html
+    assert markdown("bread.txt") is None
+
+
+def test_the_blocks_of_a_passage_are_marked(markdown):
+    start = NOTE.index("```python")
+    html = markdown("bread.md", start=start, end=start + 20)
+    assert html.count("passage") == 1
+    assert 'class="passage"' in html.partition("bake")[0].rpartition("<pre>")[2]
+    start = NOTE.index("| 40")
+    assert '<tr class="passage">' in markdown("bread.md", start=start, end=start + 5)
+
+
+@pytest.mark.nightly
+def test_axe_finds_no_violation_in_a_document(page, package):
+    axe = package("axe_playwright_python.sync_playwright").Axe()
+    show(page, "fish", open="carp", at="0-5")
+    until(page, OPEN)
+    found = axe.run(page, options={"runOnly": ["wcag2a", "wcag2aa", "wcag21aa", "best-practice"]})
+    assert found.violations_count == 0, found.generate_report()
