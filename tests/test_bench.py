@@ -110,7 +110,7 @@ def test_scale(small_data, tmp_path):
     measured = {row[""]: row["600"] for row in rows}
     names = ["recall", *(f"recall {share}" for share in ("50 %", "5 %", "0.5 %", "0.01 %"))]
     assert [measured[name] for name in names] == [1] * 5
-    assert {"process ms", "add 100 ms", "p50 bm25 english ms", "p95 tail ms"} <= measured.keys()
+    assert {"process ms", "add 100 ms", "p50 bm25 english ms"} <= measured.keys()
     assert (tmp_path / "curves.svg").stat().st_size > 1000
 
 

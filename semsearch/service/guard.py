@@ -140,11 +140,21 @@ class Limits:
             busy = problem(HTTPStatus.TOO_MANY_REQUESTS, detail, {"Retry-After": "1"})
             await busy(scope, receive, send)
             return
-        self._running += 1
+        counted = True
+        self._running += counted
+
+        async def sent(message: Message) -> None:
+            nonlocal counted
+            if message["type"] == "http.response.body" and not message.get("more_body"):
+                # Before the client has it: its next request may come at once.
+                self._running -= counted
+                counted = False
+            await send(message)
+
         try:
-            await self._answer(scope, receive, send)
+            await self._answer(scope, receive, sent)
         finally:
-            self._running -= 1
+            self._running -= counted
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         messages: asyncio.Queue[Message] = asyncio.Queue()

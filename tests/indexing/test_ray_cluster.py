@@ -59,7 +59,7 @@ def run(cluster, tmp_path):
     """Starts `semsearch index … --ray auto` on the head and returns the process."""
     processes = []
 
-    def run(*arguments, on="ray", **options):
+    def run(*arguments, on="auto", **options):
         process = cluster.run("index", *arguments, "--ray", on, **options)
         processes.append(process)
         return process
@@ -141,7 +141,7 @@ def test_documented_commands(cluster, run):
     ("on", "code"),
     [
         (f"ray://{HEAD}", "import ray; ray.__version__ = '2.0.0'"),
-        ("ray", "import semsearch.version as v; v.__version__ = '0.0.1'"),
+        ("auto", "import semsearch.version as v; v.__version__ = '0.0.1'"),
     ],
 )
 def test_other_versions_are_refused(run, tmp_path, on, code):
