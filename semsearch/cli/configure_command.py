@@ -46,8 +46,8 @@ if TYPE_CHECKING:
     "--dimension",
     type=click.IntRange(1),
     metavar="N",
-    help="Keep the leading N dimensions of its vectors, like the suffix @Nd of SPEC; models trained "
-    "for it lose less.",
+    help="Keep the leading N dimensions of its vectors, like the suffix @Nd of SPEC; models "
+    "trained for it lose less.",
 )
 @click.option(
     "--stored-type",
