@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import logging
 import sys
 from collections.abc import Mapping
@@ -69,7 +68,7 @@ class Command(click.Command):
 
 
 class Group(click.Group):
-    """A group with suggestions for unknown commands."""
+    """A group whose help ends with how to show that of a command."""
 
     command_class = Command
 
@@ -77,18 +76,6 @@ class Group(click.Group):
         """Write how to show the help of a command."""
         formatter.write_paragraph()
         formatter.write_text(f"Options and examples: {ctx.command_path} COMMAND --help")
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The command named by the first argument, and the other arguments."""
-        name = args[0]
-        known = self.list_commands(ctx)
-        if name in known or name.startswith("-") or ctx.resilient_parsing:
-            return super().resolve_command(ctx, args)
-        nearest = difflib.get_close_matches(name.lower(), known)
-        hint = f"Did you mean {' or '.join(map(repr, nearest))}?" if nearest else ""
-        raise click.UsageError(f"No such command '{name}'. {hint}".strip(), ctx)
 
 
 class LazyGroup(Group):
@@ -102,6 +89,7 @@ class LazyGroup(Group):
     def __init__(self, *args: Any, lazy: dict[str, tuple[str, str]], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self._lazy = lazy
+        self.commands = {name: click.Command(name) for name in lazy}  # for suggestions
 
     def list_commands(self, context: click.Context) -> list[str]:
         """The names of all commands."""

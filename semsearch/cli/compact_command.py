@@ -7,15 +7,14 @@ from pathlib import Path
 import click
 
 from semsearch.cli.command import Command
-from semsearch.cli.options import existing_index, index_option, wait_option
+from semsearch.cli.options import existing_index, index_option
 from semsearch.cli.render import visible
 from semsearch.index import Index
 
 
 @click.command("compact", cls=Command)
 @index_option
-@wait_option
-def command(directory: Path | None, wait: float) -> None:
+def command(directory: Path | None) -> None:
     """Rewrite the files of an index without deleted data.
 
     \b
@@ -25,7 +24,7 @@ def command(directory: Path | None, wait: float) -> None:
     directory = existing_index(directory)
     with Index.open(directory) as index:
         before = sum(index.info().files.values())
-        with index.writer(wait=wait) as writer:
+        with index.writer() as writer:
             writer.compact()
         after = sum(index.info().files.values())
     click.echo(visible(f"{directory}: {before:,} bytes before, {after:,} after"))

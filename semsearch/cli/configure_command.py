@@ -9,13 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from semsearch.cli.command import Command
-from semsearch.cli.encoding_options import (
-    check_pool,
-    exit_if_interrupted,
-    nodes,
-    ray_option,
-    space_options,
-)
+from semsearch.cli.encoding_options import exit_if_interrupted
 from semsearch.cli.language_fit import sampled_texts, warn_of_poor_fit, warn_of_unknown_words
 from semsearch.cli.options import (
     INDEX_VARIABLE,
@@ -23,14 +17,15 @@ from semsearch.cli.options import (
     directory_option,
     existing_index,
     index_to_change,
+    precision_option,
     refuse_others,
-    wait_option,
 )
 from semsearch.cli.progress import IndexingProgress
 from semsearch.cli.render import visible
 from semsearch.encoders.specs import with_dimension
 from semsearch.errors import ArgumentError
 from semsearch.indexing.summary import Summary
+from semsearch.records import STORED_TYPES
 from semsearch.texts import quantity
 
 if TYPE_CHECKING:
@@ -41,15 +36,25 @@ if TYPE_CHECKING:
 @directory_option(
     f"The index to change.  [default: {INDEX_VARIABLE} or the only index under indexes/]"
 )
-@wait_option
 @click.option(
     "--add-space",
     metavar="SPEC",
     shell_complete=complete_file,
     help="Encode the stored texts with another encoder.",
 )
-@space_options
-@ray_option
+@click.option(
+    "--dimension",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Keep the leading N dimensions of its vectors, like the suffix @Nd of SPEC; models "
+    "trained for it lose less.",
+)
+@click.option(
+    "--stored-type",
+    type=click.Choice(STORED_TYPES),
+    help="The data type of its stored vectors.  [default: float32]",
+)
+@precision_option
 @click.option("--drop-space", metavar="SPACE", help="Remove a space.")
 @click.option(
     "--index-type",
@@ -78,13 +83,11 @@ if TYPE_CHECKING:
 )
 def command(
     directory: Path | None,
-    wait: float,
     add_space: str | None,
     drop_space: str | None,
     dimension: int | None,
     stored_type: str | None,
     precision: str | None,
-    ray: str | None,
     index_type: str | None,
     recall: float | None,
     stemmer: str | None,
@@ -105,18 +108,17 @@ def command(
     if not filter_columns and all(change is None for change in changes):
         raise ArgumentError("nothing to change: name at least one option")
     if add_space is None:
-        others = {"directory", "wait", "drop_space", "index_type", "recall", "stemmer"}
+        others = {"directory", "drop_space", "index_type", "recall", "stemmer"}
         refuse_others(others | {"filter_columns"}, "needs --add-space SPEC")
-    check_pool(ray)
     place = index_to_change(directory and existing_index(directory))
     with Index.open(place) as index:
         if drop_space:  # report a wrong name before a long run
             index.space(drop_space)
         if add_space:
             named = add_space if dimension is None else with_dimension(add_space, dimension)
-            line = _add_space(index, named, stored_type, precision, wait, ray)
+            line = _add_space(index, named, stored_type, precision)
             click.echo(visible(f"{place}: {line}"))
-        with index.writer(wait=wait) as writer:
+        with index.writer() as writer:
             if drop_space:
                 writer.drop_space(drop_space)
                 click.echo(visible(f"{place}: space '{drop_space}' dropped"))
@@ -134,14 +136,7 @@ def command(
             click.echo(visible(f"{place}: {line}"))
 
 
-def _add_space(
-    index: Index,
-    spec: str,
-    stored_type: str | None,
-    precision: str | None,
-    wait: float,
-    ray: str | None,
-) -> str:
+def _add_space(index: Index, spec: str, stored_type: str | None, precision: str | None) -> str:
     """Encode the stored passages with another encoder; returns what was done."""
     from semsearch.encoders import load_encoder
 
@@ -150,11 +145,11 @@ def _add_space(
         total = index.info().passages
 
         def on_batch(summary: Summary) -> None:
-            progress.update(summary.encoded, summary.encoded / total, nodes(summary))
+            progress.update(summary.encoded, summary.encoded / total)
 
         encoder = load_encoder(spec, precision=precision or "auto")
         stack.enter_context(exit_if_interrupted(index, progress))
-        writer = stack.enter_context(index.writer(on_batch=on_batch, wait=wait, ray=ray))
+        writer = stack.enter_context(index.writer(on_batch=on_batch))
         space = writer.add_space(encoder, stored_type)
         texts = sampled_texts(index, total)
     warn_of_unknown_words(space.name, encoder)

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from semsearch.cli.command import INTERRUPTED_STATUS, Command
-from semsearch.cli.options import Place, wait_option
+from semsearch.cli.options import Place
 from semsearch.cli.progress import IndexingProgress
 from semsearch.cli.removals import allowance, removals_option
 from semsearch.cli.render import visible
@@ -18,8 +18,7 @@ from semsearch.texts import quantity
 @click.argument("source", type=Place())
 @click.argument("target", type=Place())
 @removals_option
-@wait_option
-def command(source: Path, target: Path, allow_removals: bool, wait: float) -> None:
+def command(source: Path, target: Path, allow_removals: bool) -> None:
     """Copy an index to another directory, a Milvus server or a file of milvus-lite.
 
     Nothing is encoded again. An index at TARGET is made equal to SOURCE: changed documents are
@@ -44,7 +43,6 @@ def command(source: Path, target: Path, allow_removals: bool, wait: float) -> No
                 source,
                 target,
                 allow_removals=allowance(allow_removals, progress),
-                wait=wait,
                 on_batch=on_batch,
             )
         except KeyboardInterrupt:

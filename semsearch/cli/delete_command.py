@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from semsearch.cli.command import Command
-from semsearch.cli.options import complete_field, existing_index, index_option, wait_option
+from semsearch.cli.options import existing_index, index_option, where_option
 from semsearch.cli.removals import allowance, dry_run_option, removals_option
 from semsearch.cli.render import visible
 from semsearch.errors import ArgumentError
@@ -19,22 +19,15 @@ from semsearch.texts import quantity
 @click.command("delete", cls=Command)
 @click.argument("ids", metavar="[ID]...", nargs=-1)
 @index_option
-@click.option(
-    "--where",
-    metavar="EXPR",
-    shell_complete=complete_field,
-    help="Documents whose metadata match this filter.",
-)
+@where_option
 @removals_option
 @dry_run_option
-@wait_option
 def command(
     ids: tuple[str, ...],
     directory: Path | None,
     where: str | None,
     allow_removals: bool,
     dry_run: bool,
-    wait: float,
 ) -> None:
     """Remove documents by their ids or by a filter.
 
@@ -55,7 +48,7 @@ def command(
         click.echo(visible(f"dry run, nothing is deleted: this would remove {removal}"))
         return
     with Index.open(directory) as index:
-        with index.writer(wait=wait) as writer:
+        with index.writer() as writer:
             removed = writer.delete(
                 list(ids) or None, where, allow_removals=allowance(allow_removals)
             )

@@ -1,4 +1,4 @@
-"""Options of commands that encode passages, and what happens to them on Ctrl-C."""
+"""Encoding of passages by commands: on a cluster, and interrupted by Ctrl-C."""
 
 from __future__ import annotations
 
@@ -9,30 +9,12 @@ from typing import TYPE_CHECKING
 import click
 
 from semsearch.cli.command import INTERRUPTED_STATUS
-from semsearch.cli.options import precision_option, together
 from semsearch.cli.progress import IndexingProgress
-from semsearch.records import STORED_TYPES
 from semsearch.texts import quantity
 
 if TYPE_CHECKING:
     from semsearch.index import Index
     from semsearch.indexing.summary import Summary
-
-space_options = together(
-    click.option(
-        "--dimension",
-        type=click.IntRange(1),
-        metavar="N",
-        help="Keep the leading N dimensions of vectors in new spaces, like the suffix @Nd of a "
-        "spec. Models trained with --dimensions lose less.",
-    ),
-    click.option(
-        "--stored-type",
-        type=click.Choice(STORED_TYPES),
-        help="The data type of stored vectors in new spaces.  [default: float32]",
-    ),
-    precision_option,
-)
 
 ray_option = click.option(
     "--ray",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from importlib.resources import as_file, files
@@ -13,28 +14,20 @@ import click
 from semsearch.addresses import Address
 from semsearch.cli.command import Command
 from semsearch.cli.corpus_options import BadRows, corpus_options, opened_corpus
-from semsearch.cli.encoding_options import (
-    check_pool,
-    exit_if_interrupted,
-    nodes,
-    ray_option,
-    space_options,
-)
+from semsearch.cli.encoding_options import check_pool, exit_if_interrupted, nodes, ray_option
 from semsearch.cli.language_fit import sampled_texts, warn_of_poor_fit, warn_of_unknown_words
 from semsearch.cli.options import (
     INDEXES,
     complete_file,
     directory_option,
     existing_index,
-    title_column_option,
-    wait_option,
+    precision_option,
 )
 from semsearch.cli.progress import IndexingProgress
 from semsearch.cli.removals import allowance, dry_run_option, removals_option
 from semsearch.cli.render import visible
 from semsearch.corpus import Corpus
 from semsearch.encoders import DEFAULT_ENCODER
-from semsearch.encoders.specs import with_dimension
 from semsearch.errors import ArgumentError, IndexNotFoundError, quoted
 from semsearch.preload import preload_for_documents
 from semsearch.texts import quantity
@@ -67,9 +60,14 @@ FIRST_DOCUMENTS = 256
     flag_value="en",
     help="Index the sample corpus of semsearch, in English or in Portuguese.",
 )
-@wait_option
+@click.option(
+    "--wait",
+    is_flag=True,
+    callback=lambda ctx, option, is_given: math.inf if is_given else 0,
+    help="Wait for another process that is writing the index.",
+)
 @corpus_options
-@title_column_option
+@click.option("--title-column", metavar="C", help="The column with the titles.")
 @click.option(
     "--encoder",
     "encoders",
@@ -80,7 +78,7 @@ FIRST_DOCUMENTS = 256
     "vectors; the suffix @sif weights the words), or hashing; may be repeated for several spaces.  "
     f"[default: the index's own, or {DEFAULT_ENCODER}]",
 )
-@space_options
+@precision_option
 @ray_option
 @click.option("--sync", is_flag=True, help="Also remove documents that are not in the corpus.")
 @removals_option
@@ -95,7 +93,6 @@ def command(
     directory: Path | None,
     sample: str | None,
     encoders: tuple[str, ...],
-    dimension: int | None,
     watch: bool,
     **options: Any,
 ) -> None:
@@ -116,16 +113,13 @@ def command(
     semsearch index postgresql://me@host/shop --sql "SELECT id, name, text FROM products"
     semsearch index https://example.org/faq.json --records data.items
     zcat dump.csv.gz | semsearch index - --index indexes/dump
-    semsearch index corpus.csv --encoder ./my-model --dimension 192
+    semsearch index corpus.csv --encoder ./my-model@192d
     semsearch index big.parquet --ray ray://10.0.0.1
     """
     directory = directory and existing_index(directory)
     if bool(sample) == bool(corpora):
         raise ArgumentError("name a corpus (a file, a folder or -), or use --sample")
     check_pool(options["ray"])
-    if dimension is not None:
-        named = encoders or (DEFAULT_ENCODER,)
-        encoders = tuple(with_dimension(spec, dimension) for spec in named)
 
     def index_corpus(encoders: tuple[str, ...]) -> None:
         _index_corpus(corpora, directory, sample=sample, encoders=encoders, **options)
@@ -147,7 +141,6 @@ def _index_corpus(
     *,
     sample: str | None,
     encoders: tuple[str, ...],
-    stored_type: str | None,
     precision: str | None,
     ray: str | None,
     wait: float,
@@ -188,15 +181,13 @@ def _index_corpus(
         has_folder = is_new and directory.is_dir()
         with ExitStack() as created, ExitStack() as stack:  # an index is removed after it is closed
             if not isinstance(directory, Address) and not is_new:
-                index = stack.enter_context(_opened(directory, encoders, stored_type, precision))
+                index = stack.enter_context(_opened(directory, encoders, precision))
                 documents.files.known = _known_files(index)
                 documents.look_ahead(FIRST_DOCUMENTS)
             else:  # leave no directory if the beginning of the corpus cannot be read
                 documents.files.known = lambda name: None
                 documents.look_ahead(FIRST_DOCUMENTS)
-                index = stack.enter_context(
-                    _opened(directory, loading or encoders, stored_type, precision)
-                )
+                index = stack.enter_context(_opened(directory, loading or encoders, precision))
             stack.enter_context(exit_if_interrupted(index, progress))
             writing = index.writer(on_bad_row=bad_rows, on_batch=on_batch, wait=wait, ray=ray)
             writer = stack.enter_context(writing)
@@ -272,13 +263,12 @@ def _loading(directory: Path, encoders: Sequence[str], precision: str | None) ->
 def _opened(
     directory: Path,
     encoders: Sequence[str | Encoder],
-    stored_type: str | None,
     precision: str | None,
 ) -> Index:
     """Open or create the index, and check it against the given encoders."""
     from semsearch.index import Index
 
-    return Index.create(directory, encoders or None, dtype=stored_type, precision=precision)
+    return Index.create(directory, encoders or None, precision=precision)
 
 
 def _summary_line(directory: Path, summary: Summary, skipped: int) -> str:

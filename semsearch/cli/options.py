@@ -1,8 +1,7 @@
-"""Options shared by several commands, the indexes that they name, and their shell completion."""
+"""Options shared by several commands, and the indexes that they name."""
 
 from __future__ import annotations
 
-import math
 import os
 import re
 from collections.abc import Callable, Collection, Sequence
@@ -13,12 +12,10 @@ import click
 from click.core import ParameterSource
 
 from semsearch.addresses import place
-from semsearch.errors import ArgumentError, IndexNotFoundError, SemsearchError
+from semsearch.errors import ArgumentError, IndexNotFoundError
 
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
-
-    from semsearch.index import Index
 
 #: The default folder of indexes.
 INDEXES = Path("indexes")
@@ -108,19 +105,6 @@ def _no_index() -> IndexNotFoundError:
     )
 
 
-def complete_index(
-    context: click.Context, parameter: click.Parameter, incomplete: str
-) -> list[CompletionItem]:
-    """Matching indexes under indexes/; if there are none, any directory."""
-    from click.shell_completion import CompletionItem
-
-    del context, parameter
-    items = [
-        CompletionItem(str(path)) for path in indexes_here() if str(path).startswith(incomplete)
-    ]
-    return items or [CompletionItem(incomplete, type="dir")]
-
-
 def complete_file(
     context: click.Context, parameter: click.Parameter, incomplete: str
 ) -> list[CompletionItem]:
@@ -129,38 +113,6 @@ def complete_file(
 
     del context, parameter
     return [CompletionItem(incomplete, type="file")]
-
-
-def complete_space(
-    context: click.Context, parameter: click.Parameter, incomplete: str
-) -> list[CompletionItem]:
-    """The spaces of the index."""
-    del parameter
-    return _names(context, incomplete, lambda index: [space.name for space in index.spaces()])
-
-
-def complete_field(
-    context: click.Context, parameter: click.Parameter, incomplete: str
-) -> list[CompletionItem]:
-    """The metadata fields of the index."""
-    del parameter
-    return _names(context, incomplete, lambda index: ["id", "title", *index.fields()])
-
-
-def _names(
-    context: click.Context, incomplete: str, names: Callable[[Index], list[str]]
-) -> list[CompletionItem]:
-    """Matching names from the index; none if there is no index."""
-    from click.shell_completion import CompletionItem
-
-    from semsearch.index import Index
-
-    try:
-        with Index.open(existing_index(context.params.get("directory"))) as index:
-            known = names(index)
-    except SemsearchError:
-        return []
-    return [CompletionItem(name) for name in known if name.startswith(incomplete)]
 
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
@@ -184,6 +136,16 @@ class Place(click.ParamType[Path]):
             self.fail("it is empty", param, ctx)
         return place(str(value))
 
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """Matching indexes under indexes/; if there are none, any directory."""
+        from click.shell_completion import CompletionItem
+
+        del ctx, param
+        names = [name for name in map(str, indexes_here()) if name.startswith(incomplete)]
+        return list(map(CompletionItem, names)) or [CompletionItem(incomplete, type="dir")]
+
 
 def together(*options: Decorator) -> Decorator:
     """Combine several options into one decorator; help lists them in this order."""
@@ -204,7 +166,6 @@ def directory_option(description: str, envvar: str | None = None) -> Decorator:
         metavar="DIR",
         type=Place(),
         envvar=envvar,
-        shell_complete=complete_index,
         help=description,
     )
 
@@ -265,31 +226,14 @@ index_option = directory_option(
 space_option = click.option(
     "--space",
     metavar="NAME",
-    shell_complete=complete_space,
     help="The embedding space of the index.  [default: the first]",
 )
 
 where_option = click.option(
     "--where",
     metavar="EXPR",
-    shell_complete=complete_field,
     help="Only documents whose metadata match this filter.",
 )
-
-
-def no_encoder_option(command: _Command) -> _Command:
-    """A hidden ``--encoder`` for commands with ``--space``, to explain the difference."""
-
-    def refuse_encoder(context: click.Context, parameter: click.Parameter, name: str) -> None:
-        del context, parameter
-        if name is not None:
-            raise ArgumentError(
-                f"--encoder is not an option here; name a space of the index: --space {name}"
-            )
-
-    return click.option(
-        "--encoder", hidden=True, expose_value=False, callback=refuse_encoder, metavar="NAME"
-    )(command)
 
 
 precision_option = click.option(
@@ -325,18 +269,6 @@ class Duration(click.ParamType[float]):
         return float(found[1]) * {"ms": 0.001, "s": 1, "m": 60, "h": 3600}[found[2]]
 
 
-title_column_option = click.option(
-    "--title-column", metavar="C", help="The column with the titles."
-)
-
-wait_option = click.option(
-    "--wait",
-    is_flag=True,
-    callback=lambda ctx, option, is_given: math.inf if is_given else 0,
-    help="Wait for another process that is writing the index.",
-)
-
-
 report_option = click.option(
     "--report",
     metavar="DIR",
@@ -351,6 +283,5 @@ indexes_option = click.option(
     metavar="DIR",
     multiple=True,
     type=Place(),
-    shell_complete=complete_index,
     help=f"An index directory; may be repeated.  [default: all under {INDEXES}/]",
 )

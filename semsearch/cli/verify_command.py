@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from semsearch.cli.command import Command
-from semsearch.cli.options import existing_index, index_option, wait_option
+from semsearch.cli.options import existing_index, index_option
 from semsearch.cli.render import visible
 from semsearch.index import Index
 from semsearch.storage.interface import Fault
@@ -18,8 +18,7 @@ from semsearch.texts import quantity
 @click.command("verify", cls=Command)
 @index_option
 @click.option("--repair", is_flag=True, help="Rebuild derived data.")
-@wait_option
-def command(directory: Path | None, repair: bool, wait: float) -> None:
+def command(directory: Path | None, repair: bool) -> None:
     """Check the consistency of an index: SQLite, passages, vectors, snapshots, words.
 
     Each fault is printed with the command that fixes it; the exit status is 1 if there are faults.
@@ -29,7 +28,7 @@ def command(directory: Path | None, repair: bool, wait: float) -> None:
     semsearch verify --repair --index indexes/films
     """
     directory = existing_index(directory)
-    with Index.open(directory) as index, index.writer(wait=wait) as writer:
+    with Index.open(directory) as index, index.writer() as writer:
         faults = writer.verify()
         _report(faults)
         if repair and any(fault.repairable for fault in faults):

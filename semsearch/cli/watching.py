@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from stat import S_ISDIR
 from typing import TYPE_CHECKING
 
 import click
@@ -64,9 +63,9 @@ def keep_in_step(
 
 
 def _changes(corpora: Sequence[str], directory: Path) -> Iterator[None]:
-    """Yield immediately, and after each change of the corpora."""
+    """Yield once watching has begun, and after each change of the corpora."""
     try:
-        from watchfiles import Change, watch
+        from watchfiles import watch
     except ImportError:
         raise MissingExtraError("watchfiles", "files", "--watch") from None
     if any(corpus == "-" or is_url(corpus) for corpus in corpora):
@@ -75,44 +74,22 @@ def _changes(corpora: Sequence[str], directory: Path) -> Iterator[None]:
     for place in places:
         if not place.exists():
             raise CorpusError(f"no such file: {place}")
-    while True:
-        states = [_state(place) for place in places]
-        folders = {place for place in places if place.is_dir()}
-        files = {
-            file
-            for place in places
-            if place.exists() and place not in folders
-            for file in (place, place.resolve())
-        }
-        # Programs replace files by new ones with the same name, so folders are watched.
-        watched = folders | {file.parent for file in files}
-        is_first = True
-        for changed in watch(
-            *watched,
-            watch_filter=_filter(files, folders, directory.absolute()),
-            debounce=_COLLECT_MILLISECONDS,
-            rust_timeout=_WAIT_MILLISECONDS,
-            yield_on_timeout=True,
-            recursive=bool(folders),
-        ):
-            # A new folder can have the inode of the one that was deleted.
-            is_deleted = any(
-                change is Change.deleted and Path(name) in folders for change, name in changed
-            )
-            if is_deleted or [_state(place) for place in places] != states:
-                break  # what is there now is watched from now on
-            if changed or is_first:
-                is_first = False
-                yield
-
-
-def _state(place: Path) -> tuple[Path, int | None]:
-    """The target of a file or folder, and the inode of a folder, 0 of a file; None if missing."""
-    try:
-        state = place.stat()
-    except OSError:
-        return place.resolve(), None
-    return place.resolve(), state.st_ino if S_ISDIR(state.st_mode) else 0
+    folders = {place for place in places if place.is_dir()}
+    # Programs replace files by new ones with the same name, so folders are watched.
+    parents = {place.parent for place in places if place not in folders}
+    is_first = True
+    for changed in watch(
+        *folders,
+        *parents,
+        watch_filter=_filter({*places} - folders, folders, directory.absolute()),
+        debounce=_COLLECT_MILLISECONDS,
+        rust_timeout=_WAIT_MILLISECONDS,
+        yield_on_timeout=True,
+        recursive=bool(folders),
+    ):
+        if changed or is_first:
+            is_first = False
+            yield
 
 
 def _filter(files: set[Path], folders: set[Path], index: Path) -> Callable[[Change, str], bool]:

@@ -101,14 +101,3 @@ def test_indexes(fish):
     assert completed("query", "--index", "") == names
     assert completed("serve", "--index", "indexes/f") == names[1:]
     assert completed("info", "--index", "/data/") == [("dir", "/data/")]
-
-
-def test_spaces_and_fields(fish):
-    of_birds = ("query", "--index", "indexes/birds")
-    assert completed(*of_birds, "--space", "") == [("plain", "hashing")]
-    assert completed(*of_birds, "--show", "c") == [("plain", "colour")]
-    assert completed(*of_birds, "--where", "ye") == [("plain", "year")]
-    assert completed("query", "", "--index", "", "--sh") == [("plain", "--show")]
-    assert completed("configure", "", "--drop") == [("plain", "--drop-space")]
-    assert completed("query", "--space", "") == []  # ambiguous: there are two indexes
-    assert completed("query", "--index", "nowhere", "--space", "") == []

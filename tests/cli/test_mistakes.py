@@ -31,7 +31,6 @@ MISTAKES = f"""
 invalid-argument      query x -k 0
 invalid-argument      query " "
 invalid-argument      query x --mmr 2
-invalid-argument      query x --mode hybrid --dense-weight -1
 invalid-argument      query x --per-document 0
 invalid-filter        query x --where "year ="
 unusable-space        query x --space other
@@ -39,14 +38,10 @@ invalid-filter        query x --show price
 not-an-index          query x --index corpus.csv
 unreadable-corpus      query --queries q.txt
 document-not-found    query --like x
-invalid-argument      query x --encoder hashing
 invalid-argument      query x --queries q.txt
-invalid-argument      query x --encoding utf-8
 invalid-argument      query x --explain --format csv
 invalid-argument      query x --show year --format jsonl
-invalid-argument      query x --fusion zscores
-invalid-argument      query x --dense-weight 0.5
-invalid-argument      query x --rerank-depth 100
+invalid-argument      query x --fusion rrf
 invalid-argument      query x --rerank-budget 2s
 invalid-argument      query x --like a --mode bm25
 invalid-argument      configure --stemmer klingon
@@ -55,7 +50,6 @@ invalid-argument      configure --recall 98
 invalid-argument      configure --dimension 8 --stemmer german
 invalid-argument      configure --stemmer none --stored-type float16
 invalid-filter        configure --filter-column yeer
-invalid-argument      configure --ray nowhere --add-space hashing:64
 unusable-space        configure --drop-space hashing
 invalid-argument      index - --watch
 invalid-argument      index https://example.org/x.csv --watch

@@ -61,21 +61,14 @@ def test_where_and_modes(indexed):
 
 class TestQueriesOfAFile:
     @pytest.mark.parametrize(
-        ("content", "expected", "blank"),
-        [
-            ("a\n\nb", ["a", "b"], "(line 2)\n"),
-            ("\ufeffa\n \n\nb", ["a", "b"], "(lines 2, 3)\n"),
-            ("a\n" + 12 * "\n", ["a"], "(lines 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, …)\n"),
-            ("\ufeff\n\n", [], "\n"),
-            ("a\n", ["a"], ""),
-        ],
+        ("content", "expected"),
+        [("\ufeffa\n \n\nb", ["a", "b"]), ("a\n" + 12 * "\n", ["a"]), ("\ufeff\n\n", [])],
     )
-    def test_blank_lines_are_counted(self, indexed, tmp_path, content, expected, blank):
+    def test_blank_lines_are_skipped(self, indexed, tmp_path, content, expected):
         (tmp_path / "q.txt").write_text(content, "utf-8")
         result = indexed("query", "--queries", "q.txt", "--format", "jsonl")
         assert queries(result) == expected
-        assert result.stderr.endswith(blank)
-        assert bool(result.stderr) == bool(blank)
+        assert ("no query" in result.stderr) == (not expected)
 
     def test_those_before_an_unusable_one_are_answered(self, indexed, tmp_path):
         (tmp_path / "q.txt").write_text(f"train\n\nbread\n{'night ' * 10_001}\nnight\n")
