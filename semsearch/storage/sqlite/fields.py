@@ -50,6 +50,9 @@ EXAMPLES = 50
 #: Documents searched for an example.
 SAMPLE_DOCUMENTS = 20_000
 
+#: Texts of a field that are not listed if all of them are distinct.
+DISTINCT_SAMPLE = 200
+
 #: The most texts listed of a field, and their maximum length in characters.
 LISTED_VALUES, LONGEST_VALUE = 50, 100
 
@@ -107,44 +110,64 @@ def _example(connection: Connection, field: str, kind: Kind) -> Value | None:
     return bool(value) if kind is Kind.BOOLEAN and value is not None else value
 
 
-def field_values(connection: Connection) -> list[FieldValues]:
-    """The metadata fields, sorted by name, with frequent texts and bounds of all documents."""
+def field_values(
+    connection: Connection, condition: ColumnElement[bool] | None = None
+) -> list[FieldValues]:
+    """The metadata fields, sorted by name, with frequent texts and bounds of their numbers.
+
+    Args:
+        connection: in a transaction.
+        condition: selects documents; None for all.
+    """
+    selected = true() if condition is None else condition
     found = []
     for name, kinds in sorted(kinds_by_field(connection).items()):
         path = json_path(name)
         texts: list[tuple[str, int]] = []
         bounds: tuple[float | None, float | None] = None, None
         if path is not None and kinds & {Kind.TEXT, Kind.DATE}:
-            texts = _frequent_texts(connection, path)
+            texts = _frequent_texts(connection, path, selected)
         if path is not None and Kind.NUMBER in kinds:
-            bounds = _bounds(connection, path)
+            bounds = _bounds(connection, path, selected)
         if kinds:
             found.append(FieldValues(name, sorted(kind.value for kind in kinds), texts, *bounds))
     return found
 
 
-def _frequent_texts(connection: Connection, path: str) -> list[tuple[str, int]]:
-    """The most frequent texts at a JSON path or in a list there, with numbers of documents."""
+def _frequent_texts(
+    connection: Connection, path: str, selected: ColumnElement[bool]
+) -> list[tuple[str, int]]:
+    """The most frequent texts at a JSON path or in a list there, and how often they occur.
+
+    None if the first `DISTINCT_SAMPLE` are distinct, such as addresses: counting takes longest for
+    these.
+    """
     each = _at(path)
-    count = func.count(documents.c.document_id.distinct())
-    query = (
-        select(each.c.value, count)
+    value = each.c.value
+    rows = (
+        select(value)
         .select_from(documents.join(each, true()))
-        .where(each.c.type == "text", func.length(each.c.value) <= LONGEST_VALUE)
-        .group_by(each.c.value)
-        .order_by(count.desc(), each.c.value)
-        .limit(LISTED_VALUES)
+        .where(selected, each.c.type == "text")
     )
-    return [(value, number) for value, number in connection.execute(query)]
+    sample = connection.scalars(rows.limit(DISTINCT_SAMPLE)).all()
+    if len(sample) == DISTINCT_SAMPLE == len(set(sample)):
+        return []
+    count = func.count()
+    query = rows.add_columns(count).group_by(value).order_by(count.desc(), value)
+    found = connection.execute(query.limit(LISTED_VALUES))
+    return [(text, number) for text, number in found if len(text) <= LONGEST_VALUE]
 
 
-def _bounds(connection: Connection, path: str) -> tuple[float | None, float | None]:
+def _bounds(
+    connection: Connection, path: str, selected: ColumnElement[bool]
+) -> tuple[float | None, float | None]:
     """The least and the greatest number at a JSON path or in a list there."""
     each = _at(path)
     query = (
         select(func.min(each.c.value), func.max(each.c.value))
         .select_from(documents.join(each, true()))
         .where(
+            selected,
             each.c.type.in_(["integer", "real"]),
             func.abs(each.c.value) <= sys.float_info.max,  # larger ones are read as infinity
         )
