@@ -19,7 +19,6 @@ from sqlalchemy import (
     ColumnElement,
     Connection,
     FromClause,
-    TableValuedAlias,
     Text,
     and_,
     case,
@@ -120,29 +119,29 @@ def field_values(
         condition: selects documents; None for all.
     """
     selected = true() if condition is None else condition
+    bounds = _bounds(connection, selected)
     found = []
     for name, kinds in sorted(kinds_by_field(connection).items()):
         path = json_path(name)
         texts: list[tuple[str, int]] = []
-        bounds: tuple[float | None, float | None] = None, None
         if path is not None and kinds & {Kind.TEXT, Kind.DATE}:
             texts = _frequent_texts(connection, path, selected)
-        if path is not None and Kind.NUMBER in kinds:
-            bounds = _bounds(connection, path, selected)
         if kinds:
-            found.append(FieldValues(name, sorted(kind.value for kind in kinds), texts, *bounds))
+            least, greatest = bounds.get(name, (None, None))
+            names = sorted(kind.value for kind in kinds)
+            found.append(FieldValues(name, names, texts, least, greatest))
     return found
 
 
 def _frequent_texts(
     connection: Connection, path: str, selected: ColumnElement[bool]
 ) -> list[tuple[str, int]]:
-    """The most frequent texts at a JSON path or in a list there, and how often they occur.
+    """The most frequent texts at a JSON path or in a list there, with numbers of documents.
 
     None if the first `DISTINCT_SAMPLE` are distinct, such as addresses: counting takes longest for
     these.
     """
-    each = _at(path)
+    each = func.json_each(documents.c.metadata, path).table_valued("type", "value")
     value = each.c.value
     rows = (
         select(value)
@@ -152,33 +151,28 @@ def _frequent_texts(
     sample = connection.scalars(rows.limit(DISTINCT_SAMPLE)).all()
     if len(sample) == DISTINCT_SAMPLE == len(set(sample)):
         return []
-    count = func.count()
+    count = func.count(documents.c.document_id.distinct())
     query = rows.add_columns(count).group_by(value).order_by(count.desc(), value)
     found = connection.execute(query.limit(LISTED_VALUES))
     return [(text, number) for text, number in found if len(text) <= LONGEST_VALUE]
 
 
 def _bounds(
-    connection: Connection, path: str, selected: ColumnElement[bool]
-) -> tuple[float | None, float | None]:
-    """The least and the greatest number at a JSON path or in a list there."""
-    each = _at(path)
+    connection: Connection, selected: ColumnElement[bool]
+) -> dict[str, tuple[float, float]]:
+    """The least and the greatest number of each field, without those in lists."""
+    each = func.json_each(documents.c.metadata).table_valued("key", "type", "value")
     query = (
-        select(func.min(each.c.value), func.max(each.c.value))
+        select(each.c.key, func.min(each.c.value), func.max(each.c.value))
         .select_from(documents.join(each, true()))
         .where(
             selected,
             each.c.type.in_(["integer", "real"]),
             func.abs(each.c.value) <= sys.float_info.max,  # larger ones are read as infinity
         )
+        .group_by(each.c.key)
     )
-    least, greatest = connection.execute(query).one()
-    return least, greatest
-
-
-def _at(path: str) -> TableValuedAlias:
-    """The value at a JSON path of each document, or the elements of a list there."""
-    return func.json_each(documents.c.metadata, path).table_valued("type", "value")
+    return {name: (least, greatest) for name, least, greatest in connection.execute(query)}
 
 
 def count_kinds(connection: Connection, condition: ColumnElement[bool], sign: int = 1) -> None:
