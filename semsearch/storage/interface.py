@@ -43,7 +43,7 @@ class FieldValues(NamedTuple):
 
     name: str
     kinds: list[str]  #: sorted; see `Kind`
-    values: list[tuple[str, int]]  #: the most frequent texts, with their numbers of documents
+    values: list[tuple[str, int]]  #: the most frequent texts, and how often they occur
     least: float | None  #: of the numbers, except those in lists
     greatest: float | None
 

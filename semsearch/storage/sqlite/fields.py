@@ -136,7 +136,7 @@ def field_values(
 def _frequent_texts(
     connection: Connection, path: str, selected: ColumnElement[bool]
 ) -> list[tuple[str, int]]:
-    """The most frequent texts at a JSON path or in a list there, with numbers of documents.
+    """The most frequent texts at a JSON path or in a list there, and how often they occur.
 
     None if the first `DISTINCT_SAMPLE` are distinct, such as addresses: counting takes longest for
     these.
@@ -151,7 +151,7 @@ def _frequent_texts(
     sample = connection.scalars(rows.limit(DISTINCT_SAMPLE)).all()
     if len(sample) == DISTINCT_SAMPLE == len(set(sample)):
         return []
-    count = func.count(documents.c.document_id.distinct())
+    count = func.count()
     query = rows.add_columns(count).group_by(value).order_by(count.desc(), value)
     found = connection.execute(query.limit(LISTED_VALUES))
     return [(text, number) for text, number in found if len(text) <= LONGEST_VALUE]
