@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from semsearch import Document, Index
+from semsearch.storage.sqlite.fields import DISTINCT_SAMPLE
 
 
 def fields(index):
@@ -121,3 +122,11 @@ def test_values_are_counted_over_all_documents(index):
             ([("a", 60)], None),
             ([], 1901),
         ]
+
+
+def test_texts_that_are_all_distinct_are_not_listed(index):
+    rows = [{"url": f"https://example.org/{n}", "kind": "page"} for n in range(DISTINCT_SAMPLE)]
+    index.add(Document(str(n), "A text.", metadata=row) for n, row in enumerate(rows))
+    with index.read() as state:
+        kind, url = state.field_values()
+    assert (kind.values, url.values) == ([("page", DISTINCT_SAMPLE)], [])
