@@ -41,6 +41,8 @@ from semsearch.service.requests import (
 )
 from semsearch.service.settings import Settings
 from semsearch.service.worker import Worker, of_each, with_warnings
+from semsearch.storage.filtering import parse_filter
+from semsearch.storage.interface import Selection
 from semsearch.version import __version__
 
 Name = Annotated[str, PathParameter(description="The name of the index.")]
@@ -207,9 +209,13 @@ class Service:
             warnings |= dict.fromkeys(warned)
         return with_warnings({"query": request.query, "systems": found}, list(warnings))
 
-    def fields(self, name: Name) -> list[dict[str, Any]]:
-        """Names, kinds, most frequent texts, and bounds of the fields of all documents."""
-        return _field_values(self._worker(name).index)
+    def fields(
+        self,
+        name: Name,
+        where: Annotated[str | None, Query(description="A filter, such as: year >= 1990.")] = None,
+    ) -> dict[str, Any]:
+        """The number of documents, and their fields: names, kinds, frequent texts, bounds."""
+        return _field_values(self._worker(name).index, where)
 
     def map(self, name: Name) -> dict[str, Any]:
         """The groups and points of the newest map."""
@@ -293,9 +299,11 @@ def _described(index: Index) -> dict[str, Any]:
     }
 
 
-def _field_values(index: Index) -> list[dict[str, Any]]:
+def _field_values(index: Index, where: str | None = None) -> dict[str, Any]:
     with index.read() as state:
-        return [field._asdict() for field in state.field_values()]
+        condition = None if where is None else parse_filter(state, where)
+        found = [field._asdict() for field in state.field_values(condition)]
+        return {"documents": state.count(Selection(condition=condition)), "fields": found}
 
 
 def _document(index: Index, name: str) -> Document:

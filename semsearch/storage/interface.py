@@ -39,13 +39,13 @@ class Field(NamedTuple):
 
 
 class FieldValues(NamedTuple):
-    """The values of a metadata field in all documents, with those in lists."""
+    """The values of a metadata field in documents, with those in lists."""
 
     name: str
     kinds: list[str]  #: sorted; see `Kind`
     values: list[tuple[str, int]]  #: the most frequent texts, and how often they occur
-    least: float | None  #: of the numbers, except those in lists
-    greatest: float | None
+    least: float | str | None  #: of the numbers, or of the dates, except those in lists
+    greatest: float | str | None
 
 
 class ScoredPassage(NamedTuple):
@@ -207,10 +207,10 @@ class Reader(Protocol):
         Fields of deleted documents may be among them, without kinds.
         """
 
-    def field_values(self) -> list[FieldValues]:
-        """The metadata fields with their most frequent texts and the bounds of their numbers.
+    def field_values(self, condition: Condition | None = None) -> list[FieldValues]:
+        """The metadata fields of all documents, or of those that match, with values and bounds.
 
-        The first call for a state reads all documents. A store may leave texts and bounds out.
+        This reads all documents. A store may leave values and bounds out.
         """
 
     # Documents and passages.

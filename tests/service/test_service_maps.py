@@ -66,10 +66,23 @@ def test_a_newer_map_of_another_space_is_shown(client, path):
 
 
 def test_fields_with_values(client):
-    fields = {field["name"]: field for field in client.get("/v1/indexes/birds/fields").json()}
+    answer = client.get("/v1/indexes/birds/fields").json()
+    fields = {field["name"]: field for field in answer["fields"]}
+    assert answer["documents"] == 3
     assert fields["tags"]["values"] == [["red", 2], ["small", 1]]
     assert (fields["year"]["least"], fields["year"]["greatest"]) == (1999, 2010)
     assert fields["year"]["values"] == []
     assert fields["seen"]["kinds"] == ["boolean"]
     assert client.get("/v1/indexes/other/fields").status_code == 404
     assert client.get("/v1/indexes/other/map").status_code == 404
+
+
+def test_fields_of_documents_that_match(client):
+    where = {"where": "year > 2000"}
+    answer = client.get("/v1/indexes/birds/fields", params=where).json()
+    fields = {field["name"]: field for field in answer["fields"]}
+    assert answer["documents"] == 2
+    assert fields["tags"]["values"] == [["red", 1]]
+    assert (fields["year"]["least"], fields["year"]["greatest"]) == (2005, 2010)
+    wrong = client.get("/v1/indexes/birds/fields", params={"where": "wings = 2"})
+    assert (wrong.status_code, wrong.json()["code"]) == (422, "invalid-filter")

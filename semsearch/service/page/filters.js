@@ -1,31 +1,56 @@
-// Controls for the fields of an index, and the filter expression of their values.
+// Facets: controls for the fields of an index, and the filter expression of what is chosen.
 
 import { element } from "./dom.js";
 
 const RANGE = "..";
 
+/** Values shown of a facet before the rest is asked for; with more of them, a box completes. */
+const FEW = 8;
+const MANY = 50;
+
 const quoted = (text) => `'${text.replaceAll("'", "''")}'`;
 const named = (field) => `metadata."${field.replaceAll('"', '""')}"`;
 
 /**
- * The controls of fields, except those of objects. `onChange` is called with a map of their values.
+ * The facets of fields. `chosen` has the chosen values by field, and `counts` the fields under the
+ * present filter. `onChange` is called with a field and its new values.
  */
-export function filterControls(fields, initial, onChange) {
-  const values = new Map(initial);
-  return fields.flatMap((field) => {
-    const set = (value) => {
-      values.set(field.name, value);
-      onChange(new Map([...values].filter(([, kept]) => kept)));
-    };
-    return CONTROLS[kindOf(field)]?.(field, values.get(field.name) ?? "", set) ?? [];
+export function facets(fields, counts, chosen, onChange) {
+  const now = new Map(counts.map((field) => [field.name, new Map(field.values)]));
+  const place = ({ values }) => (values.length ? (values.length < MANY ? 0 : 2) : 1);
+  return fields.toSorted((a, b) => place(a) - place(b)).flatMap((field) => {
+    const draw = CONTROLS[kindOf(field)];
+    const body = draw?.(field, chosen.get(field.name) ?? [], now.get(field.name), (values) =>
+      onChange(field.name, values),
+    );
+    return body ? [facet(field.name, body)] : [];
   });
 }
 
-/** The expression for the values of the controls and the expression field; null if empty. */
-export function expression(fields, values, where) {
+/** What is chosen, as buttons that remove it. */
+export function chips(chosen, onChange) {
+  return [...chosen].flatMap(([name, values]) =>
+    values.map((value) =>
+      element(
+        "button",
+        {
+          type: "button",
+          class: "chip",
+          dir: "auto",
+          "aria-label": `Remove ${name}: ${value}`,
+          onclick: () => onChange(name, values.filter((other) => other !== value)),
+        },
+        `${name}: ${value} ×`,
+      ),
+    ),
+  );
+}
+
+/** The expression for the chosen values and the expression field; null if empty. */
+export function expression(fields, chosen, where) {
   const parts = fields
-    .filter((field) => values.get(field.name))
-    .map((field) => condition(field, values.get(field.name)));
+    .filter((field) => chosen.get(field.name)?.length)
+    .map((field) => condition(field, chosen.get(field.name)));
   if (!where.trim()) return parts.join(" and ") || null;
   // Alone or first, since errors name columns.
   return parts.length ? [`(${where})`, ...parts].join(" and ") : where;
@@ -42,12 +67,12 @@ function kindOf(field) {
   return kinds.size === 1 ? [...kinds][0] : "text";
 }
 
-function condition(field, value) {
+function condition(field, values) {
   const name = named(field.name);
   const kind = kindOf(field);
-  if (kind === "boolean") return `${name} = ${value}`;
-  if (CONTROLS[kind] !== range) return `${name} = ${quoted(value)}`;
-  const [low, high] = value.split(RANGE);
+  if (kind === "boolean") return `${name} in (${values.join(", ")})`;
+  if (CONTROLS[kind] !== range) return `${name} in (${values.map(quoted).join(", ")})`;
+  const [low, high] = values[0].split(RANGE);
   const literal = kind === "date" ? quoted : (text) => text;
   const bounds = [];
   if (low) bounds.push(`${name} >= ${literal(low)}`);
@@ -62,56 +87,71 @@ function dayAfter(day) {
   return date.toISOString().slice(0, 10);
 }
 
-const CONTROLS = { text, number: range, date: range, boolean };
+const CONTROLS = { text: choices, number: range, date: range, boolean: yesOrNo };
 
-function text(field, value, onChange) {
+function facet(name, body) {
+  const label = element("span", { dir: "auto" }, name);
+  return element("fieldset", { class: "facet", "data-field": name }, element("legend", {}, label), ...body);
+}
+
+/** Checkboxes for the most frequent values; a box that completes if there are many. */
+function choices(field, chosen, counts, onChange) {
+  if (!field.values.length && !chosen.length) return null; // a value per document is no facet
+  const isComplete = field.values.length < MANY; // else, a value that is not counted may be rare
+  const all = new Map(field.values);
+  const shown = new Set([...chosen, ...all.keys()]);
+  const boxes = [...shown].map((value) => {
+    const count = (counts ?? all).get(value) ?? (isComplete ? 0 : null);
+    return checkbox(value, count, chosen, onChange);
+  });
+  const first = Math.max(FEW, chosen.length);
+  const rest = boxes.slice(first);
+  const more = rest.length && element("details", {}, element("summary", {}, `${rest.length} more`), ...rest);
+  return [...boxes.slice(0, first), more || null, isComplete ? null : completing(field, chosen, onChange)];
+}
+
+function yesOrNo(field, chosen, counts, onChange) {
+  return ["true", "false"].map((value) => checkbox(value, null, chosen, onChange));
+}
+
+function checkbox(value, count, chosen, onChange) {
+  const change = ({ target }) =>
+    onChange(target.checked ? [...chosen, value] : chosen.filter((other) => other !== value));
+  return element(
+    "label",
+    { class: count === 0 ? "choice none" : "choice" },
+    element("input", { type: "checkbox", value, checked: chosen.includes(value), onchange: change }),
+    element("span", { dir: "auto" }, value),
+    count === null ? null : element("span", { class: "count" }, count.toLocaleString("en")),
+  );
+}
+
+function completing(field, chosen, onChange) {
   const list = `values-of-${field.name}`;
   const input = element("input", {
     type: "text",
     dir: "auto",
     list,
-    value,
-    onchange: () => onChange(input.value),
+    placeholder: "another value",
+    "aria-label": `${field.name}: another value`,
+    onchange: () => input.value && onChange([...new Set([...chosen, input.value])]),
   });
-  const values = field.values.map(([option, count]) =>
-    element("option", { value: option, label: `${option} (${count})` }),
-  );
-  return element(
-    "label",
-    {},
-    element("span", { dir: "auto" }, field.name),
-    input,
-    element("datalist", { id: list }, ...values),
-  );
+  const options = field.values.map(([value]) => element("option", { value }));
+  return element("div", {}, input, element("datalist", { id: list }, ...options));
 }
 
-function range(field, value, onChange) {
-  const [low = "", high = ""] = value.split(RANGE);
+function range(field, chosen, counts, onChange) {
+  const [low = "", high = ""] = (chosen[0] ?? "").split(RANGE);
   const type = kindOf(field);
   const bound = (label, limit, placeholder) =>
     element("input", { type, step: "any", value: limit, placeholder, "aria-label": label, onchange: changed });
-  const from = bound(`${field.name} from`, low, field.least ?? "");
-  const to = bound(`${field.name} to`, high, field.greatest ?? "");
+  const day = (value) => String(value ?? "").slice(0, 10);
+  const [least, greatest] = type === "date" ? [day(field.least), day(field.greatest)] : [field.least, field.greatest];
+  const from = bound(`${field.name} from`, low, least);
+  const to = bound(`${field.name} to`, high, greatest);
   function changed() {
-    onChange(from.value || to.value ? `${from.value}${RANGE}${to.value}` : "");
+    onChange(from.value || to.value ? [`${from.value}${RANGE}${to.value}`] : []);
   }
-  return element(
-    "div",
-    { class: "range", role: "group", "aria-label": field.name },
-    element("span", { dir: "auto" }, field.name),
-    from,
-    "to",
-    to,
-  );
-}
-
-function boolean(field, value, onChange) {
-  const select = element(
-    "select",
-    { onchange: () => onChange(select.value) },
-    ...["", "true", "false"].map((option) =>
-      element("option", { value: option, selected: option === value }, option || "any"),
-    ),
-  );
-  return element("label", {}, element("span", { dir: "auto" }, field.name), select);
+  const known = type === "date" && least ? element("span", { class: "count" }, `${least} to ${greatest}`) : null;
+  return [element("div", { class: "range" }, from, "to", to), known];
 }

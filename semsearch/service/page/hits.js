@@ -66,7 +66,13 @@ function shown(value) {
 /** The metadata fields of a document that have values. */
 export function fieldList(metadata) {
   const fields = Object.entries(metadata).filter(([, value]) => value != null && value !== "");
-  return fields.length ? list(fields.map(([name, value]) => [name, shown(value)])) : null;
+  return fields.length ? list(fields.map(([name, value]) => [name, link(shown(value))])) : null;
+}
+
+/** The address of a web page as a link; other texts unchanged. */
+function link(text) {
+  if (!/^https?:\/\/\S+$/.test(text)) return text;
+  return element("a", { href: text, rel: "noreferrer", target: "_blank" }, text);
 }
 
 /** A list of names and texts. */

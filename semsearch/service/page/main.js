@@ -5,7 +5,7 @@ import { getJson, indexPath } from "./api.js";
 import { download } from "./csv.js";
 import { showDocument } from "./document.js";
 import { byId, element, plural } from "./dom.js";
-import { expression, filterControls, oneOf } from "./filters.js";
+import { chips, expression, facets, oneOf } from "./filters.js";
 import { hitElement, showExplanation } from "./hits.js";
 import { MAX_SELECTED, PassageMap } from "./map.js";
 import { redrawLines, showSystems } from "./systems.js";
@@ -23,6 +23,7 @@ const EXCERPT = 300;
 let state = fromAddress();
 let indexes = [];
 let fields = [];
+let counted = { documents: 0, fields: [] }; // the fields under the present filter
 let hits = [];
 let selection = null; // the filter for the documents that are selected on the map
 let shown = null; // the index whose map is shown, and the map once it is open
@@ -33,9 +34,13 @@ let searching = null; // settles when the current search ends
 
 function searchRequest() {
   const { query, k, mode, space } = state;
-  let where = expression(fields, state.filters, state.where);
-  if (selection) where = [where && `(${where})`, selection].filter(Boolean).join(" and ");
-  return { query, k, where, mode, space };
+  return { query, k, where: filter(), mode, space };
+}
+
+/** The expression of all filters; null for none. */
+function filter() {
+  const where = expression(fields, state.filters, state.where);
+  return selection ? [where && `(${where})`, selection].filter(Boolean).join(" and ") : where;
 }
 
 /** Search, and show the results; a later search aborts this one. */
@@ -176,8 +181,63 @@ function showControls() {
 }
 
 function showFilters() {
-  const controls = filterControls(fields, state.filters, (filters) => change({ filters }));
-  byId("fields").replaceChildren(...controls);
+  const typed = document.activeElement;
+  const place = typed?.closest("[data-field]")?.dataset.field;
+  byId("fields").replaceChildren(...facets(fields, counted.fields, state.filters, choose));
+  if (place) refocus(place, typed);
+  const expressions = state.where.trim() ? new Map([["filter", [state.where]]]) : new Map();
+  byId("chips").replaceChildren(
+    ...chips(state.filters, choose),
+    ...chips(expressions, () => change({ where: "" })),
+  );
+  const { documents } = openedIndex();
+  const isFiltered = counted.documents < documents;
+  byId("matching").textContent = isFiltered
+    ? `${counted.documents.toLocaleString("en")} of ${plural(documents, "document")} match`
+    : "";
+}
+
+/** Choose the values of a field. */
+function choose(name, values) {
+  const filters = new Map(state.filters);
+  if (values.length) filters.set(name, values);
+  else filters.delete(name);
+  change({ filters });
+}
+
+let countedFor = null; // the index and filter that were counted last
+
+function countIfChanged() {
+  const now = JSON.stringify([state.index, filter()]);
+  if (now !== countedFor) count();
+  countedFor = now;
+}
+
+let counting = null; // aborts the count of another filter
+
+/** Count the values of fields under the present filter, and show them. */
+async function count() {
+  const { name } = openedIndex();
+  counting?.abort();
+  counting = new AbortController();
+  const { signal } = counting;
+  const where = filter();
+  const parameters = where === null ? "" : `?${new URLSearchParams({ where })}`;
+  try {
+    counted = await getJson(indexPath(name, `fields${parameters}`), { signal });
+    showFilters();
+  } catch {
+    // The search shows errors of the filter; a later count aborts this one.
+  }
+}
+
+/** Focus the control that replaces one of a facet. */
+function refocus(field, { type, value, ariaLabel }) {
+  const facet = document.querySelector(`[data-field="${CSS.escape(field)}"]`);
+  const controls = [...(facet?.querySelectorAll("input") ?? [])];
+  const same = controls.find((one) => (type === "checkbox" ? one.value === value : one.ariaLabel === ariaLabel));
+  same?.closest("details")?.setAttribute("open", "");
+  same?.focus();
 }
 
 function toggleFilters(_, open = byId("filters").hidden) {
@@ -231,6 +291,7 @@ function closeMap() {
 /** Search among the documents selected on the map; null for all. */
 function select(ids) {
   showSelection(ids);
+  countIfChanged();
   search();
 }
 
@@ -250,8 +311,10 @@ function change(changes, pushed = false) {
   state = { ...state, k: EMPTY.k, ...changes };
   toAddress(state, pushed);
   showControls();
+  if (changes.filters || changes.where !== undefined || changes.index) showFilters();
   showMap();
   showOpened();
+  countIfChanged();
   return (searching = search());
 }
 
@@ -265,16 +328,19 @@ function openIndex() {
   byId("space").replaceChildren(...spaces);
   byId("space-choice").hidden = spaces.length < 2;
   fields = Object.entries(opened.fields).map(([name, kinds]) => ({ name, kinds, values: [] }));
+  counted = { documents: opened.documents, fields: [] };
   showFilters();
-  toggleFilters(null, state.filters.size > 0 || state.where !== "");
-  suggestValues(opened).catch(showError);
+  toggleFilters(null, fields.length > 0 && matchMedia("(min-width: 64rem)").matches);
+  showValues(opened).catch(showError);
 }
 
-async function suggestValues(opened) {
+/** Show the values of fields in all documents. */
+async function showValues(opened) {
   const answer = await getJson(indexPath(opened.name, "fields"));
   if (opened !== openedIndex()) return;
-  fields = answer;
-  if (!byId("fields").contains(document.activeElement)) showFilters(); // not while it is edited
+  fields = answer.fields;
+  if (filter() === null) counted = answer;
+  showFilters();
 }
 
 function toggleView(view) {
@@ -311,7 +377,6 @@ function listen() {
   on("clear-filters", "click", () => {
     byId("where").value = "";
     change({ filters: new Map(), where: "" });
-    showFilters();
   });
   on("toggle-filters", "click", toggleFilters);
   on("toggle-systems", "click", KEYS.c);
@@ -372,11 +437,11 @@ function begin(before) {
   state = fromAddress();
   if (!openedIndex()) state.index = indexes[0].name;
   for (const id of ["query", "where"]) byId(id).value = state[id];
-  if (state.index === before) showFilters();
-  else {
+  if (state.index !== before) {
     closeMap();
     openIndex();
   }
+  showFilters();
   change({ k: state.k });
 }
 

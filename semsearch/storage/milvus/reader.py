@@ -99,8 +99,9 @@ class MilvusReader:
             fields.setdefault(metadata_name(name), set()).add(Kind(kind))
         return fields
 
-    def field_values(self) -> list[FieldValues]:
+    def field_values(self, condition: Condition | None = None) -> list[FieldValues]:
         """The metadata fields, without values: Milvus does not group by fields in JSON."""
+        del condition
         return [
             FieldValues(name, sorted(kind.value for kind in kinds), [], None, None)
             for name, kinds in sorted(self.fields().items())

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
 from sqlalchemy import (
@@ -25,6 +25,7 @@ from sqlalchemy import (
     column,
     delete,
     func,
+    or_,
     select,
     table,
     true,
@@ -119,9 +120,11 @@ def field_values(
         condition: selects documents; None for all.
     """
     selected = true() if condition is None else condition
-    bounds = _bounds(connection, selected)
+    known = kinds_by_field(connection)
+    dates = [name for name, kinds in known.items() if Kind.DATE in kinds]
+    bounds = _bounds(connection, selected, dates)
     found = []
-    for name, kinds in sorted(kinds_by_field(connection).items()):
+    for name, kinds in sorted(known.items()):
         path = json_path(name)
         texts: list[tuple[str, int]] = []
         if path is not None and kinds & {Kind.TEXT, Kind.DATE}:
@@ -158,19 +161,26 @@ def _frequent_texts(
 
 
 def _bounds(
-    connection: Connection, selected: ColumnElement[bool]
-) -> dict[str, tuple[float, float]]:
-    """The least and the greatest number of each field, without those in lists."""
+    connection: Connection, selected: ColumnElement[bool], dates: Collection[str]
+) -> dict[str, tuple[float | str, float | str]]:
+    """The bounds of the numbers of each field, else of its dates (of the fields in `dates`).
+
+    Those in lists are left out.
+    """
     each = func.json_each(documents.c.metadata).table_valued("key", "type", "value")
+    is_number = and_(
+        each.c.type.in_(["integer", "real"]),
+        func.abs(each.c.value) <= sys.float_info.max,  # larger ones are read as infinity
+    )
+    is_date = and_(
+        each.c.key.in_(dates), each.c.type == "text", each.c.value.op("GLOB")(f"{_DATE}*")
+    )
     query = (
         select(each.c.key, func.min(each.c.value), func.max(each.c.value))
         .select_from(documents.join(each, true()))
-        .where(
-            selected,
-            each.c.type.in_(["integer", "real"]),
-            func.abs(each.c.value) <= sys.float_info.max,  # larger ones are read as infinity
-        )
-        .group_by(each.c.key)
+        .where(selected, or_(is_number, is_date))
+        .group_by(each.c.key, each.c.type == "text")
+        .order_by(each.c.type != "text")  # numbers replace dates
     )
     return {name: (least, greatest) for name, least, greatest in connection.execute(query)}
 

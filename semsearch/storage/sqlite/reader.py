@@ -132,9 +132,13 @@ class SqliteReader:
         """The kinds of values of metadata fields, by name."""
         return kinds.kinds_by_field(self.connection)
 
-    def field_values(self) -> list[FieldValues]:
-        """The metadata fields with frequent texts and bounds, cached until the state changes."""
-        return self._cache.field_values(self.connection, self._revision)
+    def field_values(self, condition: Condition | None = None) -> list[FieldValues]:
+        """The metadata fields; those of all documents are cached until the state changes."""
+        if condition is None:
+            return self._cache.field_values(self.connection, self._revision)
+        matching = select(documents.c.document_id).where(sql_condition(self.connection, condition))
+        ids = values(self.connection.scalars(matching).all())  # evaluated once for all fields
+        return kinds.field_values(self.connection, documents.c.document_id.in_(ids))
 
     def count(self, selection: Selection = EVERYTHING) -> int:
         """The number of documents, or of selected documents."""

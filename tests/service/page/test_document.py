@@ -39,8 +39,7 @@ def test_opens_by_a_key_and_closes_by_escape_and_back(page):
     assert page.inner_text("#document-text") == DOCUMENTS[1].text
     shared = page.url
     page.keyboard.press("Escape")
-    until(page, f"!{OPEN}")
-    assert "open=" not in page.url
+    until(page, f"!{OPEN} && !location.search.includes('open=')")
     page.goto(shared)
     page.locator("#document[open]").wait_for()
     page.click("#more-like")
