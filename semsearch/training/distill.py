@@ -87,7 +87,7 @@ class Distillation(Task):
         if self.documents is None:
             if self.layers is not None or recipe.epochs or recipe.steps or recipe.minutes:
                 raise ArgumentError("layers, epochs, steps and minutes need a corpus")
-            recipe = replace(recipe, steps=0)
+            recipe = recipe.changed(epochs=0)
             training, development = self._examples([], ""), None
         else:
             training, development = self._texts(self.documents, recipe)
@@ -104,21 +104,19 @@ class Distillation(Task):
         found = distinct_documents(corpus)
         parts = split(len(found), recipe.seed, "different documents in this corpus")
         trained, held = (
-            list(
-                dict.fromkeys(
-                    text
-                    for place in places
-                    for text in (found[place].text, *sentences(found[place].text))
-                )
+            dict.fromkeys(
+                text
+                for place in places
+                for text in (found[place].text, *sentences(found[place].text))
             )
             for places in parts
         )
         batch = recipe.batch_size * process_count()
         most = min(MAX_TEXTS, recipe.steps * batch if recipe.steps else MAX_TEXTS)
-        order = default_rng(recipe.seed).permutation(len(trained))[:most]
-        known = set(trained)
-        unseen = self._examples([text for text in held if text not in known], " (held out)")
-        training = self._examples([trained[place] for place in order], "")
+        texts = list(trained)
+        order = default_rng(recipe.seed).permutation(len(texts))[:most]
+        unseen = self._examples([text for text in held if text not in trained], " (held out)")
+        training = self._examples([texts[place] for place in order], "")
         return training, unseen if len(unseen) else None
 
     def _examples(self, texts: list[str], part: str) -> Examples:
@@ -135,29 +133,31 @@ class Distillation(Task):
         training, development, recipe, _ = stage
         set_seed(recipe.seed)
         teacher = TorchEncoder(ModelFolder(str(folder), folder))
-        (texts,), (held,) = training.texts, development.texts if development else ([],)
-        if self.layers is None:
-            check_static(teacher, self.dimension)
-        else:
+        if teacher.model.transformers_model is None:
+            raise EncoderError("the teacher averages word vectors already; distil a transformer")
+        if self.layers is not None:
             student = shallow_student(teacher.model, self.layers)
             disable_attention_dropout(student)
-        if self.documents is None:
-            student = static_student(
-                teacher, self.dimension or min(STATIC_DIMENSION, teacher.dimension)
+        elif not 1 <= (self.dimension or 1) <= teacher.dimension:
+            raise ArgumentError(
+                f"dimension must be from 1 to {teacher.dimension}, not {self.dimension}"
             )
+        if self.documents is None:
+            width = self.dimension or min(STATIC_DIMENSION, teacher.dimension)
+            student = static_student(teacher, width)
             nothing = numpy.empty((0, 0), numpy.float32)
             return text_trainee(student, TeacherLoss(student, nothing), training, recipe, None)
+        (texts,), (held,) = training.texts, development.texts if development else ([],)
         # The teacher is not trained, so it may use its fastest runtime.
         wanted = load_encoder(str(folder), local_files_only=True).encode_documents(texts + held)
         if self.layers is None:
             student, wanted = fitted_static(teacher, texts, wanted, self.dimension)
         prompt = student.prompts.get("document") or ""
-        prompted = replace(training, texts=([prompt + text for text in texts],))
-        score = partial(
-            _mean_cosine, student, [prompt + text for text in held], wanted[len(texts) :]
-        )
+        prompted, prompted_held = ([prompt + text for text in some] for some in (texts, held))
         loss = TeacherLoss(student, wanted[: len(texts)])
-        return text_trainee(student, loss, prompted, recipe, score if held else None)
+        score = partial(_mean_cosine, student, prompted_held, wanted[len(texts) :])
+        training = replace(training, texts=(prompted,))
+        return text_trainee(student, loss, training, recipe, score if held else None)
 
 
 def _mean_cosine(student: SentenceTransformer, texts: list[str], wanted: Matrix) -> float:
@@ -192,7 +192,6 @@ def shallow_student(teacher: SentenceTransformer, layers: int) -> SentenceTransf
     """
     from torch.nn import ModuleList
 
-    _check_transformer(teacher)
     student = copy.deepcopy(teacher)
     encoder = getattr(getattr(student[0], "auto_model", None), "encoder", None)
     blocks = getattr(encoder, "layer", None)
@@ -205,18 +204,6 @@ def shallow_student(teacher: SentenceTransformer, layers: int) -> SentenceTransf
     config: Any = student[0].auto_model.config
     config.num_hidden_layers = layers
     return student
-
-
-def check_static(teacher: TorchEncoder, dimension: int | None) -> None:
-    """Refuse a static student that this teacher cannot have, before the work.
-
-    Raises:
-        ArgumentError: the teacher's vectors have fewer dimensions.
-        EncoderError: the teacher is not a transformer.
-    """
-    _check_transformer(teacher.model)
-    if dimension is not None and not 1 <= dimension <= teacher.dimension:
-        raise ArgumentError(f"dimension must be from 1 to {teacher.dimension}, not {dimension}")
 
 
 def static_student(
@@ -282,11 +269,6 @@ def fitted_static(
     student[0].embedding.weight = torch.nn.Parameter(torch.from_numpy(turned).float())
     student[0].embedding_dim = student[0].embedding.embedding_dim = turned.shape[1]
     return student, numpy.ascontiguousarray(wanted, numpy.float32)
-
-
-def _check_transformer(teacher: SentenceTransformer) -> None:
-    if teacher.transformers_model is None:
-        raise EncoderError("the teacher averages word vectors already; distil a transformer")
 
 
 def _piece_vectors(teacher: TorchEncoder) -> tuple[Matrix, NDArray[numpy.bool_]]:

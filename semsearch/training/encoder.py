@@ -87,12 +87,6 @@ class Siamese(Task):
             loss = chosen or default_loss(stage.training)
             stages.append(stage._replace(loss=loss.value))
             notify(announcement(stages[-1], classifies=loss is Loss.SOFTMAX))
-        losses = {stage.loss for stage in stages}
-        for name, loss in (("margin", Loss.TRIPLET), ("head_learning_rate", Loss.SOFTMAX)):
-            given = {getattr(one, name) for one in settings.recipes} - {getattr(Recipe, name)}
-            if given and loss.value not in losses:
-                option, used = name.replace("_", "-"), ", ".join(sorted(losses))
-                raise ArgumentError(f"--{option} is for the loss {loss.value}, not {used}")
         return Job(stages, encoder_trainee, partial(scored_encoder, tests, stages[-1]))
 
 
@@ -321,9 +315,7 @@ def limit_tokens(model: Any, max_tokens: int | None) -> None:
     transformer = model.transformers_model
     positions = 0 if transformer is None else positions_of(transformer.config)
     if positions is not None and max_tokens > positions:
-        raise ArgumentError(
-            f"--max-tokens {max_tokens} is above the limit of the model, {positions}"
-        )
+        raise ArgumentError(f"max_tokens={max_tokens} is above the limit of the model, {positions}")
     model.max_seq_length = max_tokens
 
 

@@ -51,7 +51,6 @@ class Examples:
         targets: gold scores from 0 to 1 of scored pairs, indices into `labels` of labelled ones,
             row numbers of the teacher's vectors of texts; else empty.
         labels: the names of the classes, as `ordered_labels` returns them.
-        has_scale: whether the gold scores were read from a file, on a scale of its own.
     """
 
     name: str
@@ -59,7 +58,6 @@ class Examples:
     texts: tuple[list[str], ...]
     targets: list[float] | list[int]
     labels: tuple[str, ...] = ()
-    has_scale: bool = False
 
     def __len__(self) -> int:
         return len(self.texts[0])

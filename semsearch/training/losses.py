@@ -149,7 +149,7 @@ def learning_rates(module: torch.nn.Module, recipe: Recipe) -> dict[str, float]:
         return rates
     found = [match for name in names if (match := LAYER.search(name))]
     if not found or not any(re.search(EMBEDDINGS, name) for name in names):
-        raise ArgumentError("--layer-decay does not support this model; leave it out")
+        raise ArgumentError("layer_decay does not support this model; leave it out")
     word, layers = found[0][1], 1 + max(int(match[2]) for match in found)
     rate, decay = recipe.learning_rate, recipe.layer_decay
     rates |= {rf"\.{word}\.{n}\.": rate * decay ** (layers - n) for n in range(layers)}

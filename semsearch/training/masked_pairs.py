@@ -41,6 +41,9 @@ SPECIAL_TOKENS = 3
 #: Batches are padded to a multiple of the first; masked tokens are predicted in multiples of the
 #: second. On a CPU, each new matrix shape costs time and memory.
 LENGTH_MULTIPLE, MASKED_MULTIPLE = 8, 64
+#: What is measured on held-out documents.
+MASKED_LOSS, NEXT_LOSS = "masked words, loss", "next sentence, loss"
+MEASURES = (MASKED_LOSS, "masked words found, %", NEXT_LOSS, "next sentence found, %")
 
 
 class Tokens(NamedTuple):
@@ -244,21 +247,6 @@ class _Batches:
             yield [Row(number, pairs, place) for place in rows]
 
 
-class HeldOutLosses(NamedTuple):
-    """Losses and accuracies on held-out documents."""
-
-    masked_loss: float  #: mean cross-entropy of the masked tokens, nats
-    masked_accuracy: float
-    next_loss: float  #: mean cross-entropy of next-sentence prediction, nats
-    next_accuracy: float
-
-    def __str__(self) -> str:
-        return (
-            f"masked words: loss {self.masked_loss:.3f}, accuracy {self.masked_accuracy:.1%}; "
-            f"next sentence: loss {self.next_loss:.3f}, accuracy {self.next_accuracy:.1%}"
-        )
-
-
 def loss_of(
     model: BertForPreTraining,
     input_ids: torch.Tensor,
@@ -303,8 +291,12 @@ def predictions(
     return words.float(), labels.flatten()[places], following.float()
 
 
-def held_out_losses(model: BertForPreTraining, data: MaskedPairs) -> HeldOutLosses:
-    """Both losses and accuracies, with the model in evaluation mode."""
+def held_out_losses(model: BertForPreTraining, data: MaskedPairs) -> dict[str, float]:
+    """Both losses (mean cross-entropies in nats) and accuracies, with the model in evaluation mode.
+
+    Returns:
+        The values of `MEASURES` by name.
+    """
     sums, counts = numpy.zeros(4), numpy.zeros(4)
     with torch.inference_mode():
         for batch in data.evaluated():
@@ -316,11 +308,12 @@ def held_out_losses(model: BertForPreTraining, data: MaskedPairs) -> HeldOutLoss
                 for logits, wanted in ((words, answers), (following, is_not_next))
                 for value in (
                     cross_entropy(logits, wanted, reduction="sum"),
-                    (logits.argmax(-1) == wanted).sum(),
+                    100 * (logits.argmax(-1) == wanted).sum(),
                 )
             ]
             counts += numpy.repeat([len(answers), len(is_not_next)], 2)
-    return HeldOutLosses(*(sums / numpy.maximum(1, counts)).tolist())
+    means = (sums / numpy.maximum(1, counts)).tolist()
+    return dict(zip(MEASURES, means, strict=True))
 
 
 class MaskedTrainer(Trainer):  # type: ignore[misc]  # theirs is untyped
@@ -350,7 +343,7 @@ class MaskedTrainer(Trainer):  # type: ignore[misc]  # theirs is untyped
     def evaluate(self, *_: Any, **__: Any) -> dict[str, float]:
         """The score, under the name that the trainer expects."""
         is_training = self.model.training
-        with torch.autocast(self.args.device.type, torch.bfloat16, enabled=self.args.bf16):
+        with self.accelerator.autocast():
             score = self._score() if self._score and is_main() else 0.0
         metrics = {"eval_score": broadcast(score)}
         self.model.train(is_training)

@@ -20,11 +20,11 @@ from semsearch.datasets import RetrievalSet
 from semsearch.encoders import load_reranker
 from semsearch.encoders.model_folder import (
     FIRST_STAGE_WEIGHT,
+    ModelFolder,
     set_first_stage_weight,
     transformer_folder,
 )
-from semsearch.encoders.torch_loading import loading
-from semsearch.errors import EncoderError
+from semsearch.encoders.torch_loading import check_weights, loading
 from semsearch.evaluation.statistics import Values
 from semsearch.protocols import SearchBackend
 from semsearch.records import Hit, Hits
@@ -143,18 +143,13 @@ def load_cross_encoder(folder: Path, count: int | None = None) -> CrossEncoder:
     """
     import torch
     from sentence_transformers import CrossEncoder
-    from transformers import AutoModel
+    from transformers import AutoConfig
 
     with loading(str(folder)):
-        place = str(transformer_folder(folder))
-        whole, info = AutoModel.from_pretrained(
-            place, local_files_only=True, use_safetensors=True, output_loading_info=True
-        )
-        if lacking := sorted(name for name in info["missing_keys"] if "pooler." not in name):
-            raise EncoderError(f"model {folder} is incomplete: {lacking[0]} is missing")
-        stored = whole.config.num_labels
+        place = transformer_folder(folder)
+        stored = AutoConfig.from_pretrained(place, local_files_only=True).num_labels
         model = CrossEncoder(
-            place,
+            str(place),
             num_labels=count,
             trust_remote_code=False,
             local_files_only=True,
@@ -164,6 +159,8 @@ def load_cross_encoder(folder: Path, count: int | None = None) -> CrossEncoder:
                 "dtype": "float32",
             },
         )
+        files = ModelFolder(str(folder), place)
+        check_weights(model, files, needs_pooler=False, needs_head=False)
     if count not in (None, stored):  # the activation that is stored is for another head
         model.activation_fn = torch.nn.Sigmoid() if count == 1 else torch.nn.Identity()
     return model

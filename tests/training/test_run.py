@@ -92,14 +92,15 @@ def test_columns_decide_the_loss(files, name, loss):
     assert default_loss(examples).value == loss
 
 
-def test_gradient_caching_keeps_the_loss(learn, tiny_without_dropout, monkeypatch):
+def test_gradient_caching_keeps_the_loss(learn, tiny_without_dropout, monkeypatch, tmp_path):
     """Gradient caching changes memory, not the loss (Gao et al. 2021)."""
     base = tiny_without_dropout
     recipe = Recipe(epochs=3, learning_rate=1e-4, batch_size=32)
     first = losses(learn(Siamese([Loss.RANKING]), "pairs.csv", recipe=recipe, base=base).folder)
     monkeypatch.setattr("semsearch.training.losses.CACHED_FROM", 16)
     monkeypatch.setattr("semsearch.training.losses.CACHED_PART", 8)
-    again = learn(Siamese([Loss.RANKING]), "pairs.csv", recipe=recipe, base=base, overwrite=True)
+    output = tmp_path / "cached"
+    again = learn(Siamese([Loss.RANKING]), "pairs.csv", recipe=recipe, base=base, output=output)
     assert losses(again.folder) == pytest.approx(first, rel=0.01)
 
 
@@ -179,9 +180,6 @@ class TestResult:
         with pytest.raises(ArgumentError):
             learn(Siamese([Loss.COSINE]), "scored.csv")
         assert weights.read_bytes() == before
-        recipe = Recipe(steps=1)
-        learn(Siamese([Loss.COSINE]), "scored.csv", recipe=recipe, overwrite=True)
-        assert weights.read_bytes() != before
         assert [path.name for path in tmp_path.iterdir()] == ["model"]
 
 
@@ -213,7 +211,7 @@ def test_early_stopping(learn, files):
 
 def test_weights_depend_on_the_seed(learn, tmp_path):
     def weights(name, seed):
-        recipe = Recipe(steps=2, seed=seed, batch_size=8, precision=QUICK.precision)
+        recipe = Recipe(steps=2, seed=seed, batch_size=8)
         task, output = Siamese([Loss.SOFTMAX]), tmp_path / name
         folder = learn(task, "labelled.tsv", recipe=recipe, output=output).folder
         return (folder / "model.safetensors").read_bytes()
@@ -244,14 +242,10 @@ class TestResuming:
                 on_step=interrupting_at(13),
             )
         assert signal.getsignal(signal.SIGINT) is before
-        with pytest.raises(ArgumentError):  # not overwritten
-            learn(Siamese([Loss.SOFTMAX]), "labelled.tsv", recipe=self.RECIPE)
-        with pytest.raises(ArgumentError, match="epochs 3, not 2"):
+        with pytest.raises(ArgumentError, match="stages"):
             other = replace(self.RECIPE, epochs=2)
-            learn(Siamese([Loss.SOFTMAX]), "labelled.tsv", recipe=other, resume=True)
-        folder = learn(
-            Siamese([Loss.SOFTMAX]), "labelled.tsv", recipe=self.RECIPE, resume=True
-        ).folder
+            learn(Siamese([Loss.SOFTMAX]), "labelled.tsv", recipe=other)
+        folder = learn(Siamese([Loss.SOFTMAX]), "labelled.tsv", recipe=self.RECIPE).folder
         assert "resuming from step 13" in learn.messages
         assert learn.steps[0] == (13 * 8, 13 / 24)
         assert (folder / "model.safetensors").read_bytes() == whole[0]
@@ -296,7 +290,8 @@ def test_yes_no_pairs_train_the_encoder(learn, files, tmp_path, names):
 @pytest.mark.parametrize(
     ("name", "value"),
     [
-        ("epochs", 0),
+        ("epochs", -1),
+        ("steps", 0),
         ("learning_rate", float("nan")),
         ("batch_size", 0),
         ("warmup", 1),
