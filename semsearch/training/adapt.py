@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 import re
-import shutil
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import redirect_stderr
@@ -26,16 +25,16 @@ import numpy
 from numpy.random import default_rng
 
 from semsearch.datasets import RetrievalSet
-from semsearch.encoders import load_encoder
-from semsearch.encoders.cache import temporary_cache
+from semsearch.encoders.model_folder import ModelFolder
 from semsearch.encoders.torch_loading import quiet_transformers
+from semsearch.encoders.torch_models import TorchEncoder
 from semsearch.errors import ArgumentError, TrainingError
 from semsearch.evaluation.statistics import Values
 from semsearch.protocols import Encoder
 from semsearch.records import Document
 from semsearch.texts import quantity
 from semsearch.training.data import found_sts
-from semsearch.training.encoder import compare_encoders, encoder_trainee, load_plain, plain_encode
+from semsearch.training.encoder import encoder_trainee, load_plain
 from semsearch.training.examples import (
     MIN_DOCUMENTS,
     Examples,
@@ -115,38 +114,13 @@ class SearchTest(NamedTuple):
         found = []
         for asked in self.asked:
             queries = encoder.encode_queries(asked.queries)
-            ranked = []
+            ranked: list[list[str]] = []
             for start in range(0, len(queries), BLOCK):
                 scores = queries[start : start + BLOCK] @ vectors.T
                 best = numpy.argsort(-scores, axis=1, kind="stable")[:, :10]
-                ranked += [names[rows].tolist() for rows in best]
+                ranked += names[best].tolist()
             found.append(ndcg(ranked, asked.judged))
         return found
-
-
-class Verdict(NamedTuple):
-    """The effect of the training, and whether the result is better than the old model."""
-
-    share: float  #: of the new weights
-    pooled: Gain  #: over all questions
-    by_kind: dict[str, Gain]
-    sts: Gain | None  #: Spearman x 100 on STS Benchmark's development set, if available
-
-    @property
-    def objections(self) -> list[str]:
-        """Reasons why the model is not better than the old one."""
-        found = [] if self.pooled.is_significant else ["the gain is not significant"]
-        found += [
-            f"the score on {kind} fell"
-            for kind, one in self.by_kind.items()
-            if one.after < one.before
-        ]
-        if self.sts is not None and self.sts.low < -STS_MARGIN:
-            found.append(f"the STS Benchmark score may fall by more than {STS_MARGIN:g}")
-        return found
-
-    def __str__(self) -> str:
-        return f"{self.pooled}, with {self.share:.0%} of the new weights"
 
 
 @dataclass(frozen=True)
@@ -202,39 +176,55 @@ class Adaptation(Task):
     def _finish(self, test: SearchTest, notify: Notify, folder: Path, base: Path) -> Trained:
         """The average of the old and new weights, with the share that `chosen_share` returns."""
         probes = found_sts(["stsbenchmark"], "dev", notify)
-        old, model = load_plain(base).state_dict(), load_plain(folder)
-        new = {name: tensor.clone() for name, tensor in model.state_dict().items()}
-        mixed = {share: folder.with_name(f"share-{share}") for share in SHARES}
+        old = load_plain(base).state_dict()
+        encoder = TorchEncoder(ModelFolder(str(folder), folder))
+        new = {name: tensor.clone() for name, tensor in encoder.model.state_dict().items()}
         values, cosines = {}, {}
-        values[0.0], cosines[0.0] = _values(base, test, probes)
-        for share, place in mixed.items():
-            model.load_state_dict(_mean(old, new, share))
-            shutil.copytree(folder, place, dirs_exist_ok=True)
-            with quiet_transformers():
-                model.save_pretrained(str(place), create_model_card=False)
-            with temporary_cache(folder.with_name("cache")):
-                values[share], cosines[share] = _values(place, test, probes)
+        for share in (0.0, *SHARES):
+            encoder.model.load_state_dict(_mean(old, new, share))
+            values[share] = test.values(encoder)
+            cosines[share] = [encoder_outcomes(encoder.encode_documents, one) for one in probes]
         share = chosen_share(values)
+        # The questions that were not used to choose the share.
+        before, after = ([one[1::2] for one in values[place]] for place in (0.0, share))
+        pooled = gain(NDCG, numpy.concatenate(before), numpy.concatenate(after))
+        by_kind = {
+            asked.kind: gain(NDCG, *both)
+            for asked, *both in zip(test.asked, before, after, strict=True)
+        }
         sts = [
-            gain(MEASURES[Kind.SCORED], before, after, gold_of(probe))
-            for probe, before, after in zip(probes, cosines[0.0], cosines[share], strict=True)
+            gain(MEASURES[Kind.SCORED], cosines[0.0][place], cosines[share][place], gold_of(probe))
+            for place, probe in enumerate(probes)
         ]
-        verdict = _verdict(share, test, values, next(iter(sts), None))
-        scores = [
-            compared(f"{self.data_name}, {kind}", found) for kind, found in verdict.by_kind.items()
-        ]
-        new_encode, old_encode = map(plain_encode, map(load_plain, (mixed[share], base)))
-        scores += [
-            compare_encoders(new_encode, old_encode, one)
-            for one in (found_sts(["stsbenchmark"], "test", notify) if probes else [])
-        ]
-        objections = ", ".join(verdict.objections)
-        line = f"kept: {verdict}"
+        objections = ", ".join(_objections(pooled, by_kind, sts))
+        verdict = "not kept, " if objections else "kept"
         if objections and self.force:
-            line = f"kept because of --force, although {objections}: {verdict}"
-        elif objections:
-            line = f"not kept, {objections}: {verdict}"
-        return Trained(mixed[share], scores, line, self.force or not objections)
+            verdict = "kept because of --force, although "
+        averaged = folder.with_name("averaged")
+        encoder.model.load_state_dict(_mean(old, new, share))
+        with quiet_transformers():
+            encoder.model.save_pretrained(str(averaged))
+        scores = [compared(f"{self.data_name}, {kind}", one) for kind, one in by_kind.items()]
+        scores += [compared(probe.name, one) for probe, one in zip(probes, sts, strict=True)]
+        line = f"{verdict}{objections}: {pooled}, with {share:.0%} of the new weights"
+        return Trained(averaged, scores, line, self.force or not objections)
+
+
+def _objections(pooled: Gain, by_kind: Mapping[str, Gain], sts: Sequence[Gain]) -> list[str]:
+    """Reasons why a model is not better than the old one.
+
+    Args:
+        pooled: the gain over all questions.
+        by_kind: the gain on each kind of question.
+        sts: that on STS Benchmark's development set (Spearman x 100), if it is available.
+    """
+    found = [] if pooled.is_significant else ["the gain is not significant"]
+    found += [
+        f"the score on {kind} fell" for kind, one in by_kind.items() if one.after < one.before
+    ]
+    if any(one.low < -STS_MARGIN for one in sts):
+        found.append(f"the STS Benchmark score may fall by more than {STS_MARGIN:g}")
+    return found
 
 
 def adapted_trainee(folder: Path, stage: Stage) -> Trainee:
@@ -264,15 +254,6 @@ def adapted_trainee(folder: Path, stage: Stage) -> Trainee:
     return encoder_trainee(folder, stage._replace(training=triplets), attention_dropout=False)
 
 
-def _values(
-    folder: Path, test: SearchTest, probes: Sequence[Examples]
-) -> tuple[list[Values], list[Values]]:
-    """A model's score on each question, and its cosines of STS Benchmark's pairs."""
-    encoder = load_encoder(str(folder), local_files_only=True)
-    cosines = [encoder_outcomes(encoder.encode_documents, probe) for probe in probes]
-    return test.values(encoder), cosines
-
-
 def _mean(old: dict[str, Any], new: dict[str, Any], share: float) -> dict[str, Any]:
     """The weighted mean of the weights; non-float tensors are the new model's."""
     return {
@@ -293,17 +274,6 @@ def chosen_share(values: Mapping[float, list[Values]]) -> float:
     significant = [share for share, one in zip(SHARES, gains, strict=True) if one.is_significant]
     best = max(zip(gains, SHARES, strict=True), key=lambda pair: pair[0].after)[1]
     return significant[0] if significant else best
-
-
-def _verdict(
-    share: float, test: SearchTest, values: Mapping[float, list[Values]], sts: Gain | None
-) -> Verdict:
-    """The verdict on the questions that were not used to choose the share."""
-    before, after = ([one[1::2] for one in values[place]] for place in (0.0, share))
-    pooled = gain(NDCG, numpy.concatenate(before), numpy.concatenate(after))
-    pairs = zip(test.asked, before, after, strict=True)
-    by_kind = {asked.kind: gain(NDCG, old, new) for asked, old, new in pairs}
-    return Verdict(share, pooled, by_kind, sts)
 
 
 def made_test(asked: Sequence[str], others: Sequence[str], seed: int) -> SearchTest:

@@ -55,7 +55,6 @@ NEEDED = {
     Kind.TRIPLETS: "'anchor', 'positive', 'negative'",
 }
 
-#: A whole number as pandas writes it beside missing values.
 _WHOLE = re.compile(r"^(-?[0-9]+)\.0+$")
 _FRACTION = re.compile(r"-?[0-9]*\.[0-9]+")
 #: SNLI's label of pairs on which its annotators did not agree. Its copy with numbers has -1.
@@ -203,16 +202,6 @@ def _text(row: Row, column: str) -> str:
     return value
 
 
-def _number(row: Row, column: str) -> float:
-    try:
-        number = float(row.fields.get(column))  # type: ignore[arg-type]  # it raises
-    except (TypeError, ValueError):
-        number = math.nan
-    if not math.isfinite(number):
-        raise BadRowError(row.source, f"no number in column '{column}'")
-    return number
-
-
 def _scaled(
     rows: Sequence[Row], column: str, scale: tuple[float, float] | None, name: str, notify: Notify
 ) -> list[float]:
@@ -232,8 +221,6 @@ def _scaled(
             f"{scale[0]:g} to {scale[1]:g}; --set scale=LOW,HIGH sets another"
         )
     low, high = scale
-    if not low < high:
-        raise ArgumentError(f"a scale goes from a lower to a higher score, not {low:g} to {high:g}")
     for row, score in zip(rows, scores, strict=True):
         if not low <= score <= high:
             reason = f"score {score:g} is outside the scale {low:g} to {high:g}"
@@ -241,7 +228,18 @@ def _scaled(
     return [(score - low) / (high - low) for score in scores]
 
 
+def _number(row: Row, column: str) -> float:
+    try:
+        number = float(row.fields.get(column))  # type: ignore[arg-type]  # it raises
+    except (TypeError, ValueError):
+        number = math.nan
+    if not math.isfinite(number):
+        raise BadRowError(row.source, f"no number in column '{column}'")
+    return number
+
+
 def _label(row: Row, column: str) -> str:
+    """A label, with whole numbers as pandas writes them beside missing values (1.0)."""
     value = row.fields.get(column)
     if isinstance(value, bool):
         return str(value).lower()
@@ -250,29 +248,30 @@ def _label(row: Row, column: str) -> str:
 
 def _decided(rows: list[Row], column: str, name: str, notify: Notify) -> list[Row]:
     """The rows with a label."""
+    labels = [_label(row, column) for row in rows]
     missing = {NO_LABEL}
-    if {_label(row, column) for row in rows} - missing == NUMBERED_LABELS:
+    if {*labels} - missing == NUMBERED_LABELS:
         missing.add(NO_LABEL_NUMBER)
-    kept = [row for row in rows if _label(row, column) not in missing]
+    kept = [(row, label) for row, label in zip(rows, labels, strict=True) if label not in missing]
     if len(kept) < len(rows):
         notify(f"{name}: {quantity(len(rows) - len(kept), 'pair')} without a label left out")
-    for row in kept:
-        if _FRACTION.fullmatch(label := _label(row, column)):
+    for row, label in kept:
+        if _FRACTION.fullmatch(label):
             reason = f"{label} in column '{column}' is a score, not a label; rename it to 'score'"
             raise BadRowError(row.source, reason)
-    return kept
+    return [row for row, _ in kept]
 
 
 def _positive(rows: list[Row], column: str, name: str, notify: Notify) -> list[Row]:
     """The rows whose label means a positive pair; of grades of relevance, those above 0."""
-    labels = {_label(row, column) for row in rows} - {NO_LABEL}
+    labels = {_label(row, column) for row in rows}
     positive = positive_labels(labels)
     numbers = {label for label in labels if label.isdecimal()}
     if plain_name(column) in GRADE:
         positive |= {label for label in numbers if label.strip("0")}
-    elif "1" in labels and (classes := numbers - {"0", "1"}):
+    elif "1" in labels and numbers - {"0", "1"}:
         raise ArgumentError(
-            f"{name}: column '{column}' holds {min(classes)} beside 1, so 1 need not mean a "
+            f"{name}: column '{column}' holds other numbers beside 0 and 1, so 1 need not mean a "
             "positive pair; name the classes (entailment, …), or call a column of grades "
             "'relevance'"
         )

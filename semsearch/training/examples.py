@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
@@ -19,10 +18,8 @@ Notify = Callable[[str], None]
 #: Labels of positive pairs.
 POSITIVE_LABELS = {
     *("1", "true", "yes", "entailment", "paraphrase", "duplicate", "match", "relevant"),
-    *("same", "similar", "equivalent", "positive"),
+    *("related", "same", "similar", "equivalent", "positive"),
 }
-#: Before a label, these make its opposite: ``not_equivalent``, ``unrelated``.
-NEGATION = re.compile(r"(?:not|non|no|un|in|ir|dis)[ _-]?")
 
 #: Minimum number of documents or queries for training, and of those that are held out.
 MIN_DOCUMENTS, MIN_HELD_OUT = 12, 4
@@ -112,19 +109,8 @@ def ordered_labels(labels: Iterable[str]) -> tuple[str, ...]:
 
 
 def positive_labels(labels: Iterable[str]) -> set[str]:
-    """The labels of positive pairs: of two, one is positive if the other is its negation."""
-    names = set(labels)
-    return {
-        name
-        for name in names
-        if name.lower() in POSITIVE_LABELS
-        or (len(names) == 2 and any(_negates(other.lower(), name.lower()) for other in names))
-    }
-
-
-def _negates(label: str, other: str) -> bool:
-    """Whether a label is another with a negation before it."""
-    return label.endswith(other) and bool(NEGATION.fullmatch(label.removesuffix(other)))
+    """The labels of positive pairs."""
+    return {label for label in labels if label.lower() in POSITIVE_LABELS}
 
 
 def mixed(sets: Sequence[Examples]) -> Examples:
