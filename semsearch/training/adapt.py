@@ -47,8 +47,7 @@ from semsearch.training.examples import (
 from semsearch.training.measures import (
     MEASURES,
     NDCG,
-    Gain,
-    compared,
+    Measured,
     encoder_outcomes,
     gain,
     gold_of,
@@ -187,42 +186,44 @@ class Adaptation(Task):
         share = chosen_share(values)
         # The questions that were not used to choose the share.
         before, after = ([one[1::2] for one in values[place]] for place in (0.0, share))
-        pooled = gain(NDCG, numpy.concatenate(before), numpy.concatenate(after))
-        by_kind = {
-            asked.kind: gain(NDCG, *both)
+        by_kind = [
+            gain(f"{self.data_name}, {asked.kind}", NDCG, *both)
             for asked, *both in zip(test.asked, before, after, strict=True)
-        }
-        sts = [
-            gain(MEASURES[Kind.SCORED], cosines[0.0][place], cosines[share][place], gold_of(probe))
-            for place, probe in enumerate(probes)
         ]
-        objections = ", ".join(_objections(pooled, by_kind, sts))
-        verdict = "not kept, " if objections else "kept"
-        if objections and self.force:
-            verdict = "kept because of --force, although "
+        name = f"{self.data_name}, all queries"
+        pooled = gain(name, NDCG, numpy.concatenate(before), numpy.concatenate(after))
+        sts = [
+            gain(probe.name, MEASURES[Kind.SCORED], *both, gold_of(probe))
+            for probe, *both in zip(probes, cosines[0.0], cosines[share], strict=True)
+        ]
         averaged = folder.with_name("averaged")
         encoder.model.load_state_dict(_mean(old, new, share))
         with quiet_transformers():
             encoder.model.save_pretrained(str(averaged))
-        scores = [compared(f"{self.data_name}, {kind}", one) for kind, one in by_kind.items()]
-        scores += [compared(probe.name, one) for probe, one in zip(probes, sts, strict=True)]
-        line = f"{verdict}{objections}: {pooled}, with {share:.0%} of the new weights"
-        return Trained(averaged, scores, line, self.force or not objections)
+        tests = [*by_kind, *([pooled] if len(by_kind) > 1 else []), *sts]
+        objections = ", ".join(_objections(pooled, by_kind, sts))
+        if not objections:
+            verdict = f"kept, with {share:.0%} of the new weights"
+        elif self.force:
+            verdict = f"kept because of --force, although {objections}"
+        else:
+            verdict = f"not kept: {objections}"
+        return Trained(averaged, tests, verdict, self.force or not objections)
 
 
-def _objections(pooled: Gain, by_kind: Mapping[str, Gain], sts: Sequence[Gain]) -> list[str]:
+def _objections(
+    pooled: Measured, by_kind: Sequence[Measured], sts: Sequence[Measured]
+) -> list[str]:
     """Reasons why a model is not better than the old one.
 
     Args:
-        pooled: the gain over all questions.
-        by_kind: the gain on each kind of question.
+        pooled: the score on all questions.
+        by_kind: the score on each kind of question.
         sts: that on STS Benchmark's development set (Spearman x 100), if it is available.
     """
     found = [] if pooled.is_significant else ["the gain is not significant"]
-    found += [
-        f"the score on {kind} fell" for kind, one in by_kind.items() if one.after < one.before
-    ]
-    if any(one.low < -STS_MARGIN for one in sts):
+    found += [f"the score on {one.data} fell" for one in by_kind if one.score < (one.before or 0)]
+    if any((one.low or 0) < -STS_MARGIN for one in sts):
         found.append(f"the STS Benchmark score may fall by more than {STS_MARGIN:g}")
     return found
 
@@ -270,9 +271,9 @@ def chosen_share(values: Mapping[float, list[Values]]) -> float:
     before, *others = (
         numpy.concatenate([one[::2] for one in values[share]]) for share in (0.0, *SHARES)
     )
-    gains = [gain(NDCG, before, after) for after in others]
+    gains = [gain("", NDCG, before, after) for after in others]
     significant = [share for share, one in zip(SHARES, gains, strict=True) if one.is_significant]
-    best = max(zip(gains, SHARES, strict=True), key=lambda pair: pair[0].after)[1]
+    best = max(zip(gains, SHARES, strict=True), key=lambda pair: pair[0].score)[1]
     return significant[0] if significant else best
 
 

@@ -43,7 +43,6 @@ from semsearch.training.measures import (
     MEASURES,
     Encode,
     Measured,
-    compared,
     encoder_outcomes,
     gain,
     gold_of,
@@ -301,21 +300,21 @@ def scored_encoder(tests: Sequence[Examples], last: Stage, folder: Path, base: P
 def compare_encoders(encode: Encode, encode_before: Encode, test: Examples) -> Measured:
     """The score of an encoder on a set, and what it gained over another one."""
     before, after = (encoder_outcomes(one, test) for one in (encode_before, encode))
-    return compared(test.name, gain(MEASURES[test.kind], before, after, gold_of(test)))
+    return gain(test.name, MEASURES[test.kind], before, after, gold_of(test))
 
 
 def limit_tokens(model: Any, max_tokens: int | None) -> None:
     """Let a model read at most this many tokens per text; None leaves its own limit.
 
     Raises:
-        ArgumentError: it has fewer positions, or is no transformer.
+        ArgumentError: it has fewer positions.
     """
     if max_tokens is None:
         return
     transformer = model.transformers_model
-    positions = 0 if transformer is None else positions_of(transformer.config)
+    positions = None if transformer is None else positions_of(transformer.config)
     if positions is not None and max_tokens > positions:
-        raise ArgumentError(f"max_tokens={max_tokens} is above the limit of the model, {positions}")
+        raise ArgumentError(f"max_tokens: the model has only {positions} positions")
     model.max_seq_length = max_tokens
 
 

@@ -154,37 +154,44 @@ def ndcg(rankings: Sequence[Sequence[str]], judged: Sequence[Mapping[str, int]])
     return numpy.array([found.get(str(number), 0.0) for number in range(len(rankings))])
 
 
-class Gain(NamedTuple):
-    """A measure on the same pairs or queries, before and after training."""
+class Measured(NamedTuple):
+    """A score, with its data and measure."""
 
+    data: str
     measure: str
-    before: float
-    after: float
-    low: float  #: lower end of the 95 % interval of the difference
-    high: float  #: upper end of that interval
-    examples: int  #: the number of pairs or queries
-    p: float  #: two-sided
+    score: float
+    before: float | None = None  #: of the base model, if it has the same task
+    low: float | None = None  #: of the 95 % interval of the difference
+    high: float | None = None
+    p: float | None = None  #: two-sided, of the difference
+    dimension: int | None = None  #: of shortened vectors
 
     @property
     def is_significant(self) -> bool:
-        """Whether the whole interval is above zero, and chance alone rarely raises the mean so.
+        """Whether the interval of the gain is above zero, and chance alone rarely explains it.
 
         Intervals of a few queries are too narrow; fewer than six are never significant.
         """
-        return self.low > 0 and self.p <= SIGNIFICANT
+        return (self.low or 0.0) > 0 and self.p is not None and self.p <= SIGNIFICANT
 
     def __str__(self) -> str:
-        return (
-            f"{self.measure} {self.before:.2f} before, {self.after:.2f} after "
-            f"({self.after - self.before:+.2f}, 95 % interval {self.low:+.2f} to {self.high:+.2f}, "
-            f"{self.examples:,} held-out queries)"
-        )
+        width = f", {quantity(self.dimension, 'dimension')}" if self.dimension else ""
+        gained = ""
+        if self.before is not None:
+            gained = f", before {self.before:.2f}"
+            if self.low is not None and self.high is not None:
+                word = f"gain {self.score - self.before:+.2f}" if self.low > 0 else "no gain"
+                gained += f", {word}, 95 % interval {self.low:+.2f} to {self.high:+.2f}"
+        return f"{self.data}: {self.score:.2f}{gained} ({self.measure}{width})"
 
 
-def gain(measure: Measure, before: Values, after: Values, gold: Values | None = None) -> Gain:
-    """The difference with its 95 % interval, by a bootstrap over the pairs or queries.
+def gain(
+    data: str, measure: Measure, before: Values, after: Values, gold: Values | None = None
+) -> Measured:
+    """A score, with the difference that the training made and its 95 % interval.
 
     Args:
+        data: name of the pairs or queries.
         measure: the measure.
         before: the outcome of each pair or query before training, shape (n,).
         after: the outcomes after training, in the same order.
@@ -202,31 +209,4 @@ def gain(measure: Measure, before: Values, after: Values, gold: Values | None = 
 
         old_values, new_values = resampled(both, [before, after, gold])
         found = bootstrap_difference(second, first, new_values, old_values)
-    return Gain(measure.name, first, second, found.low, found.high, len(before), found.p)
-
-
-class Measured(NamedTuple):
-    """A score, with its data and measure."""
-
-    data: str
-    measure: str
-    score: float
-    before: float | None = None  #: of the base model, if it has the same task
-    low: float | None = None  #: of the 95 % interval of the difference
-    high: float | None = None
-    dimension: int | None = None  #: of shortened vectors
-
-    def __str__(self) -> str:
-        width = f", {quantity(self.dimension, 'dimension')}" if self.dimension else ""
-        gained = ""
-        if self.before is not None:
-            gained = f", base model {self.before:.2f}"
-            if self.low is not None and self.high is not None:
-                word = f"gain {self.score - self.before:+.2f}" if self.low > 0 else "no gain"
-                gained += f", {word}, 95 % interval {self.low:+.2f} to {self.high:+.2f}"
-        return f"{self.data}: {self.score:.2f}{gained} ({self.measure}{width})"
-
-
-def compared(data: str, found: Gain) -> Measured:
-    """A gain as a score."""
-    return Measured(data, found.measure, found.after, found.before, found.low, found.high)
+    return Measured(data, measure.name, second, first, found.low, found.high, found.p)

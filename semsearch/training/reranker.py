@@ -259,19 +259,13 @@ def choose_weight(
     after = numpy.empty(len(asked))
     for half in (0, 1):
         after[half::2] = tried[_best(tried, slice(1 - half, None, 2))][half::2]
-    found = gain(NDCG, values(asked), after)
+    test = f"{name} ({quantity(len(asked), 'held-out query')}), reranked"
+    found = gain(test, NDCG, values(asked), after)
     weight = WEIGHTS[_best(tried, slice(None))]
     set_first_stage_weight(folder, weight)
     helps = "helps" if found.is_significant else "does not help significantly"
-    test = f"{name} ({quantity(found.examples, 'held-out query')})"
-    return Trained(
-        folder,
-        [
-            Measured(f"{test}, not reranked", NDCG.name, found.before),
-            Measured(f"{test}, reranked", NDCG.name, found.after),
-        ],
-        f"reranking {helps}: {found}; weight of the first stage {weight:g}",
-    )
+    verdict = f"reranking {helps}; weight of the first stage {weight:g}"
+    return Trained(folder, [found], verdict)
 
 
 def _ranked(hits: Hits, scores: Sequence[float]) -> list[Hit]:

@@ -99,7 +99,7 @@ def test_model_without_gain_is_not_written(tiny_encoder, documents, tmp_path):
     messages = []
     trained = train(task, gentle, messages.append)
     assert not trained.is_kept
-    assert trained.verdict.startswith("not kept, the gain is not significant")
+    assert trained.verdict.startswith("not kept: the gain is not significant")
     assert any("evaluated on 12 keyword queries" in line for line in messages)
     assert list(tmp_path.iterdir()) == []
 

@@ -83,13 +83,13 @@ def test_interval_of_a_gain_matches_the_normal_distribution():
     """With many queries, the bootstrap interval is the mean ± 1.96 standard errors."""
     generator = numpy.random.default_rng(0)
     before, after = generator.random(400), generator.random(400)
-    result = gain(NDCG, before, after)
+    result = gain("x", NDCG, before, after)
     difference = 100 * (after - before)
     error = difference.std() / 400**0.5
     assert result.low == pytest.approx(difference.mean() - 1.96 * error, abs=0.2 * error)
     assert result.high == pytest.approx(difference.mean() + 1.96 * error, abs=0.2 * error)
-    assert not gain(NDCG, before, before).is_significant
-    assert gain(NDCG, before, before + 0.1).is_significant
+    assert not gain("x", NDCG, before, before).is_significant
+    assert gain("x", NDCG, before, before + 0.1).is_significant
 
 
 @pytest.mark.parametrize(
