@@ -135,7 +135,7 @@ class Pretraining(Task):
         data = _masked_pairs(training, tokenizer, recipe)
         measured = _masked_pairs(development, tokenizer, recipe)
         if recipe.epochs is not None:  # the trainer cannot count endless batches
-            batches = sum(1 for _ in data.epoch(0)) / process_count()
+            batches = sum(1 for _ in data.epochs([0])) / process_count()
             recipe = replace(recipe, epochs=None, steps=math.ceil(recipe.epochs * batches))
         if has_new_heads:
             predict_frequencies(model, data.tokens.ids)
@@ -153,7 +153,6 @@ class Pretraining(Task):
         options = {
             "train_dataset": data,
             "eval_dataset": data,  # required, but not used
-            "data_collator": data.collated,
             "processing_class": tokenizer,
             "score": score,
         }

@@ -15,7 +15,7 @@ from semsearch import Document
 from semsearch.encoders import load_encoder
 from semsearch.errors import TrainingError
 from semsearch.training import Pretraining, Recipe, Settings, train
-from semsearch.training.masked_pairs import MaskedPairs, Row, held_out_losses, loss_of
+from semsearch.training.masked_pairs import MaskedPairs, held_out_losses, loss_of
 from semsearch.training.pretrain import (
     BertSize,
     learn_word_pieces,
@@ -78,8 +78,8 @@ def test_pairs_are_encoded_as_bert_input():
     """[CLS] first [SEP] second [SEP], segments 0 and 1, as a tokenizer encodes two texts."""
     texts = [[f"alpha{n} beta", f"gamma{n} delta epsilon"] for n in range(6)]
     data, tokenizer = build_pairs(texts, 120, 64)
-    ((pairs, rows),) = data.epoch(0)
-    batch = data.collated([data[Row(0, pairs, row)] for row in rows])
+    ((_, pairs, rows),) = data.epochs([0])
+    (batch,) = data.evaluated()
     ids = torch.where(batch["labels"] < 0, batch["input_ids"], batch["labels"])
     by_words = {tuple(tokenizer(a, b).input_ids) for a, _ in texts for _, b in texts}
     for row, place in enumerate(rows):
