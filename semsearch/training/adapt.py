@@ -149,10 +149,9 @@ class Adaptation(Task):
         trained = questions(documents, seed)
         what = "different documents with a title of their own or two sentences"
         if self.judged is None:
-            places, held = split(len(trained), seed, what, HELD_OUT_PART)
-            asked = [trained[place].document for place in held]
-            trained = [trained[place] for place in places]
-            test = made_test(asked, [one.document for one in trained], seed)
+            trained, held = split(trained, seed, what, HELD_OUT_PART)
+            texts, others = ([one.document for one in part] for part in (held, trained))
+            test = made_test(texts, others, seed)
         elif len(trained) < MIN_DOCUMENTS:
             raise TrainingError(f"training needs at least {MIN_DOCUMENTS} {what}")
         else:
@@ -165,8 +164,8 @@ class Adaptation(Task):
             f"{len(trained):,} questions to train on ({titles:,} titles, "
             f"{len(trained) - titles:,} sentences); evaluated on {kinds}"
         )
-        texts = [one.query for one in trained], [one.passage for one in trained]
-        training = Examples(self.data_name, Kind.POSITIVE, texts, [])
+        columns = [one.query for one in trained], [one.passage for one in trained]
+        training = Examples(self.data_name, Kind.POSITIVE, columns, [])
         recipe = settings.recipe.for_kind(Kind.TRIPLETS)
         stage = Stage(training, None, recipe, Loss.RANKING.value)
         finish = partial(self._finish, test, notify)
@@ -193,8 +192,10 @@ class Adaptation(Task):
         name = f"{self.data_name}, all queries"
         pooled = gain(name, NDCG, numpy.concatenate(before), numpy.concatenate(after))
         sts = [
-            gain(probe.name, MEASURES[Kind.SCORED], *both, gold_of(probe))
-            for probe, *both in zip(probes, cosines[0.0], cosines[share], strict=True)
+            gain(probe.name, MEASURES[Kind.SCORED], old_cosines, new_cosines, gold_of(probe))
+            for probe, old_cosines, new_cosines in zip(
+                probes, cosines[0.0], cosines[share], strict=True
+            )
         ]
         averaged = folder.with_name("averaged")
         encoder.model.load_state_dict(_mean(old, new, share))

@@ -106,6 +106,12 @@ def load_examples(
     return _read_file(path, wanted, scale, notify)
 
 
+def load_tests(settings: Settings, notify: Notify) -> list[Examples]:
+    """The test sets that the user names, of pairs that any encoder can be scored on."""
+    kinds = (Kind.SCORED, Kind.POSITIVE)
+    return [load_examples(spec, kinds, split="test", notify=notify) for spec in settings.tests]
+
+
 def found_sts(names: Iterable[str], split: str, notify: Notify) -> list[Examples]:
     """Those of the named sets of scored pairs that are on this machine."""
     found = []

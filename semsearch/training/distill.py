@@ -102,14 +102,10 @@ class Distillation(Task):
     ) -> tuple[Examples, Examples | None]:
         """The texts to train on, and those held out."""
         found = distinct_documents(corpus)
-        parts = split(len(found), recipe.seed, "different documents in this corpus")
+        parts = split(found, recipe.seed, "different documents in this corpus")
         trained, held = (
-            dict.fromkeys(
-                text
-                for place in places
-                for text in (found[place].text, *sentences(found[place].text))
-            )
-            for places in parts
+            dict.fromkeys(text for one in part for text in (one.text, *sentences(one.text)))
+            for part in parts
         )
         batch = recipe.batch_size * process_count()
         most = min(MAX_TEXTS, recipe.steps * batch if recipe.steps else MAX_TEXTS)

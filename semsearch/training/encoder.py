@@ -20,12 +20,11 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from semsearch.encoders.model_folder import ModelFolder, find_model, model_modules
-from semsearch.encoders.specs import Precision
 from semsearch.encoders.torch_loading import positions_of
 from semsearch.encoders.torch_models import TorchEncoder
 from semsearch.errors import ArgumentError
 from semsearch.records import Document
-from semsearch.training.data import load_examples, load_stages
+from semsearch.training.data import load_stages, load_tests
 from semsearch.training.examples import (
     Examples,
     Kind,
@@ -123,14 +122,10 @@ class Contrast(Task):
             if len(chain := _chain(document)) > 1
         ]
         what = "different documents with a title or two sentences"
-        trained, held = split(len(chains), seed, what)
-        training = _pairs(self.data_name, [chains[place] for place in trained], MAX_PAIRS, seed)
-        name = f"{self.data_name} (held out)"
-        development = _pairs(name, [chains[place] for place in held], MAX_SCORED, seed)
-        tests = [
-            load_examples(spec, (Kind.SCORED, Kind.POSITIVE), split="test", notify=notify)
-            for spec in settings.tests
-        ]
+        trained, held = split(chains, seed, what)
+        training = _pairs(self.data_name, trained, MAX_PAIRS, seed)
+        development = _pairs(f"{self.data_name} (held out)", held, MAX_SCORED, seed)
+        tests = load_tests(settings, notify)
         held_sets = [development, *tests]
         training = without_overlap(training, held_sets, settings.allow_overlap, notify)
         check_trainable(training)
@@ -205,7 +200,7 @@ def encoder_trainee(folder: Path, stage: Stage, *, attention_dropout: bool = Tru
     """
     from transformers import set_seed
 
-    from semsearch.training.losses import embedding_loss, predicted_classes
+    from semsearch.training.losses import classifier_accuracy, embedding_loss
     from semsearch.training.trainer import text_trainee
 
     training, development, recipe, name = stage
@@ -223,7 +218,7 @@ def encoder_trainee(folder: Path, stage: Stage, *, attention_dropout: bool = Tru
     if development is not None:
         score = partial(score_encoder, plain_encode(model), development)
         if chosen is Loss.SOFTMAX and development.kind is Kind.LABELLED:
-            score = partial(_accuracy, model, development, partial(predicted_classes, loss))
+            score = partial(classifier_accuracy, model, loss, development)
     return text_trainee(
         model, loss, training, recipe, score, distinct=chosen is Loss.RANKING, only_used_words=True
     )
@@ -231,7 +226,7 @@ def encoder_trainee(folder: Path, stage: Stage, *, attention_dropout: bool = Tru
 
 def load_plain(folder: Path) -> SentenceTransformer:
     """The model in a folder, in fp32."""
-    return TorchEncoder(ModelFolder(str(folder), folder), precision=Precision.FP32).model
+    return TorchEncoder(ModelFolder(str(folder), folder)).model
 
 
 def plain_encode(
@@ -258,15 +253,6 @@ def score_encoder(encode: Encode, examples: Examples) -> float:
     """The score of an encoder on a set of examples."""
     outcomes = encoder_outcomes(encode, examples)
     return float(numpy.nan_to_num(MEASURES[examples.kind].score(outcomes, gold_of(examples))))
-
-
-def _accuracy(model: SentenceTransformer, examples: Examples, classify: Any) -> float:
-    """How often the classifier of the softmax loss is right; it takes vectors of any length."""
-    left, right = (
-        model.encode(column, batch_size=ENCODED_AT_ONCE, show_progress_bar=False)
-        for column in examples.texts
-    )
-    return 100 * float(numpy.mean(classify(left, right) == gold_of(examples)))
 
 
 def scored_encoder(tests: Sequence[Examples], last: Stage, folder: Path, base: Path) -> Trained:

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from typing import TypeVar
 
 import numpy
 
 from semsearch.errors import ArgumentError, TrainingError
 from semsearch.records import Document
 from semsearch.texts import quantity, split_sentences
+
+T = TypeVar("T")
 
 #: Called with one line for the user.
 Notify = Callable[[str], None]
@@ -207,12 +210,12 @@ def distinct_documents(documents: Iterable[Document]) -> list[Document]:
 
 
 def split(
-    count: int, seed: int, what: str, part: float = 0.05, most: int = 1000
-) -> tuple[list[int], list[int]]:
-    """Positions of the documents or queries to train on, and of those held out by the seed.
+    items: Sequence[T], seed: int, what: str, part: float = 0.05, most: int = 1000
+) -> tuple[list[T], list[T]]:
+    """The documents or queries to train on, and those held out by the seed, in their order.
 
     Args:
-        count: number of usable items.
+        items: the usable ones.
         seed: of the draw.
         what: name of the items in messages, in the plural.
         part: fraction to hold out, but at least `MIN_HELD_OUT` items.
@@ -221,11 +224,14 @@ def split(
     Raises:
         TrainingError: there are too few items.
     """
+    count = len(items)
     if count < MIN_DOCUMENTS:
         raise TrainingError(f"training needs at least {MIN_DOCUMENTS} {what}, not {count}")
     size = min(max(round(part * count), MIN_HELD_OUT), most)
     order = numpy.random.default_rng([seed, count]).permutation(count)
-    return sorted(order[size:].tolist()), sorted(order[:size].tolist())
+    parts = (sorted(places.tolist()) for places in (order[size:], order[:size]))
+    trained, held = ([items[place] for place in places] for places in parts)
+    return trained, held
 
 
 def sentences(text: str) -> list[str]:

@@ -90,15 +90,15 @@ class Pretraining(Task):
         if recipe.epochs != 0:
             usable = [n for n, one in enumerate(documents) if len(sentences(one.text)) > 1]
             what = "different documents of two sentences or more"
-            trained, held = split(len(usable), recipe.seed, what)
+            trained, held = split(usable, recipe.seed, what)
             notify(
                 f"{len(trained):,} documents of two sentences or more to train on, "
                 f"{len(held):,} held out"
             )
-            places = {usable[place] for place in held}
-            rest = [one for place, one in enumerate(documents) if place not in places]
-            held_documents = [documents[place] for place in sorted(places)]
-            training = _examples(self.data_name, rest)
+            held_documents = [documents[place] for place in held]
+            for place in reversed(held):
+                del documents[place]
+            training = _examples(self.data_name, documents)
             development = _examples(f"{self.data_name} (held out)", held_documents)
         stage = Stage(training, development, recipe, LOSS)
         choices = {"size": self.size.name.lower(), "vocabulary": self.vocabulary}

@@ -114,7 +114,8 @@ def _measure(examples: Examples) -> Measure:
 
 
 def _score(model: CrossEncoder, examples: Examples) -> float:
-    return _measure(examples).score(cross_encoder_outcomes(model, examples), gold_of(examples))
+    outcomes = cross_encoder_outcomes(model, examples)
+    return float(_measure(examples).score(outcomes, gold_of(examples)))
 
 
 def cross_encoder_trainee(folder: Path, stage: Stage) -> Trainee:
@@ -188,10 +189,9 @@ class Reranking(Task):
         recipe, judged = settings.recipe, self.judged
         named = [name for name in judged.queries if _relevant(judged.qrels[name])]
         what = "queries with relevant documents"
-        trained, asked = split(len(named), recipe.seed, what, HELD_OUT_PART, MAX_HELD_OUT)
-        training = self._mined([named[place] for place in trained], recipe.seed)
-        asked_names = [named[place] for place in asked]
-        hits = self._searched(asked_names, RERANK_DEPTH)
+        trained, asked = split(named, recipe.seed, what, HELD_OUT_PART, MAX_HELD_OUT)
+        training = self._mined(trained, recipe.seed)
+        hits = self._searched(asked, RERANK_DEPTH)
         negatives = sum(target == 0 for target in training.targets)
         notify(
             f"{len(trained):,} queries to train on, with {len(training) - negatives:,} relevant "
@@ -199,7 +199,7 @@ class Reranking(Task):
             "queries held out"
         )
         stage = Stage(training, None, recipe.for_kind(Kind.LABELLED), BINARY)
-        wanted = [judged.qrels[name] for name in asked_names]
+        wanted = [judged.qrels[name] for name in asked]
         finish = partial(choose_weight, judged.name, hits, wanted)
         return Job([stage], cross_encoder_trainee, finish, {"negatives": self.negatives})
 

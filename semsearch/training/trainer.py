@@ -66,7 +66,7 @@ OnProgress = Callable[[int, float], None]  #: number of examples done, fraction 
 class StageResult(NamedTuple):
     """The result of a stage."""
 
-    history: list[dict[str, float]]  #: by step: the loss, or the score on the development set
+    history: list[dict[str, float]]  #: the trainer's log: losses, rates and development scores
     steps: int
     precision: str
     seconds: float  #: without evaluations
@@ -145,8 +145,8 @@ def run_stage(
     state = trainer.state
     if watcher.is_stopped:
         raise interruption.stopped(state.global_step)
-    history = _history(state.log_history)
-    return StageResult(history, state.global_step, precision, watcher.clock["seconds"])
+    seconds = watcher.clock["seconds"]
+    return StageResult(state.log_history, state.global_step, precision, seconds)
 
 
 def last_checkpoint(folder: Path) -> Path | None:
@@ -198,16 +198,6 @@ def _arguments(trainee: Trainee, folder: Path, *, resumes: bool) -> Any:
         report_to="none",
         **trainee.settings,
     )
-
-
-def _history(log: list[dict[str, Any]]) -> list[dict[str, float]]:
-    names = {"loss": "loss", "eval_score": "score"}
-    return [
-        {"step": entry["step"], names[name]: entry[name]}
-        for entry in log
-        for name in names
-        if name in entry
-    ]
 
 
 class Watcher(TrainerCallback):  # type: ignore[misc]  # theirs is untyped
@@ -431,7 +421,7 @@ def _tokens(model: Any, columns: Sequence[Sequence[str]]) -> tuple[NDArray[numpy
 def computes_in_bf16() -> bool:
     """Whether training runs in bf16, where it is faster; weights and optimiser stay in fp32."""
     if torch.cuda.is_available():
-        return torch.cuda.is_bf16_supported()
+        return bool(torch.cuda.is_bf16_supported())
     if torch.accelerator.is_available():
         return False
     return float_precision(Precision.AUTO) is Precision.BF16

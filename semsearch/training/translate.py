@@ -24,7 +24,7 @@ from semsearch.encoders import load_encoder
 from semsearch.encoders.specs import Precision
 from semsearch.errors import EncoderError
 from semsearch.protocols import Matrix
-from semsearch.training.data import NO_DEVELOPMENT, found_sts, held_out, load_examples
+from semsearch.training.data import NO_DEVELOPMENT, found_sts, held_out, load_tests
 from semsearch.training.encoder import compare_encoders, limit_tokens, load_plain, plain_encode
 from semsearch.training.examples import (
     Examples,
@@ -76,10 +76,7 @@ class Translation(Task):
         recipe, development = settings.recipe.for_kind(Kind.TRANSLATIONS), None
         if settings.development != NO_DEVELOPMENT:
             training, development = held_out(training, recipe.seed, MAX_HELD_OUT)
-        tests = [
-            load_examples(spec, (Kind.SCORED, Kind.POSITIVE), split="test", notify=notify)
-            for spec in settings.tests
-        ]
+        tests = load_tests(settings, notify)
         held = [*tests, development] if development else tests
         training = without_overlap(training, held, settings.allow_overlap, notify)
         tests += _published_tests(training, notify)

@@ -156,7 +156,7 @@ class TestResult:
     def test_best_checkpoint_is_kept(self, trained):
         """The final model's score is the best one seen in training, up to bf16 rounding."""
         history = record(trained.folder)["results"][0]["history"]
-        scores = {one["step"]: one["score"] for one in history if "score" in one}
+        scores = {one["step"]: one["eval_score"] for one in history if "eval_score" in one}
         assert list(scores) == [0, 16, 32, 48]
         assert falls(losses(trained.folder))
         assert scores[0] < -80
