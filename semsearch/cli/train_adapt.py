@@ -24,10 +24,9 @@ from semsearch.training import Adaptation
 @corpora_argument
 @base_option
 @judged_option("Measure with your own queries: ")
-@click.option("--force", is_flag=True, help="Write the model even if it does not pass the test.")
 @corpus_options("models/NAME-OF-THE-CORPUS-adapted", "1", "2e-05", 32)
 def command(
-    corpora: tuple[str, ...], queries: Path | None, qrels: Path | None, force: bool, **choices: Any
+    corpora: tuple[str, ...], queries: Path | None, qrels: Path | None, **choices: Any
 ) -> None:
     """Fit an encoder to a corpus, without labels.
 
@@ -52,7 +51,7 @@ def command(
     if queries is not None and qrels is not None:
         judged = read_questions(queries, qrels, lambda name: True)
     trained = train_on_corpus(
-        lambda documents, name: Adaptation(documents, name, force, judged),
+        lambda documents, name: Adaptation(documents, name, judged),
         corpora,
         "{}-adapted",
         **choices,

@@ -41,8 +41,8 @@ def command(
     MODEL is minilm, or a Sentence-Transformers model by name or folder. A static student averages
     the vectors that the teacher gives to single words; with --layers, the student is a copy with
     fewer layers. Both are trained on the teacher's vectors of the documents and sentences of
-    CORPUS, which a static student can do without. For teacher and student, the speed and the STS
-    Benchmark score (if it is on this machine) are printed.
+    CORPUS, which a static student can do without. The STS Benchmark scores of teacher and student
+    are printed, if it is on this machine.
 
     \b
     semsearch train distill minilm --static

@@ -129,14 +129,12 @@ class Adaptation(Task):
     Args:
         documents: the corpus.
         data_name: name of the corpus in messages.
-        force: write the model even if it does not pass the test.
         judged: queries with judgements of these documents, to evaluate on; None holds out a tenth
             of the documents and makes queries from them.
     """
 
     documents: Iterable[Document]
     data_name: str
-    force: bool = False
     judged: RetrievalSet | None = None
 
     name = "adapt"
@@ -203,13 +201,10 @@ class Adaptation(Task):
             encoder.model.save_pretrained(str(averaged))
         tests = [*by_kind, *([pooled] if len(by_kind) > 1 else []), *sts]
         objections = ", ".join(_objections(pooled, by_kind, sts))
-        if not objections:
-            verdict = f"kept, with {share:.0%} of the new weights"
-        elif self.force:
-            verdict = f"kept because of --force, although {objections}"
-        else:
+        verdict = f"kept, with {share:.0%} of the new weights"
+        if objections:
             verdict = f"not kept: {objections}"
-        return Trained(averaged, tests, verdict, self.force or not objections)
+        return Trained(averaged, tests, verdict, is_kept=not objections)
 
 
 def _objections(

@@ -9,7 +9,6 @@ transformers.)
 from __future__ import annotations
 
 import copy
-import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -22,7 +21,6 @@ from numpy.typing import NDArray
 
 from semsearch.encoders import load_encoder
 from semsearch.encoders.model_folder import ModelFolder
-from semsearch.encoders.sample import sample_texts
 from semsearch.encoders.torch_models import TorchEncoder, whole_text_tokenizer
 from semsearch.errors import ArgumentError, EncoderError
 from semsearch.protocols import Matrix
@@ -30,8 +28,7 @@ from semsearch.records import Document
 from semsearch.training.data import found_sts
 from semsearch.training.encoder import disable_attention_dropout, plain_encode, scored_encoder
 from semsearch.training.examples import Examples, Kind, Notify, distinct_documents, sentences, split
-from semsearch.training.measures import Measured
-from semsearch.training.run import Job, Task, Trained
+from semsearch.training.run import Job, Task
 from semsearch.training.stages import Recipe, Settings, Stage, process_count
 
 if TYPE_CHECKING:
@@ -94,7 +91,7 @@ class Distillation(Task):
         kind = {"layers": self.layers} if self.layers else {"student": "static"}
         stage = Stage(training, development, recipe.for_kind(Kind.TEXTS), LOSS)
         tests = found_sts(["stsbenchmark"], "test", notify)
-        finish = partial(_finish, tests, stage)
+        finish = partial(scored_encoder, tests, stage._replace(development=None))
         return Job([stage], self._trainee, finish, kind | {"dimension": self.dimension})
 
     def _texts(
@@ -121,13 +118,10 @@ class Distillation(Task):
 
     def _trainee(self, folder: Path, stage: Stage) -> Trainee:
         """A new student, with the teacher's vectors as targets."""
-        from transformers import set_seed
-
         from semsearch.training.losses import TeacherLoss
         from semsearch.training.trainer import text_trainee
 
         training, development, recipe, _ = stage
-        set_seed(recipe.seed)
         teacher = TorchEncoder(ModelFolder(str(folder), folder))
         if teacher.model.transformers_model is None:
             raise EncoderError("the teacher averages word vectors already; distil a transformer")
@@ -160,23 +154,6 @@ def _mean_cosine(student: SentenceTransformer, texts: list[str], wanted: Matrix)
     lengths = numpy.linalg.norm(wanted, axis=1)
     vectors = plain_encode(student)(texts)
     return 100 * float(((vectors * wanted).sum(axis=1) / lengths).mean())
-
-
-def _finish(tests: Sequence[Examples], stage: Stage, folder: Path, base: Path) -> Trained:
-    """The speed and STS Benchmark score of the student and of its teacher."""
-    student, teacher = map(_texts_per_second, (folder, base))
-    speed = Measured("notes of the sample corpus", "texts/s", student, teacher)
-    scores = scored_encoder(tests, stage, folder, base).tests if tests else []
-    return Trained(folder, [speed, *scores])
-
-
-def _texts_per_second(model: Path) -> float:
-    encoder = TorchEncoder(ModelFolder(str(model), model))
-    notes = sample_texts()
-    encoder.encode_documents(notes[:32])  # warm-up
-    started = time.perf_counter()
-    encoder.encode_documents(notes)
-    return len(notes) / (time.perf_counter() - started)
 
 
 def shallow_student(teacher: SentenceTransformer, layers: int) -> SentenceTransformer:

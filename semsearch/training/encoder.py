@@ -198,8 +198,6 @@ def encoder_trainee(folder: Path, stage: Stage, *, attention_dropout: bool = Tru
         attention_dropout: without it, attention is one fused kernel: less than half the time for
             long passages.
     """
-    from transformers import set_seed
-
     from semsearch.training.losses import classifier_accuracy, embedding_loss
     from semsearch.training.trainer import text_trainee
 
@@ -208,7 +206,6 @@ def encoder_trainee(folder: Path, stage: Stage, *, attention_dropout: bool = Tru
     if chosen is Loss.CONTRASTIVE and not training.is_yes_no:
         known = ", ".join(training.labels)
         raise ArgumentError(f"the contrastive loss needs labels for yes and no, not {known}")
-    set_seed(recipe.seed)
     model = load_plain(folder)
     limit_tokens(model, recipe.max_tokens)
     if not attention_dropout:

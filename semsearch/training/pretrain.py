@@ -108,7 +108,7 @@ class Pretraining(Task):
 
     def _trainee(self, notify: Notify, is_new: bool, folder: Path, stage: Stage) -> Trainee:
         """The BERT, which is new or that in the folder."""
-        from transformers import TrainingArguments, set_seed
+        from transformers import TrainingArguments
 
         from semsearch.training.masked_pairs import (
             MASKED_LOSS,
@@ -120,7 +120,6 @@ class Pretraining(Task):
         from semsearch.training.trainer import EVALUATE_AT_LEAST_EVERY, Trainee
 
         training, development, recipe, _ = stage
-        set_seed(recipe.seed)
         model, tokenizer, has_new_heads = self._new(stage) if is_new else load_bert(folder)
         positions, most = model.config.max_position_embeddings, recipe.max_tokens or MAX_TOKENS
         if most > positions:

@@ -121,12 +121,10 @@ def _score(model: CrossEncoder, examples: Examples) -> float:
 def cross_encoder_trainee(folder: Path, stage: Stage) -> Trainee:
     """The cross-encoder in a folder, with a head for the stage."""
     from sentence_transformers.cross_encoder.losses import BinaryCrossEntropyLoss, CrossEntropyLoss
-    from transformers import set_seed
 
     from semsearch.training.trainer import text_trainee
 
     training, development, recipe, _ = stage
-    set_seed(recipe.seed)
     count = outputs(training)
     model = load_cross_encoder(folder, count)
     vars(model.config).pop(FIRST_STAGE_WEIGHT, None)  # it was chosen for other weights

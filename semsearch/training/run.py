@@ -118,10 +118,13 @@ def train(
         "processes": process_count(),
         "stages": [stage.as_json() for stage in job.stages],
     }
+    from transformers import set_seed
+
     from semsearch.training.trainer import broadcast, wait_for_all
 
     # Problems with a model are found before anything is written.
-    first = None if (run / PLAN).exists() else job.trainee(base, job.stages[0])
+    set_seed(job.stages[0].recipe.seed)
+    trainee = None if (run / PLAN).exists() else job.trainee(base, job.stages[0])
     wait_for_all()  # the main process fills the folder that all have checked
     with ExitStack() as opened:
         if is_main():
@@ -130,7 +133,9 @@ def train(
         for number, stage in enumerate(job.stages):
             place = run / f"stage-{number}"
             if not broadcast((place / MODEL).is_dir()):
-                trainee = first if first and not number else job.trainee(folder, stage)
+                if number or trainee is None:
+                    set_seed(stage.recipe.seed)
+                    trainee = job.trainee(folder, stage)
                 _train_stage(trainee, place, notify, on_progress)
             results.append(json.loads((place / RECORD).read_text("utf-8")))
             folder = place / MODEL

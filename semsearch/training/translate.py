@@ -89,13 +89,11 @@ def _trainee(notify: Notify, folder: Path, stage: Stage) -> Trainee:
     from sentence_transformers.sentence_transformer.data_collator import (
         SentenceTransformerDataCollator,
     )
-    from transformers import set_seed
 
     from semsearch.training.losses import TeacherLoss
     from semsearch.training.trainer import text_trainee
 
     training, development, recipe, _ = stage
-    set_seed(recipe.seed)
     model = load_plain(folder)
     if model.transformers_model is None:
         raise EncoderError("the teacher is no transformer; words can be added only to one")
