@@ -36,7 +36,13 @@ def _numbers(context: click.Context, option: click.Parameter, value: str | None)
     help="Train the leading N dimensions of the vectors to work alone, too (Matryoshka).",
 )
 @pairs_options
-def command(losses: tuple[str, ...], data: tuple[str, ...], **choices: Any) -> None:
+def command(
+    losses: tuple[str, ...],
+    data: tuple[str, ...],
+    dimensions: tuple[int, ...],
+    others: dict[str, Any],
+    **choices: Any,
+) -> None:
     """Train a bi-encoder, for --encoder.
 
     \b
@@ -72,4 +78,5 @@ def command(losses: tuple[str, ...], data: tuple[str, ...], **choices: Any) -> N
     semsearch train siamese --data pairs.csv --dimensions 192,96,48 --output short
     """
     named = per_stage(losses or (None,), len(data), "--loss")
-    train_on_pairs(Siamese([Loss(loss) if loss else None for loss in named]), data, **choices)
+    task = Siamese([Loss(loss) if loss else None for loss in named])
+    train_on_pairs(task, data, others=others | {"dimensions": dimensions}, **choices)

@@ -180,21 +180,21 @@ def train_on_corpus(
     default_name: str,
     *,
     base: str | None,
-    text_columns: Sequence[str],
     output: Path | None,
+    text_columns: Sequence[str],
     others: dict[str, Any],
     tests: Sequence[str] = (),
     **given: Any,
 ) -> Trained:
-    """Train on a corpus, and print the results.
+    """Train on files and folders, or on the directory of one index, and print the results.
 
     Args:
         make: returns the task, from the documents and the name of the corpus.
-        corpora: files and folders, or the directory of one index; none for no corpus.
+        corpora: the corpus; may be empty.
         default_name: name of the model in `models`, with ``{}`` for the name of the corpus.
-        base: the base model.
-        text_columns: the columns of texts; none to guess.
+        base: as in `Settings`, like `tests`.
         output: the folder of the model; None takes the default name.
+        text_columns: the columns of texts; none to guess.
         others: fields of `Recipe`, from `--set`.
         tests: test sets.
         given: further fields of `Recipe`; None takes the default of the task.
@@ -233,14 +233,11 @@ def train_on_pairs(
     output: Path | None,
     epochs: Sequence[float],
     learning_rate: Sequence[float],
+    batch_size: int | None,
     others: dict[str, Any],
-    base: str,
-    development: str | None = None,
-    tests: Sequence[str] = (),
-    allow_overlap: bool = False,
-    **given: Any,
+    **choices: Any,
 ) -> None:
-    """Train on labelled data, and print the results.
+    """Train on sets of examples, and print the results.
 
     Args:
         task: what is trained.
@@ -248,19 +245,16 @@ def train_on_pairs(
         output: the folder of the model; None takes the name of the first set.
         epochs: one for all sets, or one for each; none takes the default.
         learning_rate: the same.
+        batch_size: None takes the default.
         others: fields of `Recipe`, from `--set`.
-        base: as in `Settings`, like the following ones.
-        development: a set that selects the best checkpoint.
-        tests: test sets.
-        allow_overlap: keep pairs of these sets.
-        given: further fields of `Recipe`; None takes the default of the task.
+        choices: further fields of `Settings`.
 
     Raises:
         ArgumentError: there is no training set.
     """
     if not data:
         raise ArgumentError("missing option --data")
-    recipe = task.recipe.changed(**given, **others)
+    recipe = task.recipe.changed(batch_size=batch_size, **others)
     recipes = [
         recipe.changed(epochs=times, learning_rate=rate)
         for times, rate in zip(
@@ -271,7 +265,7 @@ def train_on_pairs(
     ]
     name = re.sub(r"[^\w.-]+", "-", Path(data[0]).stem).strip(".-")
     folder = output or MODELS / f"{name}-{task.name}"
-    settings = Settings(base, folder, data, recipes, development, tests, allow_overlap)
+    settings = Settings(output=folder, data=data, recipes=recipes, **choices)
     with IndexingProgress("examples", "loading the model", quiet=not is_main()) as progress:
         _train_and_print(task, settings, progress)
 

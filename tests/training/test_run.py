@@ -92,18 +92,6 @@ def test_columns_decide_the_loss(files, name, loss):
     assert default_loss(examples).value == loss
 
 
-def test_gradient_caching_keeps_the_loss(learn, tiny_without_dropout, monkeypatch, tmp_path):
-    """Gradient caching changes memory, not the loss (Gao et al. 2021)."""
-    base = tiny_without_dropout
-    recipe = Recipe(epochs=3, learning_rate=1e-4, batch_size=32)
-    first = losses(learn(Siamese([Loss.RANKING]), "pairs.csv", recipe=recipe, base=base).folder)
-    monkeypatch.setattr("semsearch.training.losses.CACHED_FROM", 16)
-    monkeypatch.setattr("semsearch.training.losses.CACHED_PART", 8)
-    output = tmp_path / "cached"
-    again = learn(Siamese([Loss.RANKING]), "pairs.csv", recipe=recipe, base=base, output=output)
-    assert losses(again.folder) == pytest.approx(first, rel=0.01)
-
-
 def test_the_scores_of_a_new_head_are_probabilities(tiny, tmp_path):
     """A model with three outputs stores that it has no activation, which is for these only."""
     load_cross_encoder(tiny, 3).save_pretrained(str(tmp_path / "three"))
