@@ -6,7 +6,6 @@ import math
 import re
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy
 
@@ -142,63 +141,51 @@ def _published(name: str, split: str, wanted: Sequence[Kind]) -> Examples:
     return labelled(known, texts, [pair.label for pair in pairs])
 
 
-class _Columns(NamedTuple):
-    left: str
-    right: str
-    negative: str | None
-    score: str | None
-    label: str | None
-
-    def kind(self, wanted: Sequence[Kind]) -> Kind | None:
-        """The first wanted kind whose columns exist."""
-        available = {
-            Kind.SCORED: self.score is not None,
-            Kind.LABELLED: self.label is not None,
-            Kind.TRIPLETS: self.negative is not None,
-            # Scored pairs are not positive pairs; some labelled pairs are.
-            Kind.POSITIVE: self.score is None and self.negative is None,
-        }
-        return next((kind for kind in wanted if available.get(kind)), None)
-
-
-def _columns(names: Sequence[str]) -> _Columns | None:
-    pair = find_pair(names)
-    if pair is None:
-        return None
-    # 'paraphrase' is a text or, beside two texts, a label.
-    label = find_column([name for name in names if name not in pair], (*LABEL, *GRADE))
-    return _Columns(*pair, find_column(names, NEGATIVE), find_column(names, SCORE), label)
-
-
 def _read_file(
     path: Path, wanted: Sequence[Kind], scale: tuple[float, float] | None, notify: Notify
 ) -> Examples:
     """The examples of a file, as documented at `load_examples`."""
     with open_table(path) as table:
         name, names = table.name, table.columns
-        columns = _columns(names)
-        kind = columns and columns.kind(wanted)
-        if columns is None or kind is None:
+        chosen = _columns(names, wanted)
+        if chosen is None:
             needed = " or ".join(NEEDED[one] for one in wanted)
             raise ColumnNotFoundError(
                 f"{name}: columns {needed} are needed (columns: {', '.join(names)}); rename them"
             )
         rows = list(good_rows(table))
-    used = [columns.left, columns.right]
-    label, score = columns.label or "", columns.score or ""
-    if kind is Kind.TRIPLETS and columns.negative:
-        used.append(columns.negative)
+    kind, used, value = chosen
     if kind is Kind.LABELLED:
-        rows = _decided(rows, label, name, notify)
-    elif kind is Kind.POSITIVE and label:
-        rows = _positive(rows, label, name, notify)
+        rows = _decided(rows, value, name, notify)
+    elif kind is Kind.POSITIVE and value:
+        rows = _positive(rows, value, name, notify)
     elif kind is Kind.POSITIVE and (unused := [one for one in names if one not in used]):
         notify(f"{name}: treating every pair as positive; ignoring columns {', '.join(unused)}")
     texts = tuple([_text(row, column) for row in rows] for column in used)
     if kind is Kind.LABELLED:
-        return labelled(name, texts, [_label(row, label) for row in rows])
-    targets = _scaled(rows, score, scale, name, notify) if kind is Kind.SCORED and rows else []
+        return labelled(name, texts, [_label(row, value) for row in rows])
+    targets = _scaled(rows, value, scale, name, notify) if kind is Kind.SCORED and rows else []
     return Examples(name, kind, texts, targets)
+
+
+def _columns(names: Sequence[str], wanted: Sequence[Kind]) -> tuple[Kind, list[str], str] | None:
+    """The first wanted kind that a table has, its columns of texts, and of a label or score."""
+    pair = find_pair(names)
+    if pair is None:
+        return None
+    # 'paraphrase' is a text or, beside two texts, a label.
+    label = find_column([name for name in names if name not in pair], (*LABEL, *GRADE))
+    negative, score = find_column(names, NEGATIVE), find_column(names, SCORE)
+    found: list[tuple[Kind, list[str], str]] = []
+    if score:
+        found.append((Kind.SCORED, [*pair], score))
+    if label:
+        found.append((Kind.LABELLED, [*pair], label))
+    if negative:
+        found.append((Kind.TRIPLETS, [*pair, negative], ""))
+    if not score and not negative:  # scored pairs are not positive pairs; some labelled pairs are
+        found.append((Kind.POSITIVE, [*pair], label or ""))
+    return next((one for kind in wanted for one in found if one[0] is kind), None)
 
 
 def _text(row: Row, column: str) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy
 from numpy.typing import NDArray
@@ -120,8 +120,15 @@ class Pretraining(Task):
         from semsearch.training.trainer import EVALUATE_AT_LEAST_EVERY, Trainee
 
         training, development, recipe, _ = stage
-        model, tokenizer, has_new_heads = self._new(stage) if is_new else load_bert(folder)
-        positions, most = model.config.max_position_embeddings, recipe.max_tokens or MAX_TOKENS
+        most = recipe.max_tokens or MAX_TOKENS
+        if is_new:
+            sets = filter(None, (training, development))
+            texts = [text for one in sets for column in one.texts for text in column]
+            tokenizer = learn_word_pieces(texts, self.vocabulary, most)
+            model, has_new_heads = new_bert(self.size, tokenizer), True
+        else:
+            model, tokenizer, has_new_heads = load_bert(folder)
+        positions = model.config.max_position_embeddings
         if most > positions:
             raise ArgumentError(f"{folder} reads {positions} tokens, not {most}")
 
@@ -166,14 +173,6 @@ class Pretraining(Task):
             save=save,
         )
 
-    def _new(self, stage: Stage) -> LoadedBert:
-        """A BERT with random weights, and a vocabulary learnt from all texts."""
-        sets = filter(None, (stage.training, stage.development))
-        texts = [text for one in sets for column in one.texts for text in column]
-        most = stage.recipe.max_tokens or MAX_TOKENS
-        tokenizer = learn_word_pieces(texts, self.vocabulary, most)
-        return LoadedBert(new_bert(self.size, tokenizer), tokenizer, new_heads=True)
-
 
 def _examples(name: str, documents: Sequence[Document]) -> Examples:
     texts = [one.text for one in documents], [one.title or "" for one in documents]
@@ -199,14 +198,6 @@ def _finish(stage: Stage, folder: Path, base: Path) -> Trained:
     losses = held_out_losses(model, _masked_pairs(stage.development, tokenizer, stage.recipe))
     name = stage.development.name
     return Trained(folder, [Measured(name, measure, value) for measure, value in losses.items()])
-
-
-class LoadedBert(NamedTuple):
-    """A BERT; ``new_heads`` is whether its pre-training heads are newly initialised."""
-
-    model: BertForPreTraining
-    tokenizer: BertTokenizerFast
-    new_heads: bool
 
 
 def new_bert(size: BertSize, tokenizer: BertTokenizerFast) -> BertForPreTraining:
@@ -244,8 +235,8 @@ def predict_frequencies(model: BertForPreTraining, token_ids: NDArray[numpy.inte
         model.cls.predictions.bias.copy_(torch.from_numpy(logs))
 
 
-def load_bert(folder: Path) -> LoadedBert:
-    """Load a BERT from a folder in fp32; missing pre-training heads are initialised at random.
+def load_bert(folder: Path) -> tuple[BertForPreTraining, BertTokenizerFast, bool]:
+    """A BERT in fp32, its tokenizer, and whether its pre-training heads are missing and thus new.
 
     Raises:
         EncoderError: the model is not a BERT, or it cannot be loaded.
@@ -269,7 +260,7 @@ def load_bert(folder: Path) -> LoadedBert:
     missing = set(report["missing_keys"])
     if lacking := sorted(key for key in missing if not key.startswith(("cls.", "bert.pooler."))):
         raise EncoderError(f"model {folder} is incomplete: {lacking[0]} is missing")
-    return LoadedBert(model, tokenizer, bool(missing))
+    return model, tokenizer, bool(missing)
 
 
 def learn_word_pieces(texts: Sequence[str], size: int, max_tokens: int) -> BertTokenizerFast:

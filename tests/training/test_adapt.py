@@ -90,7 +90,9 @@ def test_adaptation_improves_retrieval(tiny_encoder, documents, tmp_path):
     numpy.testing.assert_allclose(vectors, expected, atol=1e-5)
     old = load_encoder(str(tiny_encoder), device="cpu").encode_documents(["The wave salt harbour."])
     assert abs(vectors - old).max() > 0.01
-    assert "- topics, judged" in (tmp_path / "m" / "README.md").read_text("utf-8")
+    card = (tmp_path / "m" / "README.md").read_text("utf-8")
+    assert "- topics, judged" in card
+    assert "loss:MultipleNegativesRankingLoss" in card
 
 
 def test_model_without_gain_is_not_written(tiny_encoder, documents, tmp_path):
