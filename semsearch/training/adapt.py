@@ -66,8 +66,6 @@ MAX_TRAINED = 50_000
 MAX_OTHERS = 1_000
 #: Minimum number of queries of one kind for an evaluation.
 MIN_ASKED = 4
-#: How many questions are compared with all passages at once.
-BLOCK = 512
 #: Hard negatives are among this many nearest passages, and score less than the positive by this
 #: part of its score (de Souza P. Moreira et al. 2024, NV-Retriever, section 3).
 DEPTH, MARGIN = 50, 0.05
@@ -108,16 +106,14 @@ class SearchTest(NamedTuple):
 
     def values(self, encoder: Encoder) -> list[Values]:
         """NDCG@10 of each question, by kind."""
-        names = numpy.array(list(self.passages))
+        from sentence_transformers.util import semantic_search
+
+        names = list(self.passages)
         vectors = encoder.encode_documents(list(self.passages.values()))
         found = []
         for asked in self.asked:
-            queries = encoder.encode_queries(asked.queries)
-            ranked: list[list[str]] = []
-            for start in range(0, len(queries), BLOCK):
-                scores = queries[start : start + BLOCK] @ vectors.T
-                best = numpy.argsort(-scores, axis=1, kind="stable")[:, :10]
-                ranked += names[best].tolist()
+            hits = semantic_search(encoder.encode_queries(asked.queries), vectors, top_k=10)
+            ranked = [[names[int(hit["corpus_id"])] for hit in best] for best in hits]
             found.append(ndcg(ranked, asked.judged))
         return found
 

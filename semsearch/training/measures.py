@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from sentence_transformers import CrossEncoder
 
 ENCODED_AT_ONCE = 64
-#: How many anchors are compared with all positives at once.
-COMPARED_AT_ONCE = 1024
 #: The largest two-sided p value of a significant gain.
 SIGNIFICANT = 0.05
 
@@ -107,14 +105,14 @@ def encoder_outcomes(encode: Encode, examples: Examples) -> Values:
 
 def _ranked_first(examples: Examples, anchors: Vectors, positives: Vectors) -> Values:
     """Whether a positive of each anchor is the nearest of all; equal texts count as one."""
+    from sentence_transformers.util import semantic_search
+
     left, right = examples.texts
     pairs = set(zip(left, right, strict=True))
     row_of = {text: row for row, text in enumerate(right)}
-    texts, candidates = list(row_of), positives[list(row_of.values())].T
-    nearest: list[str] = []
-    for start in range(0, len(anchors), COMPARED_AT_ONCE):
-        rows = (anchors[start : start + COMPARED_AT_ONCE] @ candidates).argmax(axis=1)
-        nearest += [texts[row] for row in rows]
+    texts, candidates = list(row_of), positives[list(row_of.values())]
+    found = semantic_search(anchors, candidates, top_k=1)
+    nearest = [texts[int(best["corpus_id"])] for (best,) in found]
     return numpy.array([pair in pairs for pair in zip(left, nearest, strict=True)], float)
 
 
