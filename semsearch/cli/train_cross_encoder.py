@@ -64,8 +64,8 @@ def command(
         return
     if queries is None or qrels is None:
         raise ArgumentError("--index needs --queries FILE and --qrels FILE")
-    if data or choices["development"] or choices["tests"] or choices["allow_overlap"]:
-        raise ArgumentError("--data, --dev, --test and --allow-overlap do not apply to --index")
+    if data or choices["development"] or choices["tests"]:
+        raise ArgumentError("--data, --dev and --test do not apply to --index")
     with Index.open(existing_index(directory)) as index:
         judged = read_questions(queries, qrels, index.__contains__)
         train_on_pairs(Reranking(index, judged, negatives), [judged.name], **choices)

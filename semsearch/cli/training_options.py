@@ -144,11 +144,6 @@ pairs_options = together(
         "the data, else a held-out tenth of 100 or more examples]",
     ),
     tests_option,
-    click.option(
-        "--allow-overlap",
-        is_flag=True,
-        help="Train also on pairs that are in the development or test sets.",
-    ),
     run_options(
         "models/NAME-OF-THE-DATA-KIND",
         "4 for scored pairs, else 1",

@@ -333,7 +333,7 @@ def load_stages(
     # A pair that chooses the checkpoint of a later stage is held out from earlier ones, too.
     held = [*tests, *(stage.development for stage in stages if stage.development)]
     for number, stage in enumerate(stages):
-        rest = without_overlap(stage.training, held, settings.allow_overlap, notify)
+        rest = without_overlap(stage.training, held, notify)
         check_trainable(rest)
         recipe = stage.recipe.for_kind(rest.kind)
         stages[number] = stage._replace(training=rest, recipe=recipe)

@@ -126,8 +126,7 @@ class Contrast(Task):
         training = _pairs(self.data_name, trained, MAX_PAIRS, seed)
         development = _pairs(f"{self.data_name} (held out)", held, MAX_SCORED, seed)
         tests = load_tests(settings, notify)
-        held_sets = [development, *tests]
-        training = without_overlap(training, held_sets, settings.allow_overlap, notify)
+        training = without_overlap(training, [development, *tests], notify)
         check_trainable(training)
         stage = Stage(training, development, settings.recipe, Loss.RANKING.value)
         notify(announcement(stage))

@@ -159,9 +159,7 @@ def check_trainable(examples: Examples) -> None:
         raise ArgumentError(f"{name} has only one pair; in-batch negatives need others")
 
 
-def without_overlap(
-    training: Examples, held: Iterable[Examples], allow: bool, notify: Notify
-) -> Examples:
+def without_overlap(training: Examples, held: Iterable[Examples], notify: Notify) -> Examples:
     """The training set without the pairs, in either order, that are also in other sets.
 
     Texts that differ only in case and white space count as equal. The pair of a triplet is its
@@ -170,25 +168,24 @@ def without_overlap(
     Args:
         training: the training set.
         held: the development and test sets.
-        allow: keep the pairs, and only report them.
         notify: called with the number of pairs.
 
     Raises:
         ArgumentError: no pair is left.
     """
-    shared: set[int] = set()
+    kept = list(range(len(training)))
     pairs = _pairs(training)
     for other in held:
         known = set(_pairs(other))
-        if found := {row for row, pair in enumerate(pairs) if pair in known}:
-            done = "kept" if allow else "left out of training"
-            notify(f"{training.name}: {quantity(len(found), 'pair')} also in {other.name}; {done}")
-        shared |= found
-    if allow or not shared:
-        return training
-    if len(shared) == len(training):
+        if shared := sum(pair in known for pair in pairs):
+            notify(
+                f"{training.name}: {quantity(shared, 'pair')} also in {other.name}; left out of "
+                "training"
+            )
+            kept = [row for row in kept if pairs[row] not in known]
+    if not kept:
         raise ArgumentError(f"{training.name} has only pairs that are in a development or test set")
-    return training.take(row for row in range(len(training)) if row not in shared)
+    return training.take(kept)
 
 
 def _pairs(examples: Examples) -> list[frozenset[str]]:

@@ -130,7 +130,6 @@ class Settings:
         development: a set by name or file; ``none`` for none; None takes the published one for
             the data, or holds out a part of the data.
         tests: test sets for the finished model.
-        allow_overlap: train also on pairs that are in the development or test sets.
     """
 
     base: str | None
@@ -139,7 +138,6 @@ class Settings:
     recipes: Sequence[Recipe]
     development: str | None = None
     tests: Sequence[str] = ()
-    allow_overlap: bool = False
 
     @property
     def recipe(self) -> Recipe:

@@ -78,7 +78,7 @@ class Translation(Task):
             training, development = held_out(training, recipe.seed, MAX_HELD_OUT)
         tests = load_tests(settings, notify)
         held = [*tests, development] if development else tests
-        training = without_overlap(training, held, settings.allow_overlap, notify)
+        training = without_overlap(training, held, notify)
         tests += _published_tests(training, notify)
         stage = Stage(training, development, recipe, LOSS)
         return Job([stage], partial(_trainee, notify), partial(_finish, tests))

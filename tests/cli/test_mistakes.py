@@ -125,7 +125,6 @@ invalid-argument  {RERANKER} --data pairs.csv --queries judged.csv
 invalid-argument  {RERANKER} --data pairs.csv --negatives 3
 invalid-argument  {RERANKER} --index corpus
 invalid-argument  {RERANKER} {JUDGED} --data pairs.csv
-invalid-argument  {RERANKER} {JUDGED} --allow-overlap
 invalid-argument      train pretrain notes.jsonl --set steps=-1
 invalid-argument      train pretrain notes.jsonl --minutes -1
 model-not-found       train pretrain notes.jsonl --base ./x
