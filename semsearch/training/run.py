@@ -187,16 +187,12 @@ def _add_to_card(found: Trained, task: Task, settings: Settings) -> None:
     card = found.folder / CARD
     written = card.read_text("utf-8") if card.is_file() else f"# {settings.output.name}\n"
     origin = f" from `{settings.base}`" if settings.base else ""
-    lines = [
+    paragraphs = [
         written.rstrip(),
-        "",
         "## semsearch",
-        "",
         f"Trained by `semsearch train {task.name}`{origin}; `{RECORD}` has all settings.",
         found.verdict,
-        "",
-        *(f"- {test}" for test in found.tests),
-        "",
+        "\n".join(f"- {test}" for test in found.tests),
         f"    {task.usage.format(path=quoted(f'./{settings.output.name}'))}",
     ]
-    card.write_text("\n".join(lines) + "\n", "utf-8")
+    card.write_text("\n\n".join(filter(None, paragraphs)) + "\n", "utf-8")
