@@ -160,9 +160,7 @@ def extended(
     words = set(filter(str.isalpha, found))
     _number(vocabulary, _stems(words))
     _number(vocabulary, (prefix + word for word in _ends(words)))
-    characters = Counter(
-        letter for word, count in _words(tokenizer, translations).items() for letter in word
-    )
+    characters = {letter for word in _words(tokenizer, translations) for letter in word}
     for form in ("", prefix):
         _number(vocabulary, (form + letter for letter in sorted(characters)))
     larger = Tokenizer.from_str(json.dumps(settings))
