@@ -179,8 +179,8 @@ def announcement(stage: Stage, *, classifies: bool = False) -> str:
     scored = "nothing"
     if development is not None:
         is_accuracy = classifies and development.kind is Kind.LABELLED
-        measure = ACCURACY if is_accuracy else MEASURES[development.kind]
-        scored = f"{development.name} ({measure.name})"
+        measure = ACCURACY if is_accuracy else MEASURES[development.kind].name
+        scored = f"{development.name} ({measure})"
     if len(training.labels) == 2 and loss != Loss.SOFTMAX.value:
         scored += f"; '{training.labels[1]}' scores high"
     return (

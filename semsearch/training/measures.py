@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy
 from numpy.typing import NDArray
@@ -17,9 +17,6 @@ from semsearch.evaluation.statistics import (
 )
 from semsearch.texts import quantity
 from semsearch.training.examples import Examples, Kind
-
-if TYPE_CHECKING:
-    from sentence_transformers import CrossEncoder
 
 ENCODED_AT_ONCE = 64
 #: The largest two-sided p value of a significant gain.
@@ -66,7 +63,7 @@ MEASURES = {
     Kind.POSITIVE: Measure("positive text ranked first, %", mean),
     Kind.TRIPLETS: Measure("positive text nearer, %", mean),
 }
-ACCURACY = Measure("accuracy of the classifier, %", mean)
+ACCURACY = "accuracy of the classifier, %"
 NDCG = Measure("nDCG@10 x 100", mean)
 
 
@@ -114,24 +111,6 @@ def _ranked_first(examples: Examples, anchors: Vectors, positives: Vectors) -> V
     found = semantic_search(anchors, candidates, top_k=1)
     nearest = [texts[int(best["corpus_id"])] for (best,) in found]
     return numpy.array([pair in pairs for pair in zip(left, nearest, strict=True)], float)
-
-
-def cross_encoder_outcomes(model: CrossEncoder, examples: Examples) -> Values:
-    """The output for each scored pair; of labelled ones, whether the class is right (1 or 0)."""
-    import torch
-
-    found = model.predict(
-        [list(pair) for pair in zip(*examples.texts, strict=True)],
-        batch_size=ENCODED_AT_ONCE,
-        show_progress_bar=False,
-        activation_fn=torch.nn.Identity(),
-    )
-    logits = numpy.asarray(found, numpy.float64)
-    if examples.kind is Kind.SCORED:
-        return logits
-    classes = logits > 0 if logits.ndim == 1 else logits.argmax(axis=1)
-    hits: Values = (classes == gold_of(examples)).astype(numpy.float64)
-    return hits
 
 
 def ndcg(rankings: Sequence[Sequence[str]], judged: Sequence[Mapping[str, int]]) -> Values:

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy
 
@@ -38,11 +38,8 @@ from semsearch.training.measures import (
     ACCURACY,
     MEASURES,
     NDCG,
-    Measure,
     Measured,
-    cross_encoder_outcomes,
     gain,
-    gold_of,
     ndcg,
 )
 from semsearch.training.run import Job, Task, Trained
@@ -84,14 +81,11 @@ class CrossEncoding(Task):
         for stage in found:
             loss = BINARY if outputs(stage.training) == 1 else CLASSES
             stages.append(stage._replace(loss=loss))
-            notify(announcement(stages[-1], classifies=True))
+            notify(announcement(stages[-1], classifies=loss == CLASSES))
 
         def finish(folder: Path, base: Path) -> Trained:
             model = load_cross_encoder(folder)
-            scores = [
-                Measured(test.name, _measure(test).name, _score(model, test)) for test in tests
-            ]
-            return Trained(folder, scores)
+            return Trained(folder, [_measured(model, test) for test in tests])
 
         return Job(stages, cross_encoder_trainee, finish)
 
@@ -109,13 +103,25 @@ def _scored_kinds(training: Examples, has_ended: bool) -> Sequence[Kind]:
     return (Kind.LABELLED, Kind.SCORED) if outputs(training) == 1 else (Kind.LABELLED,)
 
 
-def _measure(examples: Examples) -> Measure:
-    return MEASURES[Kind.SCORED] if examples.kind is Kind.SCORED else ACCURACY
+def _measured(model: CrossEncoder, examples: Examples) -> Measured:
+    """The score of a cross-encoder on a set, by the evaluators of sentence-transformers."""
+    from sentence_transformers.cross_encoder import evaluation
+
+    evaluator: Any = evaluation.CrossEncoderClassificationEvaluator
+    metric, name = "f1_micro", ACCURACY  # of all classes, they are the same
+    if outputs(examples) == 1:
+        metric, name = "average_precision", MEASURES[Kind.LABELLED].name
+    if examples.kind is Kind.SCORED:
+        evaluator = evaluation.CrossEncoderCorrelationEvaluator
+        metric, name = "spearman", MEASURES[Kind.SCORED].name
+    pairs = [list(pair) for pair in zip(*examples.texts, strict=True)]
+    evaluate = evaluator(pairs, list(examples.targets), show_progress_bar=False, write_csv=False)
+    found = evaluate(model)[metric]
+    return Measured(examples.name, name, 100 * float(numpy.nan_to_num(found)))
 
 
 def _score(model: CrossEncoder, examples: Examples) -> float:
-    outcomes = cross_encoder_outcomes(model, examples)
-    return float(_measure(examples).score(outcomes, gold_of(examples)))
+    return _measured(model, examples).score
 
 
 def cross_encoder_trainee(folder: Path, stage: Stage) -> Trainee:
