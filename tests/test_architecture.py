@@ -19,7 +19,7 @@ LAYERS = [
     "arguments notebook plugins texts",
     "records",
     "filters protocols analysis",
-    "corpus runs vector_indexes",
+    "corpus vector_indexes",
     "datasets",
     "encoders",
     "storage",

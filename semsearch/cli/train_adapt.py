@@ -8,36 +8,31 @@ from typing import Any
 import click
 
 from semsearch.cli.command import Command
-from semsearch.cli.options import complete_file, judged_option
-from semsearch.cli.training_options import corpus_training_options, train_on_corpus
+from semsearch.cli.options import judged_option
+from semsearch.cli.training_options import (
+    base_option,
+    corpora_argument,
+    corpus_options,
+    train_on_corpus,
+)
 from semsearch.datasets import read_questions
-from semsearch.encoders import DEFAULT_ENCODER
 from semsearch.errors import ArgumentError
 from semsearch.training import Adaptation
 
 
 @click.command("adapt", cls=Command)
-@click.argument(
-    "corpora", metavar="CORPUS...", shell_complete=complete_file, nargs=-1, required=True
-)
-@click.option(
-    "--base",
-    metavar="MODEL",
-    shell_complete=complete_file,
-    default=DEFAULT_ENCODER,
-    show_default=True,
-    help="The encoder to adapt: minilm, or a Sentence-Transformers model by name or folder.",
-)
+@corpora_argument
+@base_option
 @judged_option("Measure with your own queries: ")
-@click.option("--force", is_flag=True, help="Write the model even if it does not pass the test.")
-@corpus_training_options("models/NAME-OF-THE-CORPUS-adapted", "1", 32)
+@corpus_options("models/NAME-OF-THE-CORPUS-adapted", "1", "2e-05", 32)
 def command(
-    corpora: tuple[str, ...], queries: Path | None, qrels: Path | None, force: bool, **choices: Any
+    corpora: tuple[str, ...], queries: Path | None, qrels: Path | None, **choices: Any
 ) -> None:
     """Fit an encoder to a corpus, without labels.
 
-    CORPUS is read as `semsearch index` reads it. The training questions are titles that the text
-    does not repeat, and sentences taken out of their context. Old and new weights are averaged.
+    CORPUS is read as `semsearch index` reads it, or is the directory of an index. The training
+    questions are titles that the text does not repeat, and sentences taken out of their context.
+    Old and new weights are averaged.
 
     The model is written only if nDCG@10 rises beyond chance on your own queries, or, without these,
     on keywords and half sentences of held-out documents, and if the STS Benchmark score, where
@@ -56,7 +51,7 @@ def command(
     if queries is not None and qrels is not None:
         judged = read_questions(queries, qrels, lambda name: True)
     trained = train_on_corpus(
-        lambda corpus, name: Adaptation(corpus or (), name, force, judged),
+        lambda documents, name: Adaptation(documents, name, judged),
         corpora,
         "{}-adapted",
         **choices,

@@ -9,7 +9,7 @@ import click
 
 from semsearch.cli.command import Command
 from semsearch.cli.options import directory_option, existing_index, is_given, judged_option
-from semsearch.cli.training_options import train_on_pairs, training_options
+from semsearch.cli.training_options import pairs_options, train_on_pairs
 from semsearch.datasets import read_questions
 from semsearch.errors import ArgumentError
 from semsearch.index import Index
@@ -17,7 +17,7 @@ from semsearch.training import CrossEncoding, Reranking
 
 
 @click.command("cross-encoder", cls=Command)
-@training_options
+@pairs_options
 @directory_option("Train on judged queries of this index instead of --data.")
 @judged_option("With --index: ")
 @click.option(
@@ -51,7 +51,7 @@ def command(
     \b
     semsearch train cross-encoder --data stsbenchmark:train --test stsbenchmark --output my-reranker
     semsearch train cross-encoder --data nli.csv --data stsbenchmark:train --learning-rate 5e-5 \\
-        --layer-decay 0.9 --output my-reranker
+        --set layer_decay=0.9 --output my-reranker
     semsearch train cross-encoder --index indexes/papers --queries questions.csv \\
         --qrels answers.csv --output my-reranker
     """
@@ -64,16 +64,8 @@ def command(
         return
     if queries is None or qrels is None:
         raise ArgumentError("--index needs --queries FILE and --qrels FILE")
-    unused = {
-        "--data": data,
-        "--dev": choices["development"],
-        "--test": choices["tests"],
-        "--scale": choices["scale"],
-        "--allow-overlap": choices["allow_overlap"],
-        "--mix": choices["mix"],
-    }
-    if given := [name for name, value in unused.items() if value]:
-        raise ArgumentError(f"use either --index or {given[0]}, not both")
+    if data or choices["development"] or choices["tests"]:
+        raise ArgumentError("--data, --dev and --test do not apply to --index")
     with Index.open(existing_index(directory)) as index:
         judged = read_questions(queries, qrels, index.__contains__)
         train_on_pairs(Reranking(index, judged, negatives), [judged.name], **choices)

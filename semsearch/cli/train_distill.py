@@ -1,4 +1,4 @@
-"""``semsearch train distil``: a faster student of an encoder."""
+"""``semsearch train distill``: a faster student of an encoder."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import click
 from semsearch.cli.command import Command
 from semsearch.cli.options import complete_file
 from semsearch.cli.render import visible
-from semsearch.cli.training_options import corpus_training_options, train_on_corpus
+from semsearch.cli.training_options import corpus_options, train_on_corpus
 from semsearch.errors import ArgumentError, quoted
 from semsearch.training import Distillation
 
@@ -27,7 +27,7 @@ from semsearch.training import Distillation
     metavar="D",
     help="Dimension of a static student.  [default: the teacher's; without a CORPUS, at most 256]",
 )
-@corpus_training_options("models/MODEL-static or models/MODEL-N-layers", "1", 64)
+@corpus_options("models/MODEL-static or -N-layers", "1", "3e-3 for --static, else 1e-4", 64)
 def command(
     spec: str,
     corpora: tuple[str, ...],
@@ -41,8 +41,8 @@ def command(
     MODEL is minilm, or a Sentence-Transformers model by name or folder. A static student averages
     the vectors that the teacher gives to single words; with --layers, the student is a copy with
     fewer layers. Both are trained on the teacher's vectors of the documents and sentences of
-    CORPUS, which a static student can do without. For teacher and student, the speed and the STS
-    Benchmark score (if it is on this machine) are printed.
+    CORPUS, which a static student can do without. The STS Benchmark scores of teacher and student
+    are printed, if it is on this machine.
 
     \b
     semsearch train distill minilm --static
@@ -54,7 +54,9 @@ def command(
     kind = "static" if static else f"{layers}-layers"
     name = re.sub(r"[^\w.-]+", "-", Path(spec).name).strip(".-") or "model"
     trained = train_on_corpus(
-        lambda corpus, title: Distillation(corpus, title, layers=layers, dimension=dimension),
+        lambda documents, title: Distillation(
+            documents if corpora else None, title, layers=layers, dimension=dimension
+        ),
         corpora,
         f"{name}-{kind}",
         base=spec,

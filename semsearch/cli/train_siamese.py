@@ -7,8 +7,8 @@ from typing import Any
 import click
 
 from semsearch.cli.command import Command
-from semsearch.cli.training_options import train_on_pairs, training_options
-from semsearch.training import Loss, Recipe, Siamese
+from semsearch.cli.training_options import pairs_options, train_on_pairs
+from semsearch.training import Loss, Siamese
 from semsearch.training.stages import per_stage
 
 
@@ -30,27 +30,19 @@ def _numbers(context: click.Context, option: click.Parameter, value: str | None)
     "contrastive for yes/no labels, softmax for others, else ranking]",
 )
 @click.option(
-    "--head-learning-rate",
-    default=Recipe.head_learning_rate,
-    show_default=True,
-    metavar="R",
-    help="Learning rate of the softmax loss's classifier, which starts with random weights.",
-)
-@click.option(
-    "--margin",
-    default=Recipe.margin,
-    show_default=True,
-    metavar="M",
-    help="Margin of the triplet loss, in Euclidean distance.",
-)
-@click.option(
     "--dimensions",
     callback=_numbers,
     metavar="N,N,...",
     help="Train the leading N dimensions of the vectors to work alone, too (Matryoshka).",
 )
-@training_options
-def command(losses: tuple[str, ...], data: tuple[str, ...], **choices: Any) -> None:
+@pairs_options
+def command(
+    losses: tuple[str, ...],
+    data: tuple[str, ...],
+    dimensions: tuple[int, ...],
+    others: dict[str, Any],
+    **choices: Any,
+) -> None:
     """Train a bi-encoder, for --encoder.
 
     \b
@@ -71,8 +63,8 @@ def command(losses: tuple[str, ...], data: tuple[str, ...], **choices: Any) -> N
     With --dimensions (Matryoshka), vectors cut to N dimensions lose less; `semsearch index
     --dimension N` keeps only these. The card shows the score of each.
 
-    DIR is written when the model is finished; until then checkpoints are in DIR.training, and
-    --resume continues from them after Ctrl-C or a kill.
+    DIR is written when the model is finished; until then checkpoints are in DIR.training. After
+    Ctrl-C or a kill, the same command continues from them.
 
     If MODEL has prompts for queries and documents, they are used neither in training nor for its
     scores; `semsearch eval` and indexes use them.
@@ -85,7 +77,6 @@ def command(losses: tuple[str, ...], data: tuple[str, ...], **choices: Any) -> N
         --data stsbenchmark:train --loss cosine --output sbert
     semsearch train siamese --data pairs.csv --dimensions 192,96,48 --output short
     """
-    parts = 1 if choices["mix"] else len(data)
-    named = per_stage(losses or (None,), parts, "--loss")
-    chosen = [Loss(loss) if loss else None for loss in named]
-    train_on_pairs(Siamese(chosen * len(data) if choices["mix"] else chosen), data, **choices)
+    named = per_stage(losses or (None,), len(data), "--loss")
+    task = Siamese([Loss(loss) if loss else None for loss in named])
+    train_on_pairs(task, data, others=others | {"dimensions": dimensions}, **choices)

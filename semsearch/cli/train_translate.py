@@ -2,35 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
 from typing import Any
 
 import click
 
 from semsearch.cli.command import Command
-from semsearch.cli.interruption import run_options
 from semsearch.cli.options import complete_file
 from semsearch.cli.training_options import (
-    output_option,
-    precision_option,
+    base_option,
+    run_options,
     tests_option,
-    train_and_print,
+    train_on_pairs,
 )
-from semsearch.encoders import DEFAULT_ENCODER
 from semsearch.training import Translation
-
-RECIPE = Translation.recipe
 
 
 @click.command("translate", cls=Command)
-@click.option(
-    "--base",
-    default=DEFAULT_ENCODER,
-    show_default=True,
-    metavar="MODEL",
-    shell_complete=complete_file,
-    help="The model to teach: minilm, or a Sentence-Transformers model with word pieces.",
-)
+@base_option
 @click.option(
     "--parallel",
     multiple=True,
@@ -46,23 +34,14 @@ RECIPE = Translation.recipe
     metavar="CODE",
     help="Such as pt; give once, or once per --parallel.  [default: as named by the file or set]",
 )
-@output_option
 @tests_option
-@click.option("--epochs", type=float, metavar="N", help="Passes over the sentences.  [default: 3]")
-@click.option("--batch-size", default=RECIPE.batch_size, show_default=True, metavar="N")
-@click.option("--learning-rate", default=RECIPE.learning_rate, show_default=True, metavar="R")
-@click.option(
-    "--embedding-learning-rate",
-    default=RECIPE.embedding_learning_rate,
-    show_default=True,
-    metavar="R",
-    help="Learning rate of the word embeddings.",
-)
-@click.option("--seed", default=RECIPE.seed, show_default=True, metavar="N")
-@precision_option
-@run_options
+@run_options("models/NAME-OF-THE-TEXT-translate", "3", "5e-05", 80)
 def command(
-    base: str, parallel: tuple[str, ...], languages: tuple[str, ...], **choices: Any
+    parallel: tuple[str, ...],
+    languages: tuple[str, ...],
+    epochs: float | None,
+    learning_rate: float | None,
+    **choices: Any,
 ) -> None:
     """Teach an encoder other languages, from sentences in English and their translations.
 
@@ -83,6 +62,10 @@ def command(
         --language de --output minilm-fr-de
     semsearch index corpus.csv --encoder ./minilm-pt
     """
-    names = [field.name for field in fields(RECIPE) if field.name in choices]
-    recipe = replace(RECIPE, **{name: choices.pop(name) for name in names})
-    train_and_print(Translation(languages or (None,)), parallel, [recipe], base=base, **choices)
+    train_on_pairs(
+        Translation(languages or (None,)),
+        parallel,
+        epochs=() if epochs is None else (epochs,),
+        learning_rate=() if learning_rate is None else (learning_rate,),
+        **choices,
+    )

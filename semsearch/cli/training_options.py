@@ -3,37 +3,43 @@
 from __future__ import annotations
 
 import re
-from collections import deque
-from collections.abc import Callable, Sequence
-from dataclasses import fields, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import fields
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 import click
 
-from semsearch.cli.corpus_options import BadRows, corpus_options, opened_corpus
-from semsearch.cli.interruption import interruptible, run_options
+from semsearch.cli.command import INTERRUPTED_STATUS
 from semsearch.cli.options import Decorator, complete_file, together
 from semsearch.cli.progress import IndexingProgress
 from semsearch.cli.render import visible
 from semsearch.corpus import Corpus
 from semsearch.encoders import DEFAULT_ENCODER
-from semsearch.encoders.specs import Precision
-from semsearch.errors import ArgumentError
-from semsearch.texts import quantity
+from semsearch.errors import ArgumentError, TrainingStoppedError, with_code
+from semsearch.index import Index
+from semsearch.records import Document
 from semsearch.training import Recipe, Settings, Task, Trained, train
 from semsearch.training.stages import is_main, per_stage
 
-#: The mutually exclusive fields of a recipe, all unset.
-LENGTHS: dict[str, Any] = dict.fromkeys(("epochs", "steps", "minutes"))
-#: The default folder of models trained on a corpus.
+#: The default folder of models.
 MODELS = Path("models")
+#: The settings with options of their own.
+_OPTIONS = ("epochs", "minutes", "learning_rate", "batch_size", "dimensions")
+#: The others, which `--set` sets, with their types.
+SETTABLE = {field.name: str(field.type) for field in fields(Recipe) if field.name not in _OPTIONS}
 
-output_option = click.option(
-    "--output",
-    metavar="DIR",
-    type=click.Path(path_type=Path),
-    help="Output folder of the model.  [default: models/NAME-OF-THE-DATA-KIND]",
+corpora_argument = click.argument(
+    "corpora", metavar="CORPUS...", shell_complete=complete_file, nargs=-1, required=True
+)
+base_option = click.option(
+    "--base",
+    default=DEFAULT_ENCODER,
+    show_default=True,
+    metavar="MODEL",
+    shell_complete=complete_file,
+    help="The base model: minilm, or a Sentence-Transformers model by folder or hub name.",
 )
 tests_option = click.option(
     "--test",
@@ -43,25 +49,85 @@ tests_option = click.option(
     shell_complete=complete_file,
     help="Test set for the finished model, such as stsbenchmark; may be repeated.",
 )
-precision_option = click.option(
-    "--precision",
-    type=click.Choice(["auto", "fp32", "bf16"]),
-    default="auto",
-    callback=lambda context, option, value: Precision(value),
-    show_default=True,
-    help="Number format: auto is bf16 where the processor supports it.",
-)
+
+
+def _parsed(
+    context: click.Context, option: click.Parameter, given: tuple[str, ...]
+) -> dict[str, Any]:
+    """The values of ``NAME=VALUE`` by name; those of a tuple are separated by commas."""
+    del context, option
+    found: dict[str, Any] = {}
+    for text in given:
+        name, _, value = text.partition("=")
+        if name not in SETTABLE:
+            close = get_close_matches(name, SETTABLE, 1) or SETTABLE
+            raise click.BadParameter(f"there is no '{name}'; use {', '.join(close)}")
+        number = float if "float" in SETTABLE[name] else int
+        try:
+            numbers = tuple(number(part) for part in value.split(","))
+        except ValueError:
+            raise click.BadParameter(f"'{value}' is no {number.__name__} for {name}") from None
+        is_tuple = "tuple" in SETTABLE[name]
+        if len(numbers) != 1 + is_tuple:
+            raise click.BadParameter(f"{name} takes {1 + is_tuple} number(s), not '{value}'")
+        found[name] = numbers if is_tuple else numbers[0]
+    return found
+
+
+def run_options(
+    output: str, epochs: str, learning_rate: str, batch_size: int, *, by_stage: bool = False
+) -> Decorator:
+    """The options of all training commands.
+
+    Args:
+        output: the default folder, for the help, like the following defaults.
+        epochs: the default duration.
+        learning_rate: the default rate.
+        batch_size: the default number of examples.
+        by_stage: whether epochs and learning rates can be given for each set.
+    """
+    once = "; give once, or once per --data" if by_stage else ""
+    return together(
+        click.option(
+            "--output",
+            type=click.Path(path_type=Path),
+            metavar="DIR",
+            help=f"Output folder of the model.  [default: {output}]",
+        ),
+        click.option(
+            "--epochs",
+            type=float,
+            multiple=by_stage,
+            metavar="N",
+            help=f"Passes over the data{once}.  [default: {epochs}]",
+        ),
+        click.option(
+            "--learning-rate",
+            type=float,
+            multiple=by_stage,
+            metavar="R",
+            help=f"Peak rate{once}.  [default: {learning_rate}]",
+        ),
+        click.option(
+            "--batch-size",
+            type=int,
+            metavar="N",
+            help=f"Examples per step.  [default: {batch_size}]",
+        ),
+        click.option(
+            "--set",
+            "others",
+            multiple=True,
+            callback=_parsed,
+            metavar="NAME=VALUE",
+            help=f"Another setting; may be repeated. NAME is {', '.join(SETTABLE)}.",
+        ),
+    )
+
 
 #: The options of commands that train on labelled data.
-training_options = together(
-    click.option(
-        "--base",
-        default=DEFAULT_ENCODER,
-        show_default=True,
-        metavar="MODEL",
-        shell_complete=complete_file,
-        help="The base model: minilm, a folder, or a name on the hub.",
-    ),
+pairs_options = together(
+    base_option,
     click.option(
         "--data",
         multiple=True,
@@ -69,8 +135,6 @@ training_options = together(
         shell_complete=complete_file,
         help="Training set; repeat it to train on several sets in turn.",
     ),
-    click.option("--mix", is_flag=True, help="Train on all --data at once instead of in turn."),
-    output_option,
     click.option(
         "--dev",
         "development",
@@ -80,234 +144,143 @@ training_options = together(
         "the data, else a held-out tenth of 100 or more examples]",
     ),
     tests_option,
-    click.option(
-        "--scale",
-        type=(float, float),
-        metavar="LOW HIGH",
-        help="Lowest and highest possible gold score in files.  [default: guessed from the scores]",
+    run_options(
+        "models/NAME-OF-THE-DATA-KIND",
+        "4 for scored pairs, else 1",
+        f"{Recipe.learning_rate:g}",
+        Recipe.batch_size,
+        by_stage=True,
     ),
-    click.option(
-        "--allow-overlap",
-        is_flag=True,
-        help="Train also on pairs that are in the development or test sets.",
-    ),
-    click.option(
-        "--epochs",
-        "epochs",
-        multiple=True,
-        type=float,
-        metavar="N",
-        help="Passes over the data; give once, or once per --data.  [default: 4 for scored "
-        "pairs, else 1]",
-    ),
-    click.option(
-        "--learning-rate",
-        "learning_rates",
-        multiple=True,
-        type=float,
-        metavar="R",
-        help=f"Peak rate; give once, or once per --data.  [default: {Recipe.learning_rate:g}]",
-    ),
-    click.option("--batch-size", default=Recipe.batch_size, show_default=True, metavar="N"),
-    click.option(
-        "--warmup",
-        default=Recipe.warmup,
-        show_default=True,
-        metavar="PART",
-        help="Fraction of the steps in which the learning rate rises.",
-    ),
-    click.option("--weight-decay", default=Recipe.weight_decay, show_default=True, metavar="W"),
-    click.option(
-        "--layer-decay",
-        default=Recipe.layer_decay,
-        show_default=True,
-        metavar="D",
-        help="Factor on the learning rate from each layer to the one below.",
-    ),
-    click.option(
-        "--max-tokens",
-        type=int,
-        metavar="N",
-        help="Maximum tokens per text.  [default: the base model's limit]",
-    ),
-    click.option("--seed", default=Recipe.seed, show_default=True, metavar="N"),
-    click.option(
-        "--evaluate-every",
-        type=int,
-        metavar="STEPS",
-        help="Steps between evaluations and checkpoints.  [default: an epoch, at most 1000]",
-    ),
-    click.option(
-        "--patience",
-        type=int,
-        metavar="N",
-        help="Stop after N evaluations without a better score.  [default: never]",
-    ),
-    precision_option,
-    run_options,
 )
 
 
-def corpus_training_options(output: str, duration: str, batch_size: int) -> Decorator:
-    """The options of commands that train on a corpus.
-
-    Args:
-        output: the default folder, for the help.
-        duration: the default duration, for the help.
-        batch_size: the default, for the help.
-    """
+def corpus_options(output: str, epochs: str, learning_rate: str, batch_size: int) -> Decorator:
+    """The options of commands that train on a corpus; the arguments are as in `run_options`."""
     return together(
-        click.option("--steps", type=int, metavar="N", help="Number of training steps."),
-        click.option("--minutes", type=float, metavar="M", help="Or training time in minutes."),
         click.option(
-            "--epochs",
-            type=float,
-            metavar="N",
-            help=f"Or passes over the corpus.  [default: {duration}]",
+            "--text-column",
+            "text_columns",
+            metavar="C",
+            multiple=True,
+            help="The column of texts in CORPUS; several are joined.",
         ),
-        click.option(
-            "--learning-rate", type=float, metavar="R", help="[default: depends on the model]"
-        ),
-        click.option(
-            "--batch-size",
-            type=int,
-            metavar="N",
-            help=f"Texts or pairs per step.  [default: {batch_size}]",
-        ),
-        click.option("--seed", default=Recipe.seed, show_default=True, metavar="N"),
-        click.option(
-            "--output",
-            type=click.Path(path_type=Path),
-            metavar="DIR",
-            help=f"Output folder of the model.  [default: {output}]",
-        ),
-        run_options,
-        corpus_options,
-        click.option("--title-column", metavar="C", help="Column of titles."),
+        run_options(output, epochs, learning_rate, batch_size),
+        click.option("--minutes", type=float, metavar="M", help="Training time, not --epochs."),
     )
 
 
 def train_on_corpus(
-    make: Callable[[Corpus | None, str], Task],
-    corpora: tuple[str, ...],
+    make: Callable[[Iterable[Document], str], Task],
+    corpora: Sequence[str],
     default_name: str,
     *,
+    base: str | None,
     output: Path | None,
-    **choices: Any,
+    text_columns: Sequence[str],
+    others: dict[str, Any],
+    tests: Sequence[str] = (),
+    **given: Any,
 ) -> Trained:
-    """Train on a corpus, and print the results.
+    """Train on files and folders, or on the directory of one index, and print the results.
 
     Args:
-        make: returns the task, from the corpus and its name.
-        corpora: files and folders; none for a task without a corpus.
+        make: returns the task, from the documents and the name of the corpus.
+        corpora: the corpus; may be empty.
         default_name: name of the model in `models`, with ``{}`` for the name of the corpus.
+        base: as in `Settings`, like `tests`.
         output: the folder of the model; None takes the default name.
-        choices: fields of `Recipe` and `Settings`, and how the corpus is read.
+        text_columns: the columns of texts; none to guess.
+        others: fields of `Recipe`, from `--set`.
+        tests: test sets.
+        given: further fields of `Recipe`; None takes the default of the task.
     """
-    given = {name: value for name, value in _taken(choices, Recipe).items() if value is not None}
-    settings = _taken(choices, Settings)
     with IndexingProgress("examples", "reading the corpus", quiet=not is_main()) as progress:
-        bad_rows = BadRows(progress, skip=choices.pop("skip_bad_rows"))
-        corpus = opened_corpus(list(corpora), progress, bad_rows, **choices) if corpora else None
-        name = "no corpus" if corpus is None else corpus.name
-        task = make(corpus, name)
-        recipe = task.recipe_for(settings["base"])
-        if given.keys() & LENGTHS.keys():
-            recipe = replace(recipe, **LENGTHS)
-        with bad_rows.listed(lambda: deque(corpus or (), maxlen=0)):
-            trained = _trained(
-                task,
-                Settings(
-                    output=output or MODELS / default_name.format(name),
-                    data=corpora,
-                    recipes=[replace(recipe, **given)],
-                    **settings,
-                ),
-                progress,
-            )
-    _print_results(trained)
-    return trained
+        documents, name = _read(corpora, text_columns, progress)
+        task = make(documents, name)
+        recipe = task.recipe_for(base).changed(**given, **others)
+        folder = output or MODELS / default_name.format(name)
+        settings = Settings(base, folder, corpora, [recipe], tests=tests)
+        return _train_and_print(task, settings, progress)
+
+
+def _read(
+    corpora: Sequence[str], text_columns: Sequence[str], progress: IndexingProgress
+) -> tuple[Iterable[Document], str]:
+    """The documents of a corpus or an index, and its name."""
+    if not corpora:
+        return [], "no corpus"
+    directory = Path(corpora[0])
+    if len(corpora) == 1 and (directory / "index.sqlite").is_file():
+        with Index.open(directory) as index:
+            return list(index), directory.resolve().name
+    corpus = Corpus(
+        corpora,
+        text_columns=text_columns,
+        notify=lambda message: progress.note(visible(message)),
+    )
+    return corpus, corpus.name
 
 
 def train_on_pairs(
     task: Task,
     data: Sequence[str],
     *,
-    epochs: tuple[float, ...],
-    learning_rates: tuple[float, ...],
+    output: Path | None,
+    epochs: Sequence[float],
+    learning_rate: Sequence[float],
+    batch_size: int | None,
+    others: dict[str, Any],
     **choices: Any,
 ) -> None:
-    """Train on labelled data, and print the results.
+    """Train on sets of examples, and print the results.
 
     Args:
         task: what is trained.
         data: training sets, by name or file.
+        output: the folder of the model; None takes the name of the first set.
         epochs: one for all sets, or one for each; none takes the default.
-        learning_rates: the same.
-        choices: further fields of `Recipe` and `Settings`.
+        learning_rate: the same.
+        batch_size: None takes the default.
+        others: fields of `Recipe`, from `--set`.
+        choices: further fields of `Settings`.
 
     Raises:
         ArgumentError: there is no training set.
     """
     if not data:
         raise ArgumentError("missing option --data")
-    parts = 1 if choices["mix"] else len(data)
-    recipe = Recipe(**_taken(choices, Recipe))
+    recipe = task.recipe.changed(batch_size=batch_size, **others)
     recipes = [
-        replace(recipe, epochs=times, learning_rate=rate)
+        recipe.changed(epochs=times, learning_rate=rate)
         for times, rate in zip(
-            per_stage(epochs or (None,), parts, "--epochs"),
-            per_stage(learning_rates or (recipe.learning_rate,), parts, "--learning-rate"),
+            per_stage(epochs or (None,), len(data), "--epochs"),
+            per_stage(learning_rate or (None,), len(data), "--learning-rate"),
             strict=True,
         )
     ]
-    train_and_print(task, data, recipes, **choices)
-
-
-def train_and_print(
-    task: Task,
-    data: Sequence[str],
-    recipes: Sequence[Recipe],
-    *,
-    output: Path | None,
-    **choices: Any,
-) -> None:
-    """Train with a progress bar, and print the results."""
     name = re.sub(r"[^\w.-]+", "-", Path(data[0]).stem).strip(".-")
     folder = output or MODELS / f"{name}-{task.name}"
     settings = Settings(output=folder, data=data, recipes=recipes, **choices)
     with IndexingProgress("examples", "loading the model", quiet=not is_main()) as progress:
-        trained = _trained(task, settings, progress)
-    _print_results(trained)
+        _train_and_print(task, settings, progress)
 
 
-def _print_results(trained: Trained) -> None:
-    """Print the scores of a model, its folder and the verdict on it."""
+def _train_and_print(task: Task, settings: Settings, progress: IndexingProgress) -> Trained:
+    """Train; print the scores of the model, its folder and the verdict on it."""
+    try:
+        trained = train(
+            task, settings, lambda message: progress.note(visible(message)), progress.update
+        )
+    except TrainingStoppedError as stopped:
+        progress.note(visible(with_code(stopped)))
+        raise SystemExit(INTERRUPTED_STATUS) from None
+    if not is_main():
+        raise SystemExit(0)  # the main process prints the results
+    progress.stop()
     for test in trained.tests:
-        width = f", {quantity(test.dimension, 'dimension')}" if test.dimension else ""
-        gain = ""
-        if test.before is not None:
-            gain = f", base model {test.before:.2f}"
-            if test.low is not None and test.high is not None:
-                word = f"gain {test.score - test.before:+.2f}" if test.low > 0 else "no gain"
-                gain += f", {word}, 95 % interval {test.low:+.2f} to {test.high:+.2f}"
-        click.echo(visible(f"{test.data}: {test.score:.2f}{gain} ({test.measure}{width})"))
+        click.echo(visible(str(test)))
     if trained.is_kept:
         click.echo(visible(f"{trained.folder}: the model and its card"))
     if trained.verdict:
         click.echo(visible(trained.verdict))
-
-
-def _taken(choices: dict[str, Any], kind: type[Any]) -> dict[str, Any]:
-    """Remove and return the choices that are fields of a dataclass."""
-    return {field.name: choices.pop(field.name) for field in fields(kind) if field.name in choices}
-
-
-def _trained(task: Task, settings: Settings, progress: IndexingProgress) -> Trained:
-    with interruptible(progress):
-        trained = train(
-            task, settings, lambda message: progress.note(visible(message)), progress.update
-        )
-        if is_main():
-            return trained
-    raise SystemExit(0)  # the main process prints the results
+    return trained

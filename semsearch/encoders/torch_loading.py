@@ -103,12 +103,22 @@ def transformers_of(model: Module) -> list[PreTrainedModel]:
 
 
 def check_weights(
-    model: SentenceTransformer | CrossEncoder, folder: ModelFolder, *, needs_pooler: bool
+    model: SentenceTransformer | CrossEncoder,
+    folder: ModelFolder,
+    *,
+    needs_pooler: bool,
+    needs_head: bool = True,
 ) -> None:
     """Refuse a model with missing weights, which transformers fills with random numbers.
 
     Transformers lists missing weights only to those who call `from_pretrained` themselves. So it
     is called again, on tensors of the same names and shapes that take no memory.
+
+    Args:
+        model: the loaded model.
+        folder: its files.
+        needs_pooler: whether it uses the pooler of its transformer.
+        needs_head: whether it uses the classifier, if it has one; one to be trained may be new.
 
     Raises:
         EncoderError: weights are missing.
@@ -125,7 +135,8 @@ def check_weights(
                     tensors[name] = torch.zeros(()).expand(shape)
     missing: set[str] = set()
     for transformer in transformers_of(model):
-        _, report = type(transformer).from_pretrained(
+        checked = transformer if needs_head else transformer.base_model
+        _, report = type(checked).from_pretrained(
             None,
             config=transformer.config,
             state_dict=tensors,

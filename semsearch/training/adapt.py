@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import math
 import re
-import shutil
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import redirect_stderr
@@ -26,16 +25,16 @@ import numpy
 from numpy.random import default_rng
 
 from semsearch.datasets import RetrievalSet
-from semsearch.encoders import load_encoder
-from semsearch.encoders.cache import temporary_cache
+from semsearch.encoders.model_folder import ModelFolder
 from semsearch.encoders.torch_loading import quiet_transformers
+from semsearch.encoders.torch_models import TorchEncoder
 from semsearch.errors import ArgumentError, TrainingError
 from semsearch.evaluation.statistics import Values
 from semsearch.protocols import Encoder
 from semsearch.records import Document
 from semsearch.texts import quantity
 from semsearch.training.data import found_sts
-from semsearch.training.encoder import compare_encoders, encoder_trainee, load_plain, plain_encode
+from semsearch.training.encoder import encoder_trainee, load_plain
 from semsearch.training.examples import (
     MIN_DOCUMENTS,
     Examples,
@@ -48,8 +47,7 @@ from semsearch.training.examples import (
 from semsearch.training.measures import (
     MEASURES,
     NDCG,
-    Gain,
-    compared,
+    Measured,
     encoder_outcomes,
     gain,
     gold_of,
@@ -68,8 +66,6 @@ MAX_TRAINED = 50_000
 MAX_OTHERS = 1_000
 #: Minimum number of queries of one kind for an evaluation.
 MIN_ASKED = 4
-#: How many questions are compared with all passages at once.
-BLOCK = 512
 #: Hard negatives are among this many nearest passages, and score less than the positive by this
 #: part of its score (de Souza P. Moreira et al. 2024, NV-Retriever, section 3).
 DEPTH, MARGIN = 50, 0.05
@@ -110,43 +106,16 @@ class SearchTest(NamedTuple):
 
     def values(self, encoder: Encoder) -> list[Values]:
         """NDCG@10 of each question, by kind."""
-        names = numpy.array(list(self.passages))
+        from sentence_transformers.util import semantic_search
+
+        names = list(self.passages)
         vectors = encoder.encode_documents(list(self.passages.values()))
         found = []
         for asked in self.asked:
-            queries = encoder.encode_queries(asked.queries)
-            ranked = []
-            for start in range(0, len(queries), BLOCK):
-                scores = queries[start : start + BLOCK] @ vectors.T
-                best = numpy.argsort(-scores, axis=1, kind="stable")[:, :10]
-                ranked += [names[rows].tolist() for rows in best]
+            hits = semantic_search(encoder.encode_queries(asked.queries), vectors, top_k=10)
+            ranked = [[names[int(hit["corpus_id"])] for hit in best] for best in hits]
             found.append(ndcg(ranked, asked.judged))
         return found
-
-
-class Verdict(NamedTuple):
-    """The effect of the training, and whether the result is better than the old model."""
-
-    share: float  #: of the new weights
-    pooled: Gain  #: over all questions
-    by_kind: dict[str, Gain]
-    sts: Gain | None  #: Spearman x 100 on STS Benchmark's development set, if available
-
-    @property
-    def objections(self) -> list[str]:
-        """Reasons why the model is not better than the old one."""
-        found = [] if self.pooled.is_significant else ["the gain is not significant"]
-        found += [
-            f"the score on {kind} fell"
-            for kind, one in self.by_kind.items()
-            if one.after < one.before
-        ]
-        if self.sts is not None and self.sts.low < -STS_MARGIN:
-            found.append(f"the STS Benchmark score may fall by more than {STS_MARGIN:g}")
-        return found
-
-    def __str__(self) -> str:
-        return f"{self.pooled}, with {self.share:.0%} of the new weights"
 
 
 @dataclass(frozen=True)
@@ -156,14 +125,12 @@ class Adaptation(Task):
     Args:
         documents: the corpus.
         data_name: name of the corpus in messages.
-        force: write the model even if it does not pass the test.
         judged: queries with judgements of these documents, to evaluate on; None holds out a tenth
             of the documents and makes queries from them.
     """
 
     documents: Iterable[Document]
     data_name: str
-    force: bool = False
     judged: RetrievalSet | None = None
 
     name = "adapt"
@@ -176,10 +143,9 @@ class Adaptation(Task):
         trained = questions(documents, seed)
         what = "different documents with a title of their own or two sentences"
         if self.judged is None:
-            places, held = split(len(trained), seed, what, HELD_OUT_PART)
-            asked = [trained[place].document for place in held]
-            trained = [trained[place] for place in places]
-            test = made_test(asked, [one.document for one in trained], seed)
+            trained, held = split(trained, seed, what, HELD_OUT_PART)
+            texts, others = ([one.document for one in part] for part in (held, trained))
+            test = made_test(texts, others, seed)
         elif len(trained) < MIN_DOCUMENTS:
             raise TrainingError(f"training needs at least {MIN_DOCUMENTS} {what}")
         else:
@@ -192,8 +158,8 @@ class Adaptation(Task):
             f"{len(trained):,} questions to train on ({titles:,} titles, "
             f"{len(trained) - titles:,} sentences); evaluated on {kinds}"
         )
-        texts = [one.query for one in trained], [one.passage for one in trained]
-        training = Examples(self.data_name, Kind.POSITIVE, texts, [])
+        columns = [one.query for one in trained], [one.passage for one in trained]
+        training = Examples(self.data_name, Kind.POSITIVE, columns, [])
         recipe = settings.recipe.for_kind(Kind.TRIPLETS)
         stage = Stage(training, None, recipe, Loss.RANKING.value)
         finish = partial(self._finish, test, notify)
@@ -202,39 +168,56 @@ class Adaptation(Task):
     def _finish(self, test: SearchTest, notify: Notify, folder: Path, base: Path) -> Trained:
         """The average of the old and new weights, with the share that `chosen_share` returns."""
         probes = found_sts(["stsbenchmark"], "dev", notify)
-        old, model = load_plain(base).state_dict(), load_plain(folder)
-        new = {name: tensor.clone() for name, tensor in model.state_dict().items()}
-        mixed = {share: folder.with_name(f"share-{share}") for share in SHARES}
+        old = load_plain(base).state_dict()
+        encoder = TorchEncoder(ModelFolder(str(folder), folder))
+        new = {name: tensor.clone() for name, tensor in encoder.model.state_dict().items()}
         values, cosines = {}, {}
-        values[0.0], cosines[0.0] = _values(base, test, probes)
-        for share, place in mixed.items():
-            model.load_state_dict(_mean(old, new, share))
-            shutil.copytree(folder, place, dirs_exist_ok=True)
-            with quiet_transformers():
-                model.save_pretrained(str(place), create_model_card=False)
-            with temporary_cache(folder.with_name("cache")):
-                values[share], cosines[share] = _values(place, test, probes)
+        for share in (0.0, *SHARES):
+            encoder.model.load_state_dict(_mean(old, new, share))
+            values[share] = test.values(encoder)
+            cosines[share] = [encoder_outcomes(encoder.encode_documents, one) for one in probes]
         share = chosen_share(values)
+        # The questions that were not used to choose the share.
+        before, after = ([one[1::2] for one in values[place]] for place in (0.0, share))
+        by_kind = [
+            gain(f"{self.data_name}, {asked.kind}", NDCG, *both)
+            for asked, *both in zip(test.asked, before, after, strict=True)
+        ]
+        name = f"{self.data_name}, all queries"
+        pooled = gain(name, NDCG, numpy.concatenate(before), numpy.concatenate(after))
         sts = [
-            gain(MEASURES[Kind.SCORED], before, after, gold_of(probe))
-            for probe, before, after in zip(probes, cosines[0.0], cosines[share], strict=True)
+            gain(probe.name, MEASURES[Kind.SCORED], old_cosines, new_cosines, gold_of(probe))
+            for probe, old_cosines, new_cosines in zip(
+                probes, cosines[0.0], cosines[share], strict=True
+            )
         ]
-        verdict = _verdict(share, test, values, next(iter(sts), None))
-        scores = [
-            compared(f"{self.data_name}, {kind}", found) for kind, found in verdict.by_kind.items()
-        ]
-        new_encode, old_encode = map(plain_encode, map(load_plain, (mixed[share], base)))
-        scores += [
-            compare_encoders(new_encode, old_encode, one)
-            for one in (found_sts(["stsbenchmark"], "test", notify) if probes else [])
-        ]
-        objections = ", ".join(verdict.objections)
-        line = f"kept: {verdict}"
-        if objections and self.force:
-            line = f"kept because of --force, although {objections}: {verdict}"
-        elif objections:
-            line = f"not kept, {objections}: {verdict}"
-        return Trained(mixed[share], scores, line, self.force or not objections)
+        averaged = folder.with_name("averaged")
+        encoder.model.load_state_dict(_mean(old, new, share))
+        with quiet_transformers():
+            encoder.model.save_pretrained(str(averaged))
+        tests = [*by_kind, *([pooled] if len(by_kind) > 1 else []), *sts]
+        objections = ", ".join(_objections(pooled, by_kind, sts))
+        verdict = f"kept, with {share:.0%} of the new weights"
+        if objections:
+            verdict = f"not kept: {objections}"
+        return Trained(averaged, tests, verdict, is_kept=not objections)
+
+
+def _objections(
+    pooled: Measured, by_kind: Sequence[Measured], sts: Sequence[Measured]
+) -> list[str]:
+    """Reasons why a model is not better than the old one.
+
+    Args:
+        pooled: the score on all questions.
+        by_kind: the score on each kind of question.
+        sts: that on STS Benchmark's development set (Spearman x 100), if it is available.
+    """
+    found = [] if pooled.is_significant else ["the gain is not significant"]
+    found += [f"the score on {one.data} fell" for one in by_kind if one.score < (one.before or 0)]
+    if any((one.low or 0) < -STS_MARGIN for one in sts):
+        found.append(f"the STS Benchmark score may fall by more than {STS_MARGIN:g}")
+    return found
 
 
 def adapted_trainee(folder: Path, stage: Stage) -> Trainee:
@@ -264,15 +247,6 @@ def adapted_trainee(folder: Path, stage: Stage) -> Trainee:
     return encoder_trainee(folder, stage._replace(training=triplets), attention_dropout=False)
 
 
-def _values(
-    folder: Path, test: SearchTest, probes: Sequence[Examples]
-) -> tuple[list[Values], list[Values]]:
-    """A model's score on each question, and its cosines of STS Benchmark's pairs."""
-    encoder = load_encoder(str(folder), local_files_only=True)
-    cosines = [encoder_outcomes(encoder.encode_documents, probe) for probe in probes]
-    return test.values(encoder), cosines
-
-
 def _mean(old: dict[str, Any], new: dict[str, Any], share: float) -> dict[str, Any]:
     """The weighted mean of the weights; non-float tensors are the new model's."""
     return {
@@ -289,21 +263,10 @@ def chosen_share(values: Mapping[float, list[Values]]) -> float:
     before, *others = (
         numpy.concatenate([one[::2] for one in values[share]]) for share in (0.0, *SHARES)
     )
-    gains = [gain(NDCG, before, after) for after in others]
+    gains = [gain("", NDCG, before, after) for after in others]
     significant = [share for share, one in zip(SHARES, gains, strict=True) if one.is_significant]
-    best = max(zip(gains, SHARES, strict=True), key=lambda pair: pair[0].after)[1]
+    best = max(zip(gains, SHARES, strict=True), key=lambda pair: pair[0].score)[1]
     return significant[0] if significant else best
-
-
-def _verdict(
-    share: float, test: SearchTest, values: Mapping[float, list[Values]], sts: Gain | None
-) -> Verdict:
-    """The verdict on the questions that were not used to choose the share."""
-    before, after = ([one[1::2] for one in values[place]] for place in (0.0, share))
-    pooled = gain(NDCG, numpy.concatenate(before), numpy.concatenate(after))
-    pairs = zip(test.asked, before, after, strict=True)
-    by_kind = {asked.kind: gain(NDCG, old, new) for asked, old, new in pairs}
-    return Verdict(share, pooled, by_kind, sts)
 
 
 def made_test(asked: Sequence[str], others: Sequence[str], seed: int) -> SearchTest:

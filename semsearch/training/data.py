@@ -6,7 +6,6 @@ import math
 import re
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy
 
@@ -24,7 +23,6 @@ from semsearch.training.examples import (
     Notify,
     check_trainable,
     labelled,
-    mixed,
     positive_labels,
     without_overlap,
 )
@@ -39,15 +37,8 @@ KNOWN_SCALES = ((0.0, 1.0), (0.0, 5.0), (0.0, 10.0), (0.0, 100.0))
 #: Sets whose label says whether a pair is a paraphrase.
 PARAPHRASES = ("msrp", "quora")
 
-#: Development sets of published training sets.
-DEVELOPMENT_SETS = {
-    "stsbenchmark": "stsbenchmark:dev",
-    "stsbenchmark:train": "stsbenchmark:dev",
-    "sick": "sick:trial",
-    "sick:train": "sick:trial",
-    "msrp": "msrp:dev",
-    "msrp:train": "msrp:dev",
-}
+#: Development splits of published training sets.
+DEVELOPMENT_SPLITS = {"stsbenchmark": "dev", "sick": "trial", "msrp": "dev"}
 #: The name for no development set.
 NO_DEVELOPMENT = "none"
 
@@ -63,7 +54,6 @@ NEEDED = {
     Kind.TRIPLETS: "'anchor', 'positive', 'negative'",
 }
 
-#: A whole number as pandas writes it beside missing values.
 _WHOLE = re.compile(r"^(-?[0-9]+)\.0+$")
 _FRACTION = re.compile(r"-?[0-9]*\.[0-9]+")
 #: SNLI's label of pairs on which its annotators did not agree. Its copy with numbers has -1.
@@ -82,16 +72,20 @@ def load_examples(
     """Load a published set by name (``stsbenchmark:train``), or a file.
 
     Args:
-        spec: a published set as ``NAME`` or ``NAME:SPLIT`` (``stsb-multi:pt:SPLIT``), or a file.
+        spec: a published set as ``NAME`` or ``NAME:SPLIT`` (``stsb-multi:pt:SPLIT``), or a file
+            (CSV, TSV, JSON lines, JSON or Parquet), which is read by its column names.
         wanted: the usable kinds of examples, the preferred one first.
         split: the split to use if `spec` names none.
         scale: the lowest and the highest gold score of a file; None guesses and reports it.
         notify: called with what was guessed.
 
     Raises:
+        ArgumentError: the set has no examples of a wanted kind.
+        BadRowError: a row has no text, its score is not a number on the scale, or its label is a
+            fraction.
+        ColumnNotFoundError: the file has no columns of a wanted kind.
         CorpusError: the file cannot be read.
         DatasetNotFoundError: there is no such file, or the set is not on this machine.
-        ArgumentError: the set has no examples of a wanted kind.
     """
     name, _, named_split = spec.partition(":")
     if is_translated(spec):
@@ -108,7 +102,13 @@ def load_examples(
     if not path.exists():
         names = ", ".join(published)
         raise DatasetNotFoundError(f"no such file: {spec} (published sets: {names})")
-    return read_examples(path, wanted, scale, notify)
+    return _read_file(path, wanted, scale, notify)
+
+
+def load_tests(settings: Settings, notify: Notify) -> list[Examples]:
+    """The test sets that the user names, of pairs that any encoder can be scored on."""
+    kinds = (Kind.SCORED, Kind.POSITIVE)
+    return [load_examples(spec, kinds, split="test", notify=notify) for spec in settings.tests]
 
 
 def found_sts(names: Iterable[str], split: str, notify: Notify) -> list[Examples]:
@@ -132,87 +132,60 @@ def _published(name: str, split: str, wanted: Sequence[Kind]) -> Examples:
         targets = [(pair.gold - low) / (high - low) for pair in scored]
         return Examples(known, Kind.SCORED, texts, targets)
     pairs = load_labelled_pairs(name, split)
-    if Kind.LABELLED not in wanted and Kind.POSITIVE in wanted and name in PARAPHRASES:
+    is_positive = Kind.LABELLED not in wanted and Kind.POSITIVE in wanted and name in PARAPHRASES
+    if is_positive:
         pairs = [pair for pair in pairs if pair.label == "1"]
-        texts = [pair.left for pair in pairs], [pair.right for pair in pairs]
-        return Examples(known, Kind.POSITIVE, texts, [])
     texts = [pair.left for pair in pairs], [pair.right for pair in pairs]
+    if is_positive:
+        return Examples(known, Kind.POSITIVE, texts, [])
     return labelled(known, texts, [pair.label for pair in pairs])
 
 
-class _Columns(NamedTuple):
-    left: str
-    right: str
-    negative: str | None
-    score: str | None
-    label: str | None
-
-    def kind(self, wanted: Sequence[Kind]) -> Kind | None:
-        """The first wanted kind whose columns exist."""
-        available = {
-            Kind.SCORED: self.score is not None,
-            Kind.LABELLED: self.label is not None,
-            Kind.TRIPLETS: self.negative is not None,
-            # Scored pairs are not positive pairs; some labelled pairs are.
-            Kind.POSITIVE: self.score is None and self.negative is None,
-        }
-        return next((kind for kind in wanted if available.get(kind)), None)
-
-
-def _columns(names: Sequence[str]) -> _Columns | None:
-    pair = find_pair(names)
-    if pair is None:
-        return None
-    # 'paraphrase' is a text or, beside two texts, a label.
-    label = find_column([name for name in names if name not in pair], (*LABEL, *GRADE))
-    return _Columns(*pair, find_column(names, NEGATIVE), find_column(names, SCORE), label)
-
-
-def read_examples(
+def _read_file(
     path: Path, wanted: Sequence[Kind], scale: tuple[float, float] | None, notify: Notify
 ) -> Examples:
-    """Read the examples of a file (CSV, TSV, JSON lines, JSON or Parquet), by its column names.
-
-    Args:
-        path: the file; it may be compressed with gzip.
-        wanted: the usable kinds, the preferred one first.
-        scale: the lowest and the highest gold score; None guesses and reports it.
-        notify: called with what was guessed.
-
-    Raises:
-        CorpusError: the file cannot be read.
-        ColumnNotFoundError: the file has no columns of a wanted kind.
-        ArgumentError: no label means a positive pair.
-        BadRowError: a row has no text, its score is not a number on the scale, or its label is a
-            fraction.
-    """
+    """The examples of a file, as documented at `load_examples`."""
     with open_table(path) as table:
         name, names = table.name, table.columns
-        columns = _columns(names)
-        kind = columns and columns.kind(wanted)
-        if columns is None or kind is None:
+        chosen = _columns(names, wanted)
+        if chosen is None:
             needed = " or ".join(NEEDED[one] for one in wanted)
             raise ColumnNotFoundError(
                 f"{name}: columns {needed} are needed (columns: {', '.join(names)}); rename them"
             )
         rows = list(good_rows(table))
-    used = [columns.left, columns.right]
-    if kind is Kind.TRIPLETS and columns.negative:
-        used.append(columns.negative)
-    if kind is Kind.POSITIVE and columns.label:
-        rows = _positive(rows, columns.label, name, notify)
+    kind, used, value = chosen
+    if kind is Kind.LABELLED:
+        rows = _decided(rows, value, name, notify)
+    elif kind is Kind.POSITIVE and value:
+        rows = _positive(rows, value, name, notify)
     elif kind is Kind.POSITIVE and (unused := [one for one in names if one not in used]):
         notify(f"{name}: treating every pair as positive; ignoring columns {', '.join(unused)}")
-    if kind is Kind.LABELLED and columns.label:
-        rows = _decided(rows, columns.label, name, notify)
     texts = tuple([_text(row, column) for row in rows] for column in used)
-    if kind is Kind.SCORED:
-        return Examples(
-            name, kind, texts, _scaled(rows, columns.score or "", scale, name, notify), (), True
-        )
     if kind is Kind.LABELLED:
-        return labelled(name, texts, [_label(row, columns.label or "") for row in rows])
-    return Examples(name, kind, texts, [])
+        return labelled(name, texts, [_label(row, value) for row in rows])
+    targets = _scaled(rows, value, scale, name, notify) if kind is Kind.SCORED and rows else []
+    return Examples(name, kind, texts, targets)
+
+
+def _columns(names: Sequence[str], wanted: Sequence[Kind]) -> tuple[Kind, list[str], str] | None:
+    """The first wanted kind that a table has, its columns of texts, and of a label or score."""
+    pair = find_pair(names)
+    if pair is None:
+        return None
+    # 'paraphrase' is a text or, beside two texts, a label.
+    label = find_column([name for name in names if name not in pair], (*LABEL, *GRADE))
+    negative, score = find_column(names, NEGATIVE), find_column(names, SCORE)
+    found: list[tuple[Kind, list[str], str]] = []
+    if score:
+        found.append((Kind.SCORED, [*pair], score))
+    if label:
+        found.append((Kind.LABELLED, [*pair], label))
+    if negative:
+        found.append((Kind.TRIPLETS, [*pair, negative], ""))
+    if not score and not negative:  # scored pairs are not positive pairs; some labelled pairs are
+        found.append((Kind.POSITIVE, [*pair], label or ""))
+    return next((one for kind in wanted for one in found if one[0] is kind), None)
 
 
 def _text(row: Row, column: str) -> str:
@@ -220,6 +193,32 @@ def _text(row: Row, column: str) -> str:
     if not isinstance(value, str) or not value.strip():
         raise BadRowError(row.source, f"no text in column '{column}'")
     return value
+
+
+def _scaled(
+    rows: Sequence[Row], column: str, scale: tuple[float, float] | None, name: str, notify: Notify
+) -> list[float]:
+    """The gold scores, from 0 to 1; without a scale, the narrowest known one is assumed."""
+    scores = [_number(row, column) for row in rows]
+    if scale is None:
+        least, most = min(scores), max(scores)
+        fitting = (one for one in KNOWN_SCALES if one[0] <= least and most <= one[1])
+        scale = next(fitting, None)
+        if scale is None:
+            raise ArgumentError(
+                f"{name}: gold scores from {least:g} to {most:g} are on no known scale; name it "
+                "with --set scale=LOW,HIGH"
+            )
+        notify(
+            f"{name}: gold scores from {least:g} to {most:g} are assumed to be on the scale from "
+            f"{scale[0]:g} to {scale[1]:g}; --set scale=LOW,HIGH sets another"
+        )
+    low, high = scale
+    for row, score in zip(rows, scores, strict=True):
+        if not low <= score <= high:
+            reason = f"score {score:g} is outside the scale {low:g} to {high:g}"
+            raise BadRowError(row.source, reason)
+    return [(score - low) / (high - low) for score in scores]
 
 
 def _number(row: Row, column: str) -> float:
@@ -232,37 +231,8 @@ def _number(row: Row, column: str) -> float:
     return number
 
 
-def _scaled(
-    rows: Sequence[Row], column: str, scale: tuple[float, float] | None, name: str, notify: Notify
-) -> list[float]:
-    """The gold scores, from 0 to 1; without a scale, the narrowest known one is assumed."""
-    scores = [_number(row, column) for row in rows]
-    if scale is None:
-        if not scores:
-            return []
-        least, most = min(scores), max(scores)
-        fitting = (one for one in KNOWN_SCALES if one[0] <= least and most <= one[1])
-        scale = next(fitting, None)
-        if scale is None:
-            raise ArgumentError(
-                f"{name}: gold scores from {least:g} to {most:g} are on no known scale; name it "
-                "with --scale LOW HIGH"
-            )
-        notify(
-            f"{name}: gold scores from {least:g} to {most:g} are assumed to be on the scale from "
-            f"{scale[0]:g} to {scale[1]:g}; --scale sets another"
-        )
-    low, high = scale
-    if not low < high:
-        raise ArgumentError(f"a scale goes from a lower to a higher score, not {low:g} to {high:g}")
-    for row, score in zip(rows, scores, strict=True):
-        if not low <= score <= high:
-            reason = f"score {score:g} is outside the scale {low:g} to {high:g}"
-            raise BadRowError(row.source, reason)
-    return [(score - low) / (high - low) for score in scores]
-
-
 def _label(row: Row, column: str) -> str:
+    """A label, with whole numbers as pandas writes them beside missing values (1.0)."""
     value = row.fields.get(column)
     if isinstance(value, bool):
         return str(value).lower()
@@ -271,29 +241,30 @@ def _label(row: Row, column: str) -> str:
 
 def _decided(rows: list[Row], column: str, name: str, notify: Notify) -> list[Row]:
     """The rows with a label."""
+    labels = [_label(row, column) for row in rows]
     missing = {NO_LABEL}
-    if {_label(row, column) for row in rows} - missing == NUMBERED_LABELS:
+    if {*labels} - missing == NUMBERED_LABELS:
         missing.add(NO_LABEL_NUMBER)
-    kept = [row for row in rows if _label(row, column) not in missing]
+    kept = [(row, label) for row, label in zip(rows, labels, strict=True) if label not in missing]
     if len(kept) < len(rows):
         notify(f"{name}: {quantity(len(rows) - len(kept), 'pair')} without a label left out")
-    for row in kept:
-        if _FRACTION.fullmatch(label := _label(row, column)):
+    for row, label in kept:
+        if _FRACTION.fullmatch(label):
             reason = f"{label} in column '{column}' is a score, not a label; rename it to 'score'"
             raise BadRowError(row.source, reason)
-    return kept
+    return [row for row, _ in kept]
 
 
 def _positive(rows: list[Row], column: str, name: str, notify: Notify) -> list[Row]:
     """The rows whose label means a positive pair; of grades of relevance, those above 0."""
-    labels = {_label(row, column) for row in rows} - {NO_LABEL}
+    labels = {_label(row, column) for row in rows}
     positive = positive_labels(labels)
     numbers = {label for label in labels if label.isdecimal()}
     if plain_name(column) in GRADE:
         positive |= {label for label in numbers if label.strip("0")}
-    elif "1" in labels and (classes := numbers - {"0", "1"}):
+    elif "1" in labels and numbers - {"0", "1"}:
         raise ArgumentError(
-            f"{name}: column '{column}' holds {min(classes)} beside 1, so 1 need not mean a "
+            f"{name}: column '{column}' holds other numbers beside 0 and 1, so 1 need not mean a "
             "positive pair; name the classes (entailment, …), or call a column of grades "
             "'relevance'"
         )
@@ -341,34 +312,36 @@ def load_stages(
     """
 
     def load(spec: str, wanted: Sequence[Kind], split: str, like: Examples | None) -> Examples:
-        found = load_examples(spec, wanted, split=split, scale=settings.scale, notify=notify)
+        found = load_examples(spec, wanted, split=split, scale=settings.recipe.scale, notify=notify)
         return found.with_labels(like.labels) if like and found.labels and like.labels else found
 
     named = zip(settings.data, kinds, strict=True)
     sets = [load(spec, wanted, "train", None) for spec, wanted in named]
-    names = list(settings.data)
-    if settings.mix and len(sets) > 1:
-        sets, names = [mixed(sets)], [" + ".join(names)]
     recipes = per_stage(settings.recipes, len(sets), "recipe")
     tests = [load(spec, scored(sets[-1], True), "test", sets[-1]) for spec in settings.tests]
     stages = []
-    for training, name, recipe in zip(sets, names, recipes, strict=True):
+    for training, spec, recipe in zip(sets, settings.data, recipes, strict=True):
         check_trainable(training)
         rest, development = training, None
-        if (spec := settings.development or DEVELOPMENT_SETS.get(name)) is None:
+        if (chosen := settings.development or _published_development(spec)) is None:
             rest, development = held_out(training, recipe.seed)
             if development is not None:
-                notify(f"{name}: {len(development):,} of its examples are held out")
-        elif spec != NO_DEVELOPMENT:
-            development = load(spec, scored(training, False), "dev", training)
+                notify(f"{spec}: {len(development):,} of its examples are held out")
+        elif chosen != NO_DEVELOPMENT:
+            development = load(chosen, scored(training, False), "dev", training)
         stages.append(Stage(rest, development, recipe, ""))
-    held = [*tests, *(stage.development for stage in stages if stage.development)]
-    if settings.scale and not any(one.has_scale for one in [*sets, *held]):
-        raise ArgumentError("--scale is for gold scores; the data have none")
     # A pair that chooses the checkpoint of a later stage is held out from earlier ones, too.
+    held = [*tests, *(stage.development for stage in stages if stage.development)]
     for number, stage in enumerate(stages):
-        rest = without_overlap(stage.training, held, settings.allow_overlap, notify)
+        rest = without_overlap(stage.training, held, notify)
         check_trainable(rest)
         recipe = stage.recipe.for_kind(rest.kind)
         stages[number] = stage._replace(training=rest, recipe=recipe)
     return stages, tests
+
+
+def _published_development(spec: str) -> str | None:
+    """The published development set for a published training set."""
+    name, _, split = spec.partition(":")
+    is_known = name in DEVELOPMENT_SPLITS and split in ("", "train")
+    return f"{name}:{DEVELOPMENT_SPLITS[name]}" if is_known else None

@@ -9,7 +9,6 @@ transformers.)
 from __future__ import annotations
 
 import copy
-import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -22,7 +21,6 @@ from numpy.typing import NDArray
 
 from semsearch.encoders import load_encoder
 from semsearch.encoders.model_folder import ModelFolder
-from semsearch.encoders.sample import sample_texts
 from semsearch.encoders.torch_models import TorchEncoder, whole_text_tokenizer
 from semsearch.errors import ArgumentError, EncoderError
 from semsearch.protocols import Matrix
@@ -30,8 +28,7 @@ from semsearch.records import Document
 from semsearch.training.data import found_sts
 from semsearch.training.encoder import disable_attention_dropout, plain_encode, scored_encoder
 from semsearch.training.examples import Examples, Kind, Notify, distinct_documents, sentences, split
-from semsearch.training.measures import Measured
-from semsearch.training.run import Job, Task, Trained
+from semsearch.training.run import Job, Task
 from semsearch.training.stages import Recipe, Settings, Stage, process_count
 
 if TYPE_CHECKING:
@@ -87,14 +84,14 @@ class Distillation(Task):
         if self.documents is None:
             if self.layers is not None or recipe.epochs or recipe.steps or recipe.minutes:
                 raise ArgumentError("layers, epochs, steps and minutes need a corpus")
-            recipe = replace(recipe, steps=0)
+            recipe = recipe.changed(epochs=0)
             training, development = self._examples([], ""), None
         else:
             training, development = self._texts(self.documents, recipe)
         kind = {"layers": self.layers} if self.layers else {"student": "static"}
         stage = Stage(training, development, recipe.for_kind(Kind.TEXTS), LOSS)
         tests = found_sts(["stsbenchmark"], "test", notify)
-        finish = partial(_finish, tests, stage)
+        finish = partial(scored_encoder, tests, stage._replace(development=None))
         return Job([stage], self._trainee, finish, kind | {"dimension": self.dimension})
 
     def _texts(
@@ -102,23 +99,17 @@ class Distillation(Task):
     ) -> tuple[Examples, Examples | None]:
         """The texts to train on, and those held out."""
         found = distinct_documents(corpus)
-        parts = split(len(found), recipe.seed, "different documents in this corpus")
+        parts = split(found, recipe.seed, "different documents in this corpus")
         trained, held = (
-            list(
-                dict.fromkeys(
-                    text
-                    for place in places
-                    for text in (found[place].text, *sentences(found[place].text))
-                )
-            )
-            for places in parts
+            dict.fromkeys(text for one in part for text in (one.text, *sentences(one.text)))
+            for part in parts
         )
         batch = recipe.batch_size * process_count()
         most = min(MAX_TEXTS, recipe.steps * batch if recipe.steps else MAX_TEXTS)
-        order = default_rng(recipe.seed).permutation(len(trained))[:most]
-        known = set(trained)
-        unseen = self._examples([text for text in held if text not in known], " (held out)")
-        training = self._examples([trained[place] for place in order], "")
+        texts = list(trained)
+        order = default_rng(recipe.seed).permutation(len(texts))[:most]
+        unseen = self._examples([text for text in held if text not in trained], " (held out)")
+        training = self._examples([texts[place] for place in order], "")
         return training, unseen if len(unseen) else None
 
     def _examples(self, texts: list[str], part: str) -> Examples:
@@ -127,60 +118,42 @@ class Distillation(Task):
 
     def _trainee(self, folder: Path, stage: Stage) -> Trainee:
         """A new student, with the teacher's vectors as targets."""
-        from transformers import set_seed
-
         from semsearch.training.losses import TeacherLoss
         from semsearch.training.trainer import text_trainee
 
         training, development, recipe, _ = stage
-        set_seed(recipe.seed)
         teacher = TorchEncoder(ModelFolder(str(folder), folder))
-        (texts,), (held,) = training.texts, development.texts if development else ([],)
-        if self.layers is None:
-            check_static(teacher, self.dimension)
-        else:
+        if teacher.model.transformers_model is None:
+            raise EncoderError("the teacher averages word vectors already; distil a transformer")
+        if self.layers is not None:
             student = shallow_student(teacher.model, self.layers)
             disable_attention_dropout(student)
-        if self.documents is None:
-            student = static_student(
-                teacher, self.dimension or min(STATIC_DIMENSION, teacher.dimension)
+        elif not 1 <= (self.dimension or 1) <= teacher.dimension:
+            raise ArgumentError(
+                f"dimension must be from 1 to {teacher.dimension}, not {self.dimension}"
             )
+        if self.documents is None:
+            width = self.dimension or min(STATIC_DIMENSION, teacher.dimension)
+            student = static_student(teacher, width)
             nothing = numpy.empty((0, 0), numpy.float32)
             return text_trainee(student, TeacherLoss(student, nothing), training, recipe, None)
+        (texts,), (held,) = training.texts, development.texts if development else ([],)
         # The teacher is not trained, so it may use its fastest runtime.
         wanted = load_encoder(str(folder), local_files_only=True).encode_documents(texts + held)
         if self.layers is None:
             student, wanted = fitted_static(teacher, texts, wanted, self.dimension)
         prompt = student.prompts.get("document") or ""
-        prompted = replace(training, texts=([prompt + text for text in texts],))
-        score = partial(
-            _mean_cosine, student, [prompt + text for text in held], wanted[len(texts) :]
-        )
+        prompted, prompted_held = ([prompt + text for text in some] for some in (texts, held))
         loss = TeacherLoss(student, wanted[: len(texts)])
-        return text_trainee(student, loss, prompted, recipe, score if held else None)
+        score = partial(_mean_cosine, student, prompted_held, wanted[len(texts) :])
+        training = replace(training, texts=(prompted,))
+        return text_trainee(student, loss, training, recipe, score if held else None)
 
 
 def _mean_cosine(student: SentenceTransformer, texts: list[str], wanted: Matrix) -> float:
     lengths = numpy.linalg.norm(wanted, axis=1)
     vectors = plain_encode(student)(texts)
     return 100 * float(((vectors * wanted).sum(axis=1) / lengths).mean())
-
-
-def _finish(tests: Sequence[Examples], stage: Stage, folder: Path, base: Path) -> Trained:
-    """The speed and STS Benchmark score of the student and of its teacher."""
-    student, teacher = map(_texts_per_second, (folder, base))
-    speed = Measured("notes of the sample corpus", "texts/s", student, teacher)
-    scores = scored_encoder(tests, stage, folder, base).tests if tests else []
-    return Trained(folder, [speed, *scores])
-
-
-def _texts_per_second(model: Path) -> float:
-    encoder = TorchEncoder(ModelFolder(str(model), model))
-    notes = sample_texts()
-    encoder.encode_documents(notes[:32])  # warm-up
-    started = time.perf_counter()
-    encoder.encode_documents(notes)
-    return len(notes) / (time.perf_counter() - started)
 
 
 def shallow_student(teacher: SentenceTransformer, layers: int) -> SentenceTransformer:
@@ -192,7 +165,6 @@ def shallow_student(teacher: SentenceTransformer, layers: int) -> SentenceTransf
     """
     from torch.nn import ModuleList
 
-    _check_transformer(teacher)
     student = copy.deepcopy(teacher)
     encoder = getattr(getattr(student[0], "auto_model", None), "encoder", None)
     blocks = getattr(encoder, "layer", None)
@@ -205,18 +177,6 @@ def shallow_student(teacher: SentenceTransformer, layers: int) -> SentenceTransf
     config: Any = student[0].auto_model.config
     config.num_hidden_layers = layers
     return student
-
-
-def check_static(teacher: TorchEncoder, dimension: int | None) -> None:
-    """Refuse a static student that this teacher cannot have, before the work.
-
-    Raises:
-        ArgumentError: the teacher's vectors have fewer dimensions.
-        EncoderError: the teacher is not a transformer.
-    """
-    _check_transformer(teacher.model)
-    if dimension is not None and not 1 <= dimension <= teacher.dimension:
-        raise ArgumentError(f"dimension must be from 1 to {teacher.dimension}, not {dimension}")
 
 
 def static_student(
@@ -282,11 +242,6 @@ def fitted_static(
     student[0].embedding.weight = torch.nn.Parameter(torch.from_numpy(turned).float())
     student[0].embedding_dim = student[0].embedding.embedding_dim = turned.shape[1]
     return student, numpy.ascontiguousarray(wanted, numpy.float32)
-
-
-def _check_transformer(teacher: SentenceTransformer) -> None:
-    if teacher.transformers_model is None:
-        raise EncoderError("the teacher averages word vectors already; distil a transformer")
 
 
 def _piece_vectors(teacher: TorchEncoder) -> tuple[Matrix, NDArray[numpy.bool_]]:

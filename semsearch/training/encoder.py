@@ -20,12 +20,11 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from semsearch.encoders.model_folder import ModelFolder, find_model, model_modules
-from semsearch.encoders.specs import Precision
 from semsearch.encoders.torch_loading import positions_of
 from semsearch.encoders.torch_models import TorchEncoder
 from semsearch.errors import ArgumentError
 from semsearch.records import Document
-from semsearch.training.data import load_examples, load_stages
+from semsearch.training.data import load_stages, load_tests
 from semsearch.training.examples import (
     Examples,
     Kind,
@@ -43,7 +42,6 @@ from semsearch.training.measures import (
     MEASURES,
     Encode,
     Measured,
-    compared,
     encoder_outcomes,
     gain,
     gold_of,
@@ -87,12 +85,6 @@ class Siamese(Task):
             loss = chosen or default_loss(stage.training)
             stages.append(stage._replace(loss=loss.value))
             notify(announcement(stages[-1], classifies=loss is Loss.SOFTMAX))
-        losses = {stage.loss for stage in stages}
-        for name, loss in (("margin", Loss.TRIPLET), ("head_learning_rate", Loss.SOFTMAX)):
-            given = {getattr(one, name) for one in settings.recipes} - {getattr(Recipe, name)}
-            if given and loss.value not in losses:
-                option, used = name.replace("_", "-"), ", ".join(sorted(losses))
-                raise ArgumentError(f"--{option} is for the loss {loss.value}, not {used}")
         return Job(stages, encoder_trainee, partial(scored_encoder, tests, stages[-1]))
 
 
@@ -130,16 +122,11 @@ class Contrast(Task):
             if len(chain := _chain(document)) > 1
         ]
         what = "different documents with a title or two sentences"
-        trained, held = split(len(chains), seed, what)
-        training = _pairs(self.data_name, [chains[place] for place in trained], MAX_PAIRS, seed)
-        name = f"{self.data_name} (held out)"
-        development = _pairs(name, [chains[place] for place in held], MAX_SCORED, seed)
-        tests = [
-            load_examples(spec, (Kind.SCORED, Kind.POSITIVE), split="test", notify=notify)
-            for spec in settings.tests
-        ]
-        held_sets = [development, *tests]
-        training = without_overlap(training, held_sets, settings.allow_overlap, notify)
+        trained, held = split(chains, seed, what)
+        training = _pairs(self.data_name, trained, MAX_PAIRS, seed)
+        development = _pairs(f"{self.data_name} (held out)", held, MAX_SCORED, seed)
+        tests = load_tests(settings, notify)
+        training = without_overlap(training, [development, *tests], notify)
         check_trainable(training)
         stage = Stage(training, development, settings.recipe, Loss.RANKING.value)
         notify(announcement(stage))
@@ -192,8 +179,8 @@ def announcement(stage: Stage, *, classifies: bool = False) -> str:
     scored = "nothing"
     if development is not None:
         is_accuracy = classifies and development.kind is Kind.LABELLED
-        measure = ACCURACY if is_accuracy else MEASURES[development.kind]
-        scored = f"{development.name} ({measure.name})"
+        measure = ACCURACY if is_accuracy else MEASURES[development.kind].name
+        scored = f"{development.name} ({measure})"
     if len(training.labels) == 2 and loss != Loss.SOFTMAX.value:
         scored += f"; '{training.labels[1]}' scores high"
     return (
@@ -210,9 +197,7 @@ def encoder_trainee(folder: Path, stage: Stage, *, attention_dropout: bool = Tru
         attention_dropout: without it, attention is one fused kernel: less than half the time for
             long passages.
     """
-    from transformers import set_seed
-
-    from semsearch.training.losses import embedding_loss, predicted_classes
+    from semsearch.training.losses import classifier_accuracy, embedding_loss
     from semsearch.training.trainer import text_trainee
 
     training, development, recipe, name = stage
@@ -220,7 +205,6 @@ def encoder_trainee(folder: Path, stage: Stage, *, attention_dropout: bool = Tru
     if chosen is Loss.CONTRASTIVE and not training.is_yes_no:
         known = ", ".join(training.labels)
         raise ArgumentError(f"the contrastive loss needs labels for yes and no, not {known}")
-    set_seed(recipe.seed)
     model = load_plain(folder)
     limit_tokens(model, recipe.max_tokens)
     if not attention_dropout:
@@ -230,7 +214,7 @@ def encoder_trainee(folder: Path, stage: Stage, *, attention_dropout: bool = Tru
     if development is not None:
         score = partial(score_encoder, plain_encode(model), development)
         if chosen is Loss.SOFTMAX and development.kind is Kind.LABELLED:
-            score = partial(_accuracy, model, development, partial(predicted_classes, loss))
+            score = partial(classifier_accuracy, model, loss, development)
     return text_trainee(
         model, loss, training, recipe, score, distinct=chosen is Loss.RANKING, only_used_words=True
     )
@@ -238,7 +222,7 @@ def encoder_trainee(folder: Path, stage: Stage, *, attention_dropout: bool = Tru
 
 def load_plain(folder: Path) -> SentenceTransformer:
     """The model in a folder, in fp32."""
-    return TorchEncoder(ModelFolder(str(folder), folder), precision=Precision.FP32).model
+    return TorchEncoder(ModelFolder(str(folder), folder)).model
 
 
 def plain_encode(
@@ -265,15 +249,6 @@ def score_encoder(encode: Encode, examples: Examples) -> float:
     """The score of an encoder on a set of examples."""
     outcomes = encoder_outcomes(encode, examples)
     return float(numpy.nan_to_num(MEASURES[examples.kind].score(outcomes, gold_of(examples))))
-
-
-def _accuracy(model: SentenceTransformer, examples: Examples, classify: Any) -> float:
-    """How often the classifier of the softmax loss is right; it takes vectors of any length."""
-    left, right = (
-        model.encode(column, batch_size=ENCODED_AT_ONCE, show_progress_bar=False)
-        for column in examples.texts
-    )
-    return 100 * float(numpy.mean(classify(left, right) == gold_of(examples)))
 
 
 def scored_encoder(tests: Sequence[Examples], last: Stage, folder: Path, base: Path) -> Trained:
@@ -307,23 +282,21 @@ def scored_encoder(tests: Sequence[Examples], last: Stage, folder: Path, base: P
 def compare_encoders(encode: Encode, encode_before: Encode, test: Examples) -> Measured:
     """The score of an encoder on a set, and what it gained over another one."""
     before, after = (encoder_outcomes(one, test) for one in (encode_before, encode))
-    return compared(test.name, gain(MEASURES[test.kind], before, after, gold_of(test)))
+    return gain(test.name, MEASURES[test.kind], before, after, gold_of(test))
 
 
 def limit_tokens(model: Any, max_tokens: int | None) -> None:
     """Let a model read at most this many tokens per text; None leaves its own limit.
 
     Raises:
-        ArgumentError: it has fewer positions, or is no transformer.
+        ArgumentError: it has fewer positions.
     """
     if max_tokens is None:
         return
     transformer = model.transformers_model
-    positions = 0 if transformer is None else positions_of(transformer.config)
+    positions = None if transformer is None else positions_of(transformer.config)
     if positions is not None and max_tokens > positions:
-        raise ArgumentError(
-            f"--max-tokens {max_tokens} is above the limit of the model, {positions}"
-        )
+        raise ArgumentError(f"max_tokens: the model has only {positions} positions")
     model.max_seq_length = max_tokens
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from typing import TypeVar
 
 import numpy
 
@@ -13,16 +13,16 @@ from semsearch.errors import ArgumentError, TrainingError
 from semsearch.records import Document
 from semsearch.texts import quantity, split_sentences
 
+T = TypeVar("T")
+
 #: Called with one line for the user.
 Notify = Callable[[str], None]
 
 #: Labels of positive pairs.
 POSITIVE_LABELS = {
     *("1", "true", "yes", "entailment", "paraphrase", "duplicate", "match", "relevant"),
-    *("same", "similar", "equivalent", "positive"),
+    *("related", "same", "similar", "equivalent", "positive"),
 }
-#: Before a label, these make its opposite: ``not_equivalent``, ``unrelated``.
-NEGATION = re.compile(r"(?:not|non|no|un|in|ir|dis)[ _-]?")
 
 #: Minimum number of documents or queries for training, and of those that are held out.
 MIN_DOCUMENTS, MIN_HELD_OUT = 12, 4
@@ -51,7 +51,6 @@ class Examples:
         targets: gold scores from 0 to 1 of scored pairs, indices into `labels` of labelled ones,
             row numbers of the teacher's vectors of texts; else empty.
         labels: the names of the classes, as `ordered_labels` returns them.
-        has_scale: whether the gold scores were read from a file, on a scale of its own.
     """
 
     name: str
@@ -59,7 +58,6 @@ class Examples:
     texts: tuple[list[str], ...]
     targets: list[float] | list[int]
     labels: tuple[str, ...] = ()
-    has_scale: bool = False
 
     def __len__(self) -> int:
         return len(self.texts[0])
@@ -114,19 +112,8 @@ def ordered_labels(labels: Iterable[str]) -> tuple[str, ...]:
 
 
 def positive_labels(labels: Iterable[str]) -> set[str]:
-    """The labels of positive pairs: of two, one is positive if the other is its negation."""
-    names = set(labels)
-    return {
-        name
-        for name in names
-        if name.lower() in POSITIVE_LABELS
-        or (len(names) == 2 and any(_negates(other.lower(), name.lower()) for other in names))
-    }
-
-
-def _negates(label: str, other: str) -> bool:
-    """Whether a label is another with a negation before it."""
-    return label.endswith(other) and bool(NEGATION.fullmatch(label.removesuffix(other)))
+    """The labels of positive pairs."""
+    return {label for label in labels if label.lower() in POSITIVE_LABELS}
 
 
 def mixed(sets: Sequence[Examples]) -> Examples:
@@ -172,9 +159,7 @@ def check_trainable(examples: Examples) -> None:
         raise ArgumentError(f"{name} has only one pair; in-batch negatives need others")
 
 
-def without_overlap(
-    training: Examples, held: Iterable[Examples], allow: bool, notify: Notify
-) -> Examples:
+def without_overlap(training: Examples, held: Iterable[Examples], notify: Notify) -> Examples:
     """The training set without the pairs, in either order, that are also in other sets.
 
     Texts that differ only in case and white space count as equal. The pair of a triplet is its
@@ -183,25 +168,24 @@ def without_overlap(
     Args:
         training: the training set.
         held: the development and test sets.
-        allow: keep the pairs, and only report them.
         notify: called with the number of pairs.
 
     Raises:
         ArgumentError: no pair is left.
     """
-    shared: set[int] = set()
+    kept = list(range(len(training)))
     pairs = _pairs(training)
     for other in held:
         known = set(_pairs(other))
-        if found := {row for row, pair in enumerate(pairs) if pair in known}:
-            done = "kept" if allow else "left out of training"
-            notify(f"{training.name}: {quantity(len(found), 'pair')} also in {other.name}; {done}")
-        shared |= found
-    if allow or not shared:
-        return training
-    if len(shared) == len(training):
+        if shared := sum(pair in known for pair in pairs):
+            notify(
+                f"{training.name}: {quantity(shared, 'pair')} also in {other.name}; left out of "
+                "training"
+            )
+            kept = [row for row in kept if pairs[row] not in known]
+    if not kept:
         raise ArgumentError(f"{training.name} has only pairs that are in a development or test set")
-    return training.take(row for row in range(len(training)) if row not in shared)
+    return training.take(kept)
 
 
 def _pairs(examples: Examples) -> list[frozenset[str]]:
@@ -223,12 +207,12 @@ def distinct_documents(documents: Iterable[Document]) -> list[Document]:
 
 
 def split(
-    count: int, seed: int, what: str, part: float = 0.05, most: int = 1000
-) -> tuple[list[int], list[int]]:
-    """Positions of the documents or queries to train on, and of those held out by the seed.
+    items: Sequence[T], seed: int, what: str, part: float = 0.05, most: int = 1000
+) -> tuple[list[T], list[T]]:
+    """The documents or queries to train on, and those held out by the seed, in their order.
 
     Args:
-        count: number of usable items.
+        items: the usable ones.
         seed: of the draw.
         what: name of the items in messages, in the plural.
         part: fraction to hold out, but at least `MIN_HELD_OUT` items.
@@ -237,11 +221,14 @@ def split(
     Raises:
         TrainingError: there are too few items.
     """
+    count = len(items)
     if count < MIN_DOCUMENTS:
         raise TrainingError(f"training needs at least {MIN_DOCUMENTS} {what}, not {count}")
     size = min(max(round(part * count), MIN_HELD_OUT), most)
     order = numpy.random.default_rng([seed, count]).permutation(count)
-    return sorted(order[size:].tolist()), sorted(order[:size].tolist())
+    parts = (sorted(places.tolist()) for places in (order[size:], order[:size]))
+    trained, held = ([items[place] for place in places] for places in parts)
+    return trained, held
 
 
 def sentences(text: str) -> list[str]:

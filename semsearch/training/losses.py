@@ -8,13 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 import torch
-from numpy.typing import NDArray
 from sentence_transformers.base.losses.merged_forward import embed_columns
 from sentence_transformers.sentence_transformer import losses
 
 from semsearch.errors import ArgumentError
 from semsearch.training.examples import Examples
-from semsearch.training.measures import Vectors
+from semsearch.training.measures import ENCODED_AT_ONCE, Vectors, gold_of
 from semsearch.training.stages import Loss, Recipe
 
 if TYPE_CHECKING:
@@ -32,16 +31,20 @@ EMBEDDINGS = r"\.(embeddings|embed_tokens|shared)\."
 Features = Sequence[dict[str, torch.Tensor]]
 
 
-def predicted_classes(
-    loss: losses.SoftmaxLoss, left: Vectors, right: Vectors
-) -> NDArray[numpy.int64]:
-    """The most probable class of each pair, given both sides' vectors of shape (n, dimension)."""
-    device = loss.classifier.weight.device
-    u, v = (torch.from_numpy(side).to(device) for side in (left, right))
+def classifier_accuracy(model: SentenceTransformer, loss: Any, examples: Examples) -> float:
+    """How often the classifier of the softmax loss is right, in %."""
+    u, v = (
+        model.encode(
+            column,
+            batch_size=ENCODED_AT_ONCE,
+            show_progress_bar=False,
+            convert_to_tensor=True,
+        )
+        for column in examples.texts
+    )
     with torch.no_grad():
         logits = loss.classifier(torch.cat([u, v, (u - v).abs()], dim=1))
-    found: NDArray[numpy.int64] = logits.argmax(dim=1).cpu().numpy()
-    return found
+    return 100 * float(numpy.mean(logits.argmax(dim=1).cpu().numpy() == gold_of(examples)))
 
 
 class TeacherLoss(torch.nn.Module):
@@ -149,7 +152,7 @@ def learning_rates(module: torch.nn.Module, recipe: Recipe) -> dict[str, float]:
         return rates
     found = [match for name in names if (match := LAYER.search(name))]
     if not found or not any(re.search(EMBEDDINGS, name) for name in names):
-        raise ArgumentError("--layer-decay does not support this model; leave it out")
+        raise ArgumentError("layer_decay does not support this model; leave it out")
     word, layers = found[0][1], 1 + max(int(match[2]) for match in found)
     rate, decay = recipe.learning_rate, recipe.layer_decay
     rates |= {rf"\.{word}\.{n}\.": rate * decay ** (layers - n) for n in range(layers)}

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import count
+from operator import itemgetter
 from typing import Any, NamedTuple
 
 import numpy
@@ -41,6 +42,9 @@ SPECIAL_TOKENS = 3
 #: Batches are padded to a multiple of the first; masked tokens are predicted in multiples of the
 #: second. On a CPU, each new matrix shape costs time and memory.
 LENGTH_MULTIPLE, MASKED_MULTIPLE = 8, 64
+#: What is measured on held-out documents.
+MASKED_LOSS, NEXT_LOSS = "masked words, loss", "next sentence, loss"
+MEASURES = (MASKED_LOSS, "masked words found, %", NEXT_LOSS, "next sentence found, %")
 
 
 class Tokens(NamedTuple):
@@ -139,16 +143,16 @@ def _fitted(first: Places, second: Places, room: int) -> tuple[Places, Places]:
     return first, second
 
 
-class Row(NamedTuple):
-    """A row of a batch."""
+class Batch(NamedTuple):
+    """Pairs that are seen together."""
 
-    batch: int  #: number of the batch, which seeds the masking
-    pairs: Pairs
-    place: int
+    number: int  #: seeds the masking
+    pairs: Pairs  #: of the whole epoch
+    rows: list[int]
 
 
-class MaskedPairs(Dataset[dict[str, Any]]):
-    """Masked pairs of spans, redrawn in each epoch.
+class MaskedPairs(Dataset[dict[str, torch.Tensor]]):
+    """Batches of masked pairs of spans, redrawn in each epoch.
 
     Pairs and masks depend only on the seed and the batch number, so a resumed run sees the same
     batches.
@@ -188,75 +192,56 @@ class MaskedPairs(Dataset[dict[str, Any]]):
             tokenizer, pad_to_multiple_of=LENGTH_MULTIPLE
         )
 
-    def epoch(self, number: int) -> Iterator[tuple[Pairs, list[int]]]:
-        """One epoch in batches: all of its pairs, and the rows of the batch."""
-        random = numpy.random.default_rng([self._seed, number])
-        pairs = next_sentence_pairs(self.tokens, self._room, random)
-        for rows in batches_by_length(pairs.lengths(), self._batch_size, random):
-            yield pairs, rows
+    def epochs(self, numbers: Iterable[int]) -> Iterator[Batch]:
+        """The batches of these epochs, each with all of its pairs."""
+        number = 0
+        for epoch in numbers:
+            random = numpy.random.default_rng([self._seed, epoch])
+            pairs = next_sentence_pairs(self.tokens, self._room, random)
+            for rows in batches_by_length(pairs.lengths(), self._batch_size, random):
+                yield Batch(number, pairs, rows)
+                number += 1
 
-    @property
-    def batches(self) -> Iterable[list[Row]]:
-        """An endless sequence of batches."""
-        return _Batches(self)
+    def evaluated(self) -> Iterator[dict[str, torch.Tensor]]:
+        """Evaluation batches, with the same pairs and masks in every call."""
+        return (self[batch] for batch in self.epochs([0]))
 
     def __len__(self) -> int:
         return len(self.tokens.documents)
 
-    def __getitem__(self, row: Row) -> dict[str, Any]:
+    def __getitem__(self, batch: Batch) -> dict[str, torch.Tensor]:
+        """A batch; 15 % of the tokens are masked (Devlin et al. 2019, section 3.1)."""
+        state = numpy.random.SeedSequence([self._seed, batch.number])
+        seed = int(state.generate_state(1, numpy.uint64)[0] >> 1)
+        self._collator.generator = torch.Generator().manual_seed(seed)
+        found: dict[str, torch.Tensor] = self._collator(
+            [self._input(batch.pairs, row) for row in batch.rows]
+        )
+        return found
+
+    def _input(self, pairs: Pairs, row: int) -> dict[str, Any]:
         """The unmasked input: [CLS] first span [SEP] second span [SEP]."""
-        known, (_, pairs, place) = self._tokenizer, row
+        known = self._tokenizer
         first, second = (
-            self.tokens.ids[slice(*spans[place])].tolist() for spans in (pairs.first, pairs.second)
+            self.tokens.ids[slice(*spans[row])].tolist() for spans in (pairs.first, pairs.second)
         )
         ids = [known.cls_token_id, *first, known.sep_token_id, *second, known.sep_token_id]
         return {
             "input_ids": ids,
             "token_type_ids": [0] * (len(first) + 2) + [1] * (len(second) + 1),
             "special_tokens_mask": [1, *[0] * len(first), 1, *[0] * len(second), 1],
-            "next_sentence_label": int(not pairs.is_next[place]),
-            "batch": row.batch,
+            "next_sentence_label": int(not pairs.is_next[row]),
         }
 
-    def collated(self, rows: list[dict[str, Any]]) -> dict[str, torch.Tensor]:
-        """Rows as tensors; 15 % of the tokens are masked (Devlin et al. 2019, section 3.1)."""
-        (number,) = {row.pop("batch") for row in rows}
-        state = numpy.random.SeedSequence([self._seed, number]).generate_state(1, numpy.uint64)
-        self._collator.generator = torch.Generator().manual_seed(int(state[0] >> 1))
-        found: dict[str, torch.Tensor] = self._collator(rows)
-        return found
 
-    def evaluated(self) -> Iterator[dict[str, torch.Tensor]]:
-        """Evaluation batches, with the same pairs and masks in every call."""
-        for number, (pairs, rows) in enumerate(self.epoch(0)):
-            yield self.collated([self[Row(number, pairs, place)] for place in rows])
-
-
-class _Batches:
+class _EndlessBatches:
     """A batch sampler without a length, so that the trainer counts all steps as one epoch."""
 
     def __init__(self, data: MaskedPairs) -> None:
         self._data = data
 
-    def __iter__(self) -> Iterator[list[Row]]:
-        epochs = (batch for epoch in count() for batch in self._data.epoch(epoch))
-        for number, (pairs, rows) in enumerate(epochs):
-            yield [Row(number, pairs, place) for place in rows]
-
-
-class HeldOutLosses(NamedTuple):
-    """Losses and accuracies on held-out documents."""
-
-    masked_loss: float  #: mean cross-entropy of the masked tokens, nats
-    masked_accuracy: float
-    next_loss: float  #: mean cross-entropy of next-sentence prediction, nats
-    next_accuracy: float
-
-    def __str__(self) -> str:
-        return (
-            f"masked words: loss {self.masked_loss:.3f}, accuracy {self.masked_accuracy:.1%}; "
-            f"next sentence: loss {self.next_loss:.3f}, accuracy {self.next_accuracy:.1%}"
-        )
+    def __iter__(self) -> Iterator[list[Batch]]:
+        return ([batch] for batch in self._data.epochs(count()))
 
 
 def loss_of(
@@ -303,8 +288,12 @@ def predictions(
     return words.float(), labels.flatten()[places], following.float()
 
 
-def held_out_losses(model: BertForPreTraining, data: MaskedPairs) -> HeldOutLosses:
-    """Both losses and accuracies, with the model in evaluation mode."""
+def held_out_losses(model: BertForPreTraining, data: MaskedPairs) -> dict[str, float]:
+    """Both losses (mean cross-entropies in nats) and accuracies, with the model in evaluation mode.
+
+    Returns:
+        The values of `MEASURES` by name.
+    """
     sums, counts = numpy.zeros(4), numpy.zeros(4)
     with torch.inference_mode():
         for batch in data.evaluated():
@@ -316,11 +305,12 @@ def held_out_losses(model: BertForPreTraining, data: MaskedPairs) -> HeldOutLoss
                 for logits, wanted in ((words, answers), (following, is_not_next))
                 for value in (
                     cross_entropy(logits, wanted, reduction="sum"),
-                    (logits.argmax(-1) == wanted).sum(),
+                    100 * (logits.argmax(-1) == wanted).sum(),
                 )
             ]
             counts += numpy.repeat([len(answers), len(is_not_next)], 2)
-    return HeldOutLosses(*(sums / numpy.maximum(1, counts)).tolist())
+    means = (sums / numpy.maximum(1, counts)).tolist()
+    return dict(zip(MEASURES, means, strict=True))
 
 
 class MaskedTrainer(Trainer):  # type: ignore[misc]  # theirs is untyped
@@ -338,11 +328,11 @@ class MaskedTrainer(Trainer):  # type: ignore[misc]  # theirs is untyped
         self._score = score
 
     def get_train_dataloader(self) -> Any:
-        """A loader of the batches of `train_dataset.batches`."""
+        """A loader of the endless batches of `train_dataset`, a `MaskedPairs`."""
         loader = DataLoader(
             self.train_dataset,
-            batch_sampler=self.train_dataset.batches,
-            collate_fn=self.data_collator,
+            batch_sampler=_EndlessBatches(self.train_dataset),
+            collate_fn=itemgetter(0),
             pin_memory=self.args.dataloader_pin_memory,
         )
         return self.accelerator.prepare(loader)
@@ -350,7 +340,7 @@ class MaskedTrainer(Trainer):  # type: ignore[misc]  # theirs is untyped
     def evaluate(self, *_: Any, **__: Any) -> dict[str, float]:
         """The score, under the name that the trainer expects."""
         is_training = self.model.training
-        with torch.autocast(self.args.device.type, torch.bfloat16, enabled=self.args.bf16):
+        with self.accelerator.autocast():
             score = self._score() if self._score and is_main() else 0.0
         metrics = {"eval_score": broadcast(score)}
         self.model.train(is_training)

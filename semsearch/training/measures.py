@@ -3,49 +3,51 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy
 from numpy.typing import NDArray
 
-from semsearch.evaluation.statistics import Values, spearman
+from semsearch.evaluation.statistics import (
+    Values,
+    bootstrap_difference,
+    randomised_difference,
+    resampled,
+    spearman,
+)
+from semsearch.texts import quantity
 from semsearch.training.examples import Examples, Kind
 
-if TYPE_CHECKING:
-    from sentence_transformers import CrossEncoder
-
 ENCODED_AT_ONCE = 64
-#: How many anchors are compared with all positives at once.
-COMPARED_AT_ONCE = 1024
-#: Bootstrap resamples of an interval.
-RESAMPLES = 2000
-#: The largest p value of a significant gain, as of one end of a 95 % interval.
-SIGNIFICANT = 0.025
+#: The largest two-sided p value of a significant gain.
+SIGNIFICANT = 0.05
 
 Vectors = NDArray[numpy.float32]
 Encode = Callable[[list[str]], Any]
 
 
 class Measure(NamedTuple):
-    """A measure: its name, and its value from the outcomes and gold scores of examples."""
+    """A measure: its name, and its value from the outcomes and gold scores of examples.
+
+    The examples are along the last axis of both.
+    """
 
     name: str
-    score: Callable[[Values, Values], float]
+    score: Callable[[Values, Values], Any]
 
 
-def mean(outcomes: Values, gold: Values) -> float:
+def mean(outcomes: Values, gold: Values) -> Any:
     """The mean of the outcomes, in %."""
     del gold
-    return 100 * float(outcomes.mean())
+    return 100 * outcomes.mean(axis=-1)
 
 
-def _spearman(outcomes: Values, gold: Values) -> float:
+def _spearman(outcomes: Values, gold: Values) -> Any:
     """Spearman's rank correlation x 100; 0 if outcomes are constant or not finite."""
-    if not numpy.isfinite(outcomes).all():
-        return 0.0
-    return float(numpy.nan_to_num(100 * spearman(outcomes, gold)))
+    return numpy.nan_to_num(100 * spearman(outcomes, gold))
 
 
+@numpy.vectorize(signature="(n),(n)->()")
 def _average_precision(outcomes: Values, gold: Values) -> float:
     """The average precision x 100 of the pairs labelled yes, ranked by their cosine."""
     from sklearn.metrics import average_precision_score
@@ -60,11 +62,8 @@ MEASURES = {
     Kind.LABELLED: Measure("average precision x 100", _average_precision),
     Kind.POSITIVE: Measure("positive text ranked first, %", mean),
     Kind.TRIPLETS: Measure("positive text nearer, %", mean),
-    Kind.TRANSLATIONS: Measure("cosine to the teacher's vector x 100", mean),
-    Kind.TEXTS: Measure("cosine to the teacher's vector x 100", mean),
-    Kind.DOCUMENTS: Measure("minus the loss", mean),
 }
-ACCURACY = Measure("accuracy of the classifier, %", mean)
+ACCURACY = "accuracy of the classifier, %"
 NDCG = Measure("nDCG@10 x 100", mean)
 
 
@@ -92,47 +91,26 @@ def encoder_outcomes(encode: Encode, examples: Examples) -> Values:
         encode: returns the unit vectors of texts.
         examples: pairs or triplets.
     """
-    columns = columns_of(encode, examples)
-    if examples.kind is Kind.TRIPLETS:
-        anchor, positive, negative = columns
-        nearer = (anchor * positive).sum(axis=1) > (anchor * negative).sum(axis=1)
-        hits: Values = nearer.astype(numpy.float64)
-        return hits
-    left, right, *_ = columns
+    left, right, *others = columns_of(encode, examples)
     if examples.kind is Kind.POSITIVE:
         return _ranked_first(examples, left, right)
     cosines: Values = (left * right).sum(axis=1, dtype=numpy.float64)
+    if examples.kind is Kind.TRIPLETS:
+        cosines = (cosines > (left * others[0]).sum(axis=1, dtype=numpy.float64)).astype(float)
     return cosines
 
 
 def _ranked_first(examples: Examples, anchors: Vectors, positives: Vectors) -> Values:
     """Whether a positive of each anchor is the nearest of all; equal texts count as one."""
+    from sentence_transformers.util import semantic_search
+
     left, right = examples.texts
     pairs = set(zip(left, right, strict=True))
     row_of = {text: row for row, text in enumerate(right)}
-    texts, candidates = list(row_of), positives[list(row_of.values())].T
-    nearest: list[str] = []
-    for start in range(0, len(anchors), COMPARED_AT_ONCE):
-        rows = (anchors[start : start + COMPARED_AT_ONCE] @ candidates).argmax(axis=1)
-        nearest += [texts[row] for row in rows]
+    texts, candidates = list(row_of), positives[list(row_of.values())]
+    found = semantic_search(anchors, candidates, top_k=1)
+    nearest = [texts[int(best["corpus_id"])] for (best,) in found]
     return numpy.array([pair in pairs for pair in zip(left, nearest, strict=True)], float)
-
-
-def cross_encoder_outcomes(model: CrossEncoder, examples: Examples) -> Values:
-    """The output for each scored pair; of labelled ones, whether the class is right (1 or 0)."""
-    import torch
-
-    pairs = [list(pair) for pair in zip(*examples.texts, strict=True)]
-    identity = torch.nn.Identity()
-    found = model.predict(
-        pairs, batch_size=ENCODED_AT_ONCE, show_progress_bar=False, activation_fn=identity
-    )
-    logits = numpy.asarray(found, numpy.float64)
-    if examples.kind is Kind.SCORED:
-        return logits
-    classes = logits > 0 if logits.ndim == 1 else logits.argmax(axis=1)
-    hits: Values = (classes == gold_of(examples)).astype(numpy.float64)
-    return hits
 
 
 def ndcg(rankings: Sequence[Sequence[str]], judged: Sequence[Mapping[str, int]]) -> Values:
@@ -153,72 +131,6 @@ def ndcg(rankings: Sequence[Sequence[str]], judged: Sequence[Mapping[str, int]])
     return numpy.array([found.get(str(number), 0.0) for number in range(len(rankings))])
 
 
-class Gain(NamedTuple):
-    """A measure on the same pairs or queries, before and after training."""
-
-    measure: str
-    before: float
-    after: float
-    low: float  #: lower end of the 95 % interval of the difference
-    high: float  #: upper end of that interval
-    examples: int  #: the number of pairs or queries
-    p: float = 0.0  #: one-sided, of a randomisation test
-
-    @property
-    def is_significant(self) -> bool:
-        """Whether the whole interval is above zero, and chance alone rarely raises the mean so.
-
-        Intervals of a few queries are too narrow; fewer than six are never significant.
-        """
-        return self.low > 0 and self.p <= SIGNIFICANT
-
-    def __str__(self) -> str:
-        return (
-            f"{self.measure} {self.before:.2f} before, {self.after:.2f} after "
-            f"({self.after - self.before:+.2f}, 95 % interval {self.low:+.2f} to {self.high:+.2f}, "
-            f"{self.examples:,} held-out queries)"
-        )
-
-
-def gain(measure: Measure, before: Values, after: Values, gold: Values | None = None) -> Gain:
-    """The difference with its 95 % interval, by a bootstrap over the pairs or queries.
-
-    The p value of a difference in means is that of Fisher's randomisation test, which flips the
-    signs of the differences (Smucker, Allan & Carterette 2007).
-
-    Args:
-        measure: the measure.
-        before: the outcome of each pair or query before training, shape (n,).
-        after: the outcomes after training, in the same order.
-        gold: the gold scores, in the same order; None if the measure has none.
-    """
-    gold = numpy.zeros(len(before)) if gold is None else gold
-    generator = numpy.random.default_rng(0)
-    differences = []
-    for _ in range(RESAMPLES):
-        rows = generator.integers(len(before), size=len(before))
-        values = (measure.score(outcomes[rows], gold[rows]) for outcomes in (after, before))
-        differences.append(next(values) - next(values))
-    low, high = numpy.nanpercentile(differences, [2.5, 97.5])
-    p = _randomisation_p(after - before) if measure.score is mean else 0.0
-    first, second = measure.score(before, gold), measure.score(after, gold)
-    return Gain(measure.name, first, second, float(low), float(high), len(before), p)
-
-
-def _randomisation_p(differences: Values) -> float:
-    from scipy.stats import permutation_test
-
-    test = permutation_test(
-        (differences,),
-        numpy.mean,
-        permutation_type="samples",
-        alternative="greater",
-        batch=1000,
-        rng=numpy.random.default_rng(0),
-    )
-    return float(test.pvalue)
-
-
 class Measured(NamedTuple):
     """A score, with its data and measure."""
 
@@ -228,9 +140,50 @@ class Measured(NamedTuple):
     before: float | None = None  #: of the base model, if it has the same task
     low: float | None = None  #: of the 95 % interval of the difference
     high: float | None = None
+    p: float | None = None  #: two-sided, of the difference
     dimension: int | None = None  #: of shortened vectors
 
+    @property
+    def is_significant(self) -> bool:
+        """Whether the interval of the gain is above zero, and chance alone rarely explains it.
 
-def compared(data: str, found: Gain) -> Measured:
-    """A gain as a score."""
-    return Measured(data, found.measure, found.after, found.before, found.low, found.high)
+        Intervals of a few queries are too narrow; fewer than six are never significant.
+        """
+        return (self.low or 0.0) > 0 and self.p is not None and self.p <= SIGNIFICANT
+
+    def __str__(self) -> str:
+        width = f", {quantity(self.dimension, 'dimension')}" if self.dimension else ""
+        gained = ""
+        if self.before is not None:
+            gained = f", before {self.before:.2f}"
+            if self.low is not None and self.high is not None:
+                word = f"gain {self.score - self.before:+.2f}" if self.low > 0 else "no gain"
+                gained += f", {word}, 95 % interval {self.low:+.2f} to {self.high:+.2f}"
+        return f"{self.data}: {self.score:.2f}{gained} ({self.measure}{width})"
+
+
+def gain(
+    data: str, measure: Measure, before: Values, after: Values, gold: Values | None = None
+) -> Measured:
+    """A score, with the difference that the training made and its 95 % interval.
+
+    Args:
+        data: name of the pairs or queries.
+        measure: the measure.
+        before: the outcome of each pair or query before training, shape (n,).
+        after: the outcomes after training, in the same order.
+        gold: the gold scores, in the same order; None if the measure has none.
+    """
+    gold = numpy.zeros(len(before)) if gold is None else gold
+    first, second = float(measure.score(before, gold)), float(measure.score(after, gold))
+    if measure.score is mean:
+        found = randomised_difference(100 * after, 100 * before)
+    else:
+
+        def both(old: Values, new: Values, golds: Values, axis: int) -> Values:
+            del axis  # the last one
+            return numpy.stack([measure.score(one, golds) for one in (old, new)])
+
+        old_values, new_values = resampled(both, [before, after, gold])
+        found = bootstrap_difference(second, first, new_values, old_values)
+    return Measured(data, measure.name, second, first, found.low, found.high, found.p)

@@ -5,12 +5,11 @@ from __future__ import annotations
 import gzip
 from collections.abc import Iterable, Iterator
 from pathlib import Path
-from typing import NamedTuple
 from xml.etree import ElementTree  # expat has limited entity expansion since 2.4.0
 
-from semsearch.corpus import open_table
+from semsearch.corpus import good_rows, open_table
 from semsearch.corpus.formats import DOCUMENTS, format_by_name
-from semsearch.corpus.roles import shortened
+from semsearch.corpus.roles import find_column, shortened
 from semsearch.datasets.textlines import numbered_lines
 from semsearch.datasets.translated import (
     SOURCE_LANGUAGE,
@@ -20,7 +19,6 @@ from semsearch.datasets.translated import (
 )
 from semsearch.errors import (
     ArgumentError,
-    BadRowError,
     ColumnNotFoundError,
     CorpusError,
     DatasetNotFoundError,
@@ -34,16 +32,8 @@ _XML_LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
 #: The elements of TMX 1.4b that hold codes of another format, such as ``<b>``, not text.
 _CODES = {"bpt", "ept", "it", "ph", "ut"}
 
-
-#: A sentence and its translation.
-_Pair = tuple[str, str]
-
-
-class _Read(NamedTuple):
-    """The contents of a file or data set: its language, if known, and its pairs."""
-
-    language: str | None
-    pairs: Iterable[_Pair]
+#: Sentences and their translations, and the language of the latter, if known.
+_Read = tuple[str | None, Iterable[tuple[str, str]]]
 
 
 def read_parallel(spec: str, language: str | None, notify: Notify) -> Examples:
@@ -62,33 +52,27 @@ def read_parallel(spec: str, language: str | None, notify: Notify) -> Examples:
         CorpusError: the file cannot be read, or holds no translations.
         DatasetNotFoundError: there is no such file, or the set is not on this machine.
     """
-    read = (
-        _published(spec)
-        if is_translated(spec)
-        else _file(Path(spec).expanduser(), language, notify)
-    )
-    found, pairs = read
+    if is_translated(spec):
+        name = spec
+        found, pairs = _published(spec)
+    else:
+        path = Path(spec).expanduser()
+        name = path.name
+        found, pairs = _file(path, language, notify)
     if language and found and language != found:
         raise ArgumentError(f"{spec} is in '{found}', not in '{language}' (--language)")
     language = language or found
-    name = spec if is_translated(spec) else Path(spec).name
     if language is None:
         raise ArgumentError(f"the language of {name} is unknown; give it with --language")
     stripped = [(source.strip(), translation.strip()) for source, translation in pairs]
     distinct = dict.fromkeys(pair for pair in stripped if all(pair))
-    empty = sum(not all(pair) for pair in stripped)
-    if empty:
+    if empty := sum(not all(pair) for pair in stripped):
         notify(f"{name}: {empty:,} pairs without text on one side are left out")
     if not distinct:
         raise CorpusError(f"{name} holds no translated sentences")
     sources, translations = zip(*distinct, strict=True)
-    return Examples(
-        name,
-        Kind.TRANSLATIONS,
-        (list(sources), list(translations)),
-        [0] * len(distinct),
-        labels=(language,),
-    )
+    texts = list(sources), list(translations)
+    return Examples(name, Kind.TRANSLATIONS, texts, [0] * len(distinct), (language,))
 
 
 def _published(spec: str) -> _Read:
@@ -97,16 +81,13 @@ def _published(spec: str) -> _Read:
         raise ArgumentError(
             f"{spec} is not a translation from English; name a language: stsb-multi:pt"
         )
-    pairs = parallel_sentences(second)
-    return _Read(second, pairs)
+    return second, parallel_sentences(second)
 
 
 def _file(path: Path, language: str | None, notify: Notify) -> _Read:
     if not path.is_file():
         raise DatasetNotFoundError(f"no such file: {path} (published sets: stsb-multi:pt)")
-    suffixes = [suffix.lower() for suffix in path.suffixes if suffix.lower() != ".gz"]
-    suffix = suffixes[-1] if suffixes else ""
-    if suffix == ".tmx":
+    if path.name.lower().removesuffix(".gz").endswith(".tmx"):
         return _translation_memory(path, language)
     kind = format_by_name(path)
     return _moses(path) if kind is None or kind in DOCUMENTS else _table(path, language, notify)
@@ -115,14 +96,12 @@ def _file(path: Path, language: str | None, notify: Notify) -> _Read:
 def _table(path: Path, language: str | None, notify: Notify) -> _Read:
     with open_table(path) as table:
         columns = list(table.columns)
-        spelled = {column.strip().lower(): column for column in reversed(columns)}
-        known = (*TRANSLATION_COLUMNS, *((language,) if language else ()))
-        source = next((spelled[name] for name in SOURCE_COLUMNS if name in spelled), None)
-        translation = next((spelled[name] for name in known if name in spelled), None)
-        others = [column for column in columns if column not in (source, translation)]
+        source = find_column(columns, SOURCE_COLUMNS)
+        known = (*TRANSLATION_COLUMNS, language) if language else TRANSLATION_COLUMNS
+        translation = find_column(columns, known)
         if translation is None and len(columns) == 2:
-            source = source or others.pop(0)
-            translation = others.pop(0)
+            source = source or columns[0]
+            translation = next(column for column in columns if column != source)
         if source is None or translation is None:
             raise ColumnNotFoundError(
                 f"{table.name}: columns 'source' and 'translation' are needed, or a table of only "
@@ -132,21 +111,19 @@ def _table(path: Path, language: str | None, notify: Notify) -> _Read:
             f"{path.name}: sources from '{shortened(source)}', "
             f"translations from '{shortened(translation)}'"
         )
-        pairs = []
-        for row in table.rows:
-            if isinstance(row, BadRowError):
-                raise row
-            source_text, text = (str(row.fields.get(one) or "") for one in (source, translation))
-            pairs.append((source_text, text))
+        pairs = [
+            (str(row.fields.get(source) or ""), str(row.fields.get(translation) or ""))
+            for row in good_rows(table)
+        ]
     code = translation.strip().lower()
-    return _Read(code if len(code) == 2 else None, pairs)
+    return code if len(code) == 2 else None, pairs
 
 
 def _moses(path: Path) -> _Read:
     packed = ".gz" if path.name.endswith(".gz") else ""
     stem, _, language = path.name.removesuffix(packed).rpartition(".")
     english = path.with_name(f"{stem}.{SOURCE_LANGUAGE}{packed}")
-    if language == SOURCE_LANGUAGE or not stem or not english.is_file():
+    if language == SOURCE_LANGUAGE or not english.is_file():
         raise ArgumentError(
             f"{path}: give a table (CSV, TSV), a TMX file, or the translation in a pair of "
             f"line-aligned files, such as news.pt beside news.{SOURCE_LANGUAGE}"
@@ -158,33 +135,26 @@ def _moses(path: Path) -> _Read:
             "each line must translate the same line of the other file"
         )
     pairs = zip(sources, translations, strict=True)
-    return _Read(language, ((one.text, two.text) for one, two in pairs))
+    return language, [(one.text, two.text) for one, two in pairs]
 
 
 def _translation_memory(path: Path, language: str | None) -> _Read:
-    found: dict[str, list[_Pair]] = {}
+    found: dict[str, list[tuple[str, str]]] = {}
     for unit in _units(path):
-        source = next((text for code, text in unit.items() if code == SOURCE_LANGUAGE), None)
+        source = unit.pop(SOURCE_LANGUAGE, None)
         if source is not None:
             for code, text in unit.items():
-                if code != SOURCE_LANGUAGE:
-                    found.setdefault(code, []).append((source, text))
+                found.setdefault(code, []).append((source, text))
+    held = ", ".join(sorted(found))
     if language is None and len(found) > 1:
-        raise ArgumentError(f"{path.name} holds {', '.join(sorted(found))}; name one: --language")
-    wanted = language or next(iter(found), "any language")
+        raise ArgumentError(f"{path.name} holds {held}; name one: --language")
+    wanted = language or held
     if wanted not in found:
-        held = ", ".join(sorted(found)) or "none"
-        raise CorpusError(f"{path.name}: no translations from English into {wanted} (held: {held})")
-    return _Read(wanted, found[wanted])
-
-
-def _text(segment: ElementTree.Element) -> str:
-    """The text of a segment, without the codes of the format that it was translated in."""
-    for code in [one for one in segment.iter() if one.tag in _CODES]:
-        tail = code.tail
-        code.clear()
-        code.tail = tail
-    return "".join(segment.itertext())
+        raise CorpusError(
+            f"{path.name}: no translations from English into {wanted or 'any language'}"
+            f" (held: {held or 'none'})"
+        )
+    return wanted, found[wanted]
 
 
 def _units(path: Path) -> Iterator[dict[str, str]]:
@@ -193,13 +163,18 @@ def _units(path: Path) -> Iterator[dict[str, str]]:
         with gzip.open(path) if path.name.endswith(".gz") else path.open("rb") as stream:
             for _, element in ElementTree.iterparse(stream):  # noqa: S314 - see the import
                 if element.tag == "tu":
-                    yield {
-                        (one.get(_XML_LANGUAGE) or one.get("lang") or "").split("-")[0].lower(): (
-                            _text(segment)
-                        )
-                        for one in element.iter("tuv")
-                        for segment in one.iter("seg")
-                    }
+                    yield dict(_segment(version) for version in element.iter("tuv"))
                     element.clear()
     except (OSError, EOFError, ElementTree.ParseError) as error:
         raise CorpusError(f"{path} is not a TMX file: {error}") from error
+
+
+def _segment(version: ElementTree.Element) -> tuple[str, str]:
+    """The language and the text of a version, without codes of the format it was written in."""
+    language = version.get(_XML_LANGUAGE) or version.get("lang") or ""
+    for code in [one for one in version.iter() if one.tag in _CODES]:
+        tail = code.tail
+        code.clear()
+        code.tail = tail
+    text = "".join(part for segment in version.iter("seg") for part in segment.itertext())
+    return language.split("-")[0].lower(), text

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import partial
-from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy
 from numpy.typing import NDArray
 
 from semsearch.encoders.model_folder import transformer_folder
 from semsearch.encoders.torch_loading import loading
-from semsearch.errors import ArgumentError, EncoderError, TrainingError
+from semsearch.errors import ArgumentError, EncoderError
 from semsearch.records import Document
 from semsearch.training.examples import Examples, Kind, Notify, distinct_documents, sentences, split
 from semsearch.training.measures import Measured
@@ -63,14 +62,12 @@ class Pretraining(Task):
         data_name: name of the corpus in messages.
         size: of a BERT from scratch.
         vocabulary: maximum number of word pieces, from scratch.
-        cased: keep capitals and accents, from scratch.
     """
 
     documents: Iterable[Document]
     data_name: str
     size: BertSize = BertSize.SMALL
     vocabulary: int = VOCABULARY
-    cased: bool = False
 
     name = "pretrain"
     usage = "semsearch train contrast corpus.csv --base {path}"
@@ -90,53 +87,61 @@ class Pretraining(Task):
             )
         documents = distinct_documents(self.documents)
         training, development = _examples(self.data_name, documents), None
-        if recipe.steps != 0:
+        if recipe.epochs != 0:
             usable = [n for n, one in enumerate(documents) if len(sentences(one.text)) > 1]
             what = "different documents of two sentences or more"
-            trained, held = split(len(usable), recipe.seed, what)
+            trained, held = split(usable, recipe.seed, what)
             notify(
                 f"{len(trained):,} documents of two sentences or more to train on, "
                 f"{len(held):,} held out"
             )
-            places = {usable[place] for place in held}
-            rest = [one for place, one in enumerate(documents) if place not in places]
-            held_documents = [documents[place] for place in sorted(places)]
-            training = _examples(self.data_name, rest)
+            held_documents = [documents[place] for place in held]
+            for place in reversed(held):
+                del documents[place]
+            training = _examples(self.data_name, documents)
             development = _examples(f"{self.data_name} (held out)", held_documents)
         stage = Stage(training, development, recipe, LOSS)
-        choices: dict[str, Any] = {
-            "size": self.size.name.lower(),
-            "vocabulary": self.vocabulary,
-            "cased": self.cased,
-        }
+        choices = {"size": self.size.name.lower(), "vocabulary": self.vocabulary}
         is_new = settings.base is None
         start = partial(self._trainee, notify, is_new)
         return Job([stage], start, partial(_finish, stage), choices if is_new else {})
 
     def _trainee(self, notify: Notify, is_new: bool, folder: Path, stage: Stage) -> Trainee:
         """The BERT, which is new or that in the folder."""
-        from transformers import TrainingArguments, set_seed
+        from transformers import TrainingArguments
 
-        from semsearch.training.masked_pairs import MaskedTrainer, held_out_losses, loss_of
+        from semsearch.training.masked_pairs import (
+            MASKED_LOSS,
+            NEXT_LOSS,
+            MaskedTrainer,
+            held_out_losses,
+            loss_of,
+        )
         from semsearch.training.trainer import EVALUATE_AT_LEAST_EVERY, Trainee
 
         training, development, recipe, _ = stage
-        set_seed(recipe.seed)
-        model, tokenizer, has_new_heads = self._new(stage) if is_new else load_bert(folder)
-        positions, most = model.config.max_position_embeddings, recipe.max_tokens or MAX_TOKENS
+        most = recipe.max_tokens or MAX_TOKENS
+        if is_new:
+            sets = filter(None, (training, development))
+            texts = [text for one in sets for column in one.texts for text in column]
+            tokenizer = learn_word_pieces(texts, self.vocabulary, most)
+            model, has_new_heads = new_bert(self.size, tokenizer), True
+        else:
+            model, tokenizer, has_new_heads = load_bert(folder)
+        positions = model.config.max_position_embeddings
         if most > positions:
             raise ArgumentError(f"{folder} reads {positions} tokens, not {most}")
 
         def save(folder: Path) -> None:
             model.save_pretrained(folder)
-            save_tokenizer(tokenizer, folder)
+            tokenizer.save_pretrained(folder)
 
         if development is None:
             return Trainee(model, recipe, 1, MaskedTrainer, TrainingArguments, {}, save=save)
         data = _masked_pairs(training, tokenizer, recipe)
         measured = _masked_pairs(development, tokenizer, recipe)
         if recipe.epochs is not None:  # the trainer cannot count endless batches
-            batches = sum(1 for _ in data.epoch(0)) / process_count()
+            batches = sum(1 for _ in data.epochs([0])) / process_count()
             recipe = replace(recipe, epochs=None, steps=math.ceil(recipe.epochs * batches))
         if has_new_heads:
             predict_frequencies(model, data.tokens.ids)
@@ -148,13 +153,12 @@ class Pretraining(Task):
 
         def score() -> float:
             losses = held_out_losses(model, measured)
-            notify(f"held out: {losses}")
-            return -losses.masked_loss - losses.next_loss
+            notify(f"held out: {', '.join(f'{name} {one:.3f}' for name, one in losses.items())}")
+            return -losses[MASKED_LOSS] - losses[NEXT_LOSS]
 
         options = {
             "train_dataset": data,
             "eval_dataset": data,  # required, but not used
-            "data_collator": data.collated,
             "processing_class": tokenizer,
             "score": score,
         }
@@ -168,19 +172,6 @@ class Pretraining(Task):
             score,
             save=save,
         )
-
-    def _new(self, stage: Stage) -> LoadedBert:
-        """A BERT with random weights, and a vocabulary learnt from all texts."""
-        sets = filter(None, (stage.training, stage.development))
-        texts = [text for one in sets for column in one.texts for text in column]
-        most = stage.recipe.max_tokens or MAX_TOKENS
-        tokenizer = learn_word_pieces(
-            lambda: chain.from_iterable(map(sentences, texts)),
-            self.vocabulary,
-            most,
-            cased=self.cased,
-        )
-        return LoadedBert(new_bert(self.size, tokenizer), tokenizer, new_heads=True)
 
 
 def _examples(name: str, documents: Sequence[Document]) -> Examples:
@@ -205,22 +196,8 @@ def _finish(stage: Stage, folder: Path, base: Path) -> Trained:
 
     model, tokenizer, _ = load_bert(folder)
     losses = held_out_losses(model, _masked_pairs(stage.development, tokenizer, stage.recipe))
-    values = {
-        "masked words, loss": losses.masked_loss,
-        "masked words found, %": 100 * losses.masked_accuracy,
-        "next sentence, loss": losses.next_loss,
-        "next sentence found, %": 100 * losses.next_accuracy,
-    }
     name = stage.development.name
-    return Trained(folder, [Measured(name, measure, value) for measure, value in values.items()])
-
-
-class LoadedBert(NamedTuple):
-    """A BERT; ``new_heads`` is whether its pre-training heads are newly initialised."""
-
-    model: BertForPreTraining
-    tokenizer: BertTokenizerFast
-    new_heads: bool
+    return Trained(folder, [Measured(name, measure, value) for measure, value in losses.items()])
 
 
 def new_bert(size: BertSize, tokenizer: BertTokenizerFast) -> BertForPreTraining:
@@ -258,8 +235,8 @@ def predict_frequencies(model: BertForPreTraining, token_ids: NDArray[numpy.inte
         model.cls.predictions.bias.copy_(torch.from_numpy(logs))
 
 
-def load_bert(folder: Path) -> LoadedBert:
-    """Load a BERT from a folder in fp32; missing pre-training heads are initialised at random.
+def load_bert(folder: Path) -> tuple[BertForPreTraining, BertTokenizerFast, bool]:
+    """A BERT in fp32, its tokenizer, and whether its pre-training heads are missing and thus new.
 
     Raises:
         EncoderError: the model is not a BERT, or it cannot be loaded.
@@ -283,67 +260,39 @@ def load_bert(folder: Path) -> LoadedBert:
     missing = set(report["missing_keys"])
     if lacking := sorted(key for key in missing if not key.startswith(("cls.", "bert.pooler."))):
         raise EncoderError(f"model {folder} is incomplete: {lacking[0]} is missing")
-    return LoadedBert(model, tokenizer, bool(missing))
+    return model, tokenizer, bool(missing)
 
 
-def learn_word_pieces(
-    texts: Callable[[], Iterable[str]], size: int, max_tokens: int, *, cased: bool = False
-) -> BertTokenizerFast:
-    """A BERT tokenizer with a vocabulary learnt from texts.
+def learn_word_pieces(texts: Sequence[str], size: int, max_tokens: int) -> BertTokenizerFast:
+    """A BERT tokenizer, without capitals and accents, with a vocabulary learnt from texts.
 
     The same texts give the same vocabulary. The trainer of `tokenizers` does not guarantee that: it
     numbers the characters in the order of a hash map, and the numbers break ties between equally
     frequent pairs. So the characters are passed to it in a fixed order.
 
     Args:
-        texts: returns the texts; it is called twice.
-        size: maximum number of pieces; few texts give fewer.
+        texts: the corpus.
+        size: maximum number of pieces, unless the characters alone need more.
         max_tokens: maximum tokens per text, including special tokens.
-        cased: keep capitals and accents.
-
-    Raises:
-        TrainingError: the vocabulary is too small for the characters alone.
     """
-    from tokenizers import Tokenizer
-    from tokenizers.models import WordPiece
-    from tokenizers.normalizers import BertNormalizer
-    from tokenizers.pre_tokenizers import BertPreTokenizer
-    from tokenizers.trainers import WordPieceTrainer
+    from tokenizers.implementations import BertWordPieceTokenizer
     from transformers import BertTokenizerFast
 
-    tokenizer = Tokenizer(WordPiece(unk_token="[UNK]"))  # noqa: S106 - no password
-    tokenizer.normalizer = BertNormalizer(lowercase=not cased)
-    tokenizer.pre_tokenizer = BertPreTokenizer()
+    tokenizer = BertWordPieceTokenizer(lowercase=True)
     characters: Counter[str] = Counter()
-    for text in texts():
+    for text in texts:
         characters.update(tokenizer.normalizer.normalize_str(text))
     alphabet = sorted(
         character
         for character, _ in characters.most_common(ALPHABET_SIZE)
         if not character.isspace()
     )
-    known = [*SPECIAL, *alphabet, *(f"##{character}" for character in alphabet)]
-    if size < len(known):
-        raise TrainingError(
-            f"a vocabulary of {size} pieces is too small: the characters of this corpus alone "
-            f"need {len(known)}; raise --vocabulary"
-        )
-    trainer = WordPieceTrainer(
+    tokenizer.train_from_iterator(
+        texts,
         vocab_size=size,
         min_frequency=MIN_FREQUENCY,
         limit_alphabet=ALPHABET_SIZE,
-        special_tokens=known,
+        special_tokens=[*SPECIAL, *alphabet, *(f"##{character}" for character in alphabet)],
         show_progress=False,
     )
-    tokenizer.train_from_iterator(texts(), trainer)
-    return BertTokenizerFast(
-        vocab=tokenizer.get_vocab(), do_lower_case=not cased, model_max_length=max_tokens
-    )
-
-
-def save_tokenizer(tokenizer: BertTokenizerFast, folder: Path) -> None:
-    """Write a tokenizer in the format of current transformers, and as vocab.txt."""
-    tokenizer.save_pretrained(folder)
-    pieces = sorted(tokenizer.get_vocab().items(), key=lambda piece: piece[1])
-    lines = "".join(f"{piece}\n" for piece, _ in pieces)
-    (folder / "vocab.txt").write_text(lines, "utf-8", newline="\n")
+    return BertTokenizerFast(vocab=tokenizer.get_vocab(), model_max_length=max_tokens)

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy
 
@@ -20,11 +20,11 @@ from semsearch.datasets import RetrievalSet
 from semsearch.encoders import load_reranker
 from semsearch.encoders.model_folder import (
     FIRST_STAGE_WEIGHT,
+    ModelFolder,
     set_first_stage_weight,
     transformer_folder,
 )
-from semsearch.encoders.torch_loading import loading
-from semsearch.errors import EncoderError
+from semsearch.encoders.torch_loading import check_weights, loading
 from semsearch.evaluation.statistics import Values
 from semsearch.protocols import SearchBackend
 from semsearch.records import Hit, Hits
@@ -38,11 +38,8 @@ from semsearch.training.measures import (
     ACCURACY,
     MEASURES,
     NDCG,
-    Measure,
     Measured,
-    cross_encoder_outcomes,
     gain,
-    gold_of,
     ndcg,
 )
 from semsearch.training.run import Job, Task, Trained
@@ -84,14 +81,11 @@ class CrossEncoding(Task):
         for stage in found:
             loss = BINARY if outputs(stage.training) == 1 else CLASSES
             stages.append(stage._replace(loss=loss))
-            notify(announcement(stages[-1], classifies=True))
+            notify(announcement(stages[-1], classifies=loss == CLASSES))
 
         def finish(folder: Path, base: Path) -> Trained:
             model = load_cross_encoder(folder)
-            scores = [
-                Measured(test.name, _measure(test).name, _score(model, test)) for test in tests
-            ]
-            return Trained(folder, scores)
+            return Trained(folder, [_measured(model, test) for test in tests])
 
         return Job(stages, cross_encoder_trainee, finish)
 
@@ -109,23 +103,34 @@ def _scored_kinds(training: Examples, has_ended: bool) -> Sequence[Kind]:
     return (Kind.LABELLED, Kind.SCORED) if outputs(training) == 1 else (Kind.LABELLED,)
 
 
-def _measure(examples: Examples) -> Measure:
-    return MEASURES[Kind.SCORED] if examples.kind is Kind.SCORED else ACCURACY
+def _measured(model: CrossEncoder, examples: Examples) -> Measured:
+    """The score of a cross-encoder on a set, by the evaluators of sentence-transformers."""
+    from sentence_transformers.cross_encoder import evaluation
+
+    evaluator: Any = evaluation.CrossEncoderClassificationEvaluator
+    metric, name = "f1_micro", ACCURACY  # of all classes, they are the same
+    if outputs(examples) == 1:
+        metric, name = "average_precision", MEASURES[Kind.LABELLED].name
+    if examples.kind is Kind.SCORED:
+        evaluator = evaluation.CrossEncoderCorrelationEvaluator
+        metric, name = "spearman", MEASURES[Kind.SCORED].name
+    pairs = [list(pair) for pair in zip(*examples.texts, strict=True)]
+    evaluate = evaluator(pairs, list(examples.targets), show_progress_bar=False, write_csv=False)
+    found = evaluate(model)[metric]
+    return Measured(examples.name, name, 100 * float(numpy.nan_to_num(found)))
 
 
 def _score(model: CrossEncoder, examples: Examples) -> float:
-    return _measure(examples).score(cross_encoder_outcomes(model, examples), gold_of(examples))
+    return _measured(model, examples).score
 
 
 def cross_encoder_trainee(folder: Path, stage: Stage) -> Trainee:
     """The cross-encoder in a folder, with a head for the stage."""
     from sentence_transformers.cross_encoder.losses import BinaryCrossEntropyLoss, CrossEntropyLoss
-    from transformers import set_seed
 
     from semsearch.training.trainer import text_trainee
 
     training, development, recipe, _ = stage
-    set_seed(recipe.seed)
     count = outputs(training)
     model = load_cross_encoder(folder, count)
     vars(model.config).pop(FIRST_STAGE_WEIGHT, None)  # it was chosen for other weights
@@ -143,18 +148,13 @@ def load_cross_encoder(folder: Path, count: int | None = None) -> CrossEncoder:
     """
     import torch
     from sentence_transformers import CrossEncoder
-    from transformers import AutoModel
+    from transformers import AutoConfig
 
     with loading(str(folder)):
-        place = str(transformer_folder(folder))
-        whole, info = AutoModel.from_pretrained(
-            place, local_files_only=True, use_safetensors=True, output_loading_info=True
-        )
-        if lacking := sorted(name for name in info["missing_keys"] if "pooler." not in name):
-            raise EncoderError(f"model {folder} is incomplete: {lacking[0]} is missing")
-        stored = whole.config.num_labels
+        place = transformer_folder(folder)
+        stored = AutoConfig.from_pretrained(place, local_files_only=True).num_labels
         model = CrossEncoder(
-            place,
+            str(place),
             num_labels=count,
             trust_remote_code=False,
             local_files_only=True,
@@ -164,6 +164,8 @@ def load_cross_encoder(folder: Path, count: int | None = None) -> CrossEncoder:
                 "dtype": "float32",
             },
         )
+        files = ModelFolder(str(folder), place)
+        check_weights(model, files, needs_pooler=False, needs_head=False)
     if count not in (None, stored):  # the activation that is stored is for another head
         model.activation_fn = torch.nn.Sigmoid() if count == 1 else torch.nn.Identity()
     return model
@@ -191,10 +193,9 @@ class Reranking(Task):
         recipe, judged = settings.recipe, self.judged
         named = [name for name in judged.queries if _relevant(judged.qrels[name])]
         what = "queries with relevant documents"
-        trained, asked = split(len(named), recipe.seed, what, HELD_OUT_PART, MAX_HELD_OUT)
-        training = self._mined([named[place] for place in trained], recipe.seed)
-        asked_names = [named[place] for place in asked]
-        hits = self._searched(asked_names, RERANK_DEPTH)
+        trained, asked = split(named, recipe.seed, what, HELD_OUT_PART, MAX_HELD_OUT)
+        training = self._mined(trained, recipe.seed)
+        hits = self._searched(asked, RERANK_DEPTH)
         negatives = sum(target == 0 for target in training.targets)
         notify(
             f"{len(trained):,} queries to train on, with {len(training) - negatives:,} relevant "
@@ -202,7 +203,7 @@ class Reranking(Task):
             "queries held out"
         )
         stage = Stage(training, None, recipe.for_kind(Kind.LABELLED), BINARY)
-        wanted = [judged.qrels[name] for name in asked_names]
+        wanted = [judged.qrels[name] for name in asked]
         finish = partial(choose_weight, judged.name, hits, wanted)
         return Job([stage], cross_encoder_trainee, finish, {"negatives": self.negatives})
 
@@ -262,19 +263,13 @@ def choose_weight(
     after = numpy.empty(len(asked))
     for half in (0, 1):
         after[half::2] = tried[_best(tried, slice(1 - half, None, 2))][half::2]
-    found = gain(NDCG, values(asked), after)
+    test = f"{name} ({quantity(len(asked), 'held-out query')}), reranked"
+    found = gain(test, NDCG, values(asked), after)
     weight = WEIGHTS[_best(tried, slice(None))]
     set_first_stage_weight(folder, weight)
     helps = "helps" if found.is_significant else "does not help significantly"
-    test = f"{name} ({quantity(found.examples, 'held-out query')})"
-    return Trained(
-        folder,
-        [
-            Measured(f"{test}, not reranked", NDCG.name, found.before),
-            Measured(f"{test}, reranked", NDCG.name, found.after),
-        ],
-        f"reranking {helps}: {found}; weight of the first stage {weight:g}",
-    )
+    verdict = f"reranking {helps}; weight of the first stage {weight:g}"
+    return Trained(folder, [found], verdict)
 
 
 def _ranked(hits: Hits, scores: Sequence[float]) -> list[Hit]:

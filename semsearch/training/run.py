@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from semsearch.encoders.model_folder import find_model
 from semsearch.errors import ArgumentError, MissingExtraError, quoted
-from semsearch.runs import Workspace
 from semsearch.training.examples import Notify
 from semsearch.training.measures import Measured
 from semsearch.training.stages import Recipe, Settings, Stage, is_main, process_count
+from semsearch.training.workspace import PLAN, locked_run, publish, training_folder
 
 if TYPE_CHECKING:
     from semsearch.training.trainer import Trainee
@@ -81,7 +81,7 @@ def train(
     notify: Notify = lambda message: None,
     on_progress: Callable[[int, float], None] = lambda done, fraction: None,
 ) -> Trained:
-    """Train a model, and write it to the output folder.
+    """Train a model, and write it to the output folder, or resume a run that was stopped.
 
     Under `accelerate launch`, the main process evaluates and writes.
 
@@ -92,7 +92,7 @@ def train(
         on_progress: called with the number of examples done in the stage, and the fraction done.
 
     Raises:
-        ArgumentError: the data are unsuitable, the output folder is taken, or the run to resume
+        ArgumentError: the data are unsuitable, the output folder exists, or the run to resume
             was started with other settings or data.
         CorpusError: a file cannot be read.
         DatasetNotFoundError: a published set is not on this machine.
@@ -107,13 +107,9 @@ def train(
             raise MissingExtraError(package, "train", "training")
     if not is_main():
         notify, on_progress = lambda message: None, lambda done, fraction: None
-    workspace = Workspace(settings.output, resume=settings.resume, overwrite=settings.overwrite)
+    run = training_folder(settings.output)
     base, fingerprint = _base(settings.base)
     job = task.prepare(settings, notify)
-    if not any(stage.development for stage in job.stages) and any(
-        stage.recipe.patience for stage in job.stages
-    ):
-        raise ArgumentError("--patience needs a development set, and there is none")
     plan = {
         "trained": task.name,
         "base": settings.base,
@@ -122,19 +118,24 @@ def train(
         "processes": process_count(),
         "stages": [stage.as_json() for stage in job.stages],
     }
+    from transformers import set_seed
+
     from semsearch.training.trainer import broadcast, wait_for_all
 
     # Problems with a model are found before anything is written.
-    first = None if settings.resume else job.trainee(base, job.stages[0])
+    set_seed(job.stages[0].recipe.seed)
+    trainee = None if (run / PLAN).exists() else job.trainee(base, job.stages[0])
     wait_for_all()  # the main process fills the folder that all have checked
     with ExitStack() as opened:
         if is_main():
-            opened.enter_context(workspace.opened(plan))
+            opened.enter_context(locked_run(run, plan))
         folder, results = base, []
         for number, stage in enumerate(job.stages):
-            place = workspace.folder / f"stage-{number}"
+            place = run / f"stage-{number}"
             if not broadcast((place / MODEL).is_dir()):
-                trainee = first if first and not number else job.trainee(folder, stage)
+                if number or trainee is None:
+                    set_seed(stage.recipe.seed)
+                    trainee = job.trainee(folder, stage)
                 _train_stage(trainee, place, notify, on_progress)
             results.append(json.loads((place / RECORD).read_text("utf-8")))
             folder = place / MODEL
@@ -145,9 +146,9 @@ def train(
             record = plan | {"results": results, "tests": [one._asdict() for one in found.tests]}
             (found.folder / RECORD).write_text(json.dumps(record, indent=2) + "\n", "utf-8")
             _add_to_card(found, task, settings)
-            workspace.publish(found.folder)
+            publish(run, found.folder, settings.output)
         else:
-            workspace.discard()
+            shutil.rmtree(run)
     return found._replace(folder=settings.output)
 
 
@@ -185,25 +186,13 @@ def _add_to_card(found: Trained, task: Task, settings: Settings) -> None:
     """Add to the card of the library how semsearch made, measured and uses the model."""
     card = found.folder / CARD
     written = card.read_text("utf-8") if card.is_file() else f"# {settings.output.name}\n"
-    command = task.usage.format(path=quoted(f"./{settings.output.name}"))
     origin = f" from `{settings.base}`" if settings.base else ""
-    lines = [
-        "",
+    paragraphs = [
+        written.rstrip(),
         "## semsearch",
-        "",
         f"Trained by `semsearch train {task.name}`{origin}; `{RECORD}` has all settings.",
-        *(["", found.verdict] if found.verdict else []),
-        "",
-        f"    {command}",
+        found.verdict,
+        "\n".join(f"- {test}" for test in found.tests),
+        f"    {task.usage.format(path=quoted(f'./{settings.output.name}'))}",
     ]
-    if found.tests:
-        lines += [
-            "",
-            "| set | measure | dimensions | score | base model |",
-            "|---|---|---|---|---|",
-        ]
-    for one in found.tests:
-        before = "" if one.before is None else f"{one.before:.2f}"
-        cells = (one.data, one.measure, one.dimension or "all", f"{one.score:.2f}", before)
-        lines.append("| " + " | ".join(str(cell).replace("|", "\\|") for cell in cells) + " |")
-    card.write_text(written.rstrip() + "\n" + "\n".join(lines) + "\n", "utf-8")
+    card.write_text("\n\n".join(filter(None, paragraphs)) + "\n", "utf-8")

@@ -11,12 +11,14 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from semsearch.encoders.specs import Precision
 from semsearch.errors import ArgumentError
 from semsearch.texts import quantity
 from semsearch.training.examples import Examples, Kind
 
 T = TypeVar("T")
+
+#: The mutually exclusive lengths of training, all unset.
+LENGTHS: dict[str, Any] = dict.fromkeys(("epochs", "steps", "minutes"))
 
 
 class Loss(Enum):
@@ -47,9 +49,10 @@ class Recipe:
     """Hyperparameters; the defaults are those of Sentence-BERT (Reimers & Gurevych 2019).
 
     Args:
-        epochs: passes over the data; fractions are possible. Without epochs, steps and minutes:
-            4 for scored pairs and 1 for larger sets, as in the paper; 3 for translations.
-        steps: number of training steps, instead of `epochs`; 0 leaves the model untrained.
+        epochs: passes over the data; fractions are possible, and 0 leaves the model untrained.
+            Without epochs, steps and minutes: 4 for scored pairs and 1 for larger sets, as in the
+            paper; 3 for translations.
+        steps: number of training steps, instead of `epochs`.
         minutes: training time, instead of `epochs`; evaluations do not count.
         batch_size: examples per step.
         learning_rate: the peak, after the warm-up; the rate then falls linearly to 0.
@@ -66,9 +69,9 @@ class Recipe:
             a tenth of `steps`, but at most 1,000 steps.
         patience: stop after this many evaluations without a better score; None never does.
         max_tokens: maximum tokens read per text; None means the base model's limit.
+        scale: the lowest and the highest possible gold score in files; None guesses them.
         dimensions: numbers of leading dimensions that are also trained to work alone (Kusupati
             et al. 2022, Matryoshka representation learning).
-        precision: fp32, bf16, or auto: bf16 if it is faster on the processor.
     """
 
     epochs: float | None = None
@@ -86,22 +89,27 @@ class Recipe:
     evaluate_every: int | None = None
     patience: int | None = None
     max_tokens: int | None = None
+    scale: tuple[float, float] | None = None
     dimensions: tuple[int, ...] = ()
-    precision: Precision = Precision.AUTO
 
     def __post_init__(self) -> None:
         if (self.epochs, self.steps, self.minutes).count(None) < 2:
             raise ArgumentError("epochs, steps and minutes exclude each other; give one of them")
-        for name in ("epochs", "minutes", "learning_rate", "layer_decay", "batch_size", "patience"):
+        if self.epochs is not None and self.epochs < 0:
+            raise ArgumentError(f"epochs must be at least 0, not {self.epochs:g}")
+        for name in ("steps", "minutes", "batch_size", "learning_rate", "layer_decay", "patience"):
             value = getattr(self, name)
             if value is not None and not value > 0:
                 raise ArgumentError(f"{name} must be above 0, not {value:g}")
-        if self.steps is not None and self.steps < 0:
-            raise ArgumentError(f"steps must be at least 0, not {self.steps}")
         if not 0 <= self.warmup < 1:
             raise ArgumentError(f"warmup must be at least 0 and below 1, not {self.warmup:g}")
-        if self.precision is Precision.INT8:
-            raise ArgumentError("training in int8 is not supported; use auto, fp32 or bf16")
+
+    def changed(self, **given: Any) -> Recipe:
+        """The recipe with other values, except those that are None; a length replaces another."""
+        values = {name: value for name, value in given.items() if value is not None}
+        if values.keys() & LENGTHS.keys():
+            values = LENGTHS | values
+        return replace(self, **values)
 
     def for_kind(self, kind: Kind) -> Recipe:
         """The same recipe, with the default number of epochs if no length is given."""
@@ -116,17 +124,12 @@ class Settings:
 
     Args:
         base: the base model, as a spec for `load_encoder`; None starts from scratch.
-        output: the folder for the trained model.
+        output: the folder for the trained model; a run that was stopped there is resumed.
         data: training sets, by name or file, one per stage.
         recipes: one for all, or one for each of `data`.
         development: a set by name or file; ``none`` for none; None takes the published one for
             the data, or holds out a part of the data.
         tests: test sets for the finished model.
-        mix: train on all data in one stage, shuffled.
-        scale: the lowest and the highest possible gold score in files; None guesses them.
-        allow_overlap: train also on pairs that are in the development or test sets.
-        resume: continue an unfinished run.
-        overwrite: replace the model or discard the run that is there.
     """
 
     base: str | None
@@ -135,11 +138,6 @@ class Settings:
     recipes: Sequence[Recipe]
     development: str | None = None
     tests: Sequence[str] = ()
-    mix: bool = False
-    scale: tuple[float, float] | None = None
-    allow_overlap: bool = False
-    resume: bool = False
-    overwrite: bool = False
 
     @property
     def recipe(self) -> Recipe:
@@ -157,11 +155,10 @@ class Stage(NamedTuple):
 
     def as_json(self) -> dict[str, Any]:
         """Everything that determines its result, as JSON values."""
-        recipe = asdict(self.recipe) | {"precision": self.recipe.precision.value}
         return {
             "data": _digest(self.training),
             "development": self.development and _digest(self.development),
-            "recipe": recipe | {"dimensions": list(self.recipe.dimensions)},
+            "recipe": asdict(self.recipe),
             "loss": self.loss,
         }
 
@@ -173,7 +170,7 @@ def _digest(examples: Examples) -> dict[str, Any]:
         "kind": examples.kind.value,
         "examples": len(examples),
         "labels": list(examples.labels),
-        "sha256": hashlib.sha256(content.encode("utf-8", "surrogatepass")).hexdigest(),
+        "sha256": hashlib.sha256(content.encode()).hexdigest(),
     }
 
 

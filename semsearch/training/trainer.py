@@ -38,11 +38,11 @@ from semsearch.encoders.openvino.runtime import float_precision
 from semsearch.encoders.specs import Precision
 from semsearch.encoders.torch_loading import quiet_transformers
 from semsearch.errors import TrainingError
-from semsearch.runs import Interruption
 from semsearch.training.batches import LikeLengthBatches, train_used_rows
 from semsearch.training.examples import Examples, Notify
 from semsearch.training.losses import embed_together, learning_rates
 from semsearch.training.stages import Recipe, process_count
+from semsearch.training.workspace import Interruption
 
 EVALUATE_AT_LEAST_EVERY = 1000
 #: Minimum number of evaluations if the number of steps is given.
@@ -66,7 +66,7 @@ OnProgress = Callable[[int, float], None]  #: number of examples done, fraction 
 class StageResult(NamedTuple):
     """The result of a stage."""
 
-    history: list[dict[str, float]]  #: by step: the loss, or the score on the development set
+    history: list[dict[str, float]]  #: the trainer's log: losses, rates and development scores
     steps: int
     precision: str
     seconds: float  #: without evaluations
@@ -120,8 +120,8 @@ def run_stage(
         TrainingStoppedError: the training was interrupted; a checkpoint is written.
     """
     recipe = trainee.recipe
-    precision = "bf16" if computes_in_bf16(recipe.precision) else "fp32"
-    if recipe.steps == 0:
+    precision = "bf16" if computes_in_bf16() else "fp32"
+    if recipe.epochs == 0:
         return StageResult([], 0, precision, 0.0)
     checkpoint = broadcast(last_checkpoint(folder))
     if checkpoint is not None:
@@ -145,8 +145,8 @@ def run_stage(
     state = trainer.state
     if watcher.is_stopped:
         raise interruption.stopped(state.global_step)
-    history = _history(state.log_history)
-    return StageResult(history, state.global_step, precision, watcher.clock["seconds"])
+    seconds = watcher.clock["seconds"]
+    return StageResult(state.log_history, state.global_step, precision, seconds)
 
 
 def last_checkpoint(folder: Path) -> Path | None:
@@ -175,7 +175,7 @@ def _arguments(trainee: Trainee, folder: Path, *, resumes: bool) -> Any:
         warmup_steps=0 if recipe.minutes else recipe.warmup,
         weight_decay=recipe.weight_decay,
         seed=recipe.seed,
-        bf16=computes_in_bf16(recipe.precision),
+        bf16=computes_in_bf16(),
         use_cpu=not has_accelerator,
         dataloader_pin_memory=has_accelerator,
         dataloader_drop_last=process_count() > 1,  # as sentence-transformers requires
@@ -198,16 +198,6 @@ def _arguments(trainee: Trainee, folder: Path, *, resumes: bool) -> Any:
         report_to="none",
         **trainee.settings,
     )
-
-
-def _history(log: list[dict[str, Any]]) -> list[dict[str, float]]:
-    names = {"loss": "loss", "eval_score": "score"}
-    return [
-        {"step": entry["step"], names[name]: entry[name]}
-        for entry in log
-        for name in names
-        if name in entry
-    ]
 
 
 class Watcher(TrainerCallback):  # type: ignore[misc]  # theirs is untyped
@@ -341,18 +331,15 @@ class ScoreEvaluator(BaseEvaluator):  # type: ignore[misc]
 
     Args:
         score: returns the model's current score.
-        precision: that of training, in which the score is computed.
     """
 
-    def __init__(self, score: Callable[[], float], precision: Precision) -> None:
+    def __init__(self, score: Callable[[], float]) -> None:
         super().__init__()
         self._score = score
-        self._is_bf16 = computes_in_bf16(precision)
 
-    def __call__(self, model: Any, *_: Any, **__: Any) -> dict[str, float]:
+    def __call__(self, *_: Any, **__: Any) -> dict[str, float]:
         """The score of the model."""
-        with torch.autocast(model.device.type, torch.bfloat16, enabled=self._is_bf16):
-            return {"score": self._score()}
+        return {"score": self._score()}
 
 
 def text_trainee(
@@ -407,7 +394,7 @@ def text_trainee(
         {
             "train_dataset": Dataset.from_dict(columns),
             "loss": loss,
-            "evaluator": score and ScoreEvaluator(score, recipe.precision),
+            "evaluator": score and ScoreEvaluator(score),
             "data_collator": collator,
         },
         score,
@@ -431,14 +418,10 @@ def _tokens(model: Any, columns: Sequence[Sequence[str]]) -> tuple[NDArray[numpy
     return counted.reshape(len(columns), -1), used
 
 
-def computes_in_bf16(precision: Precision) -> bool:
-    """Whether training runs in bf16; weights and optimiser stay in fp32.
-
-    Raises:
-        EncoderError: bf16 is requested, but the processor computes it no faster than fp32.
-    """
+def computes_in_bf16() -> bool:
+    """Whether training runs in bf16, where it is faster; weights and optimiser stay in fp32."""
     if torch.cuda.is_available():
-        return precision is not Precision.FP32 and torch.cuda.is_bf16_supported()
+        return bool(torch.cuda.is_bf16_supported())
     if torch.accelerator.is_available():
         return False
-    return float_precision(precision) is Precision.BF16
+    return float_precision(Precision.AUTO) is Precision.BF16

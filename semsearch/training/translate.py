@@ -11,7 +11,7 @@ words at random. English sentences among the others preserve what the model know
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING
 
 import numpy
 
-from semsearch.datasets.translated import SOURCE_LANGUAGE, TRANSLATED, parallel_sentences
+from semsearch.datasets.translated import SOURCE_LANGUAGE, TRANSLATED
 from semsearch.encoders import load_encoder
 from semsearch.encoders.specs import Precision
-from semsearch.errors import DatasetNotFoundError, EncoderError
+from semsearch.errors import EncoderError
 from semsearch.protocols import Matrix
-from semsearch.training.data import NO_DEVELOPMENT, found_sts, held_out, load_examples
+from semsearch.training.data import NO_DEVELOPMENT, found_sts, held_out, load_tests
 from semsearch.training.encoder import compare_encoders, limit_tokens, load_plain, plain_encode
 from semsearch.training.examples import (
     Examples,
@@ -50,8 +50,6 @@ if TYPE_CHECKING:
 REPLAYED = 0.25
 #: Maximum number of held-out sentences.
 MAX_HELD_OUT = 500
-#: Maximum number of sentences in the test that searches for translations.
-MAX_SEARCHED = 1000
 LOSS = "cosine to the teacher's vector"
 
 
@@ -78,12 +76,9 @@ class Translation(Task):
         recipe, development = settings.recipe.for_kind(Kind.TRANSLATIONS), None
         if settings.development != NO_DEVELOPMENT:
             training, development = held_out(training, recipe.seed, MAX_HELD_OUT)
-        tests = [
-            load_examples(spec, (Kind.SCORED, Kind.POSITIVE), split="test", notify=notify)
-            for spec in settings.tests
-        ]
+        tests = load_tests(settings, notify)
         held = [*tests, development] if development else tests
-        training = without_overlap(training, held, settings.allow_overlap, notify)
+        training = without_overlap(training, held, notify)
         tests += _published_tests(training, notify)
         stage = Stage(training, development, recipe, LOSS)
         return Job([stage], partial(_trainee, notify), partial(_finish, tests))
@@ -94,13 +89,11 @@ def _trainee(notify: Notify, folder: Path, stage: Stage) -> Trainee:
     from sentence_transformers.sentence_transformer.data_collator import (
         SentenceTransformerDataCollator,
     )
-    from transformers import set_seed
 
     from semsearch.training.losses import TeacherLoss
     from semsearch.training.trainer import text_trainee
 
     training, development, recipe, _ = stage
-    set_seed(recipe.seed)
     model = load_plain(folder)
     if model.transformers_model is None:
         raise EncoderError("the teacher is no transformer; words can be added only to one")
@@ -162,55 +155,25 @@ def disable_dropout(model: SentenceTransformer) -> None:
             module.p = 0.0
 
 
-def _published_sts(languages: Sequence[str], split: str, notify: Notify) -> list[Examples]:
-    """STS Benchmark in each language, across languages and in English, if it is on this machine."""
+def _published_tests(training: Examples, notify: Notify) -> list[Examples]:
+    """The test set of STS Benchmark in each language, across languages and in English.
+
+    Those on this machine; translated ones also without the sentences seen in training.
+    """
     names = [
         f"{TRANSLATED}:{name}"
-        for language in languages
+        for language in training.labels
         for name in (language, f"{SOURCE_LANGUAGE}-{language}")
     ]
-    return found_sts([*names, "stsbenchmark"], split, notify)
-
-
-def _published_tests(training: Examples, notify: Notify) -> list[Examples]:
-    """STS test sets, also of unseen sentences only, and tests that search for translations."""
     seen = {text_key(text) for column in training.texts for text in column}
     tests = []
-    for test in _published_sts(training.labels, "test", notify):
+    for test in found_sts([*names, "stsbenchmark"], "test", notify):
         tests.append(test)
         if test.name.startswith(TRANSLATED):
-            tests.append(_without(test, seen, "unseen sentences"))
-    for language in training.labels:
-        try:
-            pairs = parallel_sentences(language, "test")
-        except DatasetNotFoundError:
-            continue
-        sides = tuple(map(list, zip(*pairs, strict=True)))
-        unseen = _without(_positive(f"{SOURCE_LANGUAGE} to {language}", *sides), seen, "")
-        forward = unseen.take(range(min(len(unseen), MAX_SEARCHED)))
-        forward = replace(forward, name=f"{forward.name}, {len(forward):,} unseen sentences")
-        name = forward.name.replace(
-            f"{SOURCE_LANGUAGE} to {language}", f"{language} to {SOURCE_LANGUAGE}"
-        )
-        tests += [forward, replace(forward, name=name, texts=forward.texts[::-1])]
+            rows = [
+                row
+                for row, texts in enumerate(zip(*test.texts, strict=True))
+                if not any(text_key(text) in seen for text in texts)
+            ]
+            tests.append(test.take(rows, f"{test.name}, unseen sentences ({len(rows):,})"))
     return tests
-
-
-def _positive(name: str, left: list[str], right: list[str]) -> Examples:
-    """Pairs without duplicate texts on either side."""
-    first: dict[str, str] = {}
-    for source, translation in zip(left, right, strict=True):
-        first.setdefault(source, translation)
-    unique = {translation: source for source, translation in first.items()}
-    texts = list(unique.values()), list(unique)
-    return Examples(name, Kind.POSITIVE, texts, [])
-
-
-def _without(test: Examples, seen: Iterable[str], note: str) -> Examples:
-    """The rows of a test set without texts seen in training."""
-    rows = [
-        row
-        for row, texts in enumerate(zip(*test.texts, strict=True))
-        if not any(text_key(text) in seen for text in texts)
-    ]
-    return test.take(rows, f"{test.name}, {note} ({len(rows):,})" if note else None)

@@ -55,9 +55,8 @@ MAX_SEGMENTS = 8_000
 LAST_CHARACTER = chr(sys.maxunicode)
 #: Iterations of expectation-maximisation.
 ITERATIONS = 6
-#: Links (token pairs) in a block, at 50 bytes each while it is processed; and maximum number of
-#: blocks kept in memory, at 16 bytes a link. If there are more, all are recomputed each iteration.
-LINKS_AT_ONCE, BLOCKS_KEPT = 10_000_000, 10
+#: Links (token pairs) that are processed at once, at 50 bytes each; 8 bytes of each are kept.
+LINKS_AT_ONCE = 10_000_000
 #: The probability that a new word is cut.
 DROPPED = 0.02
 #: Number of vocabularies with missing words; each batch is tokenised with one of them.
@@ -161,9 +160,7 @@ def extended(
     words = set(filter(str.isalpha, found))
     _number(vocabulary, _stems(words))
     _number(vocabulary, (prefix + word for word in _ends(words)))
-    characters = Counter(
-        letter for word, count in _words(tokenizer, translations).items() for letter in word
-    )
+    characters = {letter for word in _words(tokenizer, translations) for letter in word}
     for form in ("", prefix):
         _number(vocabulary, (form + letter for letter in sorted(characters)))
     larger = Tokenizer.from_str(json.dumps(settings))
@@ -262,16 +259,15 @@ def translation_probabilities(
     pairs = numpy.empty(0, numpy.int64)
     for link, _ in links():
         pairs = numpy.union1d(pairs, link)
-
-    def places() -> Iterator[tuple[Numbers, Numbers]]:
-        return ((numpy.searchsorted(pairs, link), slot) for link, slot in links())
-
-    kept = [*places()] if len(cuts) <= 1 + BLOCKS_KEPT else None
+    places = [
+        (numpy.searchsorted(pairs, link).astype(numpy.int32), slot.astype(numpy.int32))
+        for link, slot in links()
+    ]
     row, column = pairs // known, pairs % known
     probability = numpy.ones(len(pairs))
     for _ in range(ITERATIONS):
         count = numpy.zeros(len(pairs))
-        for pair, slot in kept or places():
+        for pair, slot in places:
             # E-step: the share of each source token that each token of its translation explains.
             weight = probability[pair]
             share = weight / numpy.bincount(slot, weight)[slot]

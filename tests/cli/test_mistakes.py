@@ -108,32 +108,24 @@ invalid-argument      eval ir --index corpus --data judged.csv
 invalid-argument      eval ir --index corpus --whole-documents
 invalid-argument      eval ir --index corpus --precision fp32
 column-not-found      {SIAMESE} --data pairs.csv --loss triplet
-invalid-argument      {SIAMESE} --data pairs.csv --data positives.csv --margin 2
-invalid-argument      {SIAMESE} --data pairs.csv --head-learning-rate 0.1
-invalid-argument      {SIAMESE} --data positives.csv --scale 0 5
 model-not-found       train cross-encoder --base ./nothing --output m --data pairs.csv
 invalid-argument       train cross-encoder --base minilm --output pairs.csv --data pairs.csv
 dataset-not-found     {RERANKER} --data stsbenchmark
-bad-row               {RERANKER} --data pairs.csv --scale 1 5
+bad-row               {RERANKER} --data pairs.csv --set scale=1,5
 invalid-argument      {RERANKER} --data pairs.csv --dev pairs.csv
-invalid-argument         {RERANKER} --data pairs.csv --resume
 invalid-argument      {RERANKER} --data pairs.csv --batch-size 0
 invalid-argument      {RERANKER} --data pairs.csv --epochs 1 --epochs 2
 invalid-argument  {RERANKER} --data pairs.csv --queries judged.csv
 invalid-argument  {RERANKER} --data pairs.csv --negatives 3
-invalid-argument  {RERANKER} --data pairs.csv --dev none --patience 2
 invalid-argument  {RERANKER} --index corpus
 invalid-argument  {RERANKER} {JUDGED} --data pairs.csv
-invalid-argument  {RERANKER} {JUDGED} --allow-overlap
-invalid-argument      train pretrain notes.jsonl --steps -1
+invalid-argument      train pretrain notes.jsonl --set steps=-1
 invalid-argument      train pretrain notes.jsonl --minutes -1
 model-not-found       train pretrain notes.jsonl --base ./x
-invalid-argument         train pretrain notes.jsonl --resume
 invalid-argument       train pretrain notes.jsonl --output notes.jsonl
-invalid-argument  train pretrain notes.jsonl --steps 0 --base x
-invalid-argument  train pretrain notes.jsonl --steps 1 --minutes 1
+invalid-argument  train pretrain notes.jsonl --epochs 0 --base x
+invalid-argument  train pretrain notes.jsonl --set steps=1 --minutes 1
 model-not-found       train contrast notes.jsonl --base ./x
-invalid-argument      train contrast notes.jsonl --base minilm --epochs 0
 model-not-found       train adapt notes.jsonl --base ./x
 invalid-argument  train adapt notes.jsonl --queries judged.csv
 invalid-argument  train distill minilm

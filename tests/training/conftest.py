@@ -106,10 +106,10 @@ def random_encoder(documents, tmp_path_factory, initializer_range):
     from sentence_transformers import SentenceTransformer
     from transformers import BertConfig, BertModel
 
-    from semsearch.training.pretrain import learn_word_pieces, save_tokenizer
+    from semsearch.training.pretrain import learn_word_pieces
 
     torch.manual_seed(0)
-    tokenizer = learn_word_pieces(lambda: [one.text for one in documents], 200, 64)
+    tokenizer = learn_word_pieces([one.text for one in documents], 200, 64)
     config = BertConfig(
         vocab_size=len(tokenizer),
         hidden_size=32,
@@ -121,6 +121,6 @@ def random_encoder(documents, tmp_path_factory, initializer_range):
     )
     plain, folder = (tmp_path_factory.mktemp(name) for name in ("plain", "encoder"))
     BertModel(config).save_pretrained(plain)
-    save_tokenizer(tokenizer, plain)
+    tokenizer.save_pretrained(plain)
     SentenceTransformer(str(plain), device="cpu").save(str(folder))
     return folder

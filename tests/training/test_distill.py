@@ -39,21 +39,17 @@ def distilled(tiny_teacher, tmp_path):
 @pytest.mark.parametrize("student", [{"layers": 1}, {"dimension": 8}])
 def test_a_student_learns_from_a_corpus(distilled, documents, tmp_path, student):
     recipe = Recipe(steps=20, batch_size=16, learning_rate=1e-3)
-    folder, (speed,), *_ = distilled(documents, recipe, **student)
+    folder, *_ = distilled(documents, recipe, **student)
     scores = [float(line.split("score ")[1]) for line in distilled.messages if "score " in line]
     if "layers" in student:
         assert scores[-1] > scores[0] + 0.5
     else:  # the initial least-squares fit leaves little to learn
         assert max(scores[1:]) >= scores[0] > 90
-    assert speed.measure == "texts/s"
-    assert speed.score > 0
-    assert speed.before > 0
     encoder = load_encoder(str(folder), device="cpu")
     plain = SentenceTransformer(str(folder), device="cpu")
     expected = plain.encode(TEXTS, normalize_embeddings=True)
     numpy.testing.assert_allclose(encoder.encode_documents(TEXTS), expected, atol=1e-5)
     assert encoder.dimension == student.get("dimension", 32)
-    assert "texts/s" in (folder / "README.md").read_text("utf-8")
 
 
 @pytest.mark.parametrize(

@@ -56,6 +56,13 @@ def test_dimensions_that_a_model_cuts_off_are_not_trained(model, kind):
     assert dense.linear.weight.grad.abs().sum(axis=1).gt(0).tolist() == [True] * 4 + [False] * 4
 
 
+def test_large_batches_are_embedded_in_parts(model):
+    """Gradient caching changes memory, not the loss (Gao et al. 2021)."""
+    for size, is_cached in ((128, False), (129, True)):
+        loss = embedding_loss(model, Loss.RANKING, scored(LEFT, RIGHT), Recipe(batch_size=size))
+        assert hasattr(loss, "mini_batch_size") == is_cached
+
+
 @pytest.mark.parametrize("kind", [Loss.COSINE, Loss.COSENT, Loss.RANKING])
 @pytest.mark.parametrize("dimensions", [(), (16, 8)])
 def test_one_pass_gives_the_same_loss_and_gradients(model, kind, dimensions):

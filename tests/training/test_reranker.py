@@ -51,9 +51,9 @@ def test_both_stages_improve_on_the_first(tiny, index, judged, tmp_path):
         "6 queries held out" in messages
     )
     # The reranker cannot know the thing of an unseen query, nor the first-stage search the deed.
-    before, after = trained.tests
-    assert before.score < 80
-    assert after.score > 95
+    (test,) = trained.tests
+    assert test.before < 80
+    assert test.score > 95
     assert "reranking helps" in trained.verdict
     folder = tmp_path / "m"
     assert 0 < json.loads((folder / "config.json").read_text())["first_stage_weight"] < 1

@@ -29,10 +29,9 @@ def step(self, model, inputs, *others):
     return loss
 
 
-def learn(resume=False):
-    recipe = Recipe(epochs=2, batch_size=4, learning_rate=1e-3)
-    options = {"development": "none", "scale": (0, 47), "resume": resume}
-    settings = Settings(str(BASE), FOLDER / "both", [str(DATA)], [recipe], **options)
+def learn():
+    recipe = Recipe(epochs=2, batch_size=4, learning_rate=1e-3, scale=(0, 47))
+    settings = Settings(str(BASE), FOLDER / "both", [str(DATA)], [recipe], development="none")
     train(Siamese([Loss.COSINE]), settings)
 
 
@@ -43,5 +42,5 @@ try:
 except TrainingStoppedError as error:
     stopped = str(error)
 stop_at = 0
-learn(resume=True)
+learn()
 (FOLDER / f"{RANK}.json").write_text(json.dumps({"stopped": stopped, "seen": seen}))
