@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from datetime import date, datetime
 from typing import Any
 
@@ -9,7 +10,7 @@ from semsearch.arguments import shown
 from semsearch.errors import MissingExtraError
 from semsearch.filters import And, Comparison, Condition, In, IsNull, Not, Operator, Or
 from semsearch.index import Index
-from semsearch.integrations.passages import conjunction, delete, hit_metadata, writing
+from semsearch.integrations.passages import conjunction, delete, hit_metadata
 from semsearch.records import Document, metadata_field
 from semsearch.storage.filtering import parse_filter
 from semsearch.storage.interface import Selection
@@ -30,8 +31,7 @@ _ORDERS |= {"<": Operator.LESS, "<=": Operator.LESS_OR_EQUAL}
 class SemsearchDocumentStore:
     """An index as a document store. It encodes texts itself, without embedders.
 
-    A document's title, which Haystack's documents lack, is kept when the document is overwritten.
-    Writing waits while another process or thread writes the index.
+    Haystack's documents have no titles. Writing waits while another process or thread writes the index.
 
     Args:
         path: the directory of the index, created if it does not exist.
@@ -93,16 +93,17 @@ class SemsearchDocumentStore:
         if not all(isinstance(one, HaystackDocument) for one in documents):
             raise ValueError("write_documents takes a list of Documents")
         new: dict[str, HaystackDocument] = {}
-        with writing(self.index, [document.id for document in documents]) as (writer, known):
+        with self.index.writer(wait=math.inf) as writer:
+            with self.index.read() as state:
+                known = state.stored_documents([document.id for document in documents])
             for document in documents:
                 is_new = document.id not in known and document.id not in new
                 if policy is DuplicatePolicy.OVERWRITE or is_new:
                     new[document.id] = document
                 elif policy is not DuplicatePolicy.SKIP:
                     raise DuplicateDocumentError(f"ID '{document.id}' already exists.")
-            titles = {name: stored.title for name, stored in known.items()}
             writer.upsert(
-                Document(name, one.content, titles.get(name), one.meta, f"document {name}")
+                Document(name, one.content, None, one.meta, f"document {name}")
                 for name, one in new.items()
             )
         return len(documents) if policy is DuplicatePolicy.OVERWRITE else len(new)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Self
 from uuid import uuid4
@@ -11,7 +12,7 @@ from semsearch.encoders import load_encoder
 from semsearch.errors import ArgumentError, MissingExtraError
 from semsearch.filters import Comparison, IsNull, Operator
 from semsearch.index import Index
-from semsearch.integrations.passages import conjunction, delete, hit_metadata, writing
+from semsearch.integrations.passages import conjunction, delete, hit_metadata
 from semsearch.protocols import Encoder
 from semsearch.records import Document, metadata_field
 from semsearch.search.queries import Query
@@ -44,8 +45,8 @@ class SemsearchEmbeddings(Embeddings):
 class SemsearchVectorStore(VectorStore):
     """An index as a vector store, with the encoders of the index.
 
-    A document is found by its best passage and returned with its whole text and its metadata. Its
-    title, which LangChain's documents lack, is kept when it is written again. All searches accept
+    A document is found by its best passage and returned with its whole text and its metadata;
+    LangChain's documents have no titles. All searches accept
     the options of `SearchOptions`, such as ``mode="hybrid"``, and ``filter``: a `where` expression,
     or a mapping of metadata fields to required values; with ``where``, both are required. Scores
     are cosines in the default mode. Writing waits while another process or thread writes the index.
@@ -110,14 +111,10 @@ class SemsearchVectorStore(VectorStore):
         ids = [name or str(uuid4()) for name in ids or [""] * len(texts)]
         if not len(texts) == len(metadatas) == len(ids):
             raise ArgumentError(f"{len(ids)} ids, {len(metadatas)} metadatas, {len(texts)} texts")
-        with writing(self.index, ids) as (writer, known):
-            titles = {name: stored.title for name, stored in known.items()}
-            rows = zip(ids, texts, metadatas, strict=True)
-            # If an id is repeated, its last text is kept.
-            documents = {
-                row[0]: Document(row[0], row[1], titles.get(row[0]), row[2]) for row in rows
-            }
-            writer.upsert(documents.values())
+        rows = zip(ids, texts, metadatas, strict=True)
+        # If an id is repeated, its last text is kept.
+        documents = {row[0]: Document(row[0], row[1], None, row[2]) for row in rows}
+        self.index.add(documents.values(), wait=math.inf)
         return ids
 
     def delete(self, ids: list[str] | None = None, **kwargs: Any) -> bool:

@@ -1,18 +1,15 @@
-"""What the adapters share: writing, filters beside those of users, and the metadata of hits."""
+"""What the adapters share: deletions, filters beside those of users, and the metadata of hits."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
 
 from semsearch.filters import And
 from semsearch.filters.parsing import parse
 from semsearch.index import Index
-from semsearch.indexing.writer import IndexWriter
 from semsearch.records import SCORE_DECIMALS, Hit, column_name
-from semsearch.storage.interface import StoredDocument
 
 _OWN = ("score", "title", "start", "end")
 
@@ -43,19 +40,10 @@ def conjunction(index: Index, first: str | None, second: str | None) -> str | No
         return where if state.ids(limit=1) else None
 
 
-@contextmanager
-def writing(
-    index: Index, ids: Sequence[str]
-) -> Iterator[tuple[IndexWriter, dict[str, StoredDocument]]]:
-    """A writer, once nobody else writes, and the records of those documents that exist."""
+def delete(index: Index, ids: Sequence[str]) -> None:
+    """Delete documents, once nobody else writes the index; unknown ids are ignored."""
     with index.writer(wait=math.inf) as writer:
         with index.read() as state:
             known = state.stored_documents(ids)
-        yield writer, known
-
-
-def delete(index: Index, ids: Sequence[str]) -> None:
-    """Delete documents; unknown ids are ignored."""
-    with writing(index, ids) as (writer, known):
         if known:
             writer.delete(list(known))
