@@ -31,7 +31,8 @@ _ORDERS |= {"<": Operator.LESS, "<=": Operator.LESS_OR_EQUAL}
 class SemsearchDocumentStore:
     """An index as a document store. It encodes texts itself, without embedders.
 
-    Haystack's documents have no titles. Writing waits while another process or thread writes the index.
+    Haystack's documents have no titles. Writing waits while another process or thread writes the
+    index.
 
     Args:
         path: the directory of the index, created if it does not exist.
