@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from scripts.shared.frame import data_folder
-from semsearch.datasets import load_retrieval_set, load_sts_set, retrieval_names, sts_names
 from semsearch.errors import DatasetNotFoundError
 from semsearch.evaluation import (
     Aggregation,
@@ -23,6 +22,12 @@ from semsearch.evaluation import (
     evaluate_sts,
     load_pair_scorer,
     load_rankers,
+)
+from semsearch.evaluation.datasets import (
+    load_retrieval_set,
+    load_sts_set,
+    retrieval_names,
+    sts_names,
 )
 from semsearch.evaluation.published import published_rows
 from semsearch.evaluation.statistics import randomised_difference

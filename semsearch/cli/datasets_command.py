@@ -10,9 +10,9 @@ from semsearch.cli.command import Group
 from semsearch.cli.options import format_option
 from semsearch.cli.progress import IndexingProgress
 from semsearch.cli.render import Entry, console, json_text, print_entries, visible
-from semsearch.datasets.fetching import fetch_set
-from semsearch.datasets.folder import missing_files, place_of
-from semsearch.datasets.registry import KnownSet, known_set, known_sets
+from semsearch.evaluation.datasets.fetching import fetch_set
+from semsearch.evaluation.datasets.folder import missing_files, place_of
+from semsearch.evaluation.datasets.registry import KnownSet, known_set, known_sets
 
 
 @click.group("datasets", cls=Group)

@@ -27,7 +27,6 @@ from semsearch.cli.options import (
 from semsearch.cli.progress import EvaluationProgress, working
 from semsearch.cli.render import json_text, note
 from semsearch.cli.render_evaluation import difference_record, ir_tables, json_number, warn_of_few
-from semsearch.datasets import RetrievalSet, load_retrieval_set, read_questions
 from semsearch.encoders import DEFAULT_ENCODER
 from semsearch.encoders.specs import CROSS_ENCODER_PREFIX
 from semsearch.errors import ArgumentError
@@ -40,6 +39,7 @@ from semsearch.evaluation import (
     load_rankers,
     write_run,
 )
+from semsearch.evaluation.datasets import RetrievalSet, load_retrieval_set, read_questions
 from semsearch.evaluation.rankers import BM25, RUN_PREFIX, recorded_files
 from semsearch.evaluation.report import check_report, provenance, write_report
 from semsearch.evaluation.retrieval import measures as parsed_measures

@@ -19,10 +19,10 @@ from semsearch.cli.options import (
 from semsearch.cli.progress import EvaluationProgress, working
 from semsearch.cli.render import json_text, note
 from semsearch.cli.render_evaluation import difference_record, json_number, sts_tables, warn_of_few
-from semsearch.datasets import PairColumns, StsSet, load_sts_set, sts_names
 from semsearch.encoders import DEFAULT_ENCODER
 from semsearch.errors import ArgumentError, DatasetNotFoundError
 from semsearch.evaluation import CosineScorer, StsEvaluation, evaluate_sts, load_pair_scorer
+from semsearch.evaluation.datasets import PairColumns, StsSet, load_sts_set, sts_names
 from semsearch.evaluation.report import check_report, provenance, write_report
 
 

@@ -10,9 +10,9 @@ import click
 from semsearch.cli.command import Command
 from semsearch.cli.options import complete_file, judged_option
 from semsearch.cli.training_options import corpus_training_options, train_on_corpus
-from semsearch.datasets import read_questions
 from semsearch.encoders import DEFAULT_ENCODER
 from semsearch.errors import ArgumentError
+from semsearch.evaluation.datasets import read_questions
 from semsearch.training import Adaptation
 
 

@@ -12,9 +12,9 @@ import numpy
 
 from semsearch.analysis import parse_query
 from semsearch.arguments import check_readable, check_texts, shown
-from semsearch.datasets import RetrievalSet
-from semsearch.datasets.judging import MAX_RELEVANCE
 from semsearch.errors import ArgumentError, DatasetError
+from semsearch.evaluation.datasets import RetrievalSet
+from semsearch.evaluation.datasets.judging import MAX_RELEVANCE
 from semsearch.evaluation.pair_scorers import OnProgress, check_systems
 from semsearch.evaluation.published import published_value
 from semsearch.evaluation.rankers import Collection, IndexRanker, Ranker

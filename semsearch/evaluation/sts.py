@@ -16,8 +16,8 @@ from typing import NamedTuple
 import numpy
 
 from semsearch.arguments import shown
-from semsearch.datasets import StsSet
 from semsearch.errors import ArgumentError
+from semsearch.evaluation.datasets import StsSet
 from semsearch.evaluation.pair_scorers import OnProgress, PairScorer, check_systems
 from semsearch.evaluation.published import published_value
 from semsearch.evaluation.statistics import (

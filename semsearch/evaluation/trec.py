@@ -10,8 +10,8 @@ from typing import TypeAlias
 import numpy
 
 from semsearch.arguments import check_path
-from semsearch.datasets.textlines import Line, numbered_lines
 from semsearch.errors import ArgumentError, DatasetError
+from semsearch.evaluation.datasets.textlines import Line, numbered_lines
 
 #: The scores of documents by query id and document id, best first.
 Run: TypeAlias = dict[str, dict[str, float]]

@@ -25,11 +25,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy
 from numpy.random import default_rng
 
-from semsearch.datasets import RetrievalSet
 from semsearch.encoders import load_encoder
 from semsearch.encoders.cache import temporary_cache
 from semsearch.encoders.torch_loading import quiet_transformers
 from semsearch.errors import ArgumentError, TrainingError
+from semsearch.evaluation.datasets import RetrievalSet
 from semsearch.evaluation.statistics import Values
 from semsearch.protocols import Encoder
 from semsearch.records import Document

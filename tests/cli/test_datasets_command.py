@@ -10,8 +10,8 @@ from http.server import SimpleHTTPRequestHandler
 import pytest
 
 from semsearch.cli import datasets_command
-from semsearch.datasets import fetching
-from semsearch.datasets.registry import DatasetKind, KnownFile, KnownSet, known_sets
+from semsearch.evaluation.datasets import fetching
+from semsearch.evaluation.datasets.registry import DatasetKind, KnownFile, KnownSet, known_sets
 from tests.cli.conftest import code_of, invoke
 from tests.conftest import serving
 

@@ -11,10 +11,10 @@ from pets import PETS, Fixed, Ranked, ranked
 from sklearn.metrics import ndcg_score
 
 from semsearch import Document, Index
-from semsearch.datasets import RetrievalSet, load_retrieval_set
 from semsearch.encoders import load_encoder
 from semsearch.errors import ArgumentError, DatasetError
 from semsearch.evaluation import Collection, evaluate_retrieval, index_rankers, load_rankers
+from semsearch.evaluation.datasets import RetrievalSet, load_retrieval_set
 from semsearch.evaluation.rankers import DEPTH, FIRST, QUERIES_AT_ONCE, IndexRanker
 from semsearch.evaluation.retrieval import measures
 from semsearch.records import SearchMode

@@ -6,10 +6,10 @@ import numpy
 import pytest
 from scipy.stats import pearsonr, spearmanr
 
-from semsearch.datasets import ScoredPair, StsSet, load_sts_set
 from semsearch.encoders.specs import Precision
 from semsearch.errors import ArgumentError
 from semsearch.evaluation import Aggregation, CosineScorer, evaluate_sts, load_pair_scorer
+from semsearch.evaluation.datasets import ScoredPair, StsSet, load_sts_set
 from semsearch.evaluation.published import published_rows, published_value
 
 

@@ -8,8 +8,8 @@ import pytest
 from frameworks import needs
 
 from semsearch import load_encoder
-from semsearch.datasets.records import RetrievalSet, ScoredPair, StsSet
 from semsearch.evaluation import CosineScorer, evaluate_retrieval, evaluate_sts, load_rankers
+from semsearch.evaluation.datasets.records import RetrievalSet, ScoredPair, StsSet
 
 needs("mteb")
 

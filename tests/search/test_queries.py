@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from semsearch import Document, Index, load_encoder
 from semsearch.analysis import MAX_QUERY_WORDS
-from semsearch.datasets import load_retrieval_set
 from semsearch.errors import ArgumentError, DocumentNotFoundError
 from semsearch.evaluation import evaluate_retrieval, index_rankers
+from semsearch.evaluation.datasets import load_retrieval_set
 from semsearch.records import SearchMode
 from semsearch.search.options import Options
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable
 from itertools import chain, count
 
-from semsearch.datasets import RetrievalSet, StsSet
+from semsearch.evaluation.datasets import RetrievalSet, StsSet
 from semsearch.evaluation.retrieval import IrResult
 from semsearch.evaluation.statistics import Difference, Interval
 

@@ -14,7 +14,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import NamedTuple
 
-from semsearch.datasets import RetrievalSet, StsSet
+from semsearch.evaluation.datasets import RetrievalSet, StsSet
 from semsearch.evaluation.statistics import PERMUTATIONS, RESAMPLES, SEED
 from semsearch.version import __version__
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy
 
-from semsearch.datasets import RetrievalSet, ScoredPair
+from semsearch.evaluation.datasets import RetrievalSet, ScoredPair
 from semsearch.evaluation.report.labels import shortened
 from semsearch.evaluation.statistics import Values
 from semsearch.evaluation.trec import Run

@@ -9,8 +9,8 @@ import shlex
 import numpy
 import pytest
 
-from semsearch.datasets import ScoredPair, StsSet
 from semsearch.evaluation import Difference, Interval
+from semsearch.evaluation.datasets import ScoredPair, StsSet
 from semsearch.evaluation.report import provenance
 from semsearch.evaluation.report.figures import draw_scatter
 from semsearch.evaluation.report.labels import (

@@ -7,9 +7,9 @@ from html.parser import HTMLParser
 import numpy
 import pytest
 
-from semsearch.datasets import RetrievalSet, ScoredPair, StsSet
 from semsearch.errors import ArgumentError, MissingExtraError
 from semsearch.evaluation import Ranking, evaluate_retrieval, evaluate_sts
+from semsearch.evaluation.datasets import RetrievalSet, ScoredPair, StsSet
 from semsearch.evaluation.report import Provenance, check_report, page, write_report
 
 SCRIPT = "<script>alert('a & b')</script>"

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from semsearch.datasets import fetching
-from semsearch.datasets.fetching import fetch_file, fetch_set
-from semsearch.datasets.registry import DatasetKind, KnownFile, KnownSet
 from semsearch.errors import DatasetError
+from semsearch.evaluation.datasets import fetching
+from semsearch.evaluation.datasets.fetching import fetch_file, fetch_set
+from semsearch.evaluation.datasets.registry import DatasetKind, KnownFile, KnownSet
 
 
 @pytest.fixture(autouse=True)

@@ -13,9 +13,9 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from semsearch.corpus.locations import requested
-from semsearch.datasets.folder import data_folder
-from semsearch.datasets.registry import KnownFile, known_set
 from semsearch.errors import DatasetError, DownloadError
+from semsearch.evaluation.datasets.folder import data_folder
+from semsearch.evaluation.datasets.registry import KnownFile, known_set
 
 _RESUMED = "fetch it again to continue"
 

@@ -8,7 +8,7 @@ from http.server import BaseHTTPRequestHandler
 
 import pytest
 
-from semsearch.datasets.registry import KnownFile
+from semsearch.evaluation.datasets.registry import KnownFile
 from tests.conftest import serving
 
 

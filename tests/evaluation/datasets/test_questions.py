@@ -7,8 +7,8 @@ import re
 
 import pytest
 
-from semsearch.datasets import RetrievalSet, read_questions
 from semsearch.errors import ArgumentError, DatasetError
+from semsearch.evaluation.datasets import RetrievalSet, read_questions
 
 QUERIES = {
     "queries.jsonl": '{"_id": "q1", "text": "cats"}\n{"_id": 2, "text": "no \\"dogs\\""}\n',

@@ -19,9 +19,9 @@ from semsearch.corpus.roles import (
     plain_name,
     quoted_names,
 )
-from semsearch.datasets.records import LabelledPair, ScoredPair
-from semsearch.datasets.textlines import Rows, cell, table_rows
 from semsearch.errors import ColumnNotFoundError, DatasetError
+from semsearch.evaluation.datasets.records import LabelledPair, ScoredPair
+from semsearch.evaluation.datasets.textlines import Rows, cell, table_rows
 
 #: The labels of pairs on which annotators did not agree.
 NO_LABEL = ("", "-")

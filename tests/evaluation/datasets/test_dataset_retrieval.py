@@ -10,8 +10,8 @@ from typing import ClassVar
 
 import pytest
 
-from semsearch.datasets import load_retrieval_set
 from semsearch.errors import DatasetError
+from semsearch.evaluation.datasets import load_retrieval_set
 
 
 class TestPublished:

@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from semsearch.datasets.folder import data_file, data_folder, existing_path, name_of
-from semsearch.datasets.pairtable import (
+from semsearch.errors import DatasetError
+from semsearch.evaluation.datasets.folder import data_file, data_folder, existing_path, name_of
+from semsearch.evaluation.datasets.pairtable import (
     PairColumns,
     ScoredTable,
     read_labelled_table,
     read_scored_table,
 )
-from semsearch.datasets.records import LabelledPair, StsSet
-from semsearch.datasets.registry import DatasetKind, check_split, known_set, names_of
-from semsearch.datasets.sts import (
+from semsearch.evaluation.datasets.records import LabelledPair, StsSet
+from semsearch.evaluation.datasets.registry import DatasetKind, check_split, known_set, names_of
+from semsearch.evaluation.datasets.sts import (
     has_semeval_files,
     is_stsbenchmark,
     read_semeval,
     read_stsbenchmark,
     read_stsbenchmark_file,
 )
-from semsearch.datasets.translated import is_translated, read_translated
-from semsearch.errors import DatasetError
+from semsearch.evaluation.datasets.translated import is_translated, read_translated
 
 _SICK = {"train": "SICK_train", "trial": "SICK_trial", "test": "SICK_test_annotated"}
 _LABELLED = {

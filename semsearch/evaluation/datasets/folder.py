@@ -9,8 +9,8 @@ from pathlib import Path
 
 from platformdirs import user_data_path
 
-from semsearch.datasets.registry import KnownFile, KnownSet, owner_of
 from semsearch.errors import DatasetNotFoundError
+from semsearch.evaluation.datasets.registry import KnownFile, KnownSet, owner_of
 
 
 def data_folder() -> Path:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from semsearch.datasets.judging import Qrels, judge, relevance, retrieval_set
-from semsearch.datasets.records import RetrievalSet
-from semsearch.datasets.textlines import cell, numbered_lines, table_rows, unpacked
 from semsearch.errors import DatasetError
+from semsearch.evaluation.datasets.judging import Qrels, judge, relevance, retrieval_set
+from semsearch.evaluation.datasets.records import RetrievalSet
+from semsearch.evaluation.datasets.textlines import cell, numbered_lines, table_rows, unpacked
 from semsearch.records import Document
 from semsearch.texts import joined_text
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from semsearch.datasets.folder import data_file
-from semsearch.datasets.pairtable import gold_score
-from semsearch.datasets.records import ScoredPair
-from semsearch.datasets.textlines import numbered_lines, reading
 from semsearch.errors import DatasetError
+from semsearch.evaluation.datasets.folder import data_file
+from semsearch.evaluation.datasets.pairtable import gold_score
+from semsearch.evaluation.datasets.records import ScoredPair
+from semsearch.evaluation.datasets.textlines import numbered_lines, reading
 
 #: ``STS.input.MSRpar.txt``; in 2016 also ``STS2016.input.headlines.txt``.
 _INPUT = re.compile(r"STS\d*\.input\.(.+)\.txt")

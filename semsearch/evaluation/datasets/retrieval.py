@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from semsearch.datasets.beir import has_beir_files, read_beir
-from semsearch.datasets.classical import has_classical_files, read_classical
-from semsearch.datasets.folder import data_file, existing_path, name_of
-from semsearch.datasets.lisa import has_lisa_files, read_lisa
-from semsearch.datasets.questions import read_judged_table
-from semsearch.datasets.records import RetrievalSet
-from semsearch.datasets.registry import DatasetKind, check_split, names_of
-from semsearch.datasets.scifact import read_scifact
 from semsearch.errors import DatasetError
+from semsearch.evaluation.datasets.beir import has_beir_files, read_beir
+from semsearch.evaluation.datasets.classical import has_classical_files, read_classical
+from semsearch.evaluation.datasets.folder import data_file, existing_path, name_of
+from semsearch.evaluation.datasets.lisa import has_lisa_files, read_lisa
+from semsearch.evaluation.datasets.questions import read_judged_table
+from semsearch.evaluation.datasets.records import RetrievalSet
+from semsearch.evaluation.datasets.registry import DatasetKind, check_split, names_of
+from semsearch.evaluation.datasets.scifact import read_scifact
 
 
 def retrieval_names() -> list[str]:

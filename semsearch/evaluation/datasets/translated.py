@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import re
 
-from semsearch.datasets.folder import data_file
-from semsearch.datasets.pairtable import read_scored_table
-from semsearch.datasets.records import ScoredPair
-from semsearch.datasets.registry import check_split
 from semsearch.errors import DatasetError, DatasetNotFoundError
+from semsearch.evaluation.datasets.folder import data_file
+from semsearch.evaluation.datasets.pairtable import read_scored_table
+from semsearch.evaluation.datasets.records import ScoredPair
+from semsearch.evaluation.datasets.registry import check_split
 
 TRANSLATED = "stsb-multi"
 SOURCE_LANGUAGE = "en"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from semsearch.datasets.folder import data_file
-from semsearch.datasets.records import RetrievalSet
-from semsearch.datasets.registry import check_split
-from semsearch.datasets.textlines import cell, table_rows, unpacked
+from semsearch.evaluation.datasets.folder import data_file
+from semsearch.evaluation.datasets.records import RetrievalSet
+from semsearch.evaluation.datasets.registry import check_split
+from semsearch.evaluation.datasets.textlines import cell, table_rows, unpacked
 from semsearch.texts import joined_text, printed_list, sentences_text
 
 _CLAIMS = {"train": "claims_train.csv", "test": "claims_validation.csv"}

@@ -17,11 +17,17 @@ from semsearch.corpus.roles import (
     listed,
     quoted_names,
 )
-from semsearch.datasets.folder import stem
-from semsearch.datasets.judging import Qrels, check_queries, judge, relevance, retrieval_set
-from semsearch.datasets.records import RetrievalSet
-from semsearch.datasets.textlines import Rows, cell, numbered_lines, table_rows
 from semsearch.errors import ColumnNotFoundError, DatasetError
+from semsearch.evaluation.datasets.folder import stem
+from semsearch.evaluation.datasets.judging import (
+    Qrels,
+    check_queries,
+    judge,
+    relevance,
+    retrieval_set,
+)
+from semsearch.evaluation.datasets.records import RetrievalSet
+from semsearch.evaluation.datasets.textlines import Rows, cell, numbered_lines, table_rows
 
 #: A relevance in a file without a header.
 _NUMBER = re.compile(r"-?\d+(\.\d*)?")

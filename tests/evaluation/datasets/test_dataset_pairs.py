@@ -7,14 +7,14 @@ import re
 
 import pytest
 
-from semsearch.datasets import (
+from semsearch.errors import DatasetError
+from semsearch.evaluation.datasets import (
     LabelledPair,
     PairColumns,
     ScoredPair,
     load_labelled_pairs,
     load_sts_set,
 )
-from semsearch.errors import DatasetError
 
 CATS = ScoredPair("A cat sleeps.", "A cat is asleep.", 4.5)
 DOGS = ScoredPair("A dog barks.", "It rains.", 0.0)

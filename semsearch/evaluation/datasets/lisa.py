@@ -13,10 +13,10 @@ from collections.abc import Iterator
 from itertools import islice, takewhile
 from pathlib import Path
 
-from semsearch.datasets.judging import Qrels, judge, retrieval_set
-from semsearch.datasets.records import RetrievalSet
-from semsearch.datasets.textlines import Line, numbered_lines, reading
 from semsearch.errors import DatasetError
+from semsearch.evaluation.datasets.judging import Qrels, judge, retrieval_set
+from semsearch.evaluation.datasets.records import RetrievalSet
+from semsearch.evaluation.datasets.textlines import Line, numbered_lines, reading
 from semsearch.texts import joined_text, one_line
 
 logger = logging.getLogger(__name__)

@@ -6,10 +6,10 @@ import re
 
 import pytest
 
-from semsearch.datasets import data_file, read_stsbenchmark
-from semsearch.datasets.folder import data_folder, missing_files, place_of
-from semsearch.datasets.registry import known_set, known_sets
 from semsearch.errors import DatasetError, DatasetNotFoundError
+from semsearch.evaluation.datasets import data_file, folder, read_stsbenchmark
+from semsearch.evaluation.datasets.folder import data_folder, missing_files, place_of
+from semsearch.evaluation.datasets.registry import known_set, known_sets
 
 
 class TestLocation:
@@ -22,7 +22,7 @@ class TestLocation:
 
     def test_the_default_folder(self, tmp_path, monkeypatch):
         monkeypatch.delenv("SEMSEARCH_DATA", raising=False)
-        monkeypatch.setattr("semsearch.datasets.folder.user_data_path", tmp_path.joinpath)
+        monkeypatch.setattr(folder, "user_data_path", tmp_path.joinpath)
         assert data_folder() == tmp_path / "semsearch" / "data"
         with pytest.raises(DatasetNotFoundError, match="datasets fetch quora$"):
             data_file("pairs/quora_dev.tsv")
