@@ -14,7 +14,6 @@ from semsearch.analysis import parse_query
 from semsearch.arguments import check_readable, check_texts, shown
 from semsearch.errors import ArgumentError, DatasetError
 from semsearch.evaluation.datasets import RetrievalSet
-from semsearch.evaluation.datasets.judging import MAX_RELEVANCE
 from semsearch.evaluation.pair_scorers import OnProgress, check_systems
 from semsearch.evaluation.published import published_value
 from semsearch.evaluation.rankers import Collection, IndexRanker, Ranker
@@ -37,6 +36,8 @@ logger = logging.getLogger(__name__)
 MEASURES = ("nDCG@10", "RR@10", "R@10", "R@100", "AP")
 PUBLISHED_MEASURE = "nDCG@10"
 
+#: The highest relevance. trec_eval allocates memory for each grade, and overflows at some.
+MAX_RELEVANCE = 1000
 #: The highest relevance of gdeval, which computes ERR and nDCG(dcg='exp-log2').
 MAX_RELEVANCE_OF_GDEVAL = 4
 

@@ -1,6 +1,5 @@
 """Reads published data sets in their original formats."""
 
-from semsearch.evaluation.datasets.folder import data_file
 from semsearch.evaluation.datasets.pairs import (
     labelled_names,
     load_labelled_pairs,
@@ -20,7 +19,6 @@ __all__ = [
     "RetrievalSet",
     "ScoredPair",
     "StsSet",
-    "data_file",
     "labelled_names",
     "load_labelled_pairs",
     "load_retrieval_set",

@@ -4,21 +4,21 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from semsearch.corpus import good_rows, open_table
 from semsearch.errors import DatasetError
 from semsearch.evaluation.datasets.judging import Qrels, judge, relevance, retrieval_set
 from semsearch.evaluation.datasets.records import RetrievalSet
-from semsearch.evaluation.datasets.textlines import cell, numbered_lines, table_rows, unpacked
-from semsearch.records import Document
+from semsearch.evaluation.datasets.textlines import cell, numbered_lines, unpacked
 from semsearch.texts import joined_text
 
 
 def has_beir_files(folder: Path) -> bool:
     """Whether a folder has the layout of BEIR."""
-    return _file(folder, "corpus.jsonl") is not None
+    return (folder / "corpus.jsonl").is_file()
 
 
 def read_beir(name: str, place: Path, split: str = "test") -> RetrievalSet:
-    """Read ``corpus.jsonl``, ``queries.jsonl`` and ``qrels/SPLIT.tsv``, optionally gzipped.
+    """Read ``corpus.jsonl``, ``queries.jsonl`` and ``qrels/SPLIT.tsv``.
 
     A document is its title and text (`joined_text`). Only queries with judgements in the split are
     kept.
@@ -29,43 +29,30 @@ def read_beir(name: str, place: Path, split: str = "test") -> RetrievalSet:
         split: the split of the judgements.
 
     Raises:
-        DatasetError: a file is missing or invalid.
+        CorpusError: a file is missing or cannot be read.
+        DatasetError: a file is invalid, or the split does not exist.
     """
     if place.is_dir():
         return _read(name, place, split)
     with unpacked(place) as folder:
-        inner = [path for path in folder.iterdir() if path.is_dir() and path.name != "__MACOSX"]
-        is_inside = not has_beir_files(folder) and len(inner) == 1
-        return _read(name, inner[0] if is_inside else folder, split)
+        found = [file.parent for file in folder.rglob("corpus.jsonl")]
+        return _read(name, found[0] if found else folder, split)
 
 
 def _read(name: str, folder: Path, split: str) -> RetrievalSet:
-    corpus, queries = (_texts(_required(folder, f"{what}.jsonl")) for what in ("corpus", "queries"))
-    qrels = _file(folder, f"qrels/{split}.tsv")
-    if qrels is None:
-        names = sorted(file.name.split(".")[0] for file in folder.glob("qrels/*.tsv*"))
-        splits = ", ".join(names) or "none"
+    corpus, queries = (_texts(folder / f"{what}.jsonl") for what in ("corpus", "queries"))
+    qrels = folder / "qrels" / f"{split}.tsv"
+    if not qrels.is_file():
+        splits = ", ".join(sorted(file.stem for file in qrels.parent.glob("*.tsv"))) or "none"
         raise DatasetError(f"{folder} has no qrels/{split}.tsv (splits: {splits})")
     return retrieval_set(name, corpus, queries, _qrels(qrels), split)
-
-
-def _file(folder: Path, name: str) -> Path | None:
-    candidates = (folder / name, folder / f"{name}.gz")
-    return next((file for file in candidates if file.is_file()), None)
-
-
-def _required(folder: Path, name: str) -> Path:
-    file = _file(folder, name)
-    if file is None:
-        raise DatasetError(f"{folder} has no {name}")
-    return file
 
 
 def _texts(file: Path) -> dict[str, str]:
     """The texts of JSON lines by ``_id`` (stripped), preceded by their titles, if any."""
     texts: dict[str, str] = {}
-    with table_rows(file) as table:
-        for row in table.rows:
+    with open_table(file) as table:
+        for row in good_rows(table):
             name, text = cell(row, "_id").strip(), row.fields.get("text")
             if not name or not isinstance(text, str):
                 fields = ", ".join(row.fields)
@@ -73,7 +60,6 @@ def _texts(file: Path) -> dict[str, str]:
             if name in texts:
                 raise DatasetError(f"{row.source}: duplicate id {name!r}")
             texts[name] = joined_text([cell(row, "title"), text])
-            Document(name, texts[name] or "-", source=row.source)  # what an index refuses
     return texts
 
 

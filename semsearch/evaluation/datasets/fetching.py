@@ -10,17 +10,15 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from semsearch.corpus.locations import requested
 from semsearch.errors import DatasetError, DownloadError
-from semsearch.evaluation.datasets.folder import data_folder
-from semsearch.evaluation.datasets.registry import KnownFile, known_set
-
-_RESUMED = "fetch it again to continue"
+from semsearch.evaluation.datasets.registry import KnownFile, data_folder, known_set
 
 
-def fetch_set(name: str, on_progress: Callable[[int, int], None] | None = None) -> Path:
+def fetch_set(
+    name: str, on_progress: Callable[[int, int], None] = lambda done, total: None
+) -> Path:
     """Download the missing files of a known set.
 
     Args:
@@ -37,68 +35,58 @@ def fetch_set(name: str, on_progress: Callable[[int, int], None] | None = None) 
     known = known_set(name)
     total = sum(file.size or 0 for file in known.files)
     done = 0
-    by_hand = []
     for file in known.files:
-        target = data_folder() / file.path
-        if file.url is None:
-            if not target.is_file():
-                by_hand.append(target)
-            continue
-
-        def report(received: int, before: int = done) -> None:
-            if on_progress is not None:
-                on_progress(before + received, total)
-
-        fetch_file(file, target, report)
-        done += file.size or 0
-    if by_hand:
+        if file.url is not None:
+            try:
+                fetch_file(
+                    file, lambda received, before=done: on_progress(before + received, total)
+                )
+            except OSError as error:
+                raise DatasetError(
+                    f"cannot write {file.place}: {error.strerror or error}; to use another folder, "
+                    "set SEMSEARCH_DATA"
+                ) from error
+            done += file.size or 0
+    if by_hand := known.missing_files():
         others = f" and {len(by_hand) - 1} more" if len(by_hand) > 1 else ""
         raise DownloadError(
-            f"{name}: {by_hand[0]}{others} cannot be downloaded automatically; get {known.source}"
+            f"{name}: {by_hand[0].place}{others} cannot be downloaded automatically; "
+            f"get {known.source}"
         )
     return data_folder() / known.place
 
 
-def fetch_file(file: KnownFile, target: Path, on_bytes: Callable[[int], None]) -> None:
-    """Download one file, unless it is present.
+def fetch_file(file: KnownFile, on_bytes: Callable[[int], None]) -> None:
+    """Download one file that has a URL, unless it is present.
 
     Args:
-        file: its URL, size and SHA-256.
-        target: where it is written.
+        file: the file.
         on_bytes: called with the number of bytes received so far.
 
     Raises:
-        DatasetError: the file cannot be downloaded, or differs from the published one.
+        DownloadError: the file cannot be downloaded, or differs from the published one.
+        OSError: the file cannot be written.
     """
-    if file.url is None or file.size is None or file.sha256 is None:
-        raise DownloadError(f"{file.path} has no known download address")
-    if urlsplit(file.url).scheme not in ("http", "https"):
-        raise DownloadError(f"{file.url}: only http and https can be fetched")
-    try:
-        if target.exists():  # possibly in a read-only folder
-            if target.stat().st_size != file.size or _sha256(target) != file.sha256:
-                raise DownloadError(
-                    f"{target} differs from the published file; move it away to download the "
-                    "published one"
-                )
-            on_bytes(file.size)
-            return
-        target.parent.mkdir(parents=True, exist_ok=True)
-        part = target.with_name(f"{target.name}.part")
-        if not part.exists() or part.stat().st_size != file.size:
-            _receive(file.url, part, file.size, on_bytes)
-        if (found := _sha256(part)) != file.sha256:
-            part.unlink()
+    target, size = file.place, file.size or 0
+    if target.exists():  # possibly in a read-only folder
+        if _sha256(target) != file.sha256:
             raise DownloadError(
-                f"{file.url} sends a file other than the published one: SHA-256 {found}, "
-                f"not {file.sha256}; it was deleted"
+                f"{target} differs from the published file; move it away to download the "
+                "published one"
             )
-        part.replace(target)
-    except OSError as error:
-        raise DatasetError(
-            f"cannot write {target}: {error.strerror or error}; to use another folder, set "
-            "SEMSEARCH_DATA"
-        ) from error
+        on_bytes(size)
+        return
+    target.parent.mkdir(parents=True, exist_ok=True)
+    part = target.with_name(f"{target.name}.part")
+    if not part.exists() or part.stat().st_size != size:
+        _receive(str(file.url), part, size, on_bytes)
+    if (found := _sha256(part)) != file.sha256:
+        part.unlink()
+        raise DownloadError(
+            f"{file.url} sends a file other than the published one: SHA-256 {found}, "
+            f"not {file.sha256}; it was deleted"
+        )
+    part.replace(target)
 
 
 def _receive(url: str, part: Path, size: int, on_bytes: Callable[[int], None]) -> None:
@@ -107,23 +95,22 @@ def _receive(url: str, part: Path, size: int, on_bytes: Callable[[int], None]) -
     headers = {"Accept-Encoding": "identity"}
     if 0 < received < size:
         headers["Range"] = f"bytes={received}-"
-    try:
-        with requested(url, headers) as response:
-            content_range = response.headers.get("Content-Range", "")
-            if response.status_code != 206 or not content_range.startswith(f"bytes {received}-"):
-                received = 0
-            with part.open("ab" if received else "wb") as stream:
-                on_bytes(received)
-                for block in response.iter_raw():
-                    stream.write(block)
-                    received += len(block)
-                    on_bytes(min(received, size))
-                    if received > size:
-                        raise DownloadError(f"{url} has more than the expected {size:,} bytes")
-    except DownloadError as error:
-        raise DownloadError(f"{error}; {_RESUMED}" if part.exists() else str(error)) from None
+    with requested(url, headers) as response:
+        content_range = response.headers.get("Content-Range", "")
+        if response.status_code != 206 or not content_range.startswith(f"bytes {received}-"):
+            received = 0
+        with part.open("ab" if received else "wb") as stream:
+            on_bytes(received)
+            for block in response.iter_raw():
+                stream.write(block)
+                received += len(block)
+                on_bytes(min(received, size))
+                if received > size:
+                    raise DownloadError(f"{url} has more than the expected {size:,} bytes")
     if received < size:
-        raise DownloadError(f"{url} ended after {received:,} of {size:,} bytes; {_RESUMED}")
+        raise DownloadError(
+            f"{url} ended after {received:,} of {size:,} bytes; fetch it again to continue"
+        )
 
 
 def _sha256(file: Path) -> str:

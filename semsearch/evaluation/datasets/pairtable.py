@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterator, Sequence
-from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
+from semsearch.corpus import Row, Table, good_rows, open_table
 from semsearch.corpus.roles import (
     LABEL,
     SCORE,
@@ -16,20 +15,14 @@ from semsearch.corpus.roles import (
     find_column,
     find_pair,
     listed,
-    plain_name,
     quoted_names,
 )
 from semsearch.errors import ColumnNotFoundError, DatasetError
 from semsearch.evaluation.datasets.records import LabelledPair, ScoredPair
-from semsearch.evaluation.datasets.textlines import Rows, cell, table_rows
+from semsearch.evaluation.datasets.textlines import cell
 
 #: The labels of pairs on which annotators did not agree.
 NO_LABEL = ("", "-")
-
-#: The plausibility of fewer scores is not checked.
-MIN_TO_CHECK = 3
-_WHOLE_NUMBER = re.compile(r"\s*[+-]?[0-9]+\s*")
-_NAMES_SHOWN = 5
 
 
 class PairColumns(NamedTuple):
@@ -38,22 +31,6 @@ class PairColumns(NamedTuple):
     left: str | None = None
     right: str | None = None
     score: str | None = None
-
-
-class _Columns(NamedTuple):
-    """The columns of both texts and of their score or label."""
-
-    left: str
-    right: str
-    value: str
-    by_user: bool  # whether the user named some of them
-
-
-class _Pair(NamedTuple):
-    place: str
-    left: str
-    right: str
-    value: str
 
 
 class ScoredTable(NamedTuple):
@@ -69,61 +46,29 @@ def read_scored_table(file: Path, wanted: PairColumns | None = None) -> ScoredTa
 
     The header names two text columns (``sentence1`` and ``sentence2``, or others of
     `corpus.roles`) and a score. Without a header there are three columns, two texts and a number.
-    Integers that may be classes or ids are accepted only if the user names their column; 0 and 1 in
-    the last column are always accepted.
 
     Args:
         file: CSV, TSV, JSON lines …, optionally gzipped.
         wanted: the columns named by the user.
 
     Raises:
-        DatasetError: the file cannot be read or lacks these columns, a gold score is not a number,
-            or the numbers are implausible as gold scores.
+        CorpusError: the file cannot be read, or lacks these columns.
+        DatasetError: a gold score is not a number.
     """
-    with table_rows(file) as table:
-        columns = _find(file, table, (*SCORE, "label"), "score", wanted or PairColumns())
-        found = [(pair, gold_score(pair.value, pair.place)) for pair in _pairs(table, columns)]
-        is_last = columns.value == table.columns[-1]
-        has_header = table.has_header
-    pairs = [ScoredPair(one.left, one.right, gold) for one, gold in found if gold is not None]
-    gold = [pair.gold for pair in pairs]
-    whole = all(_WHOLE_NUMBER.fullmatch(one.value) for one, score in found if score is not None)
-    if len(gold) >= MIN_TO_CHECK and (
-        reason := _implausibility(gold, columns, whole=whole, named=has_header, last=is_last)
-    ):
-        raise DatasetError(f"{file}: {quoted_names([columns.value])} {reason}")
-    texts = " and ".join(quoted_names([column]) for column in columns[:2])
-    span = f" ({min(gold):g} to {max(gold):g})" if gold else ""
-    how = f"texts from {texts}, gold scores from {quoted_names([columns.value])}{span}"
-    return ScoredTable(pairs, len(found) - len(pairs), f"{file.name}: {how}")
-
-
-def _implausibility(
-    gold: Sequence[float], columns: _Columns, *, whole: bool, named: bool, last: bool
-) -> str | None:
-    """Why these numbers are unlikely to be gold scores; None if they are plausible.
-
-    Args:
-        gold: the numbers.
-        columns: where they stand.
-        whole: whether all are integers.
-        named: whether their column has a name.
-        last: whether it is the last column.
-    """
-    values = sorted(set(gold))
-    if len(values) == 1:
-        return f"is {values[0]:g} in all rows, so no correlation is defined"
-    if columns.by_user or not whole:
-        return None
-    advice = "if these are gold scores, name it with --score-column"
-    if len(gold) >= 10 and all(after - one == 1 for one, after in pairwise(gold)):
-        return f"numbers the rows; {advice}"
-    is_score = named and plain_name(columns.value) != "label"
-    if is_score or (values == [0, 1] and (named or last)):
-        return None
-    shown = ", ".join(f"{value:g}" for value in values[:_NAMES_SHOWN])
-    more = ", …" if len(values) > _NAMES_SHOWN else ""
-    return f"holds integers that may be classes or ids ({shown}{more}); {advice}"
+    pairs, unscored = [], 0
+    with open_table(file) as table:
+        columns = _find(table, (*SCORE, "label"), "score", wanted or PairColumns())
+        for row, left, right, score in _pairs(table, columns):
+            gold = gold_score(score, row.source)
+            if gold is None:
+                unscored += 1
+            else:
+                pairs.append(ScoredPair(left, right, gold))
+    gold_scores = [pair.gold for pair in pairs]
+    span = f" ({min(gold_scores):g} to {max(gold_scores):g})" if pairs else ""
+    left, right, score = (quoted_names([column]) for column in columns)
+    line = f"{file.name}: texts from {left} and {right}, gold scores from {score}{span}"
+    return ScoredTable(pairs, unscored, line)
 
 
 def read_labelled_table(file: Path) -> list[LabelledPair]:
@@ -132,14 +77,14 @@ def read_labelled_table(file: Path) -> list[LabelledPair]:
     Columns are found as by `read_scored_table`, with a label instead of the score.
 
     Raises:
-        DatasetError: the file cannot be read, or lacks these columns.
+        CorpusError: the file cannot be read, or lacks these columns.
     """
-    with table_rows(file) as table:
-        columns = _find(file, table, (*LABEL, "gold", "score"), "label", PairColumns())
+    with open_table(file) as table:
+        columns = _find(table, (*LABEL, "gold", "score"), "label", PairColumns())
         return [
-            LabelledPair(pair.left, pair.right, pair.value.strip())
-            for pair in _pairs(table, columns)
-            if pair.value.strip() not in NO_LABEL
+            LabelledPair(left, right, label.strip())
+            for _, left, right, label in _pairs(table, columns)
+            if label.strip() not in NO_LABEL
         ]
 
 
@@ -151,34 +96,31 @@ def gold_score(text: str, place: str) -> float | None:
     """
     if not text.strip():
         return None
-    score = _finite_number(text)
-    if score is None:
+    if not _is_number(text):
         raise DatasetError(f"{place}: the gold score is not a number: {text.strip()[:40]!r}")
-    return score
+    return float(text)
 
 
-def _finite_number(text: str) -> float | None:
+def _is_number(text: str) -> bool:
     try:
-        number = float(text)
+        return math.isfinite(float(text))
     except ValueError:
-        return None
-    return number if math.isfinite(number) else None
+        return False
 
 
-def _pairs(table: Rows, columns: _Columns) -> Iterator[_Pair]:
-    for row in table.rows:
-        left, right, value = (cell(row, column) for column in columns[:3])
-        yield _Pair(row.source, left, right, value)
+def _pairs(table: Table, columns: Sequence[str]) -> Iterator[tuple[Row, str, str, str]]:
+    for row in good_rows(table):
+        left, right, value = (cell(row, column) for column in columns)
+        yield row, left, right, value
 
 
 def _find(
-    file: Path, table: Rows, names: Sequence[str], what: str, wanted: PairColumns
-) -> _Columns:
-    """The columns that the user names, others by their usual names.
+    table: Table, names: Sequence[str], what: str, wanted: PairColumns
+) -> tuple[str, str, str]:
+    """The columns of both texts and of the value: those named by the user, others by usual names.
 
     Args:
-        file: the table.
-        table: its rows.
+        table: the table.
         names: usual names of the score or label.
         what: ``score`` or ``label``.
         wanted: the columns named by the user.
@@ -186,39 +128,38 @@ def _find(
     Raises:
         ColumnNotFoundError: a named column does not exist, or a column cannot be found.
     """
-    named = [column and _named(file, table, column) for column in wanted]
-    value = named[2] or find_column(table.columns, names)
-    if value is None and not any(named) and not table.has_header:
-        numbers = [column for column in table.columns if _is_number(table, column)]
+    columns = list(table.columns)
+    named = [name and _named(table, name.strip()) for name in wanted]
+    usual = find_pair(columns) or (None, None)
+    left, right, value = named[0] or usual[0], named[1] or usual[1], named[2]
+    value = value or find_column(columns, names)
+    has_header = columns[0] != "column 1"
+    if value is None and not any(named) and not has_header:
+        numbers = [
+            one for one in columns if all(_is_number(cell(row, one)) for row in table.sample)
+        ]
         value = numbers[0] if len(numbers) == 1 else None
-    left, right = (
-        name or column
-        for name, column in zip(named, find_pair(table.columns) or (None, None), strict=False)
-    )
-    if value is not None and len(table.columns) == 3 and (any(named) or not table.has_header):
-        others = [column for column in table.columns if column not in (value, left, right)]
+    if value is not None and len(columns) == 3 and (any(named) or not has_header):
+        others = [column for column in columns if column not in (value, left, right)]
         left = left or (others.pop(0) if others else None)
         right = right or (others.pop(0) if others else None)
     if left is None or right is None or value is None:
+        options = "; name them with --left-column, --right-column, --score-column"
         raise ColumnNotFoundError(
-            f"{file}: no columns for two texts and a {what} (columns: {listed(table.columns)}; "
-            f"expected: sentence1, sentence2, {names[0]})"
-            + "; name them with --left-column, --right-column, --score-column"
-            * (what == "score")
+            f"{table.name}: no columns for two texts and a {what} (columns: {listed(columns)}; "
+            f"expected: sentence1, sentence2, {names[0]})" + options * (what == "score")
         )
     if len({left, right, value}) < 3:
         raise ColumnNotFoundError(
-            f"{file}: the texts and the score must be three different columns"
+            f"{table.name}: the texts and the {what} must be three different columns"
         )
-    return _Columns(left, right, value, any(named))
+    return left, right, value
 
 
-def _named(file: Path, table: Rows, name: str) -> str:
-    column = at_position(table.columns, name.strip())
+def _named(table: Table, name: str) -> str:
+    column = at_position(table.columns, name)
     if column is None:
-        raise ColumnNotFoundError(f"{file}: no column {name!r} (columns: {listed(table.columns)})")
+        raise ColumnNotFoundError(
+            f"{table.name}: no column {name!r} (columns: {listed(table.columns)})"
+        )
     return column
-
-
-def _is_number(table: Rows, column: str) -> bool:
-    return all(_finite_number(cell(row, column)) is not None for row in table.first)

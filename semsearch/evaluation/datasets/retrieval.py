@@ -7,11 +7,16 @@ from collections.abc import Callable
 from semsearch.errors import DatasetError
 from semsearch.evaluation.datasets.beir import has_beir_files, read_beir
 from semsearch.evaluation.datasets.classical import has_classical_files, read_classical
-from semsearch.evaluation.datasets.folder import data_file, existing_path, name_of
 from semsearch.evaluation.datasets.lisa import has_lisa_files, read_lisa
 from semsearch.evaluation.datasets.questions import read_judged_table
 from semsearch.evaluation.datasets.records import RetrievalSet
-from semsearch.evaluation.datasets.registry import DatasetKind, check_split, names_of
+from semsearch.evaluation.datasets.registry import (
+    DatasetKind,
+    check_split,
+    data_file,
+    existing_path,
+    names_of,
+)
 from semsearch.evaluation.datasets.scifact import read_scifact
 
 
@@ -21,7 +26,9 @@ def retrieval_names() -> list[str]:
 
 
 def load_retrieval_set(
-    name_or_path: str, split: str = "test", notify: Callable[[str], None] | None = None
+    name_or_path: str,
+    split: str = "test",
+    notify: Callable[[str], None] = lambda line: None,
 ) -> RetrievalSet:
     """Read documents, queries and judgements.
 
@@ -35,27 +42,28 @@ def load_retrieval_set(
 
     Raises:
         DatasetNotFoundError: the set has not been downloaded, or the path does not exist.
-        DatasetError: the split does not exist, or a file cannot be read.
+        CorpusError: a file cannot be read.
+        DatasetError: the split does not exist, or a file is invalid.
     """
     if name_or_path == "scifact":
         return read_scifact(split)
     if name_or_path == "beir-scifact":
         return read_beir(name_or_path, data_file("ir/beir/scifact.zip"), split)
     if name_or_path == "cranfield":
-        check_split(name_or_path, split, ("test",))
+        check_split(name_or_path, split)
         files = [data_file(f"ir/cran/{name}") for name in ("cran.all.1400", "cran.qry", "cranqrel")]
         return read_classical(name_or_path, files[0].parent)
-    path = existing_path(name_or_path, retrieval_names(), "retrieval set")
-    name = name_of(name_or_path, path, retrieval_names())
-    is_file = path.is_file()
-    if path.suffix.casefold() == ".zip" if is_file else has_beir_files(path):
+    path, name = existing_path(name_or_path, retrieval_names(), "retrieval set")
+    if path.suffix.casefold() == ".zip" or has_beir_files(path):
         return read_beir(name, path, split)
-    if not (is_file or has_lisa_files(path) or has_classical_files(path)):
-        raise DatasetError(
-            f"{path} has neither corpus.jsonl (BEIR) nor documents, queries and judgements named "
-            "like NAME.ALL, NAME.QRY and NAME.REL, or LISA0.001, LISA.QUE and LISARJ.NUM"
-        )
-    check_split(name, split, ("test",))
-    if is_file:
+    check_split(name, split)
+    if path.is_file():
         return read_judged_table(name, path, notify)
-    return (read_lisa if has_lisa_files(path) else read_classical)(name, path)
+    if has_lisa_files(path):
+        return read_lisa(name, path)
+    if has_classical_files(path):
+        return read_classical(name, path)
+    raise DatasetError(
+        f"{path} has neither corpus.jsonl (BEIR) nor documents, queries and judgements named "
+        "like NAME.ALL, NAME.QRY and NAME.REL, or LISA0.001, LISA.QUE and LISARJ.NUM"
+    )

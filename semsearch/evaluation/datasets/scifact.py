@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 
-from semsearch.evaluation.datasets.folder import data_file
+from semsearch.corpus import good_rows, open_table
 from semsearch.evaluation.datasets.records import RetrievalSet
-from semsearch.evaluation.datasets.registry import check_split
-from semsearch.evaluation.datasets.textlines import cell, table_rows, unpacked
+from semsearch.evaluation.datasets.registry import check_split, data_file
+from semsearch.evaluation.datasets.textlines import cell, unpacked
 from semsearch.texts import joined_text, printed_list, sentences_text
 
 _CLAIMS = {"train": "claims_train.csv", "test": "claims_validation.csv"}
@@ -30,12 +30,12 @@ def read_scifact(split: str = "test") -> RetrievalSet:
     documents, queries = {}, {}
     qrels: dict[str, dict[str, int]] = {}
     with unpacked(data_file("ir/scifact/scifact.zip")) as folder:
-        with table_rows(folder / "corpus_train.csv") as table:
-            for row in table.rows:
+        with open_table(folder / "corpus_train.csv") as table:
+            for row in good_rows(table):
                 parts = [cell(row, "title"), _abstract(cell(row, "abstract"))]
                 documents[cell(row, "doc_id")] = joined_text(parts)
-        with table_rows(folder / _CLAIMS[split]) as table:
-            for row in table.rows:  # one for each piece of evidence
+        with open_table(folder / _CLAIMS[split]) as table:
+            for row in good_rows(table):  # one for each piece of evidence
                 queries[cell(row, "id")] = cell(row, "claim")
                 cited = re.findall(r"\d+", cell(row, "cited_doc_ids"))
                 qrels[cell(row, "id")] = dict.fromkeys(cited, 1)

@@ -18,7 +18,8 @@ def no_proxy(monkeypatch):
 
 
 @pytest.fixture
-def target(tmp_path):
+def target(tmp_path, monkeypatch):
+    monkeypatch.setenv("SEMSEARCH_DATA", str(tmp_path))
     return tmp_path / "deep" / "a.bin"
 
 
@@ -29,7 +30,7 @@ def beside(target):
 
 def fetched(served, target, content=None):
     seen = []
-    fetch_file(served.file(content=content), target, seen.append)
+    fetch_file(served.file("deep/a.bin", content), seen.append)
     return seen
 
 
