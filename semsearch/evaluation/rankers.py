@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -21,7 +21,7 @@ from semsearch.evaluation.trec import Run, read_run
 from semsearch.index import Index
 from semsearch.protocols import Encoder, Matrix, Reranker, TokenSpans
 from semsearch.records import Document, Hit, Hits, Passage, SearchMode
-from semsearch.search.options import RERANK_DEPTH, Fusion
+from semsearch.search.options import RERANK_DEPTH
 from semsearch.search.queries import log_operators
 from semsearch.search.reranking import reranked
 from semsearch.search.retrieval import HYBRID_DEPTH
@@ -81,6 +81,10 @@ class Collection:
         self._closing = ExitStack()
 
     def __enter__(self) -> Self:
+        # `evaluate_retrieval` says once how many queries have operators, instead of each search.
+        searches = logging.getLogger(log_operators.__module__)
+        searches.addFilter(_is_not_of_operators)
+        self._closing.callback(searches.removeFilter, _is_not_of_operators)
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -127,6 +131,10 @@ class Collection:
             on_batch=lambda summary: on_progress(summary.documents, len(names)),
         )
         return index
+
+
+def _is_not_of_operators(record: logging.LogRecord) -> bool:
+    return record.funcName != log_operators.__name__
 
 
 class Ranker(Protocol):
@@ -184,7 +192,6 @@ class IndexRanker:
         encoder: the encoder of the space; None for BM25 in an existing index.
         space: the name of the embedding space in an existing index; None for the first.
         reranker: reranks the first documents; the others are dropped.
-        fusion: the fusion method of hybrid search.
     """
 
     def __init__(
@@ -195,10 +202,8 @@ class IndexRanker:
         *,
         space: str | None = None,
         reranker: Reranker | None = None,
-        fusion: Fusion | str = Fusion.ZSCORES,
     ) -> None:
         self.spec = spec
-        self._fusion = fusion
         self._mode = mode
         self._encoder = encoder
         self._space = space
@@ -225,40 +230,23 @@ class IndexRanker:
         queries = collection.retrieval.queries
         is_whole = self._mode is not SearchMode.HYBRID and self._reranker is None
         started = time.perf_counter()
-        names = list(queries)
         run: Run = {}
         on_progress = partial(collection.on_progress, self.spec, "queries")
-        on_progress(0, len(names))
+        on_progress(0, len(queries))
+        names = list(queries)
         for start in range(0, len(names), QUERIES_AT_ONCE):
             block = names[start : start + QUERIES_AT_ONCE]
-            with _operators_not_logged():
-                answers = index.search_many(
-                    [queries[name] for name in block],
-                    DEPTH if is_whole else FIRST,
-                    space=self._space,
-                    mode=self._mode,
-                    fusion=self._fusion,
-                    rerank=self._reranker,
-                )
+            answers = index.search_many(
+                [queries[name] for name in block],
+                DEPTH if is_whole else FIRST,
+                space=self._space,
+                mode=self._mode,
+                rerank=self._reranker,
+            )
             for name, hits in zip(block, answers, strict=True):
                 run[name] = {hit.document_id: hit.score for hit in hits}
             on_progress(len(run), len(names))
         return Ranking(run, seconds + time.perf_counter() - started)
-
-
-@contextmanager
-def _operators_not_logged() -> Iterator[None]:
-    """Without the line of each search about the operators in its queries."""
-
-    def is_other(record: logging.LogRecord) -> bool:
-        return record.funcName != log_operators.__name__
-
-    searches = logging.getLogger(log_operators.__module__)
-    searches.addFilter(is_other)
-    try:
-        yield
-    finally:
-        searches.removeFilter(is_other)
 
 
 class RecordedRanker:
@@ -285,19 +273,15 @@ class RecordedRanker:
                 f"{len(run):,}",
                 retrieval.name,
             )
-        if self._reranker is None:
-            return Ranking(run, float("nan"))
-        if not retrieval.documents:
-            raise ArgumentError(
-                f"{self.spec}: reranking a run needs the documents; use --data with documents"
-            )
-        on_progress = partial(collection.on_progress, self.spec, "queries")
-        on_progress(0, len(run))
-        for done, (name, query) in enumerate(retrieval.queries.items(), 1):
-            hits = _hits(query, run[name], retrieval.documents)
-            hits = reranked(hits, query, self._reranker, RERANK_DEPTH)
-            run[name] = {hit.document_id: hit.score for hit in hits}
-            on_progress(done, len(run))
+        if self._reranker is not None:
+            if not retrieval.documents:
+                raise ArgumentError(f"{self.spec}: reranking a run needs --data with documents")
+            on_progress = partial(collection.on_progress, self.spec, "queries")
+            for done, (name, query) in enumerate(retrieval.queries.items(), 1):
+                hits = _hits(query, run[name], retrieval.documents)
+                hits = reranked(hits, query, self._reranker, RERANK_DEPTH)
+                run[name] = {hit.document_id: hit.score for hit in hits}
+                on_progress(done, len(run))
         return Ranking(run, float("nan"))
 
 

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy
 
 from semsearch.analysis import parse_query
-from semsearch.arguments import check_readable, check_texts, shown
+from semsearch.arguments import check_texts
 from semsearch.errors import ArgumentError, DatasetError
 from semsearch.evaluation.datasets import RetrievalSet
+from semsearch.evaluation.datasets.judging import check_queries
 from semsearch.evaluation.pair_scorers import OnProgress, check_systems
 from semsearch.evaluation.published import published_value
 from semsearch.evaluation.rankers import Collection, IndexRanker, Ranker
@@ -80,13 +81,14 @@ def measures(names: Sequence[str]) -> list[Measure]:
     """Parse the names of measures.
 
     Raises:
-        ArgumentError: a name is unknown to ir-measures, or there are none.
+        ArgumentError: a name is unknown to ir-measures, no installed package computes it, or there
+            are none.
     """
+    from ir_measures import DefaultPipeline, parse_measure
+
     names = check_texts("names", names)
     if not names:
         raise ArgumentError(f"name a measure, such as {', '.join(MEASURES)}")
-    from ir_measures import parse_measure
-
     found = []
     for name in names:
         try:
@@ -97,18 +99,11 @@ def measures(names: Sequence[str]) -> list[Measure]:
                 f"unknown measure '{name}' (measures: {', '.join(MEASURES)}, and others of "
                 "ir-measures)"
             ) from None
-        if not _is_supported(measure):
+        is_computed = DefaultPipeline.supports(measure)  # type: ignore[no-untyped-call]
+        if not is_computed or measure.params.get("cutoff", 1) < 1:  # trec_eval aborts at 0
             raise ArgumentError(f"no package that is installed computes '{name}'")
         found.append(measure)
     return found
-
-
-def _is_supported(measure: Measure) -> bool:
-    """Whether an installed package computes it; trec_eval aborts at a cutoff of 0."""
-    from ir_measures import DefaultPipeline
-
-    is_known: bool = DefaultPipeline.supports(measure)  # type: ignore[no-untyped-call]
-    return is_known and measure.params.get("cutoff", 1) >= 1
 
 
 def evaluate_retrieval(
@@ -137,18 +132,16 @@ def evaluate_retrieval(
             "queries", how many are done, and of how many.
 
     Raises:
-        ArgumentError: a measure is unknown, two systems have the same name, or an argument has the
-            wrong type.
+        ArgumentError: a measure is unknown, or two systems have the same name.
         DatasetError: a judgement is higher than a measure allows, or a query is empty.
     """
-    if not isinstance(retrieval, RetrievalSet):
-        raise ArgumentError(f"retrieval must be a RetrievalSet, not {shown(retrieval)}")
-    rankers = check_systems("rankers", rankers, "rankers", "rank", "load_rankers")
+    rankers = check_systems("rankers", rankers)
     wanted = measures(names)
     _check_relevance(retrieval, wanted)
-    if any(isinstance(ranker, IndexRanker) for ranker in rankers):
-        _check_queries(retrieval)
-    if any(isinstance(ranker, IndexRanker) and ranker.reads_operators for ranker in rankers):
+    searching = [ranker for ranker in rankers if isinstance(ranker, IndexRanker)]
+    if searching:
+        check_queries(retrieval.queries, retrieval.name)
+    if any(ranker.reads_operators for ranker in searching):
         _warn_of_operators(retrieval)
     runs, per_query = {}, {}
     results: list[IrResult] = []
@@ -156,10 +149,28 @@ def evaluate_retrieval(
         retrieval, index, whole_documents=whole_documents, on_progress=on_progress
     ) as collection:
         for ranker in rankers:
-            ranking = ranker.rank(collection)
-            values = _measured(retrieval, ranking.run, wanted)
-            runs[ranker.spec], per_query[ranker.spec] = ranking.run, values
-            results += _results(collection, ranker, ranking.seconds, values)
+            run, seconds = ranker.rank(collection)
+            values = _measured(retrieval, run, wanted)
+            runs[ranker.spec], per_query[ranker.spec] = run, values
+            for name, of_queries in values.items():
+                n, published = len(of_queries), None
+                if name == PUBLISHED_MEASURE and whole_documents:
+                    published = published_value(
+                        "ir", ranker.spec, retrieval.name, retrieval.split, n
+                    )
+                results.append(
+                    IrResult(
+                        retrieval.name,
+                        ranker.spec,
+                        name,
+                        n,
+                        mean_interval(of_queries),
+                        seconds,
+                        published,
+                        retrieval.split,
+                        ranker.precision,
+                    )
+                )
     differences = [
         IrDifference(name, system, other, randomised_difference(per_query[system][name], values))
         for other, system in combinations(runs, 2)
@@ -192,37 +203,6 @@ def _warn_of_operators(retrieval: RetrievalSet) -> None:
             retrieval.name,
             f"{count:,}",
             f"{len(retrieval.queries):,}",
-        )
-
-
-def _check_queries(retrieval: RetrievalSet) -> None:
-    """Refuse empty queries before anything is ranked."""
-    for name, query in retrieval.queries.items():
-        try:
-            check_readable("the query", query)
-        except ArgumentError as error:
-            raise DatasetError(f"{retrieval.name}, query {name}: {error}") from None
-
-
-def _results(
-    collection: Collection, ranker: Ranker, seconds: float, values: dict[str, Values]
-) -> Iterator[IrResult]:
-    """The mean of each measure."""
-    retrieval = collection.retrieval
-    for name, of_queries in values.items():
-        n, published = len(of_queries), None
-        if name == PUBLISHED_MEASURE and collection.whole_documents:
-            published = published_value("ir", ranker.spec, retrieval.name, retrieval.split, n)
-        yield IrResult(
-            retrieval.name,
-            ranker.spec,
-            name,
-            n,
-            mean_interval(of_queries),
-            seconds,
-            published,
-            retrieval.split,
-            ranker.precision,
         )
 
 

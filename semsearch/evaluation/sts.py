@@ -15,7 +15,6 @@ from typing import NamedTuple
 
 import numpy
 
-from semsearch.arguments import shown
 from semsearch.errors import ArgumentError
 from semsearch.evaluation.datasets import StsSet
 from semsearch.evaluation.pair_scorers import OnProgress, PairScorer, check_systems
@@ -97,14 +96,10 @@ def evaluate_sts(
             many.
 
     Raises:
-        ArgumentError: the set or one of its subsets has too few pairs, there is no system, two have
-            the same name, one does not return a score per pair, or an argument has the wrong type.
+        ArgumentError: the set or one of its subsets has too few pairs, two systems have the same
+            name, or one does not return a score per pair.
     """
-    if not isinstance(dataset, StsSet):
-        raise ArgumentError(f"dataset must be an StsSet, not {shown(dataset)}")
-    scorers = check_systems("scorers", scorers, "pair scorers", "score_pairs", "load_pair_scorer")
-    if not scorers:
-        raise ArgumentError("scorers must hold at least one pair scorer")
+    scorers = check_systems("scorers", scorers)
     for name, pairs in dataset.subsets.items():
         if len(pairs) < MIN_PAIRS:
             raise ArgumentError(
@@ -117,24 +112,23 @@ def evaluate_sts(
         scores[scorer.spec] = _scores(dataset, scorer, on_progress)
         seconds[scorer.spec] = time.perf_counter() - started
     precisions = {scorer.spec: scorer.precision for scorer in scorers}
-    results, differences = [], []
+    n, results, differences = len(dataset.pairs), [], []
     for aggregation in list(Aggregation) if len(dataset.subsets) > 1 else [Aggregation.ALL]:
         values, resampled = _correlations(dataset, scores, aggregation)
         for system in scores:
             published = None
             if aggregation is Aggregation.ALL:  # as papers report it
-                published = published_value(
-                    "sts", system, dataset.name, dataset.split, len(dataset.pairs)
-                )
+                published = published_value("sts", system, dataset.name, dataset.split, n)
+            spearmans, pearsons = values[system]
             results.append(
                 StsResult(
                     dataset.name,
                     dataset.split,
                     aggregation,
                     system,
-                    len(dataset.pairs),
-                    interval(values[system][0], resampled[system]),
-                    values[system][1],
+                    n,
+                    interval(spearmans, resampled[system]),
+                    pearsons,
                     seconds[system],
                     published,
                     precisions[system],
