@@ -1,19 +1,33 @@
-"""Renders evaluations in a terminal and as JSON lines."""
+"""Renders evaluations in a terminal, as JSON lines and as reports."""
 
 from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
+import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
-from semsearch.cli.render import PROSE_WIDTH, Entry, console, note, print_entries, visible
-from semsearch.evaluation import Difference, Interval, IrEvaluation, StsEvaluation
+from semsearch.cli.language_fit import warn_of_unknown_words
+from semsearch.cli.progress import working
+from semsearch.cli.render import (
+    PROSE_WIDTH,
+    Entry,
+    console,
+    json_text,
+    note,
+    print_entries,
+    visible,
+)
+from semsearch.evaluation import IrEvaluation, StsEvaluation
+from semsearch.evaluation.report import provenance, write_report
 from semsearch.evaluation.retrieval import IrResult
+from semsearch.evaluation.statistics import shown_number
 from semsearch.evaluation.sts import StsResult
+from semsearch.protocols import Encoder
 from semsearch.texts import quantity
 
 STS_NOTE = (
@@ -21,8 +35,8 @@ STS_NOTE = (
     "all: all pairs together, as in the papers; mean: the mean over subsets."
 )
 IR_NOTE = "Means over queries x 100; 95 % bootstrap intervals over queries."
-WHOLE_DOCUMENTS_NOTE = "Each document is one passage, of which an encoder reads the beginning."
-PUBLISHED_NOTE = "published: the same system on the same data."
+WHOLE_DOCUMENTS_NOTE = " Each document is one passage, of which an encoder reads the beginning."
+PUBLISHED_NOTE = " published: the same system on the same data."
 
 #: Over fewer pairs or queries, intervals are too narrow.
 FEW = 10
@@ -31,127 +45,130 @@ FEW = 10
 def sts_tables(evaluations: Sequence[StsEvaluation]) -> None:
     """Print results, what was left out, and the differences of the systems."""
     for evaluation in evaluations:
-        results = evaluation.results
         rows = [
             [
                 result.aggregation.value,
-                _interval(result.spearman),
-                _number(result.pearson),
-                _published(result.published),
+                result.spearman.shown,
+                shown_number(result.pearson),
+                _published(result),
                 _system(result),
             ]
-            for result in results
+            for result in evaluation.results
         ]
         headings = ["over", ">Spearman", ">Pearson", ">published", "system"]
-        pairs = quantity(max(result.n for result in results), "pair")
+        pairs = quantity(evaluation.results[0].n, "pair")
         _print(f"{_name(evaluation)}: {pairs}", headings, rows)
-    published = any(result.published is not None for one in evaluations for result in one.results)
-    _note(f"{STS_NOTE} {PUBLISHED_NOTE}" if published else STS_NOTE)
+    _print_note(STS_NOTE, evaluations)
     for evaluation in evaluations:
         if evaluation.dataset.unscored:
             left_out = quantity(evaluation.dataset.unscored, "pair")
-            _note(f"{_name(evaluation)}: {left_out} without a gold score left out")
-        if constant := _constant(evaluation):
-            _note(f"{_name(evaluation)}: undefined, since all scores are equal: {constant}")
-    if any(evaluation.differences for evaluation in evaluations):
-        click.echo()
-        _note("Spearman, paired differences on the same pairs (bootstrap)")
-    for evaluation in evaluations:
-        rows = [
-            [aggregation.value, *_difference(found), f"{_near(system)} minus {_near(other)}"]
-            for aggregation, system, other, found in evaluation.differences
-        ]
-        _print(_name(evaluation), ["over", ">difference", ">p", "systems"], rows)
+            _print_note(f"{_name(evaluation)}: {left_out} without a gold score left out")
+        if any(math.isnan(result.pearson) for result in evaluation.results):
+            _print_note(f"{_name(evaluation)}: undefined where all scores of a subset are equal")
+    _print_differences(
+        "over", evaluations, "Spearman, paired differences on the same pairs (bootstrap)"
+    )
+    _warn_of_few(evaluations, "pairs")
 
 
 def ir_tables(evaluations: Sequence[IrEvaluation]) -> None:
     """Print results and the differences of the systems."""
-    measures = [*dict.fromkeys(result.measure for one in evaluations for result in one.results)]
     for evaluation in evaluations:
+        measures = list(dict.fromkeys(result.measure for result in evaluation.results))
         results = sorted(evaluation.results, key=lambda one: measures.index(one.measure))
-        rows = [
-            [result.measure, _interval(result.mean), _published(result.published), _system(result)]
-            for result in results
-        ]
+        rows = [[one.measure, one.mean.shown, _published(one), _system(one)] for one in results]
         queries = quantity(results[0].n, "query")
         headings = ["measure", ">mean", ">published", "system"]
         _print(f"{_name(evaluation)}: {queries}", headings, rows)
-    note = IR_NOTE
-    if any(one.whole_documents for one in evaluations):
-        note += f" {WHOLE_DOCUMENTS_NOTE}"
-    if any(result.published is not None for one in evaluations for result in one.results):
-        note += f" {PUBLISHED_NOTE}"
-    _note(note)
+    is_whole = any(evaluation.whole_documents for evaluation in evaluations)
+    _print_note(IR_NOTE + WHOLE_DOCUMENTS_NOTE * is_whole, evaluations)
+    _print_differences(
+        "measure", evaluations, "Paired differences on the same queries (randomisation test)"
+    )
+    _warn_of_few(evaluations, "queries")
+
+
+def result_line(
+    evaluation: StsEvaluation | IrEvaluation, result: StsResult | IrResult, **values: Any
+) -> None:
+    """Print a result as a line of JSON, with its differences from earlier systems.
+
+    Args:
+        evaluation: of the set.
+        result: one of its results.
+        values: what is particular to its kind; numbers are rounded.
+    """
+    over = result.aggregation if isinstance(result, StsResult) else result.measure
+    line = {
+        "dataset": evaluation.dataset.name,
+        "split": evaluation.dataset.split,
+        "system": result.system,
+        "precision": result.precision,
+        "n": result.n,
+        **{name: json_number(value) for name, value in values.items()},
+        "seconds": json_number(result.seconds),
+        "published": result.published,
+        "differences": [
+            {
+                "from": other,
+                **{name: json_number(value) for name, value in difference._asdict().items()},
+            }
+            for of, system, other, difference in evaluation.differences
+            if of == over and system == result.system
+        ],
+    }
+    click.echo(json_text(line))
+
+
+def json_number(value: Any) -> Any:
+    """A number for JSON, which has no NaN; other values are unchanged."""
+    if not isinstance(value, float):
+        return value
+    return None if math.isnan(value) else round(float(value), 4)
+
+
+def print_report(
+    folder: Path | None,
+    evaluations: Sequence[StsEvaluation] | Sequence[IrEvaluation],
+    encoders: Mapping[str, Encoder],
+) -> None:
+    """Report words without vectors, and write the page of a report, if there is a folder for it."""
+    for name, encoder in encoders.items():
+        warn_of_unknown_words(name, encoder)
+    if folder is not None:
+        fingerprints = {name: encoder.fingerprint for name, encoder in encoders.items()}
+        with working("report"):
+            page = write_report(folder, evaluations, provenance(sys.argv[1:], fingerprints))
+        note(f"report: {page}")
+
+
+def _print_differences(
+    over: str, evaluations: Sequence[StsEvaluation] | Sequence[IrEvaluation], title: str
+) -> None:
     if any(evaluation.differences for evaluation in evaluations):
         click.echo()
-        _note("Paired differences on the same queries (randomisation test)")
+        _print_note(title)
     for evaluation in evaluations:
         rows = [
-            [measure, *_difference(found), f"{_near(system)} minus {_near(other)}"]
-            for measure, system, other, found in evaluation.differences
+            [str(of), found.shown, found.p_shown, f"{_near(system)} minus {_near(other)}"]
+            for of, system, other, found in evaluation.differences
         ]
-        _print(_name(evaluation), ["measure", ">difference", ">p", "systems"], rows)
+        _print(_name(evaluation), [over, ">difference", ">p", "systems"], rows)
 
 
-def warn_of_few(evaluations: Sequence[StsEvaluation | IrEvaluation], things: str) -> None:
+def _warn_of_few(evaluations: Sequence[StsEvaluation | IrEvaluation], things: str) -> None:
     """Warn on standard error of intervals over too few pairs or queries; one has no interval."""
     if names := [_name(one) for one in evaluations if 1 < one.results[0].n < FEW]:
         note(f"{', '.join(names)}: intervals over fewer than {FEW} {things} are unreliable")
 
 
-def json_number(value: float) -> float | None:
-    """A number for JSON, which has no NaN."""
-    return None if math.isnan(value) else round(float(value), 4)
-
-
-def difference_record(other: str, found: Difference) -> dict[str, Any]:
-    """The difference between a system and another, for JSON."""
-    numbers = {key: json_number(getattr(found, key)) for key in ("value", "low", "high", "p")}
-    return {"from": other, **numbers, "p_is_bound": found.p_is_bound}
-
-
-def _constant(evaluation: StsEvaluation) -> str:
-    """The scores that are constant in a subset, if a correlation is undefined."""
-    if not any(math.isnan(result.pearson) for result in evaluation.results):
-        return ""
-    found, start = [], 0
-    for subset, pairs in evaluation.dataset.subsets.items():
-        end = start + len(pairs)
-        columns = {"gold scores": [pair.gold for pair in pairs]} | {
-            _near(system): scores[start:end].tolist()
-            for system, scores in evaluation.scores.items()
-        }
-        found += [f"{name} in {subset}" for name, column in columns.items() if len({*column}) == 1]
-        start = end
-    return ", ".join(found)
-
-
-def _number(value: float) -> str:
-    return "undefined" if math.isnan(value) else f"{value:z.2f}"
-
-
-def _interval(found: Interval) -> str:
-    if math.isnan(found.low):
-        return _number(found.value)
-    return f"{found.value:z.2f} [{found.low:z.2f}, {found.high:z.2f}]"
-
-
-def _difference(found: Difference) -> list[str]:
-    if math.isnan(found.value):
-        return [_number(found.value), ""]
-    shown = f"{found.value:+z.2f}"
-    if not math.isnan(found.low):
-        shown += f" [{found.low:+z.2f}, {found.high:+z.2f}]"
-    return [shown, found.p_shown]
-
-
-def _published(value: float | None) -> str:
-    return "" if value is None else f"{value:.2f}"
+def _published(result: StsResult | IrResult) -> str:
+    return "" if result.published is None else f"{result.published:.2f}"
 
 
 def _system(result: StsResult | IrResult) -> str:
     """The name of a system, its precision and its computing time."""
-    time = None if math.isnan(result.seconds) else f"{result.seconds:.1f} s"
+    time = "" if math.isnan(result.seconds) else f"{result.seconds:.1f} s"
     facts = ", ".join(filter(None, [result.precision, time]))
     return f"{_near(result.system)} ({facts})" if facts else _near(result.system)
 
@@ -165,9 +182,12 @@ def _name(evaluation: StsEvaluation | IrEvaluation) -> str:
     return f"{evaluation.dataset.name} {evaluation.dataset.split}"
 
 
-def _note(text: str) -> None:
+def _print_note(text: str, evaluations: Sequence[StsEvaluation | IrEvaluation] = ()) -> None:
+    """Print a text in lines, with an explanation of published values, if there are any."""
     from rich.text import Text
 
+    if any(result.published is not None for one in evaluations for result in one.results):
+        text += PUBLISHED_NOTE
     out = console()
     out.print(Text(visible(text)), width=min(out.width, PROSE_WIDTH))
 

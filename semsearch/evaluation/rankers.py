@@ -20,10 +20,9 @@ from semsearch.evaluation.pair_scorers import OnProgress
 from semsearch.evaluation.trec import Run, read_run
 from semsearch.index import Index
 from semsearch.protocols import Encoder, Matrix, Reranker, TokenSpans
-from semsearch.records import Document, Hit, Hits, Passage, SearchMode
+from semsearch.records import Document, SearchMode
 from semsearch.search.options import RERANK_DEPTH
 from semsearch.search.queries import log_operators
-from semsearch.search.reranking import reranked
 from semsearch.search.retrieval import HYBRID_DEPTH
 
 logger = logging.getLogger(__name__)
@@ -153,10 +152,10 @@ class Ranker(Protocol):
 
 
 class System(NamedTuple):
-    """A parsed system: ``bm25``, ``NAME``, ``hybrid:NAME`` or ``run:FILE``, optionally reranked."""
+    """A parsed system: ``bm25``, ``NAME`` or ``hybrid:NAME``, optionally reranked; ``run:FILE``."""
 
     mode: SearchMode
-    name: str | None  #: of an encoder or an embedding space; None for BM25
+    name: str | None  #: of an encoder or an embedding space; None for BM25 and runs
     reranker: str | None
     run: Path | None = None  #: a file with rankings
 
@@ -165,22 +164,19 @@ class System(NamedTuple):
         """Parse the name of a system.
 
         Raises:
-            ArgumentError: a system is only a cross-encoder, which can only rerank.
+            ArgumentError: a system is only a cross-encoder, which can only rerank another one.
         """
-        if spec.startswith(CROSS_ENCODER_PREFIX):
+        if spec.startswith(RUN_PREFIX):
+            file = Path(spec.removeprefix(RUN_PREFIX)).expanduser()
+            return cls(SearchMode.BM25, None, None, file)
+        first, _, reranker = spec.partition("+" + CROSS_ENCODER_PREFIX)
+        if first.startswith(CROSS_ENCODER_PREFIX):
             raise ArgumentError(f"a cross-encoder can only rerank another system: ENCODER+{spec}")
-        first, has_reranker, model = spec.partition(f"+{CROSS_ENCODER_PREFIX}")
-        if has_reranker and not model:
-            raise ArgumentError(f"'{spec}' names no cross-encoder: ENCODER+cross-encoder:MODEL")
-        reranker = model or None
         if first == BM25:
-            return cls(SearchMode.BM25, None, reranker)
-        if first.startswith(RUN_PREFIX):
-            file = Path(first.removeprefix(RUN_PREFIX)).expanduser()
-            return cls(SearchMode.BM25, None, reranker, file)
+            return cls(SearchMode.BM25, None, reranker or None)
         if first.startswith(HYBRID_PREFIX):
-            return cls(SearchMode.HYBRID, first.removeprefix(HYBRID_PREFIX), reranker)
-        return cls(SearchMode.SEMANTIC, first, reranker)
+            return cls(SearchMode.HYBRID, first.removeprefix(HYBRID_PREFIX), reranker or None)
+        return cls(SearchMode.SEMANTIC, first, reranker or None)
 
 
 class IndexRanker:
@@ -250,13 +246,13 @@ class IndexRanker:
 
 
 class RecordedRanker:
-    """A run in TREC format, optionally reranked."""
+    """A run in TREC format."""
 
-    def __init__(self, spec: str, file: Path, reranker: Reranker | None = None) -> None:
+    precision = None
+
+    def __init__(self, spec: str, file: Path) -> None:
         self.spec = spec
-        self.precision = None if reranker is None else reranker.precision
         self._file = file
-        self._reranker = reranker
 
     def rank(self, collection: Collection) -> Ranking:
         """The rankings in the file; queries missing from it have empty rankings."""
@@ -273,15 +269,6 @@ class RecordedRanker:
                 f"{len(run):,}",
                 retrieval.name,
             )
-        if self._reranker is not None:
-            if not retrieval.documents:
-                raise ArgumentError(f"{self.spec}: reranking a run needs --data with documents")
-            on_progress = partial(collection.on_progress, self.spec, "queries")
-            for done, (name, query) in enumerate(retrieval.queries.items(), 1):
-                hits = _hits(query, run[name], retrieval.documents)
-                hits = reranked(hits, query, self._reranker, RERANK_DEPTH)
-                run[name] = {hit.document_id: hit.score for hit in hits}
-                on_progress(done, len(run))
         return Ranking(run, float("nan"))
 
 
@@ -341,7 +328,7 @@ def load_rankers(
         EncoderError: a model cannot be loaded.
     """
     loaded = {} if encoders is None else encoders
-    systems = _parsed(specs)
+    systems = {spec: System.parsed(spec) for spec in check_texts("specs", specs)}
     searching = [system for system in systems.values() if system.run is None]
     for system in searching:
         if system.name is not None and system.name not in loaded:
@@ -382,16 +369,12 @@ def index_rankers(
         encoder = None if system.name is None else index.encoder(space)
         return IndexRanker(spec, system.mode, encoder, space=system.name, reranker=reranker)
 
-    return _rankers(_parsed(names), precision, searched)
+    return _rankers({name: System.parsed(name) for name in names}, precision, searched)
 
 
 def recorded_files(specs: Sequence[str]) -> list[Path]:
     """The files of the systems that are runs."""
-    return [system.run for system in _parsed(specs).values() if system.run is not None]
-
-
-def _parsed(specs: Sequence[str]) -> dict[str, System]:
-    return {spec: System.parsed(spec) for spec in check_texts("specs", specs)}
+    return [system.run for system in map(System.parsed, specs) if system.run is not None]
 
 
 def _rankers(
@@ -400,23 +383,13 @@ def _rankers(
     searched: Callable[[str, System, Reranker | None], Ranker],
 ) -> list[Ranker]:
     """The systems with their cross-encoders, each loaded once."""
-    names = dict.fromkeys(system.reranker for system in systems.values())
-    rerankers = {
-        name: None if name is None else load_reranker(name, precision=precision) for name in names
-    }
+    rerankers: dict[str | None, Reranker | None] = {None: None}
+    for system in systems.values():
+        if system.reranker not in rerankers:
+            rerankers[system.reranker] = load_reranker(str(system.reranker), precision=precision)
     return [
-        searched(spec, system, rerankers[system.reranker])
-        if system.run is None
-        else RecordedRanker(spec, system.run, rerankers[system.reranker])
+        RecordedRanker(spec, system.run)
+        if system.run is not None
+        else searched(spec, system, rerankers[system.reranker])
         for spec, system in systems.items()
     ]
-
-
-def _hits(query: str, found: Mapping[str, float], documents: Mapping[str, str]) -> Hits:
-    """The first documents of a run as hits, without those that are not in the set."""
-    known = [name for name in found if name in documents][:RERANK_DEPTH]
-    hits = Hits(query)
-    for rank, name in enumerate(known, start=1):
-        text = documents[name]
-        hits.append(Hit(rank, found[name], name, Passage(rank, name, 0, len(text), text), text, {}))
-    return hits

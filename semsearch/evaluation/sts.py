@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from enum import Enum
+from enum import StrEnum
 from itertools import combinations
 from typing import NamedTuple
 
@@ -38,7 +38,7 @@ PAIRS_AT_ONCE = 500
 MIN_PAIRS = 3
 
 
-class Aggregation(Enum):
+class Aggregation(StrEnum):
     """How the results of several subsets are combined."""
 
     ALL = "all"  #: all pairs together, as in the SBERT paper

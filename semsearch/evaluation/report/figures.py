@@ -18,8 +18,6 @@ if TYPE_CHECKING:
 #: More points than this are drawn as cells, coloured by density.
 DOTS = 400
 CELLS_ACROSS = 26
-#: Up to this many integer gold scores are drawn as box plots.
-LEVELS = 11
 
 #: Inches.
 ROW, PANEL = 0.3, 0.55
@@ -59,7 +57,7 @@ def draw_forest(groups: Sequence[tuple[str, Sequence[Point]]], axis_label: str, 
 def draw_scatter(
     gold: Values, scores: Values, limits: tuple[float, float], title: str, alt: str
 ) -> str:
-    """Scores against gold scores: points, density cells or, for integer gold scores, box plots.
+    """Scores against gold scores: points, or cells coloured by their number.
 
     Args:
         gold: shape (pairs,).
@@ -74,24 +72,6 @@ def draw_scatter(
 
     def paint(figure: Figure) -> None:
         axes = figure.subplots()
-        levels = numpy.unique(gold)
-        if len(gold) > len(levels) and len(levels) <= LEVELS and (levels % 1 == 0).all():
-            groups = [scores[gold == level] for level in levels]
-            axes.boxplot(
-                groups,
-                positions=levels,
-                widths=0.6,
-                manage_ticks=False,
-                boxprops={"color": ACCENT},
-                medianprops={"color": INK},
-                whiskerprops={"color": ACCENT},
-                capprops={"color": ACCENT},
-                flierprops={"markersize": 2, "markeredgecolor": FAINT},
-            )
-            axes.set_xticks(levels)
-            axes.set(xlim=(levels[0] - 0.5, levels[-1] + 0.5), ylim=limits)
-            axes.set(xlabel="gold", ylabel="score", title=title)
-            return
         if len(gold) <= DOTS:
             axes.plot(gold, scores, "o", color=ACCENT, alpha=0.35, markersize=4, markeredgewidth=0)
         else:

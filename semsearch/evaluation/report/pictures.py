@@ -17,8 +17,9 @@ from semsearch.evaluation.report.figures import (
     draw_speed,
     score_limits,
 )
-from semsearch.evaluation.report.labels import name_of, number_cell, short_name, short_names
+from semsearch.evaluation.report.labels import name_of, short_name, short_names
 from semsearch.evaluation.retrieval import IrEvaluation
+from semsearch.evaluation.statistics import shown_number
 from semsearch.evaluation.sts import Aggregation, StsEvaluation
 
 SPEARMAN = "Spearman × 100"
@@ -55,7 +56,7 @@ def sts_pictures(evaluations: Sequence[StsEvaluation]) -> Pictures:
         whole = [one for one in results if one.aggregation is Aggregation.ALL]
         drawings = []
         for result in whole:
-            found = f"Spearman {number_cell(result.spearman.value) or 'undefined'}"
+            found = f"Spearman {shown_number(result.spearman.value)}"
             title = f"{names[result.system]}\n{found}"
             alt = f"Scores of {result.system} against gold on {name}: {found}."
             drawings.append(draw_scatter(gold, scores[result.system], limits, title, alt))
