@@ -24,7 +24,7 @@ from semsearch.cli.options import (
 )
 from semsearch.cli.progress import EvaluationProgress, working
 from semsearch.cli.render import note
-from semsearch.cli.render_evaluation import ir_tables, json_number, print_report, result_line
+from semsearch.cli.render_evaluation import print_lines, print_report, print_tables
 from semsearch.encoders import DEFAULT_ENCODER
 from semsearch.errors import ArgumentError
 from semsearch.evaluation import (
@@ -38,6 +38,7 @@ from semsearch.evaluation import (
 from semsearch.evaluation.datasets import load_retrieval_set, read_questions
 from semsearch.evaluation.rankers import recorded_files
 from semsearch.evaluation.report import check_report, create_folder
+from semsearch.evaluation.results import Result
 from semsearch.evaluation.retrieval import measures as parsed_measures
 from semsearch.index import Index
 from semsearch.protocols import Encoder
@@ -154,7 +155,7 @@ def command(
             if format_name == "jsonl":
                 _write_lines(evaluation, per_query)
     if format_name == "table":
-        ir_tables(evaluations)
+        print_tables(evaluations)
     print_report(report, evaluations, encoders)
     if runs is not None:
         _write_runs(runs, evaluations, {file.resolve() for file in recorded_files(systems)})
@@ -191,19 +192,18 @@ def _write_runs(folder: Path, evaluations: Sequence[IrEvaluation], taken: set[Pa
 
 def _write_lines(evaluation: IrEvaluation, per_query: bool) -> None:
     """Print a line per result."""
-    for result in evaluation.results:
-        values: dict[str, Any] = {}
+
+    def values(result: Result) -> dict[str, Any]:
+        line = {
+            "whole_documents": evaluation.whole_documents,
+            "measure": result.over,
+            "value": result.estimate.value,
+            "low": result.estimate.low,
+            "high": result.estimate.high,
+        }
         if per_query:
-            of_queries = evaluation.per_query[result.system][result.measure].tolist()
-            named = zip(evaluation.dataset.queries, of_queries, strict=True)
-            values["per_query"] = {query: json_number(value) for query, value in named}
-        result_line(
-            evaluation,
-            result,
-            whole_documents=evaluation.whole_documents,
-            measure=result.measure,
-            value=result.mean.value,
-            low=result.mean.low,
-            high=result.mean.high,
-            **values,
-        )
+            of_queries = evaluation.per_query[result.system][result.over].round(4).tolist()
+            line["per_query"] = dict(zip(evaluation.dataset.queries, of_queries, strict=True))
+        return line
+
+    print_lines(evaluation, values)

@@ -15,7 +15,7 @@ from semsearch.cli.options import (
 )
 from semsearch.cli.progress import EvaluationProgress, working
 from semsearch.cli.render import note
-from semsearch.cli.render_evaluation import print_report, result_line, sts_tables
+from semsearch.cli.render_evaluation import print_lines, print_report, print_tables
 from semsearch.encoders import DEFAULT_ENCODER
 from semsearch.errors import ArgumentError, DatasetNotFoundError
 from semsearch.evaluation import CosineScorer, evaluate_sts, load_pair_scorer
@@ -90,19 +90,20 @@ def command(
         with progress:
             evaluation = evaluate_sts(dataset, scorers, on_progress=progress.show)
         evaluations.append(evaluation)
-        for result in evaluation.results if format_name == "jsonl" else []:
-            result_line(
+        if format_name == "jsonl":
+            print_lines(
                 evaluation,
-                result,
-                aggregation=result.aggregation,
-                spearman=result.spearman.value,
-                spearman_low=result.spearman.low,
-                spearman_high=result.spearman.high,
-                pearson=result.pearson,
-                unscored=dataset.unscored,
+                lambda result, unscored=dataset.unscored: {
+                    "aggregation": result.over,
+                    "spearman": result.estimate.value,
+                    "spearman_low": result.estimate.low,
+                    "spearman_high": result.estimate.high,
+                    "pearson": result.pearson,
+                    "unscored": unscored,
+                },
             )
     if format_name == "table":
-        sts_tables(evaluations)
+        print_tables(evaluations)
     encoders = {one.spec: one.encoder for one in scorers if isinstance(one, CosineScorer)}
     print_report(report, evaluations, encoders)
 

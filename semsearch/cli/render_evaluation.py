@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,9 +24,8 @@ from semsearch.cli.render import (
 )
 from semsearch.evaluation import IrEvaluation, StsEvaluation
 from semsearch.evaluation.report import provenance, write_report
-from semsearch.evaluation.retrieval import IrResult
+from semsearch.evaluation.results import Result
 from semsearch.evaluation.statistics import shown_number
-from semsearch.evaluation.sts import StsResult
 from semsearch.protocols import Encoder
 from semsearch.texts import quantity
 
@@ -36,95 +35,82 @@ STS_NOTE = (
 )
 IR_NOTE = "Means over queries x 100; 95 % bootstrap intervals over queries."
 WHOLE_DOCUMENTS_NOTE = " Each document is one passage, of which an encoder reads the beginning."
+STS_DIFFERENCES = "Spearman, paired differences on the same pairs (bootstrap)"
+IR_DIFFERENCES = "Paired differences on the same queries (randomisation test)"
 PUBLISHED_NOTE = " published: the same system on the same data."
 
 #: Over fewer pairs or queries, intervals are too narrow.
 FEW = 10
 
 
-def sts_tables(evaluations: Sequence[StsEvaluation]) -> None:
+def print_tables(evaluations: Sequence[StsEvaluation] | Sequence[IrEvaluation]) -> None:
     """Print results, what was left out, and the differences of the systems."""
+    is_sts = isinstance(evaluations[0], StsEvaluation)
+    over, estimate, thing = ("over", "Spearman", "pair") if is_sts else ("measure", "mean", "query")
+    headings = [over, f">{estimate}", ">Pearson", ">published", "system"]
     for evaluation in evaluations:
+        measures = list(dict.fromkeys(result.over for result in evaluation.results))
+        results = sorted(evaluation.results, key=lambda one: measures.index(one.over))
         rows = [
             [
-                result.aggregation.value,
-                result.spearman.shown,
-                shown_number(result.pearson),
-                _published(result),
+                result.over,
+                result.estimate.shown,
+                "" if result.pearson is None else shown_number(result.pearson),
+                "" if result.published is None else shown_number(result.published),
                 _system(result),
             ]
-            for result in evaluation.results
+            for result in results
         ]
-        headings = ["over", ">Spearman", ">Pearson", ">published", "system"]
-        pairs = quantity(evaluation.results[0].n, "pair")
-        _print(f"{_name(evaluation)}: {pairs}", headings, rows)
-    _print_note(STS_NOTE, evaluations)
+        _print(f"{_name(evaluation)}: {quantity(results[0].n, thing)}", headings, rows)
+    text = STS_NOTE if is_sts else IR_NOTE
+    if any(isinstance(one, IrEvaluation) and one.whole_documents for one in evaluations):
+        text += WHOLE_DOCUMENTS_NOTE
+    if any(result.published is not None for one in evaluations for result in one.results):
+        text += PUBLISHED_NOTE
+    _print_text(text)
     for evaluation in evaluations:
-        if evaluation.dataset.unscored:
+        if isinstance(evaluation, StsEvaluation) and evaluation.dataset.unscored:
             left_out = quantity(evaluation.dataset.unscored, "pair")
-            _print_note(f"{_name(evaluation)}: {left_out} without a gold score left out")
-        if any(math.isnan(result.pearson) for result in evaluation.results):
-            _print_note(f"{_name(evaluation)}: undefined where all scores of a subset are equal")
-    _print_differences(
-        "over", evaluations, "Spearman, paired differences on the same pairs (bootstrap)"
-    )
-    _warn_of_few(evaluations, "pairs")
-
-
-def ir_tables(evaluations: Sequence[IrEvaluation]) -> None:
-    """Print results and the differences of the systems."""
+            _print_text(f"{_name(evaluation)}: {left_out} without a gold score left out")
+        if any(math.isnan(result.estimate.value) for result in evaluation.results):
+            _print_text(f"{_name(evaluation)}: undefined where all scores of a subset are equal")
+    if any(evaluation.differences for evaluation in evaluations):
+        click.echo()
+        _print_text(STS_DIFFERENCES if is_sts else IR_DIFFERENCES)
     for evaluation in evaluations:
-        measures = list(dict.fromkeys(result.measure for result in evaluation.results))
-        results = sorted(evaluation.results, key=lambda one: measures.index(one.measure))
-        rows = [[one.measure, one.mean.shown, _published(one), _system(one)] for one in results]
-        queries = quantity(results[0].n, "query")
-        headings = ["measure", ">mean", ">published", "system"]
-        _print(f"{_name(evaluation)}: {queries}", headings, rows)
-    is_whole = any(evaluation.whole_documents for evaluation in evaluations)
-    _print_note(IR_NOTE + WHOLE_DOCUMENTS_NOTE * is_whole, evaluations)
-    _print_differences(
-        "measure", evaluations, "Paired differences on the same queries (randomisation test)"
-    )
-    _warn_of_few(evaluations, "queries")
+        rows = [
+            [of, found.shown, found.p_shown, f"{_near(system)} minus {_near(other)}"]
+            for of, system, other, found in evaluation.differences
+        ]
+        _print(_name(evaluation), [over, ">difference", ">p", "systems"], rows)
 
 
-def result_line(
-    evaluation: StsEvaluation | IrEvaluation, result: StsResult | IrResult, **values: Any
+def print_lines(
+    evaluation: StsEvaluation | IrEvaluation, result_values: Callable[[Result], dict[str, Any]]
 ) -> None:
-    """Print a result as a line of JSON, with its differences from earlier systems.
+    """Print a line of JSON per result, with its differences from earlier systems.
 
     Args:
         evaluation: of the set.
-        result: one of its results.
-        values: what is particular to its kind; numbers are rounded.
+        result_values: returns what is particular to a kind of results.
     """
-    over = result.aggregation if isinstance(result, StsResult) else result.measure
-    line = {
-        "dataset": evaluation.dataset.name,
-        "split": evaluation.dataset.split,
-        "system": result.system,
-        "precision": result.precision,
-        "n": result.n,
-        **{name: json_number(value) for name, value in values.items()},
-        "seconds": json_number(result.seconds),
-        "published": result.published,
-        "differences": [
-            {
-                "from": other,
-                **{name: json_number(value) for name, value in difference._asdict().items()},
-            }
-            for of, system, other, difference in evaluation.differences
-            if of == over and system == result.system
-        ],
-    }
-    click.echo(json_text(line))
-
-
-def json_number(value: Any) -> Any:
-    """A number for JSON, which has no NaN; other values are unchanged."""
-    if not isinstance(value, float):
-        return value
-    return None if math.isnan(value) else round(float(value), 4)
+    for result in evaluation.results:
+        line = {
+            "dataset": evaluation.dataset.name,
+            "split": evaluation.dataset.split,
+            "system": result.system,
+            "precision": result.precision,
+            "n": result.n,
+            **result_values(result),
+            "seconds": result.seconds,
+            "published": result.published,
+            "differences": [
+                {"from": other, **_json_numbers(difference._asdict())}
+                for of, system, other, difference in evaluation.differences
+                if of == result.over and system == result.system
+            ],
+        }
+        click.echo(json_text(_json_numbers(line)))
 
 
 def print_report(
@@ -132,7 +118,10 @@ def print_report(
     evaluations: Sequence[StsEvaluation] | Sequence[IrEvaluation],
     encoders: Mapping[str, Encoder],
 ) -> None:
-    """Report words without vectors, and write the page of a report, if there is a folder for it."""
+    """Print warnings, and write the page of a report, if there is a folder for it."""
+    if few := [_name(one) for one in evaluations if 1 < one.results[0].n < FEW]:  # one has none
+        things = "pairs" if isinstance(evaluations[0], StsEvaluation) else "queries"
+        note(f"{', '.join(few)}: intervals over fewer than {FEW} {things} are unreliable")
     for name, encoder in encoders.items():
         warn_of_unknown_words(name, encoder)
     if folder is not None:
@@ -142,31 +131,13 @@ def print_report(
         note(f"report: {page}")
 
 
-def _print_differences(
-    over: str, evaluations: Sequence[StsEvaluation] | Sequence[IrEvaluation], title: str
-) -> None:
-    if any(evaluation.differences for evaluation in evaluations):
-        click.echo()
-        _print_note(title)
-    for evaluation in evaluations:
-        rows = [
-            [str(of), found.shown, found.p_shown, f"{_near(system)} minus {_near(other)}"]
-            for of, system, other, found in evaluation.differences
-        ]
-        _print(_name(evaluation), [over, ">difference", ">p", "systems"], rows)
+def _json_numbers(values: dict[str, Any]) -> dict[str, Any]:
+    """Numbers for JSON, which has no NaN; other values are unchanged."""
+    rounded = {name: round(one, 4) for name, one in values.items() if isinstance(one, float)}
+    return values | {name: None if math.isnan(one) else one for name, one in rounded.items()}
 
 
-def _warn_of_few(evaluations: Sequence[StsEvaluation | IrEvaluation], things: str) -> None:
-    """Warn on standard error of intervals over too few pairs or queries; one has no interval."""
-    if names := [_name(one) for one in evaluations if 1 < one.results[0].n < FEW]:
-        note(f"{', '.join(names)}: intervals over fewer than {FEW} {things} are unreliable")
-
-
-def _published(result: StsResult | IrResult) -> str:
-    return "" if result.published is None else f"{result.published:.2f}"
-
-
-def _system(result: StsResult | IrResult) -> str:
+def _system(result: Result) -> str:
     """The name of a system, its precision and its computing time."""
     time = "" if math.isnan(result.seconds) else f"{result.seconds:.1f} s"
     facts = ", ".join(filter(None, [result.precision, time]))
@@ -182,12 +153,9 @@ def _name(evaluation: StsEvaluation | IrEvaluation) -> str:
     return f"{evaluation.dataset.name} {evaluation.dataset.split}"
 
 
-def _print_note(text: str, evaluations: Sequence[StsEvaluation | IrEvaluation] = ()) -> None:
-    """Print a text in lines, with an explanation of published values, if there are any."""
+def _print_text(text: str) -> None:
     from rich.text import Text
 
-    if any(result.published is not None for one in evaluations for result in one.results):
-        text += PUBLISHED_NOTE
     out = console()
     out.print(Text(visible(text)), width=min(out.width, PROSE_WIDTH))
 

@@ -16,11 +16,9 @@ from semsearch.errors import ArgumentError, DatasetError
 from semsearch.evaluation.datasets import RetrievalSet
 from semsearch.evaluation.datasets.judging import check_queries
 from semsearch.evaluation.pair_scorers import OnProgress, check_systems
-from semsearch.evaluation.published import published_value
 from semsearch.evaluation.rankers import Collection, IndexRanker, Ranker
+from semsearch.evaluation.results import PairedDifference, Result, published_value
 from semsearch.evaluation.statistics import (
-    Difference,
-    Interval,
     Values,
     mean_interval,
     randomised_difference,
@@ -43,37 +41,14 @@ MAX_RELEVANCE = 1000
 MAX_RELEVANCE_OF_GDEVAL = 4
 
 
-class IrResult(NamedTuple):
-    """One measure of one system on one set, times 100: the mean over queries."""
-
-    dataset: str
-    system: str
-    measure: str
-    n: int  #: number of queries
-    mean: Interval
-    seconds: float  #: for indexing and all queries
-    published: float | None  #: the value in a paper, for this system on the same queries
-    split: str = "test"  #: of the judgements
-    precision: str | None = None  #: of the system's computations; None without a choice
-
-
-class IrDifference(NamedTuple):
-    """The value of `system` minus that of `other` for one measure, times 100."""
-
-    measure: str
-    system: str
-    other: str
-    difference: Difference
-
-
 class IrEvaluation(NamedTuple):
     """All systems on one set."""
 
     dataset: RetrievalSet
     runs: dict[str, Run]  #: by system
     per_query: dict[str, dict[str, Values]]  #: by system and measure, in the order of the queries
-    results: list[IrResult]
-    differences: list[IrDifference]  #: of all pairs of systems
+    results: list[Result]
+    differences: list[PairedDifference]  #: of all pairs of systems
     whole_documents: bool = False  #: whether each document was one passage
 
 
@@ -144,7 +119,7 @@ def evaluate_retrieval(
     if any(ranker.reads_operators for ranker in searching):
         _warn_of_operators(retrieval)
     runs, per_query = {}, {}
-    results: list[IrResult] = []
+    results: list[Result] = []
     with Collection(
         retrieval, index, whole_documents=whole_documents, on_progress=on_progress
     ) as collection:
@@ -158,24 +133,14 @@ def evaluate_retrieval(
                     published = published_value(
                         "ir", ranker.spec, retrieval.name, retrieval.split, n
                     )
-                results.append(
-                    IrResult(
-                        retrieval.name,
-                        ranker.spec,
-                        name,
-                        n,
-                        mean_interval(of_queries),
-                        seconds,
-                        published,
-                        retrieval.split,
-                        ranker.precision,
-                    )
-                )
-    differences = [
-        IrDifference(name, system, other, randomised_difference(per_query[system][name], values))
-        for other, system in combinations(runs, 2)
-        for name, values in per_query[other].items()
-    ]
+                mean = mean_interval(of_queries)
+                precision = ranker.precision
+                results.append(Result(name, ranker.spec, n, mean, seconds, published, precision))
+    differences = []
+    for other, system in combinations(runs, 2):
+        for name, values in per_query[other].items():
+            found = randomised_difference(per_query[system][name], values)
+            differences.append(PairedDifference(name, system, other, found))
     return IrEvaluation(retrieval, runs, per_query, results, differences, whole_documents)
 
 

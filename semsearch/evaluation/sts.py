@@ -18,11 +18,9 @@ import numpy
 from semsearch.errors import ArgumentError
 from semsearch.evaluation.datasets import StsSet
 from semsearch.evaluation.pair_scorers import OnProgress, PairScorer, check_systems
-from semsearch.evaluation.published import published_value
+from semsearch.evaluation.results import PairedDifference, Result, published_value
 from semsearch.evaluation.statistics import (
     SEED,
-    Difference,
-    Interval,
     Values,
     bootstrap_difference,
     interval,
@@ -45,37 +43,13 @@ class Aggregation(StrEnum):
     MEAN = "mean"  #: the mean over subsets
 
 
-class StsResult(NamedTuple):
-    """One system on one set. Correlations are times 100."""
-
-    dataset: str
-    split: str
-    aggregation: Aggregation
-    system: str
-    n: int
-    spearman: Interval
-    pearson: float
-    seconds: float  #: for scoring all pairs including encoding, without loading the model
-    published: float | None  #: the value in a paper, for this system on the same pairs
-    precision: str | None = None  #: of the system's computations; None without a choice
-
-
-class StsDifference(NamedTuple):
-    """Spearman's correlation of `system` minus that of `other`, times 100."""
-
-    aggregation: Aggregation
-    system: str
-    other: str
-    difference: Difference
-
-
 class StsEvaluation(NamedTuple):
     """All systems on one set."""
 
     dataset: StsSet
     scores: dict[str, Values]  #: by system, in the order of the set's pairs
-    results: list[StsResult]
-    differences: list[StsDifference]  #: of all pairs of systems
+    results: list[Result]
+    differences: list[PairedDifference]  #: of all pairs of systems
 
 
 def evaluate_sts(
@@ -120,25 +94,19 @@ def evaluate_sts(
             if aggregation is Aggregation.ALL:  # as papers report it
                 published = published_value("sts", system, dataset.name, dataset.split, n)
             spearmans, pearsons = values[system]
+            estimate = interval(spearmans, resampled[system])
             results.append(
-                StsResult(
-                    dataset.name,
-                    dataset.split,
-                    aggregation,
-                    system,
-                    n,
-                    interval(spearmans, resampled[system]),
-                    pearsons,
-                    seconds[system],
-                    published,
-                    precisions[system],
+                Result(
+                    *(aggregation, system, n, estimate, seconds[system], published),
+                    precision=precisions[system],
+                    pearson=pearsons,
                 )
             )
         for other, system in combinations(scores, 2):
             difference = bootstrap_difference(
                 values[system][0], values[other][0], resampled[system], resampled[other]
             )
-            differences.append(StsDifference(aggregation, system, other, difference))
+            differences.append(PairedDifference(aggregation, system, other, difference))
     return StsEvaluation(dataset, scores, results, differences)
 
 

@@ -10,7 +10,7 @@ from semsearch.encoders.specs import Precision
 from semsearch.errors import ArgumentError
 from semsearch.evaluation import Aggregation, CosineScorer, evaluate_sts, load_pair_scorer
 from semsearch.evaluation.datasets import ScoredPair, StsSet, load_sts_set
-from semsearch.evaluation.published import published_rows, published_value
+from semsearch.evaluation.results import published_rows, published_value
 
 
 class Lengths:
@@ -50,15 +50,15 @@ def test_both_aggregations_equal_scipys():
     gold = [pair.gold for pair in dataset.pairs]
     halves = [(scores[:30], gold[:30]), (scores[30:], gold[30:])]
     pooled, mean = evaluation.results
-    assert (pooled.aggregation, mean.aggregation) == (Aggregation.ALL, Aggregation.MEAN)
-    assert pooled.spearman.value == pytest.approx(100 * spearmanr(scores, gold)[0])
+    assert (pooled.over, mean.over) == (Aggregation.ALL, Aggregation.MEAN)
+    assert pooled.estimate.value == pytest.approx(100 * spearmanr(scores, gold)[0])
     assert pooled.pearson == pytest.approx(100 * pearsonr(scores, gold)[0])
-    assert mean.spearman.value == pytest.approx(50 * sum(spearmanr(*half)[0] for half in halves))
+    assert mean.estimate.value == pytest.approx(50 * sum(spearmanr(*half)[0] for half in halves))
     assert mean.pearson == pytest.approx(50 * sum(pearsonr(*half)[0] for half in halves))
-    assert mean.spearman.value > pooled.spearman.value + 5
+    assert mean.estimate.value > pooled.estimate.value + 5
     for result in evaluation.results:
         assert result.n == 80
-        assert result.spearman.low < result.spearman.value < result.spearman.high
+        assert result.estimate.low < result.estimate.value < result.estimate.high
         assert result.published is None
 
 
@@ -75,22 +75,22 @@ def test_subsets_are_resampled_independently():
         ).results[-1]
         for count in (1, 4)
     )
-    assert several.aggregation is Aggregation.MEAN
-    assert several.spearman.value == pytest.approx(one.spearman.value)
-    widths = [found.spearman.high - found.spearman.low for found in (one, several)]
+    assert several.over is Aggregation.MEAN
+    assert several.estimate.value == pytest.approx(one.estimate.value)
+    widths = [found.estimate.high - found.estimate.low for found in (one, several)]
     assert widths[1] == pytest.approx(widths[0] / 2, rel=0.15)
 
 
 def test_each_pair_of_systems_is_compared():
     scorers = [Lengths("good"), Lengths("worse", 3), Lengths("bad", 100)]
     evaluation = evaluate_sts(made_set(), scorers)
-    pooled = [one for one in evaluation.differences if one.aggregation is Aggregation.ALL]
+    pooled = [one for one in evaluation.differences if one.over is Aggregation.ALL]
     assert [(one.system, one.other) for one in pooled] == [
         ("worse", "good"),
         ("bad", "good"),
         ("bad", "worse"),
     ]
-    value = {one.system: one.spearman.value for one in evaluation.results[:3]}
+    value = {one.system: one.estimate.value for one in evaluation.results[:3]}
     for one in pooled:
         assert one.difference.value == pytest.approx(value[one.system] - value[one.other])
         assert one.difference.low <= one.difference.value <= one.difference.high
@@ -195,5 +195,5 @@ def test_minilm_has_its_published_values(data, minilm, name):
     del data
     evaluation = evaluate_sts(load_sts_set(name, "test"), [CosineScorer(minilm)])
     result = evaluation.results[0]
-    assert result.aggregation is Aggregation.ALL
-    assert result.spearman.value == pytest.approx(result.published, abs=0.1)
+    assert result.over is Aggregation.ALL
+    assert result.estimate.value == pytest.approx(result.published, abs=0.1)

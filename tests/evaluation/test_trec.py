@@ -46,8 +46,8 @@ def test_a_recorded_run_is_a_system(tmp_path, monkeypatch):
     first = evaluate_retrieval(PETS, rankers)
     write_run(tmp_path / "a.run", first.runs["bm25"], "bm25")
     again = evaluate_retrieval(PETS, load_rankers([f"run:{tmp_path}/a.run", "run:~/a.run"]))
-    wanted = [result.mean for result in first.results]
-    assert [result.mean for result in again.results] == 2 * wanted
+    wanted = [result.estimate for result in first.results]
+    assert [result.estimate for result in again.results] == 2 * wanted
     assert math.isnan(again.results[0].seconds)
 
 

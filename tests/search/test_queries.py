@@ -184,7 +184,7 @@ def test_punctuation_leaves_scifact_as_it_is(data, encoder, tmp_path):
             claims = {name: change(text.split()) for name, text in scifact.queries.items()}
             changed = scifact._replace(queries=claims)
             found = evaluate_retrieval(changed, rankers, ["nDCG@10"], index=index)
-            return [result.mean.value for result in found.results]
+            return [result.estimate.value for result in found.results]
 
         plain = ndcg(" ".join)
         for change in CHANGES.values():

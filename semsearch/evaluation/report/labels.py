@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from itertools import chain, count
 
 from semsearch.evaluation.datasets import RetrievalSet, StsSet
-from semsearch.evaluation.retrieval import IrResult
+from semsearch.evaluation.results import Result
 from semsearch.texts import one_line
 
 LABEL_CHARACTERS = 28
@@ -63,7 +63,7 @@ def rate_cell(things: int, seconds: float) -> str:
     return "" if math.isnan(rate) else f"{rate:,.0f}" if rate >= 10 else f"{rate:.1f}"
 
 
-def published_cell(results: Iterable[IrResult]) -> str:
+def published_cell(results: Iterable[Result]) -> str:
     """The published values of a system, with their measures."""
     published = [one for one in results if one.published is not None]
-    return ", ".join(f"{one.measure} {one.published:.2f}" for one in published)
+    return ", ".join(f"{one.over} {one.published:.2f}" for one in published)

@@ -7,11 +7,10 @@ from collections.abc import Sequence
 from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 from semsearch.errors import ArgumentError, MissingExtraError
 from semsearch.evaluation.report import labels, worst
-from semsearch.evaluation.report.pictures import ir_pictures, sts_pictures
+from semsearch.evaluation.report.pictures import pictures
 from semsearch.evaluation.report.provenance import Provenance, contents_digest
 from semsearch.evaluation.retrieval import IrEvaluation
 from semsearch.evaluation.statistics import shown_number
@@ -63,14 +62,11 @@ def write_report(
     environment = Environment(
         autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
-    first = evaluations[0]
-    is_sts = isinstance(first, StsEvaluation)
-    pictures: Any = sts_pictures if is_sts else ir_pictures
     template = files("semsearch.evaluation.report").joinpath("page.html").read_text("utf-8")
     page = environment.from_string(template).render(
-        is_sts=is_sts,
+        is_sts=isinstance(evaluations[0], StsEvaluation),
         evaluations=evaluations,
-        systems=list(first.scores if isinstance(first, StsEvaluation) else first.runs),
+        systems=list(dict.fromkeys(result.system for result in evaluations[0].results)),
         pictures=pictures(evaluations),
         provenance=provenance,
         labels=labels,
