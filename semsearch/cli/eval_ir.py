@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from itertools import chain, count
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -38,7 +37,6 @@ from semsearch.evaluation import (
 from semsearch.evaluation.datasets import load_retrieval_set, read_questions
 from semsearch.evaluation.rankers import recorded_files
 from semsearch.evaluation.report import check_report, create_folder
-from semsearch.evaluation.results import Result
 from semsearch.evaluation.retrieval import measures as parsed_measures
 from semsearch.index import Index
 from semsearch.protocols import Encoder
@@ -153,7 +151,7 @@ def command(
                 )
             evaluations.append(evaluation)
             if format_name == "jsonl":
-                _write_lines(evaluation, per_query)
+                print_lines(evaluation, per_query=per_query)
     if format_name == "table":
         print_tables(evaluations)
     print_report(report, evaluations, encoders)
@@ -188,22 +186,3 @@ def _write_runs(folder: Path, evaluations: Sequence[IrEvaluation], taken: set[Pa
             file = next(file for file in files if file not in taken)
             taken.add(file)
             write_run(file, run, system)
-
-
-def _write_lines(evaluation: IrEvaluation, per_query: bool) -> None:
-    """Print a line per result."""
-
-    def values(result: Result) -> dict[str, Any]:
-        line = {
-            "whole_documents": evaluation.whole_documents,
-            "measure": result.over,
-            "value": result.estimate.value,
-            "low": result.estimate.low,
-            "high": result.estimate.high,
-        }
-        if per_query:
-            of_queries = evaluation.per_query[result.system][result.over].round(4).tolist()
-            line["per_query"] = dict(zip(evaluation.dataset.queries, of_queries, strict=True))
-        return line
-
-    print_lines(evaluation, values)

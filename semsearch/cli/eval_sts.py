@@ -91,17 +91,7 @@ def command(
             evaluation = evaluate_sts(dataset, scorers, on_progress=progress.show)
         evaluations.append(evaluation)
         if format_name == "jsonl":
-            print_lines(
-                evaluation,
-                lambda result, unscored=dataset.unscored: {
-                    "aggregation": result.over,
-                    "spearman": result.estimate.value,
-                    "spearman_low": result.estimate.low,
-                    "spearman_high": result.estimate.high,
-                    "pearson": result.pearson,
-                    "unscored": unscored,
-                },
-            )
+            print_lines(evaluation)
     if format_name == "table":
         print_tables(evaluations)
     encoders = {one.spec: one.encoder for one in scorers if isinstance(one, CosineScorer)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -85,31 +85,39 @@ def print_tables(evaluations: Sequence[StsEvaluation] | Sequence[IrEvaluation]) 
         _print(_name(evaluation), [over, ">difference", ">p", "systems"], rows)
 
 
-def print_lines(
-    evaluation: StsEvaluation | IrEvaluation, result_values: Callable[[Result], dict[str, Any]]
-) -> None:
+def print_lines(evaluation: StsEvaluation | IrEvaluation, *, per_query: bool = False) -> None:
     """Print a line of JSON per result, with its differences from earlier systems.
 
     Args:
-        evaluation: of the set.
-        result_values: returns what is particular to a kind of results.
+        evaluation: of one set.
+        per_query: whether lines have the values of each query.
     """
     for result in evaluation.results:
-        line = {
+        value, low, high = result.estimate
+        line: dict[str, Any] = {
             "dataset": evaluation.dataset.name,
             "split": evaluation.dataset.split,
             "system": result.system,
             "precision": result.precision,
             "n": result.n,
-            **result_values(result),
             "seconds": result.seconds,
             "published": result.published,
-            "differences": [
-                {"from": other, **_json_numbers(difference._asdict())}
-                for of, system, other, difference in evaluation.differences
-                if of == result.over and system == result.system
-            ],
         }
+        if isinstance(evaluation, StsEvaluation):
+            line |= {"aggregation": result.over, "spearman": value, "pearson": result.pearson}
+            line |= {"spearman_low": low, "spearman_high": high}
+            line["unscored"] = evaluation.dataset.unscored
+        else:
+            line |= {"measure": result.over, "value": value, "low": low, "high": high}
+            line["whole_documents"] = evaluation.whole_documents
+            if per_query:
+                values = evaluation.per_query[result.system][result.over].round(4).tolist()
+                line["per_query"] = dict(zip(evaluation.dataset.queries, values, strict=True))
+        line["differences"] = [
+            {"from": other, **_json_numbers(difference._asdict())}
+            for of, system, other, difference in evaluation.differences
+            if of == result.over and system == result.system
+        ]
         click.echo(json_text(_json_numbers(line)))
 
 

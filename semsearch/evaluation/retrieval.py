@@ -35,8 +35,6 @@ logger = logging.getLogger(__name__)
 MEASURES = ("nDCG@10", "RR@10", "R@10", "R@100", "AP")
 PUBLISHED_MEASURE = "nDCG@10"
 
-#: The highest relevance. trec_eval allocates memory for each grade, and overflows at some.
-MAX_RELEVANCE = 1000
 #: The highest relevance of gdeval, which computes ERR and nDCG(dcg='exp-log2').
 MAX_RELEVANCE_OF_GDEVAL = 4
 
@@ -138,25 +136,24 @@ def evaluate_retrieval(
                 results.append(Result(name, ranker.spec, n, mean, seconds, published, precision))
     differences = []
     for other, system in combinations(runs, 2):
-        for name, values in per_query[other].items():
-            found = randomised_difference(per_query[system][name], values)
+        for name, before in per_query[other].items():
+            found = randomised_difference(per_query[system][name], before)
             differences.append(PairedDifference(name, system, other, found))
     return IrEvaluation(retrieval, runs, per_query, results, differences, whole_documents)
 
 
 def _check_relevance(retrieval: RetrievalSet, wanted: Sequence[Measure]) -> None:
-    """Refuse judgements that are higher than a measure allows, before anything is ranked."""
+    """Refuse judgements that are higher than gdeval allows, before anything is ranked."""
     from ir_measures import gdeval
 
     judged = retrieval.qrels.values()
     highest = max((grade for grades in judged for grade in grades.values()), default=0)
-    for measure in wanted:
-        is_gdevals = gdeval.supports(measure)
-        limit = MAX_RELEVANCE_OF_GDEVAL if is_gdevals else MAX_RELEVANCE
-        if highest > limit:
-            raise DatasetError(
-                f"{retrieval.name} has a relevance of {highest:,}; {measure} allows up to {limit:,}"
-            )
+    of_gdeval = [measure for measure in wanted if gdeval.supports(measure)]
+    if of_gdeval and highest > MAX_RELEVANCE_OF_GDEVAL:
+        raise DatasetError(
+            f"{retrieval.name} has a relevance of {highest:,}; {of_gdeval[0]} allows up to "
+            f"{MAX_RELEVANCE_OF_GDEVAL}"
+        )
 
 
 def _warn_of_operators(retrieval: RetrievalSet) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 
 import numpy
 import pytest
@@ -60,13 +59,10 @@ def test_err_by_hand():
     numpy.testing.assert_allclose(found["known"]["ERR@10"], 100 * numpy.array(expected), atol=1e-2)
 
 
-@pytest.mark.parametrize(
-    ("measure", "relevance", "limit"), [("AP", 10**12, "1,000"), ("ERR@10", 5, "4")]
-)
-def test_too_high_a_relevance_is_refused_before_anything_is_ranked(measure, relevance, limit):
-    retrieval = PETS._replace(qrels=PETS.qrels | {"q2": {"d2": relevance}})
-    with pytest.raises(DatasetError, match=f"{relevance:,}; {re.escape(measure)} .* {limit}$"):
-        evaluate_retrieval(retrieval, [Ranked("never ranks", None)], [measure])
+def test_too_high_a_relevance_is_refused_before_anything_is_ranked():
+    retrieval = PETS._replace(qrels=PETS.qrels | {"q2": {"d2": 5}})
+    with pytest.raises(DatasetError, match=r"5; ERR@10 .* 4$"):
+        evaluate_retrieval(retrieval, [Ranked("never ranks", None)], ["ERR@10"])
 
 
 def test_queries_with_operators_are_counted_once_for_all_queries_and_systems(hashing, caplog):

@@ -9,8 +9,11 @@ from semsearch.evaluation.datasets.pairs import (
 from semsearch.evaluation.datasets.pairtable import PairColumns
 from semsearch.evaluation.datasets.questions import read_questions
 from semsearch.evaluation.datasets.records import LabelledPair, RetrievalSet, ScoredPair, StsSet
-from semsearch.evaluation.datasets.retrieval import load_retrieval_set, retrieval_names
-from semsearch.evaluation.datasets.scifact import read_scifact
+from semsearch.evaluation.datasets.retrieval import (
+    load_retrieval_set,
+    read_scifact,
+    retrieval_names,
+)
 from semsearch.evaluation.datasets.sts import read_stsbenchmark
 
 __all__ = [

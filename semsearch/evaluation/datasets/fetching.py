@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from semsearch.corpus.locations import requested
-from semsearch.errors import DatasetError, DownloadError
+from semsearch.errors import DownloadError
 from semsearch.evaluation.datasets.registry import KnownFile, data_folder, known_set
 
 
@@ -31,21 +31,18 @@ def fetch_set(
     Raises:
         DatasetError: the set does not exist, or a file cannot be downloaded, differs from the
             published one, or must be downloaded by hand (the others are downloaded first).
+        OSError: a file cannot be written.
     """
     known = known_set(name)
     total = sum(file.size or 0 for file in known.files)
     done = 0
     for file in known.files:
         if file.url is not None:
-            try:
-                fetch_file(
-                    file, lambda received, before=done: on_progress(before + received, total)
-                )
-            except OSError as error:
-                raise DatasetError(
-                    f"cannot write {file.place}: {error.strerror or error}; to use another folder, "
-                    "set SEMSEARCH_DATA"
-                ) from error
+
+            def report(received: int, before: int = done) -> None:
+                on_progress(before + received, total)
+
+            fetch_file(file, report)
             done += file.size or 0
     if by_hand := known.missing_files():
         others = f" and {len(by_hand) - 1} more" if len(by_hand) > 1 else ""

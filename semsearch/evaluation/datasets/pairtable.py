@@ -134,7 +134,7 @@ def _find(
     left, right, value = named[0] or usual[0], named[1] or usual[1], named[2]
     value = value or find_column(columns, names)
     has_header = columns[0] != "column 1"
-    if value is None and not any(named) and not has_header:
+    if value is None and not has_header:
         numbers = [
             one for one in columns if all(_is_number(cell(row, one)) for row in table.sample)
         ]

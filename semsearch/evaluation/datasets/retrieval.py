@@ -1,9 +1,11 @@
-"""Loads retrieval sets by name or path, in any supported format."""
+"""Loads retrieval sets by name or path, in any supported format; reads SciFact's own format."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
+from semsearch.corpus import good_rows, open_table
 from semsearch.errors import DatasetError
 from semsearch.evaluation.datasets.beir import has_beir_files, read_beir
 from semsearch.evaluation.datasets.classical import has_classical_files, read_classical
@@ -17,7 +19,11 @@ from semsearch.evaluation.datasets.registry import (
     existing_path,
     names_of,
 )
-from semsearch.evaluation.datasets.scifact import read_scifact
+from semsearch.evaluation.datasets.textlines import cell, unpacked
+from semsearch.texts import joined_text, printed_list, sentences_text
+
+#: SciFact (Wadden et al. 2020): claims and the abstracts that they cite.
+_CLAIMS = {"train": "claims_train.csv", "test": "claims_validation.csv"}
 
 
 def retrieval_names() -> list[str]:
@@ -67,3 +73,37 @@ def load_retrieval_set(
         f"{path} has neither corpus.jsonl (BEIR) nor documents, queries and judgements named "
         "like NAME.ALL, NAME.QRY and NAME.REL, or LISA0.001, LISA.QUE and LISARJ.NUM"
     )
+
+
+def read_scifact(split: str = "test") -> RetrievalSet:
+    """All abstracts, and the claims of a split; the abstracts that a claim cites are relevant.
+
+    A document is its title and abstract (`joined_text`).
+
+    Args:
+        split: ``train``, or ``test`` for the validation claims, as in BEIR: the test claims are
+            published without judgements.
+
+    Raises:
+        DatasetNotFoundError: the set has not been downloaded.
+        DatasetError: the split does not exist, or the archive is damaged.
+    """
+    check_split("scifact", split, _CLAIMS)
+    documents, queries = {}, {}
+    qrels: dict[str, dict[str, int]] = {}
+    with unpacked(data_file("ir/scifact/scifact.zip")) as folder:
+        with open_table(folder / "corpus_train.csv") as table:
+            for row in good_rows(table):
+                parts = [cell(row, "title"), _abstract(cell(row, "abstract"))]
+                documents[cell(row, "doc_id")] = joined_text(parts)
+        with open_table(folder / _CLAIMS[split]) as table:
+            for row in good_rows(table):  # one for each piece of evidence
+                queries[cell(row, "id")] = cell(row, "claim")
+                cited = re.findall(r"\d+", cell(row, "cited_doc_ids"))
+                qrels[cell(row, "id")] = dict.fromkeys(cited, 1)
+    return RetrievalSet("scifact", documents, queries, qrels, split)
+
+
+def _abstract(array: str) -> str:
+    """The sentences of an array as printed by NumPy."""
+    return sentences_text(printed_list(array) or []) or array
