@@ -77,12 +77,6 @@ def test_queries_with_operators_are_counted_once_for_all_queries_and_systems(has
     assert message.endswith(f" 2 of {len(queries)} queries")
 
 
-def test_a_query_without_judgements_has_a_value_of_0():
-    retrieval = PETS._replace(qrels={"q1": {"d1": 1}, "q2": {}})
-    evaluation = evaluate_retrieval(retrieval, [Ranked("known", {"q1": {"d1": 1.0}})], ["AP"])
-    assert evaluation.per_query["known"]["AP"].tolist() == [100, 0, 0]
-
-
 def test_a_query_without_results_has_a_value_of_0():
     names = ["Judged@10", "Compat(p=0.8)", "IPrec@0.5", "nDCG@10"]
     retrieval = PETS._replace(qrels=PETS.qrels | {"q3": {"d1": 0}})
@@ -90,17 +84,6 @@ def test_a_query_without_results_has_a_value_of_0():
     found = evaluate_retrieval(retrieval, [Ranked("known", run)], names).per_query["known"]
     for values in found.values():
         assert values.tolist() == [0, 100, 0]
-
-
-def test_compatibility_by_hand():
-    """Clarke, Vtyurina & Smucker 2020: among equal grades, the ideal ranking has those found first.
-
-    So a run that begins with a relevant document agrees with it to the depth of 1.
-    """
-    retrieval = PETS._replace(queries={"q": "cat"}, qrels={"q": {"d1": 1, "d2": 1}})
-    found = evaluate_retrieval(retrieval, [Ranked("known", {"q": {"d2": 5.0}})], ["Compat(p=0.5)"])
-    expected = (1 + 0.5 * 1 / 2) / (1 + 0.5)
-    assert found.per_query["known"]["Compat(p=0.5)"].tolist() == pytest.approx([100 * expected])
 
 
 def test_measures_that_are_undefined_are_named():
@@ -118,14 +101,12 @@ def test_systems_with_the_same_name_are_refused():
 def test_grades_below_zero_are_not_relevant():
     """trec_eval crashes at -2, which stands for spam in TREC's web tracks, without other grades."""
     run = {"q1": {"d1": 1.0}, "q2": {"d2": 1.0}, "q3": {"d3": 1.0}}
-    names = ("nDCG@10", "RR@10", "AP", "R@100", "Bpref")
-    found = []
     for grade in (-100, -2, -1):
         retrieval = PETS._replace(qrels=PETS.qrels | {"q2": {"d2": grade}, "q3": {"d3": grade}})
-        found.append(evaluate_retrieval(retrieval, [Ranked("known", run)], names).per_query)
-    assert found[0]["known"]["RR@10"].tolist() == [100, 0, 0]
-    for one in found[1:]:
-        numpy.testing.assert_equal(one, found[0])
+        names = ("nDCG@10", "RR@10", "AP", "R@100", "Bpref")
+        found = evaluate_retrieval(retrieval, [Ranked("known", run)], names).per_query["known"]
+        assert [values[1:].tolist() for values in found.values()] == [[0, 0]] * 5
+        assert found["RR@10"][0] == 100
 
 
 def test_a_run_over_scifact_against_scikit_learn(data):
@@ -194,8 +175,8 @@ def test_whole_documents_are_ranked_by_the_cosine_of_their_beginnings(hashing):
 def test_ties_are_broken_by_the_greater_id():
     """As in trec_eval, so that no measure depends on how ties are broken."""
     same = RetrievalSet("same", dict.fromkeys("acb", "red"), {"q": "red"}, {"q": {"a": 1}})
-    for spec in ("hashing", "bm25"):
-        assert list(ranked(load_rankers([spec])[0], same)["q"]) == ["c", "b", "a"]
+    for ranker in load_rankers(["hashing", "bm25"]):
+        assert list(ranked(ranker, same)["q"]) == ["c", "b", "a"]
 
 
 def test_rankings_have_a_limited_depth(hashing):
@@ -280,16 +261,14 @@ def test_results_include_the_precision():
     semantic = SearchMode.SEMANTIC
     rankers = [
         *load_rankers(["fp32", "bm25", "hybrid:fp32"], {"fp32": Precise("fp32")}),
-        IndexRanker("a", semantic, Precise("fp32"), reranker=Fixed()),
         IndexRanker("b", semantic, Precise("bf16"), reranker=Fixed()),
         IndexRanker("c", SearchMode.BM25, None, reranker=Fixed()),
     ]
     found = [ranker.precision for ranker in rankers]
-    assert found == ["fp32", None, "fp32", "fp32", "bf16+fp32", "fp32"]
+    assert found == ["fp32", None, "fp32", "bf16+fp32", "fp32"]
     known = Ranked("known", {})
     known.precision = "bf16"
-    (result,) = evaluate_retrieval(PETS, [known], ["nDCG@10"]).results
-    assert result.precision == "bf16"
+    assert evaluate_retrieval(PETS, [known], ["nDCG@10"]).results[0].precision == "bf16"
 
 
 def test_a_reranker_reorders_what_was_found(hashing):

@@ -26,12 +26,8 @@ def test_long_paths_keep_their_last_part():
 
 
 def test_labels_are_unique():
-    systems = [f"glove:/a/long/folder/number/{n}/vectors.txt" for n in range(3)]
-    assert [*short_names(systems).values()] == [
-        "glove:…/vectors.txt",
-        "glove:…/vectors.txt (2)",
-        "glove:…/vectors.txt (3)",
-    ]
+    systems = [f"glove:/a/long/folder/number/{n}/vectors.txt" for n in range(2)]
+    assert [*short_names(systems).values()] == ["glove:…/vectors.txt", "glove:…/vectors.txt (2)"]
 
 
 def test_rates():

@@ -111,17 +111,11 @@ def ir():
 
 
 @pytest.fixture(scope="module", params=["sts", "ir"])
-def write(request, tmp_path_factory):
-    """Writes a page and returns its HTML."""
+def text(request, tmp_path_factory):
+    """A page, as HTML."""
     evaluations = request.getfixturevalue(request.param)
     place = tmp_path_factory.mktemp(request.param)
-    return lambda: write_report(place, evaluations, PROVENANCE).read_text("utf-8")
-
-
-@pytest.fixture(scope="module")
-def text(write):
-    """A page, as HTML."""
-    return write()
+    return write_report(place, evaluations, PROVENANCE).read_text("utf-8")
 
 
 def test_elements_are_nested_and_ids_are_unique(text):
@@ -183,27 +177,21 @@ def test_systems_and_worst_queries_are_on_the_ir_page(ir, tmp_path):
     assert "documents and queries per second" in texts
 
 
-class TestFolder:
-    def test_is_created_and_an_old_report_is_replaced(self, ir, tmp_path):
-        place = tmp_path / "new" / "folder"
+def test_an_old_report_is_replaced_and_another_page_is_not(ir, tmp_path):
+    place = tmp_path / "new" / "folder"
+    check_report(place)
+    page = write_report(place, ir, PROVENANCE)
+    page.write_text(page.read_text("utf-8") + "old", "utf-8")
+    check_report(place)
+    assert not write_report(place, ir, PROVENANCE).read_text("utf-8").endswith("old")
+    assert [file.name for file in place.iterdir()] == ["index.html"]
+    page.write_text("<h1>Mine</h1>", "utf-8")
+    with pytest.raises(ArgumentError):
         check_report(place)
-        page = write_report(place, ir, PROVENANCE)
-        page.write_text(page.read_text("utf-8") + "old", "utf-8")
-        check_report(place)
-        assert not write_report(place, ir, PROVENANCE).read_text("utf-8").endswith("old")
-        assert [file.name for file in place.iterdir()] == ["index.html"]
 
-    def test_other_page_is_not_overwritten(self, tmp_path):
-        (tmp_path / "index.html").write_text("<h1>Mine</h1>", "utf-8")
-        with pytest.raises(ArgumentError):
-            check_report(tmp_path)
 
-    @pytest.mark.parametrize("missing", ["matplotlib", "jinja2"])
-    def test_without_the_extra(self, missing, tmp_path, monkeypatch):
-        found = page.find_spec
-        monkeypatch.setattr(
-            page, "find_spec", lambda name: None if name == missing else found(name)
-        )
-        with pytest.raises(MissingExtraError, match=rf"{missing}: pip install 'semsearch\[plot\]'"):
-            check_report(tmp_path / "new")
-        assert not (tmp_path / "new").exists()
+def test_without_the_extra(tmp_path, monkeypatch):
+    monkeypatch.setattr(page, "find_spec", lambda name: None)
+    with pytest.raises(MissingExtraError, match=r"pip install 'semsearch\[plot\]'"):
+        check_report(tmp_path / "new")
+    assert not (tmp_path / "new").exists()
