@@ -6,6 +6,7 @@ import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -169,16 +170,18 @@ class System(NamedTuple):
         if spec.startswith(RUN_PREFIX):
             file = Path(spec.removeprefix(RUN_PREFIX)).expanduser()
             return cls(SearchMode.BM25, None, None, file)
-        first, _, reranker = spec.partition("+" + CROSS_ENCODER_PREFIX)
+        first, is_reranked, model = spec.partition("+" + CROSS_ENCODER_PREFIX)
+        reranker = model if is_reranked else None
         if first.startswith(CROSS_ENCODER_PREFIX):
             raise ArgumentError(f"a cross-encoder can only rerank another system: ENCODER+{spec}")
         if first == BM25:
-            return cls(SearchMode.BM25, None, reranker or None)
+            return cls(SearchMode.BM25, None, reranker)
         if first.startswith(HYBRID_PREFIX):
-            return cls(SearchMode.HYBRID, first.removeprefix(HYBRID_PREFIX), reranker or None)
-        return cls(SearchMode.SEMANTIC, first, reranker or None)
+            return cls(SearchMode.HYBRID, first.removeprefix(HYBRID_PREFIX), reranker)
+        return cls(SearchMode.SEMANTIC, first, reranker)
 
 
+@dataclass(frozen=True)
 class IndexRanker:
     """Searches an index in one mode, as `semsearch query` does.
 
@@ -190,41 +193,32 @@ class IndexRanker:
         reranker: reranks the first documents; the others are dropped.
     """
 
-    def __init__(
-        self,
-        spec: str,
-        mode: SearchMode,
-        encoder: Encoder | None,
-        *,
-        space: str | None = None,
-        reranker: Reranker | None = None,
-    ) -> None:
-        self.spec = spec
-        self._mode = mode
-        self._encoder = encoder
-        self._space = space
-        self._reranker = reranker
+    spec: str
+    mode: SearchMode
+    encoder: Encoder | None
+    space: str | None = None
+    reranker: Reranker | None = None
 
     @property
     def precision(self) -> str | None:
         """The distinct precisions of encoder and reranker: ``fp32``, or ``int8+bf16``."""
         found = []
-        if self._encoder is not None and self._mode is not SearchMode.BM25:
-            found.append(computed_precision(self._encoder))
-        if self._reranker is not None:
-            found.append(self._reranker.precision)
+        if self.encoder is not None and self.mode is not SearchMode.BM25:
+            found.append(computed_precision(self.encoder))
+        if self.reranker is not None:
+            found.append(self.reranker.precision)
         return "+".join(dict.fromkeys(filter(None, found))) or None
 
     @property
     def reads_operators(self) -> bool:
         """Whether quotes and minus signs in queries are operators, as in all search by words."""
-        return self._mode is not SearchMode.SEMANTIC
+        return self.mode is not SearchMode.SEMANTIC
 
     def rank(self, collection: Collection) -> Ranking:
         """Search the index for each query; `evaluate_retrieval` says which have operators."""
-        index, seconds = collection.index(self._encoder, self.spec)
+        index, seconds = collection.index(self.encoder, self.spec)
         queries = collection.retrieval.queries
-        is_whole = self._mode is not SearchMode.HYBRID and self._reranker is None
+        is_whole = self.mode is not SearchMode.HYBRID and self.reranker is None
         started = time.perf_counter()
         run: Run = {}
         on_progress = partial(collection.on_progress, self.spec, "queries")
@@ -235,9 +229,9 @@ class IndexRanker:
             answers = index.search_many(
                 [queries[name] for name in block],
                 DEPTH if is_whole else FIRST,
-                space=self._space,
-                mode=self._mode,
-                rerank=self._reranker,
+                space=self.space,
+                mode=self.mode,
+                rerank=self.reranker,
             )
             for name, hits in zip(block, answers, strict=True):
                 run[name] = {hit.document_id: hit.score for hit in hits}
@@ -245,26 +239,25 @@ class IndexRanker:
         return Ranking(run, seconds + time.perf_counter() - started)
 
 
+@dataclass(frozen=True)
 class RecordedRanker:
     """A run in TREC format."""
 
-    precision = None
-
-    def __init__(self, spec: str, file: Path) -> None:
-        self.spec = spec
-        self._file = file
+    spec: str
+    file: Path
+    precision: None = None
 
     def rank(self, collection: Collection) -> Ranking:
         """The rankings in the file; queries missing from it have empty rankings."""
         retrieval = collection.retrieval
-        recorded = read_run(self._file)
+        recorded = read_run(self.file)
         if not recorded.keys() & retrieval.queries.keys():
-            raise DatasetError(f"{self._file} has no query of {retrieval.name}")
+            raise DatasetError(f"{self.file} has no query of {retrieval.name}")
         run = {name: recorded.get(name, {}) for name in retrieval.queries}
         if missing := sum(not found for found in run.values()):
             logger.warning(
                 "%s has no results for %s of the %s queries of %s; their values are 0",
-                self._file,
+                self.file,
                 f"{missing:,}",
                 f"{len(run):,}",
                 retrieval.name,

@@ -1,4 +1,4 @@
-"""Rankings and their measures, against scikit-learn and calculations by hand."""
+"""Rankings and their measures, against calculations by hand."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ import math
 import numpy
 import pytest
 from pets import PETS, Fixed, Ranked, ranked
-from sklearn.metrics import ndcg_score
 
 from semsearch import Document, Index
 from semsearch.encoders import load_encoder
@@ -107,28 +106,6 @@ def test_grades_below_zero_are_not_relevant():
         found = evaluate_retrieval(retrieval, [Ranked("known", run)], names).per_query["known"]
         assert [values[1:].tolist() for values in found.values()] == [[0, 0]] * 5
         assert found["RR@10"][0] == 100
-
-
-def test_a_run_over_scifact_against_scikit_learn(data):
-    """60 claims over the abstracts that they cite; SciFact's judgements are 0 or 1."""
-    del data
-    whole = load_retrieval_set("scifact")
-    queries = dict(list(whole.queries.items())[:60])
-    cited = sorted({name for query in queries for name in whole.qrels[query]})
-    retrieval = whole._replace(
-        documents={name: whole.documents[name] for name in cited},
-        queries=queries,
-        qrels={query: whole.qrels[query] for query in queries},
-    )
-    evaluation = evaluate_retrieval(retrieval, load_rankers(["bm25"]), ["nDCG@10"])
-    run = evaluation.runs["bm25"]
-    expected = []
-    for query in queries:
-        gains = [retrieval.qrels[query].get(name, 0) for name in cited]
-        scores = [run[query].get(name, 0.0) for name in cited]
-        expected.append(100 * ndcg_score([gains], [scores], k=10, ignore_ties=True))
-    assert evaluation.results[0].estimate.value == pytest.approx(numpy.mean(expected), abs=1e-6)
-    numpy.testing.assert_allclose(evaluation.per_query["bm25"]["nDCG@10"], expected, atol=1e-6)
 
 
 LONG = RetrievalSet(

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from semsearch.errors import ArgumentError, MissingExtraError
 from semsearch.evaluation.report import labels, worst
-from semsearch.evaluation.report.pictures import pictures
+from semsearch.evaluation.report.figures import pictures
 from semsearch.evaluation.report.provenance import Provenance, contents_digest
 from semsearch.evaluation.retrieval import IrEvaluation
 from semsearch.evaluation.statistics import shown_number
