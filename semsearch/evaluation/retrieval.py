@@ -14,7 +14,6 @@ from semsearch.analysis import parse_query
 from semsearch.arguments import check_texts
 from semsearch.errors import ArgumentError, DatasetError
 from semsearch.evaluation.datasets import RetrievalSet
-from semsearch.evaluation.datasets.judging import check_queries
 from semsearch.evaluation.pair_scorers import OnProgress, check_systems
 from semsearch.evaluation.rankers import Collection, IndexRanker, Ranker
 from semsearch.evaluation.results import PairedDifference, Result, published_value
@@ -106,15 +105,12 @@ def evaluate_retrieval(
 
     Raises:
         ArgumentError: a measure is unknown, or two systems have the same name.
-        DatasetError: a judgement is higher than a measure allows, or a query is empty.
+        DatasetError: a judgement is higher than a measure allows.
     """
     rankers = check_systems("rankers", rankers)
     wanted = measures(names)
     _check_relevance(retrieval, wanted)
-    searching = [ranker for ranker in rankers if isinstance(ranker, IndexRanker)]
-    if searching:
-        check_queries(retrieval.queries, retrieval.name)
-    if any(ranker.reads_operators for ranker in searching):
+    if any(isinstance(ranker, IndexRanker) and ranker.reads_operators for ranker in rankers):
         _warn_of_operators(retrieval)
     runs, per_query = {}, {}
     results: list[Result] = []

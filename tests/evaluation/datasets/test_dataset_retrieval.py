@@ -86,10 +86,6 @@ class TestBeir:
         assert "tea: 2 judgements of unknown documents or queries" in caplog.text
         assert "such as query 'q1', document 'gone'" in caplog.text
 
-    def test_judgements_without_a_header(self, put, folder):
-        put("tea/qrels/test.tsv", QRELS.partition("\n")[2].replace("\t", " \t "))
-        assert load_retrieval_set(str(folder)) == self.EXPECTED
-
     @pytest.mark.parametrize(
         ("name", "content", "place"),
         [
@@ -98,7 +94,7 @@ class TestBeir:
             ("corpus.jsonl", CORPUS.replace('"d2"', '" "'), "corpus.jsonl:2"),
             ("queries.jsonl", QUERIES.replace("hot drinks", " "), "tea: "),
             ("qrels/test.tsv", None, "test"),
-            ("qrels/test.tsv", "q1\td1\t0.5\n", "test.tsv:1"),
+            ("qrels/test.tsv", QRELS + "q1\td1\t0.5\n", "test.tsv:4"),
         ],
     )
     def test_wrong_files(self, put, folder, name, content, place):
