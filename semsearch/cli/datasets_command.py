@@ -32,7 +32,7 @@ def list_sets() -> None:
     entries = []
     for known in known_sets().values():
         rows = ", ".join(f"{part} {count:,}" for part, count in known.rows.items())
-        about = Text(f"{rows}\n{known.licence}", style="dim")
+        about = Text(f"{known.about}\n{rows}\n{known.licence}", style="dim")
         entries.append(Entry([known.name, known.kind.value], Text(_here(known)), about))
     print_entries(console(), ["name", "kind", "here"], entries, indent=4)
 
@@ -51,7 +51,7 @@ def fetch(names: tuple[str, ...]) -> None:
                 progress.update(done // 1000, done / total)
 
             place = fetch_set(known.name, show)
-            progress.note(visible(f"{known.name}: licence: {known.licence}"))
+            progress.note(visible(f"{known.name}: licence: {known.licence} ({known.home})"))
         click.echo(str(place))
 
 
