@@ -16,8 +16,8 @@ import time
 from pathlib import Path
 
 from scripts.shared.frame import Table, data_folder, in_turn, new_parser, report, run, spread
-from semsearch.datasets import read_stsbenchmark
 from semsearch.encoders.model_folder import find_model
+from semsearch.evaluation.datasets import read_stsbenchmark
 
 SYSTEMS = ("plain", "ours")
 

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from scripts.shared.frame import data_folder
-from semsearch.datasets import load_retrieval_set, load_sts_set, retrieval_names, sts_names
 from semsearch.errors import DatasetNotFoundError
 from semsearch.evaluation import (
     Aggregation,
@@ -24,7 +23,13 @@ from semsearch.evaluation import (
     load_pair_scorer,
     load_rankers,
 )
-from semsearch.evaluation.published import published_rows
+from semsearch.evaluation.datasets import (
+    load_retrieval_set,
+    load_sts_set,
+    retrieval_names,
+    sts_names,
+)
+from semsearch.evaluation.results import published_rows
 from semsearch.evaluation.statistics import randomised_difference
 
 MEASURES = ("nDCG@10", "RR@10", "R@100", "AP")
@@ -59,7 +64,7 @@ def sts(words: Sequence[str]) -> Iterator[str]:
     rows: dict[str, list[str]] = {}
     for one in found:
         for pair in one.differences:
-            if pair.aggregation is Aggregation.ALL and pair.system == "minilm":
+            if pair.over is Aggregation.ALL and pair.system == "minilm":
                 rows.setdefault(pair.other, []).append(difference(pair.difference))
     yield table(
         ["minus", *map(sts_name, found)], ([short(name), *row] for name, row in rows.items())
@@ -71,10 +76,10 @@ def sts_table(found: list[StsEvaluation], aggregation: Aggregation, *, published
     rows = []
     for system in found[0].scores:
         values = [
-            interval(result.spearman)
+            interval(result.estimate)
             for one in found
             for result in one.results
-            if result.system == system and result.aggregation is aggregation
+            if result.system == system and result.over is aggregation
         ]
         rows.append([short(system), *values])
     for row in published_rows("sts") if published else []:
@@ -101,15 +106,15 @@ def retrieval(words: Sequence[str]) -> Iterator[str]:
     for one in whole:
         rows = []
         for system in one.runs:
-            of = {result.measure: result for result in one.results if result.system == system}
+            of = {result.over: result for result in one.results if result.system == system}
             published = of[MEASURES[0]].published
-            means = [interval(of[measure].mean) for measure in MEASURES]
+            means = [interval(of[measure].estimate) for measure in MEASURES]
             rows.append([short(system), *means, f"{published:.1f}" if published else ""])
         yield f"**{one.dataset.name}**\n\n" + table(["system", *MEASURES, "published"], rows)
     changes: dict[str, list[str]] = {}
     for one in whole:
         for pair in one.differences:
-            if pair.measure == MEASURES[0] and pair.other == "bm25":
+            if pair.over == MEASURES[0] and pair.other == "bm25":
                 changes.setdefault(pair.system, []).append(difference(pair.difference))
     names = [one.dataset.name for one in whole]
     yield table(["system", *names], ([short(name), *row] for name, row in changes.items()))
@@ -121,7 +126,7 @@ def indexed(whole: list[IrEvaluation], rankers: Sequence[Any]) -> Iterator[list[
     for before in whole:
         after = evaluate_retrieval(before.dataset, rankers, MEASURES)
         for system in after.runs:
-            of = {one.measure: one.mean for one in after.results if one.system == system}
+            of = {one.over: one.estimate for one in after.results if one.system == system}
             values = [one.per_query[system][MEASURES[0]] for one in (after, before)]
             change = difference(randomised_difference(*values))
             means = [interval(of[measure]) for measure in MEASURES]

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import re
-import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from contextlib import ExitStack
 from itertools import chain, count
 from pathlib import Path
-from typing import Any
 
 import click
 
 from semsearch.cli.command import Command
-from semsearch.cli.language_fit import warn_of_unknown_words
 from semsearch.cli.options import (
     directory_option,
     eval_precision_option,
@@ -25,23 +22,21 @@ from semsearch.cli.options import (
     systems_option,
 )
 from semsearch.cli.progress import EvaluationProgress, working
-from semsearch.cli.render import json_text, note
-from semsearch.cli.render_evaluation import difference_record, ir_tables, json_number, warn_of_few
-from semsearch.datasets import RetrievalSet, load_retrieval_set, read_questions
+from semsearch.cli.render import note
+from semsearch.cli.render_evaluation import print_lines, print_report, print_tables
 from semsearch.encoders import DEFAULT_ENCODER
-from semsearch.encoders.specs import CROSS_ENCODER_PREFIX
 from semsearch.errors import ArgumentError
 from semsearch.evaluation import (
     MEASURES,
     IrEvaluation,
-    Ranker,
     evaluate_retrieval,
     index_rankers,
     load_rankers,
     write_run,
 )
-from semsearch.evaluation.rankers import BM25, RUN_PREFIX, recorded_files
-from semsearch.evaluation.report import check_report, provenance, write_report
+from semsearch.evaluation.datasets import load_retrieval_set, read_questions
+from semsearch.evaluation.rankers import recorded_files
+from semsearch.evaluation.report import check_report, create_folder
 from semsearch.evaluation.retrieval import measures as parsed_measures
 from semsearch.index import Index
 from semsearch.protocols import Encoder
@@ -123,159 +118,71 @@ def command(
     parsed_measures(measures)  # fail before anything is encoded
     if per_query and format_name != "jsonl":
         raise ArgumentError("--per-query needs --format jsonl")
-    _check_outputs(report, runs)
+    _check_collection(data, directory, queries, qrels)
+    if report is not None:
+        check_report(report)
+    if runs is not None:
+        create_folder(runs)
+    names = list(dict.fromkeys(systems))
     encoders: dict[str, Encoder] = {}
-    if directory is not None:
-        _check_index_options(data, whole_documents, systems)
-        evaluated = _evaluated_index(directory, queries, qrels, systems, measures, precision)
-    else:
+    evaluations = []
+    with ExitStack() as closing:
+        index = None
+        if directory is not None and queries is not None and qrels is not None:
+            index = closing.enter_context(Index.open(existing_index(directory)))
+            sets = [read_questions(queries, qrels, index.__contains__)]
+        else:
+            sets = [load_retrieval_set(name, split, note) for name in data]
+        with working("loading"):
+            if index is not None:
+                rankers = index_rankers(index, names, precision)
+            else:
+                rankers = load_rankers(names or [DEFAULT_ENCODER], encoders, precision)
+        progress = EvaluationProgress([one.name for one in sets], [one.spec for one in rankers])
+        for retrieval in sets:
+            with progress:
+                evaluation = evaluate_retrieval(
+                    retrieval,
+                    rankers,
+                    measures,
+                    index=index,
+                    whole_documents=whole_documents,
+                    on_progress=progress.show,
+                )
+            evaluations.append(evaluation)
+            if format_name == "jsonl":
+                print_lines(evaluation, per_query=per_query)
+    if format_name == "table":
+        print_tables(evaluations)
+    print_report(report, evaluations, encoders)
+    if runs is not None:
+        _write_runs(runs, evaluations, {file.resolve() for file in recorded_files(systems)})
+
+
+def _check_collection(
+    data: tuple[str, ...], directory: Path | None, queries: Path | None, qrels: Path | None
+) -> None:
+    """Raise ArgumentError unless there is either a collection, or an index with questions."""
+    if directory is None:
         if queries is not None or qrels is not None:
             raise ArgumentError("--queries and --qrels need --index DIR")
         if not data:
             raise ArgumentError("name a collection (--data scifact) or an index (--index DIR)")
-        names = list(dict.fromkeys(systems)) or [DEFAULT_ENCODER]
-        _check_set_options(whole_documents, names)
-        sets = [load_retrieval_set(name, split, note) for name in data]
-        with working("loading"):
-            rankers = load_rankers(names, encoders, precision)
-        evaluated = _evaluated(sets, rankers, measures, whole_documents=whole_documents)
-    evaluations = []
-    written = {file.resolve() for file in recorded_files(systems)}  # these are not overwritten
-    failed: list[str] = []
-    for evaluation in evaluated:
-        evaluations.append(evaluation)
-        if runs is not None:
-            failed += _write_runs(runs, evaluation, written)
-        if format_name == "jsonl":
-            _write_lines(evaluation, per_query)
-    if format_name == "table":
-        ir_tables(evaluations)
-    warn_of_few(evaluations, "queries")
-    for name, encoder in encoders.items():
-        warn_of_unknown_words(name, encoder)
-    if report is not None:
-        fingerprints = {name: encoder.fingerprint for name, encoder in encoders.items()}
-        with working("report"):
-            page = write_report(report, evaluations, provenance(sys.argv[1:], fingerprints))
-        note(f"report: {page}")
-    if failed:  # after the results
-        raise ArgumentError("; ".join(failed))
-
-
-def _check_index_options(
-    data: tuple[str, ...], whole_documents: bool, systems: Sequence[str]
-) -> None:
-    if data:
-        raise ArgumentError("use either --data or --index, not both")
-    if whole_documents:
-        raise ArgumentError("--whole-documents needs --data: the passages of an index are fixed")
-    if is_given("split"):
-        raise ArgumentError("--split applies only to --data")
-    if is_given("precision") and not any(CROSS_ENCODER_PREFIX in system for system in systems):
-        raise ArgumentError(
-            "--precision needs --data, or a cross-encoder: the index has vectors of one precision"
-        )
-
-
-def _check_set_options(whole_documents: bool, systems: Sequence[str]) -> None:
-    searching = [system for system in systems if not system.startswith(RUN_PREFIX)]
-    if whole_documents and not searching:
-        raise ArgumentError("--whole-documents needs a system other than runs, which are fixed")
-    computes = any(CROSS_ENCODER_PREFIX in system for system in systems)
-    if is_given("precision") and not computes and set(searching) <= {BM25}:
-        raise ArgumentError("--precision needs an encoder or a cross-encoder")
-
-
-def _evaluated_index(
-    directory: Path,
-    queries: Path | None,
-    qrels: Path | None,
-    systems: tuple[str, ...],
-    measures: tuple[str, ...],
-    precision: str,
-) -> Iterator[IrEvaluation]:
+        return
     if queries is None or qrels is None:
         raise ArgumentError("--index needs --queries FILE and --qrels FILE")
-    with Index.open(existing_index(directory)) as index:
-        questions = read_questions(queries, qrels, index.__contains__)
-        with working("loading"):
-            rankers = index_rankers(index, list(dict.fromkeys(systems)), precision)
-        yield from _evaluated([questions], rankers, measures, index=index)
+    for name in ("data", "split", "whole_documents"):
+        if is_given(name):
+            raise ArgumentError(f"--{name.replace('_', '-')} is not for an existing --index")
 
 
-def _evaluated(
-    sets: Sequence[RetrievalSet],
-    rankers: Sequence[Ranker],
-    measures: tuple[str, ...],
-    **options: Any,
-) -> Iterator[IrEvaluation]:
-    progress = EvaluationProgress([one.name for one in sets], [one.spec for one in rankers])
-    for retrieval in sets:
-        with progress:
-            evaluation = evaluate_retrieval(
-                retrieval, rankers, measures, on_progress=progress.show, **options
-            )
-        yield evaluation
-
-
-def _check_outputs(report: Path | None, runs: Path | None) -> None:
-    """Make the folders for results, before anything is evaluated."""
-    if report is not None:
-        check_report(report)
-    if runs is None:
-        return
-    try:
-        runs.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ArgumentError(f"{runs}: {error.strerror}") from None
-    if not os.access(runs, os.W_OK):
-        raise ArgumentError(f"{runs}: Permission denied")
-
-
-def _write_runs(folder: Path, evaluation: IrEvaluation, written: set[Path]) -> Iterator[str]:
-    """Write the rankings of an evaluation, in files other than those written or read before.
-
-    Yields:
-        Why a ranking cannot be written.
-    """
-    for system, run in evaluation.runs.items():
-        name = re.sub(r"[^\w.@-]+", "_", f"{evaluation.dataset.name}.{system}").lstrip("._")
-        names = chain([name], (f"{name}-{number}" for number in count(2)))
-        files = (folder / f"{one}.run" for one in names)
-        file = next(file for file in files if file.resolve() not in written)
-        written.add(file.resolve())
-        try:
+def _write_runs(folder: Path, evaluations: Sequence[IrEvaluation], taken: set[Path]) -> None:
+    """Write the rankings of evaluations, in files other than those `taken`."""
+    for evaluation in evaluations:
+        for system, run in evaluation.runs.items():
+            name = re.sub(r"[^\w.@-]+", "_", f"{evaluation.dataset.name}.{system}").lstrip("._")
+            names = chain([name], (f"{name}-{number}" for number in count(2)))
+            files = ((folder / f"{one}.run").resolve() for one in names)
+            file = next(file for file in files if file not in taken)
+            taken.add(file)
             write_run(file, run, system)
-        except OSError as error:
-            yield f"{file}: {error.strerror}"
-        except ArgumentError as error:
-            yield f"{file}: {error}"
-
-
-def _write_lines(evaluation: IrEvaluation, per_query: bool) -> None:
-    """Print a line per result; those of later systems have the differences from earlier ones."""
-    for result in evaluation.results:
-        line: dict[str, Any] = {
-            "dataset": result.dataset,
-            "split": result.split,
-            "whole_documents": evaluation.whole_documents,
-            "system": result.system,
-            "precision": result.precision,
-            "measure": result.measure,
-            "n": result.n,
-            "value": json_number(result.mean.value),
-            "low": json_number(result.mean.low),
-            "high": json_number(result.mean.high),
-            "seconds": json_number(result.seconds),
-            "published": result.published,
-        }
-        line["differences"] = [
-            difference_record(other, found)
-            for measure, system, other, found in evaluation.differences
-            if measure == result.measure and system == result.system
-        ]
-        if per_query:
-            values = evaluation.per_query[result.system][result.measure]
-            named = zip(evaluation.dataset.queries, values, strict=True)
-            line["per_query"] = {query: json_number(value) for query, value in named}
-        click.echo(json_text(line))

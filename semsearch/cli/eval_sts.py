@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
-from typing import Any
 
 import click
 
 from semsearch.cli.command import Command
-from semsearch.cli.language_fit import warn_of_unknown_words
 from semsearch.cli.options import (
     eval_precision_option,
     format_option,
@@ -17,13 +14,13 @@ from semsearch.cli.options import (
     systems_option,
 )
 from semsearch.cli.progress import EvaluationProgress, working
-from semsearch.cli.render import json_text, note
-from semsearch.cli.render_evaluation import difference_record, json_number, sts_tables, warn_of_few
-from semsearch.datasets import PairColumns, StsSet, load_sts_set, sts_names
+from semsearch.cli.render import note
+from semsearch.cli.render_evaluation import print_lines, print_report, print_tables
 from semsearch.encoders import DEFAULT_ENCODER
 from semsearch.errors import ArgumentError, DatasetNotFoundError
-from semsearch.evaluation import CosineScorer, StsEvaluation, evaluate_sts, load_pair_scorer
-from semsearch.evaluation.report import check_report, provenance, write_report
+from semsearch.evaluation import CosineScorer, evaluate_sts, load_pair_scorer
+from semsearch.evaluation.datasets import PairColumns, StsSet, load_sts_set, sts_names
+from semsearch.evaluation.report import check_report
 
 
 @click.command("sts", cls=Command)
@@ -91,31 +88,22 @@ def command(
     progress = EvaluationProgress([one.name for one in sets], [one.spec for one in scorers])
     for dataset in sets:
         with progress:
-            evaluations.append(evaluate_sts(dataset, scorers, on_progress=progress.show))
+            evaluation = evaluate_sts(dataset, scorers, on_progress=progress.show)
+        evaluations.append(evaluation)
         if format_name == "jsonl":
-            _write_lines(evaluations[-1])
+            print_lines(evaluation)
     if format_name == "table":
-        sts_tables(evaluations)
-    warn_of_few(evaluations, "pairs")
-    for scorer in scorers:
-        if isinstance(scorer, CosineScorer):
-            warn_of_unknown_words(scorer.spec, scorer.encoder)
-    if report is not None:
-        dense = [scorer for scorer in scorers if isinstance(scorer, CosineScorer)]
-        fingerprints = {scorer.spec: scorer.encoder.fingerprint for scorer in dense}
-        with working("report"):
-            page = write_report(report, evaluations, provenance(sys.argv[1:], fingerprints))
-        note(f"report: {page}")
+        print_tables(evaluations)
+    encoders = {one.spec: one.encoder for one in scorers if isinstance(one, CosineScorer)}
+    print_report(report, evaluations, encoders)
 
 
 def _sets(data: tuple[str, ...], split: str, columns: PairColumns) -> list[StsSet]:
     """The named sets; without names, all known sets that are downloaded."""
     if data:
         return [load_sts_set(name, split, columns, note) for name in data]
-    if any(columns):
-        raise ArgumentError("--left-column, --right-column and --score-column need --data FILE")
-    if split != "test":
-        raise ArgumentError("--split needs --data NAME")
+    if any(columns) or split != "test":
+        raise ArgumentError("columns and --split need --data")
     sets = []
     for name in sts_names():
         try:
@@ -125,29 +113,3 @@ def _sets(data: tuple[str, ...], split: str, columns: PairColumns) -> list[StsSe
     if not sets:
         raise DatasetNotFoundError("none of the known sets is downloaded; name one with --data")
     return sets
-
-
-def _write_lines(evaluation: StsEvaluation) -> None:
-    """Print a line per result; those of later systems have the differences from earlier ones."""
-    for result in evaluation.results:
-        line: dict[str, Any] = {
-            "dataset": result.dataset,
-            "split": result.split,
-            "aggregation": result.aggregation.value,
-            "system": result.system,
-            "precision": result.precision,
-            "n": result.n,
-            "spearman": json_number(result.spearman.value),
-            "spearman_low": json_number(result.spearman.low),
-            "spearman_high": json_number(result.spearman.high),
-            "pearson": json_number(result.pearson),
-            "seconds": json_number(result.seconds),
-            "unscored": evaluation.dataset.unscored,
-            "published": result.published,
-        }
-        line["differences"] = [
-            difference_record(other, found)
-            for aggregation, system, other, found in evaluation.differences
-            if aggregation is result.aggregation and system == result.system
-        ]
-        click.echo(json_text(line))

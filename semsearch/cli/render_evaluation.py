@@ -1,19 +1,32 @@
-"""Renders evaluations in a terminal and as JSON lines."""
+"""Renders evaluations in a terminal, as JSON lines and as reports."""
 
 from __future__ import annotations
 
 import math
 import os
-from collections.abc import Sequence
+import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import click
 
-from semsearch.cli.render import PROSE_WIDTH, Entry, console, note, print_entries, visible
-from semsearch.evaluation import Difference, Interval, IrEvaluation, StsEvaluation
-from semsearch.evaluation.retrieval import IrResult
-from semsearch.evaluation.sts import StsResult
+from semsearch.cli.language_fit import warn_of_unknown_words
+from semsearch.cli.progress import working
+from semsearch.cli.render import (
+    PROSE_WIDTH,
+    Entry,
+    console,
+    json_text,
+    note,
+    print_entries,
+    visible,
+)
+from semsearch.evaluation import IrEvaluation, StsEvaluation
+from semsearch.evaluation.report import provenance, write_report
+from semsearch.evaluation.results import Result
+from semsearch.evaluation.statistics import shown_number
+from semsearch.protocols import Encoder
 from semsearch.texts import quantity
 
 STS_NOTE = (
@@ -21,137 +34,120 @@ STS_NOTE = (
     "all: all pairs together, as in the papers; mean: the mean over subsets."
 )
 IR_NOTE = "Means over queries x 100; 95 % bootstrap intervals over queries."
-WHOLE_DOCUMENTS_NOTE = "Each document is one passage, of which an encoder reads the beginning."
-PUBLISHED_NOTE = "published: the same system on the same data."
+WHOLE_DOCUMENTS_NOTE = " Each document is one passage, of which an encoder reads the beginning."
+STS_DIFFERENCES = "Spearman, paired differences on the same pairs (bootstrap)"
+IR_DIFFERENCES = "Paired differences on the same queries (randomisation test)"
+PUBLISHED_NOTE = " published: the same system on the same data."
 
 #: Over fewer pairs or queries, intervals are too narrow.
 FEW = 10
 
 
-def sts_tables(evaluations: Sequence[StsEvaluation]) -> None:
+def print_tables(evaluations: Sequence[StsEvaluation] | Sequence[IrEvaluation]) -> None:
     """Print results, what was left out, and the differences of the systems."""
+    is_sts = isinstance(evaluations[0], StsEvaluation)
+    over, estimate, thing = ("over", "Spearman", "pair") if is_sts else ("measure", "mean", "query")
+    headings = [over, f">{estimate}", ">Pearson", ">published", "system"]
     for evaluation in evaluations:
-        results = evaluation.results
+        measures = list(dict.fromkeys(result.over for result in evaluation.results))
+        results = sorted(evaluation.results, key=lambda one: measures.index(one.over))
         rows = [
             [
-                result.aggregation.value,
-                _interval(result.spearman),
-                _number(result.pearson),
-                _published(result.published),
+                result.over,
+                result.estimate.shown,
+                "" if result.pearson is None else shown_number(result.pearson),
+                "" if result.published is None else shown_number(result.published),
                 _system(result),
             ]
             for result in results
         ]
-        headings = ["over", ">Spearman", ">Pearson", ">published", "system"]
-        pairs = quantity(max(result.n for result in results), "pair")
-        _print(f"{_name(evaluation)}: {pairs}", headings, rows)
-    published = any(result.published is not None for one in evaluations for result in one.results)
-    _note(f"{STS_NOTE} {PUBLISHED_NOTE}" if published else STS_NOTE)
-    for evaluation in evaluations:
-        if evaluation.dataset.unscored:
-            left_out = quantity(evaluation.dataset.unscored, "pair")
-            _note(f"{_name(evaluation)}: {left_out} without a gold score left out")
-        if constant := _constant(evaluation):
-            _note(f"{_name(evaluation)}: undefined, since all scores are equal: {constant}")
-    if any(evaluation.differences for evaluation in evaluations):
-        click.echo()
-        _note("Spearman, paired differences on the same pairs (bootstrap)")
-    for evaluation in evaluations:
-        rows = [
-            [aggregation.value, *_difference(found), f"{_near(system)} minus {_near(other)}"]
-            for aggregation, system, other, found in evaluation.differences
-        ]
-        _print(_name(evaluation), ["over", ">difference", ">p", "systems"], rows)
-
-
-def ir_tables(evaluations: Sequence[IrEvaluation]) -> None:
-    """Print results and the differences of the systems."""
-    measures = [*dict.fromkeys(result.measure for one in evaluations for result in one.results)]
-    for evaluation in evaluations:
-        results = sorted(evaluation.results, key=lambda one: measures.index(one.measure))
-        rows = [
-            [result.measure, _interval(result.mean), _published(result.published), _system(result)]
-            for result in results
-        ]
-        queries = quantity(results[0].n, "query")
-        headings = ["measure", ">mean", ">published", "system"]
-        _print(f"{_name(evaluation)}: {queries}", headings, rows)
-    note = IR_NOTE
-    if any(one.whole_documents for one in evaluations):
-        note += f" {WHOLE_DOCUMENTS_NOTE}"
+        _print(f"{_name(evaluation)}: {quantity(results[0].n, thing)}", headings, rows)
+    text = STS_NOTE if is_sts else IR_NOTE
+    if any(isinstance(one, IrEvaluation) and one.whole_documents for one in evaluations):
+        text += WHOLE_DOCUMENTS_NOTE
     if any(result.published is not None for one in evaluations for result in one.results):
-        note += f" {PUBLISHED_NOTE}"
-    _note(note)
+        text += PUBLISHED_NOTE
+    _print_text(text)
+    for evaluation in evaluations:
+        if isinstance(evaluation, StsEvaluation) and evaluation.dataset.unscored:
+            left_out = quantity(evaluation.dataset.unscored, "pair")
+            _print_text(f"{_name(evaluation)}: {left_out} without a gold score left out")
+        if any(math.isnan(result.estimate.value) for result in evaluation.results):
+            _print_text(f"{_name(evaluation)}: undefined where all scores of a subset are equal")
     if any(evaluation.differences for evaluation in evaluations):
         click.echo()
-        _note("Paired differences on the same queries (randomisation test)")
+        _print_text(STS_DIFFERENCES if is_sts else IR_DIFFERENCES)
     for evaluation in evaluations:
         rows = [
-            [measure, *_difference(found), f"{_near(system)} minus {_near(other)}"]
-            for measure, system, other, found in evaluation.differences
+            [of, found.shown, found.p_shown, f"{_near(system)} minus {_near(other)}"]
+            for of, system, other, found in evaluation.differences
         ]
-        _print(_name(evaluation), ["measure", ">difference", ">p", "systems"], rows)
+        _print(_name(evaluation), [over, ">difference", ">p", "systems"], rows)
 
 
-def warn_of_few(evaluations: Sequence[StsEvaluation | IrEvaluation], things: str) -> None:
-    """Warn on standard error of intervals over too few pairs or queries; one has no interval."""
-    if names := [_name(one) for one in evaluations if 1 < one.results[0].n < FEW]:
-        note(f"{', '.join(names)}: intervals over fewer than {FEW} {things} are unreliable")
+def print_lines(evaluation: StsEvaluation | IrEvaluation, *, per_query: bool = False) -> None:
+    """Print a line of JSON per result, with its differences from earlier systems.
 
-
-def json_number(value: float) -> float | None:
-    """A number for JSON, which has no NaN."""
-    return None if math.isnan(value) else round(float(value), 4)
-
-
-def difference_record(other: str, found: Difference) -> dict[str, Any]:
-    """The difference between a system and another, for JSON."""
-    numbers = {key: json_number(getattr(found, key)) for key in ("value", "low", "high", "p")}
-    return {"from": other, **numbers, "p_is_bound": found.p_is_bound}
-
-
-def _constant(evaluation: StsEvaluation) -> str:
-    """The scores that are constant in a subset, if a correlation is undefined."""
-    if not any(math.isnan(result.pearson) for result in evaluation.results):
-        return ""
-    found, start = [], 0
-    for subset, pairs in evaluation.dataset.subsets.items():
-        end = start + len(pairs)
-        columns = {"gold scores": [pair.gold for pair in pairs]} | {
-            _near(system): scores[start:end].tolist()
-            for system, scores in evaluation.scores.items()
+    Args:
+        evaluation: of one set.
+        per_query: whether lines have the values of each query.
+    """
+    for result in evaluation.results:
+        value, low, high = result.estimate
+        line: dict[str, Any] = {
+            "dataset": evaluation.dataset.name,
+            "split": evaluation.dataset.split,
+            "system": result.system,
+            "precision": result.precision,
+            "n": result.n,
+            "seconds": result.seconds,
+            "published": result.published,
         }
-        found += [f"{name} in {subset}" for name, column in columns.items() if len({*column}) == 1]
-        start = end
-    return ", ".join(found)
+        if isinstance(evaluation, StsEvaluation):
+            line |= {"aggregation": result.over, "spearman": value, "pearson": result.pearson}
+            line |= {"spearman_low": low, "spearman_high": high}
+            line["unscored"] = evaluation.dataset.unscored
+        else:
+            line |= {"measure": result.over, "value": value, "low": low, "high": high}
+            line["whole_documents"] = evaluation.whole_documents
+            if per_query:
+                values = evaluation.per_query[result.system][result.over].round(4).tolist()
+                line["per_query"] = dict(zip(evaluation.dataset.queries, values, strict=True))
+        line["differences"] = [
+            {"from": other, **_json_numbers(difference._asdict())}
+            for of, system, other, difference in evaluation.differences
+            if of == result.over and system == result.system
+        ]
+        click.echo(json_text(_json_numbers(line)))
 
 
-def _number(value: float) -> str:
-    return "undefined" if math.isnan(value) else f"{value:z.2f}"
+def print_report(
+    folder: Path | None,
+    evaluations: Sequence[StsEvaluation] | Sequence[IrEvaluation],
+    encoders: Mapping[str, Encoder],
+) -> None:
+    """Print warnings, and write the page of a report, if there is a folder for it."""
+    if few := [_name(one) for one in evaluations if 1 < one.results[0].n < FEW]:  # one has none
+        things = "pairs" if isinstance(evaluations[0], StsEvaluation) else "queries"
+        note(f"{', '.join(few)}: intervals over fewer than {FEW} {things} are unreliable")
+    for name, encoder in encoders.items():
+        warn_of_unknown_words(name, encoder)
+    if folder is not None:
+        fingerprints = {name: encoder.fingerprint for name, encoder in encoders.items()}
+        with working("report"):
+            page = write_report(folder, evaluations, provenance(sys.argv[1:], fingerprints))
+        note(f"report: {page}")
 
 
-def _interval(found: Interval) -> str:
-    if math.isnan(found.low):
-        return _number(found.value)
-    return f"{found.value:z.2f} [{found.low:z.2f}, {found.high:z.2f}]"
+def _json_numbers(values: dict[str, Any]) -> dict[str, Any]:
+    """Numbers for JSON, which has no NaN; other values are unchanged."""
+    rounded = {name: round(one, 4) for name, one in values.items() if isinstance(one, float)}
+    return values | {name: None if math.isnan(one) else one for name, one in rounded.items()}
 
 
-def _difference(found: Difference) -> list[str]:
-    if math.isnan(found.value):
-        return [_number(found.value), ""]
-    shown = f"{found.value:+z.2f}"
-    if not math.isnan(found.low):
-        shown += f" [{found.low:+z.2f}, {found.high:+z.2f}]"
-    return [shown, found.p_shown]
-
-
-def _published(value: float | None) -> str:
-    return "" if value is None else f"{value:.2f}"
-
-
-def _system(result: StsResult | IrResult) -> str:
+def _system(result: Result) -> str:
     """The name of a system, its precision and its computing time."""
-    time = None if math.isnan(result.seconds) else f"{result.seconds:.1f} s"
+    time = "" if math.isnan(result.seconds) else f"{result.seconds:.1f} s"
     facts = ", ".join(filter(None, [result.precision, time]))
     return f"{_near(result.system)} ({facts})" if facts else _near(result.system)
 
@@ -165,7 +161,7 @@ def _name(evaluation: StsEvaluation | IrEvaluation) -> str:
     return f"{evaluation.dataset.name} {evaluation.dataset.split}"
 
 
-def _note(text: str) -> None:
+def _print_text(text: str) -> None:
     from rich.text import Text
 
     out = console()

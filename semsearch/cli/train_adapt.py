@@ -15,8 +15,8 @@ from semsearch.cli.training_options import (
     corpus_options,
     train_on_corpus,
 )
-from semsearch.datasets import read_questions
 from semsearch.errors import ArgumentError
+from semsearch.evaluation.datasets import read_questions
 from semsearch.training import Adaptation
 
 

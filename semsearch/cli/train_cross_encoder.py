@@ -10,8 +10,8 @@ import click
 from semsearch.cli.command import Command
 from semsearch.cli.options import directory_option, existing_index, is_given, judged_option
 from semsearch.cli.training_options import pairs_options, train_on_pairs
-from semsearch.datasets import read_questions
 from semsearch.errors import ArgumentError
+from semsearch.evaluation.datasets import read_questions
 from semsearch.index import Index
 from semsearch.training import CrossEncoding, Reranking
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from semsearch.protocols import Matrix
 
 if TYPE_CHECKING:
-    from semsearch.datasets import RetrievalSet, ScoredPair
+    from semsearch.evaluation.datasets import RetrievalSet, ScoredPair
 
 #: Limits: the loss of Spearman and nDCG × 100, and the minimum agreement on the 10 nearest.
 STS_LOSS = 0.2
@@ -88,7 +88,7 @@ def read_held_out() -> HeldOut:
     Raises:
         DatasetNotFoundError: one of them is not available.
     """
-    from semsearch.datasets import read_scifact, read_stsbenchmark
+    from semsearch.evaluation.datasets import read_scifact, read_stsbenchmark
 
     test, training = read_scifact("test"), read_scifact("train")
     claims = dict.fromkeys([*test.queries.values(), *training.queries.values()])

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 import numpy
 
-from semsearch.arguments import check_items, check_text, shown
+from semsearch.arguments import check_items, check_text
 from semsearch.encoders import CROSS_ENCODER_PREFIX, load_encoder, load_reranker
 from semsearch.encoders.specs import Precision, computed_precision
 from semsearch.errors import ArgumentError
@@ -15,7 +15,6 @@ from semsearch.protocols import Encoder, Scores
 
 #: Called with a system, the items that it processes, how many are done, and of how many.
 OnProgress = Callable[[str, str, int, int], None]
-
 
 SCORE_DECIMALS = 6
 
@@ -35,24 +34,9 @@ class PairScorer(Protocol):
         """A score for each pair, higher is more similar, shape (len(pairs),)."""
 
 
-def check_systems(
-    name: str, systems: Sequence[Any], kind: str, method: str, made_by: str
-) -> list[Any]:
-    """Validate the systems to evaluate, whose names must differ.
-
-    Args:
-        name: the argument.
-        systems: its value.
-        kind: what they are.
-        method: one that each must have.
-        made_by: the function that returns them.
-    """
-    systems = check_items(name, systems, kind)
-    for system in systems:
-        if not callable(getattr(system, method, None)):
-            raise ArgumentError(
-                f"{name} must hold {kind} ({made_by} returns them), not {shown(system)}"
-            )
+def check_systems(name: str, systems: Sequence[Any]) -> list[Any]:
+    """The systems to evaluate, as a list; raises ArgumentError if two have the same name."""
+    systems = check_items(name, systems, "systems")
     specs = [system.spec for system in systems]
     if twice := [spec for spec in specs if specs.count(spec) > 1]:
         raise ArgumentError(f"two systems are named '{twice[0]}'")
@@ -109,8 +93,6 @@ def load_pair_scorer(spec: str, precision: Precision | str = Precision.FP32) -> 
             f"'{spec}' ranks documents and cannot score pairs of sentences; use an encoder or "
             f"{CROSS_ENCODER_PREFIX}MODEL"
         )
-    if spec == CROSS_ENCODER_PREFIX:
-        raise ArgumentError(f"'{spec}' names no model: {CROSS_ENCODER_PREFIX}MODEL")
     if spec.startswith(CROSS_ENCODER_PREFIX):
         return load_reranker(spec, precision=precision)
     return CosineScorer(load_encoder(spec, precision=precision))

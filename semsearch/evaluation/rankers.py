@@ -4,26 +4,26 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple, Protocol, Self
 
 from semsearch.arguments import check_texts
-from semsearch.datasets import RetrievalSet
 from semsearch.encoders import CROSS_ENCODER_PREFIX, EncodesSentences, load_encoder, load_reranker
 from semsearch.encoders.specs import Precision, computed_precision
 from semsearch.errors import ArgumentError, DatasetError
+from semsearch.evaluation.datasets import RetrievalSet
 from semsearch.evaluation.pair_scorers import OnProgress
 from semsearch.evaluation.trec import Run, read_run
 from semsearch.index import Index
 from semsearch.protocols import Encoder, Matrix, Reranker, TokenSpans
-from semsearch.records import Document, Hit, Hits, Passage, SearchMode
-from semsearch.search.options import RERANK_DEPTH, Fusion
+from semsearch.records import Document, SearchMode
+from semsearch.search.options import RERANK_DEPTH
 from semsearch.search.queries import log_operators
-from semsearch.search.reranking import reranked
 from semsearch.search.retrieval import HYBRID_DEPTH
 
 logger = logging.getLogger(__name__)
@@ -81,6 +81,10 @@ class Collection:
         self._closing = ExitStack()
 
     def __enter__(self) -> Self:
+        # `evaluate_retrieval` says once how many queries have operators, instead of each search.
+        searches = logging.getLogger(log_operators.__module__)
+        searches.addFilter(_is_not_of_operators)
+        self._closing.callback(searches.removeFilter, _is_not_of_operators)
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -129,6 +133,10 @@ class Collection:
         return index
 
 
+def _is_not_of_operators(record: logging.LogRecord) -> bool:
+    return record.funcName != log_operators.__name__
+
+
 class Ranker(Protocol):
     """Protocol of systems that rank the documents of a collection for each of its queries."""
 
@@ -145,10 +153,10 @@ class Ranker(Protocol):
 
 
 class System(NamedTuple):
-    """A parsed system: ``bm25``, ``NAME``, ``hybrid:NAME`` or ``run:FILE``, optionally reranked."""
+    """A parsed system: ``bm25``, ``NAME`` or ``hybrid:NAME``, optionally reranked; ``run:FILE``."""
 
     mode: SearchMode
-    name: str | None  #: of an encoder or an embedding space; None for BM25
+    name: str | None  #: of an encoder or an embedding space; None for BM25 and runs
     reranker: str | None
     run: Path | None = None  #: a file with rankings
 
@@ -157,24 +165,23 @@ class System(NamedTuple):
         """Parse the name of a system.
 
         Raises:
-            ArgumentError: a system is only a cross-encoder, which can only rerank.
+            ArgumentError: a system is only a cross-encoder, which can only rerank another one.
         """
-        if spec.startswith(CROSS_ENCODER_PREFIX):
+        if spec.startswith(RUN_PREFIX):
+            file = Path(spec.removeprefix(RUN_PREFIX)).expanduser()
+            return cls(SearchMode.BM25, None, None, file)
+        first, is_reranked, model = spec.partition("+" + CROSS_ENCODER_PREFIX)
+        reranker = model if is_reranked else None
+        if first.startswith(CROSS_ENCODER_PREFIX):
             raise ArgumentError(f"a cross-encoder can only rerank another system: ENCODER+{spec}")
-        first, has_reranker, model = spec.partition(f"+{CROSS_ENCODER_PREFIX}")
-        if has_reranker and not model:
-            raise ArgumentError(f"'{spec}' names no cross-encoder: ENCODER+cross-encoder:MODEL")
-        reranker = model or None
         if first == BM25:
             return cls(SearchMode.BM25, None, reranker)
-        if first.startswith(RUN_PREFIX):
-            file = Path(first.removeprefix(RUN_PREFIX)).expanduser()
-            return cls(SearchMode.BM25, None, reranker, file)
         if first.startswith(HYBRID_PREFIX):
             return cls(SearchMode.HYBRID, first.removeprefix(HYBRID_PREFIX), reranker)
         return cls(SearchMode.SEMANTIC, first, reranker)
 
 
+@dataclass(frozen=True)
 class IndexRanker:
     """Searches an index in one mode, as `semsearch query` does.
 
@@ -184,120 +191,77 @@ class IndexRanker:
         encoder: the encoder of the space; None for BM25 in an existing index.
         space: the name of the embedding space in an existing index; None for the first.
         reranker: reranks the first documents; the others are dropped.
-        fusion: the fusion method of hybrid search.
     """
 
-    def __init__(
-        self,
-        spec: str,
-        mode: SearchMode,
-        encoder: Encoder | None,
-        *,
-        space: str | None = None,
-        reranker: Reranker | None = None,
-        fusion: Fusion | str = Fusion.ZSCORES,
-    ) -> None:
-        self.spec = spec
-        self._fusion = fusion
-        self._mode = mode
-        self._encoder = encoder
-        self._space = space
-        self._reranker = reranker
+    spec: str
+    mode: SearchMode
+    encoder: Encoder | None
+    space: str | None = None
+    reranker: Reranker | None = None
 
     @property
     def precision(self) -> str | None:
         """The distinct precisions of encoder and reranker: ``fp32``, or ``int8+bf16``."""
         found = []
-        if self._encoder is not None and self._mode is not SearchMode.BM25:
-            found.append(computed_precision(self._encoder))
-        if self._reranker is not None:
-            found.append(self._reranker.precision)
+        if self.encoder is not None and self.mode is not SearchMode.BM25:
+            found.append(computed_precision(self.encoder))
+        if self.reranker is not None:
+            found.append(self.reranker.precision)
         return "+".join(dict.fromkeys(filter(None, found))) or None
 
     @property
     def reads_operators(self) -> bool:
         """Whether quotes and minus signs in queries are operators, as in all search by words."""
-        return self._mode is not SearchMode.SEMANTIC
+        return self.mode is not SearchMode.SEMANTIC
 
     def rank(self, collection: Collection) -> Ranking:
         """Search the index for each query; `evaluate_retrieval` says which have operators."""
-        index, seconds = collection.index(self._encoder, self.spec)
+        index, seconds = collection.index(self.encoder, self.spec)
         queries = collection.retrieval.queries
-        is_whole = self._mode is not SearchMode.HYBRID and self._reranker is None
+        is_whole = self.mode is not SearchMode.HYBRID and self.reranker is None
         started = time.perf_counter()
-        names = list(queries)
         run: Run = {}
         on_progress = partial(collection.on_progress, self.spec, "queries")
-        on_progress(0, len(names))
+        on_progress(0, len(queries))
+        names = list(queries)
         for start in range(0, len(names), QUERIES_AT_ONCE):
             block = names[start : start + QUERIES_AT_ONCE]
-            with _operators_not_logged():
-                answers = index.search_many(
-                    [queries[name] for name in block],
-                    DEPTH if is_whole else FIRST,
-                    space=self._space,
-                    mode=self._mode,
-                    fusion=self._fusion,
-                    rerank=self._reranker,
-                )
+            answers = index.search_many(
+                [queries[name] for name in block],
+                DEPTH if is_whole else FIRST,
+                space=self.space,
+                mode=self.mode,
+                rerank=self.reranker,
+            )
             for name, hits in zip(block, answers, strict=True):
                 run[name] = {hit.document_id: hit.score for hit in hits}
             on_progress(len(run), len(names))
         return Ranking(run, seconds + time.perf_counter() - started)
 
 
-@contextmanager
-def _operators_not_logged() -> Iterator[None]:
-    """Without the line of each search about the operators in its queries."""
-
-    def is_other(record: logging.LogRecord) -> bool:
-        return record.funcName != log_operators.__name__
-
-    searches = logging.getLogger(log_operators.__module__)
-    searches.addFilter(is_other)
-    try:
-        yield
-    finally:
-        searches.removeFilter(is_other)
-
-
+@dataclass(frozen=True)
 class RecordedRanker:
-    """A run in TREC format, optionally reranked."""
+    """A run in TREC format."""
 
-    def __init__(self, spec: str, file: Path, reranker: Reranker | None = None) -> None:
-        self.spec = spec
-        self.precision = None if reranker is None else reranker.precision
-        self._file = file
-        self._reranker = reranker
+    spec: str
+    file: Path
+    precision: None = None
 
     def rank(self, collection: Collection) -> Ranking:
         """The rankings in the file; queries missing from it have empty rankings."""
         retrieval = collection.retrieval
-        recorded = read_run(self._file)
+        recorded = read_run(self.file)
         if not recorded.keys() & retrieval.queries.keys():
-            raise DatasetError(f"{self._file} has no query of {retrieval.name}")
+            raise DatasetError(f"{self.file} has no query of {retrieval.name}")
         run = {name: recorded.get(name, {}) for name in retrieval.queries}
         if missing := sum(not found for found in run.values()):
             logger.warning(
                 "%s has no results for %s of the %s queries of %s; their values are 0",
-                self._file,
+                self.file,
                 f"{missing:,}",
                 f"{len(run):,}",
                 retrieval.name,
             )
-        if self._reranker is None:
-            return Ranking(run, float("nan"))
-        if not retrieval.documents:
-            raise ArgumentError(
-                f"{self.spec}: reranking a run needs the documents; use --data with documents"
-            )
-        on_progress = partial(collection.on_progress, self.spec, "queries")
-        on_progress(0, len(run))
-        for done, (name, query) in enumerate(retrieval.queries.items(), 1):
-            hits = _hits(query, run[name], retrieval.documents)
-            hits = reranked(hits, query, self._reranker, RERANK_DEPTH)
-            run[name] = {hit.document_id: hit.score for hit in hits}
-            on_progress(done, len(run))
         return Ranking(run, float("nan"))
 
 
@@ -357,7 +321,7 @@ def load_rankers(
         EncoderError: a model cannot be loaded.
     """
     loaded = {} if encoders is None else encoders
-    systems = _parsed(specs)
+    systems = {spec: System.parsed(spec) for spec in check_texts("specs", specs)}
     searching = [system for system in systems.values() if system.run is None]
     for system in searching:
         if system.name is not None and system.name not in loaded:
@@ -398,16 +362,12 @@ def index_rankers(
         encoder = None if system.name is None else index.encoder(space)
         return IndexRanker(spec, system.mode, encoder, space=system.name, reranker=reranker)
 
-    return _rankers(_parsed(names), precision, searched)
+    return _rankers({name: System.parsed(name) for name in names}, precision, searched)
 
 
 def recorded_files(specs: Sequence[str]) -> list[Path]:
     """The files of the systems that are runs."""
-    return [system.run for system in _parsed(specs).values() if system.run is not None]
-
-
-def _parsed(specs: Sequence[str]) -> dict[str, System]:
-    return {spec: System.parsed(spec) for spec in check_texts("specs", specs)}
+    return [system.run for system in map(System.parsed, specs) if system.run is not None]
 
 
 def _rankers(
@@ -416,23 +376,13 @@ def _rankers(
     searched: Callable[[str, System, Reranker | None], Ranker],
 ) -> list[Ranker]:
     """The systems with their cross-encoders, each loaded once."""
-    names = dict.fromkeys(system.reranker for system in systems.values())
-    rerankers = {
-        name: None if name is None else load_reranker(name, precision=precision) for name in names
-    }
+    rerankers: dict[str | None, Reranker | None] = {None: None}
+    for system in systems.values():
+        if system.reranker not in rerankers:
+            rerankers[system.reranker] = load_reranker(str(system.reranker), precision=precision)
     return [
-        searched(spec, system, rerankers[system.reranker])
-        if system.run is None
-        else RecordedRanker(spec, system.run, rerankers[system.reranker])
+        RecordedRanker(spec, system.run)
+        if system.run is not None
+        else searched(spec, system, rerankers[system.reranker])
         for spec, system in systems.items()
     ]
-
-
-def _hits(query: str, found: Mapping[str, float], documents: Mapping[str, str]) -> Hits:
-    """The first documents of a run as hits, without those that are not in the set."""
-    known = [name for name in found if name in documents][:RERANK_DEPTH]
-    hits = Hits(query)
-    for rank, name in enumerate(known, start=1):
-        text = documents[name]
-        hits.append(Hit(rank, found[name], name, Passage(rank, name, 0, len(text), text), text, {}))
-    return hits

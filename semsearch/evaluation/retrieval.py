@@ -4,23 +4,20 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy
 
 from semsearch.analysis import parse_query
-from semsearch.arguments import check_readable, check_texts, shown
-from semsearch.datasets import RetrievalSet
-from semsearch.datasets.judging import MAX_RELEVANCE
+from semsearch.arguments import check_texts
 from semsearch.errors import ArgumentError, DatasetError
+from semsearch.evaluation.datasets import RetrievalSet
 from semsearch.evaluation.pair_scorers import OnProgress, check_systems
-from semsearch.evaluation.published import published_value
 from semsearch.evaluation.rankers import Collection, IndexRanker, Ranker
+from semsearch.evaluation.results import PairedDifference, Result, published_value
 from semsearch.evaluation.statistics import (
-    Difference,
-    Interval,
     Values,
     mean_interval,
     randomised_difference,
@@ -41,37 +38,14 @@ PUBLISHED_MEASURE = "nDCG@10"
 MAX_RELEVANCE_OF_GDEVAL = 4
 
 
-class IrResult(NamedTuple):
-    """One measure of one system on one set, times 100: the mean over queries."""
-
-    dataset: str
-    system: str
-    measure: str
-    n: int  #: number of queries
-    mean: Interval
-    seconds: float  #: for indexing and all queries
-    published: float | None  #: the value in a paper, for this system on the same queries
-    split: str = "test"  #: of the judgements
-    precision: str | None = None  #: of the system's computations; None without a choice
-
-
-class IrDifference(NamedTuple):
-    """The value of `system` minus that of `other` for one measure, times 100."""
-
-    measure: str
-    system: str
-    other: str
-    difference: Difference
-
-
 class IrEvaluation(NamedTuple):
     """All systems on one set."""
 
     dataset: RetrievalSet
     runs: dict[str, Run]  #: by system
     per_query: dict[str, dict[str, Values]]  #: by system and measure, in the order of the queries
-    results: list[IrResult]
-    differences: list[IrDifference]  #: of all pairs of systems
+    results: list[Result]
+    differences: list[PairedDifference]  #: of all pairs of systems
     whole_documents: bool = False  #: whether each document was one passage
 
 
@@ -79,13 +53,14 @@ def measures(names: Sequence[str]) -> list[Measure]:
     """Parse the names of measures.
 
     Raises:
-        ArgumentError: a name is unknown to ir-measures, or there are none.
+        ArgumentError: a name is unknown to ir-measures, no installed package computes it, or there
+            are none.
     """
+    from ir_measures import DefaultPipeline, parse_measure
+
     names = check_texts("names", names)
     if not names:
         raise ArgumentError(f"name a measure, such as {', '.join(MEASURES)}")
-    from ir_measures import parse_measure
-
     found = []
     for name in names:
         try:
@@ -96,18 +71,11 @@ def measures(names: Sequence[str]) -> list[Measure]:
                 f"unknown measure '{name}' (measures: {', '.join(MEASURES)}, and others of "
                 "ir-measures)"
             ) from None
-        if not _is_supported(measure):
+        is_computed = DefaultPipeline.supports(measure)  # type: ignore[no-untyped-call]
+        if not is_computed or measure.params.get("cutoff", 1) < 1:  # trec_eval aborts at 0
             raise ArgumentError(f"no package that is installed computes '{name}'")
         found.append(measure)
     return found
-
-
-def _is_supported(measure: Measure) -> bool:
-    """Whether an installed package computes it; trec_eval aborts at a cutoff of 0."""
-    from ir_measures import DefaultPipeline
-
-    is_known: bool = DefaultPipeline.supports(measure)  # type: ignore[no-untyped-call]
-    return is_known and measure.params.get("cutoff", 1) >= 1
 
 
 def evaluate_retrieval(
@@ -136,50 +104,52 @@ def evaluate_retrieval(
             "queries", how many are done, and of how many.
 
     Raises:
-        ArgumentError: a measure is unknown, two systems have the same name, or an argument has the
-            wrong type.
-        DatasetError: a judgement is higher than a measure allows, or a query is empty.
+        ArgumentError: a measure is unknown, or two systems have the same name.
+        DatasetError: a judgement is higher than a measure allows.
     """
-    if not isinstance(retrieval, RetrievalSet):
-        raise ArgumentError(f"retrieval must be a RetrievalSet, not {shown(retrieval)}")
-    rankers = check_systems("rankers", rankers, "rankers", "rank", "load_rankers")
+    rankers = check_systems("rankers", rankers)
     wanted = measures(names)
     _check_relevance(retrieval, wanted)
-    if any(isinstance(ranker, IndexRanker) for ranker in rankers):
-        _check_queries(retrieval)
     if any(isinstance(ranker, IndexRanker) and ranker.reads_operators for ranker in rankers):
         _warn_of_operators(retrieval)
     runs, per_query = {}, {}
-    results: list[IrResult] = []
+    results: list[Result] = []
     with Collection(
         retrieval, index, whole_documents=whole_documents, on_progress=on_progress
     ) as collection:
         for ranker in rankers:
-            ranking = ranker.rank(collection)
-            values = _measured(retrieval, ranking.run, wanted)
-            runs[ranker.spec], per_query[ranker.spec] = ranking.run, values
-            results += _results(collection, ranker, ranking.seconds, values)
-    differences = [
-        IrDifference(name, system, other, randomised_difference(per_query[system][name], values))
-        for other, system in combinations(runs, 2)
-        for name, values in per_query[other].items()
-    ]
+            run, seconds = ranker.rank(collection)
+            values = _measured(retrieval, run, wanted)
+            runs[ranker.spec], per_query[ranker.spec] = run, values
+            for name, of_queries in values.items():
+                n, published = len(of_queries), None
+                if name == PUBLISHED_MEASURE and whole_documents:
+                    published = published_value(
+                        "ir", ranker.spec, retrieval.name, retrieval.split, n
+                    )
+                mean = mean_interval(of_queries)
+                precision = ranker.precision
+                results.append(Result(name, ranker.spec, n, mean, seconds, published, precision))
+    differences = []
+    for other, system in combinations(runs, 2):
+        for name, before in per_query[other].items():
+            found = randomised_difference(per_query[system][name], before)
+            differences.append(PairedDifference(name, system, other, found))
     return IrEvaluation(retrieval, runs, per_query, results, differences, whole_documents)
 
 
 def _check_relevance(retrieval: RetrievalSet, wanted: Sequence[Measure]) -> None:
-    """Refuse judgements that are higher than a measure allows, before anything is ranked."""
+    """Refuse judgements that are higher than gdeval allows, before anything is ranked."""
     from ir_measures import gdeval
 
     judged = retrieval.qrels.values()
     highest = max((grade for grades in judged for grade in grades.values()), default=0)
-    for measure in wanted:
-        is_gdevals = gdeval.supports(measure)
-        limit = MAX_RELEVANCE_OF_GDEVAL if is_gdevals else MAX_RELEVANCE
-        if highest > limit:
-            raise DatasetError(
-                f"{retrieval.name} has a relevance of {highest:,}; {measure} allows up to {limit:,}"
-            )
+    of_gdeval = [measure for measure in wanted if gdeval.supports(measure)]
+    if of_gdeval and highest > MAX_RELEVANCE_OF_GDEVAL:
+        raise DatasetError(
+            f"{retrieval.name} has a relevance of {highest:,}; {of_gdeval[0]} allows up to "
+            f"{MAX_RELEVANCE_OF_GDEVAL}"
+        )
 
 
 def _warn_of_operators(retrieval: RetrievalSet) -> None:
@@ -191,37 +161,6 @@ def _warn_of_operators(retrieval: RetrievalSet) -> None:
             retrieval.name,
             f"{count:,}",
             f"{len(retrieval.queries):,}",
-        )
-
-
-def _check_queries(retrieval: RetrievalSet) -> None:
-    """Refuse empty queries before anything is ranked."""
-    for name, query in retrieval.queries.items():
-        try:
-            check_readable("the query", query)
-        except ArgumentError as error:
-            raise DatasetError(f"{retrieval.name}, query {name}: {error}") from None
-
-
-def _results(
-    collection: Collection, ranker: Ranker, seconds: float, values: dict[str, Values]
-) -> Iterator[IrResult]:
-    """The mean of each measure."""
-    retrieval = collection.retrieval
-    for name, of_queries in values.items():
-        n, published = len(of_queries), None
-        if name == PUBLISHED_MEASURE and collection.whole_documents:
-            published = published_value("ir", ranker.spec, retrieval.name, retrieval.split, n)
-        yield IrResult(
-            retrieval.name,
-            ranker.spec,
-            name,
-            n,
-            mean_interval(of_queries),
-            seconds,
-            published,
-            retrieval.split,
-            ranker.precision,
         )
 
 

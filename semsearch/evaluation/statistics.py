@@ -31,6 +31,12 @@ class Interval(NamedTuple):
     low: float
     high: float
 
+    @property
+    def shown(self) -> str:
+        """For tables: ``82.03 [79.91, 83.92]``, a value without an interval, or ``undefined``."""
+        value = shown_number(self.value)
+        return value if math.isnan(self.low) else f"{value} [{self.low:z.2f}, {self.high:z.2f}]"
+
 
 class Difference(NamedTuple):
     """The difference between two systems on the same pairs or queries."""
@@ -42,11 +48,24 @@ class Difference(NamedTuple):
     p_is_bound: bool = False  #: whether `p` is an upper bound, the least that the resamples allow
 
     @property
+    def shown(self) -> str:
+        """For tables: ``+1.20 [-0.34, +2.71]``, or ``undefined``."""
+        value = shown_number(self.value, "+")
+        return value if math.isnan(self.low) else f"{value} [{self.low:+z.2f}, {self.high:+z.2f}]"
+
+    @property
     def p_shown(self) -> str:
-        """The p value for tables: ``0.012``, ``≤ 0.002`` for a bound, or ``< 0.001``."""
+        """For tables: ``0.012``, ``≤ 0.002`` for a bound, ``< 0.001``, or nothing if undefined."""
+        if math.isnan(self.p):
+            return ""
         if self.p < 0.001:
             return "< 0.001"
         return f"{'≤ ' if self.p_is_bound else ''}{self.p:.3f}"
+
+
+def shown_number(value: float, sign: str = "") -> str:
+    """A number with two decimals, or ``undefined``."""
+    return "undefined" if math.isnan(value) else f"{value:{sign}z.2f}"
 
 
 def pearson(scores: Values, gold: Values) -> Any:

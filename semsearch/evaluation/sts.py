@@ -9,21 +9,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from enum import Enum
+from enum import StrEnum
 from itertools import combinations
 from typing import NamedTuple
 
 import numpy
 
-from semsearch.arguments import shown
-from semsearch.datasets import StsSet
 from semsearch.errors import ArgumentError
+from semsearch.evaluation.datasets import StsSet
 from semsearch.evaluation.pair_scorers import OnProgress, PairScorer, check_systems
-from semsearch.evaluation.published import published_value
+from semsearch.evaluation.results import PairedDifference, Result, published_value
 from semsearch.evaluation.statistics import (
     SEED,
-    Difference,
-    Interval,
     Values,
     bootstrap_difference,
     interval,
@@ -39,35 +36,11 @@ PAIRS_AT_ONCE = 500
 MIN_PAIRS = 3
 
 
-class Aggregation(Enum):
+class Aggregation(StrEnum):
     """How the results of several subsets are combined."""
 
     ALL = "all"  #: all pairs together, as in the SBERT paper
     MEAN = "mean"  #: the mean over subsets
-
-
-class StsResult(NamedTuple):
-    """One system on one set. Correlations are times 100."""
-
-    dataset: str
-    split: str
-    aggregation: Aggregation
-    system: str
-    n: int
-    spearman: Interval
-    pearson: float
-    seconds: float  #: for scoring all pairs including encoding, without loading the model
-    published: float | None  #: the value in a paper, for this system on the same pairs
-    precision: str | None = None  #: of the system's computations; None without a choice
-
-
-class StsDifference(NamedTuple):
-    """Spearman's correlation of `system` minus that of `other`, times 100."""
-
-    aggregation: Aggregation
-    system: str
-    other: str
-    difference: Difference
 
 
 class StsEvaluation(NamedTuple):
@@ -75,8 +48,8 @@ class StsEvaluation(NamedTuple):
 
     dataset: StsSet
     scores: dict[str, Values]  #: by system, in the order of the set's pairs
-    results: list[StsResult]
-    differences: list[StsDifference]  #: of all pairs of systems
+    results: list[Result]
+    differences: list[PairedDifference]  #: of all pairs of systems
 
 
 def evaluate_sts(
@@ -97,14 +70,10 @@ def evaluate_sts(
             many.
 
     Raises:
-        ArgumentError: the set or one of its subsets has too few pairs, there is no system, two have
-            the same name, one does not return a score per pair, or an argument has the wrong type.
+        ArgumentError: the set or one of its subsets has too few pairs, two systems have the same
+            name, or one does not return a score per pair.
     """
-    if not isinstance(dataset, StsSet):
-        raise ArgumentError(f"dataset must be an StsSet, not {shown(dataset)}")
-    scorers = check_systems("scorers", scorers, "pair scorers", "score_pairs", "load_pair_scorer")
-    if not scorers:
-        raise ArgumentError("scorers must hold at least one pair scorer")
+    scorers = check_systems("scorers", scorers)
     for name, pairs in dataset.subsets.items():
         if len(pairs) < MIN_PAIRS:
             raise ArgumentError(
@@ -117,34 +86,27 @@ def evaluate_sts(
         scores[scorer.spec] = _scores(dataset, scorer, on_progress)
         seconds[scorer.spec] = time.perf_counter() - started
     precisions = {scorer.spec: scorer.precision for scorer in scorers}
-    results, differences = [], []
+    n, results, differences = len(dataset.pairs), [], []
     for aggregation in list(Aggregation) if len(dataset.subsets) > 1 else [Aggregation.ALL]:
         values, resampled = _correlations(dataset, scores, aggregation)
         for system in scores:
             published = None
             if aggregation is Aggregation.ALL:  # as papers report it
-                published = published_value(
-                    "sts", system, dataset.name, dataset.split, len(dataset.pairs)
-                )
+                published = published_value("sts", system, dataset.name, dataset.split, n)
+            spearmans, pearsons = values[system]
+            estimate = interval(spearmans, resampled[system])
             results.append(
-                StsResult(
-                    dataset.name,
-                    dataset.split,
-                    aggregation,
-                    system,
-                    len(dataset.pairs),
-                    interval(values[system][0], resampled[system]),
-                    values[system][1],
-                    seconds[system],
-                    published,
-                    precisions[system],
+                Result(
+                    *(aggregation, system, n, estimate, seconds[system], published),
+                    precision=precisions[system],
+                    pearson=pearsons,
                 )
             )
         for other, system in combinations(scores, 2):
             difference = bootstrap_difference(
                 values[system][0], values[other][0], resampled[system], resampled[other]
             )
-            differences.append(StsDifference(aggregation, system, other, difference))
+            differences.append(PairedDifference(aggregation, system, other, difference))
     return StsEvaluation(dataset, scores, results, differences)
 
 

@@ -24,11 +24,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy
 from numpy.random import default_rng
 
-from semsearch.datasets import RetrievalSet
 from semsearch.encoders.model_folder import ModelFolder
 from semsearch.encoders.torch_loading import quiet_transformers
 from semsearch.encoders.torch_models import TorchEncoder
 from semsearch.errors import ArgumentError, TrainingError
+from semsearch.evaluation.datasets import RetrievalSet
 from semsearch.evaluation.statistics import Values
 from semsearch.protocols import Encoder
 from semsearch.records import Document

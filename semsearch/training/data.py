@@ -12,9 +12,14 @@ import numpy
 from semsearch.corpus import good_rows, open_table
 from semsearch.corpus.roles import GRADE, LABEL, NEGATIVE, SCORE, find_column, find_pair, plain_name
 from semsearch.corpus.table import Row
-from semsearch.datasets import labelled_names, load_labelled_pairs, load_sts_set, sts_names
-from semsearch.datasets.translated import is_translated
 from semsearch.errors import ArgumentError, BadRowError, ColumnNotFoundError, DatasetNotFoundError
+from semsearch.evaluation.datasets import (
+    labelled_names,
+    load_labelled_pairs,
+    load_sts_set,
+    sts_names,
+)
+from semsearch.evaluation.datasets.translated import is_translated
 from semsearch.texts import quantity
 from semsearch.training.examples import (
     POSITIVE_LABELS,

@@ -10,18 +10,18 @@ from xml.etree import ElementTree  # expat has limited entity expansion since 2.
 from semsearch.corpus import good_rows, open_table
 from semsearch.corpus.formats import DOCUMENTS, format_by_name
 from semsearch.corpus.roles import find_column, shortened
-from semsearch.datasets.textlines import numbered_lines
-from semsearch.datasets.translated import (
-    SOURCE_LANGUAGE,
-    is_translated,
-    languages_of,
-    parallel_sentences,
-)
 from semsearch.errors import (
     ArgumentError,
     ColumnNotFoundError,
     CorpusError,
     DatasetNotFoundError,
+)
+from semsearch.evaluation.datasets.textlines import numbered_lines
+from semsearch.evaluation.datasets.translated import (
+    SOURCE_LANGUAGE,
+    is_translated,
+    languages_of,
+    parallel_sentences,
 )
 from semsearch.training.examples import Examples, Kind, Notify
 

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from semsearch.datasets import RetrievalSet
 from semsearch.encoders import load_reranker
 from semsearch.encoders.model_folder import (
     FIRST_STAGE_WEIGHT,
@@ -25,6 +24,7 @@ from semsearch.encoders.model_folder import (
     transformer_folder,
 )
 from semsearch.encoders.torch_loading import check_weights, loading
+from semsearch.evaluation.datasets import RetrievalSet
 from semsearch.evaluation.statistics import Values
 from semsearch.protocols import SearchBackend
 from semsearch.records import Hit, Hits

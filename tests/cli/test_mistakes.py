@@ -17,7 +17,6 @@ FILES = {
     "pairs.csv": "sentence1,sentence2,score\na cat,the cat,4.5\na dog,a cat,0\nit rains,a cat,1\n",
     "positives.csv": "anchor,positive\na cat,one cat\na dog,one dog\n",
     "judged.csv": "query,passage,relevance\ncat,the cat sleeps,1\ncat,a dog barks,0\n",
-    "classes.csv": "".join(f"{1 + n % 4},Title {n},What happened {n}\n" for n in range(20)),
     "notes.jsonl": "".join(
         json.dumps({"id": n, "text": f"The cat {n} is here. A dog {n} is there."}) + "\n"
         for n in range(40)
@@ -87,7 +86,6 @@ invalid-argument       inspect a --against b --output no/heat.png
 dataset-not-found     eval sts --data nowhere.csv
 dataset-not-found     eval sts
 unusable-dataset      eval sts --data pairs.csv --split dev
-unusable-dataset      eval sts --data classes.csv --system no-such-model
 model-not-found       eval sts --data pairs.csv --system ./none
 invalid-argument      eval sts --data pairs.csv --system bm25
 invalid-argument      eval sts --split dev
@@ -96,17 +94,14 @@ invalid-argument       eval sts --data pairs.csv --system hashing --report pairs
 dataset-not-found     eval ir --data nowhere
 invalid-argument      eval ir --data judged.csv --measure nDGC@10
 invalid-argument      eval ir --data judged.csv --system cross-encoder:x
-unusable-dataset      eval ir --data judged.csv --system run:none.run
-unusable-dataset      eval ir --index corpus --queries no.csv --qrels judged.csv
+unreadable-corpus     eval ir --data judged.csv --system run:none.run
+unreadable-corpus     eval ir --index corpus --queries no.csv --qrels judged.csv
 invalid-argument       eval ir --data judged.csv --system bm25 --runs judged.csv/x
 invalid-argument      eval ir
 invalid-argument      eval ir --data judged.csv --per-query
-invalid-argument      eval ir --data judged.csv --whole-documents --system run:x
-invalid-argument      eval ir --data judged.csv --precision fp32 --system bm25
 invalid-argument      eval ir --queries judged.csv
 invalid-argument      eval ir --index corpus --data judged.csv
 invalid-argument      eval ir --index corpus --whole-documents
-invalid-argument      eval ir --index corpus --precision fp32
 column-not-found      {SIAMESE} --data pairs.csv --loss triplet
 model-not-found       train cross-encoder --base ./nothing --output m --data pairs.csv
 invalid-argument       train cross-encoder --base minilm --output pairs.csv --data pairs.csv

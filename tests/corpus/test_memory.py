@@ -31,7 +31,7 @@ import sys
 import faiss, numpy, sqlalchemy
 import semsearch.corpus, semsearch.index
 from semsearch.cli import index_command, main, query_command
-from semsearch.datasets import load_sts_set
+from semsearch.evaluation.datasets import load_sts_set
 
 def peak():
     with open("/proc/self/status") as status:

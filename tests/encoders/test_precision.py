@@ -9,8 +9,6 @@ import pytest
 from scipy.stats import spearmanr
 from sklearn.metrics import ndcg_score
 
-from semsearch import datasets
-from semsearch.datasets import RetrievalSet, ScoredPair, read_scifact, read_stsbenchmark
 from semsearch.encoders import load_encoder, parity, quantization
 from semsearch.encoders.openvino import runtime
 from semsearch.encoders.openvino.models import OpenVINOEncoder
@@ -18,6 +16,8 @@ from semsearch.encoders.openvino.runtime import float_precision
 from semsearch.encoders.parity import HeldOut, Parity, measure_parity
 from semsearch.encoders.specs import Precision
 from semsearch.errors import DatasetNotFoundError, EncoderError
+from semsearch.evaluation import datasets
+from semsearch.evaluation.datasets import RetrievalSet, ScoredPair, read_scifact, read_stsbenchmark
 
 LETTERS = "abcdef"
 

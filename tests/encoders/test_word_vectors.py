@@ -13,7 +13,6 @@ import pytest
 from scipy.stats import spearmanr
 
 import semsearch
-from semsearch.datasets import read_stsbenchmark
 from semsearch.encoders import load_encoder
 from semsearch.encoders.words import encoder as word_count
 from semsearch.encoders.words import word_vectors
@@ -21,6 +20,7 @@ from semsearch.encoders.words.sif import sif_weights
 from semsearch.encoders.words.treebank import word_spans
 from semsearch.encoders.words.vector_file import BLOCK_WORDS
 from semsearch.errors import EncoderError, ModelNotFoundError
+from semsearch.evaluation.datasets import read_stsbenchmark
 from semsearch.protocols import CountsWords, Encoder
 
 SMALL = "the 1 0 0\ncat 0 2 0\nsat 0 0 4\ndo 3 0 4\nn't 0 3 4\n"

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy
 
-from semsearch.datasets import RetrievalSet
 from semsearch.evaluation import Collection, Ranking
+from semsearch.evaluation.datasets import RetrievalSet
 
 PETS = RetrievalSet(
     "pets",

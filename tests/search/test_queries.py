@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from semsearch import Document, Index, load_encoder
 from semsearch.analysis import MAX_QUERY_WORDS
-from semsearch.datasets import load_retrieval_set
 from semsearch.errors import ArgumentError, DocumentNotFoundError
 from semsearch.evaluation import evaluate_retrieval, index_rankers
+from semsearch.evaluation.datasets import load_retrieval_set
 from semsearch.records import SearchMode
 from semsearch.search.options import Options
 
@@ -184,7 +184,7 @@ def test_punctuation_leaves_scifact_as_it_is(data, encoder, tmp_path):
             claims = {name: change(text.split()) for name, text in scifact.queries.items()}
             changed = scifact._replace(queries=claims)
             found = evaluate_retrieval(changed, rankers, ["nDCG@10"], index=index)
-            return [result.mean.value for result in found.results]
+            return [result.estimate.value for result in found.results]
 
         plain = ndcg(" ".join)
         for change in CHANGES.values():

@@ -7,9 +7,9 @@ import pytest
 from sentence_transformers import SentenceTransformer
 
 from semsearch import Document
-from semsearch.datasets import RetrievalSet
 from semsearch.encoders import load_encoder
 from semsearch.errors import TrainingError
+from semsearch.evaluation.datasets import RetrievalSet
 from semsearch.training import Adaptation, Recipe, Settings, train
 from semsearch.training.adapt import Asked, Question, SearchTest, chosen_share, questions
 

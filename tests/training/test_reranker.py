@@ -7,9 +7,9 @@ import json
 import pytest
 
 from semsearch import Document, Index
-from semsearch.datasets import RetrievalSet
 from semsearch.encoders import load_reranker
 from semsearch.errors import TrainingError
+from semsearch.evaluation.datasets import RetrievalSet
 from semsearch.training import Recipe, Reranking, Settings, train
 from tests.training.conftest import DEEDS, THINGS
 

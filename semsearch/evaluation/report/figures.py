@@ -1,15 +1,18 @@
-"""Plots: intervals, scores against gold scores, differences by query, speed against quality."""
+"""The figures of a report, by section: captions with SVG elements."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy
 
 from semsearch.evaluation.report.drawing import ACCENT, FAINT, INK, PAPER, WORSE, draw
-from semsearch.evaluation.statistics import Interval, Values
+from semsearch.evaluation.report.labels import name_of, short_name, short_names
+from semsearch.evaluation.retrieval import IrEvaluation
+from semsearch.evaluation.statistics import Interval, Values, shown_number
+from semsearch.evaluation.sts import StsEvaluation
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -18,11 +21,24 @@ if TYPE_CHECKING:
 #: More points than this are drawn as cells, coloured by density.
 DOTS = 400
 CELLS_ACROSS = 26
-#: Up to this many integer gold scores are drawn as box plots.
-LEVELS = 11
 
 #: Inches.
 ROW, PANEL = 0.3, 0.55
+
+
+class Picture(NamedTuple):
+    """Related drawings, side by side if there is room."""
+
+    caption: str
+    drawings: list[str]
+
+
+class Pictures(NamedTuple):
+    """The figures of a report."""
+
+    results: list[Picture]  #: estimates with their intervals
+    details: list[Picture]  #: scores against gold scores, or differences by query
+    speed: Picture
 
 
 class Point(NamedTuple):
@@ -31,6 +47,69 @@ class Point(NamedTuple):
     label: str
     place: float  #: the published value in a forest plot, or the speed; NaN if unknown
     interval: Interval
+
+
+def pictures(evaluations: Sequence[StsEvaluation] | Sequence[IrEvaluation]) -> Pictures:
+    """Estimates, scores against gold scores or differences by query, and speed."""
+    names = short_names(dict.fromkeys(result.system for result in evaluations[0].results))
+    forests, details, speeds = [], [], []
+    for evaluation in evaluations:
+        name = name_of(evaluation.dataset)
+        if isinstance(evaluation, StsEvaluation):
+            details.append(_scatters(evaluation, names))
+            things, count, quality = "pairs", len(evaluation.dataset.pairs), "Spearman"
+        else:
+            details.append(_gains(evaluation, names))
+            things, quality = "documents and queries", "mean"
+            count = len(evaluation.dataset.documents) + len(evaluation.dataset.queries)
+        panels: dict[str, list[Point]] = {}
+        known = []
+        for one in evaluation.results:
+            point = Point(names[one.system], one.published or math.nan, one.estimate)
+            panels.setdefault(one.over, []).append(point)
+            is_known = not math.isnan(one.seconds + one.estimate.value)
+            if one.over == evaluation.results[0].over and is_known:
+                known.append(point._replace(place=count / one.seconds))
+        alt = f"Estimates on {name} with intervals; the table above has the values."
+        drawing = draw_forest(list(panels.items()), f"{quality} × 100", alt)
+        caption = f"{name}. Dot: {quality}; line: 95 % interval; hollow diamond: published value."
+        forests.append(Picture(caption, [drawing]))
+        if known:
+            over = "Spearman" if quality == "Spearman" else evaluation.results[0].over
+            alt = f"{things.capitalize()} per second against {over} on {name}; see the results."
+            speeds.append(draw_speed(known, short_name(name), things, f"{over} × 100", alt))
+    return Pictures(forests, details, Picture("Lines are 95 % intervals.", speeds))
+
+
+def _scatters(evaluation: StsEvaluation, names: Mapping[str, str]) -> Picture:
+    """The scores of each system against gold scores."""
+    name = name_of(evaluation.dataset)
+    gold = numpy.array([pair.gold for pair in evaluation.dataset.pairs])
+    every = numpy.concatenate(list(evaluation.scores.values()))
+    limits = _widened(float(every.min()), float(every.max()))
+    drawings = []
+    for result in evaluation.results[: len(evaluation.scores)]:  # over all pairs
+        found = f"Spearman {shown_number(result.estimate.value)}"
+        title = f"{names[result.system]}\n{found}"
+        alt = f"Scores of {result.system} against gold on {name}: {found}."
+        scores = evaluation.scores[result.system]
+        drawings.append(draw_scatter(gold, scores, limits, title, alt))
+    return Picture(f"{name}: the score of each of {len(gold):,} pairs against gold.", drawings)
+
+
+def _gains(evaluation: IrEvaluation, names: Mapping[str, str]) -> Picture:
+    """The differences of the first measure between the first system and the others, by query."""
+    name, measure = name_of(evaluation.dataset), evaluation.results[0].over
+    first, *others = evaluation.runs
+    drawings = []
+    for system in others:
+        values = evaluation.per_query[system][measure] - evaluation.per_query[first][measure]
+        better, worse = int((values > 0).sum()), int((values < 0).sum())
+        counts = f"better {better}, same {len(values) - better - worse}, worse {worse}"
+        title = f"{names[system]}\nminus {names[first]}: {counts}"
+        alt = f"{measure} of {system} minus that of {first} by query: {counts}."
+        drawings.append(draw_gains(values, title, alt))
+    return Picture(f"{name}: difference of {measure} × 100, a bar for each query.", drawings)
 
 
 def draw_forest(groups: Sequence[tuple[str, Sequence[Point]]], axis_label: str, alt: str) -> str:
@@ -59,74 +138,33 @@ def draw_forest(groups: Sequence[tuple[str, Sequence[Point]]], axis_label: str, 
 def draw_scatter(
     gold: Values, scores: Values, limits: tuple[float, float], title: str, alt: str
 ) -> str:
-    """Scores against gold scores: points, density cells or, for integer gold scores, box plots.
-
-    Args:
-        gold: shape (pairs,).
-        scores: shape (pairs,).
-        limits: of the axis of scores, the same for all systems.
-        title: the title of the figure.
-        alt: its description.
-    """
-    from matplotlib.colors import LinearSegmentedColormap, LogNorm, to_rgb
+    """Scores against gold scores, shape (pairs,): points, or cells coloured by their number."""
+    from matplotlib.colors import LinearSegmentedColormap
 
     low, high = _widened(float(gold.min()), float(gold.max()))
 
     def paint(figure: Figure) -> None:
         axes = figure.subplots()
-        levels = numpy.unique(gold)
-        if len(gold) > len(levels) and len(levels) <= LEVELS and (levels % 1 == 0).all():
-            groups = [scores[gold == level] for level in levels]
-            axes.boxplot(
-                groups,
-                positions=levels,
-                widths=0.6,
-                manage_ticks=False,
-                boxprops={"color": ACCENT},
-                medianprops={"color": INK},
-                whiskerprops={"color": ACCENT},
-                capprops={"color": ACCENT},
-                flierprops={"markersize": 2, "markeredgecolor": FAINT},
-            )
-            axes.set_xticks(levels)
-            axes.set(xlim=(levels[0] - 0.5, levels[-1] + 0.5), ylim=limits)
-            axes.set(xlabel="gold", ylabel="score", title=title)
-            return
         if len(gold) <= DOTS:
             axes.plot(gold, scores, "o", color=ACCENT, alpha=0.35, markersize=4, markeredgewidth=0)
         else:
-            colour = to_rgb(ACCENT)
-            shades = LinearSegmentedColormap.from_list("", [(*colour, 0.12), (*colour, 1.0)])
-            cells = axes.hexbin(
+            axes.hexbin(
                 gold,
                 scores,
                 gridsize=CELLS_ACROSS,
+                bins="log",
                 mincnt=1,
-                cmap=shades,
+                cmap=LinearSegmentedColormap.from_list("", [f"{ACCENT}1f", ACCENT]),
                 linewidths=0,
                 extent=(low, high, *limits),
             )
-            fullest = numpy.asarray(cells.get_array()).max(initial=2)
-            cells.set_norm(LogNorm(1, fullest))
         axes.set(xlim=(low, high), ylim=limits, xlabel="gold", ylabel="score", title=title)
 
     return draw(3.4, 3.2, alt, paint)
 
 
-def score_limits(scores: Sequence[Values]) -> tuple[float, float]:
-    """Axis limits for the scores of all systems."""
-    every = numpy.concatenate(scores)
-    return _widened(float(every.min()), float(every.max()))
-
-
 def draw_gains(differences: Values, title: str, alt: str) -> str:
-    """The difference for each query, from the greatest gain to the greatest loss.
-
-    Args:
-        differences: shape (queries,).
-        title: the title of the figure.
-        alt: its description.
-    """
+    """The difference for each query, shape (queries,), in falling order."""
     falling = numpy.sort(differences)[::-1]
     edges = numpy.arange(len(falling) + 1)
 

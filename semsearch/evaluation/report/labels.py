@@ -7,17 +7,14 @@ import re
 from collections.abc import Iterable
 from itertools import chain, count
 
-from semsearch.datasets import RetrievalSet, StsSet
-from semsearch.evaluation.retrieval import IrResult
-from semsearch.evaluation.statistics import Difference, Interval
+from semsearch.evaluation.datasets import RetrievalSet, StsSet
+from semsearch.evaluation.results import Result
+from semsearch.texts import one_line
 
 LABEL_CHARACTERS = 28
 
 #: Characters that are invalid in HTML, XML or UTF-8.
 _FORBIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
-
-#: Keeps an interval on one line of a narrow cell.
-_TIE = "\N{NO-BREAK SPACE}"
 
 #: The folders of paths inside a spec, which may contain several: hybrid:glove:/a/b.txt.
 _FOLDERS = re.compile(r"[^:+]*[/\\]")
@@ -56,13 +53,8 @@ def name_of(dataset: StsSet | RetrievalSet) -> str:
 
 def shortened(text: str, max_characters: int) -> str:
     """The beginning of a text, on one line."""
-    line = " ".join(text.split())
+    line = one_line(text)
     return line if len(line) <= max_characters else f"{line[: max_characters - 1]}…"
-
-
-def number_cell(value: float | None) -> str:
-    """A number with two decimals; empty if unknown."""
-    return "" if value is None or math.isnan(value) else f"{value:z.2f}"
 
 
 def rate_cell(things: int, seconds: float) -> str:
@@ -71,26 +63,7 @@ def rate_cell(things: int, seconds: float) -> str:
     return "" if math.isnan(rate) else f"{rate:,.0f}" if rate >= 10 else f"{rate:.1f}"
 
 
-def interval_cell(found: Interval) -> str:
-    """A value with its interval, if it has one; empty for an undefined correlation."""
-    if math.isnan(found.value):
-        return ""
-    if math.isnan(found.low):
-        return f"{found.value:z.2f}"
-    return f"{found.value:z.2f} [{found.low:z.2f},{_TIE}{found.high:z.2f}]"
-
-
-def difference_cells(found: Difference) -> list[str]:
-    """A difference with its interval, if it has one, and its p value."""
-    if math.isnan(found.value):
-        return ["", ""]
-    shown = f"{found.value:+z.2f}"
-    if not math.isnan(found.low):
-        shown += f" [{found.low:+z.2f},{_TIE}{found.high:+z.2f}]"
-    return [shown, found.p_shown]
-
-
-def published_cell(results: Iterable[IrResult]) -> str:
+def published_cell(results: Iterable[Result]) -> str:
     """The published values of a system, with their measures."""
     published = [one for one in results if one.published is not None]
-    return ", ".join(f"{one.measure} {number_cell(one.published)}" for one in published)
+    return ", ".join(f"{one.over} {one.published:.2f}" for one in published)

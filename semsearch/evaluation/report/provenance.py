@@ -6,27 +6,21 @@ import hashlib
 import json
 import os
 import platform
+import re
 import shlex
-import sys
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import NamedTuple
 
-from semsearch.datasets import RetrievalSet, StsSet
+from semsearch.evaluation.datasets import RetrievalSet, StsSet
 from semsearch.evaluation.statistics import PERMUTATIONS, RESAMPLES, SEED
 from semsearch.version import __version__
 
 #: Packages that affect the results.
 PACKAGES = (
-    "torch",
-    "transformers",
-    "sentence-transformers",
-    "openvino",
-    "faiss-cpu",
-    "numpy",
-    "scipy",
+    *("torch", "transformers", "sentence-transformers", "openvino", "faiss-cpu", "numpy", "scipy"),
     "ir-measures",
 )
 DIGEST_CHARACTERS = 16
@@ -49,18 +43,16 @@ def provenance(arguments: Sequence[str], fingerprints: Mapping[str, str]) -> Pro
     facts = {
         "date": f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
         "processor": _processor(),
-        "cores": str(_cores()),
+        "cores": str(os.cpu_count()),
         "system": platform.platform(),
         "semsearch": __version__,
-        "Python": sys.version.split()[0],
+        "Python": platform.python_version(),
         **{package: _version(package) for package in PACKAGES},
         "bootstrap": f"{RESAMPLES:,} resamples, seed {SEED}",
         "randomisation test": f"{PERMUTATIONS:,} permutations, seed {SEED}",
-        **{
-            f"fingerprint of {spec}": digest[:DIGEST_CHARACTERS]
-            for spec, digest in fingerprints.items()
-        },
     }
+    for spec, digest in fingerprints.items():
+        facts[f"fingerprint of {spec}"] = digest[:DIGEST_CHARACTERS]
     return Provenance(shlex.join(["semsearch", *arguments]), facts)
 
 
@@ -79,16 +71,7 @@ def _version(package: str) -> str:
 
 def _processor() -> str:
     """The name of the processor; Python's own is empty or coarse on Linux."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text("utf-8").splitlines()
-    except OSError:
-        lines = []
-    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
-    return next(names, platform.processor() or platform.machine())
-
-
-def _cores() -> int:
-    """The number of cores available to this process."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    file = Path("/proc/cpuinfo")
+    text = file.read_text("utf-8") if file.exists() else ""
+    named = re.search(r"^model name\s*: (.*)", text, re.MULTILINE)
+    return named[1] if named else platform.processor() or platform.machine()

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy
 
-from semsearch.datasets import RetrievalSet, ScoredPair
+from semsearch.evaluation.datasets import RetrievalSet, ScoredPair
 from semsearch.evaluation.report.labels import shortened
 from semsearch.evaluation.statistics import Values
 from semsearch.evaluation.trec import Run
@@ -75,31 +75,19 @@ def worst_queries(
     """
     found = []
     for query, value in zip(retrieval.queries, values.tolist(), strict=True):
-        judged = retrieval.qrels[query]
-        ranks = enumerate(run.get(query, {}), start=1)
-        first = next((rank for rank, name in ranks if judged.get(name, 0) > 0), None)
-        found.append((value, -(first or math.inf), query, first))
-    found.sort(key=lambda one: one[:2])
-    return [
-        WorstQuery(
-            query,
-            value,
-            first,
-            _documents(retrieval, list(run.get(query, {}))),
-            _documents(
-                retrieval,
-                [name for name, grade in retrieval.qrels[query].items() if grade > 0],
-                says_more=True,
-            ),
-        )
-        for value, _, query, first in found[:count]
-    ]
+        relevant = [name for name, grade in retrieval.qrels[query].items() if grade > 0]
+        ranked = list(run.get(query, {}))
+        ranks = [ranked.index(name) + 1 for name in relevant if name in ranked]
+        shown = _documents(retrieval, relevant)
+        if len(relevant) > SHOWN:
+            shown.append(f"and {len(relevant) - SHOWN:,} more")
+        first = min(ranks, default=None)
+        found.append(WorstQuery(query, value, first, _documents(retrieval, ranked), shown))
+    found.sort(key=lambda one: (one.value, -(one.first_relevant or math.inf)))
+    return found[:count]
 
 
-def _documents(
-    retrieval: RetrievalSet, names: Sequence[str], *, says_more: bool = False
-) -> list[str]:
+def _documents(retrieval: RetrievalSet, names: Sequence[str]) -> list[str]:
     """Ids and beginnings of the first documents; some may be missing from the collection."""
-    more = [f"and {len(names) - SHOWN:,} more"] if says_more and len(names) > SHOWN else []
-    beginnings = [f"{name}: {retrieval.documents.get(name, '')}" for name in names[:SHOWN]]
-    return [*(shortened(text, DOCUMENT_CHARACTERS) for text in beginnings), *more]
+    beginnings = (f"{name}: {retrieval.documents.get(name, '')}" for name in names[:SHOWN])
+    return [shortened(text, DOCUMENT_CHARACTERS) for text in beginnings]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy
 import pytest
 
-from semsearch.datasets import RetrievalSet, ScoredPair
+from semsearch.evaluation.datasets import RetrievalSet, ScoredPair
 from semsearch.evaluation.report.worst import worst_pairs, worst_queries
 
 

@@ -1,4 +1,4 @@
-"""Published results, for comparison."""
+"""Results of systems, and published ones beside them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,30 @@ import tomllib
 from functools import cache
 from importlib.resources import files
 from typing import Any, NamedTuple
+
+from semsearch.evaluation.statistics import Difference, Interval
+
+
+class Result(NamedTuple):
+    """An estimate for one system on one set, times 100."""
+
+    over: str  #: the measure; for STS, how subsets are combined (`Aggregation`)
+    system: str
+    n: int  #: the number of queries or pairs
+    estimate: Interval  #: the mean over queries; for STS, Spearman's correlation
+    seconds: float  #: for all computations without loading the model; NaN if unknown
+    published: float | None  #: the value in a paper, for this system on the same data
+    precision: str | None = None  #: of the system's computations; None without a choice
+    pearson: float | None = None  #: for STS, Pearson's correlation
+
+
+class PairedDifference(NamedTuple):
+    """The estimate of `system` minus that of `other` on the same queries or pairs, times 100."""
+
+    over: str
+    system: str
+    other: str
+    difference: Difference
 
 
 class PublishedRow(NamedTuple):

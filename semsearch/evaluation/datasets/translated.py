@@ -7,15 +7,13 @@ from __future__ import annotations
 
 import re
 
-from semsearch.datasets.folder import data_file
-from semsearch.datasets.pairtable import read_scored_table
-from semsearch.datasets.records import ScoredPair
-from semsearch.datasets.registry import check_split
 from semsearch.errors import DatasetError, DatasetNotFoundError
+from semsearch.evaluation.datasets.pairtable import read_scored_table
+from semsearch.evaluation.datasets.records import ScoredPair
+from semsearch.evaluation.datasets.registry import check_split, data_file
 
 TRANSLATED = "stsb-multi"
 SOURCE_LANGUAGE = "en"
-SPLITS = ("train", "dev", "test")
 
 _LANGUAGES = re.compile(r"([a-z]{2})(?:-([a-z]{2}))?")
 
@@ -34,13 +32,11 @@ def read_translated(name: str, split: str = "test") -> list[ScoredPair]:
         split: ``train``, ``dev`` or ``test``.
 
     Raises:
-        DatasetNotFoundError: the language has not been downloaded.
-        DatasetError: the name is invalid, or the pairs of two languages differ.
+        DatasetNotFoundError: the language has not been downloaded, or the name is invalid.
+        DatasetError: the split does not exist, or the pairs of two languages differ.
     """
     left, right = languages_of(name)
-    check_split(name, split, SPLITS)
-    if right == left:
-        return _pairs(left, split)
+    check_split(name, split, ("train", "dev", "test"))
     return [
         ScoredPair(one.left, other.right, one.gold) for one, other in _aligned(left, right, split)
     ]
@@ -64,7 +60,7 @@ def languages_of(name: str) -> tuple[str, str]:
     """The languages of the first and second sentences of a set.
 
     Raises:
-        DatasetError: the name is invalid.
+        DatasetNotFoundError: the name is invalid.
     """
     found = _LANGUAGES.fullmatch(name.partition(":")[2])
     if found is None:
@@ -75,17 +71,9 @@ def languages_of(name: str) -> tuple[str, str]:
 
 
 def _aligned(left: str, right: str, split: str) -> list[tuple[ScoredPair, ScoredPair]]:
-    """The pairs of a split in two languages, aligned by their gold scores.
-
-    Raises:
-        DatasetError: the pairs differ.
-    """
-    first, second = _pairs(left, split), _pairs(right, split)
+    """The pairs of a split in two languages, aligned by their gold scores."""
+    files = [data_file(f"sts/{TRANSLATED}/stsb-{one}-{split}.csv") for one in (left, right)]
+    first, second = (read_scored_table(file).pairs for file in files)
     if [pair.gold for pair in first] != [pair.gold for pair in second]:
         raise DatasetError(f"{TRANSLATED}:{left}-{right}: the pairs of the two languages differ")
     return list(zip(first, second, strict=True))
-
-
-def _pairs(language: str, split: str) -> list[ScoredPair]:
-    file = data_file(f"sts/{TRANSLATED}/stsb-{language}-{split}.csv")
-    return read_scored_table(file).pairs

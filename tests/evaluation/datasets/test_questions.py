@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import gzip
 import re
 
 import pytest
 
-from semsearch.datasets import RetrievalSet, read_questions
-from semsearch.errors import ArgumentError, DatasetError
+from semsearch.errors import ArgumentError, SemsearchError
+from semsearch.evaluation.datasets import RetrievalSet, read_questions
 
 QUERIES = {
     "queries.jsonl": '{"_id": "q1", "text": "cats"}\n{"_id": 2, "text": "no \\"dogs\\""}\n',
@@ -44,25 +43,10 @@ def test_formats(files, queries, qrels):
     assert found == RetrievalSet(queries.split(".")[0], {}, *EXPECTED)
 
 
-def test_compressed_files(files):
-    for name in ("queries.csv", "qrels.txt", "queries.jsonl"):
-        (files / f"{name}.gz").write_bytes(gzip.compress((files / name).read_bytes()))
-    for queries in ("queries.csv.gz", "queries.jsonl.gz"):
-        found = read_questions(str(files / queries), files / "qrels.txt.gz", has_document)
-        assert (found.queries, found.qrels) == EXPECTED
-
-
 def test_queries_without_judgements_are_left_out(files):
     (files / "more.csv").write_text("id,text\nq1,cats\nq8,\nq9,birds\n2,x\n")
     found = read_questions(files / "more.csv", files / "qrels.txt", has_document)
     assert list(found.queries) == ["q1", "2"]
-
-
-def test_two_columns_without_a_header_may_contain_commas(files):
-    texts = ("cats, dogs", "fish; chips, peas")
-    (files / "queries.tsv").write_text("q1\t{}\n2\t{}\n".format(*texts))
-    found = read_questions(files / "queries.tsv", files / "qrels.txt", has_document)
-    assert found.queries == {"q1": texts[0], "2": texts[1]}
 
 
 @pytest.mark.parametrize(
@@ -70,26 +54,23 @@ def test_two_columns_without_a_header_may_contain_commas(files):
     [
         ("queries.csv", "a,b,c\n1,2,3\n", "queries.csv"),
         ("queries.csv", "id,text\nq1,a\nq1,b\n", "queries.csv:3"),
-        ("queries.csv", "id,text\nq1,cats, dogs\n", "queries.csv:2"),
         ("queries.csv", "id,text\nx,a\n", "judged.csv"),
-        ("queries.csv", "", "queries.csv"),
         ("queries.csv", 'id,text\nq1,a\n2," "\n', "queries.csv"),
         ("judged.csv", "q1,d1,1\n", "judged.csv"),
         ("judged.csv", "qid,docid,rel\nq1,d1,yes\n", "judged.csv:2"),
         ("judged.csv", "q1 0 d1 0.5\n", "judged.csv:1"),
-        ("judged.csv", "q1 0 d1 1001\n", "judged.csv:1"),
         ("judged.csv", "q1 0 d1 1\nq1 d1 1\n", "judged.csv:2"),
         ("judged.csv", "qid,docid,rel\nq1,d1,1\n2,d8,1\n2,d9,1\n", "judged.csv"),
     ],
 )
 def test_mistakes(files, name, text, place):
     (files / name).write_text(text)
-    with pytest.raises(DatasetError, match=re.escape(place)):
+    with pytest.raises(SemsearchError, match=re.escape(place)):
         read_questions(files / "queries.csv", files / "judged.csv", has_document)
 
 
 def test_wrong_arguments(files):
     with pytest.raises(ArgumentError):
         read_questions(3, files / "qrels.txt", has_document)
-    with pytest.raises(DatasetError, match=r"none\.csv"):
+    with pytest.raises(SemsearchError, match=r"none\.csv"):
         read_questions(files / "none.csv", files / "qrels.txt", has_document)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from semsearch.arguments import check_path
+from semsearch.corpus import Table, good_rows, open_table
 from semsearch.corpus.roles import (
     DOCUMENT_ID,
     PASSAGE,
@@ -17,11 +18,11 @@ from semsearch.corpus.roles import (
     listed,
     quoted_names,
 )
-from semsearch.datasets.folder import stem
-from semsearch.datasets.judging import Qrels, check_queries, judge, relevance, retrieval_set
-from semsearch.datasets.records import RetrievalSet
-from semsearch.datasets.textlines import Rows, cell, numbered_lines, table_rows
 from semsearch.errors import ColumnNotFoundError, DatasetError
+from semsearch.evaluation.datasets.judging import Qrels, check_queries, judge, relevance
+from semsearch.evaluation.datasets.records import RetrievalSet
+from semsearch.evaluation.datasets.registry import stem
+from semsearch.evaluation.datasets.textlines import cell, numbered_lines
 
 #: A relevance in a file without a header.
 _NUMBER = re.compile(r"-?\d+(\.\d*)?")
@@ -40,8 +41,9 @@ def read_questions(
         has_document: whether a document with this id exists.
 
     Raises:
-        DatasetError: a file cannot be read, a judged document does not exist, a judged query is
-            empty, or no query is judged.
+        CorpusError: a file cannot be read.
+        DatasetError: a judged document does not exist, a judged query is empty, or no query is
+            judged.
     """
     query_file, qrels_file = check_path("queries", queries), check_path("qrels", qrels)
     texts = read_queries(query_file)
@@ -64,9 +66,7 @@ def read_questions(
     return RetrievalSet(stem(query_file), {}, {query: texts[query] for query in kept}, kept)
 
 
-def read_judged_table(
-    name: str, file: Path, notify: Callable[[str], None] | None = None
-) -> RetrievalSet:
+def read_judged_table(name: str, file: Path, notify: Callable[[str], None]) -> RetrievalSet:
     """Read judged pairs of a query and a passage from a table.
 
     Equal texts are one query or passage, with the ids ``q1``, ``q2`` … and ``d1``, ``d2`` … in
@@ -78,49 +78,46 @@ def read_judged_table(
         notify: called with one line about the columns used.
 
     Raises:
-        DatasetError: the file cannot be read, columns are missing, a query or a passage is empty,
-            or a relevance is not an integer.
+        CorpusError: the file cannot be read, or columns are missing.
+        DatasetError: a query or a passage is empty, or a relevance is not an integer.
     """
     query_ids: dict[str, str] = {}
     document_ids: dict[str, str] = {}
     qrels: Qrels = {}
-    with table_rows(file) as table:
-        columns = _columns(file, table, {"query": QUERY, "passage": PASSAGE, "rel": RELEVANCE})
-        if notify is not None:
-            query, passage, grade = (quoted_names([column]) for column in columns)
-            notify(
-                f"{file.name}: queries from {query}, passages from {passage}, "
-                f"relevance from {grade}"
-            )
-        for row in table.rows:
+    with open_table(file) as table:
+        columns = _columns(table, QUERY, PASSAGE, RELEVANCE)
+        query, passage, grade = (quoted_names([column]) for column in columns)
+        notify(
+            f"{file.name}: queries from {query}, passages from {passage}, relevance from {grade}"
+        )
+        for row in good_rows(table):
             query, passage, grade = (cell(row, column) for column in columns)
-            for what, text in (("query", query), ("passage", passage)):
-                if not text.strip():
-                    raise DatasetError(f"{row.source}: the {what} is empty")
+            if not (query.strip() and passage.strip()):
+                raise DatasetError(f"{row.source}: the query or the passage is empty")
             query_id = query_ids.setdefault(query, f"q{len(query_ids) + 1}")
             document_id = document_ids.setdefault(passage, f"d{len(document_ids) + 1}")
             judge(qrels, query_id, document_id, max(0, relevance(grade, row.source)))
     documents, queries = (
         {name: text for text, name in ids.items()} for ids in (document_ids, query_ids)
     )
-    return retrieval_set(name, documents, queries, qrels)
+    return RetrievalSet(name, documents, queries, qrels)
 
 
 def read_queries(file: Path) -> dict[str, str]:
     """The texts of queries by id.
 
     Raises:
-        DatasetError: the file cannot be read, columns are missing, or an id occurs twice.
+        CorpusError: the file cannot be read, or columns are missing.
+        DatasetError: an id occurs twice.
     """
-    names = {"id": QUERY_ID, "text": ("text", *QUERY)}
-    with table_rows(file) as table:
-        columns = [find_column(table.columns, some) for some in names.values()]
-        is_bare = len(table.columns) == 2 and None in columns
+    names = QUERY_ID, ("text", *QUERY)
+    with open_table(file) as table:
+        is_bare = len(table.columns) == 2 and None in (find_column(table.columns, n) for n in names)
     texts: dict[str, str] = {}
-    with table_rows(file, header=False if is_bare else None) as table:
-        chosen = table.columns if is_bare else _columns(file, table, names)
-        for row in table.rows:
-            name, text = (cell(row, column).strip() for column in chosen)
+    with open_table(file, header=False if is_bare else None) as table:
+        columns = table.columns if is_bare else _columns(table, *names)
+        for row in good_rows(table):
+            name, text = (cell(row, column).strip() for column in columns)
             if name in texts:
                 raise DatasetError(f"{row.source}: duplicate query {name!r}")
             texts[name] = text
@@ -131,43 +128,42 @@ def read_qrels(file: Path) -> Qrels:
     """Judgements in the format of TREC, or of a table.
 
     Raises:
-        DatasetError: the file cannot be read, columns are missing, or a relevance is no integer.
+        CorpusError: the file cannot be read, or columns are missing.
+        DatasetError: a relevance is not an integer.
     """
     qrels: Qrels = {}
-    lines = (line for line in numbered_lines(file) if line.text.strip())
-    first = next(lines, None)
-    cells = first.text.split() if first else []
-    if first and len(cells) == 4 and _NUMBER.fullmatch(cells[3]):
-        for line in (first, *lines):
+    lines = [line for line in numbered_lines(file) if line.text.strip()]
+    first = lines[0].text.split() if lines else []
+    if len(first) == 4 and _NUMBER.fullmatch(first[3]):
+        for line in lines:
             cells = line.text.split()
             if len(cells) != 4:
                 raise DatasetError(f"{line.place}: not 'query 0 document relevance'")
             judge(qrels, cells[0], cells[2], relevance(cells[3], line.place))
         return qrels
-    names = {"query": ("queryid", "qid", "query", "topic"), "document": DOCUMENT_ID}
-    with table_rows(file) as table:
-        columns = _columns(file, table, {**names, "relevance": RELEVANCE})
-        for row in table.rows:
+    with open_table(file) as table:
+        columns = _columns(table, ("queryid", "qid", "query", "topic"), DOCUMENT_ID, RELEVANCE)
+        for row in good_rows(table):
             query, document, grade = (cell(row, column).strip() for column in columns)
             judge(qrels, query, document, relevance(grade, row.source))
     return qrels
 
 
-def _columns(file: Path, table: Rows, names: Mapping[str, Sequence[str]]) -> list[str]:
-    """All these columns.
+def _columns(table: Table, *names: Sequence[str]) -> list[str]:
+    """A column for each of these groups of names.
 
     Raises:
         ColumnNotFoundError: the table lacks one, or one column matches two of them.
     """
-    found = [find_column(table.columns, synonyms) for synonyms in names.values()]
+    found = [find_column(table.columns, synonyms) for synonyms in names]
     columns = [column for column in found if column is not None]
     if len(set(columns)) == len(names):
         return columns
     missing = "; ".join(
         " or ".join(synonyms)
-        for column, synonyms in zip(found, names.values(), strict=True)
+        for column, synonyms in zip(found, names, strict=True)
         if column is None or found.count(column) > 1
     )
     raise ColumnNotFoundError(
-        f"{file}: missing columns (columns: {listed(table.columns)}; expected: {missing})"
+        f"{table.name}: missing columns (columns: {listed(table.columns)}; expected: {missing})"
     )

@@ -13,10 +13,10 @@ from collections.abc import Iterator
 from itertools import islice, takewhile
 from pathlib import Path
 
-from semsearch.datasets.judging import Qrels, judge, retrieval_set
-from semsearch.datasets.records import RetrievalSet
-from semsearch.datasets.textlines import Line, numbered_lines, reading
 from semsearch.errors import DatasetError
+from semsearch.evaluation.datasets.judging import Qrels, judge, retrieval_set
+from semsearch.evaluation.datasets.records import RetrievalSet
+from semsearch.evaluation.datasets.textlines import Line, files_named, numbered_lines
 from semsearch.texts import joined_text, one_line
 
 logger = logging.getLogger(__name__)
@@ -25,15 +25,15 @@ _DOCUMENTS = re.compile(r"LISA\d\.\d{3}", re.IGNORECASE)
 _QUERIES = re.compile(r"LISA\.QUE", re.IGNORECASE)
 _JUDGEMENTS = re.compile(r"LISARJ\.NUM", re.IGNORECASE)
 
-_BEGINNING = re.compile(r"\s*Document\s+([0-9]{1,9})\s*")
+_BEGINNING = re.compile(r"\s*Document\s+(\d+)\s*")
 _END = re.compile(r"\s*\*{20,}\s*")
 _BLANK_LINE = re.compile(r"\n\s*\n")
-_NUMBER = re.compile(r"\s*[0-9]{1,9}\s*")
+_QUERY = re.compile(r"^\s*(\d+)\s*\n(.*?)#\s*$", re.MULTILINE | re.DOTALL)
 
 
 def has_lisa_files(folder: Path) -> bool:
     """Whether a folder contains documents, queries and judgements of LISA."""
-    return all(_named(folder, pattern) for pattern in (_DOCUMENTS, _QUERIES, _JUDGEMENTS))
+    return all(files_named(folder, pattern) for pattern in (_DOCUMENTS, _QUERIES, _JUDGEMENTS))
 
 
 def read_lisa(name: str, folder: Path) -> RetrievalSet:
@@ -48,30 +48,21 @@ def read_lisa(name: str, folder: Path) -> RetrievalSet:
         folder: a folder with its files under their published names.
 
     Raises:
-        DatasetError: a file cannot be read or is invalid.
+        CorpusError: a file cannot be read.
+        DatasetError: the judgements are not numbers, or of other queries and documents.
     """
     documents: dict[str, str] = {}
     repeated = 0
-    for file in _named(folder, _DOCUMENTS):
+    for file in files_named(folder, _DOCUMENTS):
         for number, text in _documents(file):
             repeated += number in documents
             documents.setdefault(number, text)
     if repeated:
         logger.warning("%s: %d documents with duplicate numbers are left out", name, repeated)
-    queries, judgements = (_only(folder, pattern) for pattern in (_QUERIES, _JUDGEMENTS))
-    return retrieval_set(name, documents, dict(_queries(queries)), _judgements(judgements))
-
-
-def _only(folder: Path, pattern: re.Pattern[str]) -> Path:
-    first, *others = _named(folder, pattern)
-    if others:
-        raise DatasetError(f"{first} and {others[0].name} differ only in case; remove one")
-    return first
-
-
-def _named(folder: Path, pattern: re.Pattern[str]) -> list[Path]:
-    with reading(folder):
-        return sorted(file for file in folder.iterdir() if pattern.fullmatch(file.name))
+    [queries, *_], [judgements, *_] = (files_named(folder, one) for one in (_QUERIES, _JUDGEMENTS))
+    text = "\n".join(line.text for line in _lines(queries))
+    asked = {str(int(number)): one_line(query) for number, query in _QUERY.findall(text)}
+    return retrieval_set(name, documents, asked, _judgements(judgements))
 
 
 def _lines(file: Path) -> Iterator[Line]:
@@ -80,56 +71,26 @@ def _lines(file: Path) -> Iterator[Line]:
 
 def _documents(file: Path) -> Iterator[tuple[str, str]]:
     lines = _lines(file)
-    has_begun = False
     for line in lines:
         if not line.text.strip():
             continue
         beginning = _BEGINNING.fullmatch(line.text)
         inner = [other.text for other in takewhile(lambda one: not _END.fullmatch(one.text), lines)]
         if beginning is None:
-            if not has_begun:  # no file of documents
-                raise DatasetError(f"{line.place}: a document must begin with 'Document N'")
             logger.warning("%s: a record without 'Document N' is left out", line.place)
             continue
-        has_begun = True
         title_and_abstract = _BLANK_LINE.split("\n".join(inner).strip(), maxsplit=1)
         yield str(int(beginning[1])), joined_text(map(one_line, title_and_abstract))
-
-
-def _queries(file: Path) -> Iterator[tuple[str, str]]:
-    lines = _lines(file)
-    for line in lines:
-        if not line.text.strip():
-            continue
-        if not _NUMBER.fullmatch(line.text):
-            raise DatasetError(f"{line.place}: a query must begin with a number")
-        words: list[str] = []
-        for inner in lines:
-            words.append(inner.text)
-            if inner.text.rstrip().endswith("#"):
-                break
-        else:
-            raise DatasetError(f"{line.place}: the query that begins here does not end with '#'")
-        yield str(int(line.text)), one_line(" ".join(words).rstrip().removesuffix("#"))
 
 
 def _judgements(file: Path) -> Qrels:
     """Judgements as a sequence of numbers; those of a query may span several lines."""
     qrels: Qrels = {}
-    numbers = _numbers(file)
-    for place, query in numbers:
-        _, count = next(numbers, (place, 0))
-        documents = [str(number) for _, number in islice(numbers, count)]
-        if len(documents) < count:
-            raise DatasetError(f"{place}: {len(documents)} documents of query {query}, not {count}")
-        for document in documents:
-            judge(qrels, str(query), document, 1)
+    try:
+        numbers = iter([int(cell) for line in _lines(file) for cell in line.text.split()])
+    except ValueError as error:
+        raise DatasetError(f"{file}: judgements must be numbers: {error}") from None
+    for query in numbers:
+        for document in islice(numbers, next(numbers, 0)):
+            judge(qrels, str(query), str(document), 1)
     return qrels
-
-
-def _numbers(file: Path) -> Iterator[tuple[str, int]]:
-    for line in _lines(file):
-        for cell in line.text.split():
-            if not _NUMBER.fullmatch(cell):
-                raise DatasetError(f"{line.place}: judgements must be numbers, not {cell[:40]!r}")
-            yield line.place, int(cell)

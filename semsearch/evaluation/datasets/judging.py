@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 
-from semsearch.datasets.records import RetrievalSet
 from semsearch.errors import DatasetError
+from semsearch.evaluation.datasets.records import RetrievalSet
 from semsearch.texts import quantity
 
 logger = logging.getLogger(__name__)
@@ -14,26 +14,20 @@ logger = logging.getLogger(__name__)
 #: Relevance by query id and document id.
 Qrels = dict[str, dict[str, int]]
 
-#: The highest relevance. trec_eval allocates memory for each grade, and overflows at some.
-MAX_RELEVANCE = 1000
-
 
 def relevance(text: str, place: str) -> int:
     """A judgement as an integer; ``1.0`` is accepted.
 
     Raises:
-        DatasetError: it is not an integer, or above MAX_RELEVANCE.
+        DatasetError: it is not an integer.
     """
-    shown = repr(text.strip()[:40])
     try:
         number = float(text)
-        if number != int(number):
-            raise ValueError
+        if number == int(number):
+            return int(number)
     except (ValueError, OverflowError):
-        raise DatasetError(f"{place}: the relevance is not an integer: {shown}") from None
-    if number > MAX_RELEVANCE:
-        raise DatasetError(f"{place}: the relevance is above {MAX_RELEVANCE:,}: {shown}")
-    return int(number)
+        pass
+    raise DatasetError(f"{place}: the relevance is not an integer: {text.strip()[:40]!r}")
 
 
 def judge(qrels: Qrels, query: str, document: str, grade: int) -> None:
@@ -43,11 +37,7 @@ def judge(qrels: Qrels, query: str, document: str, grade: int) -> None:
 
 
 def check_queries(queries: Mapping[str, str], source: str) -> None:
-    """Check that no query is blank.
-
-    Raises:
-        DatasetError: one is.
-    """
+    """Raise DatasetError if a query is blank."""
     for query, text in queries.items():
         if not text.strip():
             raise DatasetError(f"{source}: the query '{query}' is empty")
@@ -68,16 +58,9 @@ def retrieval_set(
     Raises:
         DatasetError: no judgement refers to a known query and document, or a judged query is empty.
     """
-    kept: Qrels = {}
-    unknown: list[tuple[str, str]] = []
-    for query, grades in qrels.items():
-        known = {document: grade for document, grade in grades.items() if document in documents}
-        if query not in queries:
-            known = {}
-        if known:
-            kept[query] = known
-        unknown += [(query, document) for document in grades if document not in known]
-    if not kept:
+    judged = [(query, document) for query, grades in qrels.items() for document in grades]
+    unknown = [one for one in judged if one[0] not in queries or one[1] not in documents]
+    if len(unknown) == len(judged):
         raise DatasetError(f"{name}: no judgement refers to its queries and documents")
     if unknown:
         logger.warning(
@@ -87,6 +70,11 @@ def retrieval_set(
             len(unknown),
             *unknown[0],
         )
+    kept: Qrels = {}
+    for query in queries:
+        grades = qrels.get(query, {})
+        if known := {one: grade for one, grade in grades.items() if one in documents}:
+            kept[query] = known
     relevant = (one for grades in kept.values() for one, grade in grades.items() if grade > 0)
     if blank := [one for one in dict.fromkeys(relevant) if not documents[one].strip()]:
         logger.warning(
@@ -95,6 +83,6 @@ def retrieval_set(
             quantity(len(blank), "relevant document"),
             blank[0],
         )
-    judged = {query: text for query, text in queries.items() if query in kept}
-    check_queries(judged, name)
-    return RetrievalSet(name, documents, judged, {query: kept[query] for query in judged}, split)
+    asked = {query: queries[query] for query in kept}
+    check_queries(asked, name)
+    return RetrievalSet(name, documents, asked, kept, split)

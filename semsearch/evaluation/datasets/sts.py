@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from semsearch.datasets.folder import data_file
-from semsearch.datasets.pairtable import gold_score
-from semsearch.datasets.records import ScoredPair
-from semsearch.datasets.textlines import numbered_lines, reading
 from semsearch.errors import DatasetError
+from semsearch.evaluation.datasets.pairtable import gold_score
+from semsearch.evaluation.datasets.records import ScoredPair
+from semsearch.evaluation.datasets.registry import data_file
+from semsearch.evaluation.datasets.textlines import files_named, numbered_lines
 
 #: ``STS.input.MSRpar.txt``; in 2016 also ``STS2016.input.headlines.txt``.
 _INPUT = re.compile(r"STS\d*\.input\.(.+)\.txt")
@@ -17,9 +17,6 @@ _INPUT = re.compile(r"STS\d*\.input\.(.+)\.txt")
 
 def read_stsbenchmark(split: str = "test") -> list[ScoredPair]:
     """The pairs of STS Benchmark's original release, with gold scores from 0 to 5.
-
-    Lines are tab-separated and never quoted: genre, file, year, number, gold score, both sentences
-    and, in some lines, their sources.
 
     Args:
         split: ``train``, ``dev`` or ``test``.
@@ -40,6 +37,9 @@ def is_stsbenchmark(file: Path) -> bool:
 def read_stsbenchmark_file(file: Path) -> list[ScoredPair]:
     """The pairs of a file in this layout.
 
+    Lines are tab-separated and never quoted: genre, file, year, number, gold score, both sentences
+    and, in some lines, their sources.
+
     Raises:
         DatasetError: a line is invalid.
     """
@@ -55,8 +55,7 @@ def read_stsbenchmark_file(file: Path) -> list[ScoredPair]:
 
 def has_semeval_files(folder: Path) -> bool:
     """Whether a folder contains the files of a SemEval year."""
-    with reading(folder):
-        return any(_INPUT.fullmatch(file.name) for file in folder.iterdir())
+    return bool(files_named(folder, _INPUT))
 
 
 def read_semeval(folder: Path) -> tuple[dict[str, list[ScoredPair]], int]:
@@ -67,29 +66,22 @@ def read_semeval(folder: Path) -> tuple[dict[str, list[ScoredPair]], int]:
     sentences are ignored: SMT has been published this way since 2013.
 
     Raises:
+        CorpusError: a file is missing or cannot be read.
         DatasetError: the files are not aligned, or a line is invalid.
     """
     subsets, unscored = {}, 0
-    with reading(folder):
-        names = sorted(file.name for file in folder.iterdir())
-    for match in filter(None, map(_INPUT.fullmatch, names)):
-        sentences = folder / match[0]
-        gold = folder / match[0].replace(".input.", ".gs.", 1)
-        if not gold.is_file():
-            raise DatasetError(f"{sentences}: {gold.name} is missing from its folder")
-        pairs, without = _aligned(sentences, gold)
-        subsets[match[1]] = pairs
+    for file in files_named(folder, _INPUT):
+        gold = file.with_name(file.name.replace(".input.", ".gs.", 1))
+        pairs, without = _aligned(file, gold)
+        subsets[_INPUT.sub(r"\1", file.name)] = pairs
         unscored += without
-    if not subsets:
-        raise DatasetError(f"{folder} has no file STS.input.NAME.txt")
     return subsets, unscored
 
 
 def _aligned(sentences: Path, gold: Path) -> tuple[list[ScoredPair], int]:
     lines, scores = list(numbered_lines(sentences)), list(numbered_lines(gold))
-    for surplus in (lines, scores):
-        while len(surplus) > min(len(lines), len(scores)) and not surplus[-1].text.strip():
-            surplus.pop()  # a blank line at the end
+    while len(scores) > len(lines) and not scores[-1].text.strip():
+        scores.pop()  # a blank line at the end
     if len(lines) != len(scores):
         raise DatasetError(
             f"{sentences} has {len(lines)} lines, {gold.name} {len(scores)}; they must be aligned"

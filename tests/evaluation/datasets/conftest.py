@@ -1,14 +1,13 @@
-"""A configurable local server, and a fixture that writes small files."""
+"""A file on a local server whose answers can break off, and a fixture that writes small files."""
 
 from __future__ import annotations
 
 import hashlib
-from contextlib import suppress
 from http.server import BaseHTTPRequestHandler
 
 import pytest
 
-from semsearch.datasets.registry import KnownFile
+from semsearch.evaluation.datasets.registry import KnownFile
 from tests.conftest import serving
 
 
@@ -18,12 +17,10 @@ class Served:
     def __init__(self, content: bytes) -> None:
         self.content = content
         self.breaks_after: list[int] = []  #: sizes at which the next answers break off
-        self.status = 200
-        self.location: str | None = None
         self.asked: list[str | None] = []  #: the Range of each request
         self.url = ""
 
-    def file(self, path: str = "a.bin", content: bytes | None = None) -> KnownFile:
+    def file(self, path: str, content: bytes | None = None) -> KnownFile:
         known = self.content if content is None else content
         return KnownFile(path, len(known), hashlib.sha256(known).hexdigest(), self.url)
 
@@ -36,16 +33,7 @@ class _Handler(BaseHTTPRequestHandler):
         served, asked = self.served, self.headers["Range"]
         served.asked.append(asked)
         self.close_connection = True
-        if served.status != 200:
-            self.send_response(served.status)
-            if served.location:
-                self.send_header("Location", served.location)
-            self.send_header("Content-Length", "0")
-            self.end_headers()
-            return
-        start = 0
-        if asked:
-            start = int(asked.removeprefix("bytes=").removesuffix("-"))
+        start = int(asked.removeprefix("bytes=").removesuffix("-")) if asked else 0
         body = served.content[start:]
         self.send_response(206 if start else 200)
         self.send_header("Content-Length", str(len(body)))
@@ -55,13 +43,14 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         if served.breaks_after:
             body = body[: served.breaks_after.pop(0)]
-        with suppress(BrokenPipeError):  # the client closed the connection
-            self.wfile.write(body)
+        self.wfile.write(body)
 
 
 @pytest.fixture
-def served():
-    """A file of 3,000,000 bytes on a server."""
+def served(monkeypatch, tmp_path):
+    """A file of 3,000,000 bytes on a server; the data folder is the test's."""
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    monkeypatch.setenv("SEMSEARCH_DATA", str(tmp_path))
     file = Served(bytes(range(250)) * 12_000)
     with serving(type("Handler", (_Handler,), {"served": file})) as address:
         file.url = f"{address}/a.bin"

@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
-from semsearch.datasets.folder import data_file, data_folder, existing_path, name_of
-from semsearch.datasets.pairtable import (
+from semsearch.errors import DatasetError
+from semsearch.evaluation.datasets.pairtable import (
     PairColumns,
-    ScoredTable,
     read_labelled_table,
     read_scored_table,
 )
-from semsearch.datasets.records import LabelledPair, StsSet
-from semsearch.datasets.registry import DatasetKind, check_split, known_set, names_of
-from semsearch.datasets.sts import (
+from semsearch.evaluation.datasets.records import LabelledPair, StsSet
+from semsearch.evaluation.datasets.registry import (
+    DatasetKind,
+    check_split,
+    data_file,
+    data_folder,
+    existing_path,
+    known_set,
+    names_of,
+)
+from semsearch.evaluation.datasets.sts import (
     has_semeval_files,
     is_stsbenchmark,
     read_semeval,
     read_stsbenchmark,
     read_stsbenchmark_file,
 )
-from semsearch.datasets.translated import is_translated, read_translated
-from semsearch.errors import DatasetError
+from semsearch.evaluation.datasets.translated import is_translated, read_translated
 
 _SICK = {"train": "SICK_train", "trial": "SICK_trial", "test": "SICK_test_annotated"}
 _LABELLED = {
@@ -44,7 +50,7 @@ def load_sts_set(
     name_or_path: str,
     split: str = "test",
     columns: PairColumns | None = None,
-    notify: Callable[[str], None] | None = None,
+    notify: Callable[[str], None] = lambda line: None,
 ) -> StsSet:
     """Read a set of scored sentence pairs.
 
@@ -64,12 +70,28 @@ def load_sts_set(
 
     Raises:
         DatasetNotFoundError: the set has not been downloaded, or the path does not exist.
-        DatasetError: the split does not exist, a file cannot be read, or its numbers are
-            implausible as gold scores.
+        CorpusError: a file cannot be read.
+        DatasetError: the split does not exist, or a file is invalid.
     """
     name = name_or_path
-    if columns is not None and any(columns) and (name in sts_names() or is_translated(name)):
-        raise DatasetError(f"{name} is a published set; columns can only be named for a file")
+    if name in sts_names() or is_translated(name):
+        if columns is not None and any(columns):
+            raise DatasetError(f"{name} is a published set; columns can only be named for a file")
+        return _published(name, split)
+    path, name = existing_path(name, sts_names(), "STS set")
+    check_split(name, split)
+    if path.is_dir():
+        if not has_semeval_files(path):
+            raise DatasetError(f"{path} has no file STS.input.NAME.txt; name a file of pairs")
+        return StsSet(name, split, *read_semeval(path))
+    if is_stsbenchmark(path):
+        return StsSet(name, split, {name: read_stsbenchmark_file(path)}, 0)
+    table = read_scored_table(path, columns)
+    notify(table.columns)
+    return StsSet(name, split, {name: table.pairs}, table.unscored)
+
+
+def _published(name: str, split: str) -> StsSet:
     if name == "stsbenchmark":
         check_split(name, split, ("train", "dev", "test"))
         return StsSet(name, split, {name: read_stsbenchmark(split)}, 0)
@@ -78,33 +100,14 @@ def load_sts_set(
     if name == "sick":
         check_split(name, split, (*_SICK, "all"))
         parts = _SICK.values() if split == "all" else [_SICK[split]]
-        files = [data_file(f"sts/SICK/{part}.txt") for part in parts]
-        return _from_tables(name, split, [read_scored_table(file) for file in files])
-    if name in sts_names():
-        check_split(name, split, ("test",))
-        known = known_set(name)
-        for file in known.files:  # an incomplete year must not be read silently
-            if "/STS." in file.path:
-                data_file(file.path)
-        return StsSet(name, split, *read_semeval(data_folder() / known.place))
-    path = existing_path(name, sts_names(), "STS set")
-    name = name_of(name, path, sts_names())
-    if path.is_dir() and not has_semeval_files(path):
-        raise DatasetError(f"{path} has no file STS.input.NAME.txt; name a file of pairs")
-    check_split(name, split, ("test",))
-    if path.is_dir():
-        return StsSet(name, split, *read_semeval(path))
-    if is_stsbenchmark(path):
-        return StsSet(name, split, {name: read_stsbenchmark_file(path)}, 0)
-    table = read_scored_table(path, columns)
-    if notify is not None:
-        notify(table.columns)
-    return _from_tables(name, split, [table])
-
-
-def _from_tables(name: str, split: str, tables: Sequence[ScoredTable]) -> StsSet:
-    subsets = {name: [pair for table in tables for pair in table.pairs]}
-    return StsSet(name, split, subsets, sum(table.unscored for table in tables))
+        tables = [read_scored_table(data_file(f"sts/SICK/{part}.txt")) for part in parts]
+        return StsSet(name, split, {name: [pair for table in tables for pair in table.pairs]}, 0)
+    check_split(name, split)
+    known = known_set(name)
+    for file in known.files:  # an incomplete year must not be read silently
+        if "/STS." in file.path:
+            data_file(file.path)
+    return StsSet(name, split, *read_semeval(data_folder() / known.place))
 
 
 def labelled_names() -> list[str]:
@@ -122,10 +125,11 @@ def load_labelled_pairs(name_or_path: str, split: str = "test") -> list[Labelled
 
     Raises:
         DatasetNotFoundError: the set has not been downloaded, or the path does not exist.
-        DatasetError: the split does not exist, or a file cannot be read.
+        CorpusError: the file cannot be read, or lacks the columns.
+        DatasetError: the split does not exist.
     """
     files = _LABELLED.get(name_or_path)
     if files is None:
-        return read_labelled_table(existing_path(name_or_path, _LABELLED, "set of pairs"))
+        return read_labelled_table(existing_path(name_or_path, _LABELLED, "set of pairs")[0])
     check_split(name_or_path, split, tuple(files))
     return read_labelled_table(data_file(files[split]))

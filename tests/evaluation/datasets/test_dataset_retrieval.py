@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import json
-import logging
 import re
 import zipfile
-from typing import ClassVar
 
 import pytest
 
-from semsearch.datasets import load_retrieval_set
-from semsearch.errors import DatasetError
+from semsearch.errors import SemsearchError
+from semsearch.evaluation.datasets import load_retrieval_set
 
 
 class TestPublished:
@@ -84,22 +82,9 @@ class TestBeir:
 
     def test_unknown_ids_are_left_out_and_counted(self, put, folder, caplog):
         put("tea/qrels/test.tsv", QRELS + "q1\tgone\t1\nq9\td1\t1\n")
-        with caplog.at_level(logging.WARNING):
-            assert load_retrieval_set(str(folder)) == self.EXPECTED
+        assert load_retrieval_set(str(folder)) == self.EXPECTED
         assert "tea: 2 judgements of unknown documents or queries" in caplog.text
         assert "such as query 'q1', document 'gone'" in caplog.text
-
-    @pytest.mark.parametrize(
-        "qrels",
-        [
-            "\n" + QRELS.replace("query-id\tcorpus-id", "Query_ID\tcorpus_id"),
-            QRELS.partition("\n")[2],
-            QRELS.replace("\t", " \t "),
-        ],
-    )
-    def test_judgements(self, put, folder, qrels):
-        put("tea/qrels/test.tsv", qrels)
-        assert load_retrieval_set(str(folder)) == self.EXPECTED
 
     @pytest.mark.parametrize(
         ("name", "content", "place"),
@@ -107,11 +92,9 @@ class TestBeir:
             ("corpus.jsonl", CORPUS + "{", "corpus.jsonl:4"),
             ("corpus.jsonl", CORPUS + CORPUS, "corpus.jsonl:4"),
             ("corpus.jsonl", CORPUS.replace('"d2"', '" "'), "corpus.jsonl:2"),
-            ("queries.jsonl", QUERIES.replace("q2", r"\udc80"), "queries.jsonl:2"),
             ("queries.jsonl", QUERIES.replace("hot drinks", " "), "tea: "),
-            ("queries.jsonl", None, "queries.jsonl"),
             ("qrels/test.tsv", None, "test"),
-            ("qrels/test.tsv", "q1\td1\t0.5\n", "test.tsv:1"),
+            ("qrels/test.tsv", QRELS + "q1\td1\t0.5\n", "test.tsv:4"),
         ],
     )
     def test_wrong_files(self, put, folder, name, content, place):
@@ -119,7 +102,7 @@ class TestBeir:
             (folder / name).unlink()
         else:
             put(f"tea/{name}", content)
-        with pytest.raises(DatasetError, match=re.escape(place)):
+        with pytest.raises(SemsearchError, match=re.escape(place)):
             load_retrieval_set(str(folder))
 
 
@@ -182,8 +165,6 @@ class TestClassical:
             ("2 1 1\n2 2 3\n4 3 1\n", {"2": {"1": 1, "2": 3}, "4": {"3": 1}}),
             ("2 0 1 1\n2 0 2 1\n4 0 3 1\n", {"2": BOILED, "4": {"3": 1}}),  # MED
             ("     2      1 0 0.000000\n     2      2\t0\t0.000000\n", {"2": BOILED}),  # CISI
-            ("2   1   2\n\n4   3\n", {"2": BOILED, "4": {"3": 1}}),  # TIME
-            ("2\n  1\n  2\n   /\n4\n 3\n   /\n", {"2": BOILED, "4": {"3": 1}}),  # NPL
             ("2 1 1\n2 1 3\n2 1 2\n", {"2": {"1": 3}}),  # the higher counts
             ("1 1 1\n2 3 1\n", {"1": {"1": 1}, "2": {"3": 1}}),  # queries by order
         ],
@@ -194,23 +175,15 @@ class TestClassical:
     def test_cranfields_grades(self, load):
         found = load("2 1 1\n2 2 4\n2 3 -1\n", name="cranqrel")
         assert found.qrels == {"2": {"1": 4, "2": 1, "3": 0}}
-        with pytest.raises(DatasetError):
+        with pytest.raises(SemsearchError):
             load("2 1 7\n", name="cranqrel")
 
-    def test_time(self, load):
-        documents = "*TEXT 017 01/04/63 PAGE 020\n\nFIRST ONE\n\n*TEXT 020 X\n\nSECOND\n\n*STOP\n"
-        queries = "*FIND     1\n\n WHO IS\n\nFIRST\n\n*FIND     2\n\nLAST\n\n*STOP\n"
-        found = load("1   1 2\n\n2   2\n", documents, queries)
-        assert found.documents == {"1": "FIRST ONE", "2": "SECOND"}
-        assert found.queries == {"1": "WHO IS FIRST", "2": "LAST"}
-        assert found.qrels == {"1": BOILED, "2": {"2": 1}}
-
     def test_wrong_files(self, load):
-        with pytest.raises(DatasetError):
+        with pytest.raises(SemsearchError):
             load("2 77 1\n")
-        with pytest.raises(DatasetError, match=r"X\.REL:1"):
+        with pytest.raises(SemsearchError, match=r"X\.REL:1"):
             load("2 one 1\n")
-        with pytest.raises(DatasetError, match=r"X\.ALL:20"):
+        with pytest.raises(SemsearchError, match=r"X\.ALL:20"):
             load("2 1 1\n", DOCUMENTS + ".I 1\n.W\nagain\n")
 
 
@@ -220,8 +193,7 @@ STARS = "*" * 44
 class TestLisa:
     """The layout of the published collection, with made-up texts."""
 
-    FILES: ClassVar = {
-        "LISA0.001": f"""Document    1
+    DOCUMENTS = f"""Document    1
 KETTLES IN THE READING ROOM OF A
 LIBRARY.
                                                                                 \n\
@@ -233,37 +205,38 @@ TEA ON SHELVES.
 
 TEA KEEPS IN TINS.
 {STARS}
-""",
-        "LISA0.501": f"""Document  501
+"""
+    MORE = f"""Document  501
 CARDS.
 
 CARDS ARE SORTED BY HAND.
 
 ONCE A YEAR.
 {STARS}
+WITHOUT ITS NUMBER.
+
+LOST.
+{STARS}
 Document    2
 TEA AGAIN.
 
 ANOTHER ONE OF THAT NUMBER.
 {STARS}
-""",
-        "LISA.QUE": "1\nI AM INTERESTED IN\nBOILING WATER. #\n12\nCATALOGUE CARDS #\n",
-        "LISARJ.NUM": "           1           2           1           2        \n"
-        "          12           3         501           1                \n"
-        "           2           \n",
-        "README": "About LISA.",
-    }
+"""
+    QUERIES = "1\nI AM INTERESTED IN\nBOILING WATER. #\n12\nCATALOGUE CARDS #\n"
+    JUDGEMENTS = "    1      2    1    2    \n    12     3    501   1      \n    2   \n"
 
     @pytest.fixture
     def folder(self, put, tmp_path):
-        for name, content in self.FILES.items():
-            put(f"lisa/{name}", content)
+        for name, content in (("0.001", self.DOCUMENTS), ("0.501", self.MORE)):
+            put(f"lisa/LISA{name}", content)
+        put("lisa/LISA.QUE", self.QUERIES)
+        put("lisa/LISARJ.NUM", self.JUDGEMENTS)
+        put("lisa/README", "About LISA.")
         return tmp_path / "lisa"
 
     def test_folder(self, folder, caplog):
-        with caplog.at_level(logging.WARNING):
-            found = load_retrieval_set(str(folder))
-        assert found == (
+        assert load_retrieval_set(str(folder)) == (
             "lisa",
             {
                 "1": "KETTLES IN THE READING ROOM OF A LIBRARY.\n"
@@ -275,30 +248,13 @@ ANOTHER ONE OF THAT NUMBER.
             {"1": {"1": 1, "2": 1}, "12": {"501": 1, "1": 1, "2": 1}},
             "test",
         )
-        assert "lisa: 1 documents with duplicate numbers are left out" in caplog.text
-        with pytest.raises(DatasetError):
-            load_retrieval_set(str(folder), "dev")
+        record, repeated = caplog.messages
+        assert "LISA0.501:8: a record without 'Document N' is left out" in record
+        assert repeated == "lisa: 1 documents with duplicate numbers are left out"
 
-    def test_a_record_without_its_number_is_left_out_with_its_place(self, folder, put, caplog):
-        text = self.FILES["LISA0.501"].replace("Document    2\n", "")
-        put("lisa/LISA0.501", text + f"Document  502\nLABELS.\n{STARS}\n")
-        found = load_retrieval_set(str(folder))
-        assert list(found.documents) == ["1", "2", "501", "502"]
-        assert found.documents["2"].startswith("TEA ON SHELVES")
-        assert "LISA0.501:8: " in caplog.text
-
-    @pytest.mark.parametrize(
-        ("name", "content", "place"),
-        [
-            ("LISA0.001", "KETTLES.\n", "LISA0.001:1"),
-            ("LISA.QUE", "1\nA #\n2\nCARDS\n", "LISA.QUE:3"),
-            ("LISARJ.NUM", "1 2 501\n", "LISARJ.NUM:1"),
-            ("LISARJ.NUM", "1 1\nx\n", "LISARJ.NUM:2"),
-        ],
-    )
-    def test_wrong_files(self, folder, put, name, content, place):
-        put(f"lisa/{name}", content)
-        with pytest.raises(DatasetError, match=re.escape(place)):
+    def test_judgements_that_are_no_numbers(self, folder, put):
+        put("lisa/LISARJ.NUM", "1 1\nx\n")
+        with pytest.raises(SemsearchError, match=r"LISARJ\.NUM"):
             load_retrieval_set(str(folder))
 
 
@@ -317,11 +273,9 @@ class TestJudgedTables:
         ("text", "place"),
         [
             ("a,b,c\nx,y,1\n", "h.csv"),
-            ("query,relevance,passage\nx,1,y, z\n", "h.csv:2"),
-            ("query,passage,relevance\nx,y,1\n ,y,1\n", "h.csv:3"),
             ("query,passage,relevance\nx,y,1\nx, ,0\n", "h.csv:3"),
         ],
     )
     def test_wrong_files(self, put, text, place):
-        with pytest.raises(DatasetError, match=re.escape(place)):
+        with pytest.raises(SemsearchError, match=re.escape(place)):
             load_retrieval_set(str(put("h.csv", text)))

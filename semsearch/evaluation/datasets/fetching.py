@@ -1,0 +1,115 @@
+"""Downloads known data sets into the data folder.
+
+A file appears under its own name only when it is complete: it is written to ``NAME.part``, checked
+against its known size and SHA-256, and then renamed. After a lost connection or a killed process,
+the download is resumed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+
+from semsearch.corpus.locations import requested
+from semsearch.errors import DownloadError
+from semsearch.evaluation.datasets.registry import KnownFile, data_folder, known_set
+
+
+def fetch_set(
+    name: str, on_progress: Callable[[int, int], None] = lambda done, total: None
+) -> Path:
+    """Download the missing files of a known set.
+
+    Args:
+        name: as in the registry.
+        on_progress: called with the number of bytes present and their total.
+
+    Returns:
+        The folder or only file of the set.
+
+    Raises:
+        DatasetError: the set does not exist, or a file cannot be downloaded, differs from the
+            published one, or must be downloaded by hand (the others are downloaded first).
+        OSError: a file cannot be written.
+    """
+    known = known_set(name)
+    total = sum(file.size or 0 for file in known.files)
+    done = 0
+    for file in known.files:
+        if file.url is not None:
+
+            def report(received: int, before: int = done) -> None:
+                on_progress(before + received, total)
+
+            fetch_file(file, report)
+            done += file.size or 0
+    if by_hand := known.missing_files():
+        others = f" and {len(by_hand) - 1} more" if len(by_hand) > 1 else ""
+        raise DownloadError(
+            f"{name}: {by_hand[0].place}{others} cannot be downloaded automatically; "
+            f"get {known.source}"
+        )
+    return data_folder() / known.place
+
+
+def fetch_file(file: KnownFile, on_bytes: Callable[[int], None]) -> None:
+    """Download one file that has a URL, unless it is present.
+
+    Args:
+        file: the file.
+        on_bytes: called with the number of bytes received so far.
+
+    Raises:
+        DownloadError: the file cannot be downloaded, or differs from the published one.
+        OSError: the file cannot be written.
+    """
+    target, size = file.place, file.size or 0
+    if target.exists():  # possibly in a read-only folder
+        if _sha256(target) != file.sha256:
+            raise DownloadError(
+                f"{target} differs from the published file; move it away to download the "
+                "published one"
+            )
+        on_bytes(size)
+        return
+    target.parent.mkdir(parents=True, exist_ok=True)
+    part = target.with_name(f"{target.name}.part")
+    if not part.exists() or part.stat().st_size != size:
+        _receive(str(file.url), part, size, on_bytes)
+    if (found := _sha256(part)) != file.sha256:
+        part.unlink()
+        raise DownloadError(
+            f"{file.url} sends a file other than the published one: SHA-256 {found}, "
+            f"not {file.sha256}; it was deleted"
+        )
+    part.replace(target)
+
+
+def _receive(url: str, part: Path, size: int, on_bytes: Callable[[int], None]) -> None:
+    """Complete a part file with one request, which asks for the rest of it."""
+    received = part.stat().st_size if part.exists() else 0
+    headers = {"Accept-Encoding": "identity"}
+    if 0 < received < size:
+        headers["Range"] = f"bytes={received}-"
+    with requested(url, headers) as response:
+        content_range = response.headers.get("Content-Range", "")
+        if response.status_code != 206 or not content_range.startswith(f"bytes {received}-"):
+            received = 0
+        with part.open("ab" if received else "wb") as stream:
+            on_bytes(received)
+            for block in response.iter_raw():
+                stream.write(block)
+                received += len(block)
+                on_bytes(min(received, size))
+                if received > size:
+                    raise DownloadError(f"{url} has more than the expected {size:,} bytes")
+    if received < size:
+        raise DownloadError(
+            f"{url} ended after {received:,} of {size:,} bytes; fetch it again to continue"
+        )
+
+
+def _sha256(file: Path) -> str:
+    with file.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
