@@ -10,9 +10,9 @@ import pytest
 from semsearch import Document, Index, load_encoder
 from semsearch.errors import (
     ArgumentError,
-    IndexClosedError,
     IndexFormatError,
     IndexNotFoundError,
+    IndexStoreError,
     SpaceError,
 )
 
@@ -108,7 +108,7 @@ class TestClosing:
             lambda index: index.delete(["a"]),
             lambda index: index.encoder(None),
         ):
-            with pytest.raises(IndexClosedError):
+            with pytest.raises(IndexStoreError):
                 call(index)
 
     def test_a_writer_ends_with_its_block(self, index):
@@ -124,5 +124,5 @@ class TestClosing:
             writer.verify,
             writer.repair,
         ):
-            with pytest.raises(IndexClosedError):
+            with pytest.raises(IndexStoreError):
                 call()

@@ -11,7 +11,7 @@ import numpy
 from sqlalchemy import Connection, column, delete, func, select, table, update
 
 from semsearch.analysis import Analyser
-from semsearch.errors import IndexClosedError
+from semsearch.errors import IndexStoreError
 from semsearch.protocols import Encoder, Matrix
 from semsearch.storage.interface import Fault, NewDocument, Selection, Settings, TextVectors
 from semsearch.storage.spaces import Space
@@ -177,7 +177,7 @@ class SqliteWriter:
     @property
     def _connection(self) -> Connection:
         if self._opened.closed:
-            raise IndexClosedError(
+            raise IndexStoreError(
                 f"the writer of {self._directory} is closed: its `with` block has ended"
             )
         return self._opened
