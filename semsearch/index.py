@@ -18,8 +18,15 @@ from semsearch.search import search
 from semsearch.search.options import Examples, Options, SearchOptions
 from semsearch.search.queries import Query, parse_queries
 from semsearch.storage import open_store
-from semsearch.storage.filtering import parse_filter, warn_if_none_match
-from semsearch.storage.interface import IndexInfo, Passages, Reader, Selection, Store
+from semsearch.storage.interface import (
+    IndexInfo,
+    Passages,
+    Reader,
+    Selection,
+    Store,
+    parse_filter,
+    warn_if_none_match,
+)
 from semsearch.storage.spaces import Space, find_space
 
 if TYPE_CHECKING:
