@@ -99,5 +99,4 @@ def _unknown(field: str, known: Collection[str]) -> FilterError:
     suggestion = f"; nearest: {', '.join(nearest)}" if nearest else ""
     shown = field if field_text(field) == field else metadata_name(field)
     names = ", ".join(map(field_text, sorted(known)))
-    reason = f"no document has a field {shown!r}{suggestion} (fields: {names})"
-    return filter_error(reason, error=FilterError)
+    return filter_error(f"no document has a field {shown!r}{suggestion} (fields: {names})")

@@ -6,6 +6,7 @@ import sqlite3
 from contextlib import closing
 
 import pytest
+from sqlalchemy.exc import ResourceClosedError
 
 from semsearch import Document, Index, load_encoder
 from semsearch.errors import (
@@ -124,5 +125,5 @@ class TestClosing:
             writer.verify,
             writer.repair,
         ):
-            with pytest.raises(IndexStoreError):
+            with pytest.raises(ResourceClosedError):
                 call()
