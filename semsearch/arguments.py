@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import operator
 import os
-import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from enum import Enum
@@ -20,9 +19,6 @@ _Choice = TypeVar("_Choice", bound=Enum)
 SHOWN_MAX_CHARACTERS = 40
 #: SQLite's largest number; larger ones are taken as this one.
 MAX_WHOLE_NUMBER = 2**63 - 1
-
-#: Undecoded bytes in Python's strings, and unpaired surrogates.
-_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def shown(value: object) -> str:
@@ -110,9 +106,18 @@ def check_readable(what: str, text: object) -> str:
     checked = check_text(what, text)
     if not checked.strip():
         raise ArgumentError(f"{what} is empty")
-    if _SURROGATE.search(checked):
-        raise ArgumentError(f"{what} contains a byte that is not UTF-8, or an unpaired surrogate")
+    _check_characters(what, checked)
     return checked
+
+
+def _check_characters(what: str, text: str) -> None:
+    """Refuse undecoded bytes and unpaired surrogates."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise ArgumentError(
+            f"{what} contains a byte that is not UTF-8, or an unpaired surrogate"
+        ) from None
 
 
 def check_texts(name: str, values: Any) -> list[str]:
@@ -123,16 +128,7 @@ def check_texts(name: str, values: Any) -> list[str]:
     """
     listed = check_items(name, values, "strings")
     for place, text in enumerate(listed):
-        if not isinstance(text, str):
-            raise ArgumentError(f"{name}[{place}] must be a string, not {shown(text)}")
-        if not text.isascii():
-            try:
-                text.encode()
-            except UnicodeEncodeError as error:
-                code = ord(text[error.start])
-                raise ArgumentError(
-                    f"{name}[{place}] contains an unpaired surrogate (U+{code:04X})"
-                ) from None
+        _check_characters(f"{name}[{place}]", check_text(f"{name}[{place}]", text))
     return listed
 
 

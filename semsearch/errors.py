@@ -8,6 +8,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False  # read as typing.TYPE_CHECKING by type checkers; typing imports slowly
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import ClassVar
 
 #: The maximum length of a message; longer ones, which quote long texts, are truncated.
@@ -90,12 +91,6 @@ class BadRowError(CorpusError):
         self.args = (f"{self.args[0]}; {remedy}",)
 
 
-class DuplicateIdError(BadRowError):
-    """The id of a row is that of an earlier one."""
-
-    code = "duplicate-id"
-
-
 class UndecodableError(BadRowError):
     """A row contains a byte that is invalid in the encoding its file is read as.
 
@@ -118,17 +113,10 @@ class UndecodableError(BadRowError):
 class BadFileError(BadRowError):
     """A document of several parts (a PDF, a book) cannot be read, or only in part.
 
-    Args:
-        source: its location.
-        reason: what is wrong with it.
-        file: the name of the document; its parts have names such as ``FILE#page=3``.
+    Its parts have ids such as ``DOCUMENT_ID#page=3``.
     """
 
     code = "bad-file"
-
-    def __init__(self, source: str, reason: str, file: str) -> None:
-        super().__init__(source, reason)
-        self.file = file
 
 
 class DatasetError(SemsearchError):
@@ -180,20 +168,14 @@ class NoVectorError(EncoderError):
     """An encoder returns no unit vector for some texts: NaN, zero, or not normalised.
 
     Args:
-        spec: the encoder.
+        message: the message.
         rows: the positions of these texts among those encoded together.
-        message: the message; None for one with the position of the first of these texts.
     """
 
     code = "no-vector"
 
-    def __init__(self, spec: str, rows: list[int], message: str | None = None) -> None:
-        place = f"text {rows[0] + 1} of those encoded together" if rows else "some text"
-        super().__init__(
-            message
-            or f"encoder '{spec}' returns no unit vector (NaN, zero or not normalised) for {place}"
-        )
-        self.spec = spec
+    def __init__(self, message: str, rows: Sequence[int] = ()) -> None:
+        super().__init__(message)
         self.rows = rows
 
 
@@ -237,12 +219,6 @@ class IndexBusyError(IndexStoreError):
     def __init__(self, message: str, *, can_wait: bool = False) -> None:
         super().__init__(message)
         self.can_wait = can_wait
-
-
-class IndexClosedError(IndexStoreError):
-    """An index or a writer was used after it had been closed."""
-
-    code = "index-closed"
 
 
 class StoreUnreachableError(IndexStoreError):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Self, Unpack
 
 from semsearch.arguments import check_path, check_text
 from semsearch.encoders import load_encoder
-from semsearch.errors import ArgumentError, BadRowError, IndexClosedError, raise_error
+from semsearch.errors import ArgumentError, BadRowError, IndexStoreError, raise_error
 from semsearch.indexing.creation import check_encoders, create_index, listed_encoders
 from semsearch.protocols import Encoder
 from semsearch.records import Document, Hits
@@ -18,8 +18,15 @@ from semsearch.search import search
 from semsearch.search.options import Examples, Options, SearchOptions
 from semsearch.search.queries import Query, parse_queries
 from semsearch.storage import open_store
-from semsearch.storage.filtering import parse_filter, warn_if_none_match
-from semsearch.storage.interface import IndexInfo, Passages, Reader, Selection, Store
+from semsearch.storage.interface import (
+    IndexInfo,
+    Passages,
+    Reader,
+    Selection,
+    Store,
+    parse_filter,
+    warn_if_none_match,
+)
 from semsearch.storage.spaces import Space, find_space
 
 if TYPE_CHECKING:
@@ -172,7 +179,7 @@ class Index:
         """One committed state, unchanged until the block ends.
 
         Raises:
-            IndexClosedError: the index was closed.
+            IndexStoreError: the index was closed.
         """
         self._check_open()
         return self._store.read()
@@ -203,7 +210,7 @@ class Index:
         Raises:
             ArgumentError: an argument has the wrong type.
             IndexBusyError: another process is still writing, or this thread has a writer already.
-            IndexClosedError: the index was closed.
+            IndexStoreError: the index was closed.
             ClusterError: no cluster responds at `ray`, or none of its nodes can encode.
             MissingExtraError: `ray` is given, and the extra ``ray`` is not installed.
         """
@@ -427,7 +434,7 @@ class Index:
 
     def _check_open(self) -> None:
         if self._closed:
-            raise IndexClosedError(f"the index {self.path} is closed; open it again: Index.open(…)")
+            raise IndexStoreError(f"the index {self.path} is closed; open it again: Index.open(…)")
 
 
 Retriever = Index  # for programs that only search

@@ -152,7 +152,9 @@ def check_unit(matrix: Matrix, spec: str) -> Matrix:
     """
     rows = numpy.flatnonzero(off_unit(matrix)).tolist()
     if rows:
-        raise NoVectorError(spec, rows)
+        reason = "returns no unit vector (NaN, zero or not normalised)"
+        place = f"text {rows[0] + 1} of those encoded together"
+        raise NoVectorError(f"encoder '{spec}' {reason} for {place}", rows)
     return matrix
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex, overload
 
+from semsearch.arguments import shown
 from semsearch.errors import BadRowError, UndecodableError
 
 if TYPE_CHECKING:
@@ -72,20 +73,18 @@ class Document:
             if value is None and name != "text":
                 continue
             if not isinstance(value, str):
-                raise BadRowError(self.source, f"{name} is not a string but {_shown(value)}")
+                raise BadRowError(self.source, f"{name} is not a string but {shown(value)}")
             if name != "title" and not value.strip():
                 raise BadRowError(self.source, f"empty {name}")
-            _check_characters(value, name, self.source)
-        if self.id is not None:
-            _check_name(self.id, "id", self.source)
+            _check_characters(value, name, self.source, allow_nul=name != "id")
         if not isinstance(self.metadata, Mapping):
             raise BadRowError(self.source, "metadata is not a mapping")
         metadata = {}
         for name, value in self.metadata.items():
             if not isinstance(name, str):
-                raise BadRowError(self.source, f"metadata field {_shown(name)} has no string name")
-            _check_name(name, "the name of a metadata field", self.source)
-            _check_characters(name, "the name of a metadata field", self.source)
+                raise BadRowError(self.source, f"metadata field {shown(name)} has no string name")
+            what = "the name of a metadata field"
+            _check_characters(name, what, self.source, allow_nul=False)
             metadata[name] = _json_value(value, name, self.source)
         object.__setattr__(self, "metadata", metadata)
 
@@ -318,22 +317,10 @@ class Coverage(NamedTuple):
     most_frequent_unknown: tuple[str, ...]
 
 
-def _shown(value: object) -> str:
-    if value is None:
-        return "missing"
-    if isinstance(value, float) and math.isnan(value):
-        return "NaN"
-    text = repr(value)
-    return f"{text[:40]}…" if len(text) > 40 else text
-
-
-def _check_name(name: str, what: str, source: str) -> None:
-    if "\0" in name:  # ends a text in SQLite's functions
-        raise BadRowError(source, f"{what} contains a NUL character")
-
-
-def _check_characters(text: str, name: str, source: str) -> None:
+def _check_characters(text: str, name: str, source: str, *, allow_nul: bool = True) -> None:
     """Refuse text that UTF-8 cannot encode: undecoded bytes and unpaired surrogates."""
+    if not allow_nul and "\0" in text:  # ends a text in SQLite's functions
+        raise BadRowError(source, f"{name} contains a NUL character")
     if text.isascii():
         return
     try:
@@ -378,11 +365,9 @@ def _plain_value(value: Any) -> Any:
         return sorted(value, key=str)
     if hasattr(value, "tolist"):  # numpy scalars and arrays
         kind = str(getattr(value, "dtype", ""))
-        if kind.endswith(("[ns]", "[ps]", "[fs]", "[as]")):
-            # NumPy makes dates of microseconds, but whole numbers of shorter units.
-            value = value.astype(f"{kind.partition('[')[0]}[us]")
-        found = value.tolist()
-        return float(found) if type(found) is type(value) else found  # a longdouble
+        if kind.endswith("[ns]"):  # NumPy makes dates of microseconds, but numbers of nanoseconds
+            value = value.astype(kind.replace("[ns]", "[us]"))
+        return value.tolist()
     if hasattr(value, "isoformat"):  # dates and times
         return value.isoformat()
     if hasattr(value, "as_tuple"):  # decimal.Decimal

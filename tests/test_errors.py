@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from semsearch import errors
-from semsearch.errors import DuplicateIdError, SemsearchError, with_code
+from semsearch.errors import BadRowError, SemsearchError, with_code
 
 PACKAGE = Path(errors.__file__).parent
 CLASSES = {
@@ -37,10 +37,10 @@ def test_each_class_is_raised_somewhere_and_the_root_nowhere():
 
 
 def test_message_ends_with_the_remedy_and_the_code():
-    error = DuplicateIdError("a.csv:3", "duplicate id '7'")
+    error = BadRowError("a.csv:3", "duplicate id '7'")
     error.add_remedy("leave it out")
     assert error.reason == "duplicate id '7'; leave it out"
-    assert with_code(error) == "a.csv:3: duplicate id '7'; leave it out [duplicate-id]"
+    assert with_code(error) == "a.csv:3: duplicate id '7'; leave it out [bad-row]"
     assert with_code(SemsearchError("of a plugin")) == "of a plugin"
 
 
@@ -49,10 +49,9 @@ def test_message_ends_with_the_remedy_and_the_code():
     [
         errors.FilterError("where: x"),
         errors.BadRowError("a.csv:3", "empty text", "7"),
-        errors.DuplicateIdError("a.csv:3", "twice"),
         errors.UndecodableError("a.csv:3", "text holds byte 0xe9"),
         errors.BadFileError("a.pdf, page 3", "damaged", "a.pdf"),
-        errors.NoVectorError("minilm", [3]),
+        errors.NoVectorError("no vector", [3]),
         errors.MissingExtraError("ray", "ray", "a cluster"),
     ],
     ids=lambda error: type(error).__name__,

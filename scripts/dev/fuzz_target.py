@@ -18,8 +18,7 @@ with atheris.instrument_imports(include=["semsearch"]):
     from semsearch import Corpus, Document, Index
     from semsearch.corpus import conversion
     from semsearch.errors import SemsearchError
-    from semsearch.storage.filtering import parse_filter
-    from semsearch.storage.interface import Selection
+    from semsearch.storage.interface import Selection, parse_filter
 
 SUFFIXES = (".csv", ".tsv", ".jsonl", ".json", ".parquet", ".txt", ".csv.gz")
 SUFFIXES += (".md", ".html", ".pdf", ".xlsx", ".docx", ".pptx", ".epub", ".arrow")

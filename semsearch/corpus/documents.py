@@ -67,7 +67,7 @@ class SkippedRows:
     def add(self, error: BadRowError) -> None:
         """Count a skipped row."""
         if isinstance(error, BadFileError):
-            self.files.add(error.file)
+            self.files.add(str(error.document_id))
         elif error.document_id is None or len(self.ids) >= MAX_SKIPPED_IDS:
             self.unidentified += 1
         else:

@@ -266,7 +266,7 @@ class _File:
         wanted = self.wanted._replace(earlier_ids=EarlierIds(identifier or "", "the folder"))
 
         def bad_row(error: BadRowError) -> None:
-            if error.document_id is None:
+            if error.document_id is None or isinstance(error, BadFileError):
                 on_bad_row(BadFileError(error.source, error.reason, self.name))
             else:
                 error.document_id = self._id_of(error.document_id, error.source)

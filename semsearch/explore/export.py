@@ -20,8 +20,7 @@ from semsearch.explore.vector_files import (
     write_vectors_as_parquet,
 )
 from semsearch.index import Index
-from semsearch.storage.filtering import parse_filter, warn_if_none_match
-from semsearch.storage.interface import Selection
+from semsearch.storage.interface import Selection, parse_filter, warn_if_none_match
 
 
 class ExportFormat(Enum):

@@ -176,13 +176,11 @@ def is_bare_name(text: str) -> bool:
     return _BARE_NAME.fullmatch(text) is not None and text.lower() not in KEYWORDS
 
 
-def filter_error(
-    reason: str, column: int | None = None, error: type[FilterError] = FilterError
-) -> FilterError:
+def filter_error(reason: str, column: int | None = None) -> FilterError:
     """An error about a filter: one printable line, whatever the expression contains."""
     place = "" if column is None else f" (column {column})"
     line = "".join(character if character.isprintable() else " " for character in reason)
-    return error(f"where: {line if len(line) <= 500 else line[:499] + '…'}{place}")
+    return FilterError(f"where: {line if len(line) <= 500 else line[:499] + '…'}{place}")
 
 
 def _operand_text(condition: Condition, *looser: type[And | Or]) -> str:

@@ -48,7 +48,7 @@ def check(condition: Condition, fields: Mapping[str, Collection[Kind]]) -> Condi
     """
     held = {metadata_field(name): {*kinds} & _WORDS.keys() for name, kinds in fields.items()}
     held |= {name: {Kind.TEXT} for name in BUILT_IN_FIELDS}
-    for test in _tests(condition):
+    for test in tests_of(condition):
         if test.field not in held:
             raise _unknown(test.field, held)
         for value, kinds in _literals(test):
@@ -57,13 +57,14 @@ def check(condition: Condition, fields: Mapping[str, Collection[Kind]]) -> Condi
     return condition
 
 
-def _tests(condition: Condition) -> Iterator[Test]:
+def tests_of(condition: Condition) -> Iterator[Test]:
+    """The tests in a condition, from left to right."""
     match condition:
         case Not(inner):
-            yield from _tests(inner)
+            yield from tests_of(inner)
         case And(conditions) | Or(conditions):
             for operand in conditions:
-                yield from _tests(operand)
+                yield from tests_of(operand)
         case _:
             yield condition
 
@@ -99,5 +100,4 @@ def _unknown(field: str, known: Collection[str]) -> FilterError:
     suggestion = f"; nearest: {', '.join(nearest)}" if nearest else ""
     shown = field if field_text(field) == field else metadata_name(field)
     names = ", ".join(map(field_text, sorted(known)))
-    reason = f"no document has a field {shown!r}{suggestion} (fields: {names})"
-    return filter_error(reason, error=FilterError)
+    return filter_error(f"no document has a field {shown!r}{suggestion} (fields: {names})")

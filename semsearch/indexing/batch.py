@@ -265,7 +265,7 @@ def complete_space(
         nodes[node] += len(places)
         on_batch(nodes.copy())
     if refused:
-        raise NoVectorError(space.spec, [], _no_vectors(space, refused))
+        raise NoVectorError(_no_vectors(space, refused))
     writer.complete(space)
 
 

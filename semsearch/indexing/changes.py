@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
 from typing import NamedTuple
 
-from semsearch.errors import BadRowError, DuplicateIdError
+from semsearch.errors import BadRowError
 from semsearch.indexing.seen import Seen, SeenDocuments
 from semsearch.records import Document
 from semsearch.storage.interface import Reader, StoredDocument, text_hash
@@ -122,7 +122,7 @@ def _named(
         before = seen.get(name)
         if before and document.id is not None:
             first = f" (first in {before.source})" if before.source else ""
-            on_bad_row(DuplicateIdError(document.source, f"duplicate id '{name}'{first}"))
+            on_bad_row(BadRowError(document.source, f"duplicate id '{name}'{first}"))
             continue
         if before:
             seen[name] = before._replace(repeats=before.repeats + 1)

@@ -12,8 +12,7 @@ from semsearch.filters import And, Comparison, Condition, In, IsNull, Not, Opera
 from semsearch.index import Index
 from semsearch.integrations.passages import conjunction, delete, hit_metadata
 from semsearch.records import Document, metadata_field
-from semsearch.storage.filtering import parse_filter
-from semsearch.storage.interface import Selection
+from semsearch.storage.interface import Selection, parse_filter
 
 try:
     from haystack import Document as HaystackDocument

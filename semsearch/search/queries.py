@@ -195,7 +195,7 @@ def _encoded(encoder: Encoder, texts: Sequence[str]) -> Matrix:
             f"encoder '{encoder.spec}' returns no unit vector (NaN, zero or not normalised) for "
             f"the query {shown(query)}; --mode bm25 needs none"
         )
-        raise NoVectorError(encoder.spec, error.rows, message) from error
+        raise NoVectorError(message, error.rows) from error
 
 
 def _warn_of_cut_queries(encoder: Encoder, texts: Sequence[str]) -> None:

@@ -41,8 +41,7 @@ from semsearch.service.requests import (
 )
 from semsearch.service.settings import Settings
 from semsearch.service.worker import Worker, of_each, with_warnings
-from semsearch.storage.filtering import parse_filter
-from semsearch.storage.interface import Selection
+from semsearch.storage.interface import Selection, parse_filter
 from semsearch.version import __version__
 
 Name = Annotated[str, PathParameter(description="The name of the index.")]

@@ -16,7 +16,7 @@ from queue import Empty, SimpleQueue
 from threading import Thread, get_ident
 from typing import Any, TypeVar
 
-from semsearch.errors import IndexClosedError, SemsearchError
+from semsearch.errors import IndexStoreError, SemsearchError
 from semsearch.index import Index
 from semsearch.records import Hits
 
@@ -95,7 +95,7 @@ class Worker:
         """Put a request into the queue, and wait for its result.
 
         Raises:
-            IndexClosedError: the worker was closed before the request began.
+            IndexStoreError: the worker was closed before the request began.
         """
         if self._closed:
             _fail_as_closed()
@@ -186,7 +186,7 @@ def _settle(future: Future[Any], function: Callable[[], Any]) -> None:
 
 
 def _fail_as_closed() -> None:
-    raise IndexClosedError("the service is closing")
+    raise IndexStoreError("the service is closing")
 
 
 @contextmanager

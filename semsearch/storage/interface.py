@@ -11,6 +11,7 @@ A store is a package below `semsearch.storage`, or a plugin, with the functions 
 from __future__ import annotations
 
 import hashlib
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -28,6 +29,8 @@ from semsearch.vector_indexes import IndexType
 if TYPE_CHECKING:
     from semsearch.analysis import Language
     from semsearch.filters import Condition, Value
+
+logger = logging.getLogger(__name__)
 
 
 class Field(NamedTuple):
@@ -378,6 +381,25 @@ class Store(Protocol):
 
     def close(self) -> None:
         """Release its files or connections."""
+
+
+def parse_filter(reader: Reader, where: str) -> Condition:
+    """Parse a filter and check it against the fields of an index.
+
+    Raises:
+        FilterError: the filter cannot be parsed, names an unknown field, or compares a field with
+            a value of a type that it never holds.
+    """
+    from semsearch.filters.checking import check
+    from semsearch.filters.parsing import parse
+
+    return check(parse(where), reader.fields())
+
+
+def warn_if_none_match(reader: Reader, condition: Condition) -> None:
+    """Log a warning if a filter matches no document."""
+    if not reader.ids(Selection(condition=condition), limit=1):
+        logger.warning("where: no document matches")
 
 
 def text_hash(text: str) -> str:

@@ -11,7 +11,7 @@ from typing import NamedTuple, TypeAlias
 import numpy
 from numpy.typing import NDArray
 
-from semsearch.arguments import shown
+from semsearch.arguments import check_number, shown
 from semsearch.errors import ArgumentError
 from semsearch.protocols import Matrix
 
@@ -49,12 +49,7 @@ class IndexType(NamedTuple):
         """
         if self.kind not in (AUTO, FLAT, IVF):
             raise ArgumentError(f"index type must be auto, flat or ivf, not {shown(self.kind)}")
-        is_number = isinstance(self.recall, (int, float)) and not isinstance(self.recall, bool)
-        if not is_number or not 0 < self.recall <= 1:
-            raise ArgumentError(
-                f"recall must be a number above 0, up to 1, not {shown(self.recall)}"
-            )
-        return self
+        return self._replace(recall=check_number("recall", self.recall, 0, 1))
 
 
 def chosen_kind(wanted: IndexType, count: int, dimension: int) -> str:

@@ -40,7 +40,7 @@ def reasons(*names: str) -> list[str]:
     bad = []
     *_, last = Corpus(names, on_bad_row=bad.append)
     assert (last.id, last.text) == ("good.pdf#page=1", "Good text.")
-    assert [error.file for error in bad] == list(names[:-1])
+    assert [error.document_id for error in bad] == list(names[:-1])
     return [error.reason for error in bad]
 
 

@@ -259,7 +259,7 @@ class TestBroken:
                 assert found == ["good.txt"]
             assert len(bad) == 1
             assert bad[0].source.startswith(name)
-            assert (bad[0].document_id or bad[0].file).startswith(name)
+            assert bad[0].document_id.startswith(name)
             assert "\n" not in str(bad[0])
             return bad[0].reason
 

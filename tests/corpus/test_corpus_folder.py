@@ -159,7 +159,7 @@ class TestTables:
         write("docs/z.txt", "Last.")
         bad = []
         assert ids("docs", on_bad_row=bad.append) == ["a.jsonl#row=1", "a.jsonl#row=3", "z.txt"]
-        assert [error.file for error in bad] == [
+        assert [error.document_id for error in bad] == [
             *("a.jsonl", "b.parquet", "c.csv.gz", "d.xlsx", "e.txt.gz")
         ]
         assert str(bad[2]).startswith(f"{Path('docs/c.csv.gz')}: damaged gzip data: ")

@@ -78,18 +78,6 @@ def test_an_unknown_field_is_named(expression, known, named):
         check(parse(expression), dict.fromkeys(known, ()))
 
 
-def test_filters_of_an_index(tmp_path, caplog):
-    with Index.create(tmp_path / "x", ["hashing:8"]) as index:
-        index.add([Document("1", "One.", metadata={"prize": "Oscar"}), Document("2", "Two.")])
-        for call in (index.count, index.delete, lambda where: index.search("x", where=where)):
-            with pytest.raises(FilterError):
-                call(where="prize = 1")
-        assert index.search("one", where="prize = 'Oscar'")
-        assert caplog.messages == []
-        assert not index.search("one", where="prize = 'oscar'")
-        assert caplog.messages == ["where: no document matches"]
-
-
 def test_fields_of_deleted_documents_are_known_until_the_index_is_compacted(tmp_path):
     with Index.create(tmp_path / "x", ["hashing:8"]) as index:
         index.add([Document("1", "One.", metadata={"prize": "Oscar"}), Document("2", "Two.")])

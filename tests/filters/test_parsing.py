@@ -136,15 +136,6 @@ def test_mistakes(expression, column):
         parse(expression)
 
 
-@pytest.mark.parametrize(
-    ("expression", "suggestion"), [("genres=Drama", "'Drama'"), ("genres in (Drama)", "'Drama'")]
-)
-def test_a_correction_is_suggested(expression, suggestion):
-    with pytest.raises(FilterError) as caught:
-        parse(expression)
-    assert str(caught.value).endswith(f": {suggestion}")
-
-
 @pytest.mark.parametrize(("opening", "closing"), [("(", ")"), ("not ", ""), ("not (", ")")])
 def test_nesting_is_limited(opening, closing):
     parse(opening * 50 + "a = 1" + closing * 50)
@@ -221,17 +212,6 @@ def state(tmp_path_factory):
             yield state
 
 
-def selected(state, expression):
-    """The ids of the documents that match a filter; None if it is refused in one line."""
-    try:
-        condition = parse(expression)
-        assert parse(str(condition)) == condition
-        return state.ids(Selection(condition=check(condition, state.fields())))
-    except FilterError as error:
-        assert str(error).isprintable()
-        assert len(str(error)) < 600
-
-
 @settings(max_examples=120)
 @given(
     st.text(max_size=60)
@@ -244,25 +224,10 @@ def selected(state, expression):
 @example("year in (" + "1," * 45_000 + "1)")
 @example("title like '" + "%_" * 40_000 + "'")
 def test_any_text_selects_documents_or_is_refused(state, expression):
-    selected(state, expression)
-
-
-FIELDS = st.sampled_from(["year", "tags", "a b", 'q"', "rank", "title", "id", "año", "true"])
-TESTS = (
-    st.builds(Comparison, FIELDS, equality, literals)
-    | st.builds(Comparison, FIELDS, st.sampled_from(Operator), ordered)
-    | st.builds(
-        In, FIELDS, st.lists(literals | st.sampled_from([1990, "a"]), max_size=3).map(tuple)
-    )
-    | st.builds(Like, FIELDS, st.sampled_from(["%", "_", "1%", "\\%", "F%"]))
-    | st.builds(IsNull, FIELDS)
-)
-
-
-@settings(max_examples=60)
-@given(st.recursive(TESTS, lambda inner: st.builds(Not, inner) | pairs(inner), max_leaves=8))
-def test_negation_selects_the_other_documents(state, condition):
-    result = selected(state, str(condition))
-    if result is not None:
-        rest = selected(state, f"not ({condition})")
-        assert rest is None or sorted(result + rest) == ["1", "2", "3"]
+    try:
+        condition = parse(expression)
+        assert parse(str(condition)) == condition
+        state.ids(Selection(condition=check(condition, state.fields())))
+    except FilterError as error:
+        assert str(error).isprintable()
+        assert len(str(error)) < 600

@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 
 import pytest
 
-from semsearch import Document, Index
 from semsearch.filters.times import instant
 
 NOON = int(datetime(2020, 5, 1, 12, tzinfo=UTC).timestamp()) * 10**6
@@ -39,24 +38,3 @@ def test_instants(text, microseconds):
 )
 def test_other_texts_are_no_times(text):
     assert instant(text) is None
-
-
-@pytest.mark.parametrize("with_index", [False, True])
-def test_one_time_in_another_notation_than_thousands(tmp_path, with_index):
-    days = [f"2024-01-{1 + number % 31:02}T10:00:00Z" for number in range(3000)]
-    with Index.create(tmp_path / "x", "hashing:8") as index:
-        times = [*days, "2024-06-01T12:00:00+02:00"]
-        index.add(Document(str(n), f"text {n}", metadata={"at": at}) for n, at in enumerate(times))
-        if with_index:
-            with index.writer() as writer:
-                writer.index_field("at")
-        for where, count in [
-            ("at = '2024-06-01T10:00:00Z'", 1),
-            ("at in ('2024-06-01 11:00:00+01', '2024-06-02')", 1),
-            ("at > '2024-06-01T09:59:59.999999Z' and at < '2024-06-01T10:00:00.000001Z'", 1),
-            ("at > '2024-06-01T10:00:00Z'", 0),
-            ("at <= '2024-06-01T10:00:00Z' and at != '2024-01-01T10:00:00Z'", 2904),
-        ]:
-            assert index.count(where) == count, where
-        [hit] = index.search("text", where="at = '2024-06-01T10:00:00Z'")
-        assert hit.document_id == "3000"

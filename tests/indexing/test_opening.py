@@ -6,13 +6,14 @@ import sqlite3
 from contextlib import closing
 
 import pytest
+from sqlalchemy.exc import ResourceClosedError
 
 from semsearch import Document, Index, load_encoder
 from semsearch.errors import (
     ArgumentError,
-    IndexClosedError,
     IndexFormatError,
     IndexNotFoundError,
+    IndexStoreError,
     SpaceError,
 )
 
@@ -108,7 +109,7 @@ class TestClosing:
             lambda index: index.delete(["a"]),
             lambda index: index.encoder(None),
         ):
-            with pytest.raises(IndexClosedError):
+            with pytest.raises(IndexStoreError):
                 call(index)
 
     def test_a_writer_ends_with_its_block(self, index):
@@ -124,5 +125,5 @@ class TestClosing:
             writer.verify,
             writer.repair,
         ):
-            with pytest.raises(IndexClosedError):
+            with pytest.raises(ResourceClosedError):
                 call()

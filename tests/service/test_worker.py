@@ -10,7 +10,7 @@ import pytest
 from birds import BIRDS
 
 from semsearch import Index
-from semsearch.errors import ArgumentError, IndexClosedError
+from semsearch.errors import ArgumentError, IndexStoreError
 from semsearch.records import Hits
 
 pytest.importorskip("fastapi", reason="the service needs the extra 'serve'")
@@ -146,7 +146,7 @@ def test_requests_that_wait_fail_when_the_worker_closes(path):
         requests.append(asyncio.create_task(worker.search(["red"], {})))
         return await asyncio.gather(*requests, return_exceptions=True)
 
-    assert [type(error) for error in asyncio.run(asked())] == [IndexClosedError] * 3
+    assert [type(error) for error in asyncio.run(asked())] == [IndexStoreError] * 3
 
 
 @pytest.mark.parametrize("error", [type("PanicException", (BaseException,), {}), RuntimeError])

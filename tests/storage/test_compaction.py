@@ -74,17 +74,6 @@ def test_replaced_text_is_erased(index, vector):
     assert traces(index.path, vector) == {}
 
 
-def test_words_of_scripts_without_spaces_are_erased(index):
-    index.add([Document("secret", "これは機密文書です。")])
-    secret = "機密".encode()
-    assert any(secret in file.read_bytes() for file in index.path.iterdir())
-    assert [hit.document_id for hit in index.search("機密", mode="bm25")] == ["secret"]
-    index.delete(["secret"])
-    assert index.search("機密", mode="bm25") == []
-    compact(index)
-    assert not any(secret in file.read_bytes() for file in index.path.iterdir())
-
-
 def test_compaction_fails_while_a_reader_holds_an_old_state(index, vector, monkeypatch):
     monkeypatch.setattr(
         "semsearch.storage.sqlite.database._PRAGMAS", ("PRAGMA busy_timeout = 100",)

@@ -6,7 +6,7 @@ import pytest
 
 from semsearch import Document, Index
 from semsearch.errors import ArgumentError
-from semsearch.storage.filtering import parse_filter
+from semsearch.storage.interface import parse_filter
 from semsearch.storage.sqlite.restrictions import sql_condition
 
 LONG = "x" * 100

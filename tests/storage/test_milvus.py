@@ -18,9 +18,9 @@ from semsearch.errors import (
     ArgumentError,
     BadRowError,
     IndexBusyError,
-    IndexClosedError,
     IndexFormatError,
     IndexNotFoundError,
+    IndexStoreError,
     MissingExtraError,
     StoreUnreachableError,
 )
@@ -109,7 +109,7 @@ class TestOpening:
             first.add(documents)
             first.close()
             assert len(second) == 3
-        with pytest.raises(IndexClosedError), first.read():
+        with pytest.raises(IndexStoreError), first.read():
             pass
 
 

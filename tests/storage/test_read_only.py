@@ -148,18 +148,3 @@ def test_writing_without_permission_fails(path):
     assert result.stderr.endswith("[unusable-index]\n")
     with Index.open(path) as index:
         assert len(index) == 1
-
-
-@pytest.mark.parametrize("copied", [shutil.copytree, shutil.move])
-def test_a_copy_of_a_killed_index_opens(path, tmp_path, copied):
-    with writer(path) as process:
-        process.kill()
-    assert (path / "index.sqlite-wal").stat().st_size
-    (tmp_path / "elsewhere").mkdir()
-    copied(path, tmp_path / "elsewhere" / "x")
-    with Index.open(tmp_path / "elsewhere" / "x") as index:
-        assert len(index.search("number", 1000)) == DOCUMENTS
-        with index.writer() as checking:
-            assert checking.verify() == []
-        index.add([Document("new", "one more")])
-        assert len(index) == DOCUMENTS + 1

@@ -86,11 +86,6 @@ def test_it_finds_the_nearest(index, kind, matrix, queries, n):
     assert (scores >= least - 1e-6).mean() >= (1 if kind == "flat" else 0.9)
 
 
-def test_the_exact_search_is_exact(index, matrix, queries):
-    scores, _ = index.exact_search(queries, 5)
-    numpy.testing.assert_allclose(scores, -numpy.sort(-(queries @ matrix.T))[:, :5], atol=1e-6)
-
-
 @pytest.mark.parametrize("share", [1.0, 0.1, 0.019, 0.002, 0.0])
 def test_only_allowed_ids_are_found(index, kind, matrix, queries, share):
     """All of them if fewer are allowed than requested; unknown ids may be among them."""

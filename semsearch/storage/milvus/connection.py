@@ -17,7 +17,6 @@ from semsearch.addresses import Address
 from semsearch.errors import (
     ArgumentError,
     IndexBusyError,
-    IndexClosedError,
     IndexNotFoundError,
     IndexStoreError,
     MissingExtraError,
@@ -137,14 +136,13 @@ class Connection:
         """The result of a method of the client.
 
         Raises:
-            IndexStoreError: it fails.
-            IndexClosedError: `close` was called.
+            IndexStoreError: it fails, or `close` was called.
         """
         import grpc
         from pymilvus import MilvusException
 
         if self._client is None:
-            raise IndexClosedError(f"the index {self.target.address} is closed")
+            raise IndexStoreError(f"the index {self.target.address} is closed")
         until, is_loaded = time.monotonic() + self.timeout, True
         while True:
             try:

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from itertools import chain, count, pairwise
 from typing import Any, NoReturn
 
-from semsearch.errors import IndexClosedError, SpaceError, UnsupportedByStoreError
+from semsearch.errors import IndexStoreError, SpaceError, UnsupportedByStoreError
 from semsearch.protocols import Encoder, Matrix
 from semsearch.storage.interface import Fault, NewDocument, Selection, Settings, TextVectors
 from semsearch.storage.milvus.conditions import filter_json, held_kinds
@@ -211,7 +211,7 @@ class MilvusWriter:
 
     def _state(self) -> MilvusReader:
         if not self._is_open:
-            raise IndexClosedError("the writer is closed: its `with` block has ended")
+            raise IndexStoreError("the writer is closed: its `with` block has ended")
         return MilvusReader(self._connection, self._record)
 
     def _change(self, **changes: Any) -> None:

@@ -12,9 +12,8 @@ from sqlalchemy import Connection
 from semsearch.errors import IndexNotFoundError
 from semsearch.protocols import Encoder
 from semsearch.storage.interface import Settings
-from semsearch.storage.sqlite.cache import Cache
 from semsearch.storage.sqlite.database import Database
-from semsearch.storage.sqlite.reader import SqliteReader
+from semsearch.storage.sqlite.reader import Cache, SqliteReader
 from semsearch.storage.sqlite.schema import write_settings
 from semsearch.storage.sqlite.spaces import insert_space
 

@@ -46,10 +46,10 @@ from semsearch.filters import (
     Not,
     Operator,
     Or,
-    Test,
     Value,
     filter_error,
 )
+from semsearch.filters.checking import tests_of
 from semsearch.filters.times import DAY, instant
 from semsearch.records import metadata_name
 from semsearch.storage.sqlite.fields import BUILT_IN_COLUMNS, MetadataValues, json_path
@@ -80,7 +80,9 @@ def to_sql(condition: Condition, *, scalars: Collection[str] = ()) -> ColumnElem
     Raises:
         FilterError: the condition is too complex for SQLite.
     """
-    return _Compiler(scalars).sql(condition)
+    if sum(1 for _ in tests_of(condition)) > MAX_TESTS:
+        raise filter_error(f"more than {MAX_TESTS} tests; in (…) takes many values as one")
+    return _sql(condition, scalars, 0)
 
 
 def is_found_by_index(condition: Condition, fields: Collection[str]) -> bool:
@@ -100,60 +102,50 @@ def is_found_by_index(condition: Condition, fields: Collection[str]) -> bool:
     return False
 
 
-class _Compiler:
-    def __init__(self, scalars: Collection[str]) -> None:
-        self._scalars = scalars
-        self._tests = 0
+def _sql(condition: Condition, scalars: Collection[str], depth: int) -> ColumnElement[bool]:
+    if depth > MAX_DEPTH:
+        raise filter_error(f"and, or and not are nested deeper than {MAX_DEPTH} levels")
+    match condition:
+        case Not(inner):
+            return _not(_sql(inner, scalars, depth + 1))
+        case And(conditions):
+            return and_(*(_sql(each, scalars, depth + 1) for each in conditions))
+        case Or(conditions):
+            return or_(*(_sql(each, scalars, depth + 1) for each in conditions))
+        case Comparison(name, Operator.EQUAL, value):
+            return _any(name, _in((value,), name), scalars)
+        case Comparison(name, Operator.NOT_EQUAL, value):
+            return _not(_any(name, _in((value,), name), scalars))
+        case Comparison(name, order, value):
+            return _any(name, _ordered(_ORDERS[order], value, name), scalars)
+        case In(name, values):
+            return _any(name, _in(values, name), scalars)
+        case Like(name, pattern):
+            return _any(name, _like(pattern), scalars)
+        case IsNull(name):
+            return _is_null(name)
 
-    def sql(self, condition: Condition, depth: int = 0) -> ColumnElement[bool]:
-        if depth > MAX_DEPTH:
-            raise filter_error(f"and, or and not are nested deeper than {MAX_DEPTH} levels")
-        match condition:
-            case Not(inner):
-                return _not(self.sql(inner, depth + 1))
-            case And(conditions):
-                return and_(*(self.sql(each, depth + 1) for each in conditions))
-            case Or(conditions):
-                return or_(*(self.sql(each, depth + 1) for each in conditions))
-            case Comparison(field, Operator.EQUAL, value):
-                return self._test(In(field, (value,)))
-            case Comparison(field, Operator.NOT_EQUAL, value):
-                return _not(self._test(In(field, (value,))))
-        return self._test(condition)
 
-    def _test(self, test: Test) -> ColumnElement[bool]:
-        self._tests += 1
-        if self._tests > MAX_TESTS:
-            raise filter_error(f"more than {MAX_TESTS} tests; in (…) takes many values as one")
-        match test:
-            case IsNull(name):
-                return self._is_null(name)
-            case Like(name, pattern):
-                return self._any(name, _like(pattern))
-            case In(name, values):
-                return self._any(name, _in(values, name))
-            case Comparison(name, order, value):
-                return self._any(name, _ordered(_ORDERS[order], value, name))
+def _any(name: str, test: ValueTest, scalars: Collection[str]) -> ColumnElement[bool]:
+    """Whether a field's value, or an element of it if it is a list, passes a test."""
+    if name in BUILT_IN_COLUMNS:
+        column = BUILT_IN_COLUMNS[name]
+        return test(case((column.is_not(None), "text")), column)
+    path = json_path(metadata_name(name))
+    if name in scalars and path is not None:
+        # In the statement's text, so that SQLite uses an index of this expression.
+        place = documents.c.metadata, literal(path, literal_execute=True)
+        return test(_kind(func.json_type(*place)), func.json_extract(*place))
+    each = MetadataValues(documents.c.metadata)
+    is_met = test(_kind(each.json_type), each.value)
+    return exists().select_from(each.rows()).where(each.name == metadata_name(name), is_met)
 
-    def _any(self, name: str, test: ValueTest) -> ColumnElement[bool]:
-        """Whether a field's value, or an element of it if it is a list, passes a test."""
-        if name in BUILT_IN_COLUMNS:
-            column = BUILT_IN_COLUMNS[name]
-            return test(case((column.is_not(None), "text")), column)
-        path = json_path(metadata_name(name))
-        if name in self._scalars and path is not None:
-            # In the statement's text, so that SQLite uses an index of this expression.
-            place = documents.c.metadata, literal(path, literal_execute=True)
-            return test(_kind(func.json_type(*place)), func.json_extract(*place))
-        each = MetadataValues(documents.c.metadata)
-        is_met = test(_kind(each.json_type), each.value)
-        return exists().select_from(each.rows()).where(each.name == metadata_name(name), is_met)
 
-    def _is_null(self, name: str) -> ColumnElement[bool]:
-        if name in BUILT_IN_COLUMNS:
-            return BUILT_IN_COLUMNS[name].is_(None)
-        field = func.json_each(documents.c.metadata).table_valued("key", "type")
-        return not_(exists().where(field.c.key == metadata_name(name), field.c.type != "null"))
+def _is_null(name: str) -> ColumnElement[bool]:
+    if name in BUILT_IN_COLUMNS:
+        return BUILT_IN_COLUMNS[name].is_(None)
+    field = func.json_each(documents.c.metadata).table_valued("key", "type")
+    return not_(exists().where(field.c.key == metadata_name(name), field.c.type != "null"))
 
 
 def _not(condition: ColumnElement[bool]) -> ColumnElement[bool]:

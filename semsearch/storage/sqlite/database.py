@@ -265,14 +265,9 @@ class Database:
 
 def _instant(value: object) -> int | None:
     """``instant`` in SQL."""
-    return _filters_instant()(value) if isinstance(value, str) else None
-
-
-@cache
-def _filters_instant() -> Callable[[str], int | None]:
     from semsearch.filters.times import instant  # of filters alone
 
-    return instant
+    return instant(value) if isinstance(value, str) else None
 
 
 _open: WeakSet[Database] = WeakSet()

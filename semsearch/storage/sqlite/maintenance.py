@@ -81,10 +81,6 @@ def _database_faults(connection: Connection) -> Iterator[Fault]:
         if line != "ok":
             derived = any(mark in line for mark in _DERIVED)
             yield Fault(f"SQLite finds: {' '.join(line.split())}", repairable=derived)
-    orphans = connection.exec_driver_sql("PRAGMA foreign_key_check").all()
-    if orphans:
-        owners = ", ".join(sorted({row[0] for row in orphans}))
-        yield Fault(f"{quantity(len(orphans), 'orphaned row')} (in {owners})")
     try:
         # Rank 1 also compares with the passages.
         connection.exec_driver_sql(
@@ -145,15 +141,10 @@ def _matches(
 
 
 def rebuild(connection: Connection) -> None:
-    """Rebuild SQLite's indexes, the words for BM25 and the records of fields.
-
-    Orphaned rows are deleted.
-    """
+    """Rebuild SQLite's indexes, the words for BM25 and the records of fields."""
     with connection.begin():
         for name in tables.tables:  # not FTS5's
             connection.exec_driver_sql(f'REINDEX "{name}"')
-        for table, row, *_ in connection.exec_driver_sql("PRAGMA foreign_key_check").all():
-            connection.exec_driver_sql(f'DELETE FROM "{table}" WHERE rowid = ?', (row,))  # noqa: S608
         rebuild_kinds(connection)
         rebuild_words(connection)
         next_revision(connection)
@@ -205,16 +196,12 @@ def compact(connection: Connection, directory: Path, spaces: Iterable[Space]) ->
     with connection.begin():
         rebuild_kinds(connection)
         rebuild_words(connection)
-    if remove_leftovers(connection, directory, keep_previous=False):
-        raise IndexBusyError(
-            f"{directory} is being read, by this process or another, so an old snapshot "
-            "still holds deleted data; run semsearch compact again without readers"
-        )
+    left = remove_leftovers(connection, directory, keep_previous=False)
     raw: Any = connection.connection.driver_connection  # they cannot run in a transaction
     raw.execute("VACUUM")
     busy = raw.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
-    if busy:
+    if left or busy:
         raise IndexBusyError(
-            f"{directory} is being read, by this process or another, so the log still holds "
-            "deleted data; run semsearch compact again without readers"
+            f"{directory} is being read, by this process or another, so its log or an old snapshot "
+            "still holds deleted data; run semsearch compact again without readers"
         )

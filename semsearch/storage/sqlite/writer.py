@@ -11,7 +11,6 @@ import numpy
 from sqlalchemy import Connection, column, delete, func, select, table, update
 
 from semsearch.analysis import Analyser
-from semsearch.errors import IndexClosedError
 from semsearch.protocols import Encoder, Matrix
 from semsearch.storage.interface import Fault, NewDocument, Selection, Settings, TextVectors
 from semsearch.storage.spaces import Space
@@ -66,7 +65,7 @@ class SqliteWriter:
         directory: Path,
         reader_of: Callable[[Connection], SqliteReader],
     ) -> None:
-        self._opened = connection
+        self._connection = connection
         self._directory = directory
         self._reader_of = reader_of
         self._loaded = 0  # passages, since snapshots were refreshed
@@ -173,14 +172,6 @@ class SqliteWriter:
         rebuild(self._connection)
         for space in self._spaces():
             discard_bad_vectors(self._connection, space)
-
-    @property
-    def _connection(self) -> Connection:
-        if self._opened.closed:
-            raise IndexClosedError(
-                f"the writer of {self._directory} is closed: its `with` block has ended"
-            )
-        return self._opened
 
     def _spaces(self) -> list[Space]:
         with self._connection.begin():
