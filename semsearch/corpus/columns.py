@@ -9,19 +9,19 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from semsearch.arguments import check_text, check_texts
-from semsearch.corpus.header import is_prose
 from semsearch.corpus.roles import (
     ID,
     TEXT,
     TITLE,
     at_position,
     check_distinct,
+    is_prose,
     listed,
     matching_columns,
     quoted_names,
     shortened,
 )
-from semsearch.errors import ArgumentError, BadRowError, ColumnNotFoundError, CorpusError
+from semsearch.errors import ArgumentError, BadRowError, ColumnNotFoundError
 
 if TYPE_CHECKING:
     from semsearch.corpus.table import Row, Table
@@ -101,8 +101,7 @@ def resolve(table: Table, wanted: Roles) -> Roles:
     text = named or _text_candidates(table)[:1] or _longest_text(table)
     if not text:
         raise ColumnNotFoundError(
-            f"{table.name}: cannot tell which column holds the text (columns: "
-            f"{listed(table.columns)}{_remark(table)}); "
+            f"{table.name}: cannot tell which column holds the text ({_columns(table)}); "
             f"name it with --text-column{_example(table)}"
         )
     title = None if wanted.title is None else _column(table, wanted.title)
@@ -156,9 +155,10 @@ def describe(table: Table, roles: Roles, wanted: Roles, without_ids: str) -> str
         without_ids: what names documents if there is no id column.
     """
     parts = [f"text from {quoted_names(roles.text)}"]
-    if not wanted.text and (others := _text_candidates(table)[1:]):
-        parts[0] += f" rather than {quoted_names(others)}"
-    elif not wanted.text and not _text_candidates(table):
+    candidates = _text_candidates(table)
+    if not wanted.text and candidates[1:]:
+        parts[0] += f" rather than {quoted_names(candidates[1:])}"
+    elif not wanted.text and not candidates:
         parts[0] += ", by far the longest texts"
     if roles.title is not None:
         parts.append(f"title from {quoted_names([roles.title])}")
@@ -166,7 +166,7 @@ def describe(table: Table, roles: Roles, wanted: Roles, without_ids: str) -> str
     line = f"{table.name}: {', '.join(parts)}"
     if metadata := [column for column in table.columns if column not in roles.names]:
         line += f"; metadata: {listed(metadata)}"
-    return line + _remark(table)
+    return f"{line}; {table.remark}" if table.remark else line
 
 
 def doubts(table: Table, roles: Roles) -> list[str]:
@@ -184,7 +184,7 @@ def doubts(table: Table, roles: Roles) -> list[str]:
             continue
         lines.append(
             f"{table.name}: is '{shortened(column)}' the text? {what} ('{shortened(texts[0])}'); "
-            f"name another column with --text-column (columns: {listed(table.columns)})"
+            f"name another column with --text-column ({_columns(table)})"
         )
     return lines
 
@@ -193,8 +193,17 @@ def _column(table: Table, wanted: str) -> str:
     """The column with this name, or else at this position, counted from 1."""
     column = at_position(table.columns, wanted)
     if column is None:
-        raise _no_such_column(table, wanted)
+        folded = {name.lower(): name for name in table.columns}
+        nearest = get_close_matches(wanted.lower(), folded, n=1)
+        advice = f"; nearest: {shortened(folded[nearest[0]])}" if nearest else ""
+        raise ColumnNotFoundError(f"{table.name}: no column {wanted!r} ({_columns(table)}){advice}")
     return column
+
+
+def _columns(table: Table) -> str:
+    """``columns: id, plot; sheet 'A'``."""
+    remark = f"; {table.remark}" if table.remark else ""
+    return f"columns: {listed(table.columns)}{remark}"
 
 
 def _example(table: Table) -> str:
@@ -210,10 +219,6 @@ def _example(table: Table) -> str:
     name = table.columns[place]
     # A shell may need quotes around others.
     return f", for example --text-column {name if name.isidentifier() else place + 1}"
-
-
-def _remark(table: Table) -> str:
-    return f"; {table.remark}" if table.remark else ""
 
 
 def _text_candidates(table: Table) -> tuple[str, ...]:
@@ -249,14 +254,3 @@ def _is_text(cell: Any) -> bool:
 
 def _first(names: Sequence[str], columns: Sequence[str], but: Sequence[str]) -> str | None:
     return next((column for column in matching_columns(columns, names) if column not in but), None)
-
-
-def _no_such_column(table: Table, column: str) -> CorpusError:
-    message = (
-        f"{table.name}: no column {column!r} (columns: {listed(table.columns)}{_remark(table)})"
-    )
-    folded = {name.lower(): name for name in table.columns}
-    nearest = get_close_matches(column.lower(), folded, n=1)
-    return ColumnNotFoundError(
-        f"{message}; nearest: {shortened(folded[nearest[0]])}" if nearest else message
-    )

@@ -9,10 +9,9 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from importlib.util import find_spec
 from multiprocessing import get_context, parent_process
 from pathlib import Path, PurePath
@@ -31,10 +30,9 @@ from semsearch.corpus.limits import (
 )
 from semsearch.corpus.office import read_docx, read_pptx
 from semsearch.corpus.pdf import read_pdf
-from semsearch.corpus.plaintext import COLUMNS
 from semsearch.corpus.sections import Contents, Section
 from semsearch.corpus.sources import Source
-from semsearch.corpus.table import Row, Table
+from semsearch.corpus.table import COLUMNS, Row, Table
 from semsearch.errors import BadFileError, BadRowError, CorpusError, MissingExtraError, first_line
 
 #: The modules and the distribution that each format needs; all are in the extra `files`.
@@ -85,32 +83,20 @@ def read_document(
         contents, fault = converter.run(source.on_disk(), kind, encoding)
     except CorpusError as error:
         contents, fault = Contents("", []), str(error)
-    rows = list(_rows(source.name, identifier, contents, fault))
+    sections = list(contents.sections)
+    readable = [section for section in sections if section.fault or section.text.strip()]
     remark = contents.remark
-    pages = len(list(contents.sections))
-    blank = [section.number for section in contents.sections if _is_blank(section)]
-    if blank and len(blank) < pages and contents.if_blank:
-        shown = ", ".join(map(str, blank[:5])) + (", …" if len(blank) > 5 else "")
+    if contents.if_blank and 0 < len(readable) < len(sections):
+        blank = [str(section.number) for section in sections if section not in readable]
+        shown = ", ".join(blank[:5]) + (", …" if len(blank) > 5 else "")
         remark += f"; {len(blank)} of them without text ({shown}): {contents.if_blank}"
-    return Table(source.name, COLUMNS, iter(rows), remark=remark)
-
-
-def _rows(
-    name: str, identifier: str, contents: Contents, fault: str
-) -> Iterator[Row | BadRowError]:
+    if not fault and not readable:
+        fault = "; ".join(filter(None, ("has no text", contents.if_blank)))
     title = " ".join(contents.title.split()) or without_gz(PurePath(identifier)).stem
-    with_text = [section for section in contents.sections if not _is_blank(section)]
-    for section in with_text:
-        yield _row(name, identifier, title, section)
+    rows = [_row(source.name, identifier, title, section) for section in readable]
     if fault:  # the parts before it are kept
-        yield BadFileError(name, fault, identifier)
-    elif not with_text:
-        reason = f"has no text{contents.if_blank and '; '}{contents.if_blank}"
-        yield BadFileError(name, reason, identifier)
-
-
-def _is_blank(section: Section) -> bool:
-    return not section.fault and not section.text.strip()
+        rows.append(BadFileError(source.name, fault, identifier))
+    return Table(source.name, COLUMNS, iter(rows), remark=remark)
 
 
 def _row(source: str, file: str, title: str, section: Section) -> Row | BadRowError:
@@ -206,26 +192,14 @@ converter = Converter()
 def _started() -> _Process:
     context = get_context("spawn")  # a forked process would have the memory of this one
     executor = ProcessPoolExecutor(1, context, _prepare, (MAX_CONVERSION_BYTES,))
-    with _isolated():
-        return _Process(executor, executor.submit(os.getpid).result())
-
-
-@contextmanager
-def _isolated() -> Iterator[None]:
-    """New processes import nothing from the working directory, nor run the caller's script again.
-
-    The working directory may hold untrusted files.
-    """
-    main, safe_path = sys.modules["__main__"], os.environ.get("PYTHONSAFEPATH")
+    # A process of any start method but fork runs the caller's script again, and imports modules
+    # from the working directory, which may hold untrusted files.
+    main, safe_path = sys.modules["__main__"], os.environ.get("PYTHONSAFEPATH", "")
     sys.modules["__main__"], os.environ["PYTHONSAFEPATH"] = ModuleType("__main__"), "1"
     try:
-        yield
+        return _Process(executor, executor.submit(os.getpid).result())
     finally:
-        sys.modules["__main__"] = main
-        if safe_path is None:
-            del os.environ["PYTHONSAFEPATH"]
-        else:
-            os.environ["PYTHONSAFEPATH"] = safe_path
+        sys.modules["__main__"], os.environ["PYTHONSAFEPATH"] = main, safe_path
 
 
 def _prepare(max_bytes: int) -> None:

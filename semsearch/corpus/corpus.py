@@ -6,10 +6,9 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from semsearch.arguments import check_callable, check_items, check_path, check_text, check_texts
 from semsearch.corpus.columns import EarlierIds, Roles, are_ids, likely_id_column, resolve
@@ -21,22 +20,26 @@ from semsearch.corpus.documents import (
     Notify,
     OnBadRow,
     Readings,
-    explained,
     silent,
     table_documents,
 )
-from semsearch.corpus.encodings import undecodable
 from semsearch.corpus.files import FolderFiles
 from semsearch.corpus.folder import Folder, find_files, fits_documents, folder_documents
 from semsearch.corpus.formats import CorpusFormat, without_gz
 from semsearch.corpus.locations import Location, file_of, is_url, is_web, recorded_name, shown_url
-from semsearch.corpus.plaintext import COLUMNS
 from semsearch.corpus.readers import FORMATS, Reading, read
 from semsearch.corpus.sources import Progress, file_size, open_source, reading
-from semsearch.corpus.table import Row, Table
-from semsearch.errors import ArgumentError, BadFileError, BadRowError, CorpusError, raise_error
+from semsearch.corpus.table import COLUMNS, Row, Table
+from semsearch.errors import (
+    ArgumentError,
+    BadFileError,
+    BadRowError,
+    CorpusError,
+    UndecodableError,
+    raise_error,
+)
 from semsearch.records import Document
-from semsearch.texts import ESCAPED_BYTE
+from semsearch.texts import ESCAPED_BYTE, first_escaped
 
 CorpusPath = str | os.PathLike[str]
 
@@ -161,17 +164,23 @@ class Corpus:
     def _read(
         self, files: FolderFiles, readings: Readings, on_bad_row: OnBadRow
     ) -> Iterator[Document]:
-        places = [self._place(path, readings) for path in self._paths]
-        sizes = [place.size() for place in places]
+        places = [(path, self._how(path, readings)) for path in self._paths]
+        sizes = [self._size(path, how) for path, how in places]
         self._progress = Progress(None if None in sizes else sum(filter(None, sizes)))
         try:
-            for place in places:
-                yield from place.documents(self._progress, files, on_bad_row)
+            for path, how in places:
+                if how.sql is not None:
+                    with open_query(_database(path), how.sql) as table:
+                        yield from self._table_documents(table, how, on_bad_row)
+                elif isinstance(path, Path) and _is_folder(path):
+                    yield from self._folder_documents(path, how, files, on_bad_row)
+                else:
+                    yield from self._file_documents(_file(path), how, on_bad_row)
         finally:
             converter.stop()
 
-    def _place(self, path: Location, readings: Readings) -> _Place:
-        """A place with the given options, or else those of earlier runs."""
+    def _how(self, path: Location, readings: Readings) -> _How:
+        """How a file is read: with the given options, or else those of earlier runs."""
         name = recorded_name(path)
         earlier = dict(readings.earlier.get(name, {}))
         if any(self._options[it] != earlier.get(it) for it in _SELECTORS & self._options.keys()):
@@ -183,7 +192,7 @@ class Corpus:
             title=options.get("title_column"),
             earlier_ids=None if ids is None else EarlierIds(ids, readings.index),
         )
-        reading = Reading(
+        reading_files = Reading(
             CorpusFormat(options["format"]) if "format" in options else None,
             options.get("encoding"),
             options.get("header"),
@@ -191,124 +200,94 @@ class Corpus:
             options.get("records"),
             options.get("sheet"),
         )
+        # Numbers of rows would also be those of other files.
+        guesses_ids = isinstance(path, Path) and len(self._paths) == 1 and not readings.earlier
         note = partial(readings.note, name, options)
-        return _Place(
-            path,
-            wanted,
-            self._wanted,
-            reading,
-            options.get("sql"),
-            self._exclude,
-            self._notify,
-            note,
-            # Numbers of rows would also be those of other files.
-            guesses_ids=isinstance(path, Path) and len(self._paths) == 1 and not readings.earlier,
-        )
+        return _How(wanted, reading_files, options.get("sql"), note, guesses_ids)
 
-
-@dataclass(frozen=True)
-class _Place:
-    """A file, folder or database of a corpus, and how it is read.
-
-    Args:
-        path: its path or URL; None for standard input.
-        wanted: the columns of tables.
-        given: those of them that were named for this run.
-        reading: how files are read.
-        sql: the query that selects the rows of a database.
-        exclude: files of a folder to exclude.
-        notify: called with lines about what is read.
-        note: called with what is found out about its table; see `Readings.note`.
-        guesses_ids: whether a column may have ids if it is only named like that.
-    """
-
-    path: Location
-    wanted: Roles
-    given: Roles
-    reading: Reading
-    sql: str | None
-    exclude: Sequence[str]
-    notify: Notify
-    note: Note
-    guesses_ids: bool
-
-    def documents(
-        self, progress: Progress, files: FolderFiles, on_bad_row: OnBadRow
-    ) -> Iterator[Document]:
-        """Its documents, read here."""
-        if self.sql is not None:
-            with open_query(_database(self.path), self.sql) as table:
-                yield from self._documents(table, on_bad_row)
-        elif isinstance(self.path, Path) and _is_folder(self.path):
-            yield from self._folder_documents(self.path, progress, files, on_bad_row)
-        else:
-            yield from self._file_documents(_file(self.path), progress, on_bad_row)
-
-    def _file_documents(
-        self, path: Location, progress: Progress, on_bad_row: OnBadRow
-    ) -> Iterator[Document]:
-        """The documents of a single file."""
-        with ExitStack() as stack:
-            try:
-                source = stack.enter_context(open_source(path, progress))
-                table = read(source, self.reading)
-            except BadRowError as error:
-                on_bad_row(BadRowError(error.source, error.reason))
-                return
-            place = self._with_likely_ids(table)
-            table = replace(table, rows=_until_damaged(table.rows))
-            on_bad_row = explained(source, self.reading.encoding, on_bad_row)
-            yield from place._documents(table, on_bad_row)
-
-    def _with_likely_ids(self, table: Table) -> _Place:
-        """This place with the column of ids that has no usual name, if all rows confirm it."""
-        roles = resolve(table, self.wanted)
-        column = likely_id_column(table, roles) if self.guesses_ids and roles.id is None else None
-        if column is None:
-            return self
-        with open_source(self.path, Progress(None)) as source:
-            if not are_ids(read(source, self.reading).rows, column, roles.text):
-                return self
-        return replace(self, wanted=self.wanted._replace(id=column))
-
-    def size(self) -> int | None:
-        """The size of all its files; None if unknown."""
-        if self.sql is not None or not isinstance(self.path, Path):
+    def _size(self, path: Location, how: _How) -> int | None:
+        """The size of all files at a path; None if unknown."""
+        if how.sql is not None or not isinstance(path, Path):
             return None
-        if not _is_folder(self.path):
-            return file_size(self.path)
+        if not _is_folder(path):
+            return file_size(path)
         total = 0
-        for file in self._folder(self.path).files:
+        for file in self._folder(path, how).files:
             with suppress(CorpusError):  # reported when it is read
                 total += file_size(file) or 0
         return total
 
-    def _documents(self, table: Table, on_bad_row: OnBadRow) -> Iterator[Document]:
-        return table_documents(table, self.wanted, on_bad_row, self.notify, self.note)
+    def _table_documents(self, table: Table, how: _How, on_bad_row: OnBadRow) -> Iterator[Document]:
+        return table_documents(table, how.wanted, on_bad_row, self._notify, how.note)
+
+    def _file_documents(
+        self, path: Location, how: _How, on_bad_row: OnBadRow
+    ) -> Iterator[Document]:
+        """The documents of a single file."""
+        with ExitStack() as stack:
+            try:
+                source = stack.enter_context(open_source(path, self._progress))
+                table = read(source, how.reading)
+            except BadRowError as error:
+                on_bad_row(_of_a_row(error))
+                return
+            if how.guesses_ids and not table.is_document:
+                how = self._with_likely_ids(path, table, how)
+            table.rows = _until_damaged(table.rows)
+            yield from self._table_documents(table, how, on_bad_row)
+
+    def _with_likely_ids(self, path: Location, table: Table, how: _How) -> _How:
+        """With the column of ids that has no usual name, if all rows confirm it."""
+        roles = resolve(table, how.wanted)
+        column = likely_id_column(table, roles) if roles.id is None else None
+        if column is None:
+            return how
+        with open_source(path, Progress(None)) as source:
+            if not are_ids(read(source, how.reading).rows, column, roles.text):
+                return how
+        return how._replace(wanted=how.wanted._replace(id=column))
 
     def _folder_documents(
-        self, path: Path, progress: Progress, files: FolderFiles, on_bad_row: OnBadRow
+        self, path: Path, how: _How, files: FolderFiles, on_bad_row: OnBadRow
     ) -> Iterator[Document]:
-        folder = self._folder(path)
-        if not fits_documents(self.given) and not folder.has_tables():
+        folder = self._folder(path, how)
+        if not fits_documents(self._wanted) and not folder.has_tables():
             raise CorpusError(
                 f"{path} has no tables; documents only have the columns {', '.join(COLUMNS)}"
             )
-        self.note({})
-        wanted = self.wanted._replace(earlier_ids=None)
+        how.note({})
+        wanted = how.wanted._replace(earlier_ids=None)
         yield from folder_documents(
-            folder, self.reading, wanted, files, progress, on_bad_row, self.notify
+            folder, how.reading, wanted, files, self._progress, on_bad_row, self._notify
         )
 
-    def _folder(self, path: Path) -> Folder:
-        if self.reading.format not in (None, CorpusFormat.TEXT):
+    def _folder(self, path: Path, how: _How) -> Folder:
+        if how.reading.format not in (None, CorpusFormat.TEXT):
             raise CorpusError(
                 f"{path} is a folder, whose files are read by their suffixes; the only "
                 "--input-format for a folder is text, which skips tables"
             )
-        if self.reading.records is not None or self.reading.sheet is not None:
+        if how.reading.records is not None or how.reading.sheet is not None:
             raise CorpusError(f"{path} is a folder: --records and --sheet are for a single file")
-        return find_files(path, self.exclude, with_tables=self.reading.format is None)
+        return find_files(path, self._exclude, with_tables=how.reading.format is None)
+
+
+class _How(NamedTuple):
+    """How a file, folder or database of a corpus is read.
+
+    Args:
+        wanted: the columns of tables.
+        reading: how files are read.
+        sql: the query that selects the rows of a database.
+        note: called with what is found out about its table; see `Readings.note`.
+        guesses_ids: whether a column may have ids if it is only named like that.
+    """
+
+    wanted: Roles
+    reading: Reading
+    sql: str | None
+    note: Note
+    guesses_ids: bool
 
 
 @contextmanager
@@ -337,14 +316,9 @@ def good_rows(table: Table) -> Iterator[Row]:
         if isinstance(row, BadRowError):
             raise row
         for column, value in row.fields.items():
-            if not isinstance(value, str) or value.isascii():
-                continue
-            try:
-                value.encode()
-            except UnicodeEncodeError:
-                is_byte = ESCAPED_BYTE.search(value)
-                reason = undecodable(value, option=None) if is_byte else "not Unicode text"
-                raise BadRowError(row.source, f"column '{column}': {reason}") from None
+            if isinstance(value, str) and not value.isascii() and ESCAPED_BYTE.search(value):
+                what = f"column '{column}' holds {first_escaped(value)}"
+                raise UndecodableError(row.source, what)
         yield row
 
 
@@ -376,7 +350,13 @@ def _until_damaged(rows: Iterator[Row | BadRowError]) -> Iterator[Row | BadRowEr
     try:
         yield from rows
     except BadFileError as error:
-        yield BadRowError(error.source, error.reason)
+        yield _of_a_row(error)
+
+
+def _of_a_row(error: BadRowError) -> BadRowError:
+    """The same error without the name of a file, which is no document if the file is a table."""
+    is_file = isinstance(error, BadFileError)
+    return BadRowError(error.source, error.reason) if is_file else error
 
 
 def _is_folder(path: Path) -> bool:

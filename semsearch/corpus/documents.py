@@ -13,17 +13,15 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from semsearch.corpus.columns import Roles, describe, doubts, resolve
-from semsearch.corpus.encodings import encoding_of, remedy
 from semsearch.corpus.files import FolderFiles
 from semsearch.corpus.roles import shortened
 from semsearch.corpus.table import Row
-from semsearch.errors import BadFileError, BadRowError, UndecodableError
+from semsearch.errors import BadFileError, BadRowError
 from semsearch.records import Document, field_name
 from semsearch.texts import ESCAPED_BYTE, joined_text, quantity, sentences_text
 
 if TYPE_CHECKING:
     from semsearch.corpus.celltypes import CellType
-    from semsearch.corpus.sources import Source
     from semsearch.corpus.table import Table
 
 #: Called with the error of each bad row; if it returns, the row is skipped.
@@ -33,15 +31,10 @@ Notify = Callable[[str], None]
 #: Called with arguments of `Corpus`: the columns that a table is read with.
 Note = Callable[[dict[str, Any]], None]
 
-#: The most ids of skipped rows kept in memory; further rows count as unidentified.
-MAX_SKIPPED_IDS = 1_000_000
-
 #: Binary data, which is not searched.
 _BYTES = (bytes, bytearray, memoryview)
-
 #: Values other than strings that can be a text.
 _SIMPLE = (int, float, Decimal, date, time, timedelta)
-
 #: Cells without text; ``NaN`` as programs write it into CSV.
 _NOTHING = ("", "NaN", "nan")
 
@@ -68,7 +61,7 @@ class SkippedRows:
         """Count a skipped row."""
         if isinstance(error, BadFileError):
             self.files.add(error.file)
-        elif error.document_id is None or len(self.ids) >= MAX_SKIPPED_IDS:
+        elif error.document_id is None:
             self.unidentified += 1
         else:
             self.ids.add(error.document_id)
@@ -143,19 +136,6 @@ class DocumentReader(Iterator[Document]):
         self._documents = chain(first, self._documents)
 
 
-def explained(source: Source, encoding: str | None, on_bad_row: OnBadRow) -> OnBadRow:
-    """Name the likely encoding of a file in errors about bytes that cannot be decoded."""
-
-    def handle(error: BadRowError) -> None:
-        if isinstance(error, UndecodableError):
-            name = encoding_of(source.head, encoding)
-            advice = remedy(source.head.decode(name, "surrogateescape"), name)
-            error = UndecodableError(error.source, error.what, advice, error.document_id)
-        on_bad_row(error)
-
-    return handle
-
-
 def silent(message: str) -> None:
     """Discard the message."""
 
@@ -183,16 +163,16 @@ def table_documents(
         ArgumentError: another id column is named than an index has ids from.
     """
     roles = resolve(table, wanted)
-    if table.sample:
+    if table.is_document:
+        note({})
+        if table.remark:
+            notify(f"{table.name}: {table.remark}")
+    else:
         note({"text_columns": list(roles.text), "id_column": roles.id or ""})
         for line in (describe(table, roles, wanted, without_ids), *doubts(table, roles)):
             notify(line)
         if binary := _binary_columns(table):
             notify(f"{table.name}: binary data is left out: {', '.join(binary)}")
-    else:  # a document
-        note({})
-        if table.remark:
-            notify(f"{table.name}: {table.remark}")
     misfits: _Misfits = {}
     for row in table.rows:
         try:
@@ -210,23 +190,6 @@ def table_documents(
             f"{table.name}: '{shortened(column)}' holds {table.types[column].name}s; "
             f"{quantity(count, 'other value')} left empty, such as '{shortened(first)}'"
         )
-
-
-def _binary_columns(table: Table) -> list[str]:
-    """The columns with bytes among the first rows."""
-    return [
-        column
-        for column in table.columns
-        if any(_has_bytes(row.fields.get(column)) for row in table.sample)
-    ]
-
-
-def _has_bytes(value: Any) -> bool:
-    if isinstance(value, Mapping):
-        return any(map(_has_bytes, value.values()))
-    if isinstance(value, (list, tuple)):  # maps of Parquet are lists of tuples
-        return any(map(_has_bytes, value))
-    return isinstance(value, _BYTES)
 
 
 def _document(row: Row, roles: Roles, table: Table, misfits: _Misfits) -> Document:
@@ -280,11 +243,7 @@ def _metadata(
     fields: Mapping[str, Any], roles: Roles, types: Mapping[str, CellType], misfits: _Misfits
 ) -> dict[str, Any]:
     taken = roles.names
-    metadata = {
-        name: _without_bytes(value)
-        for name, value in fields.items()
-        if name not in taken and not isinstance(value, _BYTES)
-    }
+    metadata = _without_bytes({name: fields[name] for name in fields if name not in taken})
     for name, cell_type in types.items():
         if name in metadata:
             value = cell_type.convert(metadata[name])
@@ -298,13 +257,28 @@ def _metadata(
 
 def _without_bytes(value: Any) -> Any:
     """A value without binary data, as image files have it in a Parquet file."""
-    if isinstance(value, (list, tuple)):
+    if isinstance(value, (list, tuple)):  # maps of Parquet are lists of tuples
         return [_without_bytes(item) for item in value if not isinstance(item, _BYTES)]
     if not isinstance(value, Mapping):
         return value
     return {
         name: _without_bytes(item) for name, item in value.items() if not isinstance(item, _BYTES)
     }
+
+
+def _binary_columns(table: Table) -> list[str]:
+    """The columns with bytes among the first rows."""
+    return [
+        column
+        for column in table.columns
+        if any(_has_bytes(row.fields.get(column)) for row in table.sample)
+    ]
+
+
+def _has_bytes(value: Any) -> bool:
+    if isinstance(value, (list, tuple, Mapping)):
+        return any(map(_has_bytes, value.values() if isinstance(value, Mapping) else value))
+    return isinstance(value, _BYTES)
 
 
 def _name(value: Any, missing: str | None) -> Any:

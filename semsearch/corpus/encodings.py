@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import codecs
 import re
-from typing import TYPE_CHECKING
 
 from semsearch.errors import CorpusError
 from semsearch.texts import ESCAPED_BYTE, first_escaped
-
-if TYPE_CHECKING:
-    from charset_normalizer.models import CharsetMatch
 
 # UTF-32 first: its mark begins with that of UTF-16.
 _BYTE_ORDER_MARKS = (
@@ -21,24 +17,11 @@ _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 
-#: Common encodings, by their Python names; among equally likely ones, the first is chosen.
+#: Common encodings; among equally likely ones, the first is chosen.
 _COMMON = (
-    "utf-8",
-    "windows-1252",
-    "windows-1250",
-    "windows-1251",
-    "windows-1253",
-    "windows-1254",
-    "windows-1255",
-    "windows-1256",
-    "windows-1257",
-    "koi8-r",
-    "iso8859-2",
-    "shift_jis",
-    "euc_jp",
-    "gb18030",
-    "big5",
-    "euc_kr",
+    *("utf-8", "windows-1252", "windows-1250", "windows-1251", "windows-1253", "windows-1254"),
+    *("windows-1255", "windows-1256", "windows-1257", "koi8-r", "iso8859-2", "shift_jis"),
+    *("euc_jp", "gb18030", "big5", "euc_kr"),
 )
 
 
@@ -67,12 +50,9 @@ def likely_encoding(text: str, encoding: str = "utf-8") -> str | None:
         encoding: the encoding it was read as.
     """
     escaped = len(ESCAPED_BYTE.findall(text))
-    if not escaped:
+    if not escaped or encoding.startswith(("utf-16", "utf-32")):  # these have no single bytes
         return None
-    try:
-        data = text.encode(encoding, "surrogateescape")
-    except UnicodeError:  # UTF-16 cannot represent single bytes
-        return None
+    data = text.encode(encoding, "surrogateescape")
     if _decoded(data, "utf-8") is not None:
         return "utf-8"
     if len(re.findall("[^\x00-\x7f]", text)) >= 2 * escaped:
@@ -80,11 +60,11 @@ def likely_encoding(text: str, encoding: str = "utf-8") -> str | None:
     import charset_normalizer  # only needed for error messages
 
     matches = charset_normalizer.from_bytes(data, cp_isolation=list(_COMMON))
-    best = matches.best()
-    if best is None:
+    if not (best := matches.best()):
         return None
-    equal = {str(one) for one in matches if _score(one) == _score(best)}
-    return next((name for name in _COMMON if _decoded(data, name) in equal), None)
+    scores = best.chaos, best.coherence
+    likely = {str(match) for match in matches if (match.chaos, match.coherence) == scores}
+    return next((name for name in _COMMON if _decoded(data, name) in likely), None)
 
 
 def remedy(text: str, encoding: str = "utf-8", option: str | None = "--encoding") -> str:
@@ -97,20 +77,14 @@ def remedy(text: str, encoding: str = "utf-8", option: str | None = "--encoding"
     """
     name = "UTF-8" if encoding in ("utf-8", "utf-8-sig") else encoding
     likely = likely_encoding(text, encoding)
-    if likely is None:
-        todo = f"name its encoding with {option}" if option else "convert the file to UTF-8"
-        return f"not {name}; {todo}"
-    todo = f"{option} {likely}" if option else "convert it to UTF-8"
-    return f"not {name}; the file looks like {likely}: {todo}"
+    looks = f"the file looks like {likely}: " if likely else ""
+    todo = f"{option} {likely or 'NAME'}" if option else "convert it to UTF-8"
+    return f"not {name}; {looks}{todo}"
 
 
 def undecodable(text: str, encoding: str = "utf-8", option: str | None = "--encoding") -> str:
     """The message about a text with escaped bytes: the first one, and its `remedy`."""
     return f"{first_escaped(text)} is {remedy(text, encoding, option)}"
-
-
-def _score(match: CharsetMatch) -> tuple[float, float]:
-    return match.chaos, match.coherence
 
 
 def _decoded(data: bytes, encoding: str) -> str | None:

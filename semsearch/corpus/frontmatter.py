@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from typing import Any, NamedTuple
+from typing import Any
 
 from semsearch.errors import CorpusError, first_line
 
@@ -19,14 +19,7 @@ _LIKE_FIELDS = re.compile(r"\s*(?:#.*\n\s*)*[\w\"'-][^\n:]{0,100}:(?:\s|\Z)")
 _NO_NUMBER = re.compile(r"[-+]?0[0-9_]|.*:")
 
 
-class FrontMatter(NamedTuple):
-    """The fields of a text, and the text after them."""
-
-    fields: dict[str, Any]
-    text: str
-
-
-def split_front_matter(text: str) -> FrontMatter:
+def split_front_matter(text: str) -> tuple[dict[str, Any], str]:
     """Split a Markdown text into the fields of its front matter and the rest.
 
     YAML is enclosed in lines of ``---``, TOML in lines of ``+++``. A text that merely begins with
@@ -44,11 +37,11 @@ def split_front_matter(text: str) -> FrontMatter:
     elif (found := _YAML.match(head)) and (not found[1].strip() or _LIKE_FIELDS.match(found[1])):
         fields = _yaml(found[1]) or {}
     else:
-        return FrontMatter({}, text)
+        return {}, text
     if not isinstance(fields, dict):
-        return FrontMatter({}, text)
+        return {}, text
     named = {str(name): value for name, value in fields.items()}
-    return FrontMatter(named, text[found.end() :].lstrip("\n"))
+    return named, text[found.end() :].lstrip("\n")
 
 
 def _yaml(text: str) -> Any:
@@ -62,19 +55,16 @@ def _yaml(text: str) -> Any:
                 raise yaml.YAMLError("it has aliases")
             return super().compose_node(parent, index)
 
-    for kind, construct in (
-        ("int", Loader.construct_yaml_int),
-        ("float", Loader.construct_yaml_float),
-    ):
+    def number_or_text(loader: Any, node: yaml.ScalarNode) -> Any:
+        if _NO_NUMBER.match(node.value):
+            return node.value
+        is_int = node.tag.endswith("int")
+        return loader.construct_yaml_int(node) if is_int else loader.construct_yaml_float(node)
 
-        def number_or_text(loader: Any, node: Any, construct: Any = construct) -> Any:
-            return node.value if _NO_NUMBER.match(node.value) else construct(loader, node)
-
+    for kind in ("int", "float"):
         Loader.add_constructor(f"tag:yaml.org,2002:{kind}", number_or_text)
     try:
         return yaml.load(text, Loader)  # noqa: S506 - a SafeLoader
     except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: an impossible date
-        mark = getattr(error, "problem_mark", None)
         problem = getattr(error, "problem", None) or first_line(error)
-        line = "" if mark is None else f" (its line {mark.line + 1})"
-        raise CorpusError(f"its front matter is not YAML: {problem}{line}") from None
+        raise CorpusError(f"its front matter is not YAML: {problem}") from None

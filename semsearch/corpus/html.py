@@ -30,9 +30,7 @@ _AS_BROWSERS = {
     **dict.fromkeys(("ascii", "iso8859-1"), "windows-1252"),
     **dict.fromkeys(("gb2312", "gbk"), "gb18030"),
     **dict.fromkeys(("utf-16", "utf-16-le", "utf-16-be"), "utf-8"),
-    "iso8859-9": "windows-1254",
     "shift_jis": "cp932",
-    "euc_kr": "cp949",
 }
 
 _SKIPPED = {"head", "title", "script", "style", "template", "noscript", "svg", "nav", "iframe"}
@@ -63,9 +61,15 @@ def read_html(path: Path, encoding: str | None) -> Contents:
         page = file.read(MAX_PART_BYTES + 1)
     if len(page) > MAX_PART_BYTES:
         raise CorpusError(f"longer than {size_shown(MAX_PART_BYTES)}")
-    tree = parse_html(decoded(page, encoding, "--encoding"))
+    return html_contents(parse_html(decoded(page, encoding, "--encoding")))
+
+
+def html_contents(tree: etree._Element | None) -> Contents:
+    """The title and the sections of a page."""
+    title = None if tree is None else tree.find(".//title")
     sections = list(sections_of(blocks_of(tree)))
-    return Contents(title_of(tree), sections, quantity(len(sections), "section"))
+    shown = "" if title is None else "".join(map(str, title.itertext()))
+    return Contents(shown, sections, quantity(len(sections), "section"))
 
 
 def decoded(page: bytes, encoding: str | None = None, option: str | None = None) -> str:
@@ -108,12 +112,6 @@ def parse_html(markup: str) -> etree._Element | None:
     if parser.error_log.filter_from_level(etree.ErrorLevels.FATAL):
         raise CorpusError("its elements are nested too deeply")
     return tree
-
-
-def title_of(tree: etree._Element | None) -> str:
-    """The title of a page, if it has one."""
-    found = None if tree is None else tree.find(".//title")
-    return "" if found is None else "".join(map(str, found.itertext()))
 
 
 def blocks_of(tree: etree._Element | None) -> Iterator[Block]:

@@ -56,14 +56,13 @@ def read_records(text: TextStream, path: str) -> Table:
 
 
 def _table(text: TextStream, rows: Iterator[Row | BadRowError]) -> Table:
-    head = look_ahead(rows, lambda: text.position)
+    head = look_ahead(rows)
     if not head:
         raise CorpusError(f"{text.name} has no rows")
-    good = [row for row in head if isinstance(row, Row)]
-    if not good:
+    columns = dict.fromkeys(name for row in head if isinstance(row, Row) for name in row.fields)
+    if not columns:
         raise CorpusError(str(head[0]))
-    columns = dict.fromkeys(name for row in good for name in row.fields)
-    return Table(text.name, tuple(columns), chain(head, rows), sample=good)
+    return Table(text.name, tuple(columns), chain(head, rows))
 
 
 def _line_rows(text: TextStream) -> Iterator[Row | BadRowError]:
@@ -86,16 +85,15 @@ def _array_rows(text: TextStream) -> Iterator[Row | BadRowError]:
 
 def _record_rows(text: TextStream, path: list[str]) -> Iterator[Row | BadRowError]:
     scanner = _Scanner(text)
-    for depth, wanted in enumerate(path):
-        keys: list[str] = []
+    for wanted in path:
+        others: list[str] = []
         for key in scanner.keys(text.name):
             if key == wanted:
                 break
-            keys.append(key)
+            others.append(key)
             scanner.value(f"{text.name}, {shortened(key)!r}")
         else:
-            place = f"under {'.'.join(path[:depth])!r} " if depth else ""
-            raise CorpusError(f"{text.name} has no key {wanted!r} {place}(keys: {listed(keys)})")
+            raise CorpusError(f"{text.name} has no key {wanted!r} (keys: {listed(others)})")
     where = f"{text.name}, {'.'.join(path) or '.'}"
     if scanner.peek() != "{":
         yield from _item_rows(scanner, where)
@@ -112,16 +110,15 @@ def _record_rows(text: TextStream, path: list[str]) -> Iterator[Row | BadRowErro
 
 def _item_rows(array: _Scanner, name: str) -> Iterator[Row | BadRowError]:
     array.take("[")
-    if array.peek() == "]":
-        array.take("]")
-        return
     for number in count(1):
+        if number == 1 and array.peek() == "]":
+            break
         source = f"{name}, item {number}"
         yield _row(source, array.value(source))
         if array.peek() == "]":
-            array.take("]")
-            return
+            break
         array.take(",")
+    array.take("]")
 
 
 def _row(source: str, value: Any) -> Row | BadRowError:
@@ -133,10 +130,7 @@ def _row(source: str, value: Any) -> Row | BadRowError:
 def _reason(error: Exception) -> str:
     if isinstance(error, RecursionError):
         return "its lists and objects are nested too deeply"
-    if isinstance(error, json.JSONDecodeError):
-        near = error.doc[error.pos : error.pos + 20].rstrip()
-        return f"not JSON: {error.msg} ({f'near {near!r}' if near else 'at the end'})"
-    return f"not JSON: {error}"  # an integer of thousands of digits
+    return f"not JSON: {getattr(error, 'msg', error)}"  # others: an integer of thousands of digits
 
 
 class _Scanner:

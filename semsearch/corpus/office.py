@@ -8,9 +8,9 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from semsearch.corpus.html import blocks_of, parse_html, title_of
+from semsearch.corpus.html import html_contents, parse_html
 from semsearch.corpus.limits import MAX_PART_BYTES, MAX_UNPACKED_BYTES, size_shown
-from semsearch.corpus.sections import Contents, Section, sections_of
+from semsearch.corpus.sections import Contents, Section
 from semsearch.errors import CorpusError
 from semsearch.texts import quantity
 
@@ -65,9 +65,8 @@ def read_docx(path: Path) -> Contents:
     )
     tree = parse_html(converted.value)
     for further in [] if tree is None else tree.findall(".//title")[1:]:
-        further.tag = "h1"
-    sections = list(sections_of(blocks_of(tree)))
-    return Contents(title_of(tree), sections, quantity(len(sections), "section"))
+        further.tag = "h1"  # a title would be left out
+    return html_contents(tree)
 
 
 def read_pptx(path: Path) -> Contents:
@@ -89,18 +88,13 @@ def _slides(presentation: Presentation) -> Iterator[Section]:
         lines = list(_lines(slide.shapes))
         if slide.has_notes_slide and (notes := slide.notes_slide.notes_text_frame):
             lines.append(notes.text)
-        text = "\n".join(lines).replace("\v", "\n")
-        title = slide.shapes.title
-        heading = "" if title is None else " ".join(title.text_frame.text.split())
-        yield Section("slide", number, text.strip(), heading)
+        yield Section("slide", number, "\n".join(lines).replace("\v", "\n").strip())
 
 
 def _lines(shapes: Iterable[Any]) -> Iterator[str]:
-    pending = list(shapes)[::-1]
-    while pending:
-        shape = pending.pop()
+    for shape in shapes:
         if hasattr(shape, "shapes"):  # a group
-            pending.extend(list(shape.shapes)[::-1])
+            yield from _lines(shape.shapes)
         elif shape.has_text_frame:
             if shape.text_frame.text.strip():
                 yield shape.text_frame.text

@@ -9,18 +9,15 @@ from itertools import chain
 from pathlib import Path, PurePath
 from typing import Any, NamedTuple
 
-from semsearch.corpus.encodings import encoding_of, undecodable
 from semsearch.corpus.formats import without_gz
 from semsearch.corpus.frontmatter import split_front_matter
 from semsearch.corpus.limits import MAX_ROW_BYTES, size_shown
 from semsearch.corpus.sources import Progress, Source, open_source
-from semsearch.corpus.table import Row, Table
+from semsearch.corpus.table import COLUMNS, Row, Table
 from semsearch.corpus.textstream import TextStream
 from semsearch.errors import BadRowError, CorpusError, UndecodableError
 from semsearch.texts import ESCAPED_BYTE, first_escaped
 
-#: The columns of documents.
-COLUMNS = ("id", "title", "text")
 #: Prefix of front matter fields whose names clash with a document's own fields.
 _PREFIX = "front_matter."
 
@@ -35,9 +32,6 @@ _IMAGE = re.compile(r"data:[\w/+.-]+;base64,[A-Za-z0-9+/=]+")
 #: Where the search for a heading ends: a text may have millions of lines and no heading.
 HEADING_WITHIN_CHARACTERS = 1 << 20
 
-#: The characters after an undecodable line from which the encoding is guessed.
-_SAMPLE_CHARACTERS = 1 << 16
-
 
 def read_text(source: Source, identifier: str, encoding: str | None) -> Table:
     """The table of a single text: one row.
@@ -50,33 +44,38 @@ def read_text(source: Source, identifier: str, encoding: str | None) -> Table:
         encoding: named by the user.
     """
     text = TextStream(source, encoding, newline=None).read(MAX_ROW_BYTES + 1)
-    fault = None
     if len(text) > MAX_ROW_BYTES:
         fault = BadRowError(source.name, f"longer than {size_shown(MAX_ROW_BYTES)}", identifier)
-    elif ESCAPED_BYTE.search(text):
+        return Table(source.name, COLUMNS, iter((fault,)))
+    if ESCAPED_BYTE.search(text):
         what = f"text holds {first_escaped(text)}"
         fault = UndecodableError(source.name, what, document_id=identifier)
-    if fault:
         return Table(source.name, COLUMNS, iter((fault,)))
     path = without_gz(PurePath(source.name))
-    own: dict[str, Any] = {"id": identifier, "title": path.stem, "text": text}
-    if path.suffix.lower() != ".md":
-        return Table(source.name, COLUMNS, iter((Row(source.name, own),)))
+    fields: dict[str, Any] = {"id": identifier, "title": path.stem, "text": text}
     remark = ""
-    fields: dict[str, Any] = {}
+    if path.suffix.lower() == ".md":
+        fields, remark = _markdown_fields(fields)
+    return Table(source.name, COLUMNS, iter((Row(source.name, fields),)), remark=remark)
+
+
+def _markdown_fields(own: dict[str, Any]) -> tuple[dict[str, Any], str]:
+    """The fields of a Markdown text with those of its front matter, and a remark about it."""
+    matter: dict[str, Any] = {}
+    text, remark = own["text"], ""
     try:
-        fields, text = split_front_matter(text)
+        matter, text = split_front_matter(text)
     except CorpusError as error:
         remark = f"{error}; it is read as text"
-    own["text"] = _IMAGE.sub("", text)
-    title = fields.get("title")
+    text = _IMAGE.sub("", text)
+    title = matter.get("title")
     if isinstance(title, (str, int, float, date)) and not isinstance(title, bool):
-        title = str(fields.pop("title"))
+        title = str(matter.pop("title"))
     else:
         title = ""
-    own["title"] = title or _heading(own["text"]) or path.stem
-    others = {f"{_PREFIX}{name}" if name in own else name: fields[name] for name in fields}
-    return Table(source.name, COLUMNS, iter((Row(source.name, {**own, **others}),)), remark=remark)
+    own = {**own, "title": title or _heading(text) or own["title"], "text": text}
+    others = {f"{_PREFIX}{name}" if name in own else name: matter[name] for name in matter}
+    return {**own, **others}, remark
 
 
 def _heading(markdown: str) -> str:
@@ -128,7 +127,5 @@ def text_lines(
         stream = TextStream(source, encoding, newline=None)
         for number, line in enumerate(stream.lines(longest), start=1):
             if ESCAPED_BYTE.search(line):
-                sample = line + stream.read(_SAMPLE_CHARACTERS)
-                reason = undecodable(sample, encoding_of(source.head, encoding))
-                raise CorpusError(f"{source.name}:{number}: {reason}")
+                raise UndecodableError(f"{source.name}:{number}", first_escaped(line))
             yield TextLine(number, line)

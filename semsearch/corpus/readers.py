@@ -7,18 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import chain, islice
 from pathlib import PurePath
 from typing import NamedTuple
 
 from semsearch.corpus.arrow import read_arrow, read_parquet
 from semsearch.corpus.conversion import read_document
 from semsearch.corpus.delimited import DELIMITERS, read_delimited
-from semsearch.corpus.encodings import encoding_of, undecodable
+from semsearch.corpus.encodings import encoding_of
 from semsearch.corpus.formats import DOCUMENTS, CorpusFormat, format_by_name, is_foreign, without_gz
 from semsearch.corpus.jsonrows import read_json_array, read_json_lines, read_records
+from semsearch.corpus.locations import is_url
 from semsearch.corpus.plaintext import read_lines, read_text
-from semsearch.corpus.sources import Source, identifier_of
+from semsearch.corpus.sources import Source
 from semsearch.corpus.table import Row, Table
 from semsearch.corpus.textstream import TextStream
 from semsearch.corpus.workbook import read_workbook
@@ -48,8 +48,13 @@ class Reading(NamedTuple):
     sheet: str | None = None  # of a workbook
 
 
-def read(source: Source, reading: Reading) -> Table:
+def read(source: Source, reading: Reading, identifier: str | None = None) -> Table:
     """The table of an open source.
+
+    Args:
+        source: the file.
+        reading: how it is read.
+        identifier: the id of a document; by default the name of its source.
 
     Raises:
         BadRowError: it is damaged.
@@ -64,7 +69,8 @@ def read(source: Source, reading: Reading) -> Table:
         raise CorpusError(f"{source.name} is not JSON: --records is for nested JSON")
     if reading.sheet is not None and found is not CorpusFormat.XLSX:
         raise CorpusError(f"{source.name} is not a workbook: --sheet is for XLSX")
-    identifier = identifier_of(source.name)
+    if identifier is None:
+        identifier = source.name if is_url(source.name) else PurePath(source.name).as_posix()
     match found:
         case CorpusFormat.PARQUET:
             return read_parquet(source)
@@ -101,10 +107,8 @@ def _text_table(source: Source, reading: Reading, found: CorpusFormat) -> Table:
     else:
         _refuse_nested(source, encoding)
         table = read_json_lines(text)
-    if undecoded := next(filter(ESCAPED_BYTE.search, table.columns), None):
-        sample = source.head.decode(encoding, "surrogateescape")
-        sample = sample if ESCAPED_BYTE.search(sample) else undecoded
-        raise CorpusError(f"{source.name}: {undecodable(sample, encoding)}")
+    if any(map(ESCAPED_BYTE.search, table.columns)):
+        raise CorpusError(f"{source.name}: the names of its columns are not {encoding}")
     return table
 
 
@@ -169,10 +173,7 @@ def _plugin_table(source: Source) -> Table | None:
         table = plugin.load(source)
         if not isinstance(table, Table):
             raise TypeError(f"returned {type(table).__name__}, not a Table")
-    rows = _plugin_rows(plugin, table)
-    head = list(islice(rows, 1))
-    sample = table.sample or [row for row in head if isinstance(row, Row)]
-    return replace(table, rows=chain(head, rows), sample=sample)
+    return replace(table, rows=_plugin_rows(plugin, table))
 
 
 def _plugin_rows(plugin: Plugin, table: Table) -> Iterator[Row | BadRowError]:

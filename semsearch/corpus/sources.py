@@ -16,7 +16,7 @@ from typing import IO, TYPE_CHECKING, BinaryIO
 
 from semsearch.corpus.formats import CorpusFormat, format_by_name
 from semsearch.corpus.limits import MAX_UNPACKED_BYTES, size_shown
-from semsearch.corpus.locations import Location, downloaded, file_of, is_url, shown_url
+from semsearch.corpus.locations import Location, downloaded, file_of, shown_url
 from semsearch.errors import BadFileError, CorpusError
 
 if TYPE_CHECKING:
@@ -153,39 +153,28 @@ def open_source(
     Raises:
         CorpusError: it cannot be opened; reading from it raises the same.
     """
-    name = _name(path)
-    named = None if path is None else format_by_name(PurePath(name))
+    named: PurePath | None = None
+    plain: Path | None = None
     with ExitStack() as stack:
         file: IO[bytes]
         if path is None:
-            file = _standard_input()
+            name, file = "stdin", _standard_input()
         elif isinstance(path, str):
+            name, named = shown_url(path), file_of(path)
             file = stack.enter_context(downloaded(path))
-            named = format_by_name(file_of(path))
         else:
+            name, named = text_of(str(path)), path
             with reading(name):
                 file = stack.enter_context(path.open("rb"))
+            plain = path if file_size(path) is not None else None
         stream = _Stream(file, name, progress)
-        is_gzip = stream.head(head_bytes).startswith(_GZIP_MAGIC)
-        if is_gzip:
+        if stream.head(head_bytes).startswith(_GZIP_MAGIC):
             unpacked = gzip.GzipFile(fileobj=io.BufferedReader(stream, BUFFER_BYTES))
-            stream = _Stream(unpacked, name, Progress(None))
-        is_plain = isinstance(path, Path) and file_size(path) is not None and not is_gzip
-        plain = path if isinstance(path, Path) and is_plain else None
+            stream, plain = _Stream(unpacked, name, Progress(None)), None
+        format_of_name = None if named is None else format_by_name(named)
         head, buffered = stream.head(head_bytes), io.BufferedReader(stream, BUFFER_BYTES)
-        yield Source(name, named, head, buffered, progress, plain, stack)
+        yield Source(name, format_of_name, head, buffered, progress, plain, stack)
     progress.next_file()
-
-
-def _name(path: Location) -> str:
-    if path is None:
-        return "stdin"
-    return shown_url(path) if isinstance(path, str) else text_of(str(path))
-
-
-def identifier_of(name: str) -> str:
-    """The id of a single document whose source has this name."""
-    return name if is_url(name) else PurePath(name).as_posix()
 
 
 def text_of(file_name: str) -> str:

@@ -9,7 +9,7 @@ import json
 import pytest
 
 from semsearch.corpus import Corpus, open_table
-from semsearch.corpus.header import has_header
+from semsearch.corpus.roles import has_header
 from semsearch.errors import CorpusError
 
 NEWS = [
