@@ -35,7 +35,7 @@ from semsearch.cli.render import visible
 from semsearch.corpus import Corpus
 from semsearch.encoders import DEFAULT_ENCODER
 from semsearch.encoders.specs import with_dimension
-from semsearch.errors import ArgumentError, IndexNotFoundError, quoted
+from semsearch.errors import ArgumentError, IndexNotFoundError
 from semsearch.preload import preload_for_documents
 from semsearch.texts import quantity
 
@@ -183,7 +183,6 @@ def _index_corpus(
             progress.update(summary.documents, fraction, nodes(summary))
 
         documents.readings.earlier = _corpora(directory)
-        documents.readings.index = quoted(str(directory))
         is_new = _is_new(directory)
         has_folder = is_new and directory.is_dir()
         with ExitStack() as created, ExitStack() as stack:  # an index is removed after it is closed

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-from semsearch.corpus.roles import shortened
 from semsearch.corpus.table import Row, Table
 from semsearch.errors import BadRowError, CorpusError, first_line
 
@@ -21,8 +20,6 @@ if TYPE_CHECKING:
 _FILE_MAGIC = b"ARROW1"
 _BATCH_ROWS = 1_000
 _BUFFER_BYTES = 1 << 20
-
-TYPES_SHOWN, TYPE_CHARACTERS = 8, 40
 
 
 def read_arrow(source: Source) -> Table:
@@ -85,9 +82,7 @@ def _table(name: str, schema: pyarrow.Schema, batches: Iterator[pyarrow.RecordBa
     first = next(rows, None)
     if first is None:
         raise CorpusError(f"{name} has no rows")
-    shown = [shortened(f"{field.name} {field.type}", TYPE_CHARACTERS) for field in schema]
-    types = ", ".join(shown[:TYPES_SHOWN]) + (", …" if len(shown) > TYPES_SHOWN else "")
-    return Table(name, schema.names, chain((first,), rows), remark=f"types: {types}")
+    return Table(name, schema.names, chain((first,), rows))
 
 
 def _rows(batches: Iterator[pyarrow.RecordBatch], name: str) -> Iterator[Row | BadRowError]:

@@ -31,27 +31,12 @@ _LIKE_ID = re.compile(
     r"(?i:.*#|(?:.*[\W_])?(?:id|nr|no|key)\.?|.*[\W_]number|.*nummer)|.*[a-z]I[dD]"
 )
 
-#: A text column is doubtful if this share of its cells are numbers, or if many cells hold only a
-#: handful of different texts.
-MOST, FEW_TEXTS, MANY_TEXTS, HANDFUL = 0.9, 3, 20, 10
 _NUMBER = re.compile(r"[-+.]{0,2}\d[\d.,]*+%?")
 
 #: A column without a usual name is the text if this share of its cells is prose and as much of that
 #: is distinct, and if its cells are on average so many times as long as those of any other such
 #: column.
 MOSTLY_PROSE, MOSTLY_DISTINCT, CLEARLY_LONGER = 2 / 3, 0.8, 3
-
-
-class EarlierIds(NamedTuple):
-    """The id column of the documents that an index has of a corpus.
-
-    Args:
-        column: its name; empty if their ids are derived from their texts.
-        index_name: the index, for messages.
-    """
-
-    column: str
-    index_name: str
 
 
 class Roles(NamedTuple):
@@ -61,13 +46,14 @@ class Roles(NamedTuple):
         text: the columns to search, joined in this order; empty to guess.
         title: the column that is shown as the title, if any.
         id: the column that identifies documents, if any.
-        earlier_ids: the only id column that is accepted; None for any.
+        earlier_id: the id column of the documents that an index has, which no other may replace;
+            empty if their ids are derived from their texts, None if it has none.
     """
 
     text: tuple[str, ...]
     title: str | None
     id: str | None
-    earlier_ids: EarlierIds | None = None
+    earlier_id: str | None = None
 
     @classmethod
     def wanted(cls, text: str | Iterable[str], title: str | None, id: str | None) -> Roles:  # noqa: A002
@@ -113,17 +99,16 @@ def resolve(table: Table, wanted: Roles) -> Roles:
 
 def _id_column(table: Table, wanted: Roles, text: Sequence[str]) -> str | None:
     identifier = None if wanted.id is None else _column(table, wanted.id)
-    earlier = wanted.earlier_ids
+    earlier = wanted.earlier_id
     if earlier is None:
         return identifier or _first(ID, table.columns, but=text)
-    if identifier not in (None, earlier.column):
-        column = shortened(earlier.column)
-        how = f"with ids from '{column}'" if column else "without an id column"
+    if identifier not in (None, earlier):
+        how = f"with ids from '{shortened(earlier)}'" if earlier else "without an id column"
         raise ArgumentError(
-            f"{table.name}: {earlier.index_name} was made {how}; for ids from "
-            f"'{shortened(identifier)}', delete this index and start again, or use another --index"
+            f"{table.name}: the index was made {how}; for ids from '{shortened(identifier)}', "
+            "delete it and start again, or use another --index"
         )
-    return _column(table, earlier.column) if earlier.column else None
+    return _column(table, earlier) if earlier else None
 
 
 def likely_id_column(table: Table, roles: Roles) -> str | None:
@@ -169,24 +154,10 @@ def describe(table: Table, roles: Roles, wanted: Roles, without_ids: str) -> str
     return f"{line}; {table.remark}" if table.remark else line
 
 
-def doubts(table: Table, roles: Roles) -> list[str]:
-    """One line for each text column whose first cells do not look like texts to search."""
-    lines = []
-    for column in roles.text:
-        texts = [str(cell).strip() for cell in _filled_cells(table, column)]
-        numbers = sum(1 for text in texts if _NUMBER.fullmatch(text))
-        different = len(set(texts))
-        if len(texts) >= FEW_TEXTS and numbers >= MOST * len(texts):
-            what = f"{numbers:,} of its first {len(texts):,} cells are numbers"
-        elif len(texts) >= MANY_TEXTS and different <= min(HANDFUL, len(texts) // 4):
-            what = f"its first {len(texts):,} cells hold only {different} different texts"
-        else:
-            continue
-        lines.append(
-            f"{table.name}: is '{shortened(column)}' the text? {what} ('{shortened(texts[0])}'); "
-            f"name another column with --text-column ({_columns(table)})"
-        )
-    return lines
+def holds_numbers(table: Table, column: str) -> bool:
+    """Whether a column holds numbers, which are no texts to search, as far as the sample shows."""
+    cells = _filled_cells(table, column)
+    return bool(cells) and all(_NUMBER.fullmatch(str(cell).strip()) for cell in cells)
 
 
 def _column(table: Table, wanted: str) -> str:

@@ -17,7 +17,6 @@ from multiprocessing import get_context, parent_process
 from pathlib import Path, PurePath
 from threading import Thread
 from types import ModuleType
-from typing import NamedTuple
 
 from semsearch.corpus.epub import read_epub
 from semsearch.corpus.formats import CorpusFormat, is_foreign, without_gz
@@ -135,21 +134,12 @@ def convert(path: Path, kind: CorpusFormat, encoding: str | None) -> tuple[Conte
     return contents._replace(sections=sections), fault
 
 
-class _Process(NamedTuple):
-    executor: ProcessPoolExecutor
-    pid: int
-
-    def kill(self) -> None:
-        with suppress(OSError):  # it has died
-            os.kill(self.pid, signal.SIGTERM if sys.platform == "win32" else signal.SIGKILL)
-        self.executor.shutdown()
-
-
 class Converter:
     """The process that converts documents; it is started for the first one."""
 
     def __init__(self) -> None:
-        self.process: _Process | None = None
+        self.pid = 0
+        self._executor: ProcessPoolExecutor | None = None
 
     def run(self, path: Path, kind: CorpusFormat, encoding: str | None) -> tuple[Contents, str]:
         """Call `convert` in the process.
@@ -157,10 +147,10 @@ class Converter:
         Raises:
             CorpusError: the document needs too much time or memory.
         """
-        was_used = self.process is not None
-        self.process = process = self.process or _started()
+        was_used = self._executor is not None
+        executor = self._executor or self._start()
         try:
-            future = process.executor.submit(convert, path, kind, encoding)
+            future = executor.submit(convert, path, kind, encoding)
             return future.result(timeout=MAX_CONVERSION_SECONDS)
         except TimeoutError:
             self.stop()
@@ -178,28 +168,31 @@ class Converter:
             f"needs more than {memory} of memory to be converted, or crashes the converter"
         )
 
+    def _start(self) -> ProcessPoolExecutor:
+        context = get_context("spawn")  # a forked process would have the memory of this one
+        executor = ProcessPoolExecutor(1, context, _prepare, (MAX_CONVERSION_BYTES,))
+        # A process of any start method but fork runs the caller's script again, and imports
+        # modules from the working directory, which may hold untrusted files.
+        main, safe_path = sys.modules["__main__"], os.environ.get("PYTHONSAFEPATH", "")
+        sys.modules["__main__"], os.environ["PYTHONSAFEPATH"] = ModuleType("__main__"), "1"
+        try:
+            self.pid = executor.submit(os.getpid).result()
+        finally:
+            sys.modules["__main__"], os.environ["PYTHONSAFEPATH"] = main, safe_path
+        self._executor = executor
+        return executor
+
     def stop(self) -> None:
         """End the process; the next document starts another one."""
-        if self.process is not None:
-            self.process.kill()
-            self.process = None
+        if self._executor is not None:
+            with suppress(OSError):  # it has died
+                os.kill(self.pid, signal.SIGTERM if sys.platform == "win32" else signal.SIGKILL)
+            self._executor.shutdown()
+            self._executor = None
 
 
 #: Stopped whenever a corpus has been read.
 converter = Converter()
-
-
-def _started() -> _Process:
-    context = get_context("spawn")  # a forked process would have the memory of this one
-    executor = ProcessPoolExecutor(1, context, _prepare, (MAX_CONVERSION_BYTES,))
-    # A process of any start method but fork runs the caller's script again, and imports modules
-    # from the working directory, which may hold untrusted files.
-    main, safe_path = sys.modules["__main__"], os.environ.get("PYTHONSAFEPATH", "")
-    sys.modules["__main__"], os.environ["PYTHONSAFEPATH"] = ModuleType("__main__"), "1"
-    try:
-        return _Process(executor, executor.submit(os.getpid).result())
-    finally:
-        sys.modules["__main__"], os.environ["PYTHONSAFEPATH"] = main, safe_path
 
 
 def _prepare(max_bytes: int) -> None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from semsearch.arguments import check_callable, check_items, check_path, check_text, check_texts
-from semsearch.corpus.columns import EarlierIds, Roles, are_ids, likely_id_column, resolve
+from semsearch.corpus.columns import Roles, are_ids, likely_id_column, resolve
 from semsearch.corpus.conversion import converter
 from semsearch.corpus.database import open_query
 from semsearch.corpus.documents import (
@@ -24,7 +24,13 @@ from semsearch.corpus.documents import (
     table_documents,
 )
 from semsearch.corpus.files import FolderFiles
-from semsearch.corpus.folder import Folder, find_files, fits_documents, folder_documents
+from semsearch.corpus.folder import (
+    Folder,
+    find_files,
+    fits_documents,
+    folder_documents,
+    is_table,
+)
 from semsearch.corpus.formats import CorpusFormat, without_gz
 from semsearch.corpus.locations import Location, file_of, is_url, is_web, recorded_name, shown_url
 from semsearch.corpus.readers import FORMATS, Reading, read
@@ -133,19 +139,15 @@ class Corpus:
     @property
     def name(self) -> str:
         """The default name of its index, after its file or folder."""
-        first = self._paths[0]
+        first, *others = self._paths
         if first is None:
             name = "stdin"
         elif isinstance(first, str):
             name = without_gz(file_of(first)).stem or shown_url(first).partition("://")[2]
         else:
-            # Not resolved: a link keeps its own name.
-            first = Path(os.path.abspath(first))  # noqa: PTH100
-            folders = {
-                isinstance(path, Path) and Path(os.path.abspath(path)).parent  # noqa: PTH100
-                for path in self._paths
-            }
-            if len(self._paths) > 1 and folders == {first.parent}:
+            first = first.absolute()  # not resolved: a link keeps its own name
+            folders = {isinstance(path, Path) and path.absolute().parent for path in others}
+            if folders == {first.parent}:
                 name = first.parent.name
             else:
                 name = first.name if _is_folder(first) else without_gz(first).stem
@@ -164,130 +166,131 @@ class Corpus:
     def _read(
         self, files: FolderFiles, readings: Readings, on_bad_row: OnBadRow
     ) -> Iterator[Document]:
-        places = [(path, self._how(path, readings)) for path in self._paths]
-        sizes = [self._size(path, how) for path, how in places]
+        places = [(path, *self._reading(path, readings)) for path in self._paths]
+        folders = {
+            path: self._folder(path, how)
+            for path, how, _ in places
+            if how.sql is None and isinstance(path, Path) and _is_folder(path)
+        }
+        sizes = [
+            _size(folders[path].files if path in folders else [path], how)
+            for path, how, _ in places
+        ]
         self._progress = Progress(None if None in sizes else sum(filter(None, sizes)))
+        # Numbers of rows would also be those of other files.
+        guesses_ids = len(self._paths) == 1 and not readings.earlier
         try:
-            for path, how in places:
+            for path, how, note in places:
                 if how.sql is not None:
                     with open_query(_database(path), how.sql) as table:
-                        yield from self._table_documents(table, how, on_bad_row)
-                elif isinstance(path, Path) and _is_folder(path):
-                    yield from self._folder_documents(path, how, files, on_bad_row)
+                        yield from table_documents(
+                            table, how.wanted, on_bad_row, self._notify, note
+                        )
+                elif path in folders:
+                    note({})
+                    yield from folder_documents(
+                        folders[path], how, files, self._progress, on_bad_row, self._notify
+                    )
                 else:
-                    yield from self._file_documents(_file(path), how, on_bad_row)
+                    yield from self._file_documents(
+                        _file(path), how, on_bad_row, note, guesses_ids=guesses_ids
+                    )
         finally:
             converter.stop()
 
-    def _how(self, path: Location, readings: Readings) -> _How:
-        """How a file is read: with the given options, or else those of earlier runs."""
+    def _reading(self, path: Location, readings: Readings) -> tuple[Reading, Note]:
+        """How a file is read, with the given options or else those of earlier runs.
+
+        Also returns what notes the columns of its table; see `Readings.note`.
+        """
         name = recorded_name(path)
         earlier = dict(readings.earlier.get(name, {}))
         if any(self._options[it] != earlier.get(it) for it in _SELECTORS & self._options.keys()):
             earlier = {}
-        ids = earlier.get("id_column")
         options = earlier | self._options
-        wanted = self._wanted._replace(
-            text=tuple(options.get("text_columns", ())),
-            title=options.get("title_column"),
-            earlier_ids=None if ids is None else EarlierIds(ids, readings.index),
+        wanted = Roles(
+            tuple(options.get("text_columns", ())),
+            options.get("title_column"),
+            self._options.get("id_column"),
+            earlier.get("id_column"),
         )
-        reading_files = Reading(
+        how = Reading(
+            wanted,
             CorpusFormat(options["format"]) if "format" in options else None,
             options.get("encoding"),
             options.get("header"),
-            wanted.names,
             options.get("records"),
             options.get("sheet"),
+            options.get("sql"),
         )
-        # Numbers of rows would also be those of other files.
-        guesses_ids = isinstance(path, Path) and len(self._paths) == 1 and not readings.earlier
-        note = partial(readings.note, name, options)
-        return _How(wanted, reading_files, options.get("sql"), note, guesses_ids)
-
-    def _size(self, path: Location, how: _How) -> int | None:
-        """The size of all files at a path; None if unknown."""
-        if how.sql is not None or not isinstance(path, Path):
-            return None
-        if not _is_folder(path):
-            return file_size(path)
-        total = 0
-        for file in self._folder(path, how).files:
-            with suppress(CorpusError):  # reported when it is read
-                total += file_size(file) or 0
-        return total
-
-    def _table_documents(self, table: Table, how: _How, on_bad_row: OnBadRow) -> Iterator[Document]:
-        return table_documents(table, how.wanted, on_bad_row, self._notify, how.note)
+        return how, partial(readings.note, name, options)
 
     def _file_documents(
-        self, path: Location, how: _How, on_bad_row: OnBadRow
+        self, path: Location, how: Reading, on_bad_row: OnBadRow, note: Note, *, guesses_ids: bool
     ) -> Iterator[Document]:
-        """The documents of a single file."""
+        """The documents of a single file.
+
+        Args:
+            path: where it is.
+            how: how it is read.
+            on_bad_row: called with the error of each bad row.
+            note: called with the columns of its table.
+            guesses_ids: whether a column may have ids if it is only named like that.
+        """
         with ExitStack() as stack:
             try:
                 source = stack.enter_context(open_source(path, self._progress))
-                table = read(source, how.reading)
+                table = read(source, how)
             except BadRowError as error:
                 on_bad_row(_of_a_row(error))
                 return
-            if how.guesses_ids and not table.is_document:
-                how = self._with_likely_ids(path, table, how)
+            wanted = how.wanted
+            if guesses_ids and isinstance(path, Path) and not table.is_document:
+                wanted = wanted._replace(id=_id_column(path, table, how))
             table.rows = _until_damaged(table.rows)
-            yield from self._table_documents(table, how, on_bad_row)
+            yield from table_documents(table, wanted, on_bad_row, self._notify, note)
 
-    def _with_likely_ids(self, path: Location, table: Table, how: _How) -> _How:
-        """With the column of ids that has no usual name, if all rows confirm it."""
-        roles = resolve(table, how.wanted)
-        column = likely_id_column(table, roles) if roles.id is None else None
-        if column is None:
-            return how
-        with open_source(path, Progress(None)) as source:
-            if not are_ids(read(source, how.reading).rows, column, roles.text):
-                return how
-        return how._replace(wanted=how.wanted._replace(id=column))
-
-    def _folder_documents(
-        self, path: Path, how: _How, files: FolderFiles, on_bad_row: OnBadRow
-    ) -> Iterator[Document]:
-        folder = self._folder(path, how)
-        if not fits_documents(self._wanted) and not folder.has_tables():
-            raise CorpusError(
-                f"{path} has no tables; documents only have the columns {', '.join(COLUMNS)}"
-            )
-        how.note({})
-        wanted = how.wanted._replace(earlier_ids=None)
-        yield from folder_documents(
-            folder, how.reading, wanted, files, self._progress, on_bad_row, self._notify
-        )
-
-    def _folder(self, path: Path, how: _How) -> Folder:
-        if how.reading.format not in (None, CorpusFormat.TEXT):
+    def _folder(self, path: Path, how: Reading) -> Folder:
+        if how.format not in (None, CorpusFormat.TEXT):
             raise CorpusError(
                 f"{path} is a folder, whose files are read by their suffixes; the only "
                 "--input-format for a folder is text, which skips tables"
             )
-        if how.reading.records is not None or how.reading.sheet is not None:
+        if how.records is not None or how.sheet is not None:
             raise CorpusError(f"{path} is a folder: --records and --sheet are for a single file")
-        return find_files(path, self._exclude, with_tables=how.reading.format is None)
+        folder = find_files(path, self._exclude, with_tables=how.format is None)
+        if not fits_documents(self._wanted) and not any(map(is_table, folder.files)):
+            raise CorpusError(
+                f"{path} has no tables; documents only have the columns {', '.join(COLUMNS)}"
+            )
+        return folder
 
 
-class _How(NamedTuple):
-    """How a file, folder or database of a corpus is read.
+def _size(paths: Iterable[Location], how: Reading) -> int | None:
+    """The total size of files; None if unknown."""
+    total = 0
+    for path in paths:
+        if how.sql is not None or not isinstance(path, Path):
+            return None
+        try:
+            size = file_size(path)
+        except CorpusError:
+            size = 0  # reported when it is read
+        if size is None:
+            return None
+        total += size
+    return total
 
-    Args:
-        wanted: the columns of tables.
-        reading: how files are read.
-        sql: the query that selects the rows of a database.
-        note: called with what is found out about its table; see `Readings.note`.
-        guesses_ids: whether a column may have ids if it is only named like that.
-    """
 
-    wanted: Roles
-    reading: Reading
-    sql: str | None
-    note: Note
-    guesses_ids: bool
+def _id_column(path: Path, table: Table, how: Reading) -> str | None:
+    """The id column; one without a usual name only if the whole file confirms it."""
+    roles = resolve(table, how.wanted)
+    column = likely_id_column(table, roles) if roles.id is None else None
+    if column is None:
+        return how.wanted.id
+    with open_source(path, Progress(None)) as source:
+        rows = read(source, how).rows
+        return column if are_ids(rows, column, roles.text) else None
 
 
 @contextmanager
@@ -303,7 +306,7 @@ def open_table(path: Path, *, header: bool | None = None) -> Iterator[Table]:
     """
     with open_source(path, Progress(None)) as source:
         is_text = source.format in (None, CorpusFormat.TEXT) and source.head[:1] not in b"{["
-        yield read(source, Reading(CorpusFormat.CSV if is_text else None, header=header))
+        yield read(source, Reading(format=CorpusFormat.CSV if is_text else None, header=header))
 
 
 def good_rows(table: Table) -> Iterator[Row]:

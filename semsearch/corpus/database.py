@@ -16,7 +16,6 @@ from semsearch.corpus.table import Row, Table
 from semsearch.errors import CorpusError, MissingExtraError, first_line
 
 if TYPE_CHECKING:
-    import psycopg
     from sqlalchemy import CursorResult, Engine
 
 _ROWS_AT_ONCE = 1_000
@@ -57,7 +56,7 @@ def open_query(location: Path | str, query: str) -> Iterator[Table]:
 
 
 def _engine(location: Path | str) -> Engine:
-    from sqlalchemy import create_engine, event, make_url
+    from sqlalchemy import create_engine, make_url
 
     if isinstance(location, Path):
         file_size(location)  # raises if the file does not exist
@@ -71,23 +70,11 @@ def _engine(location: Path | str) -> Engine:
     if url.drivername in ("postgres", "postgresql"):
         url = url.set(drivername="postgresql+psycopg")
     try:
-        engine = create_engine(url)
+        return create_engine(url)
     except ImportError as error:
         if url.drivername.endswith("+psycopg"):
             raise MissingExtraError("psycopg", "files", "reading PostgreSQL") from None
         raise CorpusError(f"{shown_url(location)} needs a driver: {first_line(error)}") from None
-    if engine.dialect.driver == "psycopg":
-        event.listen(engine, "connect", _keep_unusual_times)
-    return engine
-
-
-def _keep_unusual_times(connection: psycopg.Connection, record: object) -> None:
-    """Read dates and times, such as 24:00 and infinity, as PostgreSQL writes them."""
-    from psycopg.types.string import TextLoader
-
-    del record
-    for name in ("date", "timestamp", "timestamptz", "time", "timetz", "interval"):
-        connection.adapters.register_loader(name, TextLoader)
 
 
 def _read_only(path: Path) -> sqlite3.Connection:

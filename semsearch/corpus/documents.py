@@ -12,7 +12,7 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from semsearch.corpus.columns import Roles, describe, doubts, resolve
+from semsearch.corpus.columns import Roles, describe, resolve
 from semsearch.corpus.files import FolderFiles
 from semsearch.corpus.roles import shortened
 from semsearch.corpus.table import Row
@@ -76,12 +76,10 @@ class Readings:
     Args:
         earlier: the arguments of earlier runs, used where none are given now.
         used: those of this run.
-        index: the index that recorded the earlier ones, for messages.
     """
 
     earlier: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     used: dict[str, dict[str, Any]] = field(default_factory=dict)
-    index: str = "the index"
 
     def note(self, name: str, given: Mapping[str, Any], found: Mapping[str, Any]) -> None:
         """Note how a file is read, unless its name or a column's cannot be decoded.
@@ -169,10 +167,7 @@ def table_documents(
             notify(f"{table.name}: {table.remark}")
     else:
         note({"text_columns": list(roles.text), "id_column": roles.id or ""})
-        for line in (describe(table, roles, wanted, without_ids), *doubts(table, roles)):
-            notify(line)
-        if binary := _binary_columns(table):
-            notify(f"{table.name}: binary data is left out: {', '.join(binary)}")
+        notify(describe(table, roles, wanted, without_ids))
     misfits: _Misfits = {}
     for row in table.rows:
         try:
@@ -264,21 +259,6 @@ def _without_bytes(value: Any) -> Any:
     return {
         name: _without_bytes(item) for name, item in value.items() if not isinstance(item, _BYTES)
     }
-
-
-def _binary_columns(table: Table) -> list[str]:
-    """The columns with bytes among the first rows."""
-    return [
-        column
-        for column in table.columns
-        if any(_has_bytes(row.fields.get(column)) for row in table.sample)
-    ]
-
-
-def _has_bytes(value: Any) -> bool:
-    if isinstance(value, (list, tuple, Mapping)):
-        return any(map(_has_bytes, value.values() if isinstance(value, Mapping) else value))
-    return isinstance(value, _BYTES)
 
 
 def _name(value: Any, missing: str | None) -> Any:

@@ -10,9 +10,8 @@ from urllib.parse import unquote, urldefrag
 from zipfile import ZipFile
 
 from semsearch.corpus.html import blocks_of, decoded, parse_html
-from semsearch.corpus.office import check_archive
 from semsearch.corpus.sections import Contents, Section, sections_of
-from semsearch.errors import CorpusError
+from semsearch.errors import CorpusError, first_line
 from semsearch.texts import quantity
 
 if TYPE_CHECKING:
@@ -26,9 +25,8 @@ def read_epub(path: Path) -> Contents:
     """The sections of a book, each under a heading; each chapter begins a new one.
 
     Raises:
-        CorpusError: it is encrypted, too large when unpacked, or not an EPUB.
+        CorpusError: it is not an EPUB.
     """
-    check_archive(path)
     archive = ZipFile(path)
     title, chapters = _book(archive)
     return Contents(title, _sections(archive, chapters), quantity(len(chapters), "chapter"))
@@ -41,7 +39,7 @@ def _sections(archive: ZipFile, chapters: list[str]) -> Iterator[Section]:
         try:
             found = list(sections_of(blocks_of(parse_html(decoded(archive.read(path)))), number))
         except Exception as error:  # damaged chapters raise anything
-            found = [Section("section", number, "", fault=f"chapter {name}: {error}")]
+            found = [Section("section", number, "", fault=f"chapter {name}: {first_line(error)}")]
         yield from found
         number += len(found)
 

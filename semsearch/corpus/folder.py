@@ -8,7 +8,7 @@ from functools import cache
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, NamedTuple
 
-from semsearch.corpus.columns import EarlierIds, Roles, are_ids, doubts, resolve
+from semsearch.corpus.columns import Roles, are_ids, holds_numbers, resolve
 from semsearch.corpus.conversion import is_readable
 from semsearch.corpus.documents import table_documents
 from semsearch.corpus.files import FileState, FolderFiles
@@ -63,19 +63,13 @@ class Folder(NamedTuple):
     files: list[Path]
     left_out: dict[str, list[Path]]
 
-    def has_tables(self) -> bool:
-        """Whether some files are tables."""
-        return any(map(_is_table, self.files))
-
-    def remark(self, known: FolderFiles) -> str:
-        """What is read, what is unchanged, and what is left out and why."""
+    def remark(self) -> str:
+        """What is read, and what is left out and why."""
         suffixes = Counter(without_gz(file).suffix.lower()[1:] for file in self.files)
         counts = sorted(suffixes.items(), key=lambda item: (-item[1], item[0]))
         parts = [quantity(len(self.files), "file")]
         if counts:
             parts[0] += f" ({', '.join(f'{count:,} {name}' for name, count in counts)})"
-        if unchanged := sum(known.looks_unchanged(self.name_of(file), file) for file in self.files):
-            parts.append(f"{unchanged:,} unchanged and not opened")
         if self.left_out:
             others = sorted(self.left_out.items(), key=lambda item: (-len(item[1]), item[0]))
             shown = (_counted(reason, map(self.name_of, files)) for reason, files in others)
@@ -136,7 +130,6 @@ def find_files(path: Path, exclude: Sequence[str] = (), *, with_tables: bool = T
 def folder_documents(
     folder: Folder,
     reading_files: Reading,
-    wanted: Roles,
     files: FolderFiles,
     progress: Progress,
     on_bad_row: OnBadRow,
@@ -149,7 +142,6 @@ def folder_documents(
     Args:
         folder: the folder.
         reading_files: how files are read.
-        wanted: the columns of tables.
         files: tracks which files are unchanged and which have been read.
         progress: updated while reading.
         on_bad_row: called with the error of each bad row or file.
@@ -158,7 +150,7 @@ def folder_documents(
     Raises:
         CorpusError: there are no files to read.
     """
-    remark = folder.remark(files)
+    remark = folder.remark()
     if not folder.files:
         raise CorpusError(f"{folder.path} has no documents to read: {remark}")
     notify(f"{folder.path}: {remark}")
@@ -174,15 +166,17 @@ def folder_documents(
             continue
         try:
             yield from _file_documents(
-                path, name, reading_files, wanted, files, progress, on_bad_row, notify
+                path, name, reading_files, files, progress, on_bad_row, notify
             )
         except _UnclearError as error:
             unclear.append((name, str(error)))
             files.left_out.add(name)
-        except BadFileError as error:
+        except BadRowError as error:
             on_bad_row(BadFileError(error.source, error.reason, name))
         except CorpusError as error:
             on_bad_row(BadFileError("", str(error), name))
+    if files.unchanged:
+        notify(f"{quantity(len(files.unchanged), 'file')} unchanged and not opened")
     # The first tables are reported in a line each, the others together.
     for _, reason in unclear[:NAMED]:
         notify(f"left out: {reason}")
@@ -195,7 +189,6 @@ def _file_documents(
     path: Path,
     name: str,
     reading_files: Reading,
-    wanted: Roles,
     files: FolderFiles,
     progress: Progress,
     on_bad_row: OnBadRow,
@@ -207,30 +200,31 @@ def _file_documents(
         _UnclearError: it is not a table, or its text column cannot be guessed.
         CorpusError: it cannot be read.
     """
-    is_table = _is_table(path)
-    columns = wanted if is_table or fits_documents(wanted) else Roles((), None, None)
+    has_rows = is_table(path)
+    if not has_rows and not fits_documents(reading_files.wanted):
+        reading_files = reading_files._replace(wanted=Roles((), None, None))
     with reading(str(path)):
-        state = FileState.of(path, _reading_of(reading_files, columns))
+        state = FileState.of(path, _reading_of(reading_files))
     if files.is_unchanged(name, path, state):
         progress.position = state.size
         progress.next_file()
         return
     with open_source(path, progress) as source, files.reading(name, path, state):
-        if is_table:
+        if has_rows:
             try:
                 table = read(source, reading_files)
             except BadRowError:
                 raise
             except CorpusError as error:
                 raise _UnclearError(str(error)) from None
-            yield from _row_documents(table, name, columns, on_bad_row, notify)
+            yield from _row_documents(table, name, reading_files.wanted, on_bad_row, notify)
         elif not source.head.strip():
             notify(f"left out: {source.name} is empty")
         else:
             table = read(source, reading_files, name)
             if format_by_name(path) is not CorpusFormat.TEXT:
                 table.remark = ""  # those of all files would be too many
-            yield from table_documents(table, columns, on_bad_row, notify)
+            yield from table_documents(table, reading_files.wanted, on_bad_row, notify)
 
 
 def fits_documents(wanted: Roles) -> bool:
@@ -238,7 +232,8 @@ def fits_documents(wanted: Roles) -> bool:
     return set(wanted.names) <= set(COLUMNS)
 
 
-def _is_table(path: Path) -> bool:
+def is_table(path: Path) -> bool:
+    """Whether a file is a table, by its name."""
     return format_by_name(path) not in DOCUMENTS
 
 
@@ -268,7 +263,7 @@ def _row_documents(
     identifier = roles.id
     if identifier and not wanted.id and not are_ids(table.sample, identifier, roles.text):
         identifier = None
-    wanted = wanted._replace(earlier_ids=EarlierIds(identifier or "", "the folder"))
+    wanted = wanted._replace(earlier_id=identifier or "")
 
     def bad_row(error: BadRowError) -> None:
         if error.document_id is None:
@@ -302,18 +297,20 @@ def _row_number(source: str) -> int:
 
 def _doubt(table: Table, roles: Roles) -> str | None:
     """Why the guessed text column may be wrong."""
+    column = roles.text[0]
     # A single record may be settings.
     is_json = format_by_name(PurePath(table.name)) is CorpusFormat.JSON
-    if is_json and len(table.sample) == 1 and plain_name(roles.text[0]) not in TEXT:
-        return f"{table.name}: is '{shortened(roles.text[0])}' the text?"
-    return next(iter(doubts(table, roles)), None)
+    is_record = is_json and len(table.sample) == 1 and plain_name(column) not in TEXT
+    if is_record or holds_numbers(table, column):
+        return f"{table.name}: is '{shortened(column)}' the text?"
+    return None
 
 
-def _reading_of(reading_files: Reading, columns: Roles) -> str:
+def _reading_of(reading_files: Reading) -> str:
     """The options a file is read with; a file read with other options is read again."""
     parts = [str(READERS_VERSION), reading_files.encoding or ""]
-    if columns.names or reading_files.header is not None:
-        parts.append(repr((*columns, reading_files.header)))
+    if reading_files.wanted.names or reading_files.header is not None:
+        parts.append(repr((*reading_files.wanted, reading_files.header)))
     return " ".join(parts).rstrip()
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from semsearch.corpus.encodings import encoding_of, undecodable
-from semsearch.corpus.limits import MAX_PART_BYTES, size_shown
+from semsearch.corpus.limits import MAX_PAGE_BYTES, size_shown
 from semsearch.corpus.sections import Block, Contents, sections_of
 from semsearch.errors import CorpusError
 from semsearch.texts import ESCAPED_BYTE, one_line, quantity
@@ -58,9 +58,9 @@ def read_html(path: Path, encoding: str | None) -> Contents:
         CorpusError: it is too long, or cannot be decoded.
     """
     with path.open("rb") as file:
-        page = file.read(MAX_PART_BYTES + 1)
-    if len(page) > MAX_PART_BYTES:
-        raise CorpusError(f"longer than {size_shown(MAX_PART_BYTES)}")
+        page = file.read(MAX_PAGE_BYTES + 1)
+    if len(page) > MAX_PAGE_BYTES:
+        raise CorpusError(f"longer than {size_shown(MAX_PAGE_BYTES)}")
     return html_contents(parse_html(decoded(page, encoding, "--encoding")))
 
 

@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import io
-import zipfile
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from semsearch.corpus.html import html_contents, parse_html
-from semsearch.corpus.limits import MAX_PART_BYTES, MAX_UNPACKED_BYTES, size_shown
 from semsearch.corpus.sections import Contents, Section
-from semsearch.errors import CorpusError
 from semsearch.texts import quantity
 
 if TYPE_CHECKING:
     from pptx.presentation import Presentation
-
-_ENCRYPTED = 0x1
-_PARSED_WHOLE = (".xml", ".rels", ".xhtml", ".html", ".htm", ".opf", ".ncx")
 
 _STYLES = """
 p[style-name='Title'] => title:fresh
@@ -26,37 +20,10 @@ p[style-name='Subtitle'] => p:fresh
 """
 
 
-def check_archive(path: Path) -> None:
-    """Reject an archive that is encrypted or too large for memory.
-
-    Sizes are those declared in the archive; Python's zipfile reads no more than these.
-
-    Raises:
-        CorpusError: the archive is rejected.
-        zipfile.BadZipFile: the file is not an archive.
-    """
-    with zipfile.ZipFile(path) as archive:
-        parts = archive.infolist()
-    if sum(part.file_size for part in parts) > MAX_UNPACKED_BYTES:
-        raise CorpusError(f"unpacks to more than {size_shown(MAX_UNPACKED_BYTES)}")
-    for part in parts:
-        if part.flag_bits & _ENCRYPTED:
-            raise CorpusError("is encrypted")
-        is_tree = part.filename.lower().endswith(_PARSED_WHOLE)
-        if is_tree and part.file_size > MAX_PART_BYTES:
-            limit = size_shown(MAX_PART_BYTES)
-            raise CorpusError(f"its part {part.filename!r} is longer than {limit}")
-
-
 def read_docx(path: Path) -> Contents:
-    """The sections of a Word document, each under a heading; notes are at the end.
-
-    Raises:
-        CorpusError: it is encrypted, or too large when unpacked.
-    """
+    """The sections of a Word document, each under a heading; notes are at the end."""
     import mammoth
 
-    check_archive(path)
     converted = mammoth.convert_to_html(
         io.BytesIO(path.read_bytes()),  # with a named file, it would follow links to other files
         style_map=_STYLES,
@@ -70,14 +37,9 @@ def read_docx(path: Path) -> Contents:
 
 
 def read_pptx(path: Path) -> Contents:
-    """The slides of a presentation, each with its notes.
-
-    Raises:
-        CorpusError: it is encrypted, or too large when unpacked.
-    """
+    """The slides of a presentation, each with its notes."""
     import pptx
 
-    check_archive(path)
     presentation = pptx.Presentation(str(path))
     title = presentation.core_properties.title or ""
     return Contents(title, _slides(presentation), quantity(len(presentation.slides), "slide"))

@@ -5,17 +5,18 @@ Other packages can add readers: an entry point of `GROUP`, named like the suffix
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import PurePath
 from typing import NamedTuple
 
 from semsearch.corpus.arrow import read_arrow, read_parquet
+from semsearch.corpus.columns import Roles
 from semsearch.corpus.conversion import read_document
 from semsearch.corpus.delimited import DELIMITERS, read_delimited
 from semsearch.corpus.encodings import encoding_of
 from semsearch.corpus.formats import DOCUMENTS, CorpusFormat, format_by_name, is_foreign, without_gz
-from semsearch.corpus.jsonrows import read_json_array, read_json_lines, read_records
+from semsearch.corpus.jsonrows import read_json
 from semsearch.corpus.locations import is_url
 from semsearch.corpus.plaintext import read_lines, read_text
 from semsearch.corpus.sources import Source
@@ -38,14 +39,25 @@ _BINARY_TABLES = (CorpusFormat.PARQUET, CorpusFormat.ARROW, CorpusFormat.XLSX)
 
 
 class Reading(NamedTuple):
-    """How files are read; None means detected."""
+    """How a file is read; None means detected or guessed.
 
+    Args:
+        wanted: the columns of tables.
+        format: the format.
+        encoding: of text.
+        header: whether the first row of CSV, TSV or XLSX names the columns.
+        records: the path to the records in nested JSON.
+        sheet: the sheet of a workbook.
+        sql: the query that selects the rows of a database.
+    """
+
+    wanted: Roles = Roles((), None, None)
     format: CorpusFormat | None = None
     encoding: str | None = None
     header: bool | None = None
-    names: Sequence[str] = ()  # columns named by the user
-    records: str | None = None  # the path to them in JSON
-    sheet: str | None = None  # of a workbook
+    records: str | None = None
+    sheet: str | None = None
+    sql: str | None = None
 
 
 def read(source: Source, reading: Reading, identifier: str | None = None) -> Table:
@@ -77,7 +89,7 @@ def read(source: Source, reading: Reading, identifier: str | None = None) -> Tab
         case CorpusFormat.ARROW:
             return read_arrow(source)
         case CorpusFormat.XLSX:
-            return read_workbook(source, reading.sheet, reading.header, reading.names)
+            return read_workbook(source, reading.sheet, reading.header, reading.wanted.names)
         case CorpusFormat.TEXT:
             return read_text(source, identifier, reading.encoding)
         case _ if found in DOCUMENTS:
@@ -99,14 +111,13 @@ def _text_table(source: Source, reading: Reading, found: CorpusFormat) -> Table:
         return read_lines(text)
     if found not in _JSON:
         delimiters = DELIMITERS if found is CorpusFormat.CSV else "\t"
-        table = read_delimited(text, delimiters, reading.header, reading.names)
-    elif reading.records is not None:
-        table = read_records(text, reading.records)
-    elif found is CorpusFormat.JSON and not _beginning(source, encoding).startswith("{"):
-        table = read_json_array(text)
+        table = read_delimited(text, delimiters, reading.header, reading.wanted.names)
     else:
-        _refuse_nested(source, encoding)
-        table = read_json_lines(text)
+        beginning = _beginning(source, encoding)
+        is_array = found is CorpusFormat.JSON and not beginning.startswith("{")
+        if reading.records is None and not is_array:
+            _refuse_nested(source.name, beginning)
+        table = read_json(text, reading.records, is_array=is_array)
     if any(map(ESCAPED_BYTE.search, table.columns)):
         raise CorpusError(f"{source.name}: the names of its columns are not {encoding}")
     return table
@@ -133,7 +144,11 @@ def _format(source: Source, reading: Reading) -> CorpusFormat:
     first, *_ = _beginning(source, encoding_of(source.head, reading.encoding)).splitlines() or [""]
     if first.startswith(("{", "[")):
         return CorpusFormat.JSONL if first.startswith("{") else CorpusFormat.JSON
-    if reading.names or reading.header is not None or any(mark in first for mark in DELIMITERS):
+    if (
+        reading.wanted.names
+        or reading.header is not None
+        or any(mark in first for mark in DELIMITERS)
+    ):
         return CorpusFormat.CSV
     raise CorpusError(
         f"{source.name}: its format is unknown; name it with --input-format ({FORMATS})"
@@ -144,12 +159,12 @@ def _beginning(source: Source, encoding: str) -> str:
     return source.head.decode(encoding, "replace").lstrip("\ufeff \t\r\n")
 
 
-def _refuse_nested(source: Source, encoding: str) -> None:
+def _refuse_nested(name: str, beginning: str) -> None:
     """Raise CorpusError for a file that is one object in several lines."""
-    first, _, more = _beginning(source, encoding).partition("\n")
+    first, _, more = beginning.partition("\n")
     if more and first.startswith("{") and first.rstrip().endswith(("{", "[", ",", ":")):
         raise CorpusError(
-            f"{source.name} is one JSON object; name the path to its records, such as "
+            f"{name} is one JSON object; name the path to its records, such as "
             "--records data.items, or --records . if its values are the records"
         )
 

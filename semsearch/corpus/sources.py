@@ -15,7 +15,7 @@ from pathlib import Path, PurePath
 from typing import IO, TYPE_CHECKING, BinaryIO
 
 from semsearch.corpus.formats import CorpusFormat, format_by_name
-from semsearch.corpus.limits import MAX_UNPACKED_BYTES, size_shown
+from semsearch.corpus.limits import MAX_STORED_BYTES, size_shown
 from semsearch.corpus.locations import Location, downloaded, file_of, shown_url
 from semsearch.errors import BadFileError, CorpusError
 
@@ -120,7 +120,7 @@ class Source:
         """The path of a file with the same contents, if necessary a temporary one.
 
         Raises:
-            CorpusError: it would be larger than MAX_UNPACKED_BYTES, or cannot be written.
+            CorpusError: it would be larger than MAX_STORED_BYTES, or cannot be written.
         """
         if self.path is not None:
             self.progress.position = self.path.stat().st_size
@@ -130,8 +130,8 @@ class Source:
         with reading(self.name), copy.open("wb") as file:
             while block := self.stream.read(BUFFER_BYTES):
                 file.write(block)
-                if file.tell() > MAX_UNPACKED_BYTES:
-                    raise CorpusError(f"longer than {size_shown(MAX_UNPACKED_BYTES)}")
+                if file.tell() > MAX_STORED_BYTES:
+                    raise CorpusError(f"longer than {size_shown(MAX_STORED_BYTES)}")
         return copy
 
     def seekable(self) -> IO[bytes]:
@@ -160,8 +160,8 @@ def open_source(
         if path is None:
             name, file = "stdin", _standard_input()
         elif isinstance(path, str):
-            name, named = shown_url(path), file_of(path)
-            file = stack.enter_context(downloaded(path))
+            name, file = shown_url(path), stack.enter_context(downloaded(path))
+            named = file_of(path)
         else:
             name, named = text_of(str(path)), path
             with reading(name):

@@ -120,37 +120,24 @@ class TestPostgresql:
 
     def test_types(self, server):
         query = (
-            "SELECT 7::bigint AS id, 'A text.' AS text, 1.50::numeric AS price, now()::date AS day,"
+            "SELECT '3d7a8f1e-0000-4000-8000-000000000001'::uuid AS id, date '2024-05-01' AS title,"
+            " 'A text.' AS text, 1.50::numeric AS price, date '2024-05-02' AS day,"
             " ARRAY['a', 'b'] AS tags, '{\"a\": [1]}'::jsonb AS fields, true AS seen,"
-            " gen_random_uuid() AS other"
+            " gen_random_uuid() AS other, inet '10.0.0.1' AS ip, bytea 'ab' AS raw"
         )
         (document,) = Corpus(server, sql=query)
-        assert document.id == "7"
-        found = document.metadata
-        assert (len(found.pop("day")), len(found.pop("other"))) == (10, 36)
-        assert found == {"price": 1.5, "tags": ["a", "b"], "fields": {"a": [1]}, "seen": True}
-
-    def test_keys_and_unusual_values(self, server):
-        query = (
-            "SELECT '3d7a8f1e-0000-4000-8000-000000000001'::uuid AS id, date '2024-05-01' AS title,"
-            " 'A text.' AS text, inet '10.0.0.1' AS ip, int4range(1, 5) AS years,"
-            " 'infinity'::timestamptz AS until, '0044-03-15 BC'::date AS died, bytea 'ab' AS raw,"
-            " '24:00'::time AS closes, '24:00+00'::timetz AS shuts, interval '9999999 years' AS age"
-        )
-        notices = []
-        (document,) = Corpus(server, sql=query, notify=notices.append)
         assert document.id == "3d7a8f1e-0000-4000-8000-000000000001"
         assert document.title == "2024-05-01"
-        assert document.metadata == {
+        found = document.metadata
+        assert len(found.pop("other")) == 36
+        assert found == {
+            "price": 1.5,
+            "day": "2024-05-02",
+            "tags": ["a", "b"],
+            "fields": {"a": [1]},
+            "seen": True,
             "ip": "10.0.0.1",
-            "years": "[1, 5)",
-            "until": "infinity",
-            "died": "0044-03-15 BC",
-            "closes": "24:00:00",
-            "shuts": "24:00:00+00",
-            "age": "9999999 years",
         }
-        assert notices[1].endswith(": binary data is left out: raw")
 
     def test_rows_are_read_lazily(self, server):
         """The query has infinitely many."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 
 import pytest
 
@@ -127,34 +126,7 @@ class TestReading:
         with pytest.raises(CorpusError):
             self.read(NEWS, write, text_columns=position)
 
-    def test_rows_with_a_wrong_number_of_cells(self, write):
-        write("train.tsv", "Rain fell on the town.\t1\nIt was a long day.\t2\nThe end of it all.\n")
-        errors = []
-        corpus = Corpus("train.tsv", text_columns="1", on_bad_row=errors.append)
-        assert len(list(corpus)) == 2
-        assert [str(error) for error in errors] == ["train.tsv:3: 1 cell where the first row has 2"]
-
     def test_a_header_without_rows(self, write):
         with pytest.raises(CorpusError):
             self.read([HEADERS[3]], write)
         assert len(self.read([HEADERS[1]], write, header=False)[0]) == 1
-
-
-class TestDoubtfulTextColumns:
-    def is_doubted(self, name, content, write, **options):
-        lines = []
-        write(name, content)
-        list(Corpus(name, notify=lines.append, on_bad_row=lambda error: None, **options))
-        return len(lines) > 1
-
-    def test_numbers(self, write):
-        assert self.is_doubted("train.csv", written(NEWS), write, text_columns="1")
-
-    def test_few_distinct_texts(self, write):
-        rows = [{"text": f"class {n % 3}", "body": f"{n}"} for n in range(50)]
-        assert self.is_doubted("rows.jsonl", "\n".join(map(json.dumps, rows)), write)
-
-    def test_real_texts_are_not_doubted(self, write):
-        assert not self.is_doubted("train.csv", written(NEWS), write, text_columns="3")
-        rows = [{"text": "Yes." if n % 2 else "No."} for n in range(6)]
-        assert not self.is_doubted("rows.jsonl", "\n".join(map(json.dumps, rows)), write)

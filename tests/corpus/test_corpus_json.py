@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from semsearch.corpus import Corpus
-from semsearch.corpus.jsonrows import read_json_array
+from semsearch.corpus.jsonrows import read_json
 from semsearch.errors import BadRowError, CorpusError
 from semsearch.records import Document
 
@@ -127,7 +127,7 @@ def test_broken_arrays(write, content, place):
 def test_an_error_is_reported_without_reading_on(write):
     text = _Blocks('[{"text": "x"}, {broken' + " " * 1_000_000)
     with pytest.raises(CorpusError, match=r"^films\.json, item 2"):
-        read_json_array(text)
+        read_json(text, None, is_array=True)
     assert text.position <= 128 << 10
 
 
@@ -163,4 +163,4 @@ VALUES = st.recursive(
 )
 def test_arrays_round_trip_with_any_block_size(objects, block, indent, ascii_only):
     text = _Blocks(json.dumps(objects, indent=indent, ensure_ascii=ascii_only), block)
-    assert [row.fields for row in read_json_array(text).rows] == objects
+    assert [row.fields for row in read_json(text, None, is_array=True).rows] == objects

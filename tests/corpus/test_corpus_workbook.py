@@ -90,7 +90,7 @@ def test_a_workbook(write_book, name):
     assert [one.source for one in documents] == [f"{name}, sheet 'Films', row {n}" for n in (2, 3)]
     assert notices == [
         f"{name}: text from 'text', title from 'title', id from 'id'; metadata: year, seen; "
-        "sheet 'Films' (others: 'Notes')"
+        "sheet 'Films' (others: Notes)"
     ]
 
 
