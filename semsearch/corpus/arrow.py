@@ -5,11 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from semsearch.corpus.table import Row, Table
-from semsearch.errors import BadRowError, CorpusError, first_line
+from semsearch.errors import BadRowError, first_line
 
 if TYPE_CHECKING:
     import pyarrow
@@ -27,7 +26,6 @@ def read_arrow(source: Source) -> Table:
 
     Raises:
         BadRowError: it is damaged at the beginning; later damage is reported as a bad row.
-        CorpusError: it has no rows.
     """
     import pyarrow.ipc
 
@@ -48,7 +46,7 @@ def read_arrow(source: Source) -> Table:
             for start in range(0, batch.num_rows, _BATCH_ROWS):
                 yield batch.slice(start, _BATCH_ROWS)
 
-    return _table(source.name, schema, validated())
+    return Table(source.name, schema.names, _rows(validated(), source.name))
 
 
 def read_parquet(source: Source) -> Table:
@@ -56,7 +54,6 @@ def read_parquet(source: Source) -> Table:
 
     Raises:
         BadRowError: it is damaged at the beginning; later damage is reported as a bad row.
-        CorpusError: it has no rows.
     """
     import pyarrow.parquet
 
@@ -74,15 +71,7 @@ def read_parquet(source: Source) -> Table:
             source.progress.position = size * rows // file.metadata.num_rows
 
     source.progress.position = 0  # progress counts rows, not the bytes read for the format
-    return _table(source.name, file.schema_arrow, batches())
-
-
-def _table(name: str, schema: pyarrow.Schema, batches: Iterator[pyarrow.RecordBatch]) -> Table:
-    rows = _rows(batches, name)
-    first = next(rows, None)
-    if first is None:
-        raise CorpusError(f"{name} has no rows")
-    return Table(name, schema.names, chain((first,), rows))
+    return Table(source.name, file.schema_arrow.names, _rows(batches(), source.name))
 
 
 def _rows(batches: Iterator[pyarrow.RecordBatch], name: str) -> Iterator[Row | BadRowError]:

@@ -88,7 +88,7 @@ def resolve(table: Table, wanted: Roles) -> Roles:
     if not text:
         raise ColumnNotFoundError(
             f"{table.name}: cannot tell which column holds the text ({_columns(table)}); "
-            f"name it with --text-column{_example(table)}"
+            f"name it with --text-column"
         )
     title = None if wanted.title is None else _column(table, wanted.title)
     if title is None:
@@ -175,21 +175,6 @@ def _columns(table: Table) -> str:
     """``columns: id, plot; sheet 'A'``."""
     remark = f"; {table.remark}" if table.remark else ""
     return f"columns: {listed(table.columns)}{remark}"
-
-
-def _example(table: Table) -> str:
-    """An example of the option, with the column that holds most text; empty if none does."""
-    characters = [
-        sum(len(cell) for cell in _filled_cells(table, column) if isinstance(cell, str))
-        for column in table.columns
-    ]
-    most = max(characters, default=0)
-    if not most:
-        return ""
-    place = characters.index(most)
-    name = table.columns[place]
-    # A shell may need quotes around others.
-    return f", for example --text-column {name if name.isidentifier() else place + 1}"
 
 
 def _text_candidates(table: Table) -> tuple[str, ...]:

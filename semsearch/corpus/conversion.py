@@ -18,7 +18,6 @@ from pathlib import Path, PurePath
 from threading import Thread
 from types import ModuleType
 
-from semsearch.corpus.epub import read_epub
 from semsearch.corpus.formats import CorpusFormat, is_foreign, without_gz
 from semsearch.corpus.html import read_html
 from semsearch.corpus.limits import (
@@ -27,7 +26,7 @@ from semsearch.corpus.limits import (
     MAX_ROW_BYTES,
     size_shown,
 )
-from semsearch.corpus.office import read_docx, read_pptx
+from semsearch.corpus.office import read_docx, read_epub, read_pptx
 from semsearch.corpus.pdf import read_pdf
 from semsearch.corpus.sections import Contents, Section
 from semsearch.corpus.sources import Source

@@ -32,9 +32,19 @@ from semsearch.corpus.folder import (
     is_table,
 )
 from semsearch.corpus.formats import CorpusFormat, without_gz
-from semsearch.corpus.locations import Location, file_of, is_url, is_web, recorded_name, shown_url
 from semsearch.corpus.readers import FORMATS, Reading, read
-from semsearch.corpus.sources import Progress, file_size, open_source, reading
+from semsearch.corpus.sources import (
+    Location,
+    Progress,
+    file_of,
+    file_size,
+    is_url,
+    is_web,
+    open_source,
+    reading,
+    recorded_name,
+    shown_url,
+)
 from semsearch.corpus.table import COLUMNS, Row, Table
 from semsearch.errors import (
     ArgumentError,

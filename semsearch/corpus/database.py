@@ -10,8 +10,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from semsearch.corpus.locations import shown_url
-from semsearch.corpus.sources import file_size
+from semsearch.corpus.sources import file_size, shown_url
 from semsearch.corpus.table import Row, Table
 from semsearch.errors import CorpusError, MissingExtraError, first_line
 

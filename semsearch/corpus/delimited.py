@@ -17,7 +17,7 @@ from semsearch.errors import BadRowError, CorpusError
 from semsearch.texts import quantity
 
 if TYPE_CHECKING:
-    from semsearch.corpus.textstream import TextStream
+    from semsearch.corpus.encodings import TextStream
 
 #: In order of preference.
 DELIMITERS = ",\t;|"
@@ -25,8 +25,6 @@ DELIMITERS = ",\t;|"
 #: The first line by which Excel finds the delimiter.
 _SEPARATOR = re.compile(r"\ufeff?sep=(.)\s*", re.IGNORECASE)
 _OPENING_QUOTE = re.compile(r'(?:^|\t)"')
-#: How a cell begins where a blank was written between the delimiter and the quote.
-_BLANK_AND_QUOTE = ' "'
 #: Lines above a header, in which exports tell what they are.
 MAX_LINES_ABOVE = 5
 #: How much of a first row is shown in messages.
@@ -37,11 +35,10 @@ _Record = tuple[str, list[str]] | BadRowError
 
 
 class Dialect(NamedTuple):
-    """The delimiter, whether cells can be quoted, and whether blanks before cells are left out."""
+    """The delimiter, and whether cells can be quoted."""
 
     delimiter: str
     quoted: bool
-    spaced: bool = False
 
     def reader(self, lines: Iterable[str]) -> Any:
         """Python's reader of these lines."""
@@ -51,7 +48,6 @@ class Dialect(NamedTuple):
             lines,
             delimiter=self.delimiter,
             quoting=csv.QUOTE_MINIMAL if self.quoted else csv.QUOTE_NONE,
-            skipinitialspace=self.spaced,
             strict=True,
         )
 
@@ -98,15 +94,11 @@ def read_delimited(
     else:
         records = chain((first,), records)
         columns = [f"column {number}" for number in range(1, len(cells) + 1)]
-        remark = _headerless(cells, is_guessed=is_guessed)
+        remark = _headerless(cells) if is_guessed else "no header"
     if len(columns) == 1 and (sign := _unknown_delimiter(head)):
         remark = f"every line holds {sign!r}: if it separates cells, put it in a first line 'sep='"
     rows = _rows(records, columns, cells if header else None)
-    look_at = list(islice(rows, 1))
-    if not look_at:
-        is_usual = any(plain_name(column) in USUAL for column in columns)
-        advice = "" if is_usual else "; if its first row is data, add --no-header"
-        raise CorpusError(f"{text.name} has a header but no rows{advice}")
+    look_at = []
     while reader.line_num < len(head) and (row := next(rows, None)):
         look_at.append(row)
     sample = [row.fields for row in look_at if isinstance(row, Row)]
@@ -139,12 +131,10 @@ def _beginning(dialect: Dialect, head: Sequence[str]) -> list[list[str]]:
     return found or [[]]
 
 
-def _headerless(first: Sequence[str], *, is_guessed: bool) -> str:
+def _headerless(first: Sequence[str]) -> str:
     cells = ", ".join(f"'{shortened(cell, CELL_SHOWN_CHARACTERS)}'" for cell in first[:CELLS_SHOWN])
     more = ", …" if len(first) > CELLS_SHOWN else ""
-    if is_guessed:
-        return f"no header: its first row looks like data ({cells}{more}); if not, add --header"
-    return f"no header: its first row is {cells}{more}"
+    return f"no header: its first row looks like data ({cells}{more}); if not, add --header"
 
 
 def _rows(
@@ -194,23 +184,21 @@ def guess_dialect(lines: Sequence[str], delimiters: str = DELIMITERS) -> Dialect
     # A delimiter that is not in the header separates nothing. A header of one column has none;
     # then the delimiter that is rarest in the texts does least harm.
     candidates = [
-        Dialect(delimiter, quoted, spaced)
+        Dialect(delimiter, quoted)
         for delimiter in ([mark for mark in delimiters if mark in header] or delimiters)
         for quoted in (tab_quotings if delimiter == "\t" else (True,))
-        for spaced in (False, True)
     ]
     return max(candidates, key=lambda dialect: _fit(dialect, lines))
 
 
-def _fit(dialect: Dialect, lines: Sequence[str]) -> tuple[int, int, int]:
-    """Lines of records as wide as the header, that width, and minus the quotes left in cells."""
+def _fit(dialect: Dialect, lines: Sequence[str]) -> tuple[int, int]:
+    """The number of lines of records as wide as the header, and that width."""
     reader = dialect.reader(lines)
-    fitting = width = line = stray = 0
+    fitting = width = line = 0
     with suppress(csv.Error):  # a stray quote, or a truncated record at the end of the look-ahead
         for cells in reader:
             width = width or len(cells)
             if len(cells) == width:
                 fitting += reader.line_num - line
-                stray -= sum(cell.startswith(_BLANK_AND_QUOTE) for cell in cells)
             line = reader.line_num
-    return fitting, width, stray
+    return fitting, width

@@ -238,7 +238,11 @@ def _metadata(
     fields: Mapping[str, Any], roles: Roles, types: Mapping[str, CellType], misfits: _Misfits
 ) -> dict[str, Any]:
     taken = roles.names
-    metadata = _without_bytes({name: fields[name] for name in fields if name not in taken})
+    metadata = {
+        name: _without_bytes(value)
+        for name, value in fields.items()
+        if name not in taken and not isinstance(value, _BYTES)
+    }
     for name, cell_type in types.items():
         if name in metadata:
             value = cell_type.convert(metadata[name])

@@ -14,7 +14,7 @@ from semsearch.corpus.table import Row, Table, look_ahead
 from semsearch.errors import BadRowError, CorpusError
 
 if TYPE_CHECKING:
-    from semsearch.corpus.textstream import TextStream
+    from semsearch.corpus.encodings import TextStream
 
 _BLOCK_CHARACTERS = 64 << 10
 _BLANK = re.compile(r"[ \t\n\r]*")
@@ -39,9 +39,7 @@ def read_json(text: TextStream, records: str | None, *, is_array: bool) -> Table
     else:
         rows = _array_rows(text) if is_array else _line_rows(text)
     head = look_ahead(rows)
-    if not head:
-        raise CorpusError(f"{text.name} has no rows")
-    if isinstance(head[0], BadRowError) and not any(isinstance(row, Row) for row in head):
+    if head and isinstance(head[0], BadRowError) and not any(isinstance(r, Row) for r in head):
         raise CorpusError(str(head[0]))
     columns = dict.fromkeys(name for row in head if isinstance(row, Row) for name in row.fields)
     return Table(text.name, tuple(columns), chain(head, rows))

@@ -14,14 +14,12 @@ from semsearch.corpus.arrow import read_arrow, read_parquet
 from semsearch.corpus.columns import Roles
 from semsearch.corpus.conversion import read_document
 from semsearch.corpus.delimited import DELIMITERS, read_delimited
-from semsearch.corpus.encodings import encoding_of
+from semsearch.corpus.encodings import TextStream, encoding_of
 from semsearch.corpus.formats import DOCUMENTS, CorpusFormat, format_by_name, is_foreign, without_gz
 from semsearch.corpus.jsonrows import read_json
-from semsearch.corpus.locations import is_url
 from semsearch.corpus.plaintext import read_lines, read_text
-from semsearch.corpus.sources import Source
+from semsearch.corpus.sources import Source, is_url
 from semsearch.corpus.table import Row, Table
-from semsearch.corpus.textstream import TextStream
 from semsearch.corpus.workbook import read_workbook
 from semsearch.errors import BadRowError, CorpusError
 from semsearch.plugins import Plugin, find_plugin
@@ -35,6 +33,7 @@ FORMATS = ", ".join(known.value for known in CorpusFormat)
 #: The share of NUL characters above which a file is not text in UTF-8.
 _MAX_NULS = 0.02
 _JSON = (CorpusFormat.JSON, CorpusFormat.JSONL)
+_WITH_HEADER = (CorpusFormat.CSV, CorpusFormat.TSV, CorpusFormat.XLSX)
 _BINARY_TABLES = (CorpusFormat.PARQUET, CorpusFormat.ARROW, CorpusFormat.XLSX)
 
 
@@ -74,9 +73,18 @@ def read(source: Source, reading: Reading, identifier: str | None = None) -> Tab
     """
     if not source.head:
         raise CorpusError(f"{source.name} is empty")
-    if reading.format is None and (table := _plugin_table(source)) is not None:
-        return table
-    found = _format(source, reading)
+    found = None
+    table = _plugin_table(source) if reading.format is None else None
+    if table is None:
+        found = _format(source, reading)
+        table = _table(source, reading, found, identifier)
+    if not table.head:
+        advice = "; if its first row is data, add --no-header" if found in _WITH_HEADER else ""
+        raise CorpusError(f"{table.name} has no rows{advice}")
+    return table
+
+
+def _table(source: Source, reading: Reading, found: CorpusFormat, identifier: str | None) -> Table:
     if reading.records is not None and found not in _JSON:
         raise CorpusError(f"{source.name} is not JSON: --records is for nested JSON")
     if reading.sheet is not None and found is not CorpusFormat.XLSX:
@@ -193,7 +201,4 @@ def _plugin_table(source: Source) -> Table | None:
 
 def _plugin_rows(plugin: Plugin, table: Table) -> Iterator[Row | BadRowError]:
     with plugin.running(table.name, CorpusError):
-        for row in table.rows:
-            if not isinstance(row, (Row, BadRowError)):
-                raise TypeError(f"yielded {type(row).__name__}, not a Row")
-            yield row
+        yield from table.rows

@@ -160,19 +160,13 @@ def check_distinct(name: str, columns: Sequence[str]) -> None:
 
 def numbered(names: Iterable[str]) -> list[str]:
     """The names of columns, with a number where one is repeated: ``Comment``, ``Comment_2``."""
-    listed = list(names)
-    taken = set(listed)
-    counts: Counter[str] = Counter()
-    found = []
-    for name in listed:
-        counts[name] += 1
-        if counts[name] > 1:
-            name = f"{name}_{counts[name]}"
-            while name in taken:
-                name += "_"
-            taken.add(name)
-        found.append(name)
-    return found
+    unique: dict[str, None] = {}
+    for name in names:
+        different, number = name, 2
+        while different in unique:
+            different, number = f"{name}_{number}", number + 1
+        unique[different] = None
+    return list(unique)
 
 
 def shortened(text: str, characters: int = _SHOWN_CHARACTERS) -> str:

@@ -54,11 +54,16 @@ class Table:
         return self.columns is COLUMNS
 
     @cached_property
-    def sample(self) -> list[Row]:
-        """The first rows, which `rows` still yields; the roles of columns are guessed from them."""
+    def head(self) -> list[Row | BadRowError]:
+        """The first rows, which `rows` still yields."""
         head = look_ahead(self.rows)
         self.rows = chain(head, self.rows)
-        return [row for row in head if isinstance(row, Row)]
+        return head
+
+    @cached_property
+    def sample(self) -> list[Row]:
+        """Those of the first rows that can be used, from which the roles of columns are guessed."""
+        return [row for row in self.head if isinstance(row, Row)]
 
 
 def look_ahead(items: Iterator[Item]) -> list[Item]:

@@ -72,14 +72,7 @@ def read_workbook(
         columns = [f"column {number}" for number in range(1, width + 1)]
         records = chain(head[above:], records)
         remark += "; no header"
-    rows = _rows(records, columns, name)
-    first = next(rows, None)
-    if first is None:
-        raise CorpusError(
-            f"{source.name}, {remark} has a header but no rows; if its first row is data, add "
-            "--no-header"
-        )
-    return Table(source.name, columns, chain((first,), rows), remark=remark)
+    return Table(source.name, columns, _rows(records, columns, name), remark=remark)
 
 
 def _sheets(source: Source) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from semsearch.corpus.locations import requested
+from semsearch.corpus.sources import requested
 from semsearch.datasets.folder import data_folder
 from semsearch.datasets.registry import KnownFile, known_set
 from semsearch.errors import DatasetError, DownloadError

@@ -125,9 +125,9 @@ def test_failed_downloads(site):
 
 
 def test_size_and_time_limits(site, monkeypatch):
-    monkeypatch.setattr("semsearch.corpus.locations.MAX_DOWNLOAD_BYTES", 1 << 20)
+    monkeypatch.setattr("semsearch.corpus.sources.MAX_DOWNLOAD_BYTES", 1 << 20)
     refused(f"{site}/endless.csv")
-    monkeypatch.setattr("semsearch.corpus.locations.MAX_DOWNLOAD_SECONDS", 0.1)
+    monkeypatch.setattr("semsearch.corpus.sources.MAX_DOWNLOAD_SECONDS", 0.1)
     refused(f"{site}/slow.csv")
-    monkeypatch.setattr("semsearch.corpus.locations.MAX_SILENCE_SECONDS", 0.2)
+    monkeypatch.setattr("semsearch.corpus.sources.MAX_SILENCE_SECONDS", 0.2)
     refused(f"{site}/silent.csv")

@@ -104,7 +104,7 @@ class TestReading:
             ("id", "text"),
             ("a", "b"),
         ]
-        assert "no header: its first row is 'id', 'text'" in lines[0]
+        assert lines[0].endswith("no header")
 
     def test_a_single_column_is_the_text(self, write):
         documents, _ = self.read(HEADLINES, write)
