@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from semsearch.corpus.conversion import converter
 from semsearch.corpus.database import open_query
 from semsearch.corpus.documents import (
     DocumentReader,
-    Note,
+    Items,
     Notify,
     OnBadRow,
     Readings,
@@ -32,7 +32,7 @@ from semsearch.corpus.folder import (
     is_table,
 )
 from semsearch.corpus.formats import CorpusFormat, without_gz
-from semsearch.corpus.readers import FORMATS, Reading, read
+from semsearch.corpus.readers import Reading, read
 from semsearch.corpus.sources import (
     Location,
     Progress,
@@ -54,10 +54,11 @@ from semsearch.errors import (
     UndecodableError,
     raise_error,
 )
-from semsearch.records import Document
 from semsearch.texts import ESCAPED_BYTE, first_escaped
 
 CorpusPath = str | os.PathLike[str]
+#: Called with arguments of `Corpus`: the columns that a table is read with.
+Note = Callable[[dict[str, Any]], None]
 
 #: Options that select the rows of a file: with others, it is another corpus.
 _SELECTORS = {"records", "sheet", "sql"}
@@ -85,7 +86,6 @@ class Corpus:
             columns of a file without a header are ``column 1``, ``column 2`` …; any column of CSV
             and TSV can be named by its position (``"2"``), unless a column has that name.
         encoding: of all files except those with a byte order mark; UTF-8 by default.
-        format: of all files; by default guessed from their names or first bytes.
         records: the path to the records in nested JSON: keys joined by dots (``data.articles``),
             or ``.`` if the whole value is an object of records.
         sheet: the name of the sheet of a workbook; the first by default.
@@ -109,7 +109,6 @@ class Corpus:
         text_columns: str | Sequence[str] = (),
         header: bool | None = None,
         encoding: str | None = None,
-        format: CorpusFormat | str | None = None,  # noqa: A002 - the usual name
         records: str | None = None,
         sheet: str | None = None,
         sql: str | None = None,
@@ -138,7 +137,6 @@ class Corpus:
             "title_column": title_column,
             "text_columns": list(self._wanted.text) or None,
             "header": header,
-            "format": None if format is None else _format(format).value,
         }
         self._options = {name: value for name, value in options.items() if value is not None}
         self._exclude = check_texts("exclude", exclude)
@@ -170,80 +168,60 @@ class Corpus:
 
     def __iter__(self) -> DocumentReader:
         files, readings = FolderFiles(), Readings()
-        read = partial(self._read, files, readings)
-        return DocumentReader(read, self._on_bad_row, files, readings)
+        return DocumentReader(self._items(files, readings), self._on_bad_row, files, readings)
 
-    def _read(
-        self, files: FolderFiles, readings: Readings, on_bad_row: OnBadRow
-    ) -> Iterator[Document]:
-        places = [(path, *self._reading(path, readings)) for path in self._paths]
-        folders = {
-            path: self._folder(path, how)
-            for path, how, _ in places
-            if how.sql is None and isinstance(path, Path) and _is_folder(path)
+    def _items(self, files: FolderFiles, readings: Readings) -> Items:
+        places = [(path, *self._options_for(path, readings)) for path in self._paths]
+        folders: dict[Location, Folder] = {
+            path: self._folder(path, options)
+            for path, options, _ in places
+            if "sql" not in options and isinstance(path, Path) and _is_folder(path)
         }
-        sizes = [
-            _size(folders[path].files if path in folders else [path], how)
-            for path, how, _ in places
-        ]
-        self._progress = Progress(None if None in sizes else sum(filter(None, sizes)))
+        is_file = all(isinstance(path, Path) and "sql" not in named for path, named, _ in places)
+        self._progress = Progress(_total_size(self._paths, folders) if is_file else None)
         # Numbers of rows would also be those of other files.
-        guesses_ids = len(self._paths) == 1 and not readings.earlier
+        guesses_ids = is_file and len(self._paths) == 1 and not readings.earlier
         try:
-            for path, how, note in places:
+            for path, options, earlier_id in places:
+                how = self._reading(options, earlier_id)
+                note = partial(readings.note, recorded_name(path), options)
                 if how.sql is not None:
                     with open_query(_database(path), how.sql) as table:
-                        yield from table_documents(
-                            table, how.wanted, on_bad_row, self._notify, note
-                        )
+                        yield from self._table_documents(table, how.wanted, note)
                 elif path in folders:
                     note({})
                     yield from folder_documents(
-                        folders[path], how, files, self._progress, on_bad_row, self._notify
+                        folders[path], how, files, self._progress, self._notify
                     )
                 else:
-                    yield from self._file_documents(
-                        _file(path), how, on_bad_row, note, guesses_ids=guesses_ids
-                    )
+                    yield from self._file_documents(_file(path), how, note, guesses_ids=guesses_ids)
         finally:
             converter.stop()
 
-    def _reading(self, path: Location, readings: Readings) -> tuple[Reading, Note]:
-        """How a file is read, with the given options or else those of earlier runs.
-
-        Also returns what notes the columns of its table; see `Readings.note`.
-        """
-        name = recorded_name(path)
-        earlier = dict(readings.earlier.get(name, {}))
+    def _options_for(self, path: Location, readings: Readings) -> tuple[dict[str, Any], str | None]:
+        """The given arguments for a file, or else those of earlier runs; their id column."""
+        earlier = dict(readings.earlier.get(recorded_name(path), {}))
         if any(self._options[it] != earlier.get(it) for it in _SELECTORS & self._options.keys()):
             earlier = {}
-        options = earlier | self._options
-        wanted = Roles(
-            tuple(options.get("text_columns", ())),
-            options.get("title_column"),
-            self._options.get("id_column"),
-            earlier.get("id_column"),
+        return earlier | self._options, earlier.get("id_column")
+
+    def _reading(self, options: Mapping[str, Any], earlier_id: str | None) -> Reading:
+        wanted = self._wanted._replace(
+            text=tuple(options.get("text_columns", ())),
+            title=options.get("title_column"),
+            earlier_id=earlier_id,
         )
-        how = Reading(
-            wanted,
-            CorpusFormat(options["format"]) if "format" in options else None,
-            options.get("encoding"),
-            options.get("header"),
-            options.get("records"),
-            options.get("sheet"),
-            options.get("sql"),
-        )
-        return how, partial(readings.note, name, options)
+        others = ("encoding", "header", "records", "sheet", "sql")
+        return Reading(wanted, **{name: options.get(name) for name in others})
 
     def _file_documents(
-        self, path: Location, how: Reading, on_bad_row: OnBadRow, note: Note, *, guesses_ids: bool
-    ) -> Iterator[Document]:
+        self, path: Location, how: Reading, note: Note, *, guesses_ids: bool
+    ) -> Items:
         """The documents of a single file.
 
         Args:
             path: where it is.
             how: how it is read.
-            on_bad_row: called with the error of each bad row.
             note: called with the columns of its table.
             guesses_ids: whether a column may have ids if it is only named like that.
         """
@@ -252,23 +230,24 @@ class Corpus:
                 source = stack.enter_context(open_source(path, self._progress))
                 table = read(source, how)
             except BadRowError as error:
-                on_bad_row(_of_a_row(error))
+                yield _of_a_row(error)
                 return
             wanted = how.wanted
-            if guesses_ids and isinstance(path, Path) and not table.is_document:
+            if guesses_ids and not table.is_document:
                 wanted = wanted._replace(id=_id_column(path, table, how))
             table.rows = _until_damaged(table.rows)
-            yield from table_documents(table, wanted, on_bad_row, self._notify, note)
+            yield from self._table_documents(table, wanted, note)
 
-    def _folder(self, path: Path, how: Reading) -> Folder:
-        if how.format not in (None, CorpusFormat.TEXT):
-            raise CorpusError(
-                f"{path} is a folder, whose files are read by their suffixes; the only "
-                "--input-format for a folder is text, which skips tables"
-            )
-        if how.records is not None or how.sheet is not None:
+    def _table_documents(self, table: Table, wanted: Roles, note: Note) -> Items:
+        roles = resolve(table, wanted)
+        columns = {"text_columns": list(roles.text), "id_column": roles.id or ""}
+        note({} if table.is_document else columns)
+        return table_documents(table, wanted, self._notify)
+
+    def _folder(self, path: Path, options: Mapping[str, Any]) -> Folder:
+        if "records" in options or "sheet" in options:
             raise CorpusError(f"{path} is a folder: --records and --sheet are for a single file")
-        folder = find_files(path, self._exclude, with_tables=how.format is None)
+        folder = find_files(path, self._exclude)
         if not fits_documents(self._wanted) and not any(map(is_table, folder.files)):
             raise CorpusError(
                 f"{path} has no tables; documents only have the columns {', '.join(COLUMNS)}"
@@ -276,31 +255,27 @@ class Corpus:
         return folder
 
 
-def _size(paths: Iterable[Location], how: Reading) -> int | None:
-    """The total size of files; None if unknown."""
+def _total_size(paths: Iterable[Location], folders: Mapping[Location, Folder]) -> int | None:
+    """The size of all files; None if one is a pipe."""
     total = 0
     for path in paths:
-        if how.sql is not None or not isinstance(path, Path):
-            return None
-        try:
-            size = file_size(path)
-        except CorpusError:
-            size = 0  # reported when it is read
-        if size is None:
-            return None
-        total += size
+        for file in folders[path].files if path in folders else [path]:
+            with suppress(CorpusError):  # reported when it is read
+                size = file_size(Path(str(file)))
+                if size is None:
+                    return None
+                total += size
     return total
 
 
-def _id_column(path: Path, table: Table, how: Reading) -> str | None:
+def _id_column(path: Location, table: Table, how: Reading) -> str | None:
     """The id column; one without a usual name only if the whole file confirms it."""
     roles = resolve(table, how.wanted)
     column = likely_id_column(table, roles) if roles.id is None else None
     if column is None:
         return how.wanted.id
     with open_source(path, Progress(None)) as source:
-        rows = read(source, how).rows
-        return column if are_ids(rows, column, roles.text) else None
+        return column if are_ids(read(source, how).rows, column, roles.text) else None
 
 
 @contextmanager
@@ -316,7 +291,8 @@ def open_table(path: Path, *, header: bool | None = None) -> Iterator[Table]:
     """
     with open_source(path, Progress(None)) as source:
         is_text = source.format in (None, CorpusFormat.TEXT) and source.head[:1] not in b"{["
-        yield read(source, Reading(format=CorpusFormat.CSV if is_text else None, header=header))
+        named = CorpusFormat.CSV if is_text else None
+        yield read(source, Reading(header=header), format=named)
 
 
 def good_rows(table: Table) -> Iterator[Row]:
@@ -333,13 +309,6 @@ def good_rows(table: Table) -> Iterator[Row]:
                 what = f"column '{column}' holds {first_escaped(value)}"
                 raise UndecodableError(row.source, what)
         yield row
-
-
-def _format(name: CorpusFormat | str) -> CorpusFormat:
-    try:
-        return CorpusFormat(name)
-    except ValueError:
-        raise ArgumentError(f"unknown format: {name!r} (formats: {FORMATS})") from None
 
 
 def _file(path: Location) -> Location:

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 OnBadRow = Callable[[BadRowError], None]
 #: Called with one line about what was guessed.
 Notify = Callable[[str], None]
-#: Called with arguments of `Corpus`: the columns that a table is read with.
-Note = Callable[[dict[str, Any]], None]
+#: Documents, and an error in place of each that cannot be used.
+Items = Iterator[Document | BadRowError]
 
 #: Binary data, which is not searched.
 _BYTES = (bytes, bytearray, memoryview)
@@ -98,7 +98,7 @@ class DocumentReader(Iterator[Document]):
     """Iterates over the documents of a corpus, and counts skipped rows.
 
     Args:
-        read: reads the documents; its argument handles bad rows.
+        items: the documents, and an error in place of each bad row.
         on_bad_row: called with the error of each bad row; if it returns, the row is skipped.
         files: tracks the files of folders.
         readings: its `earlier` may be set before the first document is read.
@@ -106,22 +106,25 @@ class DocumentReader(Iterator[Document]):
 
     def __init__(
         self,
-        read: Callable[[OnBadRow], Iterator[Document]],
+        items: Items,
         on_bad_row: OnBadRow,
         files: FolderFiles | None = None,
         readings: Readings | None = None,
     ) -> None:
         self.readings = readings or Readings()
         self.taken = 0  #: the number of documents iterated over
-        self.files = found = files or FolderFiles()
-        self.skipped = skipped = SkippedRows(files=found.left_out)  # one set: a sync keeps both
+        self.files = files or FolderFiles()
+        self.skipped = SkippedRows(files=self.files.left_out)  # one set: a sync keeps both
+        self._documents = self._good(items, on_bad_row)
 
-        def skip(error: BadRowError) -> None:
-            on_bad_row(error)
-            skipped.add(error)
-            found.spoil()
-
-        self._documents = read(skip)
+    def _good(self, items: Items, on_bad_row: OnBadRow) -> Iterator[Document]:
+        for item in items:
+            if isinstance(item, Document):
+                yield item
+            else:
+                on_bad_row(item)
+                self.skipped.add(item)
+                self.files.spoil()
 
     def __next__(self) -> Document:
         document = next(self._documents)
@@ -139,21 +142,14 @@ def silent(message: str) -> None:
 
 
 def table_documents(
-    table: Table,
-    wanted: Roles,
-    on_bad_row: OnBadRow,
-    notify: Notify,
-    note: Note = lambda arguments: None,
-    without_ids: str = WITHOUT_IDS,
-) -> Iterator[Document]:
-    """The documents of a table, row by row.
+    table: Table, wanted: Roles, notify: Notify, without_ids: str = WITHOUT_IDS
+) -> Items:
+    """The documents of a table, row by row, and an error in place of each bad row.
 
     Args:
         table: the rows.
         wanted: the columns named by the user.
-        on_bad_row: called with the error of each bad row.
         notify: called with lines about how the columns are used.
-        note: called with the arguments of `Corpus` that read the same rows in the same way.
         without_ids: what names documents if there is no id column, for messages.
 
     Raises:
@@ -161,25 +157,22 @@ def table_documents(
         ArgumentError: another id column is named than an index has ids from.
     """
     roles = resolve(table, wanted)
-    if table.is_document:
-        note({})
-        if table.remark:
-            notify(f"{table.name}: {table.remark}")
-    else:
-        note({"text_columns": list(roles.text), "id_column": roles.id or ""})
+    if not table.is_document:
         notify(describe(table, roles, wanted, without_ids))
+    elif table.remark:
+        notify(f"{table.name}: {table.remark}")
     misfits: _Misfits = {}
     for row in table.rows:
+        if isinstance(row, BadRowError):
+            yield row
+            continue
         try:
-            if isinstance(row, BadRowError):
-                raise row
             document = _document(row, roles, table, misfits)
         except BadRowError as error:
-            if isinstance(row, Row):
-                error.document_id = _readable_id(row, roles)
-            on_bad_row(error)
-            continue
-        yield document
+            error.document_id = _readable_id(row, roles)
+            yield error
+        else:
+            yield document
     for column, (first, count) in misfits.items():
         notify(
             f"{table.name}: '{shortened(column)}' holds {table.types[column].name}s; "

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, NamedTuple
@@ -24,7 +24,7 @@ from semsearch.texts import quantity
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
-    from semsearch.corpus.documents import Notify, OnBadRow
+    from semsearch.corpus.documents import Items, Notify
     from semsearch.corpus.sources import Progress
     from semsearch.corpus.table import Table
 
@@ -41,7 +41,7 @@ NAMED = 3
 _PREFIX = "column."
 
 # Reasons for leaving files out; those that are nouns have a plural.
-_NOUNS = _LINKED, _SPECIAL, _TABLE, _MORE = "linked folder", "special file", "table", "more table"
+_NOUNS = _LINKED, _SPECIAL, _MORE = "linked folder", "special file", "more table"
 _EXTRA = "that need the extra 'files': pip install 'semsearch[files]'"
 
 
@@ -81,7 +81,7 @@ class Folder(NamedTuple):
         return text_of(path.relative_to(self.path).as_posix()).replace("#", "%23")
 
 
-def find_files(path: Path, exclude: Sequence[str] = (), *, with_tables: bool = True) -> Folder:
+def find_files(path: Path, exclude: Sequence[str] = ()) -> Folder:
     """The files of a folder and its subfolders.
 
     Linked folders, which may form a cycle, are left out.
@@ -89,7 +89,6 @@ def find_files(path: Path, exclude: Sequence[str] = (), *, with_tables: bool = T
     Args:
         path: the folder.
         exclude: .gitignore patterns, in addition to those of its .semsearchignore.
-        with_tables: whether tables are read as well.
 
     Raises:
         ArgumentError: a pattern is invalid.
@@ -116,8 +115,6 @@ def find_files(path: Path, exclude: Sequence[str] = (), *, with_tables: bool = T
                 reason = _SPECIAL
             elif (found := format_by_name(entry)) is None:
                 reason = "in unsupported formats"
-            elif found not in DOCUMENTS and not with_tables:
-                reason = _TABLE
             else:
                 reason = "" if readable(found) else _EXTRA
         if reason:
@@ -132,9 +129,8 @@ def folder_documents(
     reading_files: Reading,
     files: FolderFiles,
     progress: Progress,
-    on_bad_row: OnBadRow,
     notify: Notify,
-) -> Iterator[Document]:
+) -> Items:
     """The documents of a folder, file by file, named by their path inside the folder.
 
     Tables whose text column cannot be guessed are left out and reported at the end.
@@ -144,7 +140,6 @@ def folder_documents(
         reading_files: how files are read.
         files: tracks which files are unchanged and which have been read.
         progress: updated while reading.
-        on_bad_row: called with the error of each bad row or file.
         notify: called with one line about what is read, and others about what is left out.
 
     Raises:
@@ -155,28 +150,29 @@ def folder_documents(
         raise CorpusError(f"{folder.path} has no documents to read: {remark}")
     notify(f"{folder.path}: {remark}")
     files.left_out.update(map(folder.name_of, folder.left_out.get(_EXTRA, ())))
-    reading_files = reading_files._replace(format=None)
+    wanted = reading_files.wanted
+    wanted = wanted._replace(id=wanted.id or wanted.earlier_id or None, earlier_id=None)
+    reading_files = reading_files._replace(wanted=wanted)
     unclear: list[tuple[str, str]] = []
+    unchanged_before = len(files.unchanged)
     for path in folder.files:
         name = folder.name_of(path)
         first = files.met.setdefault(name, path)
         if first != path:
             reason = f"duplicate id '{name}' (first in {first})"
-            on_bad_row(BadFileError(text_of(str(path)), reason, name))
+            yield BadFileError(text_of(str(path)), reason, name)
             continue
         try:
-            yield from _file_documents(
-                path, name, reading_files, files, progress, on_bad_row, notify
-            )
+            yield from _file_documents(path, name, reading_files, files, progress, notify)
         except _UnclearError as error:
             unclear.append((name, str(error)))
             files.left_out.add(name)
         except BadRowError as error:
-            on_bad_row(BadFileError(error.source, error.reason, name))
+            yield BadFileError(error.source, error.reason, name)
         except CorpusError as error:
-            on_bad_row(BadFileError("", str(error), name))
-    if files.unchanged:
-        notify(f"{quantity(len(files.unchanged), 'file')} unchanged and not opened")
+            yield BadFileError("", str(error), name)
+    if unchanged := len(files.unchanged) - unchanged_before:
+        notify(f"{folder.path}: {quantity(unchanged, 'file')} unchanged")
     # The first tables are reported in a line each, the others together.
     for _, reason in unclear[:NAMED]:
         notify(f"left out: {reason}")
@@ -191,9 +187,8 @@ def _file_documents(
     reading_files: Reading,
     files: FolderFiles,
     progress: Progress,
-    on_bad_row: OnBadRow,
     notify: Notify,
-) -> Iterator[Document]:
+) -> Items:
     """The documents of the file with this name, unless it is unchanged.
 
     Raises:
@@ -217,14 +212,14 @@ def _file_documents(
                 raise
             except CorpusError as error:
                 raise _UnclearError(str(error)) from None
-            yield from _row_documents(table, name, reading_files.wanted, on_bad_row, notify)
+            yield from _row_documents(table, name, reading_files.wanted, notify)
         elif not source.head.strip():
             notify(f"left out: {source.name} is empty")
         else:
             table = read(source, reading_files, name)
             if format_by_name(path) is not CorpusFormat.TEXT:
                 table.remark = ""  # those of all files would be too many
-            yield from table_documents(table, reading_files.wanted, on_bad_row, notify)
+            yield from table_documents(table, reading_files.wanted, notify)
 
 
 def fits_documents(wanted: Roles) -> bool:
@@ -241,16 +236,13 @@ class _UnclearError(CorpusError):
     """A file is not a table, or its text column cannot be guessed."""
 
 
-def _row_documents(
-    table: Table, file: str, wanted: Roles, on_bad_row: OnBadRow, notify: Notify
-) -> Iterator[Document]:
+def _row_documents(table: Table, file: str, wanted: Roles, notify: Notify) -> Items:
     """The rows of a table, with ids like ``survey.csv#id=k7`` or ``survey.csv#row=7``.
 
     Args:
         table: the table.
         file: its name in the folder.
         wanted: the columns named by the user.
-        on_bad_row: called with the error of each bad row.
         notify: called with lines about how the columns are used.
     """
     command = f"semsearch index {quoted(table.name)} --text-column COLUMN"
@@ -265,16 +257,16 @@ def _row_documents(
         identifier = None
     wanted = wanted._replace(earlier_id=identifier or "")
 
-    def bad_row(error: BadRowError) -> None:
-        if error.document_id is None:
-            on_bad_row(BadFileError(error.source, error.reason, file))
-        else:
-            error.document_id = f"{file}#id={error.document_id}"
-            on_bad_row(error)
-
     stem = without_gz(PurePath(file)).stem
     without_ids = "documents are named by their rows"
-    for row in table_documents(table, wanted, bad_row, notify, without_ids=without_ids):
+    for row in table_documents(table, wanted, notify, without_ids):
+        if isinstance(row, BadRowError):
+            if row.document_id is None:
+                yield BadFileError(row.source, row.reason, file)
+            else:
+                row.document_id = f"{file}#id={row.document_id}"
+                yield row
+            continue
         own: dict[str, object] = {"file": file}
         if row.id is not None:
             title = row.title or f"{stem}, {row.id}"

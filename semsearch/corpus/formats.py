@@ -18,7 +18,6 @@ class CorpusFormat(Enum):
     PARQUET = "parquet"
     ARROW = "arrow"
     XLSX = "xlsx"
-    LINES = "lines"
     TEXT = "text"
     HTML = "html"
     PDF = "pdf"
@@ -42,7 +41,6 @@ _SUFFIXES = {
     CorpusFormat.JSONL: ("jsonl", "ndjson"),
     CorpusFormat.ARROW: ("arrow", "arrows", "feather"),
     CorpusFormat.XLSX: ("xlsx", "xlsm"),
-    CorpusFormat.LINES: (),
     CorpusFormat.TEXT: ("txt", "md"),
     CorpusFormat.HTML: ("html", "htm", "xhtml"),
 }
@@ -69,7 +67,7 @@ class DetectedFormat(NamedTuple):
     advice: str = "it cannot be read"
 
     def __str__(self) -> str:
-        advice = f"add --input-format {self.format.value}" if self.format else self.advice
+        advice = f"rename it to .{self.format.value}" if self.format else self.advice
         return f"looks like {self.what}: {advice}"
 
 
@@ -116,7 +114,7 @@ def is_foreign(head: bytes, named: CorpusFormat | None) -> DetectedFormat | None
     The first bytes of a ZIP archive need not show which kind it is.
     """
     detected = detect_format(head)
-    if detected is None or detected.format is named or named is CorpusFormat.LINES:
+    if detected is None or detected.format is named:
         return None
     zipped = (CorpusFormat.XLSX, CorpusFormat.DOCX, CorpusFormat.PPTX, CorpusFormat.EPUB)
     is_any_zip = head.startswith(_ZIP_MAGIC) and detected is _PACKED and named in zipped

@@ -34,7 +34,7 @@ def frame_documents(
     """
     wanted = Roles.wanted(_names(text_columns), _name(title_column), _name(id_column))
     table = _table(frame)
-    return DocumentReader(lambda skip: table_documents(table, wanted, skip, notify), on_bad_row)
+    return DocumentReader(table_documents(table, wanted, notify), on_bad_row)
 
 
 def documents_of(

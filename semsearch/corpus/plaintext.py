@@ -1,4 +1,4 @@
-"""Reads plain text: a file as one document, or each line as one; front matter of Markdown."""
+"""Reads plain text as one document, with the front matter of Markdown; lines of queries."""
 
 from __future__ import annotations
 
@@ -138,16 +138,6 @@ def _typed(value: Any) -> Any:
         return None
     cell_type = column_type([value])
     return value if cell_type is None else cell_type.convert(value)
-
-
-def read_lines(text: TextStream) -> Table:
-    """The table of a file with one text per line; blank lines are skipped."""
-    rows = (
-        Row(f"{text.name}:{number}", {"text": line.rstrip("\r\n")})
-        for number, line in enumerate(text.lines(), start=1)
-        if line.strip()
-    )
-    return Table(text.name, ("text",), rows, remark="one text per line")
 
 
 def text_lines(

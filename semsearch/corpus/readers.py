@@ -17,7 +17,7 @@ from semsearch.corpus.delimited import DELIMITERS, read_delimited
 from semsearch.corpus.encodings import TextStream, encoding_of
 from semsearch.corpus.formats import DOCUMENTS, CorpusFormat, format_by_name, is_foreign, without_gz
 from semsearch.corpus.jsonrows import read_json
-from semsearch.corpus.plaintext import read_lines, read_text
+from semsearch.corpus.plaintext import read_text
 from semsearch.corpus.sources import Source, is_url
 from semsearch.corpus.table import Row, Table
 from semsearch.corpus.workbook import read_workbook
@@ -26,9 +26,6 @@ from semsearch.plugins import Plugin, find_plugin
 from semsearch.texts import ESCAPED_BYTE
 
 GROUP = "semsearch.readers"
-
-#: The names of the formats, for messages.
-FORMATS = ", ".join(known.value for known in CorpusFormat)
 
 #: The share of NUL characters above which a file is not text in UTF-8.
 _MAX_NULS = 0.02
@@ -42,7 +39,6 @@ class Reading(NamedTuple):
 
     Args:
         wanted: the columns of tables.
-        format: the format.
         encoding: of text.
         header: whether the first row of CSV, TSV or XLSX names the columns.
         records: the path to the records in nested JSON.
@@ -51,7 +47,6 @@ class Reading(NamedTuple):
     """
 
     wanted: Roles = Roles((), None, None)
-    format: CorpusFormat | None = None
     encoding: str | None = None
     header: bool | None = None
     records: str | None = None
@@ -59,13 +54,19 @@ class Reading(NamedTuple):
     sql: str | None = None
 
 
-def read(source: Source, reading: Reading, identifier: str | None = None) -> Table:
+def read(
+    source: Source,
+    reading: Reading,
+    identifier: str | None = None,
+    format: CorpusFormat | None = None,  # noqa: A002 - the usual name
+) -> Table:
     """The table of an open source.
 
     Args:
         source: the file.
         reading: how it is read.
         identifier: the id of a document; by default the name of its source.
+        format: its format; by default that of its suffix or first bytes.
 
     Raises:
         BadRowError: it is damaged.
@@ -73,18 +74,17 @@ def read(source: Source, reading: Reading, identifier: str | None = None) -> Tab
     """
     if not source.head:
         raise CorpusError(f"{source.name} is empty")
-    found = None
-    table = _plugin_table(source) if reading.format is None else None
+    found, table = None, _plugin_table(source)
     if table is None:
-        found = _format(source, reading)
-        table = _table(source, reading, found, identifier)
+        found = _format(source, reading, format or source.format)
+        table = _table(source, reading, identifier, found)
     if not table.head:
         advice = "; if its first row is data, add --no-header" if found in _WITH_HEADER else ""
         raise CorpusError(f"{table.name} has no rows{advice}")
     return table
 
 
-def _table(source: Source, reading: Reading, found: CorpusFormat, identifier: str | None) -> Table:
+def _table(source: Source, reading: Reading, identifier: str | None, found: CorpusFormat) -> Table:
     if reading.records is not None and found not in _JSON:
         raise CorpusError(f"{source.name} is not JSON: --records is for nested JSON")
     if reading.sheet is not None and found is not CorpusFormat.XLSX:
@@ -107,38 +107,35 @@ def _table(source: Source, reading: Reading, found: CorpusFormat, identifier: st
 
 
 def _text_table(source: Source, reading: Reading, found: CorpusFormat) -> Table:
-    """The table of a file of text: CSV, TSV, JSON, JSON lines, lines."""
+    """The table of a file of text: CSV, TSV, JSON, JSON lines."""
     encoding = encoding_of(source.head, reading.encoding)
     if encoding == "utf-8" and source.head.count(0) > _MAX_NULS * len(source.head):
         raise CorpusError(
             f"{source.name} is not text in UTF-8; if it is UTF-16, add --encoding utf-16-le"
         )
-    newline = {CorpusFormat.LINES: None, CorpusFormat.CSV: "", CorpusFormat.TSV: ""}
-    text = TextStream(source, reading.encoding, newline.get(found, "\n"))
-    if found is CorpusFormat.LINES:
-        return read_lines(text)
-    if found not in _JSON:
-        delimiters = DELIMITERS if found is CorpusFormat.CSV else "\t"
-        table = read_delimited(text, delimiters, reading.header, reading.wanted.names)
-    else:
+    if found in _JSON:
+        text = TextStream(source, reading.encoding, newline="\n")
         beginning = _beginning(source, encoding)
         is_array = found is CorpusFormat.JSON and not beginning.startswith("{")
         if reading.records is None and not is_array:
             _refuse_nested(source.name, beginning)
         table = read_json(text, reading.records, is_array=is_array)
+    else:
+        text = TextStream(source, reading.encoding, newline="")
+        delimiters = DELIMITERS if found is CorpusFormat.CSV else "\t"
+        table = read_delimited(text, delimiters, reading.header, reading.wanted.names)
     if any(map(ESCAPED_BYTE.search, table.columns)):
         raise CorpusError(f"{source.name}: the names of its columns are not {encoding}")
     return table
 
 
-def _format(source: Source, reading: Reading) -> CorpusFormat:
-    """The format of a file: as named by the user, by its suffix or by its first bytes.
+def _format(source: Source, reading: Reading, named: CorpusFormat | None) -> CorpusFormat:
+    """The format of a file: as it is named, or by its first bytes.
 
     Raises:
         BadRowError: the first bytes of a binary table are those of another format.
         CorpusError: those of a text are, or no format is found.
     """
-    named = reading.format or source.format
     if named in DOCUMENTS and named is not CorpusFormat.TEXT:
         return named  # if it is damaged, that is a bad row
     if foreign := is_foreign(source.head, named):
@@ -152,14 +149,12 @@ def _format(source: Source, reading: Reading) -> CorpusFormat:
     first, *_ = _beginning(source, encoding_of(source.head, reading.encoding)).splitlines() or [""]
     if first.startswith(("{", "[")):
         return CorpusFormat.JSONL if first.startswith("{") else CorpusFormat.JSON
-    if (
-        reading.wanted.names
-        or reading.header is not None
-        or any(mark in first for mark in DELIMITERS)
-    ):
+    has_options = reading.wanted.names or reading.header is not None
+    if has_options or any(mark in first for mark in DELIMITERS):
         return CorpusFormat.CSV
     raise CorpusError(
-        f"{source.name}: its format is unknown; name it with --input-format ({FORMATS})"
+        f"{source.name}: its format is unknown; give it the suffix of its format, such as .txt "
+        "or .csv"
     )
 
 
@@ -201,4 +196,7 @@ def _plugin_table(source: Source) -> Table | None:
 
 def _plugin_rows(plugin: Plugin, table: Table) -> Iterator[Row | BadRowError]:
     with plugin.running(table.name, CorpusError):
-        yield from table.rows
+        for row in table.rows:
+            if not isinstance(row, (Row, BadRowError)):
+                raise TypeError(f"yielded {type(row).__name__}, not a Row")
+            yield row

@@ -82,8 +82,7 @@ def _sheets(source: Source) -> dict[str, Any]:
         raise MissingExtraError("openpyxl", "files", "reading XLSX") from None
     file = source.seekable()
     if not zipfile.is_zipfile(file):
-        reason = "is damaged, or not an XLSX workbook; name another format with --input-format"
-        raise BadRowError(source.name, reason)
+        raise BadRowError(source.name, "is damaged, or not an XLSX workbook")
     try:
         with warnings.catch_warnings(action="ignore"):  # about unsupported features
             book = openpyxl.load_workbook(file, read_only=True, data_only=True, keep_links=False)

@@ -184,13 +184,8 @@ class TestTables:
         assert ids("docs", on_bad_row=bad.append) == ["a.jsonl#id=y"]
         assert [error.document_id for error in bad] == ["a.jsonl#id=x"]
 
-    def test_tables_can_be_left_out(self, mixed):
-        documents, notices = read(mixed, format="text")
-        assert len(documents) == 4
-        assert "1 table (deep/rows.csv)" in notices[0]
-
     def test_options_for_single_files_are_rejected(self, mixed):
-        for options in ({"format": "csv"}, {"sheet": "A"}, {"records": "a"}):
+        for options in ({"sheet": "A"}, {"records": "a"}):
             with pytest.raises(CorpusError, match=r"^docs"):
                 ids(mixed, **options)
 

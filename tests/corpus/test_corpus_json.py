@@ -1,4 +1,4 @@
-"""JSON lines, JSON arrays, records in nested JSON, and one text per line."""
+"""JSON lines, JSON arrays and records in nested JSON."""
 
 from __future__ import annotations
 
@@ -194,21 +194,3 @@ class TestRecords:
         write("api.json", content)
         with pytest.raises(CorpusError, match=r"^api\.json"):
             list(Corpus("api.json", records="data.items"))
-
-
-class TestLines:
-    def test_one_text_per_line(self, write):
-        write("queries.log", 'One, and "more.\r\n\n \n  Two\tand 3. \nLast')
-        documents = list(Corpus("queries.log", format="lines"))
-        assert [one.text for one in documents] == ['One, and "more.', "  Two\tand 3. ", "Last"]
-        assert [one.source for one in documents] == [f"queries.log:{n}" for n in (1, 4, 5)]
-
-    def test_bad_lines(self, write):
-        write("queries.txt", "größer\n".encode() + b"caf\xe9\ngood\n")
-        bad = []
-        documents = list(Corpus("queries.txt", format="lines", on_bad_row=bad.append))
-        assert documents == [Document(None, "größer"), Document(None, "good")]
-        assert str(bad[0]).startswith("queries.txt:2: text holds byte 0xe9, which is not UTF-8")
-        write("blank.txt", "\n \n")
-        with pytest.raises(CorpusError, match=r"^blank\.txt"):
-            list(Corpus("blank.txt", format="lines"))

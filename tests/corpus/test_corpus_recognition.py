@@ -49,20 +49,19 @@ def test_no_table_is_made_of_other_files(write, kind):
 
 def test_binary_data_is_rejected_despite_an_explicit_format(write):
     write("corpus.csv", PDF)
-    refused("corpus.csv", format="csv", header=False)
+    refused("corpus.csv", header=False)
 
 
 def test_plain_text_is_not_a_table(write):
     write("notes", "It was a dark night, and long.\nRain fell.\nIt fell, and fell, and fell.\n")
     refused("notes")
-    assert len(list(Corpus("notes", format="tsv", header=False))) == 3
+    assert len(list(Corpus(write("notes.tsv", "One.\nTwo.\n"), header=False))) == 2
 
 
 @pytest.mark.parametrize(("name", "indent"), [("rows.jsonl", 2), ("rows.csv", None)])
 def test_misnamed_arrays(write, name, indent):
     write(name, json.dumps([{"text": "One."}, {"text": "Two."}], indent=indent))
     refused(name)
-    assert len(list(Corpus(name, format="json"))) == 2
 
 
 @pytest.mark.parametrize(

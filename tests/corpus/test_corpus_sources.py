@@ -138,8 +138,6 @@ def test_files_that_cannot_be_opened(write):
     refused("x" * 300)
     with pytest.raises(ArgumentError):
         Corpus([])
-    with pytest.raises(ArgumentError):
-        Corpus("corpus.csv", format="rtf")
 
 
 @pytest.mark.parametrize("packed", [False, True])

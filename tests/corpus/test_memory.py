@@ -72,17 +72,17 @@ CAT = "\U0001f408".encode()
 
 
 @pytest.mark.parametrize(
-    ("format_name", "blocks", "place"),
+    ("blocks", "place"),
     [
-        ("csv", long(b"id,text\n1,", b"x"), "stdin:2: "),
-        ("csv", long(b'text,n\n"', b'b","c\n', 16 * MIB), "stdin:2: "),  # millions of cells
-        ("jsonl", long(b'{"text": "', CAT), "stdin:1: "),
-        ("json", long(b"[", b"[", 60 * MIB), "stdin, item 1: "),
+        (long(b"id,text\n1,", b"x"), "stdin:2: "),
+        (long(b'text,n\n"', b'b","c\n', 16 * MIB), "stdin:2: "),  # millions of cells
+        (long(b'{"text": "', CAT), "stdin:1: "),
+        (long(b"[", b"[", 60 * MIB), "stdin, item 1: "),
     ],
 )
-def test_a_corpus(tmp_path, format_name, blocks, place):
-    options = ["--encoder", "hashing", "--input-format", format_name]
-    status, reported, peak = measured("main()", "index", "-", *options, cwd=tmp_path, blocks=blocks)
+def test_a_corpus(tmp_path, blocks, place):
+    command = ["index", "-", "--encoder", "hashing"]
+    status, reported, peak = measured("main()", *command, cwd=tmp_path, blocks=blocks)
     assert status == 1
     assert f"Error: {place}" in reported
     assert peak < (PEAK_MIB_OF_WIDE_CHARACTERS if CAT in blocks[1] else PEAK_MIB)
@@ -120,7 +120,7 @@ def peak():
     with open("/proc/self/status") as status:
         return next(int(line.split()[1]) for line in status if line.startswith("VmHWM"))
 
-documents = iter(Corpus("-", format="csv"))
+documents = iter(Corpus("-"))
 assert sum(1 for _ in islice(documents, 20_000)) == 20_000
 before = peak()
 print(20_000 + sum(1 for _ in documents), peak() - before)
