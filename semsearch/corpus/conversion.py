@@ -33,14 +33,14 @@ from semsearch.corpus.sources import Source
 from semsearch.corpus.table import COLUMNS, Row, Table
 from semsearch.errors import BadFileError, BadRowError, CorpusError, MissingExtraError, first_line
 
-#: The modules and the distribution that each format needs; all are in the extra `files`.
+#: The module and the distribution that each format needs; all are in the extra `files`.
 _PACKAGES = {
-    CorpusFormat.PDF: (("pypdfium2",), "pypdfium2"),
-    CorpusFormat.DOCX: (("mammoth", "lxml"), "mammoth"),
-    CorpusFormat.PPTX: (("pptx",), "python-pptx"),
-    CorpusFormat.EPUB: (("lxml",), "lxml"),
-    CorpusFormat.HTML: (("lxml",), "lxml"),
-    CorpusFormat.XLSX: (("openpyxl",), "openpyxl"),
+    CorpusFormat.PDF: ("pypdfium2", "pypdfium2"),
+    CorpusFormat.DOCX: ("mammoth", "mammoth"),
+    CorpusFormat.PPTX: ("pptx", "python-pptx"),
+    CorpusFormat.EPUB: ("lxml", "lxml"),
+    CorpusFormat.HTML: ("lxml", "lxml"),
+    CorpusFormat.XLSX: ("openpyxl", "openpyxl"),
 }
 
 _READERS = {
@@ -52,9 +52,8 @@ _READERS = {
 
 
 def is_readable(kind: CorpusFormat) -> bool:
-    """Whether the packages that a format needs are installed."""
-    modules, _ = _PACKAGES.get(kind, ((), ""))
-    return all(map(find_spec, modules))
+    """Whether the package that a format needs is installed."""
+    return kind not in _PACKAGES or find_spec(_PACKAGES[kind][0]) is not None
 
 
 def read_document(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, NamedTuple
@@ -40,8 +40,6 @@ NAMED = 3
 #: Prefix of columns whose names clash with the fields of a row of a file.
 _PREFIX = "column."
 
-# Reasons for leaving files out; those that are nouns have a plural.
-_NOUNS = _LINKED, _SPECIAL, _MORE = "linked folder", "special file", "more table"
 _EXTRA = "that need the extra 'files': pip install 'semsearch[files]'"
 
 
@@ -72,7 +70,7 @@ class Folder(NamedTuple):
             parts[0] += f" ({', '.join(f'{count:,} {name}' for name, count in counts)})"
         if self.left_out:
             others = sorted(self.left_out.items(), key=lambda item: (-len(item[1]), item[0]))
-            shown = (_counted(reason, map(self.name_of, files)) for reason, files in others)
+            shown = (_counted(reason, [*map(self.name_of, files)]) for reason, files in others)
             parts.append(f"left out: {', '.join(shown)}")
         return "; ".join(parts)
 
@@ -110,9 +108,9 @@ def find_files(path: Path, exclude: Sequence[str] = ()) -> Folder:
                 pending.extend(sorted(visible, key=lambda inner: inner.name, reverse=True))
                 continue
             elif is_folder:
-                reason = _LINKED
+                reason = "linked"
             elif entry.exists() and not entry.is_file():
-                reason = _SPECIAL
+                reason = "not regular"
             elif (found := format_by_name(entry)) is None:
                 reason = "in unsupported formats"
             else:
@@ -177,7 +175,7 @@ def folder_documents(
     for _, reason in unclear[:NAMED]:
         notify(f"left out: {reason}")
     if unclear[NAMED:]:
-        more = _counted(_MORE, [name for name, _ in unclear[NAMED:]])
+        more = _counted("more tables", [name for name, _ in unclear[NAMED:]])
         notify(f"left out: {more}; index one with: semsearch index FILE --text-column COLUMN")
 
 
@@ -320,9 +318,7 @@ def _spec(folder: Path, exclude: Sequence[str]) -> GitIgnoreSpec:
         raise ArgumentError(f"not a valid .gitignore pattern: {error}") from None
 
 
-def _counted(reason: str, names: Iterable[str]) -> str:
-    """``2 linked folders (a, b)``: how many are left out for a reason, and the first ones."""
-    listed = list(names)
-    count = len(listed)
-    counted = quantity(count, reason) if reason in _NOUNS else f"{count:,} {reason}"
-    return f"{counted} ({', '.join(listed[:NAMED])}{', …' if count > NAMED else ''})"
+def _counted(reason: str, names: Sequence[str]) -> str:
+    """``2 linked (a, b)``: how many are left out for a reason, and the first ones."""
+    more = ", …" if len(names) > NAMED else ""
+    return f"{len(names):,} {reason} ({', '.join(names[:NAMED])}{more})"

@@ -28,9 +28,8 @@ _DECLARED_WITHIN = 64 << 10
 #: How browsers decode some declared encodings (WHATWG's Encoding Standard), by Python's names.
 _AS_BROWSERS = {
     **dict.fromkeys(("ascii", "iso8859-1"), "windows-1252"),
-    **dict.fromkeys(("gb2312", "gbk"), "gb18030"),
     **dict.fromkeys(("utf-16", "utf-16-le", "utf-16-be"), "utf-8"),
-    "shift_jis": "cp932",
+    "gb2312": "gb18030",
 }
 
 _SKIPPED = {"head", "title", "script", "style", "template", "noscript", "svg", "nav", "iframe"}

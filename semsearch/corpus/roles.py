@@ -107,19 +107,15 @@ def has_header(rows: Iterable[Sequence[str]], wanted: Collection[str] = ()) -> b
     first, *below = ([cell.strip() for cell in row] for row in islice(rows, HEADER_ROWS))
     # Concatenated files repeat their header in the middle.
     below = [row for row in below if len(row) == len(first) and row != first]
-    once, again = [], False
-    for place, cell in enumerate(first):
-        if any(row[place] == cell for row in below):
-            again = again or bool(cell)
-        else:
-            once.append(cell)
+    columns = list(zip(*below, strict=True)) or [()] * len(first)
+    once = [cell for cell, column in zip(first, columns, strict=True) if cell not in column]
     if any(plain_name(cell) in USUAL for cell in once):
         return True
     if any(name in first for name in wanted if not name.isdecimal()):
         return True
     named = [cell for cell in first if cell]
-    is_data = again or any(map(_NUMBER.fullmatch, named)) or all(map(is_prose, named))
-    return not is_data
+    recurs = not all(cell in once for cell in named)
+    return not (recurs or any(map(_NUMBER.fullmatch, named)) or all(map(is_prose, named)))
 
 
 def is_prose(cell: str) -> bool:

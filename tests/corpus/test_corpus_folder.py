@@ -49,7 +49,7 @@ def test_supported_files_are_read_and_others_reported(mixed):
     assert documents[3].source == f"{Path('docs/deep/page.html')}, section 2"
     assert notices == [
         "docs: 4 files (1 csv, 1 html, 1 md, 1 txt); left out: 5 in unsupported formats "
-        "(deep/k, w.rtf, x.png, …), 1 linked folder (loop)",
+        "(deep/k, w.rtf, x.png, …), 1 linked (loop)",
         f"{Path('docs/deep/rows.csv')}: text from 'text', id from 'id'",
     ]
 
@@ -199,6 +199,6 @@ def test_broken_links_are_bad_rows_and_pipes_left_out(write, tmp_path):
     documents, notices = read("docs", on_bad_row=bad.append)
     assert [document.id for document in documents] == ["a.txt"]
     assert [str(error) for error in bad] == ["no such file: docs/b.txt"]
-    assert notices == ["docs: 2 files (2 txt); left out: 1 special file (p.txt)"]
+    assert notices == ["docs: 2 files (2 txt); left out: 1 not regular (p.txt)"]
     with pytest.raises(BadRowError):
         read("docs")
