@@ -14,8 +14,8 @@ MAX_PAGE_BYTES = 32 << 20
 MAX_STORED_BYTES = 1 << 30
 #: Limits of the process that converts documents: its memory, and the time per document.
 MAX_CONVERSION_BYTES, MAX_CONVERSION_SECONDS = 1 << 30, 60.0
-#: Limits of downloads from a web server: size and time.
-MAX_DOWNLOAD_BYTES, MAX_DOWNLOAD_SECONDS = 1 << 30, 600.0
+#: The maximum size of a download.
+MAX_DOWNLOAD_BYTES = 1 << 30
 #: The timeout for a response of a web server.
 MAX_SILENCE_SECONDS = 30.0
 

@@ -9,7 +9,6 @@ import re
 import stat
 import sys
 import tempfile
-import time
 import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
@@ -21,7 +20,6 @@ from urllib.parse import unquote, urlsplit
 from semsearch.corpus.formats import CorpusFormat, format_by_name
 from semsearch.corpus.limits import (
     MAX_DOWNLOAD_BYTES,
-    MAX_DOWNLOAD_SECONDS,
     MAX_SILENCE_SECONDS,
     MAX_STORED_BYTES,
     size_shown,
@@ -278,10 +276,9 @@ def downloaded(url: str) -> Iterator[IO[bytes]]:
     """The file at a URL, in a temporary file until the block ends.
 
     Raises:
-        CorpusError: the server cannot be reached, refuses, is too slow or sends too much.
+        CorpusError: the server cannot be reached, refuses, or sends too much.
     """
     name = shown_url(url)
-    ends = time.monotonic() + MAX_DOWNLOAD_SECONDS
     with tempfile.TemporaryFile() as file:
         with requested(url) as response:
             for block in response.iter_bytes():
@@ -289,9 +286,6 @@ def downloaded(url: str) -> Iterator[IO[bytes]]:
                 if file.tell() > MAX_DOWNLOAD_BYTES:
                     limit = f"it is larger than {size_shown(MAX_DOWNLOAD_BYTES)}"
                     raise CorpusError(f"{name}: {limit}; download it, then index the file")
-                if time.monotonic() > ends:
-                    limit = f"takes longer than {MAX_DOWNLOAD_SECONDS:.0f} s"
-                    raise CorpusError(f"{name} {limit}; download it, then index it")
         file.seek(0)
         yield file
 

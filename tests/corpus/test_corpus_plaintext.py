@@ -62,12 +62,6 @@ def test_markdown_titles(write, markdown, title):
     assert document.title == (title or "page")
 
 
-def test_the_title_can_be_searched_too(write):
-    write("docs/a.md", "# Title")
-    (document,) = Corpus("docs", text_columns=["title", "text"])
-    assert (document.title, document.text) == ("Title", "Title\n# Title")
-
-
 def test_bad_files(write):
     write("docs/b.txt", b"caf\xe9")
     write("docs/c.txt", "x" * (MAX_ROW_BYTES + 1))
@@ -91,8 +85,8 @@ def test_an_empty_file_of_a_folder_is_left_out(write):
 
 def test_images_inside_a_text_are_left_out(write):
     write("page.md", f"# Cat\n![a cat](data:image/png;base64,{'iVBORw0K' * 1000}==) sleeps")
-    (document,) = Corpus("page.md")
-    assert document.text == "# Cat\n![a cat]() sleeps"
+    (document,) = Corpus("page.md", text_columns=["title", "text"])
+    assert (document.title, document.text) == ("Cat", "Cat\n# Cat\n![a cat]() sleeps")
 
 
 class TestFrontMatter:
