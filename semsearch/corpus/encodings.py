@@ -75,24 +75,16 @@ def likely_encoding(text: str, encoding: str = "utf-8") -> str | None:
     return next((name for name in _COMMON if _decoded(data, name) in likely), None)
 
 
-def remedy(text: str, encoding: str = "utf-8", option: str | None = "--encoding") -> str:
-    """``not UTF-8; the file looks like windows-1252: --encoding windows-1252``.
+def remedy(text: str, encoding: str = "utf-8") -> str:
+    """``not UTF-8; it looks like windows-1252 (--encoding windows-1252)``.
 
     Args:
-        text: a part of the file, with `ESCAPED_BYTE` for undecodable bytes.
+        text: a part of a file, with `ESCAPED_BYTE` for undecodable bytes.
         encoding: the encoding it was read as.
-        option: the option that sets the encoding; None if there is none.
     """
     name = "UTF-8" if encoding in ("utf-8", "utf-8-sig") else encoding
     likely = likely_encoding(text, encoding)
-    looks = f"the file looks like {likely}: " if likely else ""
-    todo = f"{option} {likely or 'NAME'}" if option else "convert it to UTF-8"
-    return f"not {name}; {looks}{todo}"
-
-
-def undecodable(text: str, encoding: str = "utf-8", option: str | None = "--encoding") -> str:
-    """The message about a text with escaped bytes: the first one, and its `remedy`."""
-    return f"{first_escaped(text)} is {remedy(text, encoding, option)}"
+    return f"not {name}; it looks like {likely} (--encoding {likely})" if likely else f"not {name}"
 
 
 def _decoded(data: bytes, encoding: str) -> str | None:

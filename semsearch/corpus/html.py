@@ -9,11 +9,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from semsearch.corpus.encodings import encoding_of, undecodable
+from semsearch.corpus.encodings import encoding_of, remedy
 from semsearch.corpus.limits import MAX_PAGE_BYTES, size_shown
 from semsearch.corpus.sections import Block, Contents, sections_of
 from semsearch.errors import CorpusError
-from semsearch.texts import ESCAPED_BYTE, one_line, quantity
+from semsearch.texts import ESCAPED_BYTE, first_escaped, one_line, quantity
 
 if TYPE_CHECKING:
     from lxml import etree
@@ -60,7 +60,7 @@ def read_html(path: Path, encoding: str | None) -> Contents:
         page = file.read(MAX_PAGE_BYTES + 1)
     if len(page) > MAX_PAGE_BYTES:
         raise CorpusError(f"longer than {size_shown(MAX_PAGE_BYTES)}")
-    return html_contents(parse_html(decoded(page, encoding, "--encoding")))
+    return html_contents(parse_html(decoded(page, encoding)))
 
 
 def html_contents(tree: etree._Element | None) -> Contents:
@@ -71,13 +71,12 @@ def html_contents(tree: etree._Element | None) -> Contents:
     return Contents(shown, sections, quantity(len(sections), "section"))
 
 
-def decoded(page: bytes, encoding: str | None = None, option: str | None = None) -> str:
+def decoded(page: bytes, encoding: str | None = None) -> str:
     """The markup of a page, in the encoding that it declares if none is named.
 
     Args:
         page: its bytes.
         encoding: named by the user.
-        option: the option by which the user can name another one.
 
     Raises:
         CorpusError: it cannot be decoded.
@@ -89,7 +88,7 @@ def decoded(page: bytes, encoding: str | None = None, option: str | None = None)
     encoding = encoding_of(page, encoding)
     markup = page.decode(encoding, "surrogateescape")
     if ESCAPED_BYTE.search(markup):
-        raise CorpusError(undecodable(markup, encoding, option))
+        raise CorpusError(f"{first_escaped(markup)} is {remedy(markup, encoding)}")
     return markup
 
 

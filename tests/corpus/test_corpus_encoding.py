@@ -30,7 +30,7 @@ def test_the_likely_encoding_is_named(write, name, content):
     assert isinstance(error, UndecodableError)
     assert str(error) == (
         f"{name}: its text holds byte 0xe9, which is not UTF-8; "
-        "the file looks like windows-1252: --encoding windows-1252"
+        "it looks like windows-1252 (--encoding windows-1252)"
     )
     assert [one.text for one in Corpus(name, encoding="windows-1252")] == ["plain", FRENCH]
 
@@ -56,7 +56,7 @@ def test_files_of_a_folder_have_separate_encodings(tmp_path):
     bad = []
     assert len(list(Corpus(tmp_path, on_bad_row=bad.append))) == 1
     assert [error.file for error in bad] == ["a.txt", "b.txt"]
-    assert [error.reason.rpartition(" ")[2] for error in bad] == ["windows-1252", "koi8-r"]
+    assert [error.reason.rpartition(" ")[2] for error in bad] == ["windows-1252)", "koi8-r)"]
 
 
 def test_a_declared_encoding_can_be_wrong(write):
