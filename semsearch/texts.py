@@ -16,11 +16,12 @@ _ESCAPE = r"\\(?:[\\'nrt]|x[0-9a-f]{2}|u[0-9a-f]{4}|U00(?:0[0-9a-f]|10)[0-9a-f]{
 _STRING = rf"(?:'(?:[^'{_NO_SOURCE}]|{_ESCAPE})*+'|\"(?:[^\"{_NO_SOURCE}]|{_ESCAPE})*+\")"
 _LITERAL = rf"(?:{_STRING}|-?(?:0|[1-9][0-9]{{0,17}})(?:\.[0-9]{{1,17}})?|True|False|None)"
 _LIST = re.compile(rf"\[{_LITERAL}(?:, {_LITERAL})*+\]|\[{_STRING}(?:\r?\n? {_STRING})*+\]")
-_WHITE_SPACE = {code: " " for code in range(0x3001) if chr(code).isspace()}
 _LINE_ENDS = "\x85\u2028\u2029"
 #: White space that is longer than a byte in UTF-8, by white space of one byte.
 _SHORT_SPACE = {
-    code: "\n" if chr(code) in _LINE_ENDS else " " for code in _WHITE_SPACE if code > 127
+    code: "\n" if chr(code) in _LINE_ENDS else " "
+    for code in range(128, 0x3001)
+    if chr(code).isspace()
 }
 _ITEM = re.compile(_LITERAL)
 _CYRILLIC = re.compile("[\u0400-\u04ff]")
@@ -55,11 +56,7 @@ def _begins_with(body: str, title: str) -> bool:
 
 def one_line(text: str) -> str:
     """A text with each run of white space replaced by a space, and none at its ends."""
-    # str.split would take many times the memory of the text.
-    text = text.translate(_WHITE_SPACE)
-    while "  " in text:
-        text = text.replace("  ", " ")
-    return text.strip()
+    return " ".join(text.split())
 
 
 def printed_list(text: str) -> list[Any] | None:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from semsearch.arguments import check_text, check_texts
 from semsearch.corpus.roles import (
     ID,
+    NUMBER,
     TEXT,
     TITLE,
     at_position,
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
 _LIKE_ID = re.compile(
     r"(?i:.*#|(?:.*[\W_])?(?:id|nr|no|key)\.?|.*[\W_]number|.*nummer)|.*[a-z]I[dD]"
 )
-
-_NUMBER = re.compile(r"[-+.]{0,2}\d[\d.,]*+%?")
 
 #: A column without a usual name is the text if this share of its cells is prose and as much of that
 #: is distinct, and if its cells are on average so many times as long as those of any other such
@@ -157,7 +156,7 @@ def describe(table: Table, roles: Roles, wanted: Roles, without_ids: str) -> str
 def holds_numbers(table: Table, column: str) -> bool:
     """Whether a column holds numbers, which are no texts to search, as far as the sample shows."""
     cells = _filled_cells(table, column)
-    return bool(cells) and all(_NUMBER.fullmatch(str(cell).strip()) for cell in cells)
+    return bool(cells) and all(NUMBER.fullmatch(str(cell).strip()) for cell in cells)
 
 
 def _column(table: Table, wanted: str) -> str:

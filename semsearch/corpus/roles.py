@@ -69,7 +69,7 @@ USUAL = {name for names in _ALL for name in names} | {
 #: The rows from which a header is recognised.
 HEADER_ROWS = 100
 #: Numbers, dates, times, amounts: ``3.5``, ``2024-01-05``, ``10:30``, ``-7 %``, ``$1,000``.
-_NUMBER = re.compile(r"[-+$€£]{0,2}\d[\d.,:/ -]*[%€$£]?")
+NUMBER = re.compile(r"[-+$€£]{0,2}\d[\d.,:/ -]*[%€$£]?")
 _SENTENCE_END = re.compile(r"\w[.!?]['\")\]]?$|[。！？।؟۔]$")
 # Scripts without spaces between words: Thai, Lao, Khmer, Japanese and Chinese.
 _UNSPACED = re.compile(r"[\u0e00-\u0eff\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
@@ -115,7 +115,7 @@ def has_header(rows: Iterable[Sequence[str]], wanted: Collection[str] = ()) -> b
         return True
     named = [cell for cell in first if cell]
     recurs = not all(cell in once for cell in named)
-    return not (recurs or any(map(_NUMBER.fullmatch, named)) or all(map(is_prose, named)))
+    return not (recurs or any(map(NUMBER.fullmatch, named)) or all(map(is_prose, named)))
 
 
 def is_prose(cell: str) -> bool:

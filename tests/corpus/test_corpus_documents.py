@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import io
 import re
 import shutil
 import subprocess
 import sys
-import zipfile
 
 import pytest
 
 from semsearch.corpus import Corpus
 from semsearch.errors import BadRowError, MissingExtraError
 from semsearch.records import Document
+from tests.corpus.conftest import rewritten
 
 MARKDOWN = """---
 title: The handbook
@@ -223,16 +222,6 @@ MAIN = {
     "pptx": "ppt/slides/slide2.xml",
     "epub": "EPUB/text/ch001.xhtml",
 }
-
-
-def rewritten(content, name, change):
-    """The archive with one member changed."""
-    before, after = zipfile.ZipFile(io.BytesIO(content)), io.BytesIO()
-    with zipfile.ZipFile(after, "w", zipfile.ZIP_DEFLATED) as archive:
-        for stored in before.namelist():
-            data = before.read(stored)
-            archive.writestr(stored, change(data) if stored == name else data)
-    return after.getvalue()
 
 
 class TestBroken:

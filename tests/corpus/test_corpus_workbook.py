@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import io
-import zipfile
 
 import openpyxl
 import pytest
@@ -13,6 +12,7 @@ import xlsxwriter
 from semsearch.corpus import Corpus
 from semsearch.errors import BadRowError, CorpusError
 from semsearch.records import Document
+from tests.corpus.conftest import rewritten
 
 ROWS = [
     ["id", "title", "text", "year", "seen"],
@@ -39,16 +39,6 @@ def write_book(write):
         return write(name, file.getvalue(), packed=packed)
 
     return write_book
-
-
-def rewritten(content, part, change):
-    """The archive with one member changed."""
-    before, after = zipfile.ZipFile(io.BytesIO(content)), io.BytesIO()
-    with zipfile.ZipFile(after, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name in before.namelist():
-            stored = before.read(name)
-            archive.writestr(name, change(stored) if name == part else stored)
-    return after.getvalue()
 
 
 def test_dates_and_durations_as_ids_and_texts(write_book):

@@ -6,7 +6,6 @@ ru_maxrss) is compared with that after its imports.
 
 from __future__ import annotations
 
-import gzip
 import re
 import subprocess
 import sys
@@ -31,7 +30,6 @@ import sys
 import faiss, numpy, sqlalchemy
 import semsearch.corpus, semsearch.index
 from semsearch.cli import index_command, main, query_command
-from semsearch.datasets import load_sts_set
 
 def peak():
     with open("/proc/self/status") as status:
@@ -97,17 +95,6 @@ def test_a_file_of_queries(tmp_path):
     )
     assert status == 1
     assert reported.startswith("Error: stdin:2: ")
-    assert peak < PEAK_MIB
-
-
-def test_a_data_set(tmp_path):
-    file = tmp_path / "a.csv.gz"
-    blocks = long(b"s1,s2,score\na,b,1\n", b"x")
-    members = {block: gzip.compress(block) for block in set(blocks)}
-    file.write_bytes(b"".join(members[block] for block in blocks))
-    status, reported, peak = measured("load_sts_set('a.csv.gz')", cwd=tmp_path)
-    assert status == 1
-    assert "a.csv.gz:3: " in reported
     assert peak < PEAK_MIB
 
 
