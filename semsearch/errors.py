@@ -328,3 +328,10 @@ def quoted(text: str) -> str:
     # Double quotes work in any shell, but those of Unix expand some characters inside them.
     is_safe = quoted_text != text and not set(text) & set('"$`\\!')
     return f'"{text}"' if is_safe else quoted_text
+
+
+def quantity(count: int, noun: str) -> str:
+    """``1 page``, ``2 pages``, ``1,000 queries``."""
+    if count == 1:
+        return f"1 {noun}"
+    return f"{count:,} {noun[:-1]}ies" if noun.endswith("y") else f"{count:,} {noun}s"

@@ -11,8 +11,8 @@ import click
 from semsearch.cli.command import INTERRUPTED_STATUS
 from semsearch.cli.options import precision_option, together
 from semsearch.cli.progress import IndexingProgress
+from semsearch.errors import quantity
 from semsearch.records import STORED_TYPES
-from semsearch.texts import quantity
 
 if TYPE_CHECKING:
     from semsearch.index import Index

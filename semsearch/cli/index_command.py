@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from semsearch.addresses import Address
+from semsearch.arguments import Address
 from semsearch.cli.command import Command
 from semsearch.cli.corpus_options import BadRows, corpus_options, opened_corpus
 from semsearch.cli.encoding_options import (
@@ -35,9 +35,8 @@ from semsearch.cli.render import visible
 from semsearch.corpus import Corpus
 from semsearch.encoders import DEFAULT_ENCODER
 from semsearch.encoders.specs import with_dimension
-from semsearch.errors import ArgumentError, IndexNotFoundError
+from semsearch.errors import ArgumentError, IndexNotFoundError, quantity
 from semsearch.preload import preload_for_documents
-from semsearch.texts import quantity
 
 if TYPE_CHECKING:  # imported while the encoder is loading
     from semsearch.corpus.files import FileState

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import click
 from click.core import ParameterSource
 
-from semsearch.addresses import place
+from semsearch.arguments import place
 from semsearch.errors import ArgumentError, IndexNotFoundError, SemsearchError
 
 if TYPE_CHECKING:
@@ -174,7 +174,7 @@ class Decorator(Protocol):
 
 
 class Place(click.ParamType[Path]):
-    """A directory, or the address of an index (`semsearch.addresses`)."""
+    """A directory, or the address of an index (`semsearch.arguments.Address`)."""
 
     name = "DIR"
 

@@ -192,7 +192,7 @@ def command(**parameters: Any) -> None:
             found = index.search(arguments.texts, **options)
             output.add(found, heading=False)
             if options["rerank_budget"] is not None:
-                from semsearch.texts import quantity
+                from semsearch.errors import quantity
 
                 note(f"the cross-encoder read {quantity(found.reranked or 0, 'document')}")
         elif arguments.queries is not None:
@@ -347,7 +347,7 @@ def _arriving(lines: Iterator[_Line]) -> Iterator[list[_Line]]:
 def _lines(name: str, encoding: str | None) -> Iterator[_Line]:
     """The queries of a file by line number; blank lines are skipped, and reported at the end."""
     from semsearch.corpus import text_lines
-    from semsearch.texts import quantity
+    from semsearch.errors import quantity
 
     read = blank = 0
     first_blank: list[int] = []

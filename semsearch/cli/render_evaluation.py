@@ -11,10 +11,10 @@ from typing import Any
 import click
 
 from semsearch.cli.render import PROSE_WIDTH, Entry, console, note, print_entries, visible
+from semsearch.errors import quantity
 from semsearch.evaluation import Difference, Interval, IrEvaluation, StsEvaluation
 from semsearch.evaluation.retrieval import IrResult
 from semsearch.evaluation.sts import StsResult
-from semsearch.texts import quantity
 
 STS_NOTE = (
     "Spearman's and Pearson's correlation x 100; 95 % bootstrap intervals over pairs. "

@@ -19,8 +19,7 @@ from semsearch.cli.render import visible
 from semsearch.corpus import Corpus
 from semsearch.encoders import DEFAULT_ENCODER
 from semsearch.encoders.specs import Precision
-from semsearch.errors import ArgumentError
-from semsearch.texts import quantity
+from semsearch.errors import ArgumentError, quantity
 from semsearch.training import Recipe, Settings, Task, Trained, train
 from semsearch.training.stages import is_main, per_stage
 

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-from semsearch.texts import printed_list
+from semsearch.corpus.texts import printed_list
 
 #: A column has a type if this share of its first cells has.
 MOST = 0.95

@@ -54,7 +54,7 @@ from semsearch.errors import (
     UndecodableError,
     raise_error,
 )
-from semsearch.texts import ESCAPED_BYTE, first_escaped
+from semsearch.records import ESCAPED_BYTE, first_escaped
 
 CorpusPath = str | os.PathLike[str]
 #: Called with arguments of `Corpus`: the columns that a table is read with.

@@ -13,8 +13,7 @@ from semsearch.corpus.celltypes import column_type
 from semsearch.corpus.limits import MAX_ROW_BYTES
 from semsearch.corpus.roles import HEADER_ROWS, USUAL, has_header, numbered, plain_name, shortened
 from semsearch.corpus.table import Row, Table, look_ahead
-from semsearch.errors import BadRowError, CorpusError
-from semsearch.texts import quantity
+from semsearch.errors import BadRowError, CorpusError, quantity
 
 if TYPE_CHECKING:
     from semsearch.corpus.encodings import TextStream

@@ -16,9 +16,9 @@ from semsearch.corpus.columns import Roles, describe, resolve
 from semsearch.corpus.files import FolderFiles
 from semsearch.corpus.roles import shortened
 from semsearch.corpus.table import Row
-from semsearch.errors import BadFileError, BadRowError
-from semsearch.records import Document, field_name
-from semsearch.texts import ESCAPED_BYTE, joined_text, quantity, sentences_text
+from semsearch.corpus.texts import joined_text, sentences_text
+from semsearch.errors import BadFileError, BadRowError, quantity
+from semsearch.records import ESCAPED_BYTE, Document, field_name
 
 if TYPE_CHECKING:
     from semsearch.corpus.celltypes import CellType

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from semsearch.corpus.limits import MAX_ROW_BYTES, size_shown
 from semsearch.errors import CorpusError, UndecodableError
-from semsearch.texts import ESCAPED_BYTE, first_escaped
+from semsearch.records import ESCAPED_BYTE, first_escaped
 
 if TYPE_CHECKING:
     from semsearch.corpus.sources import Source

@@ -17,9 +17,8 @@ from semsearch.corpus.readers import Reading, read
 from semsearch.corpus.roles import TEXT, plain_name, shortened
 from semsearch.corpus.sources import open_source, reading, text_of
 from semsearch.corpus.table import COLUMNS
-from semsearch.errors import ArgumentError, BadFileError, BadRowError, CorpusError, quoted
+from semsearch.errors import ArgumentError, BadFileError, BadRowError, CorpusError, quantity, quoted
 from semsearch.records import Document
-from semsearch.texts import quantity
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec

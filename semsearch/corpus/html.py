@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 from semsearch.corpus.encodings import encoding_of, remedy
 from semsearch.corpus.limits import MAX_PAGE_BYTES, size_shown
 from semsearch.corpus.sections import Block, Contents, sections_of
-from semsearch.errors import CorpusError
-from semsearch.texts import ESCAPED_BYTE, first_escaped, one_line, quantity
+from semsearch.corpus.texts import one_line
+from semsearch.errors import CorpusError, quantity
+from semsearch.records import ESCAPED_BYTE, first_escaped
 
 if TYPE_CHECKING:
     from lxml import etree

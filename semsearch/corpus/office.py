@@ -12,8 +12,7 @@ from zipfile import ZipFile
 
 from semsearch.corpus.html import blocks_of, decoded, html_contents, parse_html
 from semsearch.corpus.sections import Contents, Section, sections_of
-from semsearch.errors import CorpusError, first_line
-from semsearch.texts import quantity
+from semsearch.errors import CorpusError, first_line, quantity
 
 if TYPE_CHECKING:
     from lxml import etree

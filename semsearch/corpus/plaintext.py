@@ -16,7 +16,7 @@ from semsearch.corpus.limits import MAX_ROW_BYTES, size_shown
 from semsearch.corpus.sources import Progress, Source, open_source
 from semsearch.corpus.table import COLUMNS, Row, Table
 from semsearch.errors import BadRowError, CorpusError, UndecodableError, first_line
-from semsearch.texts import ESCAPED_BYTE, first_escaped
+from semsearch.records import ESCAPED_BYTE, first_escaped
 
 #: Prefix of front matter fields whose names clash with a document's own fields.
 _PREFIX = "front_matter."

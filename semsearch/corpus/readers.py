@@ -23,7 +23,7 @@ from semsearch.corpus.table import Row, Table
 from semsearch.corpus.workbook import read_workbook
 from semsearch.errors import BadRowError, CorpusError
 from semsearch.plugins import Plugin, find_plugin
-from semsearch.texts import ESCAPED_BYTE
+from semsearch.records import ESCAPED_BYTE
 
 GROUP = "semsearch.readers"
 

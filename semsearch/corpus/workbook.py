@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from semsearch.corpus.roles import HEADER_ROWS, has_header, listed, numbered, shortened
 from semsearch.corpus.table import Row, Table
-from semsearch.errors import BadRowError, CorpusError, MissingExtraError, first_line
-from semsearch.texts import quantity
+from semsearch.errors import BadRowError, CorpusError, MissingExtraError, first_line, quantity
 
 if TYPE_CHECKING:
     from semsearch.corpus.sources import Source

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from semsearch.corpus.texts import joined_text
 from semsearch.datasets.judging import Qrels, judge, relevance, retrieval_set
 from semsearch.datasets.records import RetrievalSet
 from semsearch.datasets.textlines import cell, numbered_lines, table_rows, unpacked
 from semsearch.errors import DatasetError
 from semsearch.records import Document
-from semsearch.texts import joined_text
 
 
 def has_beir_files(folder: Path) -> bool:

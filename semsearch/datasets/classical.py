@@ -12,11 +12,11 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
+from semsearch.corpus.texts import joined_text, one_line
 from semsearch.datasets.judging import Qrels, judge, relevance, retrieval_set
 from semsearch.datasets.records import RetrievalSet
 from semsearch.datasets.textlines import Line, numbered_lines, reading
 from semsearch.errors import DatasetError
-from semsearch.texts import joined_text, one_line
 
 #: File names, in any case: ``cran.all.1400``, ``CISI.QRY``, ``cranqrel``, ``rlv-ass``.
 _FILES = {

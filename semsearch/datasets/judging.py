@@ -6,8 +6,7 @@ import logging
 from collections.abc import Mapping
 
 from semsearch.datasets.records import RetrievalSet
-from semsearch.errors import DatasetError
-from semsearch.texts import quantity
+from semsearch.errors import DatasetError, quantity
 
 logger = logging.getLogger(__name__)
 

@@ -13,11 +13,11 @@ from collections.abc import Iterator
 from itertools import islice, takewhile
 from pathlib import Path
 
+from semsearch.corpus.texts import joined_text, one_line
 from semsearch.datasets.judging import Qrels, judge, retrieval_set
 from semsearch.datasets.records import RetrievalSet
 from semsearch.datasets.textlines import Line, numbered_lines, reading
 from semsearch.errors import DatasetError
-from semsearch.texts import joined_text, one_line
 
 logger = logging.getLogger(__name__)
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import re
 
+from semsearch.corpus.texts import joined_text, printed_list, sentences_text
 from semsearch.datasets.folder import data_file
 from semsearch.datasets.records import RetrievalSet
 from semsearch.datasets.registry import check_split
 from semsearch.datasets.textlines import cell, table_rows, unpacked
-from semsearch.texts import joined_text, printed_list, sentences_text
 
 _CLAIMS = {"train": "claims_train.csv", "test": "claims_validation.csv"}
 

@@ -17,7 +17,7 @@ import numpy
 
 from semsearch.arguments import shown
 from semsearch.datasets import StsSet
-from semsearch.errors import ArgumentError
+from semsearch.errors import ArgumentError, quantity
 from semsearch.evaluation.pair_scorers import OnProgress, PairScorer, check_systems
 from semsearch.evaluation.published import published_value
 from semsearch.evaluation.statistics import (
@@ -31,7 +31,6 @@ from semsearch.evaluation.statistics import (
     resampled_spearman,
     spearman,
 )
-from semsearch.texts import quantity
 
 #: Pairs scored between two reports of progress.
 PAIRS_AT_ONCE = 500

@@ -14,7 +14,7 @@ from fastapi import HTTPException
 from pydantic import BaseModel, ConfigDict, Field
 from starlette.responses import Response
 
-from semsearch.addresses import Address
+from semsearch.arguments import Address
 from semsearch.errors import MissingExtraError
 from semsearch.explore.map import map_file, open_map
 from semsearch.explore.map_table import ROW, X, Y, map_table

@@ -29,11 +29,10 @@ from semsearch.datasets import RetrievalSet
 from semsearch.encoders import load_encoder
 from semsearch.encoders.cache import temporary_cache
 from semsearch.encoders.torch_loading import quiet_transformers
-from semsearch.errors import ArgumentError, TrainingError
+from semsearch.errors import ArgumentError, TrainingError, quantity
 from semsearch.evaluation.statistics import Values
 from semsearch.protocols import Encoder
 from semsearch.records import Document
-from semsearch.texts import quantity
 from semsearch.training.data import found_sts
 from semsearch.training.encoder import compare_encoders, encoder_trainee, load_plain, plain_encode
 from semsearch.training.examples import (

@@ -15,8 +15,13 @@ from semsearch.corpus.roles import GRADE, LABEL, NEGATIVE, SCORE, find_column, f
 from semsearch.corpus.table import Row
 from semsearch.datasets import labelled_names, load_labelled_pairs, load_sts_set, sts_names
 from semsearch.datasets.translated import is_translated
-from semsearch.errors import ArgumentError, BadRowError, ColumnNotFoundError, DatasetNotFoundError
-from semsearch.texts import quantity
+from semsearch.errors import (
+    ArgumentError,
+    BadRowError,
+    ColumnNotFoundError,
+    DatasetNotFoundError,
+    quantity,
+)
 from semsearch.training.examples import (
     POSITIVE_LABELS,
     Examples,

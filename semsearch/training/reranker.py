@@ -24,13 +24,12 @@ from semsearch.encoders.model_folder import (
     transformer_folder,
 )
 from semsearch.encoders.torch_loading import loading
-from semsearch.errors import EncoderError
+from semsearch.errors import EncoderError, quantity
 from semsearch.evaluation.statistics import Values
 from semsearch.protocols import SearchBackend
 from semsearch.records import Hit, Hits
 from semsearch.search.options import RERANK_DEPTH
 from semsearch.search.reranking import combined
-from semsearch.texts import quantity
 from semsearch.training.data import load_stages
 from semsearch.training.encoder import announcement, limit_tokens
 from semsearch.training.examples import Examples, Kind, Notify, split

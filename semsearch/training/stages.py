@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 from semsearch.encoders.specs import Precision
-from semsearch.errors import ArgumentError
-from semsearch.texts import quantity
+from semsearch.errors import ArgumentError, quantity
 from semsearch.training.examples import Examples, Kind
 
 T = TypeVar("T")

@@ -1,4 +1,4 @@
-"""Functions on texts: joining parts, parsing printed lists, splitting sentences, plurals."""
+"""Functions on texts: joining parts, parsing printed lists, splitting sentences."""
 
 from __future__ import annotations
 
@@ -26,8 +26,6 @@ _SHORT_SPACE = {
 _ITEM = re.compile(_LITERAL)
 _CYRILLIC = re.compile("[\u0400-\u04ff]")
 _HEAD = 1000
-#: How Python's "surrogateescape" represents an undecodable byte (PEP 383).
-ESCAPED_BYTE = re.compile("[\udc80-\udcff]")
 #: Items take many times the memory of their text.
 _LIST_MAX_CHARACTERS = 1_000_000
 
@@ -87,16 +85,3 @@ def split_sentences(text: str) -> list[str]:
     found = segment(rules, text.translate(_SHORT_SPACE))
     ends = accumulate(map(len, found), initial=0)
     return [text[start:end] for start, end in pairwise(ends)]
-
-
-def quantity(count: int, noun: str) -> str:
-    """``1 page``, ``2 pages``, ``1,000 queries``."""
-    if count == 1:
-        return f"1 {noun}"
-    return f"{count:,} {noun[:-1]}ies" if noun.endswith("y") else f"{count:,} {noun}s"
-
-
-def first_escaped(text: str) -> str:
-    """The first undecodable byte: ``byte 0xe9``."""
-    escaped = ESCAPED_BYTE.search(text)
-    return f"byte 0x{ord(escaped.group()) - 0xDC00:02x}" if escaped else "a byte"
