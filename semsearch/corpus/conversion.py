@@ -185,7 +185,7 @@ class Converter:
         if self._executor is not None:
             with suppress(OSError):  # it has died
                 os.kill(self.pid, signal.SIGTERM if sys.platform == "win32" else signal.SIGKILL)
-            self._executor.shutdown()
+            self._executor.shutdown(wait=False)
             self._executor = None
 
 
