@@ -1,17 +1,21 @@
-"""Validation of arguments: errors in one line, before any computation."""
+"""Validation of arguments, in one line before any computation; addresses of indexes.
+
+An address starts with the name of its engine and a colon: ``milvus://HOST:PORT/NAME``. Plugins add
+engines, whose addresses start with ``ENGINE://``.
+"""
 
 from __future__ import annotations
 
 import math
 import operator
 import os
+import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from enum import Enum
-from pathlib import Path
-from typing import Any, TypeVar
+from pathlib import Path, PurePosixPath
+from typing import Any, TypeVar, cast
 
-from semsearch import addresses
 from semsearch.errors import ArgumentError
 
 _Choice = TypeVar("_Choice", bound=Enum)
@@ -183,7 +187,7 @@ def check_path(name: str, value: Any) -> Path:
         raise ArgumentError(f"{name} must be a string or a Path, not {shown(value)}")
     if not path or "\0" in path:
         raise ArgumentError(f"{name} must be a path, not {path!r}")
-    return addresses.place(path)
+    return place(path)
 
 
 def check_callable(name: str, value: Any) -> None:
@@ -194,3 +198,49 @@ def check_callable(name: str, value: Any) -> None:
     """
     if not callable(value):
         raise ArgumentError(f"{name} must be a function, not {shown(value)}")
+
+
+#: The packages of stores, by the engine of an address.
+STORES = {"milvus": "semsearch.storage.milvus", "milvus-lite": "semsearch.storage.milvus"}
+DIRECTORIES = "semsearch.storage.sqlite"
+
+_ADDRESS = re.compile(rf"(({'|'.join(STORES)}):|[a-z][a-z0-9_-]*://).*", re.DOTALL)
+
+
+class Address(PurePosixPath):
+    """An address, which can be passed like the path of a directory, on every system.
+
+    It has no methods that open files. Paths have no empty parts, so ``//`` becomes ``/`` in it;
+    `str` restores it.
+    """
+
+    @property
+    def engine(self) -> str:
+        """The name of its engine."""
+        return super().__str__().partition(":")[0]
+
+    @property
+    def rest(self) -> str:
+        """The part after the colon: ``/HOST:PORT/NAME``."""
+        return super().__str__().partition(":")[2]
+
+    def absolute(self) -> Address:
+        """The address itself, which does not depend on the working directory."""
+        return self
+
+    resolve = absolute
+
+    def __str__(self) -> str:
+        has_host = self.rest.startswith("/") and self.engine != "milvus-lite"
+        slashes = "/" if has_host else "//" if self.rest.startswith("/") else ""
+        return f"{self.engine}:{slashes}{self.rest}"
+
+
+def place(text: str) -> Path:
+    """Parse a location: an address, or a path in the file system."""
+    return cast("Path", Address(text)) if _ADDRESS.fullmatch(text) else Path(text)
+
+
+def store_of(path: Path) -> str | None:
+    """The package of the store for a location; None if only a plugin may have one."""
+    return STORES.get(path.engine) if isinstance(path, Address) else DIRECTORIES

@@ -97,7 +97,7 @@ class UndecodableError(BadRowError):
     Args:
         source: the location of the row.
         what: what is wrong with it: ``text holds byte 0xe9``.
-        remedy: the encoding and the remedy: ``not UTF-8; name its encoding with --encoding``.
+        remedy: the encoding: ``not UTF-8; it looks like windows-1252 (--encoding windows-1252)``.
         document_id: the id of the document in this row; None if unknown.
     """
 
@@ -304,3 +304,10 @@ def quoted(text: str) -> str:
     # Double quotes work in any shell, but those of Unix expand some characters inside them.
     is_safe = quoted_text != text and not set(text) & set('"$`\\!')
     return f'"{text}"' if is_safe else quoted_text
+
+
+def quantity(count: int, noun: str) -> str:
+    """``1 page``, ``2 pages``, ``1,000 queries``."""
+    if count == 1:
+        return f"1 {noun}"
+    return f"{count:,} {noun[:-1]}ies" if noun.endswith("y") else f"{count:,} {noun}s"

@@ -15,7 +15,7 @@ from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from semsearch.addresses import Address, sqlite_uri
+from semsearch.arguments import Address
 
 if TYPE_CHECKING:
     from semsearch.protocols import Encoder
@@ -93,7 +93,7 @@ def _named(index: Path, space: str | None) -> _Named | None:
     query = (
         "SELECT spec, description FROM spaces WHERE :name IS NULL OR name = :name ORDER BY space_id"
     )
-    uri = f"{sqlite_uri((index / 'index.sqlite').absolute())}?mode=ro"
+    uri = f"{(index / 'index.sqlite').absolute().as_uri()}?mode=ro"
     with suppress(sqlite3.Error, ValueError, TypeError):
         with closing(sqlite3.connect(uri, uri=True)) as connection:
             row = connection.execute(query, {"name": space}).fetchone()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
 
 #: The number types of stored vectors, the default first.
 STORED_TYPES = ("float32", "float16")
+
+#: How Python's "surrogateescape" represents an undecodable byte (PEP 383).
+ESCAPED_BYTE = re.compile("[\udc80-\udcff]")
 
 #: JSON values by field name.
 Metadata = Mapping[str, Any]
@@ -326,8 +330,6 @@ def _check_characters(text: str, name: str, source: str, *, allow_nul: bool = Tr
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        from semsearch.texts import ESCAPED_BYTE, first_escaped
-
         character = text[error.start]
         if ESCAPED_BYTE.match(character):
             raise UndecodableError(source, f"{name} holds {first_escaped(character)}") from None
@@ -373,3 +375,9 @@ def _plain_value(value: Any) -> Any:
     if hasattr(value, "as_tuple"):  # decimal.Decimal
         return None if value.is_nan() else float(value)  # no float is a signalling NaN
     return str(value)
+
+
+def first_escaped(text: str) -> str:
+    """The first undecodable byte: ``byte 0xe9``."""
+    escaped = ESCAPED_BYTE.search(text)
+    return f"byte 0x{ord(escaped.group()) - 0xDC00:02x}" if escaped else "a byte"

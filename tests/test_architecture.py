@@ -15,8 +15,8 @@ PACKAGE = Path(semsearch.__file__).parent
 
 #: From the bottom up; the components of a layer are separated by spaces.
 LAYERS = [
-    "version errors addresses",
-    "arguments notebook plugins texts",
+    "version errors",
+    "arguments notebook plugins",
     "records",
     "filters protocols analysis",
     "corpus vector_indexes",

@@ -30,7 +30,7 @@ from semsearch.cli.render import (
     visible,
     write_line,
 )
-from semsearch.errors import ArgumentError
+from semsearch.errors import ArgumentError, quantity
 from semsearch.explore.clusters import (
     DEFAULT_MIN_SIZE,
     DEFAULT_WORDS,
@@ -40,7 +40,6 @@ from semsearch.explore.clusters import (
 )
 from semsearch.index import Index
 from semsearch.storage.interface import Passages
-from semsearch.texts import quantity
 
 
 @click.command("cluster", cls=Command)

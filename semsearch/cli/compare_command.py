@@ -19,7 +19,7 @@ from semsearch.cli.options import (
 )
 from semsearch.cli.render import console, json_text, shortened, visible
 from semsearch.encoders import DEFAULT_ENCODER, load_reranker
-from semsearch.errors import ArgumentError
+from semsearch.errors import ArgumentError, quantity
 from semsearch.explore.compare import (
     Neighbours,
     SentenceSimilarities,
@@ -27,7 +27,6 @@ from semsearch.explore.compare import (
     compare_sentences,
 )
 from semsearch.records import Hit
-from semsearch.texts import quantity
 
 if TYPE_CHECKING:
     from rich.text import Text

@@ -23,10 +23,9 @@ from semsearch.cli.options import (
 from semsearch.cli.progress import IndexingProgress
 from semsearch.cli.render import visible
 from semsearch.encoders.specs import with_dimension
-from semsearch.errors import ArgumentError
+from semsearch.errors import ArgumentError, quantity
 from semsearch.indexing.summary import Summary
 from semsearch.records import STORED_TYPES
-from semsearch.texts import quantity
 
 if TYPE_CHECKING:
     from semsearch.index import Index

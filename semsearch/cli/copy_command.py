@@ -11,7 +11,7 @@ from semsearch.cli.options import Place
 from semsearch.cli.progress import IndexingProgress
 from semsearch.cli.removals import allowance, removals_option
 from semsearch.cli.render import visible
-from semsearch.texts import quantity
+from semsearch.errors import quantity
 
 
 @click.command("copy", cls=Command)

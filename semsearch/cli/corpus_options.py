@@ -12,13 +12,11 @@ import click
 from semsearch.cli.options import together
 from semsearch.cli.progress import IndexingProgress
 from semsearch.cli.render import visible
-from semsearch.corpus import Corpus, CorpusFormat
+from semsearch.corpus import Corpus
 from semsearch.errors import BadRowError, CorpusError
 
 #: The bad rows that are listed when one ends a run.
 MAX_LISTED = 20
-
-_FORMATS = ", ".join(item.value for item in CorpusFormat)
 
 #: Options for reading a corpus.
 corpus_options = together(
@@ -50,12 +48,6 @@ corpus_options = together(
         "--encoding",
         metavar="NAME",
         help="The encoding of text files.  [default: by BOM, or utf-8]",
-    ),
-    click.option(
-        "--input-format",
-        type=click.Choice([item.value for item in CorpusFormat]),
-        metavar="FORMAT",
-        help=f"The format of the corpus, if not clear from its name or content: {_FORMATS}.",
     ),
     click.option(
         "--exclude",
@@ -120,14 +112,11 @@ def opened_corpus(
     paths: list[str],
     progress: IndexingProgress,
     bad_rows: BadRows,
-    *,
-    input_format: str | None,
     **columns: Any,
 ) -> Corpus:
     """The corpus of these files; its messages go to `progress`, once if it is read twice."""
     return Corpus(
         paths,
-        format=input_format,
         notify=cache(lambda message: progress.note(visible(message))),
         on_bad_row=bad_rows,
         **columns,

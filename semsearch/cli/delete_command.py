@@ -10,10 +10,9 @@ from semsearch.cli.command import Command
 from semsearch.cli.options import existing_index, index_option, where_option
 from semsearch.cli.removals import allowance, dry_run_option, removals_option
 from semsearch.cli.render import visible
-from semsearch.errors import ArgumentError
+from semsearch.errors import ArgumentError, quantity
 from semsearch.index import Index
 from semsearch.indexing.preview import preview_delete
-from semsearch.texts import quantity
 
 
 @click.command("delete", cls=Command)

@@ -10,7 +10,7 @@ import click
 
 from semsearch.cli.command import INTERRUPTED_STATUS
 from semsearch.cli.progress import IndexingProgress
-from semsearch.texts import quantity
+from semsearch.errors import quantity
 
 if TYPE_CHECKING:
     from semsearch.index import Index

@@ -10,10 +10,9 @@ from semsearch.cli.command import Command
 from semsearch.cli.options import existing_index, index_option, space_option, where_option
 from semsearch.cli.progress import IndexingProgress
 from semsearch.cli.render import note_json_columns, visible
-from semsearch.errors import ArgumentError
+from semsearch.errors import ArgumentError, quantity
 from semsearch.explore.export import ENDINGS, ExportFormat, export_index
 from semsearch.index import Index
-from semsearch.texts import quantity
 
 
 @click.command("export", cls=Command)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from semsearch.addresses import Address
+from semsearch.arguments import Address
 from semsearch.cli.command import Command
 from semsearch.cli.corpus_options import BadRows, corpus_options, opened_corpus
 from semsearch.cli.encoding_options import check_pool, exit_if_interrupted, nodes, ray_option
@@ -28,9 +28,8 @@ from semsearch.cli.removals import allowance, dry_run_option, removals_option
 from semsearch.cli.render import visible
 from semsearch.corpus import Corpus
 from semsearch.encoders import DEFAULT_ENCODER
-from semsearch.errors import ArgumentError, IndexNotFoundError, quoted
+from semsearch.errors import ArgumentError, IndexNotFoundError, quantity
 from semsearch.preload import preload_for_documents
-from semsearch.texts import quantity
 
 if TYPE_CHECKING:  # imported while the encoder is loading
     from semsearch.corpus.files import FileState
@@ -176,7 +175,6 @@ def _index_corpus(
             progress.update(summary.documents, fraction, nodes(summary))
 
         documents.readings.earlier = _corpora(directory)
-        documents.readings.index = quoted(str(directory))
         is_new = _is_new(directory)
         has_folder = is_new and directory.is_dir()
         with ExitStack() as created, ExitStack() as stack:  # an index is removed after it is closed

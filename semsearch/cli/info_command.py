@@ -12,11 +12,11 @@ from semsearch.cli.language_fit import fit_of, poor_fit, sampled_texts
 from semsearch.cli.options import existing_index, format_option, index_option
 from semsearch.cli.render import json_text, shortened, visible
 from semsearch.encoders.vocabulary_fit import Fit
+from semsearch.errors import quantity
 from semsearch.filters import field_text, literal_text
 from semsearch.index import Index
 from semsearch.records import metadata_field
 from semsearch.storage.interface import Field, IndexInfo
-from semsearch.texts import quantity
 
 EXAMPLE_MAX_CHARACTERS = 60
 

@@ -12,8 +12,7 @@ from semsearch.cli.command import Command
 from semsearch.cli.options import existing_index, index_option, space_option
 from semsearch.cli.progress import IndexingProgress
 from semsearch.cli.render import visible
-from semsearch.errors import MissingExtraError, quoted
-from semsearch.texts import quantity
+from semsearch.errors import MissingExtraError, quantity, quoted
 
 
 @click.command("map", cls=Command)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import click
 from click.core import ParameterSource
 
-from semsearch.addresses import place
+from semsearch.arguments import place
 from semsearch.errors import ArgumentError, IndexNotFoundError
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ class Decorator(Protocol):
 
 
 class Place(click.ParamType[Path]):
-    """A directory, or the address of an index (`semsearch.addresses`)."""
+    """A directory, or the address of an index (`semsearch.arguments.Address`)."""
 
     name = "DIR"
 

@@ -9,8 +9,7 @@ import click
 
 from semsearch.cli.options import INDEXES, indexes_here
 from semsearch.cli.render import visible
-from semsearch.errors import SemsearchError, quoted
-from semsearch.texts import quantity
+from semsearch.errors import SemsearchError, quantity, quoted
 
 
 def show_overview() -> None:

@@ -25,13 +25,12 @@ from semsearch.cli.options import (
 from semsearch.cli.progress import IndexingProgress
 from semsearch.cli.render import console, csv_line, json_text, shortened, visible, write_line
 from semsearch.encoders import DEFAULT_ENCODER
-from semsearch.errors import ArgumentError
+from semsearch.errors import ArgumentError, quantity
 from semsearch.explore.pairs import check_limits, similar_pairs
 from semsearch.explore.vectors import Rows
 from semsearch.preload import preload_for_documents
 from semsearch.protocols import Encoder, Matrix
 from semsearch.records import Pair
-from semsearch.texts import quantity
 
 DEFAULT_K = 20
 ENCODED_AT_ONCE = 4096

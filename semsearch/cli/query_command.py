@@ -183,7 +183,7 @@ def command(
             found = index.search(texts, **options)
             output.add(found, heading=False)
             if options["rerank_budget"] is not None:
-                from semsearch.texts import quantity
+                from semsearch.errors import quantity
 
                 note(f"the cross-encoder read {quantity(found.reranked or 0, 'document')}")
         elif sys.stdin.isatty():

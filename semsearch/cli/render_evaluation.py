@@ -22,12 +22,12 @@ from semsearch.cli.render import (
     print_entries,
     visible,
 )
+from semsearch.errors import quantity
 from semsearch.evaluation import IrEvaluation, StsEvaluation
 from semsearch.evaluation.report import provenance, write_report
 from semsearch.evaluation.results import Result
 from semsearch.evaluation.statistics import shown_number
 from semsearch.protocols import Encoder
-from semsearch.texts import quantity
 
 STS_NOTE = (
     "Spearman's and Pearson's correlation x 100; 95 % bootstrap intervals over pairs. "

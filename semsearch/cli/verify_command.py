@@ -10,9 +10,9 @@ import click
 from semsearch.cli.command import Command
 from semsearch.cli.options import existing_index, index_option
 from semsearch.cli.render import visible
+from semsearch.errors import quantity
 from semsearch.index import Index
 from semsearch.storage.interface import Fault
-from semsearch.texts import quantity
 
 
 @click.command("verify", cls=Command)

@@ -10,7 +10,7 @@ import click
 
 from semsearch.cli.render import visible
 from semsearch.corpus.folder import is_hidden
-from semsearch.corpus.locations import is_url
+from semsearch.corpus.sources import is_url
 from semsearch.errors import (
     ArgumentError,
     CorpusError,

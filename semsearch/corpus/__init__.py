@@ -1,15 +1,22 @@
-"""Reads corpora: CSV, TSV, JSON lines, JSON, Parquet, documents, folders, DataFrames."""
+"""Reads corpora: CSV, TSV, JSON lines, JSON, Parquet, documents, folders, DataFrames.
 
-from semsearch.corpus.corpus import Corpus, good_rows, open_table
-from semsearch.corpus.formats import CorpusFormat
-from semsearch.corpus.frames import frame_documents, frame_text_columns
-from semsearch.corpus.plaintext import text_lines
-from semsearch.corpus.sources import Source
-from semsearch.corpus.table import Row, Table
+The names below are loaded on first use: queries need no reader of files.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from semsearch.corpus.corpus import Corpus, good_rows, open_table
+    from semsearch.corpus.frames import frame_documents, frame_text_columns
+    from semsearch.corpus.plaintext import text_lines
+    from semsearch.corpus.sources import Source
+    from semsearch.corpus.table import Row, Table
 
 __all__ = [
     "Corpus",
-    "CorpusFormat",
     "Row",
     "Source",
     "Table",
@@ -19,3 +26,17 @@ __all__ = [
     "open_table",
     "text_lines",
 ]
+
+_MODULES = {
+    **dict.fromkeys(("Corpus", "good_rows", "open_table"), "corpus"),
+    **dict.fromkeys(("frame_documents", "frame_text_columns"), "frames"),
+    **dict.fromkeys(("Row", "Table"), "table"),
+    "Source": "sources",
+    "text_lines": "plaintext",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)

@@ -5,12 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
-from semsearch.corpus.roles import shortened
-from semsearch.corpus.table import LOOK_AHEAD_ROWS, Row, Table
-from semsearch.errors import BadRowError, CorpusError, first_line
+from semsearch.corpus.table import Row, Table
+from semsearch.errors import BadRowError, first_line
 
 if TYPE_CHECKING:
     import pyarrow
@@ -22,29 +20,33 @@ _FILE_MAGIC = b"ARROW1"
 _BATCH_ROWS = 1_000
 _BUFFER_BYTES = 1 << 20
 
-TYPES_SHOWN, TYPE_CHARACTERS = 8, 40
-
 
 def read_arrow(source: Source) -> Table:
     """The table of an Arrow file or stream.
 
     Raises:
         BadRowError: it is damaged at the beginning; later damage is reported as a bad row.
-        CorpusError: it has no rows.
     """
     import pyarrow.ipc
 
-    batches: Iterable[pyarrow.RecordBatch]
     with _parsing(source.name):
         stored = source.seekable()
+        batches: Iterable[pyarrow.RecordBatch]
         if source.head.startswith(_FILE_MAGIC):
             file = pyarrow.ipc.open_file(stored)
-            schema, kind = file.schema, "an Arrow file"
+            schema = file.schema
             batches = (file.get_batch(number) for number in range(file.num_record_batches))
         else:
             batches = stream = pyarrow.ipc.open_stream(stored)
-            schema, kind = stream.schema, "an Arrow stream"
-    return _table(source.name, schema, _validated(batches), f"{kind}, ")
+            schema = stream.schema
+
+    def validated() -> Iterator[pyarrow.RecordBatch]:
+        for batch in batches:
+            batch.validate(full=True)  # offsets in damaged files may point anywhere
+            for start in range(0, batch.num_rows, _BATCH_ROWS):
+                yield batch.slice(start, _BATCH_ROWS)
+
+    return Table(source.name, schema.names, _rows(validated(), source.name))
 
 
 def read_parquet(source: Source) -> Table:
@@ -52,7 +54,6 @@ def read_parquet(source: Source) -> Table:
 
     Raises:
         BadRowError: it is damaged at the beginning; later damage is reported as a bad row.
-        CorpusError: it has no rows.
     """
     import pyarrow.parquet
 
@@ -70,27 +71,7 @@ def read_parquet(source: Source) -> Table:
             source.progress.position = size * rows // file.metadata.num_rows
 
     source.progress.position = 0  # progress counts rows, not the bytes read for the format
-    return _table(source.name, file.schema_arrow, batches())
-
-
-def _table(
-    name: str, schema: pyarrow.Schema, batches: Iterator[pyarrow.RecordBatch], kind: str = ""
-) -> Table:
-    rows = _rows(batches, name)
-    head = list(islice(rows, LOOK_AHEAD_ROWS))
-    if not head:
-        raise CorpusError(f"{name} has no rows")
-    shown = [shortened(f"{field.name} {field.type}", TYPE_CHARACTERS) for field in schema]
-    types = ", ".join(shown[:TYPES_SHOWN]) + (", …" if len(shown) > TYPES_SHOWN else "")
-    sample = [row for row in head if isinstance(row, Row)]
-    remark = f"{kind}types: {types}"
-    return Table(name, schema.names, chain(head, rows), remark=remark, sample=sample)
-
-
-def _validated(batches: Iterable[pyarrow.RecordBatch]) -> Iterator[pyarrow.RecordBatch]:
-    for batch in batches:
-        batch.validate(full=True)  # offsets in damaged files may point anywhere
-        yield batch
+    return Table(source.name, file.schema_arrow.names, _rows(batches(), source.name))
 
 
 def _rows(batches: Iterator[pyarrow.RecordBatch], name: str) -> Iterator[Row | BadRowError]:
@@ -104,14 +85,13 @@ def _rows(batches: Iterator[pyarrow.RecordBatch], name: str) -> Iterator[Row | B
             return
         if batch is None:
             return
-        for start in range(0, batch.num_rows, _BATCH_ROWS):
-            for fields in _records(batch.slice(start, _BATCH_ROWS)):
-                number += 1
-                source = f"{name}, row {number}"
-                if isinstance(fields, dict):
-                    yield Row(source, fields)
-                else:
-                    yield BadRowError(source, f"cannot be read: {fields}")
+        for fields in _records(batch):
+            number += 1
+            source = f"{name}, row {number}"
+            if isinstance(fields, dict):
+                yield Row(source, fields)
+            else:
+                yield BadRowError(source, f"cannot be read: {fields}")
 
 
 def _records(batch: pyarrow.RecordBatch) -> Iterator[dict[str, Any] | Exception]:
@@ -135,6 +115,5 @@ def _parsing(name: str) -> Iterator[None]:
         yield
     # ValueError: names in invalid UTF-8; MemoryError: absurd lengths in a damaged file.
     except (pyarrow.ArrowException, ValueError, OSError, MemoryError) as error:
-        raise BadRowError(
-            name, f"cannot be read as Arrow or Parquet: {first_line(error)}"
-        ) from error
+        reason = f"cannot be read as Arrow or Parquet: {first_line(error)}"
+        raise BadRowError(name, reason) from error

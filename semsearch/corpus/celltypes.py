@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
-from semsearch.texts import printed_list
+from semsearch.corpus.texts import printed_list
 
 #: A column has a type if this share of its first cells has.
 MOST = 0.95
@@ -28,11 +28,16 @@ class CellType(NamedTuple):
 
     Args:
         name: in messages: ``number``.
-        convert: returns the value of a cell, None for a missing one; a string does not fit.
+        parse: returns the value of a cell without spaces around it; a string does not fit.
     """
 
     name: str
-    convert: Callable[[str], Any]
+    parse: Callable[[str], Any]
+
+    def convert(self, cell: str) -> Any:
+        """The value of a cell, None for a missing one; a string does not fit."""
+        value = self.parse(cell.strip())
+        return None if isinstance(value, str) and is_missing(cell) else value
 
 
 def column_type(cells: Iterable[str]) -> CellType | None:
@@ -50,7 +55,7 @@ def column_type(cells: Iterable[str]) -> CellType | None:
             return _INTEGERS
         return _NUMBERS if all(map(_NUMBER.fullmatch, numbers)) else None
     for kind in (_TRUTHS, _LISTS):
-        if sum(not isinstance(kind.convert(cell), str) for cell in filled) >= least:
+        if sum(not isinstance(kind.parse(cell), str) for cell in filled) >= least:
             return kind
     return None
 
@@ -60,33 +65,26 @@ def is_missing(cell: str) -> bool:
     return cell.strip().lower() in _MISSING
 
 
-def _integer(cell: str) -> Any:
-    text = cell.strip()
-    return int(text) if _INTEGER.fullmatch(text) else _number(cell)
+def _integer(cell: str) -> int | float | str:
+    return int(cell) if _INTEGER.fullmatch(cell) else _number(cell)
 
 
-def _number(cell: str) -> Any:
-    text = cell.strip()
-    return float(text) if _NUMBER.fullmatch(text) else _null_if_missing(cell)
+def _number(cell: str) -> float | str:
+    return float(cell) if _NUMBER.fullmatch(cell) else cell
 
 
-def _boolean(cell: str) -> Any:
-    return _BOOLEANS.get(cell.strip().lower(), _null_if_missing(cell))
+def _boolean(cell: str) -> bool | str:
+    return _BOOLEANS.get(cell.lower(), cell)
 
 
-def _list(cell: str) -> Any:
-    text = cell.strip()
-    if not text.startswith("["):
-        return _null_if_missing(cell)
+def _list(cell: str) -> list[Any] | str:
+    if not cell.startswith("["):
+        return cell
     try:
-        return json.loads(text)
+        return list(json.loads(cell))
     except (ValueError, RecursionError):
-        items = printed_list(text)
+        items = printed_list(cell)
         return cell if items is None else items
-
-
-def _null_if_missing(cell: str) -> str | None:
-    return None if is_missing(cell) else cell
 
 
 _INTEGERS, _NUMBERS = CellType("number", _integer), CellType("number", _number)

@@ -9,19 +9,20 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from semsearch.arguments import check_text, check_texts
-from semsearch.corpus.header import is_prose
 from semsearch.corpus.roles import (
     ID,
+    NUMBER,
     TEXT,
     TITLE,
     at_position,
     check_distinct,
+    is_prose,
     listed,
     matching_columns,
     quoted_names,
     shortened,
 )
-from semsearch.errors import ArgumentError, BadRowError, ColumnNotFoundError, CorpusError
+from semsearch.errors import ArgumentError, BadRowError, ColumnNotFoundError
 
 if TYPE_CHECKING:
     from semsearch.corpus.table import Row, Table
@@ -31,27 +32,10 @@ _LIKE_ID = re.compile(
     r"(?i:.*#|(?:.*[\W_])?(?:id|nr|no|key)\.?|.*[\W_]number|.*nummer)|.*[a-z]I[dD]"
 )
 
-#: A text column is doubtful if this share of its cells are numbers, or if many cells hold only a
-#: handful of different texts.
-MOST, FEW_TEXTS, MANY_TEXTS, HANDFUL = 0.9, 3, 20, 10
-_NUMBER = re.compile(r"[-+.]{0,2}\d[\d.,]*+%?")
-
 #: A column without a usual name is the text if this share of its cells is prose and as much of that
 #: is distinct, and if its cells are on average so many times as long as those of any other such
 #: column.
 MOSTLY_PROSE, MOSTLY_DISTINCT, CLEARLY_LONGER = 2 / 3, 0.8, 3
-
-
-class EarlierIds(NamedTuple):
-    """The id column of the documents that an index has of a corpus.
-
-    Args:
-        column: its name; empty if their ids are derived from their texts.
-        index_name: the index, for messages.
-    """
-
-    column: str
-    index_name: str
 
 
 class Roles(NamedTuple):
@@ -61,13 +45,14 @@ class Roles(NamedTuple):
         text: the columns to search, joined in this order; empty to guess.
         title: the column that is shown as the title, if any.
         id: the column that identifies documents, if any.
-        earlier_ids: the only id column that is accepted; None for any.
+        earlier_id: the id column of the documents that an index has, which no other may replace;
+            empty if their ids are derived from their texts, None if it has none.
     """
 
     text: tuple[str, ...]
     title: str | None
     id: str | None
-    earlier_ids: EarlierIds | None = None
+    earlier_id: str | None = None
 
     @classmethod
     def wanted(cls, text: str | Iterable[str], title: str | None, id: str | None) -> Roles:  # noqa: A002
@@ -101,9 +86,8 @@ def resolve(table: Table, wanted: Roles) -> Roles:
     text = named or _text_candidates(table)[:1] or _longest_text(table)
     if not text:
         raise ColumnNotFoundError(
-            f"{table.name}: cannot tell which column holds the text (columns: "
-            f"{listed(table.columns)}{_remark(table)}); "
-            f"name it with --text-column{_example(table)}"
+            f"{table.name}: cannot tell which column holds the text ({_columns(table)}); "
+            f"name it with --text-column"
         )
     title = None if wanted.title is None else _column(table, wanted.title)
     if title is None:
@@ -114,17 +98,16 @@ def resolve(table: Table, wanted: Roles) -> Roles:
 
 def _id_column(table: Table, wanted: Roles, text: Sequence[str]) -> str | None:
     identifier = None if wanted.id is None else _column(table, wanted.id)
-    earlier = wanted.earlier_ids
+    earlier = wanted.earlier_id
     if earlier is None:
         return identifier or _first(ID, table.columns, but=text)
-    if identifier not in (None, earlier.column):
-        column = shortened(earlier.column)
-        how = f"with ids from '{column}'" if column else "without an id column"
+    if identifier not in (None, earlier):
+        how = f"with ids from '{shortened(earlier)}'" if earlier else "without an id column"
         raise ArgumentError(
-            f"{table.name}: {earlier.index_name} was made {how}; for ids from "
-            f"'{shortened(identifier)}', delete this index and start again, or use another --index"
+            f"{table.name}: the index was made {how}; for ids from '{shortened(identifier)}', "
+            "delete it and start again, or use another --index"
         )
-    return _column(table, earlier.column) if earlier.column else None
+    return _column(table, earlier) if earlier else None
 
 
 def likely_id_column(table: Table, roles: Roles) -> str | None:
@@ -156,9 +139,10 @@ def describe(table: Table, roles: Roles, wanted: Roles, without_ids: str) -> str
         without_ids: what names documents if there is no id column.
     """
     parts = [f"text from {quoted_names(roles.text)}"]
-    if not wanted.text and (others := _text_candidates(table)[1:]):
-        parts[0] += f" rather than {quoted_names(others)}"
-    elif not wanted.text and not _text_candidates(table):
+    candidates = _text_candidates(table)
+    if not wanted.text and candidates[1:]:
+        parts[0] += f" rather than {quoted_names(candidates[1:])}"
+    elif not wanted.text and not candidates:
         parts[0] += ", by far the longest texts"
     if roles.title is not None:
         parts.append(f"title from {quoted_names([roles.title])}")
@@ -166,54 +150,30 @@ def describe(table: Table, roles: Roles, wanted: Roles, without_ids: str) -> str
     line = f"{table.name}: {', '.join(parts)}"
     if metadata := [column for column in table.columns if column not in roles.names]:
         line += f"; metadata: {listed(metadata)}"
-    return line + _remark(table)
+    return f"{line}; {table.remark}" if table.remark else line
 
 
-def doubts(table: Table, roles: Roles) -> list[str]:
-    """One line for each text column whose first cells do not look like texts to search."""
-    lines = []
-    for column in roles.text:
-        texts = [str(cell).strip() for cell in _filled_cells(table, column)]
-        numbers = sum(1 for text in texts if _NUMBER.fullmatch(text))
-        different = len(set(texts))
-        if len(texts) >= FEW_TEXTS and numbers >= MOST * len(texts):
-            what = f"{numbers:,} of its first {len(texts):,} cells are numbers"
-        elif len(texts) >= MANY_TEXTS and different <= min(HANDFUL, len(texts) // 4):
-            what = f"its first {len(texts):,} cells hold only {different} different texts"
-        else:
-            continue
-        lines.append(
-            f"{table.name}: is '{shortened(column)}' the text? {what} ('{shortened(texts[0])}'); "
-            f"name another column with --text-column (columns: {listed(table.columns)})"
-        )
-    return lines
+def holds_numbers(table: Table, column: str) -> bool:
+    """Whether a column holds numbers, which are no texts to search, as far as the sample shows."""
+    cells = _filled_cells(table, column)
+    return bool(cells) and all(NUMBER.fullmatch(str(cell).strip()) for cell in cells)
 
 
 def _column(table: Table, wanted: str) -> str:
     """The column with this name, or else at this position, counted from 1."""
     column = at_position(table.columns, wanted)
     if column is None:
-        raise _no_such_column(table, wanted)
+        folded = {name.lower(): name for name in table.columns}
+        nearest = get_close_matches(wanted.lower(), folded, n=1)
+        advice = f"; nearest: {shortened(folded[nearest[0]])}" if nearest else ""
+        raise ColumnNotFoundError(f"{table.name}: no column {wanted!r} ({_columns(table)}){advice}")
     return column
 
 
-def _example(table: Table) -> str:
-    """An example of the option, with the column that holds most text; empty if none does."""
-    characters = [
-        sum(len(cell) for cell in _filled_cells(table, column) if isinstance(cell, str))
-        for column in table.columns
-    ]
-    most = max(characters, default=0)
-    if not most:
-        return ""
-    place = characters.index(most)
-    name = table.columns[place]
-    # A shell may need quotes around others.
-    return f", for example --text-column {name if name.isidentifier() else place + 1}"
-
-
-def _remark(table: Table) -> str:
-    return f"; {table.remark}" if table.remark else ""
+def _columns(table: Table) -> str:
+    """``columns: id, plot; sheet 'A'``."""
+    remark = f"; {table.remark}" if table.remark else ""
+    return f"columns: {listed(table.columns)}{remark}"
 
 
 def _text_candidates(table: Table) -> tuple[str, ...]:
@@ -249,14 +209,3 @@ def _is_text(cell: Any) -> bool:
 
 def _first(names: Sequence[str], columns: Sequence[str], but: Sequence[str]) -> str | None:
     return next((column for column in matching_columns(columns, names) if column not in but), None)
-
-
-def _no_such_column(table: Table, column: str) -> CorpusError:
-    message = (
-        f"{table.name}: no column {column!r} (columns: {listed(table.columns)}{_remark(table)})"
-    )
-    folded = {name.lower(): name for name in table.columns}
-    nearest = get_close_matches(column.lower(), folded, n=1)
-    return ColumnNotFoundError(
-        f"{message}; nearest: {shortened(folded[nearest[0]])}" if nearest else message
-    )

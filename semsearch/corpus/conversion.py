@@ -9,18 +9,15 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from importlib.util import find_spec
 from multiprocessing import get_context, parent_process
 from pathlib import Path, PurePath
 from threading import Thread
 from types import ModuleType
-from typing import NamedTuple
 
-from semsearch.corpus.epub import read_epub
 from semsearch.corpus.formats import CorpusFormat, is_foreign, without_gz
 from semsearch.corpus.html import read_html
 from semsearch.corpus.limits import (
@@ -29,22 +26,21 @@ from semsearch.corpus.limits import (
     MAX_ROW_BYTES,
     size_shown,
 )
-from semsearch.corpus.office import read_docx, read_pptx
+from semsearch.corpus.office import read_docx, read_epub, read_pptx
 from semsearch.corpus.pdf import read_pdf
-from semsearch.corpus.plaintext import COLUMNS
 from semsearch.corpus.sections import Contents, Section
 from semsearch.corpus.sources import Source
-from semsearch.corpus.table import Row, Table
+from semsearch.corpus.table import COLUMNS, Row, Table
 from semsearch.errors import BadFileError, BadRowError, CorpusError, MissingExtraError, first_line
 
-#: The modules and the distribution that each format needs; all are in the extra `files`.
+#: The module and the distribution that each format needs; all are in the extra `files`.
 _PACKAGES = {
-    CorpusFormat.PDF: (("pypdfium2",), "pypdfium2"),
-    CorpusFormat.DOCX: (("mammoth", "lxml"), "mammoth"),
-    CorpusFormat.PPTX: (("pptx",), "python-pptx"),
-    CorpusFormat.EPUB: (("lxml",), "lxml"),
-    CorpusFormat.HTML: (("lxml",), "lxml"),
-    CorpusFormat.XLSX: (("openpyxl",), "openpyxl"),
+    CorpusFormat.PDF: ("pypdfium2", "pypdfium2"),
+    CorpusFormat.DOCX: ("mammoth", "mammoth"),
+    CorpusFormat.PPTX: ("pptx", "python-pptx"),
+    CorpusFormat.EPUB: ("lxml", "lxml"),
+    CorpusFormat.HTML: ("lxml", "lxml"),
+    CorpusFormat.XLSX: ("openpyxl", "openpyxl"),
 }
 
 _READERS = {
@@ -56,9 +52,8 @@ _READERS = {
 
 
 def is_readable(kind: CorpusFormat) -> bool:
-    """Whether the packages that a format needs are installed."""
-    modules, _ = _PACKAGES.get(kind, ((), ""))
-    return all(map(find_spec, modules))
+    """Whether the package that a format needs is installed."""
+    return kind not in _PACKAGES or find_spec(_PACKAGES[kind][0]) is not None
 
 
 def read_document(
@@ -85,32 +80,20 @@ def read_document(
         contents, fault = converter.run(source.on_disk(), kind, encoding)
     except CorpusError as error:
         contents, fault = Contents("", []), str(error)
-    rows = list(_rows(source.name, identifier, contents, fault))
+    sections = list(contents.sections)
+    readable = [section for section in sections if section.fault or section.text.strip()]
     remark = contents.remark
-    pages = len(list(contents.sections))
-    blank = [section.number for section in contents.sections if _is_blank(section)]
-    if blank and len(blank) < pages and contents.if_blank:
-        shown = ", ".join(map(str, blank[:5])) + (", …" if len(blank) > 5 else "")
+    if contents.if_blank and 0 < len(readable) < len(sections):
+        blank = [str(section.number) for section in sections if section not in readable]
+        shown = ", ".join(blank[:5]) + (", …" if len(blank) > 5 else "")
         remark += f"; {len(blank)} of them without text ({shown}): {contents.if_blank}"
-    return Table(source.name, COLUMNS, iter(rows), remark=remark)
-
-
-def _rows(
-    name: str, identifier: str, contents: Contents, fault: str
-) -> Iterator[Row | BadRowError]:
+    if not fault and not readable:
+        fault = "; ".join(filter(None, ("has no text", contents.if_blank)))
     title = " ".join(contents.title.split()) or without_gz(PurePath(identifier)).stem
-    with_text = [section for section in contents.sections if not _is_blank(section)]
-    for section in with_text:
-        yield _row(name, identifier, title, section)
+    rows = [_row(source.name, identifier, title, section) for section in readable]
     if fault:  # the parts before it are kept
-        yield BadFileError(name, fault, identifier)
-    elif not with_text:
-        reason = f"has no text{contents.if_blank and '; '}{contents.if_blank}"
-        yield BadFileError(name, reason, identifier)
-
-
-def _is_blank(section: Section) -> bool:
-    return not section.fault and not section.text.strip()
+        rows.append(BadFileError(source.name, fault, identifier))
+    return Table(source.name, COLUMNS, iter(rows), remark=remark)
 
 
 def _row(source: str, file: str, title: str, section: Section) -> Row | BadRowError:
@@ -149,21 +132,12 @@ def convert(path: Path, kind: CorpusFormat, encoding: str | None) -> tuple[Conte
     return contents._replace(sections=sections), fault
 
 
-class _Process(NamedTuple):
-    executor: ProcessPoolExecutor
-    pid: int
-
-    def kill(self) -> None:
-        with suppress(OSError):  # it has died
-            os.kill(self.pid, signal.SIGTERM if sys.platform == "win32" else signal.SIGKILL)
-        self.executor.shutdown()
-
-
 class Converter:
     """The process that converts documents; it is started for the first one."""
 
     def __init__(self) -> None:
-        self.process: _Process | None = None
+        self.pid = 0
+        self._executor: ProcessPoolExecutor | None = None
 
     def run(self, path: Path, kind: CorpusFormat, encoding: str | None) -> tuple[Contents, str]:
         """Call `convert` in the process.
@@ -171,10 +145,10 @@ class Converter:
         Raises:
             CorpusError: the document needs too much time or memory.
         """
-        was_used = self.process is not None
-        self.process = process = self.process or _started()
+        was_used = self._executor is not None
+        executor = self._executor or self._start()
         try:
-            future = process.executor.submit(convert, path, kind, encoding)
+            future = executor.submit(convert, path, kind, encoding)
             return future.result(timeout=MAX_CONVERSION_SECONDS)
         except TimeoutError:
             self.stop()
@@ -192,40 +166,31 @@ class Converter:
             f"needs more than {memory} of memory to be converted, or crashes the converter"
         )
 
+    def _start(self) -> ProcessPoolExecutor:
+        context = get_context("spawn")  # a forked process would have the memory of this one
+        executor = ProcessPoolExecutor(1, context, _prepare, (MAX_CONVERSION_BYTES,))
+        # A process of any start method but fork runs the caller's script again, and imports
+        # modules from the working directory, which may hold untrusted files.
+        main, safe_path = sys.modules["__main__"], os.environ.get("PYTHONSAFEPATH", "")
+        sys.modules["__main__"], os.environ["PYTHONSAFEPATH"] = ModuleType("__main__"), "1"
+        try:
+            self.pid = executor.submit(os.getpid).result()
+        finally:
+            sys.modules["__main__"], os.environ["PYTHONSAFEPATH"] = main, safe_path
+        self._executor = executor
+        return executor
+
     def stop(self) -> None:
         """End the process; the next document starts another one."""
-        if self.process is not None:
-            self.process.kill()
-            self.process = None
+        if self._executor is not None:
+            with suppress(OSError):  # it has died
+                os.kill(self.pid, signal.SIGTERM if sys.platform == "win32" else signal.SIGKILL)
+            self._executor.shutdown(wait=False)
+            self._executor = None
 
 
 #: Stopped whenever a corpus has been read.
 converter = Converter()
-
-
-def _started() -> _Process:
-    context = get_context("spawn")  # a forked process would have the memory of this one
-    executor = ProcessPoolExecutor(1, context, _prepare, (MAX_CONVERSION_BYTES,))
-    with _isolated():
-        return _Process(executor, executor.submit(os.getpid).result())
-
-
-@contextmanager
-def _isolated() -> Iterator[None]:
-    """New processes import nothing from the working directory, nor run the caller's script again.
-
-    The working directory may hold untrusted files.
-    """
-    main, safe_path = sys.modules["__main__"], os.environ.get("PYTHONSAFEPATH")
-    sys.modules["__main__"], os.environ["PYTHONSAFEPATH"] = ModuleType("__main__"), "1"
-    try:
-        yield
-    finally:
-        sys.modules["__main__"] = main
-        if safe_path is None:
-            del os.environ["PYTHONSAFEPATH"]
-        else:
-            os.environ["PYTHONSAFEPATH"] = safe_path
 
 
 def _prepare(max_bytes: int) -> None:

@@ -4,41 +4,61 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from semsearch.arguments import check_callable, check_items, check_path, check_text, check_texts
-from semsearch.corpus.columns import EarlierIds, Roles, are_ids, likely_id_column, resolve
+from semsearch.corpus.columns import Roles, are_ids, likely_id_column, resolve
 from semsearch.corpus.conversion import converter
 from semsearch.corpus.database import open_query
 from semsearch.corpus.documents import (
     DocumentReader,
-    Note,
+    Items,
     Notify,
     OnBadRow,
     Readings,
-    explained,
     silent,
     table_documents,
 )
-from semsearch.corpus.encodings import undecodable
 from semsearch.corpus.files import FolderFiles
-from semsearch.corpus.folder import Folder, find_files, fits_documents, folder_documents
+from semsearch.corpus.folder import (
+    Folder,
+    find_files,
+    fits_documents,
+    folder_documents,
+    is_table,
+)
 from semsearch.corpus.formats import CorpusFormat, without_gz
-from semsearch.corpus.locations import Location, file_of, is_url, is_web, recorded_name, shown_url
-from semsearch.corpus.plaintext import COLUMNS
-from semsearch.corpus.readers import FORMATS, Reading, read
-from semsearch.corpus.sources import Progress, file_size, open_source, reading
-from semsearch.corpus.table import Row, Table
-from semsearch.errors import ArgumentError, BadFileError, BadRowError, CorpusError, raise_error
-from semsearch.records import Document
-from semsearch.texts import ESCAPED_BYTE
+from semsearch.corpus.readers import Reading, read
+from semsearch.corpus.sources import (
+    Location,
+    Progress,
+    file_of,
+    file_size,
+    is_url,
+    is_web,
+    open_source,
+    reading,
+    recorded_name,
+    shown_url,
+)
+from semsearch.corpus.table import COLUMNS, Row, Table
+from semsearch.errors import (
+    ArgumentError,
+    BadFileError,
+    BadRowError,
+    CorpusError,
+    UndecodableError,
+    raise_error,
+)
+from semsearch.records import ESCAPED_BYTE, first_escaped
 
 CorpusPath = str | os.PathLike[str]
+#: Called with arguments of `Corpus`: the columns that a table is read with.
+Note = Callable[[dict[str, Any]], None]
 
 #: Options that select the rows of a file: with others, it is another corpus.
 _SELECTORS = {"records", "sheet", "sql"}
@@ -66,7 +86,6 @@ class Corpus:
             columns of a file without a header are ``column 1``, ``column 2`` …; any column of CSV
             and TSV can be named by its position (``"2"``), unless a column has that name.
         encoding: of all files except those with a byte order mark; UTF-8 by default.
-        format: of all files; by default guessed from their names or first bytes.
         records: the path to the records in nested JSON: keys joined by dots (``data.articles``),
             or ``.`` if the whole value is an object of records.
         sheet: the name of the sheet of a workbook; the first by default.
@@ -90,7 +109,6 @@ class Corpus:
         text_columns: str | Sequence[str] = (),
         header: bool | None = None,
         encoding: str | None = None,
-        format: CorpusFormat | str | None = None,  # noqa: A002 - the usual name
         records: str | None = None,
         sheet: str | None = None,
         sql: str | None = None,
@@ -119,7 +137,6 @@ class Corpus:
             "title_column": title_column,
             "text_columns": list(self._wanted.text) or None,
             "header": header,
-            "format": None if format is None else _format(format).value,
         }
         self._options = {name: value for name, value in options.items() if value is not None}
         self._exclude = check_texts("exclude", exclude)
@@ -130,19 +147,15 @@ class Corpus:
     @property
     def name(self) -> str:
         """The default name of its index, after its file or folder."""
-        first = self._paths[0]
+        first, *others = self._paths
         if first is None:
             name = "stdin"
         elif isinstance(first, str):
             name = without_gz(file_of(first)).stem or shown_url(first).partition("://")[2]
         else:
-            # Not resolved: a link keeps its own name.
-            first = Path(os.path.abspath(first))  # noqa: PTH100
-            folders = {
-                isinstance(path, Path) and Path(os.path.abspath(path)).parent  # noqa: PTH100
-                for path in self._paths
-            }
-            if len(self._paths) > 1 and folders == {first.parent}:
+            first = first.absolute()  # not resolved: a link keeps its own name
+            folders = {isinstance(path, Path) and path.absolute().parent for path in others}
+            if folders == {first.parent}:
                 name = first.parent.name
             else:
                 name = first.name if _is_folder(first) else without_gz(first).stem
@@ -155,160 +168,114 @@ class Corpus:
 
     def __iter__(self) -> DocumentReader:
         files, readings = FolderFiles(), Readings()
-        read = partial(self._read, files, readings)
-        return DocumentReader(read, self._on_bad_row, files, readings)
+        return DocumentReader(self._items(files, readings), self._on_bad_row, files, readings)
 
-    def _read(
-        self, files: FolderFiles, readings: Readings, on_bad_row: OnBadRow
-    ) -> Iterator[Document]:
-        places = [self._place(path, readings) for path in self._paths]
-        sizes = [place.size() for place in places]
-        self._progress = Progress(None if None in sizes else sum(filter(None, sizes)))
+    def _items(self, files: FolderFiles, readings: Readings) -> Items:
+        places = [(path, *self._options_for(path, readings)) for path in self._paths]
+        folders: dict[Location, Folder] = {
+            path: self._folder(path, options)
+            for path, options, _ in places
+            if "sql" not in options and isinstance(path, Path) and _is_folder(path)
+        }
+        is_file = all(isinstance(path, Path) and "sql" not in named for path, named, _ in places)
+        self._progress = Progress(_total_size(self._paths, folders) if is_file else None)
+        # Numbers of rows would also be those of other files.
+        guesses_ids = is_file and len(self._paths) == 1 and not readings.earlier
         try:
-            for place in places:
-                yield from place.documents(self._progress, files, on_bad_row)
+            for path, options, earlier_id in places:
+                how = self._reading(options, earlier_id)
+                note = partial(readings.note, recorded_name(path), options)
+                if how.sql is not None:
+                    with open_query(_database(path), how.sql) as table:
+                        yield from self._table_documents(table, how.wanted, note)
+                elif path in folders:
+                    note({})
+                    yield from folder_documents(
+                        folders[path], how, files, self._progress, self._notify
+                    )
+                else:
+                    yield from self._file_documents(_file(path), how, note, guesses_ids=guesses_ids)
         finally:
             converter.stop()
 
-    def _place(self, path: Location, readings: Readings) -> _Place:
-        """A place with the given options, or else those of earlier runs."""
-        name = recorded_name(path)
-        earlier = dict(readings.earlier.get(name, {}))
+    def _options_for(self, path: Location, readings: Readings) -> tuple[dict[str, Any], str | None]:
+        """The given arguments for a file, or else those of earlier runs; their id column."""
+        earlier = dict(readings.earlier.get(recorded_name(path), {}))
         if any(self._options[it] != earlier.get(it) for it in _SELECTORS & self._options.keys()):
             earlier = {}
-        ids = earlier.get("id_column")
-        options = earlier | self._options
+        return earlier | self._options, earlier.get("id_column")
+
+    def _reading(self, options: Mapping[str, Any], earlier_id: str | None) -> Reading:
         wanted = self._wanted._replace(
             text=tuple(options.get("text_columns", ())),
             title=options.get("title_column"),
-            earlier_ids=None if ids is None else EarlierIds(ids, readings.index),
+            earlier_id=earlier_id,
         )
-        reading = Reading(
-            CorpusFormat(options["format"]) if "format" in options else None,
-            options.get("encoding"),
-            options.get("header"),
-            wanted.names,
-            options.get("records"),
-            options.get("sheet"),
-        )
-        note = partial(readings.note, name, options)
-        return _Place(
-            path,
-            wanted,
-            self._wanted,
-            reading,
-            options.get("sql"),
-            self._exclude,
-            self._notify,
-            note,
-            # Numbers of rows would also be those of other files.
-            guesses_ids=isinstance(path, Path) and len(self._paths) == 1 and not readings.earlier,
-        )
-
-
-@dataclass(frozen=True)
-class _Place:
-    """A file, folder or database of a corpus, and how it is read.
-
-    Args:
-        path: its path or URL; None for standard input.
-        wanted: the columns of tables.
-        given: those of them that were named for this run.
-        reading: how files are read.
-        sql: the query that selects the rows of a database.
-        exclude: files of a folder to exclude.
-        notify: called with lines about what is read.
-        note: called with what is found out about its table; see `Readings.note`.
-        guesses_ids: whether a column may have ids if it is only named like that.
-    """
-
-    path: Location
-    wanted: Roles
-    given: Roles
-    reading: Reading
-    sql: str | None
-    exclude: Sequence[str]
-    notify: Notify
-    note: Note
-    guesses_ids: bool
-
-    def documents(
-        self, progress: Progress, files: FolderFiles, on_bad_row: OnBadRow
-    ) -> Iterator[Document]:
-        """Its documents, read here."""
-        if self.sql is not None:
-            with open_query(_database(self.path), self.sql) as table:
-                yield from self._documents(table, on_bad_row)
-        elif isinstance(self.path, Path) and _is_folder(self.path):
-            yield from self._folder_documents(self.path, progress, files, on_bad_row)
-        else:
-            yield from self._file_documents(_file(self.path), progress, on_bad_row)
+        others = ("encoding", "header", "records", "sheet", "sql")
+        return Reading(wanted, **{name: options.get(name) for name in others})
 
     def _file_documents(
-        self, path: Location, progress: Progress, on_bad_row: OnBadRow
-    ) -> Iterator[Document]:
-        """The documents of a single file."""
+        self, path: Location, how: Reading, note: Note, *, guesses_ids: bool
+    ) -> Items:
+        """The documents of a single file.
+
+        Args:
+            path: where it is.
+            how: how it is read.
+            note: called with the columns of its table.
+            guesses_ids: whether a column may have ids if it is only named like that.
+        """
         with ExitStack() as stack:
             try:
-                source = stack.enter_context(open_source(path, progress))
-                table = read(source, self.reading)
+                source = stack.enter_context(open_source(path, self._progress))
+                table = read(source, how)
             except BadRowError as error:
-                on_bad_row(BadRowError(error.source, error.reason))
+                yield _of_a_row(error)
                 return
-            place = self._with_likely_ids(table)
-            table = replace(table, rows=_until_damaged(table.rows))
-            on_bad_row = explained(source, self.reading.encoding, on_bad_row)
-            yield from place._documents(table, on_bad_row)
+            wanted = how.wanted
+            if guesses_ids and not table.is_document:
+                wanted = wanted._replace(id=_id_column(path, table, how))
+            table.rows = _until_damaged(table.rows)
+            yield from self._table_documents(table, wanted, note)
 
-    def _with_likely_ids(self, table: Table) -> _Place:
-        """This place with the column of ids that has no usual name, if all rows confirm it."""
-        roles = resolve(table, self.wanted)
-        column = likely_id_column(table, roles) if self.guesses_ids and roles.id is None else None
-        if column is None:
-            return self
-        with open_source(self.path, Progress(None)) as source:
-            if not are_ids(read(source, self.reading).rows, column, roles.text):
-                return self
-        return replace(self, wanted=self.wanted._replace(id=column))
+    def _table_documents(self, table: Table, wanted: Roles, note: Note) -> Items:
+        roles = resolve(table, wanted)
+        columns = {"text_columns": list(roles.text), "id_column": roles.id or ""}
+        note({} if table.is_document else columns)
+        return table_documents(table, wanted, self._notify)
 
-    def size(self) -> int | None:
-        """The size of all its files; None if unknown."""
-        if self.sql is not None or not isinstance(self.path, Path):
-            return None
-        if not _is_folder(self.path):
-            return file_size(self.path)
-        total = 0
-        for file in self._folder(self.path).files:
-            with suppress(CorpusError):  # reported when it is read
-                total += file_size(file) or 0
-        return total
-
-    def _documents(self, table: Table, on_bad_row: OnBadRow) -> Iterator[Document]:
-        return table_documents(table, self.wanted, on_bad_row, self.notify, self.note)
-
-    def _folder_documents(
-        self, path: Path, progress: Progress, files: FolderFiles, on_bad_row: OnBadRow
-    ) -> Iterator[Document]:
-        folder = self._folder(path)
-        if not fits_documents(self.given) and not folder.has_tables():
+    def _folder(self, path: Path, options: Mapping[str, Any]) -> Folder:
+        if "records" in options or "sheet" in options:
+            raise CorpusError(f"{path} is a folder: --records and --sheet are for a single file")
+        folder = find_files(path, self._exclude)
+        if not fits_documents(self._wanted) and not any(map(is_table, folder.files)):
             raise CorpusError(
                 f"{path} has no tables; documents only have the columns {', '.join(COLUMNS)}"
             )
-        self.note({})
-        wanted = self.wanted._replace(earlier_ids=None)
-        yield from folder_documents(
-            folder, self.reading, wanted, files, progress, on_bad_row, self.notify
-        )
+        return folder
 
-    def _folder(self, path: Path) -> Folder:
-        if self.reading.format not in (None, CorpusFormat.TEXT):
-            raise CorpusError(
-                f"{path} is a folder, whose files are read by their suffixes; the only "
-                "--input-format for a folder is text, which skips tables"
-            )
-        if self.reading.records is not None or self.reading.sheet is not None:
-            raise CorpusError(f"{path} is a folder: --records and --sheet are for a single file")
-        return find_files(path, self.exclude, with_tables=self.reading.format is None)
+
+def _total_size(paths: Iterable[Location], folders: Mapping[Location, Folder]) -> int | None:
+    """The size of all files; None if one is a pipe."""
+    total = 0
+    for path in paths:
+        for file in folders[path].files if path in folders else [path]:
+            with suppress(CorpusError):  # reported when it is read
+                size = file_size(Path(str(file)))
+                if size is None:
+                    return None
+                total += size
+    return total
+
+
+def _id_column(path: Location, table: Table, how: Reading) -> str | None:
+    """The id column; one without a usual name only if the whole file confirms it."""
+    roles = resolve(table, how.wanted)
+    column = likely_id_column(table, roles) if roles.id is None else None
+    if column is None:
+        return how.wanted.id
+    with open_source(path, Progress(None)) as source:
+        return column if are_ids(read(source, how).rows, column, roles.text) else None
 
 
 @contextmanager
@@ -324,7 +291,8 @@ def open_table(path: Path, *, header: bool | None = None) -> Iterator[Table]:
     """
     with open_source(path, Progress(None)) as source:
         is_text = source.format in (None, CorpusFormat.TEXT) and source.head[:1] not in b"{["
-        yield read(source, Reading(CorpusFormat.CSV if is_text else None, header=header))
+        named = CorpusFormat.CSV if is_text else None
+        yield read(source, Reading(header=header), format=named)
 
 
 def good_rows(table: Table) -> Iterator[Row]:
@@ -337,22 +305,10 @@ def good_rows(table: Table) -> Iterator[Row]:
         if isinstance(row, BadRowError):
             raise row
         for column, value in row.fields.items():
-            if not isinstance(value, str) or value.isascii():
-                continue
-            try:
-                value.encode()
-            except UnicodeEncodeError:
-                is_byte = ESCAPED_BYTE.search(value)
-                reason = undecodable(value, option=None) if is_byte else "not Unicode text"
-                raise BadRowError(row.source, f"column '{column}': {reason}") from None
+            if isinstance(value, str) and not value.isascii() and ESCAPED_BYTE.search(value):
+                what = f"column '{column}' holds {first_escaped(value)}"
+                raise UndecodableError(row.source, what)
         yield row
-
-
-def _format(name: CorpusFormat | str) -> CorpusFormat:
-    try:
-        return CorpusFormat(name)
-    except ValueError:
-        raise ArgumentError(f"unknown format: {name!r} (formats: {FORMATS})") from None
 
 
 def _file(path: Location) -> Location:
@@ -376,7 +332,13 @@ def _until_damaged(rows: Iterator[Row | BadRowError]) -> Iterator[Row | BadRowEr
     try:
         yield from rows
     except BadFileError as error:
-        yield BadRowError(error.source, error.reason)
+        yield _of_a_row(error)
+
+
+def _of_a_row(error: BadRowError) -> BadRowError:
+    """The same error without the name of a file, which is no document if the file is a table."""
+    is_file = isinstance(error, BadFileError)
+    return BadRowError(error.source, error.reason) if is_file else error
 
 
 def _is_folder(path: Path) -> bool:

@@ -6,23 +6,18 @@ import sqlite3
 import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from semsearch.addresses import sqlite_uri
-from semsearch.corpus.locations import shown_url
-from semsearch.corpus.sources import file_size
-from semsearch.corpus.table import LOOK_AHEAD_ROWS, Row, Table
+from semsearch.corpus.sources import file_size, shown_url
+from semsearch.corpus.table import Row, Table
 from semsearch.errors import CorpusError, MissingExtraError, first_line
 
 if TYPE_CHECKING:
-    import psycopg
     from sqlalchemy import CursorResult, Engine
 
 _ROWS_AT_ONCE = 1_000
-#: The packages that hold drivers of another name.
-PACKAGES = {"MySQLdb": "mysqlclient", "psycopg2": "psycopg2-binary"}
 
 
 @contextmanager
@@ -53,23 +48,19 @@ def open_query(location: Path | str, query: str) -> Iterator[Table]:
                 raise CorpusError(f"{name}: --sql selects no rows; it has to be a SELECT")
             columns = list(result.keys())
         rows = _rows(result, columns, name)
-        head = list(islice(rows, LOOK_AHEAD_ROWS))
-        if not head:
+        first = next(rows, None)
+        if first is None:
             raise CorpusError(f"{name}: the query selects no rows")
-        remark = f"from {engine.dialect.name}"
-        yield Table(name, columns, chain(head, rows), remark=remark, sample=head)
+        yield Table(name, columns, chain((first,), rows), remark=f"from {engine.dialect.name}")
 
 
 def _engine(location: Path | str) -> Engine:
-    from sqlalchemy import create_engine, event, make_url
+    from sqlalchemy import create_engine, make_url
 
     if isinstance(location, Path):
         file_size(location)  # raises if the file does not exist
         return create_engine("sqlite://", creator=lambda: _read_only(location))
-    try:
-        url = make_url(location)
-    except ValueError:
-        raise CorpusError(f"{shown_url(location)}: the port is not a number") from None
+    url = make_url(location)
     if "@" in (url.host or ""):  # a driver's message would show it
         reason = "write @ in a user name or password as %40"
         raise CorpusError(f"{shown_url(location)}: {reason}")
@@ -78,40 +69,19 @@ def _engine(location: Path | str) -> Engine:
     if url.drivername in ("postgres", "postgresql"):
         url = url.set(drivername="postgresql+psycopg")
     try:
-        engine = create_engine(url)
+        return create_engine(url)
     except ImportError as error:
         if url.drivername.endswith("+psycopg"):
             raise MissingExtraError("psycopg", "files", "reading PostgreSQL") from None
-        raise CorpusError(
-            f"{shown_url(location)} needs a driver: "
-            f"pip install {PACKAGES.get(error.name or '', error.name)}"
-        ) from None
-    if engine.dialect.driver == "psycopg":
-        event.listen(engine, "connect", _keep_unusual_times)
-    return engine
-
-
-def _keep_unusual_times(connection: psycopg.Connection, record: object) -> None:
-    """Read dates and times, such as 24:00 and infinity, as PostgreSQL writes them."""
-    from psycopg.types.string import TextLoader
-
-    del record
-    for name in ("date", "timestamp", "timestamptz", "time", "timetz", "interval"):
-        connection.adapters.register_loader(name, TextLoader)
+        raise CorpusError(f"{shown_url(location)} needs a driver: {first_line(error)}") from None
 
 
 def _read_only(path: Path) -> sqlite3.Connection:
-    connection = sqlite3.connect(f"{sqlite_uri(path.absolute())}?mode=ro", uri=True)
-    connection.set_authorizer(_authorized)
+    connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
+    connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)  # ATTACH creates files even then
     # Bytes that are not UTF-8 make a bad row, and do not fail the query.
     connection.text_factory = lambda stored: stored.decode("utf-8", "surrogateescape")
     return connection
-
-
-def _authorized(action: int, *names: str | None) -> int:
-    """Deny ATTACH, which creates files even on a read-only connection."""
-    del names
-    return sqlite3.SQLITE_DENY if action == sqlite3.SQLITE_ATTACH else sqlite3.SQLITE_OK
 
 
 def _rows(result: CursorResult[object], columns: list[str], name: str) -> Iterator[Row]:
@@ -139,4 +109,4 @@ def _translated_errors(name: str) -> Iterator[None]:
     except SQLAlchemyError as error:
         raise CorpusError(f"{name}: {first_line(error)}") from None  # it may quote the password
     except ValueError as error:  # of a parameter that is not a number, or of text
-        raise CorpusError(f"{name}: {error}") from error
+        raise CorpusError(f"{name}: {error}") from None

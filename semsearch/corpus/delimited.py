@@ -10,30 +10,22 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from semsearch.corpus.celltypes import column_type
-from semsearch.corpus.header import MAX_ROWS, has_header
 from semsearch.corpus.limits import MAX_ROW_BYTES
-from semsearch.corpus.roles import USUAL, numbered, plain_name, shortened
+from semsearch.corpus.roles import HEADER_ROWS, USUAL, has_header, numbered, plain_name, shortened
 from semsearch.corpus.table import Row, Table, look_ahead
-from semsearch.errors import BadRowError, CorpusError
-from semsearch.texts import quantity
+from semsearch.errors import BadRowError, CorpusError, quantity
 
 if TYPE_CHECKING:
-    from semsearch.corpus.textstream import TextStream
+    from semsearch.corpus.encodings import TextStream
 
 #: In order of preference.
 DELIMITERS = ",\t;|"
 
 #: The first line by which Excel finds the delimiter.
 _SEPARATOR = re.compile(r"\ufeff?sep=(.)\s*", re.IGNORECASE)
-
 _OPENING_QUOTE = re.compile(r'(?:^|\t)"')
-
-#: How a cell begins where a blank was written between the delimiter and the quote.
-_BLANK_AND_QUOTE = ' "'
-
 #: Lines above a header, in which exports tell what they are.
 MAX_LINES_ABOVE = 5
-
 #: How much of a first row is shown in messages.
 CELLS_SHOWN, CELL_SHOWN_CHARACTERS = 4, 30
 
@@ -42,11 +34,10 @@ _Record = tuple[str, list[str]] | BadRowError
 
 
 class Dialect(NamedTuple):
-    """The delimiter, whether cells can be quoted, and whether blanks before cells are left out."""
+    """The delimiter, and whether cells can be quoted."""
 
     delimiter: str
     quoted: bool
-    spaced: bool = False
 
     def reader(self, lines: Iterable[str]) -> Any:
         """Python's reader of these lines."""
@@ -56,7 +47,6 @@ class Dialect(NamedTuple):
             lines,
             delimiter=self.delimiter,
             quoting=csv.QUOTE_MINIMAL if self.quoted else csv.QUOTE_NONE,
-            skipinitialspace=self.spaced,
             strict=True,
         )
 
@@ -79,51 +69,41 @@ def read_delimited(
         CorpusError: it has no rows.
     """
     lines = text.lines()
-    head = look_ahead(lines, lambda: text.position)
+    head = look_ahead(lines)
     if head and (declared := _SEPARATOR.fullmatch(head[0])):
         head[0], delimiters = "\n", declared[1]  # a blank line keeps the line numbers
     above = _lines_above(head, delimiters)
     head[:above] = ["\n"] * above
     dialect = guess_dialect(head, delimiters)
     reader = dialect.reader(chain(head, lines))
-    records: Iterator[_Record] = _records(reader, text.name)
+    records = _records(reader, text.name)
     first = next(records, None)
     if first is None:
         raise CorpusError(f"{text.name} is empty")
     if isinstance(first, BadRowError):
         raise CorpusError(str(first))
     cells = first[1]
-    remark = f"{quantity(above, 'line')} above the header skipped" if above else ""
-    header_cells: list[str] | None = None
-    if has_header(_beginning(dialect, head), wanted) if header is None else header:
+    is_guessed = header is None
+    if is_guessed:
+        header = has_header(_beginning(dialect, head), wanted)
+    if header:
         # R and pandas write the row names under an empty header.
-        names = enumerate(cells, 1)
-        columns = numbered(cell.strip() or f"column_{number}" for number, cell in names)
-        expected = f"the header has {len(columns)}"
-        header_cells = cells
+        columns = numbered(cell.strip() or f"column_{n}" for n, cell in enumerate(cells, 1))
+        remark = f"{quantity(above, 'line')} above the header skipped" if above else ""
     else:
         records = chain((first,), records)
         columns = [f"column {number}" for number in range(1, len(cells) + 1)]
-        expected = f"the first row has {len(columns)}"
-        remark = _headerless(cells, guessed=header is None)
+        remark = _headerless(cells) if is_guessed else "no header"
     if len(columns) == 1 and (sign := _unknown_delimiter(head)):
         remark = f"every line holds {sign!r}: if it separates cells, put it in a first line 'sep='"
-    rows = _rows(records, columns, expected, header_cells)
-
-    look_at = list(islice(rows, 1))
-    if not look_at:
-        is_usual = any(plain_name(column) in USUAL for column in columns)
-        advice = "" if is_usual else "; if its first row is data, add --no-header"
-        raise CorpusError(f"{text.name} has a header but no rows{advice}")
+    rows = _rows(records, columns, cells if header else None)
+    look_at = []
     while reader.line_num < len(head) and (row := next(rows, None)):
         look_at.append(row)
-    sample = [row for row in look_at if isinstance(row, Row)]
-    types = {
-        column: found
-        for column in columns
-        if (found := column_type(row.fields.get(column, "") for row in sample))
-    }
-    return Table(text.name, columns, chain(look_at, rows), types, remark, sample)
+    sample = [row.fields for row in look_at if isinstance(row, Row)]
+    found = {column: column_type(row.get(column, "") for row in sample) for column in columns}
+    types = {column: kind for column, kind in found.items() if kind is not None}
+    return Table(text.name, columns, chain(look_at, rows), types, remark)
 
 
 def _records(reader: Any, name: str) -> Iterator[_Record]:
@@ -146,22 +126,22 @@ def _beginning(dialect: Dialect, head: Sequence[str]) -> list[list[str]]:
     """The readable records of the first lines; an empty one if there are none."""
     found: list[list[str]] = []
     with suppress(csv.Error):  # a stray quote, or a truncated record at the end of the look-ahead
-        found.extend(islice(filter(None, dialect.reader(head)), MAX_ROWS))
+        found.extend(islice(filter(None, dialect.reader(head)), HEADER_ROWS))
     return found or [[]]
 
 
-def _headerless(first: Sequence[str], *, guessed: bool) -> str:
+def _headerless(first: Sequence[str]) -> str:
     cells = ", ".join(f"'{shortened(cell, CELL_SHOWN_CHARACTERS)}'" for cell in first[:CELLS_SHOWN])
     more = ", …" if len(first) > CELLS_SHOWN else ""
-    if guessed:
-        return f"no header: its first row looks like data ({cells}{more}); if not, add --header"
-    return f"no header: its first row is {cells}{more}"
+    return f"no header: its first row looks like data ({cells}{more}); if not, add --header"
 
 
 def _rows(
-    records: Iterator[_Record], columns: Sequence[str], expected: str, header: list[str] | None
+    records: Iterator[_Record], columns: Sequence[str], header: list[str] | None
 ) -> Iterator[Row | BadRowError]:
+    """The rows of the records below the header, if there is one."""
     width, last = len(columns), header[-1] if header else None
+    expected = f"the {'header' if header else 'first row'} has {width}"
     for record in records:
         if isinstance(record, BadRowError):
             yield record
@@ -169,8 +149,7 @@ def _rows(
         source, cells = record
         if cells[-1] == last and [cells[0].lstrip("\ufeff"), *cells[1:]] == header:
             yield BadRowError(source, "repeats the header")  # files were joined
-            continue
-        if len(cells) == width:
+        elif len(cells) == width:
             fields = {name: cell for name, cell in zip(columns, cells, strict=True) if cell}
             yield Row(source, fields)
         else:
@@ -199,39 +178,26 @@ def _unknown_delimiter(lines: Sequence[str]) -> str | None:
 def guess_dialect(lines: Sequence[str], delimiters: str = DELIMITERS) -> Dialect:
     """The dialect that fits the beginning of a file best."""
     header = next((line for line in lines if not line.isspace()), "")
+    # Many published TSV files are written without quoting: their quotes are part of the text.
+    tab_quotings = (True, False) if any(map(_OPENING_QUOTE.search, lines)) else (False,)
     # A delimiter that is not in the header separates nothing. A header of one column has none;
     # then the delimiter that is rarest in the texts does least harm.
     candidates = [
-        Dialect(delimiter, quoted, spaced)
+        Dialect(delimiter, quoted)
         for delimiter in ([mark for mark in delimiters if mark in header] or delimiters)
-        for quoted in _quotings(delimiter, lines)
-        for spaced in _spacings(delimiter, quoted, lines)
+        for quoted in (tab_quotings if delimiter == "\t" else (True,))
     ]
     return max(candidates, key=lambda dialect: _fit(dialect, lines))
 
 
-def _quotings(delimiter: str, lines: Sequence[str]) -> tuple[bool, ...]:
-    """Many published TSV files are written without quoting: their quotes are part of the text."""
-    if delimiter != "\t":
-        return (True,)
-    return (True, False) if any(map(_OPENING_QUOTE.search, lines)) else (False,)
-
-
-def _spacings(delimiter: str, quoted: bool, lines: Sequence[str]) -> tuple[bool, ...]:
-    """CSV written by hand can have a blank between the delimiter and the quote."""
-    spaced = delimiter + _BLANK_AND_QUOTE
-    return (False, True) if quoted and any(spaced in line for line in lines) else (False,)
-
-
-def _fit(dialect: Dialect, lines: Sequence[str]) -> tuple[int, int, int]:
-    """Lines of records as wide as the header, that width, and minus the quotes left in cells."""
+def _fit(dialect: Dialect, lines: Sequence[str]) -> tuple[int, int]:
+    """The number of lines of records as wide as the header, and that width."""
     reader = dialect.reader(lines)
-    fitting = width = line = stray = 0
+    fitting = width = line = 0
     with suppress(csv.Error):  # a stray quote, or a truncated record at the end of the look-ahead
         for cells in reader:
             width = width or len(cells)
             if len(cells) == width:
                 fitting += reader.line_num - line
-                stray -= sum(cell.startswith(_BLANK_AND_QUOTE) for cell in cells)
             line = reader.line_num
-    return fitting, width, stray
+    return fitting, width

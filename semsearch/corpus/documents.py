@@ -12,36 +12,29 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from semsearch.corpus.columns import Roles, describe, doubts, resolve
-from semsearch.corpus.encodings import encoding_of, remedy
+from semsearch.corpus.columns import Roles, describe, resolve
 from semsearch.corpus.files import FolderFiles
 from semsearch.corpus.roles import shortened
 from semsearch.corpus.table import Row
-from semsearch.errors import BadFileError, BadRowError, UndecodableError
-from semsearch.records import Document, field_name
-from semsearch.texts import ESCAPED_BYTE, joined_text, quantity, sentences_text
+from semsearch.corpus.texts import joined_text, sentences_text
+from semsearch.errors import BadFileError, BadRowError, quantity
+from semsearch.records import ESCAPED_BYTE, Document, field_name
 
 if TYPE_CHECKING:
     from semsearch.corpus.celltypes import CellType
-    from semsearch.corpus.sources import Source
     from semsearch.corpus.table import Table
 
 #: Called with the error of each bad row; if it returns, the row is skipped.
 OnBadRow = Callable[[BadRowError], None]
 #: Called with one line about what was guessed.
 Notify = Callable[[str], None]
-#: Called with arguments of `Corpus`: the columns that a table is read with.
-Note = Callable[[dict[str, Any]], None]
-
-#: The most ids of skipped rows kept in memory; further rows count as unidentified.
-MAX_SKIPPED_IDS = 1_000_000
+#: Documents, and an error in place of each that cannot be used.
+Items = Iterator[Document | BadRowError]
 
 #: Binary data, which is not searched.
 _BYTES = (bytes, bytearray, memoryview)
-
 #: Values other than strings that can be a text.
 _SIMPLE = (int, float, Decimal, date, time, timedelta)
-
 #: Cells without text; ``NaN`` as programs write it into CSV.
 _NOTHING = ("", "NaN", "nan")
 
@@ -68,7 +61,7 @@ class SkippedRows:
         """Count a skipped row."""
         if isinstance(error, BadFileError):
             self.files.add(str(error.document_id))
-        elif error.document_id is None or len(self.ids) >= MAX_SKIPPED_IDS:
+        elif error.document_id is None:
             self.unidentified += 1
         else:
             self.ids.add(error.document_id)
@@ -83,12 +76,10 @@ class Readings:
     Args:
         earlier: the arguments of earlier runs, used where none are given now.
         used: those of this run.
-        index: the index that recorded the earlier ones, for messages.
     """
 
     earlier: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     used: dict[str, dict[str, Any]] = field(default_factory=dict)
-    index: str = "the index"
 
     def note(self, name: str, given: Mapping[str, Any], found: Mapping[str, Any]) -> None:
         """Note how a file is read, unless its name or a column's cannot be decoded.
@@ -107,7 +98,7 @@ class DocumentReader(Iterator[Document]):
     """Iterates over the documents of a corpus, and counts skipped rows.
 
     Args:
-        read: reads the documents; its argument handles bad rows.
+        items: the documents, and an error in place of each bad row.
         on_bad_row: called with the error of each bad row; if it returns, the row is skipped.
         files: tracks the files of folders.
         readings: its `earlier` may be set before the first document is read.
@@ -115,22 +106,25 @@ class DocumentReader(Iterator[Document]):
 
     def __init__(
         self,
-        read: Callable[[OnBadRow], Iterator[Document]],
+        items: Items,
         on_bad_row: OnBadRow,
         files: FolderFiles | None = None,
         readings: Readings | None = None,
     ) -> None:
         self.readings = readings or Readings()
         self.taken = 0  #: the number of documents iterated over
-        self.files = found = files or FolderFiles()
-        self.skipped = skipped = SkippedRows(files=found.left_out)  # one set: a sync keeps both
+        self.files = files or FolderFiles()
+        self.skipped = SkippedRows(files=self.files.left_out)  # one set: a sync keeps both
+        self._documents = self._good(items, on_bad_row)
 
-        def skip(error: BadRowError) -> None:
-            on_bad_row(error)
-            skipped.add(error)
-            found.spoil()
-
-        self._documents = read(skip)
+    def _good(self, items: Items, on_bad_row: OnBadRow) -> Iterator[Document]:
+        for item in items:
+            if isinstance(item, Document):
+                yield item
+            else:
+                on_bad_row(item)
+                self.skipped.add(item)
+                self.files.spoil()
 
     def __next__(self) -> Document:
         document = next(self._documents)
@@ -143,39 +137,19 @@ class DocumentReader(Iterator[Document]):
         self._documents = chain(first, self._documents)
 
 
-def explained(source: Source, encoding: str | None, on_bad_row: OnBadRow) -> OnBadRow:
-    """Name the likely encoding of a file in errors about bytes that cannot be decoded."""
-
-    def handle(error: BadRowError) -> None:
-        if isinstance(error, UndecodableError):
-            name = encoding_of(source.head, encoding)
-            advice = remedy(source.head.decode(name, "surrogateescape"), name)
-            error = UndecodableError(error.source, error.what, advice, error.document_id)
-        on_bad_row(error)
-
-    return handle
-
-
 def silent(message: str) -> None:
     """Discard the message."""
 
 
 def table_documents(
-    table: Table,
-    wanted: Roles,
-    on_bad_row: OnBadRow,
-    notify: Notify,
-    note: Note = lambda arguments: None,
-    without_ids: str = WITHOUT_IDS,
-) -> Iterator[Document]:
-    """The documents of a table, row by row.
+    table: Table, wanted: Roles, notify: Notify, without_ids: str = WITHOUT_IDS
+) -> Items:
+    """The documents of a table, row by row, and an error in place of each bad row.
 
     Args:
         table: the rows.
         wanted: the columns named by the user.
-        on_bad_row: called with the error of each bad row.
         notify: called with lines about how the columns are used.
-        note: called with the arguments of `Corpus` that read the same rows in the same way.
         without_ids: what names documents if there is no id column, for messages.
 
     Raises:
@@ -183,50 +157,27 @@ def table_documents(
         ArgumentError: another id column is named than an index has ids from.
     """
     roles = resolve(table, wanted)
-    if table.sample:
-        note({"text_columns": list(roles.text), "id_column": roles.id or ""})
-        for line in (describe(table, roles, wanted, without_ids), *doubts(table, roles)):
-            notify(line)
-        if binary := _binary_columns(table):
-            notify(f"{table.name}: binary data is left out: {', '.join(binary)}")
-    else:  # a document
-        note({})
-        if table.remark:
-            notify(f"{table.name}: {table.remark}")
+    if not table.is_document:
+        notify(describe(table, roles, wanted, without_ids))
+    elif table.remark:
+        notify(f"{table.name}: {table.remark}")
     misfits: _Misfits = {}
     for row in table.rows:
+        if isinstance(row, BadRowError):
+            yield row
+            continue
         try:
-            if isinstance(row, BadRowError):
-                raise row
             document = _document(row, roles, table, misfits)
         except BadRowError as error:
-            if isinstance(row, Row):
-                error.document_id = _readable_id(row, roles)
-            on_bad_row(error)
-            continue
-        yield document
+            error.document_id = _readable_id(row, roles)
+            yield error
+        else:
+            yield document
     for column, (first, count) in misfits.items():
         notify(
             f"{table.name}: '{shortened(column)}' holds {table.types[column].name}s; "
             f"{quantity(count, 'other value')} left empty, such as '{shortened(first)}'"
         )
-
-
-def _binary_columns(table: Table) -> list[str]:
-    """The columns with bytes among the first rows."""
-    return [
-        column
-        for column in table.columns
-        if any(_has_bytes(row.fields.get(column)) for row in table.sample)
-    ]
-
-
-def _has_bytes(value: Any) -> bool:
-    if isinstance(value, Mapping):
-        return any(map(_has_bytes, value.values()))
-    if isinstance(value, (list, tuple)):  # maps of Parquet are lists of tuples
-        return any(map(_has_bytes, value))
-    return isinstance(value, _BYTES)
 
 
 def _document(row: Row, roles: Roles, table: Table, misfits: _Misfits) -> Document:
@@ -298,7 +249,7 @@ def _metadata(
 
 def _without_bytes(value: Any) -> Any:
     """A value without binary data, as image files have it in a Parquet file."""
-    if isinstance(value, (list, tuple)):
+    if isinstance(value, (list, tuple)):  # maps of Parquet are lists of tuples
         return [_without_bytes(item) for item in value if not isinstance(item, _BYTES)]
     if not isinstance(value, Mapping):
         return value

@@ -1,16 +1,20 @@
-"""The encoding of a file: by its byte order mark or as declared; guessed for error messages."""
+"""Decodes files: by their byte order mark or as declared; guesses encodings for messages."""
 
 from __future__ import annotations
 
 import codecs
+import io
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from semsearch.errors import CorpusError
-from semsearch.texts import ESCAPED_BYTE, first_escaped
+from semsearch.corpus.limits import MAX_ROW_BYTES, size_shown
+from semsearch.errors import CorpusError, UndecodableError
+from semsearch.records import ESCAPED_BYTE, first_escaped
 
 if TYPE_CHECKING:
-    from charset_normalizer.models import CharsetMatch
+    from semsearch.corpus.sources import Source
 
 # UTF-32 first: its mark begins with that of UTF-16.
 _BYTE_ORDER_MARKS = (
@@ -21,24 +25,11 @@ _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
 
-#: Common encodings, by their Python names; among equally likely ones, the first is chosen.
+#: Common encodings; among equally likely ones, the first is chosen.
 _COMMON = (
-    "utf-8",
-    "windows-1252",
-    "windows-1250",
-    "windows-1251",
-    "windows-1253",
-    "windows-1254",
-    "windows-1255",
-    "windows-1256",
-    "windows-1257",
-    "koi8-r",
-    "iso8859-2",
-    "shift_jis",
-    "euc_jp",
-    "gb18030",
-    "big5",
-    "euc_kr",
+    *("utf-8", "windows-1252", "windows-1250", "windows-1251", "windows-1253", "windows-1254"),
+    *("windows-1255", "windows-1256", "windows-1257", "koi8-r", "iso8859-2", "shift_jis"),
+    *("euc_jp", "gb18030", "big5", "euc_kr"),
 )
 
 
@@ -67,12 +58,9 @@ def likely_encoding(text: str, encoding: str = "utf-8") -> str | None:
         encoding: the encoding it was read as.
     """
     escaped = len(ESCAPED_BYTE.findall(text))
-    if not escaped:
+    if not escaped or encoding.startswith(("utf-16", "utf-32")):  # these have no single bytes
         return None
-    try:
-        data = text.encode(encoding, "surrogateescape")
-    except UnicodeError:  # UTF-16 cannot represent single bytes
-        return None
+    data = text.encode(encoding, "surrogateescape")
     if _decoded(data, "utf-8") is not None:
         return "utf-8"
     if len(re.findall("[^\x00-\x7f]", text)) >= 2 * escaped:
@@ -80,37 +68,23 @@ def likely_encoding(text: str, encoding: str = "utf-8") -> str | None:
     import charset_normalizer  # only needed for error messages
 
     matches = charset_normalizer.from_bytes(data, cp_isolation=list(_COMMON))
-    best = matches.best()
-    if best is None:
+    if not (best := matches.best()):
         return None
-    equal = {str(one) for one in matches if _score(one) == _score(best)}
-    return next((name for name in _COMMON if _decoded(data, name) in equal), None)
+    scores = best.chaos, best.coherence
+    likely = {str(match) for match in matches if (match.chaos, match.coherence) == scores}
+    return next((name for name in _COMMON if _decoded(data, name) in likely), None)
 
 
-def remedy(text: str, encoding: str = "utf-8", option: str | None = "--encoding") -> str:
-    """``not UTF-8; the file looks like windows-1252: --encoding windows-1252``.
+def remedy(text: str, encoding: str = "utf-8") -> str:
+    """``not UTF-8; it looks like windows-1252 (--encoding windows-1252)``.
 
     Args:
-        text: a part of the file, with `ESCAPED_BYTE` for undecodable bytes.
+        text: a part of a file, with `ESCAPED_BYTE` for undecodable bytes.
         encoding: the encoding it was read as.
-        option: the option that sets the encoding; None if there is none.
     """
     name = "UTF-8" if encoding in ("utf-8", "utf-8-sig") else encoding
     likely = likely_encoding(text, encoding)
-    if likely is None:
-        todo = f"name its encoding with {option}" if option else "convert the file to UTF-8"
-        return f"not {name}; {todo}"
-    todo = f"{option} {likely}" if option else "convert it to UTF-8"
-    return f"not {name}; the file looks like {likely}: {todo}"
-
-
-def undecodable(text: str, encoding: str = "utf-8", option: str | None = "--encoding") -> str:
-    """The message about a text with escaped bytes: the first one, and its `remedy`."""
-    return f"{first_escaped(text)} is {remedy(text, encoding, option)}"
-
-
-def _score(match: CharsetMatch) -> tuple[float, float]:
-    return match.chaos, match.coherence
+    return f"not {name}; it looks like {likely} (--encoding {likely})" if likely else f"not {name}"
 
 
 def _decoded(data: bytes, encoding: str) -> str | None:
@@ -118,3 +92,67 @@ def _decoded(data: bytes, encoding: str) -> str | None:
         return data.decode(encoding)
     except UnicodeError:
         return None
+
+
+class TextStream:
+    """The characters of one source.
+
+    A byte that cannot be decoded becomes a surrogate (PEP 383), which Document rejects: only the
+    row that contains it is a bad row.
+
+    Args:
+        source: the bytes.
+        encoding: named by the user; None for UTF-8.
+        newline: as in `open`.
+
+    Raises:
+        UndecodableError: the beginning of the file looks like another encoding.
+    """
+
+    def __init__(self, source: Source, encoding: str | None, newline: str | None) -> None:
+        self.name = source.name
+        self._encoding = encoding_of(source.head, encoding)
+        decoder = codecs.getincrementaldecoder(self._encoding)("surrogateescape")
+        with self._decoding():
+            head = decoder.decode(source.head)  # not final: a character may be cut off
+        if likely_encoding(head, self._encoding):
+            advice = remedy(head, self._encoding)
+            raise UndecodableError(source.name, f"its text holds {first_escaped(head)}", advice)
+        self._reader = io.TextIOWrapper(
+            source.stream, self._encoding, errors="surrogateescape", newline=newline
+        )
+
+    def lines(self, longest: int = MAX_ROW_BYTES) -> Iterator[str]:
+        """Its lines, with their newlines.
+
+        Raises:
+            CorpusError: a line is too long, or the bytes cannot be decoded.
+        """
+        number = 0
+        with self._decoding():
+            while line := self._reader.readline(longest + 1):
+                number += 1
+                if len(line) > longest:
+                    raise CorpusError(
+                        f"{self.name}:{number}: the line is longer than {size_shown(longest)}"
+                    )
+                yield line
+
+    def read(self, size: int) -> str:
+        """The next `size` characters, or fewer at the end.
+
+        Raises:
+            CorpusError: the bytes cannot be decoded.
+        """
+        with self._decoding():
+            return self._reader.read(size)
+
+    @contextmanager
+    def _decoding(self) -> Iterator[None]:
+        try:
+            yield
+        except UnicodeError as error:
+            reason = getattr(error, "reason", error)
+            raise CorpusError(
+                f"{self.name} cannot be read as {self._encoding}: {reason}"
+            ) from error

@@ -60,56 +60,33 @@ class FolderFiles:
 
     Args:
         known: looks up files that an index has read.
-        read: the files that were read completely.
-        unchanged: the files that were skipped as unchanged, with their current states.
+        to_remember: the states that the index has not recorded, of files that were read completely
+            or have another time stamp only.
+        unchanged: the names of the files that were skipped as unchanged.
         met: the first file with each name; another folder may contain the same name.
         left_out: the files that were not read, although they are there: with other options or
             packages they could be, or they are damaged. Their documents stay in an index.
     """
 
     known: Known | None = None
-    read: dict[str, FileState] = field(default_factory=dict)
-    unchanged: dict[str, FileState] = field(default_factory=dict)
+    to_remember: dict[str, FileState] = field(default_factory=dict)
+    unchanged: list[str] = field(default_factory=list)
     met: dict[str, Path] = field(default_factory=dict)
     left_out: set[str] = field(default_factory=set)
-    _found: dict[str, FileState | None] = field(default_factory=dict)
     _is_complete: bool = True
-
-    @property
-    def to_remember(self) -> dict[str, FileState]:
-        """The states that the index has not recorded."""
-        touched = {
-            name: state for name, state in self.unchanged.items() if state != self._found.get(name)
-        }
-        return self.read | touched
-
-    def _known(self, name: str) -> FileState | None:
-        """The known state of a file, looked up once."""
-        if name not in self._found and self.known is not None:
-            self._found[name] = self.known(name)
-        return self._found.get(name)
-
-    def looks_unchanged(self, name: str, path: Path) -> bool:
-        """Whether a file has its known path, size and time stamp."""
-        known = self._known(name)
-        if known is None:
-            return False
-        try:
-            state = FileState.of(path, known.reading)
-        except OSError:  # reported when it is read
-            return False
-        return state.modified > 0 and state == known._replace(digest="")
 
     def is_unchanged(self, name: str, path: Path, state: FileState) -> bool:
         """Whether a file can be skipped: by its time stamp or else, at equal size, by its bytes."""
-        known = self._known(name)
+        known = None if self.known is None else self.known(name)
         if known is None or (known.size, known.reading) != (state.size, state.reading):
             return False
         if state.modified == 0 or state != known._replace(digest=""):
             state = state.with_digest(path)
             if state.digest != known.digest:
                 return False
-        self.unchanged[name] = state._replace(digest=known.digest)
+            if state != known:
+                self.to_remember[name] = state
+        self.unchanged.append(name)
         return True
 
     @contextmanager
@@ -120,7 +97,7 @@ class FolderFiles:
             state = state.with_digest(path)
         yield
         if self._is_complete and self.known is not None:
-            self.read[name] = state
+            self.to_remember[name] = state
 
     def spoil(self) -> None:
         """Mark the current file as not completely read."""

@@ -3,35 +3,35 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, NamedTuple
 
-from semsearch.corpus.columns import EarlierIds, Roles, are_ids, doubts, resolve
-from semsearch.corpus.conversion import is_readable, read_document
-from semsearch.corpus.documents import explained, table_documents
-from semsearch.corpus.encodings import encoding_of, undecodable
+from semsearch.corpus.columns import Roles, are_ids, holds_numbers, resolve
+from semsearch.corpus.conversion import is_readable
+from semsearch.corpus.documents import table_documents
 from semsearch.corpus.files import FileState, FolderFiles
-from semsearch.corpus.formats import DOCUMENTS, CorpusFormat, format_by_name, is_foreign, without_gz
-from semsearch.corpus.plaintext import COLUMNS, read_text
+from semsearch.corpus.formats import DOCUMENTS, CorpusFormat, format_by_name, without_gz
 from semsearch.corpus.readers import Reading, read
 from semsearch.corpus.roles import TEXT, plain_name, shortened
 from semsearch.corpus.sources import open_source, reading, text_of
-from semsearch.errors import ArgumentError, BadFileError, BadRowError, CorpusError, quoted
+from semsearch.corpus.table import COLUMNS
+from semsearch.errors import ArgumentError, BadFileError, BadRowError, CorpusError, quantity, quoted
 from semsearch.records import Document
-from semsearch.texts import ESCAPED_BYTE, quantity
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
-    from semsearch.corpus.documents import Notify, OnBadRow
-    from semsearch.corpus.sources import Progress, Source
+    from semsearch.corpus.documents import Items, Notify
+    from semsearch.corpus.sources import Progress
     from semsearch.corpus.table import Table
 
 #: The file in a folder that lists patterns of files to exclude.
 IGNORE_FILE = ".semsearchignore"
+
+#: Incremented when the same file yields different documents than before.
+READERS_VERSION = 6
 
 #: The most files named per reason for leaving them out.
 NAMED = 3
@@ -39,10 +39,6 @@ NAMED = 3
 #: Prefix of columns whose names clash with the fields of a row of a file.
 _PREFIX = "column."
 
-_EXCLUDED, _LINKED, _SPECIAL = "excluded", "linked folder", "special file"
-_TABLES = "table"
-_OTHERS = "in unsupported formats"
-_NOUNS = (_LINKED, _SPECIAL, _TABLES, "more table")
 _EXTRA = "that need the extra 'files': pip install 'semsearch[files]'"
 
 
@@ -64,22 +60,16 @@ class Folder(NamedTuple):
     files: list[Path]
     left_out: dict[str, list[Path]]
 
-    def has_tables(self) -> bool:
-        """Whether some files are tables."""
-        return any(map(_is_table, self.files))
-
-    def remark(self, known: FolderFiles) -> str:
-        """What is read, what is unchanged, and what is left out and why."""
+    def remark(self) -> str:
+        """What is read, and what is left out and why."""
         suffixes = Counter(without_gz(file).suffix.lower()[1:] for file in self.files)
+        counts = sorted(suffixes.items(), key=lambda item: (-item[1], item[0]))
         parts = [quantity(len(self.files), "file")]
-        if suffixes:
-            counts = sorted(suffixes.items(), key=lambda item: (-item[1], item[0]))
+        if counts:
             parts[0] += f" ({', '.join(f'{count:,} {name}' for name, count in counts)})"
-        if unchanged := sum(known.looks_unchanged(self.name_of(file), file) for file in self.files):
-            parts.append(f"{unchanged:,} unchanged and not opened")
         if self.left_out:
             others = sorted(self.left_out.items(), key=lambda item: (-len(item[1]), item[0]))
-            shown = (_counted(reason, map(self.name_of, files)) for reason, files in others)
+            shown = (_counted(reason, [*map(self.name_of, files)]) for reason, files in others)
             parts.append(f"left out: {', '.join(shown)}")
         return "; ".join(parts)
 
@@ -88,7 +78,7 @@ class Folder(NamedTuple):
         return text_of(path.relative_to(self.path).as_posix()).replace("#", "%23")
 
 
-def find_files(path: Path, exclude: Sequence[str] = (), *, with_tables: bool = True) -> Folder:
+def find_files(path: Path, exclude: Sequence[str] = ()) -> Folder:
     """The files of a folder and its subfolders.
 
     Linked folders, which may form a cycle, are left out.
@@ -96,7 +86,6 @@ def find_files(path: Path, exclude: Sequence[str] = (), *, with_tables: bool = T
     Args:
         path: the folder.
         exclude: .gitignore patterns, in addition to those of its .semsearchignore.
-        with_tables: whether tables are read as well.
 
     Raises:
         ArgumentError: a pattern is invalid.
@@ -112,19 +101,17 @@ def find_files(path: Path, exclude: Sequence[str] = (), *, with_tables: bool = T
             is_folder = entry.is_dir()
             relative = entry.relative_to(path).as_posix() + "/" * is_folder
             if entry != path and excluded.match_file(relative):
-                reason = _EXCLUDED
+                reason = "excluded"
             elif is_folder and (entry == path or not entry.is_symlink()):
                 visible = [inner for inner in entry.iterdir() if not is_hidden(inner.name)]
                 pending.extend(sorted(visible, key=lambda inner: inner.name, reverse=True))
                 continue
             elif is_folder:
-                reason = _LINKED
+                reason = "linked"
             elif entry.exists() and not entry.is_file():
-                reason = _SPECIAL
+                reason = "not regular"
             elif (found := format_by_name(entry)) is None:
-                reason = _OTHERS
-            elif found not in DOCUMENTS and not with_tables:
-                reason = _TABLES
+                reason = "in unsupported formats"
             else:
                 reason = "" if readable(found) else _EXTRA
         if reason:
@@ -137,12 +124,10 @@ def find_files(path: Path, exclude: Sequence[str] = (), *, with_tables: bool = T
 def folder_documents(
     folder: Folder,
     reading_files: Reading,
-    wanted: Roles,
     files: FolderFiles,
     progress: Progress,
-    on_bad_row: OnBadRow,
     notify: Notify,
-) -> Iterator[Document]:
+) -> Items:
     """The documents of a folder, file by file, named by their path inside the folder.
 
     Tables whose text column cannot be guessed are left out and reported at the end.
@@ -150,39 +135,88 @@ def folder_documents(
     Args:
         folder: the folder.
         reading_files: how files are read.
-        wanted: the columns of tables.
         files: tracks which files are unchanged and which have been read.
         progress: updated while reading.
-        on_bad_row: called with the error of each bad row or file.
         notify: called with one line about what is read, and others about what is left out.
 
     Raises:
         CorpusError: there are no files to read.
     """
-    remark = folder.remark(files)
+    remark = folder.remark()
     if not folder.files:
         raise CorpusError(f"{folder.path} has no documents to read: {remark}")
     notify(f"{folder.path}: {remark}")
     files.left_out.update(map(folder.name_of, folder.left_out.get(_EXTRA, ())))
-    left_out: list[tuple[str, str]] = []
+    wanted = reading_files.wanted
+    wanted = wanted._replace(id=wanted.id or wanted.earlier_id or None, earlier_id=None)
+    reading_files = reading_files._replace(wanted=wanted)
+    unclear: list[tuple[str, str]] = []
+    unchanged_before = len(files.unchanged)
     for path in folder.files:
         name = folder.name_of(path)
         first = files.met.setdefault(name, path)
         if first != path:
             reason = f"duplicate id '{name}' (first in {first})"
-            on_bad_row(BadFileError(text_of(str(path)), reason, name))
+            yield BadFileError(text_of(str(path)), reason, name)
             continue
-        file = _File(path, name, reading_files, wanted)
         try:
-            yield from file.documents(files, progress, on_bad_row, notify)
+            yield from _file_documents(path, name, reading_files, files, progress, notify)
         except _UnclearError as error:
-            left_out.append((name, str(error)))
+            unclear.append((name, str(error)))
             files.left_out.add(name)
-        except BadFileError as error:
-            on_bad_row(BadFileError(error.source, error.reason, name))
+        except BadRowError as error:
+            yield BadFileError(error.source, error.reason, name)
         except CorpusError as error:
-            on_bad_row(BadFileError("", str(error), name))
-    _report(left_out, notify)
+            yield BadFileError("", str(error), name)
+    if unchanged := len(files.unchanged) - unchanged_before:
+        notify(f"{folder.path}: {quantity(unchanged, 'file')} unchanged")
+    # The first tables are reported in a line each, the others together.
+    for _, reason in unclear[:NAMED]:
+        notify(f"left out: {reason}")
+    if unclear[NAMED:]:
+        more = _counted("more tables", [name for name, _ in unclear[NAMED:]])
+        notify(f"left out: {more}; index one with: semsearch index FILE --text-column COLUMN")
+
+
+def _file_documents(
+    path: Path,
+    name: str,
+    reading_files: Reading,
+    files: FolderFiles,
+    progress: Progress,
+    notify: Notify,
+) -> Items:
+    """The documents of the file with this name, unless it is unchanged.
+
+    Raises:
+        _UnclearError: it is not a table, or its text column cannot be guessed.
+        CorpusError: it cannot be read.
+    """
+    has_rows = is_table(path)
+    if not has_rows and not fits_documents(reading_files.wanted):
+        reading_files = reading_files._replace(wanted=Roles((), None, None))
+    with reading(str(path)):
+        state = FileState.of(path, _reading_of(reading_files))
+    if files.is_unchanged(name, path, state):
+        progress.position = state.size
+        progress.next_file()
+        return
+    with open_source(path, progress) as source, files.reading(name, path, state):
+        if has_rows:
+            try:
+                table = read(source, reading_files)
+            except BadRowError:
+                raise
+            except CorpusError as error:
+                raise _UnclearError(str(error)) from None
+            yield from _row_documents(table, name, reading_files.wanted, notify)
+        elif not source.head.strip():
+            notify(f"left out: {source.name} is empty")
+        else:
+            table = read(source, reading_files, name)
+            if format_by_name(path) is not CorpusFormat.TEXT:
+                table.remark = ""  # those of all files would be too many
+            yield from table_documents(table, reading_files.wanted, notify)
 
 
 def fits_documents(wanted: Roles) -> bool:
@@ -190,111 +224,59 @@ def fits_documents(wanted: Roles) -> bool:
     return set(wanted.names) <= set(COLUMNS)
 
 
-def _is_table(path: Path) -> bool:
+def is_table(path: Path) -> bool:
+    """Whether a file is a table, by its name."""
     return format_by_name(path) not in DOCUMENTS
 
 
-@dataclass(frozen=True)
-class _File:
-    """A file of a folder.
+class _UnclearError(CorpusError):
+    """A file is not a table, or its text column cannot be guessed."""
+
+
+def _row_documents(table: Table, file: str, wanted: Roles, notify: Notify) -> Items:
+    """The rows of a table, with ids like ``survey.csv#id=k7`` or ``survey.csv#row=7``.
 
     Args:
-        path: its path.
-        name: its name in the folder.
-        reading_files: how files are read.
-        wanted: the columns of tables.
+        table: the table.
+        file: its name in the folder.
+        wanted: the columns named by the user.
+        notify: called with lines about how the columns are used.
     """
+    command = f"semsearch index {quoted(table.name)} --text-column COLUMN"
+    try:
+        roles = resolve(table, wanted)
+    except CorpusError as error:
+        raise _UnclearError(f"{error} ({command})") from None
+    if not wanted.text and (doubt := _doubt(table, roles)):
+        raise _UnclearError(f"{doubt} ({command})")
+    identifier = roles.id
+    if identifier and not wanted.id and not are_ids(table.sample, identifier, roles.text):
+        identifier = None
+    wanted = wanted._replace(earlier_id=identifier or "")
 
-    path: Path
-    name: str
-    reading_files: Reading
-    wanted: Roles
-
-    def documents(
-        self, files: FolderFiles, progress: Progress, on_bad_row: OnBadRow, notify: Notify
-    ) -> Iterator[Document]:
-        """Its documents, unless it is unchanged.
-
-        Raises:
-            _UnclearError: it is not a table, or its text column cannot be guessed.
-            CorpusError: it cannot be read.
-        """
-        applies = _is_table(self.path) or fits_documents(self.wanted)
-        columns = self.wanted if applies else Roles((), None, None)
-        with reading(str(self.path)):
-            state = FileState.of(self.path, _reading_of(self.reading_files, columns))
-        if files.is_unchanged(self.name, self.path, state):
-            progress.position = state.size
-            progress.next_file()
-            return
-        encoding = self.reading_files.encoding
-        with open_source(self.path, progress) as source, files.reading(self.name, self.path, state):
-            on_bad_row = explained(source, encoding, on_bad_row)
-            found = format_by_name(self.path)
-            if found not in DOCUMENTS:
-                yield from self._rows(source, on_bad_row, notify)
-                return
-            if not source.head.strip():
-                notify(f"left out: {source.name} is empty")
-                return
-            if found is CorpusFormat.TEXT:
-                if foreign := is_foreign(source.head, found):
-                    raise CorpusError(f"{source.name}: {foreign}")
-                table = read_text(source, self.name, encoding)
+    stem = without_gz(PurePath(file)).stem
+    without_ids = "documents are named by their rows"
+    for row in table_documents(table, wanted, notify, without_ids):
+        if isinstance(row, BadRowError):
+            if row.document_id is None:
+                yield BadFileError(row.source, row.reason, file)
             else:
-                table = replace(read_document(source, self.name, found, encoding), remark="")
-            yield from table_documents(table, columns, on_bad_row, notify)
-
-    def _rows(self, source: Source, on_bad_row: OnBadRow, notify: Notify) -> Iterator[Document]:
-        """The rows of a table, with ids like ``survey.csv#id=k7`` or ``survey.csv#row=7``."""
-        command = f"semsearch index {quoted(source.name)} --text-column COLUMN"
-        try:
-            table = read(source, self.reading_files._replace(format=None))
-        except BadRowError:
-            raise
-        except CorpusError as error:
-            raise _UnclearError(str(error)) from None
-        try:
-            roles = resolve(table, self.wanted)
-        except CorpusError as error:
-            raise _UnclearError(f"{error} ({command})") from None
-        if not self.wanted.text and (doubt := _doubt(table, roles, source.format)):
-            raise _UnclearError(f"{doubt} ({command})")
-        identifier = roles.id
-        if identifier and not self.wanted.id and not are_ids(table.sample, identifier, roles.text):
-            identifier = None
-        wanted = self.wanted._replace(earlier_ids=EarlierIds(identifier or "", "the folder"))
-
-        def bad_row(error: BadRowError) -> None:
-            if error.document_id is None or isinstance(error, BadFileError):
-                on_bad_row(BadFileError(error.source, error.reason, self.name))
-            else:
-                error.document_id = self._id_of(error.document_id, error.source)
-                on_bad_row(error)
-
-        rows = "documents are named by their rows"
-        for document in table_documents(table, wanted, bad_row, notify, without_ids=rows):
-            yield self._renamed(document)
-
-    def _renamed(self, document: Document) -> Document:
-        stem = without_gz(PurePath(self.name)).stem
-        own: dict[str, object] = {"file": self.name}
-        if document.id is not None:
-            title = document.title or f"{stem}, {document.id}"
+                row.document_id = f"{file}#id={row.document_id}"
+                yield row
+            continue
+        own: dict[str, object] = {"file": file}
+        if row.id is not None:
+            title = row.title or f"{stem}, {row.id}"
+            name = f"{file}#id={row.id}"
         else:
-            own["row"] = row = _row_number(document.source)
-            title = f"{stem}, row {row}" + (f": {document.title}" if document.title else "")
+            own["row"] = number = _row_number(row.source)
+            title = f"{stem}, row {number}" + (f": {row.title}" if row.title else "")
+            name = f"{file}#row={number}"
         others = {
-            f"{_PREFIX}{name}" if name in ("file", "row") else name: value
-            for name, value in document.metadata.items()
+            f"{_PREFIX}{field}" if field in ("file", "row") else field: value
+            for field, value in row.metadata.items()
         }
-        identifier = self._id_of(document.id, document.source)
-        return Document(identifier, document.text, title, {**own, **others}, document.source)
-
-    def _id_of(self, identifier: str | None, source: str) -> str:
-        if identifier is None:
-            return f"{self.name}#row={_row_number(source)}"
-        return f"{self.name}#id={identifier}"
+        yield Document(name, row.text, title, {**own, **others}, row.source)
 
 
 def _row_number(source: str) -> int:
@@ -302,62 +284,40 @@ def _row_number(source: str) -> int:
     return int(source[len(source.rstrip("0123456789")) :])
 
 
-class _UnclearError(CorpusError):
-    """A file is not a table, or its text column cannot be guessed."""
-
-
-def _report(left_out: Sequence[tuple[str, str]], notify: Notify) -> None:
-    """Report the first left-out tables in a line each, the others together."""
-    for _, reason in left_out[:NAMED]:
-        notify(f"left out: {reason}")
-    if others := [name for name, _ in left_out[NAMED:]]:
-        more = _counted("more table", others)
-        notify(f"left out: {more}; index one with: semsearch index FILE --text-column COLUMN")
-
-
-def _doubt(table: Table, roles: Roles, found: CorpusFormat | None) -> str | None:
+def _doubt(table: Table, roles: Roles) -> str | None:
     """Why the guessed text column may be wrong."""
+    column = roles.text[0]
     # A single record may be settings.
-    is_single = found is CorpusFormat.JSON and len(table.sample) == 1
-    if is_single and plain_name(roles.text[0]) not in TEXT:
-        return f"{table.name}: is '{shortened(roles.text[0])}' the text?"
-    return next(iter(doubts(table, roles)), None)
+    is_json = format_by_name(PurePath(table.name)) is CorpusFormat.JSON
+    is_record = is_json and len(table.sample) == 1 and plain_name(column) not in TEXT
+    if is_record or holds_numbers(table, column):
+        return f"{table.name}: is '{shortened(column)}' the text?"
+    return None
 
 
-def _reading_of(reading_files: Reading, columns: Roles) -> str:
+def _reading_of(reading_files: Reading) -> str:
     """The options a file is read with; a file read with other options is read again."""
     parts = [str(READERS_VERSION), reading_files.encoding or ""]
-    if columns.names or reading_files.header is not None:
-        parts.append(repr((*columns, reading_files.header)))
+    if reading_files.wanted.names or reading_files.header is not None:
+        parts.append(repr((*reading_files.wanted, reading_files.header)))
     return " ".join(parts).rstrip()
-
-
-#: Incremented when the same file yields different documents than before.
-READERS_VERSION = 5
 
 
 def _spec(folder: Path, exclude: Sequence[str]) -> GitIgnoreSpec:
     from pathspec import GitIgnoreSpec
 
-    lines = []
+    lines = list(exclude)
     listed = folder / IGNORE_FILE
     with reading(str(listed)):
         if listed.is_file():
-            content = listed.read_bytes()
-            lines = content.decode(encoding_of(content, None), "surrogateescape").splitlines()
-    if undecoded := next(filter(ESCAPED_BYTE.search, lines), None):
-        raise CorpusError(f"{listed}: {undecodable(undecoded, option=None)}")
-    for pattern in [*lines, *exclude]:
-        try:
-            GitIgnoreSpec.from_lines([pattern])
-        except ValueError:
-            raise ArgumentError(f"{pattern!r} is not a valid .gitignore pattern") from None
-    return GitIgnoreSpec.from_lines([*lines, *exclude])
+            lines = [*listed.read_text("utf-8-sig").splitlines(), *exclude]
+    try:
+        return GitIgnoreSpec.from_lines(lines)
+    except ValueError as error:
+        raise ArgumentError(f"not a valid .gitignore pattern: {error}") from None
 
 
-def _counted(reason: str, names: Iterable[str]) -> str:
-    """``2 linked folders (a, b)``: how many are left out for a reason, and the first ones."""
-    listed = list(names)
-    count = len(listed)
-    counted = quantity(count, reason) if reason in _NOUNS else f"{count:,} {reason}"
-    return f"{counted} ({', '.join(listed[:NAMED])}{', …' if count > NAMED else ''})"
+def _counted(reason: str, names: Sequence[str]) -> str:
+    """``2 linked (a, b)``: how many are left out for a reason, and the first ones."""
+    more = ", …" if len(names) > NAMED else ""
+    return f"{len(names):,} {reason} ({', '.join(names[:NAMED])}{more})"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 from semsearch.arguments import check_items
 from semsearch.corpus.columns import Roles, resolve
 from semsearch.corpus.documents import DocumentReader, Notify, OnBadRow, silent, table_documents
-from semsearch.corpus.table import LOOK_AHEAD_ROWS, Row, Table
+from semsearch.corpus.table import Row, Table
 from semsearch.errors import ArgumentError, CorpusError, raise_error
 from semsearch.records import Document
 
@@ -34,7 +34,7 @@ def frame_documents(
     """
     wanted = Roles.wanted(_names(text_columns), _name(title_column), _name(id_column))
     table = _table(frame)
-    return DocumentReader(lambda skip: table_documents(table, wanted, skip, notify), on_bad_row)
+    return DocumentReader(table_documents(table, wanted, notify), on_bad_row)
 
 
 def documents_of(
@@ -72,8 +72,8 @@ def frame_text_columns(
 
 def _names(labels: str | int | Sequence[str | int]) -> list[Any]:
     """The names of one column or several; see `_name`."""
-    listed = [labels] if isinstance(labels, (str, int)) else labels
-    return [_name(label) for label in check_items("text_columns", listed, "columns")]
+    given = [labels] if isinstance(labels, (str, int)) else labels
+    return [_name(label) for label in check_items("text_columns", given, "columns")]
 
 
 def _name(label: Any) -> Any:
@@ -82,24 +82,16 @@ def _name(label: Any) -> Any:
 
 
 def _table(frame: pandas.DataFrame) -> Table:
-    columns = [str(column) for column in frame.columns]
     if frame.empty:
         raise CorpusError("frame has no rows")
-    sample = tuple(_rows(frame.head(LOOK_AHEAD_ROWS), columns))
-    return Table("frame", columns, _rows(frame, columns), sample=sample)
+    columns = [str(column) for column in frame.columns]
+    return Table("frame", columns, _rows(frame, columns))
 
 
 def _rows(frame: pandas.DataFrame, columns: Sequence[str]) -> Iterator[Row]:
     for start in range(0, len(frame), _BATCH_ROWS):
         batch = frame.iloc[start : start + _BATCH_ROWS]
-        cells = [_cells(batch.iloc[:, number]) for number in range(len(columns))]
-        for number, row in enumerate(zip(*cells, strict=True), start):
-            yield Row(f"frame.iloc[{number}]", dict(zip(columns, row, strict=True)))
-
-
-def _cells(series: pandas.Series) -> list[object]:
-    """The values as Python objects; None for values missing in pandas' sense."""
-    return [
-        None if missing else value
-        for value, missing in zip(series.tolist(), series.isna(), strict=True)
-    ]
+        # Python's objects, and None for what is missing in pandas' sense.
+        objects = batch.astype(object).where(batch.notna(), None)
+        for number, cells in enumerate(objects.itertuples(index=False, name=None), start):
+            yield Row(f"frame.iloc[{number}]", dict(zip(columns, cells, strict=True)))

@@ -9,11 +9,12 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from semsearch.corpus.encodings import encoding_of, undecodable
-from semsearch.corpus.limits import MAX_PART_BYTES, size_shown
+from semsearch.corpus.encodings import encoding_of, remedy
+from semsearch.corpus.limits import MAX_PAGE_BYTES, size_shown
 from semsearch.corpus.sections import Block, Contents, sections_of
-from semsearch.errors import CorpusError
-from semsearch.texts import ESCAPED_BYTE, one_line, quantity
+from semsearch.corpus.texts import one_line
+from semsearch.errors import CorpusError, quantity
+from semsearch.records import ESCAPED_BYTE, first_escaped
 
 if TYPE_CHECKING:
     from lxml import etree
@@ -28,11 +29,8 @@ _DECLARED_WITHIN = 64 << 10
 #: How browsers decode some declared encodings (WHATWG's Encoding Standard), by Python's names.
 _AS_BROWSERS = {
     **dict.fromkeys(("ascii", "iso8859-1"), "windows-1252"),
-    **dict.fromkeys(("gb2312", "gbk"), "gb18030"),
     **dict.fromkeys(("utf-16", "utf-16-le", "utf-16-be"), "utf-8"),
-    "iso8859-9": "windows-1254",
-    "shift_jis": "cp932",
-    "euc_kr": "cp949",
+    "gb2312": "gb18030",
 }
 
 _SKIPPED = {"head", "title", "script", "style", "template", "noscript", "svg", "nav", "iframe"}
@@ -60,21 +58,26 @@ def read_html(path: Path, encoding: str | None) -> Contents:
         CorpusError: it is too long, or cannot be decoded.
     """
     with path.open("rb") as file:
-        page = file.read(MAX_PART_BYTES + 1)
-    if len(page) > MAX_PART_BYTES:
-        raise CorpusError(f"longer than {size_shown(MAX_PART_BYTES)}")
-    tree = parse_html(decoded(page, encoding, "--encoding"))
+        page = file.read(MAX_PAGE_BYTES + 1)
+    if len(page) > MAX_PAGE_BYTES:
+        raise CorpusError(f"longer than {size_shown(MAX_PAGE_BYTES)}")
+    return html_contents(parse_html(decoded(page, encoding)))
+
+
+def html_contents(tree: etree._Element | None) -> Contents:
+    """The title and the sections of a page."""
+    title = None if tree is None else tree.find(".//title")
     sections = list(sections_of(blocks_of(tree)))
-    return Contents(title_of(tree), sections, quantity(len(sections), "section"))
+    shown = "" if title is None else "".join(map(str, title.itertext()))
+    return Contents(shown, sections, quantity(len(sections), "section"))
 
 
-def decoded(page: bytes, encoding: str | None = None, option: str | None = None) -> str:
+def decoded(page: bytes, encoding: str | None = None) -> str:
     """The markup of a page, in the encoding that it declares if none is named.
 
     Args:
         page: its bytes.
         encoding: named by the user.
-        option: the option by which the user can name another one.
 
     Raises:
         CorpusError: it cannot be decoded.
@@ -86,7 +89,7 @@ def decoded(page: bytes, encoding: str | None = None, option: str | None = None)
     encoding = encoding_of(page, encoding)
     markup = page.decode(encoding, "surrogateescape")
     if ESCAPED_BYTE.search(markup):
-        raise CorpusError(undecodable(markup, encoding, option))
+        raise CorpusError(f"{first_escaped(markup)} is {remedy(markup, encoding)}")
     return markup
 
 
@@ -108,12 +111,6 @@ def parse_html(markup: str) -> etree._Element | None:
     if parser.error_log.filter_from_level(etree.ErrorLevels.FATAL):
         raise CorpusError("its elements are nested too deeply")
     return tree
-
-
-def title_of(tree: etree._Element | None) -> str:
-    """The title of a page, if it has one."""
-    found = None if tree is None else tree.find(".//title")
-    return "" if found is None else "".join(map(str, found.itertext()))
 
 
 def blocks_of(tree: etree._Element | None) -> Iterator[Block]:

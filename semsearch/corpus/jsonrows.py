@@ -1,4 +1,4 @@
-"""Reads JSON lines, and streams JSON arrays of objects and records inside other values."""
+"""Reads JSON lines, streams JSON arrays of objects, and finds records inside other values."""
 
 from __future__ import annotations
 
@@ -8,62 +8,41 @@ from collections.abc import Iterator
 from itertools import chain, count
 from typing import TYPE_CHECKING, Any
 
-from semsearch.corpus.limits import MAX_ROW_BYTES, size_shown
+from semsearch.corpus.limits import MAX_JSON_CHARACTERS, MAX_ROW_BYTES, size_shown
 from semsearch.corpus.roles import listed, shortened
 from semsearch.corpus.table import Row, Table, look_ahead
 from semsearch.errors import BadRowError, CorpusError
 
 if TYPE_CHECKING:
-    from semsearch.corpus.textstream import TextStream
+    from semsearch.corpus.encodings import TextStream
 
 _BLOCK_CHARACTERS = 64 << 10
 _BLANK = re.compile(r"[ \t\n\r]*")
 
 
-def read_json_lines(text: TextStream) -> Table:
-    """The table of a file with one JSON object per line.
-
-    Raises:
-        CorpusError: it has no rows, or none of the first rows can be used.
-    """
-    return _table(text, _line_rows(text))
-
-
-def read_json_array(text: TextStream) -> Table:
-    """The table of a file that is one JSON array of objects.
-
-    Raises:
-        CorpusError: it has no rows, or none of the first rows can be used; raised later if the
-            array is damaged.
-    """
-    return _table(text, _array_rows(text))
-
-
-def read_records(text: TextStream, path: str) -> Table:
-    """The table of the records inside a JSON value: an array or an object of objects.
-
-    The keys of records in an object become a column `key`.
+def read_json(text: TextStream, records: str | None, *, is_array: bool) -> Table:
+    """The table of a JSON file: of its lines, of its items, or of records inside of it.
 
     Args:
         text: the file.
-        path: the keys that lead to them, joined by dots (``data.articles``); ``.`` if the whole
-            value contains them.
+        records: the keys that lead to the records, an array or an object of objects, joined by
+            dots (``data.articles``); ``.`` if the whole value contains them. The keys of records
+            in an object become a column `key`.
+        is_array: whether the file is one array of objects, rather than an object in each line.
 
     Raises:
-        CorpusError: the path does not exist, has no rows, or the file is not JSON.
+        CorpusError: it is not JSON, has no rows, or none of the first rows can be used; raised
+            later if an array is damaged.
     """
-    return _table(text, _record_rows(text, [key for key in path.split(".") if key]))
-
-
-def _table(text: TextStream, rows: Iterator[Row | BadRowError]) -> Table:
-    head = look_ahead(rows, lambda: text.position)
-    if not head:
-        raise CorpusError(f"{text.name} has no rows")
-    good = [row for row in head if isinstance(row, Row)]
-    if not good:
+    if records is not None:
+        rows = _record_rows(text, [key for key in records.split(".") if key])
+    else:
+        rows = _array_rows(text) if is_array else _line_rows(text)
+    head = look_ahead(rows)
+    if head and isinstance(head[0], BadRowError) and not any(isinstance(r, Row) for r in head):
         raise CorpusError(str(head[0]))
-    columns = dict.fromkeys(name for row in good for name in row.fields)
-    return Table(text.name, tuple(columns), chain(head, rows), sample=good)
+    columns = dict.fromkeys(name for row in head if isinstance(row, Row) for name in row.fields)
+    return Table(text.name, tuple(columns), chain(head, rows))
 
 
 def _line_rows(text: TextStream) -> Iterator[Row | BadRowError]:
@@ -77,51 +56,49 @@ def _line_rows(text: TextStream) -> Iterator[Row | BadRowError]:
             yield BadRowError(source, _reason(error))
 
 
-def _array_rows(text: TextStream) -> Iterator[Row | BadRowError]:
-    array = _Scanner(text)
-    yield from _item_rows(array, text.name)
-    if array.peek():
-        raise CorpusError(f"{text.name}: there is data after the end of the array")
-
-
 def _record_rows(text: TextStream, path: list[str]) -> Iterator[Row | BadRowError]:
-    scanner = _Scanner(text)
-    for depth, wanted in enumerate(path):
-        keys: list[str] = []
-        for key in scanner.keys(text.name):
-            if key == wanted:
-                break
-            keys.append(key)
-            scanner.value(f"{text.name}, {shortened(key)!r}")
-        else:
-            place = f"under {'.'.join(path[:depth])!r} " if depth else ""
-            raise CorpusError(f"{text.name} has no key {wanted!r} {place}(keys: {listed(keys)})")
+    content = text.read(MAX_JSON_CHARACTERS + 1)
+    if len(content) > MAX_JSON_CHARACTERS:
+        raise CorpusError(f"{text.name} is longer than {size_shown(MAX_JSON_CHARACTERS)}")
+    try:
+        value = json.loads(content.removeprefix("\ufeff"))
+    except (ValueError, RecursionError) as error:
+        raise CorpusError(f"{text.name}: {_reason(error)}") from None
+    for key in path:
+        if not isinstance(value, dict) or key not in value:
+            keys = f" (keys: {listed(list(value))})" if isinstance(value, dict) else ""
+            raise CorpusError(f"{text.name} has no key {key!r}{keys}")
+        value = value[key]
     where = f"{text.name}, {'.'.join(path) or '.'}"
-    if scanner.peek() != "{":
-        yield from _item_rows(scanner, where)
+    if isinstance(value, list):
+        for number, item in enumerate(value, start=1):
+            yield _row(f"{where}, item {number}", item)
         return
-    for key in scanner.keys(where):
-        source = f"{where}, {shortened(key)!r}"
-        row = _row(source, scanner.value(source))
+    if not isinstance(value, dict):
+        raise CorpusError(f"{where} is neither a list nor an object")
+    for key, item in value.items():
+        row = _row(f"{where}, {shortened(key)!r}", item)
         if isinstance(row, Row):
             # A field of that name becomes `column.key`.
             own = {"column.key" if name == "key" else name: row.fields[name] for name in row.fields}
-            row = Row(source, {"key": key, **own})
+            row = Row(row.source, {"key": key, **own})
         yield row
 
 
-def _item_rows(array: _Scanner, name: str) -> Iterator[Row | BadRowError]:
+def _array_rows(text: TextStream) -> Iterator[Row | BadRowError]:
+    array = _Scanner(text)
     array.take("[")
-    if array.peek() == "]":
-        array.take("]")
-        return
     for number in count(1):
-        source = f"{name}, item {number}"
+        if number == 1 and array.peek() == "]":
+            break
+        source = f"{text.name}, item {number}"
         yield _row(source, array.value(source))
         if array.peek() == "]":
-            array.take("]")
-            return
+            break
         array.take(",")
+    array.take("]")
+    if array.peek():
+        raise CorpusError(f"{text.name}: there is data after the end of the array")
 
 
 def _row(source: str, value: Any) -> Row | BadRowError:
@@ -133,10 +110,7 @@ def _row(source: str, value: Any) -> Row | BadRowError:
 def _reason(error: Exception) -> str:
     if isinstance(error, RecursionError):
         return "its lists and objects are nested too deeply"
-    if isinstance(error, json.JSONDecodeError):
-        near = error.doc[error.pos : error.pos + 20].rstrip()
-        return f"not JSON: {error.msg} ({f'near {near!r}' if near else 'at the end'})"
-    return f"not JSON: {error}"  # an integer of thousands of digits
+    return f"not JSON: {getattr(error, 'msg', error)}"  # others: an integer of thousands of digits
 
 
 class _Scanner:
@@ -169,17 +143,6 @@ class _Scanner:
                 f"{self._text.name}: not JSON: {shown} where {character!r} is expected"
             )
         self._at += 1
-
-    def keys(self, name: str) -> Iterator[str]:
-        """The keys of an object; each value must be read before the next key."""
-        self.take("{")
-        while self.peek() != "}":
-            key = self.value(name)
-            self.take(":")
-            yield str(key)
-            if self.peek() != "}":
-                self.take(",")
-        self.take("}")
 
     def value(self, source: str) -> Any:
         """The next value; anything may follow it.

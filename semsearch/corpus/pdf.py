@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from semsearch.corpus.sections import Contents, Section
-from semsearch.errors import CorpusError
-from semsearch.texts import quantity
+from semsearch.errors import CorpusError, quantity
 
 if TYPE_CHECKING:
     import pypdfium2

@@ -1,26 +1,23 @@
-"""Reads plain text: a file as one document, or each line as one."""
+"""Reads plain text as one document, with the front matter of Markdown; lines of queries."""
 
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Iterator
 from datetime import date
-from itertools import chain
 from pathlib import Path, PurePath
-from typing import Any, NamedTuple
+from typing import Any
 
-from semsearch.corpus.encodings import encoding_of, undecodable
+from semsearch.corpus.celltypes import column_type, is_missing
+from semsearch.corpus.encodings import TextStream
 from semsearch.corpus.formats import without_gz
-from semsearch.corpus.frontmatter import split_front_matter
 from semsearch.corpus.limits import MAX_ROW_BYTES, size_shown
 from semsearch.corpus.sources import Progress, Source, open_source
-from semsearch.corpus.table import Row, Table
-from semsearch.corpus.textstream import TextStream
-from semsearch.errors import BadRowError, CorpusError, UndecodableError
-from semsearch.texts import ESCAPED_BYTE, first_escaped
+from semsearch.corpus.table import COLUMNS, Row, Table
+from semsearch.errors import BadRowError, CorpusError, UndecodableError, first_line
+from semsearch.records import ESCAPED_BYTE, first_escaped
 
-#: The columns of documents.
-COLUMNS = ("id", "title", "text")
 #: Prefix of front matter fields whose names clash with a document's own fields.
 _PREFIX = "front_matter."
 
@@ -35,8 +32,12 @@ _IMAGE = re.compile(r"data:[\w/+.-]+;base64,[A-Za-z0-9+/=]+")
 #: Where the search for a heading ends: a text may have millions of lines and no heading.
 HEADING_WITHIN_CHARACTERS = 1 << 20
 
-#: The characters after an undecodable line from which the encoding is guessed.
-_SAMPLE_CHARACTERS = 1 << 16
+#: The longest front matter.
+FRONT_MATTER_MAX_CHARACTERS = 1 << 16
+
+_YAML = re.compile(r"---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
+_TOML = re.compile(r"\+\+\+[ \t]*\n(.*?)^\+\+\+[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
+_LIKE_FIELDS = re.compile(r"\s*(?:#.*\n\s*)*[\w\"'-][^\n:]{0,100}:(?:\s|\Z)")
 
 
 def read_text(source: Source, identifier: str, encoding: str | None) -> Table:
@@ -50,33 +51,38 @@ def read_text(source: Source, identifier: str, encoding: str | None) -> Table:
         encoding: named by the user.
     """
     text = TextStream(source, encoding, newline=None).read(MAX_ROW_BYTES + 1)
-    fault = None
     if len(text) > MAX_ROW_BYTES:
         fault = BadRowError(source.name, f"longer than {size_shown(MAX_ROW_BYTES)}", identifier)
-    elif ESCAPED_BYTE.search(text):
+        return Table(source.name, COLUMNS, iter((fault,)))
+    if ESCAPED_BYTE.search(text):
         what = f"text holds {first_escaped(text)}"
         fault = UndecodableError(source.name, what, document_id=identifier)
-    if fault:
         return Table(source.name, COLUMNS, iter((fault,)))
     path = without_gz(PurePath(source.name))
-    own: dict[str, Any] = {"id": identifier, "title": path.stem, "text": text}
-    if path.suffix.lower() != ".md":
-        return Table(source.name, COLUMNS, iter((Row(source.name, own),)))
+    fields: dict[str, Any] = {"id": identifier, "title": path.stem, "text": text}
     remark = ""
-    fields: dict[str, Any] = {}
+    if path.suffix.lower() == ".md":
+        fields, remark = _markdown_fields(fields)
+    return Table(source.name, COLUMNS, iter((Row(source.name, fields),)), remark=remark)
+
+
+def _markdown_fields(own: dict[str, Any]) -> tuple[dict[str, Any], str]:
+    """The fields of a Markdown text with those of its front matter, and a remark about it."""
+    matter: dict[str, Any] = {}
+    text, remark = own["text"], ""
     try:
-        fields, text = split_front_matter(text)
+        matter, text = split_front_matter(text)
     except CorpusError as error:
         remark = f"{error}; it is read as text"
-    own["text"] = _IMAGE.sub("", text)
-    title = fields.get("title")
+    text = _IMAGE.sub("", text)
+    title = matter.get("title")
     if isinstance(title, (str, int, float, date)) and not isinstance(title, bool):
-        title = str(fields.pop("title"))
+        title = str(matter.pop("title"))
     else:
         title = ""
-    own["title"] = title or _heading(own["text"]) or path.stem
-    others = {f"{_PREFIX}{name}" if name in own else name: fields[name] for name in fields}
-    return Table(source.name, COLUMNS, iter((Row(source.name, {**own, **others}),)), remark=remark)
+    own = {**own, "title": title or _heading(text) or own["title"], "text": text}
+    others = {f"{_PREFIX}{name}" if name in own else name: matter[name] for name in matter}
+    return {**own, **others}, remark
 
 
 def _heading(markdown: str) -> str:
@@ -85,34 +91,61 @@ def _heading(markdown: str) -> str:
     return (found[1] or found[2]).strip() if found else ""
 
 
-def read_lines(text: TextStream) -> Table:
-    """The table of a file with one text per line; blank lines are skipped.
+def split_front_matter(text: str) -> tuple[dict[str, Any], str]:
+    """Split a Markdown text into the fields of its front matter and the rest.
+
+    YAML is enclosed in lines of ``---``, TOML in lines of ``+++``. A text that merely begins with
+    a horizontal rule has no front matter.
 
     Raises:
-        CorpusError: all lines are blank.
+        CorpusError: the front matter is invalid.
     """
-    rows = (
-        Row(f"{text.name}:{number}", {"text": line.rstrip("\r\n")})
-        for number, line in enumerate(text.lines(), start=1)
-        if line.strip()
-    )
-    first = next(rows, None)
-    if first is None:
-        raise CorpusError(f"{text.name} has no lines with text")
-    return Table(text.name, ("text",), chain((first,), rows), remark="one text per line")
+    head = text[:FRONT_MATTER_MAX_CHARACTERS]
+    if found := _TOML.match(head):
+        try:
+            fields: Any = tomllib.loads(found[1])
+        except (ValueError, RecursionError) as error:
+            raise CorpusError(f"its front matter is not TOML: {first_line(error)}") from None
+    elif (found := _YAML.match(head)) and (not found[1].strip() or _LIKE_FIELDS.match(found[1])):
+        fields = _yaml(found[1]) or {}
+    else:
+        return {}, text
+    if not isinstance(fields, dict):
+        return {}, text
+    named = {str(name): value for name, value in fields.items()}
+    return named, text[found.end() :].lstrip("\n")
 
 
-class TextLine(NamedTuple):
-    """A line with its end, numbered from 1."""
+def _yaml(text: str) -> Any:
+    import yaml
 
-    number: int
-    text: str
+    try:
+        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text)):
+            raise yaml.YAMLError("it has aliases")  # they can expand to any amount of data
+        return _typed(yaml.load(text, yaml.BaseLoader))  # noqa: S506 - it makes only strings
+    except (yaml.YAMLError, RecursionError) as error:
+        problem = getattr(error, "problem", None) or first_line(error)
+        raise CorpusError(f"its front matter is not YAML: {problem}") from None
+
+
+def _typed(value: Any) -> Any:
+    """A value whose strings are read as cells of CSV are: times and codes stay text."""
+    if isinstance(value, dict):
+        return {name: _typed(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_typed(item) for item in value]
+    if value is None or value in ("", "~") or is_missing(value):
+        return None
+    cell_type = column_type([value])
+    return value if cell_type is None else cell_type.convert(value)
 
 
 def text_lines(
     path: Path | None, encoding: str | None = None, longest: int = MAX_ROW_BYTES
-) -> Iterator[TextLine]:
-    """The lines of a file, or of standard input for None; gzip and byte order marks are handled.
+) -> Iterator[tuple[int, str]]:
+    """The lines of a file, or of standard input for None, with their numbers from 1.
+
+    Files may be compressed with gzip, and have a byte order mark.
 
     Each line is yielded as soon as it has come.
 
@@ -128,7 +161,5 @@ def text_lines(
         stream = TextStream(source, encoding, newline=None)
         for number, line in enumerate(stream.lines(longest), start=1):
             if ESCAPED_BYTE.search(line):
-                sample = line + stream.read(_SAMPLE_CHARACTERS)
-                reason = undecodable(sample, encoding_of(source.head, encoding))
-                raise CorpusError(f"{source.name}:{number}: {reason}")
-            yield TextLine(number, line)
+                raise UndecodableError(f"{source.name}:{number}", first_escaped(line))
+            yield number, line

@@ -5,51 +5,68 @@ Other packages can add readers: an entry point of `GROUP`, named like the suffix
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
-from itertools import chain, islice
 from pathlib import PurePath
 from typing import NamedTuple
 
 from semsearch.corpus.arrow import read_arrow, read_parquet
+from semsearch.corpus.columns import Roles
 from semsearch.corpus.conversion import read_document
 from semsearch.corpus.delimited import DELIMITERS, read_delimited
-from semsearch.corpus.encodings import encoding_of, undecodable
+from semsearch.corpus.encodings import TextStream, encoding_of
 from semsearch.corpus.formats import DOCUMENTS, CorpusFormat, format_by_name, is_foreign, without_gz
-from semsearch.corpus.jsonrows import read_json_array, read_json_lines, read_records
-from semsearch.corpus.plaintext import read_lines, read_text
-from semsearch.corpus.sources import Source, identifier_of
+from semsearch.corpus.jsonrows import read_json
+from semsearch.corpus.plaintext import read_text
+from semsearch.corpus.sources import Source, is_url
 from semsearch.corpus.table import Row, Table
-from semsearch.corpus.textstream import TextStream
 from semsearch.corpus.workbook import read_workbook
 from semsearch.errors import BadRowError, CorpusError
 from semsearch.plugins import Plugin, find_plugin
-from semsearch.texts import ESCAPED_BYTE
+from semsearch.records import ESCAPED_BYTE
 
 GROUP = "semsearch.readers"
-
-#: The names of the formats, for messages.
-FORMATS = ", ".join(known.value for known in CorpusFormat)
 
 #: The share of NUL characters above which a file is not text in UTF-8.
 _MAX_NULS = 0.02
 _JSON = (CorpusFormat.JSON, CorpusFormat.JSONL)
+_WITH_HEADER = (CorpusFormat.CSV, CorpusFormat.TSV, CorpusFormat.XLSX)
 _BINARY_TABLES = (CorpusFormat.PARQUET, CorpusFormat.ARROW, CorpusFormat.XLSX)
 
 
 class Reading(NamedTuple):
-    """How files are read; None means detected."""
+    """How a file is read; None means detected or guessed.
 
-    format: CorpusFormat | None = None
+    Args:
+        wanted: the columns of tables.
+        encoding: of text.
+        header: whether the first row of CSV, TSV or XLSX names the columns.
+        records: the path to the records in nested JSON.
+        sheet: the sheet of a workbook.
+        sql: the query that selects the rows of a database.
+    """
+
+    wanted: Roles = Roles((), None, None)
     encoding: str | None = None
     header: bool | None = None
-    names: Sequence[str] = ()  # columns named by the user
-    records: str | None = None  # the path to them in JSON
-    sheet: str | None = None  # of a workbook
+    records: str | None = None
+    sheet: str | None = None
+    sql: str | None = None
 
 
-def read(source: Source, reading: Reading) -> Table:
+def read(
+    source: Source,
+    reading: Reading,
+    identifier: str | None = None,
+    format: CorpusFormat | None = None,  # noqa: A002 - the usual name
+) -> Table:
     """The table of an open source.
+
+    Args:
+        source: the file.
+        reading: how it is read.
+        identifier: the id of a document; by default the name of its source.
+        format: its format; by default that of its suffix or first bytes.
 
     Raises:
         BadRowError: it is damaged.
@@ -57,21 +74,30 @@ def read(source: Source, reading: Reading) -> Table:
     """
     if not source.head:
         raise CorpusError(f"{source.name} is empty")
-    if reading.format is None and (table := _plugin_table(source)) is not None:
-        return table
-    found = _format(source, reading)
+    found, table = None, _plugin_table(source)
+    if table is None:
+        found = _format(source, reading, format or source.format)
+        table = _table(source, reading, identifier, found)
+    if not table.head:
+        advice = "; if its first row is data, add --no-header" if found in _WITH_HEADER else ""
+        raise CorpusError(f"{table.name} has no rows{advice}")
+    return table
+
+
+def _table(source: Source, reading: Reading, identifier: str | None, found: CorpusFormat) -> Table:
     if reading.records is not None and found not in _JSON:
         raise CorpusError(f"{source.name} is not JSON: --records is for nested JSON")
     if reading.sheet is not None and found is not CorpusFormat.XLSX:
         raise CorpusError(f"{source.name} is not a workbook: --sheet is for XLSX")
-    identifier = identifier_of(source.name)
+    if identifier is None:
+        identifier = source.name if is_url(source.name) else PurePath(source.name).as_posix()
     match found:
         case CorpusFormat.PARQUET:
             return read_parquet(source)
         case CorpusFormat.ARROW:
             return read_arrow(source)
         case CorpusFormat.XLSX:
-            return read_workbook(source, reading.sheet, reading.header, reading.names)
+            return read_workbook(source, reading.sheet, reading.header, reading.wanted.names)
         case CorpusFormat.TEXT:
             return read_text(source, identifier, reading.encoding)
         case _ if found in DOCUMENTS:
@@ -81,41 +107,35 @@ def read(source: Source, reading: Reading) -> Table:
 
 
 def _text_table(source: Source, reading: Reading, found: CorpusFormat) -> Table:
-    """The table of a file of text: CSV, TSV, JSON, JSON lines, lines."""
+    """The table of a file of text: CSV, TSV, JSON, JSON lines."""
     encoding = encoding_of(source.head, reading.encoding)
     if encoding == "utf-8" and source.head.count(0) > _MAX_NULS * len(source.head):
         raise CorpusError(
             f"{source.name} is not text in UTF-8; if it is UTF-16, add --encoding utf-16-le"
         )
-    newline = {CorpusFormat.LINES: None, CorpusFormat.CSV: "", CorpusFormat.TSV: ""}
-    text = TextStream(source, reading.encoding, newline.get(found, "\n"))
-    if found is CorpusFormat.LINES:
-        return read_lines(text)
-    if found not in _JSON:
-        delimiters = DELIMITERS if found is CorpusFormat.CSV else "\t"
-        table = read_delimited(text, delimiters, reading.header, reading.names)
-    elif reading.records is not None:
-        table = read_records(text, reading.records)
-    elif found is CorpusFormat.JSON and not _beginning(source, encoding).startswith("{"):
-        table = read_json_array(text)
+    if found in _JSON:
+        text = TextStream(source, reading.encoding, newline="\n")
+        beginning = _beginning(source, encoding)
+        is_array = found is CorpusFormat.JSON and not beginning.startswith("{")
+        if reading.records is None and not is_array:
+            _refuse_nested(source.name, beginning)
+        table = read_json(text, reading.records, is_array=is_array)
     else:
-        _refuse_nested(source, encoding)
-        table = read_json_lines(text)
-    if undecoded := next(filter(ESCAPED_BYTE.search, table.columns), None):
-        sample = source.head.decode(encoding, "surrogateescape")
-        sample = sample if ESCAPED_BYTE.search(sample) else undecoded
-        raise CorpusError(f"{source.name}: {undecodable(sample, encoding)}")
+        text = TextStream(source, reading.encoding, newline="")
+        delimiters = DELIMITERS if found is CorpusFormat.CSV else "\t"
+        table = read_delimited(text, delimiters, reading.header, reading.wanted.names)
+    if any(map(ESCAPED_BYTE.search, table.columns)):
+        raise CorpusError(f"{source.name}: the names of its columns are not {encoding}")
     return table
 
 
-def _format(source: Source, reading: Reading) -> CorpusFormat:
-    """The format of a file: as named by the user, by its suffix or by its first bytes.
+def _format(source: Source, reading: Reading, named: CorpusFormat | None) -> CorpusFormat:
+    """The format of a file: as it is named, or by its first bytes.
 
     Raises:
         BadRowError: the first bytes of a binary table are those of another format.
         CorpusError: those of a text are, or no format is found.
     """
-    named = reading.format or source.format
     if named in DOCUMENTS and named is not CorpusFormat.TEXT:
         return named  # if it is damaged, that is a bad row
     if foreign := is_foreign(source.head, named):
@@ -129,10 +149,12 @@ def _format(source: Source, reading: Reading) -> CorpusFormat:
     first, *_ = _beginning(source, encoding_of(source.head, reading.encoding)).splitlines() or [""]
     if first.startswith(("{", "[")):
         return CorpusFormat.JSONL if first.startswith("{") else CorpusFormat.JSON
-    if reading.names or reading.header is not None or any(mark in first for mark in DELIMITERS):
+    has_options = reading.wanted.names or reading.header is not None
+    if has_options or any(mark in first for mark in DELIMITERS):
         return CorpusFormat.CSV
     raise CorpusError(
-        f"{source.name}: its format is unknown; name it with --input-format ({FORMATS})"
+        f"{source.name}: its format is unknown; give it the suffix of its format, such as .txt "
+        "or .csv"
     )
 
 
@@ -140,12 +162,12 @@ def _beginning(source: Source, encoding: str) -> str:
     return source.head.decode(encoding, "replace").lstrip("\ufeff \t\r\n")
 
 
-def _refuse_nested(source: Source, encoding: str) -> None:
+def _refuse_nested(name: str, beginning: str) -> None:
     """Raise CorpusError for a file that is one object in several lines."""
-    first, _, more = _beginning(source, encoding).partition("\n")
+    first, _, more = beginning.partition("\n")
     if more and first.startswith("{") and first.rstrip().endswith(("{", "[", ",", ":")):
         raise CorpusError(
-            f"{source.name} is one JSON object; name the path to its records, such as "
+            f"{name} is one JSON object; name the path to its records, such as "
             "--records data.items, or --records . if its values are the records"
         )
 
@@ -169,10 +191,7 @@ def _plugin_table(source: Source) -> Table | None:
         table = plugin.load(source)
         if not isinstance(table, Table):
             raise TypeError(f"returned {type(table).__name__}, not a Table")
-    rows = _plugin_rows(plugin, table)
-    head = list(islice(rows, 1))
-    sample = table.sample or [row for row in head if isinstance(row, Row)]
-    return replace(table, rows=chain(head, rows), sample=sample)
+    return replace(table, rows=_plugin_rows(plugin, table))
 
 
 def _plugin_rows(plugin: Plugin, table: Table) -> Iterator[Row | BadRowError]:

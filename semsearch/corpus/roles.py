@@ -1,4 +1,4 @@
-"""The roles of columns (text, id, left, score …), recognised by their names.
+"""The roles of columns (text, id, left, score …), recognised by their names; headers.
 
 One table of names serves all commands: `index` looks for text, title and id; evaluation and
 training for pairs with a score or a label, for queries and for judgements. Names are compared
@@ -7,9 +7,10 @@ without case, spaces, dashes and underscores (`plain_name`), the preferred one f
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from itertools import product
+from collections.abc import Collection, Iterable, Sequence
+from itertools import islice, product
 
 from semsearch.errors import ColumnNotFoundError
 
@@ -65,6 +66,15 @@ USUAL = {name for names in _ALL for name in names} | {
     *("author", "category", "class", "date", "labels", "sentiment", "tags", "type", "url", "year")
 }
 
+#: The rows from which a header is recognised.
+HEADER_ROWS = 100
+#: Numbers, dates, times, amounts: ``3.5``, ``2024-01-05``, ``10:30``, ``-7 %``, ``$1,000``.
+NUMBER = re.compile(r"[-+$€£]{0,2}\d[\d.,:/ -]*[%€$£]?")
+_SENTENCE_END = re.compile(r"\w[.!?]['\")\]]?$|[。！？।؟۔]$")
+# Scripts without spaces between words: Thai, Lao, Khmer, Japanese and Chinese.
+_UNSPACED = re.compile(r"[\u0e00-\u0eff\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
+_PROSE_WORDS, _PROSE_UNSPACED = 4, 8
+
 _SHOWN_CHARACTERS, _NAMES_SHOWN = 100, 30
 
 
@@ -82,6 +92,40 @@ def matching_columns(columns: Iterable[str], names: Sequence[str]) -> list[str]:
     """All columns with one of these names, in the order of the names."""
     plain = [(plain_name(column), column) for column in columns]
     return [column for name in names for spelled, column in plain if spelled == name]
+
+
+def has_header(rows: Iterable[Sequence[str]], wanted: Collection[str] = ()) -> bool:
+    """Whether the first of these rows names the columns.
+
+    It does if it has a usual name (`USUAL`). Otherwise it is data if one of its cells is a number
+    or date, if one occurs again in its column, or if all of them are prose.
+
+    Args:
+        rows: the first rows of a file; at least one.
+        wanted: names given by the user; a row with one of them is a header.
+    """
+    first, *below = ([cell.strip() for cell in row] for row in islice(rows, HEADER_ROWS))
+    # Concatenated files repeat their header in the middle.
+    below = [row for row in below if len(row) == len(first) and row != first]
+    columns = list(zip(*below, strict=True)) or [()] * len(first)
+    once = [cell for cell, column in zip(first, columns, strict=True) if cell not in column]
+    if any(plain_name(cell) in USUAL for cell in once):
+        return True
+    if any(name in first for name in wanted if not name.isdecimal()):
+        return True
+    named = [cell for cell in first if cell]
+    recurs = not all(cell in once for cell in named)
+    return not (recurs or any(map(NUMBER.fullmatch, named)) or all(map(is_prose, named)))
+
+
+def is_prose(cell: str) -> bool:
+    """Whether a cell has several words, or ends like a sentence."""
+    words = cell.count(" ") + 1
+    return (
+        words >= _PROSE_WORDS
+        or (words > 1 and _SENTENCE_END.search(cell) is not None)
+        or len(_UNSPACED.findall(cell)) >= _PROSE_UNSPACED
+    )
 
 
 def find_pair(columns: Sequence[str]) -> tuple[str, str] | None:
@@ -112,19 +156,13 @@ def check_distinct(name: str, columns: Sequence[str]) -> None:
 
 def numbered(names: Iterable[str]) -> list[str]:
     """The names of columns, with a number where one is repeated: ``Comment``, ``Comment_2``."""
-    listed = list(names)
-    taken = set(listed)
-    counts: Counter[str] = Counter()
-    found = []
-    for name in listed:
-        counts[name] += 1
-        if counts[name] > 1:
-            name = f"{name}_{counts[name]}"
-            while name in taken:
-                name += "_"
-            taken.add(name)
-        found.append(name)
-    return found
+    unique: dict[str, None] = {}
+    for name in names:
+        different, number = name, 2
+        while different in unique:
+            different, number = f"{name}_{number}", number + 1
+        unique[different] = None
+    return list(unique)
 
 
 def shortened(text: str, characters: int = _SHOWN_CHARACTERS) -> str:

@@ -3,30 +3,49 @@
 from __future__ import annotations
 
 import gzip
+import hashlib
 import io
+import re
 import stat
 import sys
 import tempfile
 import zlib
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
-from pathlib import Path, PurePath
+from pathlib import Path, PurePath, PurePosixPath
 from typing import IO, TYPE_CHECKING, BinaryIO
+from urllib.parse import unquote, urlsplit
 
 from semsearch.corpus.formats import CorpusFormat, format_by_name
-from semsearch.corpus.limits import MAX_UNPACKED_BYTES, size_shown
-from semsearch.corpus.locations import Location, downloaded, file_of, is_url, shown_url
-from semsearch.errors import BadFileError, CorpusError
+from semsearch.corpus.limits import (
+    MAX_DOWNLOAD_BYTES,
+    MAX_SILENCE_SECONDS,
+    MAX_STORED_BYTES,
+    size_shown,
+)
+from semsearch.errors import BadFileError, CorpusError, DownloadError, first_line
+from semsearch.version import __version__
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
+    from httpx2 import Response
 
 #: The part of a file that its format and encoding are detected from.
 HEAD_BYTES = 64 << 10
 BUFFER_BYTES = 128 << 10
 
 _GZIP_MAGIC = b"\x1f\x8b"
+
+#: A file, a URL, or standard input.
+Location = Path | str | None
+
+_URL = re.compile(r"[a-z][a-z0-9+.-]+://", re.IGNORECASE)
+_WEB = re.compile(r"https?://", re.IGNORECASE)
+_SECRET = re.compile(r"(?<=://)[^/?#]*@")
+# As SQLAlchemy parses the URLs of databases, a password may contain / and ?, and a user name @. If
+# there are several @, all before the last is hidden: the password may contain one by mistake.
+_PASSWORD = re.compile(r"(?<=://)([^/:]*):.*@")
 
 
 class Progress:
@@ -120,7 +139,7 @@ class Source:
         """The path of a file with the same contents, if necessary a temporary one.
 
         Raises:
-            CorpusError: it would be larger than MAX_UNPACKED_BYTES, or cannot be written.
+            CorpusError: it would be larger than MAX_STORED_BYTES, or cannot be written.
         """
         if self.path is not None:
             self.progress.position = self.path.stat().st_size
@@ -130,8 +149,8 @@ class Source:
         with reading(self.name), copy.open("wb") as file:
             while block := self.stream.read(BUFFER_BYTES):
                 file.write(block)
-                if file.tell() > MAX_UNPACKED_BYTES:
-                    raise CorpusError(f"longer than {size_shown(MAX_UNPACKED_BYTES)}")
+                if file.tell() > MAX_STORED_BYTES:
+                    raise CorpusError(f"longer than {size_shown(MAX_STORED_BYTES)}")
         return copy
 
     def seekable(self) -> IO[bytes]:
@@ -153,39 +172,28 @@ def open_source(
     Raises:
         CorpusError: it cannot be opened; reading from it raises the same.
     """
-    name = _name(path)
-    named = None if path is None else format_by_name(PurePath(name))
+    named: PurePath | None = None
+    plain: Path | None = None
     with ExitStack() as stack:
         file: IO[bytes]
         if path is None:
-            file = _standard_input()
+            name, file = "stdin", _standard_input()
         elif isinstance(path, str):
-            file = stack.enter_context(downloaded(path))
-            named = format_by_name(file_of(path))
+            name, file = shown_url(path), stack.enter_context(downloaded(path))
+            named = file_of(path)
         else:
+            name, named = text_of(str(path)), path
             with reading(name):
                 file = stack.enter_context(path.open("rb"))
+            plain = path if file_size(path) is not None else None
         stream = _Stream(file, name, progress)
-        is_gzip = stream.head(head_bytes).startswith(_GZIP_MAGIC)
-        if is_gzip:
+        if stream.head(head_bytes).startswith(_GZIP_MAGIC):
             unpacked = gzip.GzipFile(fileobj=io.BufferedReader(stream, BUFFER_BYTES))
-            stream = _Stream(unpacked, name, Progress(None))
-        is_plain = isinstance(path, Path) and file_size(path) is not None and not is_gzip
-        plain = path if isinstance(path, Path) and is_plain else None
+            stream, plain = _Stream(unpacked, name, Progress(None)), None
+        format_of_name = None if named is None else format_by_name(named)
         head, buffered = stream.head(head_bytes), io.BufferedReader(stream, BUFFER_BYTES)
-        yield Source(name, named, head, buffered, progress, plain, stack)
+        yield Source(name, format_of_name, head, buffered, progress, plain, stack)
     progress.next_file()
-
-
-def _name(path: Location) -> str:
-    if path is None:
-        return "stdin"
-    return shown_url(path) if isinstance(path, str) else text_of(str(path))
-
-
-def identifier_of(name: str) -> str:
-    """The id of a single document whose source has this name."""
-    return name if is_url(name) else PurePath(name).as_posix()
 
 
 def text_of(file_name: str) -> str:
@@ -225,3 +233,85 @@ def _standard_input() -> IO[bytes]:
         raise CorpusError("standard input is closed")
     # Its buffer would wait for more than has come; a program may replace it by one without `raw`.
     return getattr(sys.stdin.buffer, "raw", sys.stdin.buffer)
+
+
+def is_url(location: str) -> bool:
+    """Whether a location is a URL of any scheme."""
+    return _URL.match(location) is not None
+
+
+def is_web(url: str) -> bool:
+    """Whether the scheme of a URL is http or https."""
+    return _WEB.match(url) is not None
+
+
+def shown_url(url: str) -> str:
+    """A URL without its password and, for http and https, without its user name."""
+    if is_web(url):
+        return _SECRET.sub("", url).partition("#")[0]
+    return _PASSWORD.sub(r"\1:***@", url).partition("?")[0]
+
+
+def file_of(url: str) -> PurePath:
+    """The path of a URL: ``/a/report.pdf``."""
+    return PurePosixPath(unquote(urlsplit(url).path))
+
+
+def recorded_name(location: Location) -> str:
+    """What an index records of a location: a path, or the hash of a URL, which may hold a token.
+
+    It is empty for streams, which cannot be read again.
+    """
+    if isinstance(location, str):
+        return hashlib.blake2b(shown_url(location).encode(), digest_size=16).hexdigest()
+    if location is not None:
+        with suppress(OSError):  # reported when it is read
+            if location.is_file() or location.is_dir():
+                return str(location.resolve())
+    return ""
+
+
+@contextmanager
+def downloaded(url: str) -> Iterator[IO[bytes]]:
+    """The file at a URL, in a temporary file until the block ends.
+
+    Raises:
+        CorpusError: the server cannot be reached, refuses, or sends too much.
+    """
+    name = shown_url(url)
+    with tempfile.TemporaryFile() as file:
+        with requested(url) as response:
+            for block in response.iter_bytes():
+                file.write(block)
+                if file.tell() > MAX_DOWNLOAD_BYTES:
+                    limit = f"it is larger than {size_shown(MAX_DOWNLOAD_BYTES)}"
+                    raise CorpusError(f"{name}: {limit}; download it, then index the file")
+        file.seek(0)
+        yield file
+
+
+@contextmanager
+def requested(url: str, headers: Mapping[str, str] | None = None) -> Iterator[Response]:
+    """The streamed response to a GET request. Redirects are followed.
+
+    Raises:
+        DownloadError: the server cannot be reached, sends nothing for MAX_SILENCE_SECONDS, or
+            refuses.
+    """
+    import httpx2
+
+    name = shown_url(url)
+    sent = {"User-Agent": f"semsearch/{__version__}", **(headers or {})}
+    try:
+        with httpx2.stream(
+            "GET", url, headers=sent, follow_redirects=True, timeout=MAX_SILENCE_SECONDS
+        ) as response:
+            if not response.is_success:
+                status = f"HTTP {response.status_code} {response.reason_phrase}".rstrip()
+                raise DownloadError(f"{name}: {status}")
+            yield response
+    except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+        timed_out = isinstance(error, httpx2.TimeoutException)
+        reason = f"no answer in {MAX_SILENCE_SECONDS:.0f} s" if timed_out else first_line(error)
+        reason = re.sub(r"^\[Errno -?\d+\] ", "", reason)
+        raise DownloadError(f"{name} cannot be reached: {reason}") from None

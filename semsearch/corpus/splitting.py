@@ -13,8 +13,8 @@ from typing import NamedTuple
 
 import numpy
 
+from semsearch.corpus.texts import split_sentences
 from semsearch.protocols import TokenSpans
-from semsearch.texts import split_sentences
 
 #: Clause ends in scripts without spaces.
 _CLAUSE_ENDS = "、，；："

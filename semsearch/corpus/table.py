@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
+from functools import cached_property
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from semsearch.errors import BadRowError
@@ -12,9 +13,12 @@ from semsearch.errors import BadRowError
 if TYPE_CHECKING:
     from semsearch.corpus.celltypes import CellType
 
-#: How far readers look ahead to guess delimiter, quoting and types; whichever comes first.
+#: How much of a file is looked at to guess dialect, types and columns; whichever comes first.
 LOOK_AHEAD_ROWS = 1_000
 LOOK_AHEAD_CHARACTERS = 4 << 20
+
+#: The columns of documents (text, PDF …), which need not be guessed.
+COLUMNS = ("id", "title", "text")
 
 Item = TypeVar("Item")
 
@@ -26,18 +30,16 @@ class Row(NamedTuple):
     fields: Mapping[str, Any]
 
 
-@dataclass(frozen=True)
+@dataclass
 class Table:
     """Rows, read lazily.
 
     Args:
         name: its name in messages (``corpus.csv``).
-        columns: the names of its columns, in order.
+        columns: the names of its columns, in order; `COLUMNS` itself for documents.
         rows: its rows; an error in place of a row that cannot be used.
         types: the types of columns, for formats without types.
-        remark: further information for users.
-        sample: the first rows, from which the columns' roles are recognised; empty if the reader
-            defines the columns itself, as for documents.
+        remark: further information for users, such as what was left out.
     """
 
     name: str
@@ -45,19 +47,36 @@ class Table:
     rows: Iterator[Row | BadRowError]
     types: Mapping[str, CellType] = field(default_factory=dict)
     remark: str = ""
-    sample: Sequence[Row] = ()
+
+    @property
+    def is_document(self) -> bool:
+        """Whether its columns are those of a document."""
+        return self.columns is COLUMNS
+
+    @cached_property
+    def head(self) -> list[Row | BadRowError]:
+        """The first rows, which `rows` still yields."""
+        head = look_ahead(self.rows)
+        self.rows = chain(head, self.rows)
+        return head
+
+    @cached_property
+    def sample(self) -> list[Row]:
+        """Those of the first rows that can be used, from which the roles of columns are guessed."""
+        return [row for row in self.head if isinstance(row, Row)]
 
 
-def look_ahead(items: Iterator[Item], position: Callable[[], int]) -> list[Item]:
-    """The first items, for guesses about a file.
-
-    Args:
-        items: lines or rows; those returned are consumed.
-        position: returns the number of characters read so far.
-    """
-    head = []
+def look_ahead(items: Iterator[Item]) -> list[Item]:
+    """The first items (lines or rows), for guesses about a file; they are consumed."""
+    head, characters = [], 0
     for item in islice(items, LOOK_AHEAD_ROWS):
         head.append(item)
-        if position() >= LOOK_AHEAD_CHARACTERS:
+        characters += _characters(item)
+        if characters >= LOOK_AHEAD_CHARACTERS:
             break
     return head
+
+
+def _characters(item: object) -> int:
+    cells = item.fields.values() if isinstance(item, Row) else [item]
+    return sum(len(cell) for cell in cells if isinstance(cell, (str, list, dict)))

@@ -9,12 +9,9 @@ from datetime import datetime, time
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
-from semsearch.corpus.header import MAX_ROWS as HEADER_ROWS
-from semsearch.corpus.header import has_header
-from semsearch.corpus.roles import numbered, quoted_names, shortened
-from semsearch.corpus.table import LOOK_AHEAD_ROWS, Row, Table
-from semsearch.errors import BadRowError, CorpusError, MissingExtraError, first_line
-from semsearch.texts import quantity
+from semsearch.corpus.roles import HEADER_ROWS, has_header, listed, numbered, shortened
+from semsearch.corpus.table import Row, Table
+from semsearch.errors import BadRowError, CorpusError, MissingExtraError, first_line, quantity
 
 if TYPE_CHECKING:
     from semsearch.corpus.sources import Source
@@ -24,8 +21,6 @@ MAX_ROWS = 1 << 20
 
 #: Excel's values for failed formulas.
 _ERRORS = {"#N/A", "#NULL!", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#GETTING_DATA"}
-
-SHEETS_SHOWN = 20
 
 _NumberedCells = tuple[int, list[Any]]
 
@@ -47,15 +42,16 @@ def read_workbook(
         CorpusError: the sheet does not exist or has no rows.
     """
     sheets = _sheets(source)
-    if sheet is not None and sheet not in sheets:
-        raise CorpusError(f"{source.name}: no sheet {sheet!r} (sheets: {_listed(sheets)})")
-    visible = [name for name, one in sheets.items() if one.sheet_state == "visible"]
-    title = [*visible, *sheets][0] if sheet is None else sheet
-    name = f"{source.name}, sheet '{shortened(title)}'"
-    remark = f"sheet '{shortened(title)}'"
-    if others := [other for other in sheets if other != title]:
-        remark += f" (others: {_listed(others)})"
-    records = _filled(sheets[title], name)
+    if sheet is None:
+        visible = [title for title in sheets if sheets[title].sheet_state == "visible"]
+        sheet = next(iter([*visible, *sheets]))
+    elif sheet not in sheets:
+        raise CorpusError(f"{source.name}: no sheet {sheet!r} (sheets: {listed(list(sheets))})")
+    remark = f"sheet '{shortened(sheet)}'"
+    name = f"{source.name}, {remark}"
+    if others := [other for other in sheets if other != sheet]:
+        remark += f" (others: {listed(others)})"
+    records = _filled(sheets[sheet], name)
     head = list(islice(records, HEADER_ROWS))
     cells = [record[1] for record in head if not isinstance(record, BadRowError)]
     if not cells:
@@ -67,25 +63,15 @@ def read_workbook(
     above = _rows_above(cells, width)
     if above:
         remark += f"; {quantity(above, 'row')} with a single cell above it skipped"
-    first, *below = cells[above:]
-    if header is None:
-        texts = ([_as_text(cell) for cell in _filled_up(row, width)] for row in (first, *below))
-        header = has_header(texts, wanted)
-    if header:
-        names = enumerate(_filled_up(first, width), 1)
-        columns = numbered(_as_text(cell) or f"column_{number}" for number, cell in names)
+    texts = [[*map(_as_text, row), *[""] * (width - len(row))] for row in cells[above:]]
+    if has_header(texts, wanted) if header is None else header:
+        columns = numbered(text or f"column_{number}" for number, text in enumerate(texts[0], 1))
+        records = chain(head[above + 1 :], records)
     else:
         columns = [f"column {number}" for number in range(1, width + 1)]
+        records = chain(head[above:], records)
         remark += "; no header"
-    rows = _rows(chain(head[above + header :], records), columns, name)
-    look_at = list(islice(rows, LOOK_AHEAD_ROWS))
-    if not look_at:
-        raise CorpusError(
-            f"{source.name}, {remark} has a header but no rows; if its first row is data, add "
-            "--no-header"
-        )
-    sample = [row for row in look_at if isinstance(row, Row)]
-    return Table(source.name, columns, chain(look_at, rows), remark=remark, sample=sample)
+    return Table(source.name, columns, _rows(records, columns, name), remark=remark)
 
 
 def _sheets(source: Source) -> dict[str, Any]:
@@ -95,8 +81,7 @@ def _sheets(source: Source) -> dict[str, Any]:
         raise MissingExtraError("openpyxl", "files", "reading XLSX") from None
     file = source.seekable()
     if not zipfile.is_zipfile(file):
-        reason = "is damaged, or not an XLSX workbook; name another format with --input-format"
-        raise BadRowError(source.name, reason)
+        raise BadRowError(source.name, "is damaged, or not an XLSX workbook")
     try:
         with warnings.catch_warnings(action="ignore"):  # about unsupported features
             book = openpyxl.load_workbook(file, read_only=True, data_only=True, keep_links=False)
@@ -140,10 +125,6 @@ def _filled(sheet: Any, name: str) -> Iterator[_NumberedCells | BadRowError]:
             yield number, cells
 
 
-def _filled_up(cells: list[Any], width: int) -> list[Any]:
-    return cells + [None] * (width - len(cells))
-
-
 def _rows(
     records: Iterable[_NumberedCells | BadRowError], columns: list[str], name: str
 ) -> Iterator[Row | BadRowError]:
@@ -175,13 +156,6 @@ def _as_text(cell: Any) -> str:
     if isinstance(cell, datetime) and cell.time() == time():
         cell = cell.date()
     return "" if cell is None else str(cell).strip()
-
-
-def _listed(sheets: Iterable[str]) -> str:
-    titles = list(sheets)
-    more = len(titles) - SHEETS_SHOWN
-    shown = quoted_names(titles[:SHEETS_SHOWN])
-    return f"{shown} and {more} more" if more > 0 else shown
 
 
 def _unreadable(name: str, error: Exception) -> BadRowError:

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy
 
-from semsearch.errors import ArgumentError
+from semsearch.errors import ArgumentError, quantity
 from semsearch.evaluation.datasets import StsSet
 from semsearch.evaluation.pair_scorers import OnProgress, PairScorer, check_systems
 from semsearch.evaluation.results import PairedDifference, Result, published_value
@@ -28,7 +28,6 @@ from semsearch.evaluation.statistics import (
     resampled_spearman,
     spearman,
 )
-from semsearch.texts import quantity
 
 #: Pairs scored between two reports of progress.
 PAIRS_AT_ONCE = 500

@@ -18,12 +18,11 @@ from semsearch.arguments import (
     check_unordered,
     check_whole_number,
 )
-from semsearch.errors import ArgumentError
+from semsearch.errors import ArgumentError, quantity
 from semsearch.explore.communities import communities
 from semsearch.explore.keywords import keywords
 from semsearch.explore.vectors import SCORE_DECIMALS, Rows, check_unit_rows
 from semsearch.protocols import Matrix
-from semsearch.texts import quantity
 
 DEFAULT_MIN_SIZE = 5
 DEFAULT_WORDS = 6

@@ -13,8 +13,7 @@ from typing import Any
 import numpy
 from numpy.typing import NDArray
 
-from semsearch.addresses import Address
-from semsearch.arguments import check_whole_number
+from semsearch.arguments import Address, check_whole_number
 from semsearch.errors import ArgumentError, IndexStoreError, UnsupportedByStoreError
 from semsearch.explore.clusters import cluster
 from semsearch.explore.projection import OnProgress, Points, project

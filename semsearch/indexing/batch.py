@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from semsearch.corpus.splitting import fitting_spans
-from semsearch.errors import BadRowError, NoVectorError, quoted
+from semsearch.errors import BadRowError, NoVectorError, quantity, quoted
 from semsearch.indexing.changes import (
     BATCH_CHARACTERS,
     BATCH_DOCUMENTS,
@@ -24,7 +24,6 @@ from semsearch.protocols import Encoder
 from semsearch.records import Document
 from semsearch.storage.interface import NewDocument, NewPassage, TextVectors, Writer, text_hash
 from semsearch.storage.spaces import Space
-from semsearch.texts import quantity
 
 #: The size of the first two batches, before the speed of encoding is known; the second one may have
 #: twice as many documents, but not more characters.

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, suppress
 from pathlib import Path
 
-from semsearch.addresses import Address, sqlite_uri
+from semsearch.arguments import Address
 from semsearch.corpus.files import FileState
 from semsearch.filters import And, Comparison, Operator
 from semsearch.storage.interface import Reader, Selection
@@ -60,7 +60,7 @@ class FileMemory:
         """The state of a file when it was read, if the index still has its documents."""
         if self._file is None or not self._file.is_file():
             return None
-        place = f"{sqlite_uri(self._file.absolute())}?mode=ro"
+        place = f"{self._file.absolute().as_uri()}?mode=ro"
         found = None
         with suppress(*_DAMAGED), closing(sqlite3.connect(place, uri=True)) as database:
             query = f"SELECT {_COLUMNS} FROM files WHERE name = ?"  # noqa: S608 - constants

@@ -51,8 +51,7 @@ def preview_index(
     """
     changes: Counter[Change] = Counter()
     with _state(directory) as state, closing(SeenDocuments()) as seen:
-        readings = corpus.readings
-        readings.earlier, readings.index = state.settings().corpora, str(directory)
+        corpus.readings.earlier = state.settings().corpora
         while batch := next_documents(corpus):
             changes.update(it.change for it in compare(state, seen, batch, on_bad_row))
         removal = unseen_documents(state, seen, corpus.skipped)[0] if sync else None

@@ -6,11 +6,10 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from semsearch.corpus.documents import SkippedRows
-from semsearch.errors import ArgumentError, DocumentNotFoundError, RemovalError
+from semsearch.errors import ArgumentError, DocumentNotFoundError, RemovalError, quantity
 from semsearch.indexing.files import ids_of_file
 from semsearch.indexing.seen import SeenDocuments
 from semsearch.storage.interface import Reader, Selection, Writer, parse_filter, warn_if_none_match
-from semsearch.texts import quantity
 
 #: A removal that exceeds both this share of the index and this number of documents is a large one.
 LARGE_SHARE, LARGE_COUNT = 0.1, 10

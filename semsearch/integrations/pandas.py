@@ -20,12 +20,11 @@ import pandas
 
 from semsearch.corpus import frame_documents, frame_text_columns
 from semsearch.encoders import DEFAULT_ENCODER
-from semsearch.errors import BadRowError
+from semsearch.errors import BadRowError, quantity
 from semsearch.index import Index
 from semsearch.protocols import Encoder
 from semsearch.search.options import SearchOptions
 from semsearch.search.queries import Query
-from semsearch.texts import quantity
 
 logger = logging.getLogger(__name__)
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from semsearch.corpus.texts import split_sentences
 from semsearch.protocols import Encoder, Matrix
 from semsearch.records import Hit, Hits
 from semsearch.search.queries import ParsedQuery
 from semsearch.storage.interface import Reader
-from semsearch.texts import split_sentences
 
 
 def explained(

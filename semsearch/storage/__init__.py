@@ -8,7 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from semsearch.addresses import STORES, store_of
+from semsearch.arguments import STORES, store_of
 from semsearch.errors import ArgumentError, IndexStoreError
 from semsearch.protocols import Encoder
 from semsearch.storage.interface import Store

@@ -27,12 +27,11 @@ from numpy.random import default_rng
 from semsearch.encoders.model_folder import ModelFolder
 from semsearch.encoders.torch_loading import quiet_transformers
 from semsearch.encoders.torch_models import TorchEncoder
-from semsearch.errors import ArgumentError, TrainingError
+from semsearch.errors import ArgumentError, TrainingError, quantity
 from semsearch.evaluation.datasets import RetrievalSet
 from semsearch.evaluation.statistics import Values
 from semsearch.protocols import Encoder
 from semsearch.records import Document
-from semsearch.texts import quantity
 from semsearch.training.data import found_sts
 from semsearch.training.encoder import encoder_trainee, load_plain
 from semsearch.training.examples import (

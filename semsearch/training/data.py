@@ -12,7 +12,13 @@ import numpy
 from semsearch.corpus import good_rows, open_table
 from semsearch.corpus.roles import GRADE, LABEL, NEGATIVE, SCORE, find_column, find_pair, plain_name
 from semsearch.corpus.table import Row
-from semsearch.errors import ArgumentError, BadRowError, ColumnNotFoundError, DatasetNotFoundError
+from semsearch.errors import (
+    ArgumentError,
+    BadRowError,
+    ColumnNotFoundError,
+    DatasetNotFoundError,
+    quantity,
+)
 from semsearch.evaluation.datasets import (
     labelled_names,
     load_labelled_pairs,
@@ -20,7 +26,6 @@ from semsearch.evaluation.datasets import (
     sts_names,
 )
 from semsearch.evaluation.datasets.translated import is_translated
-from semsearch.texts import quantity
 from semsearch.training.examples import (
     POSITIVE_LABELS,
     Examples,

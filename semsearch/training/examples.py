@@ -9,9 +9,9 @@ from typing import TypeVar
 
 import numpy
 
-from semsearch.errors import ArgumentError, TrainingError
+from semsearch.corpus.texts import split_sentences
+from semsearch.errors import ArgumentError, TrainingError, quantity
 from semsearch.records import Document
-from semsearch.texts import quantity, split_sentences
 
 T = TypeVar("T")
 

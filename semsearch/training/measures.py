@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy
 from numpy.typing import NDArray
 
+from semsearch.errors import quantity
 from semsearch.evaluation.statistics import (
     Values,
     bootstrap_difference,
@@ -15,7 +16,6 @@ from semsearch.evaluation.statistics import (
     resampled,
     spearman,
 )
-from semsearch.texts import quantity
 from semsearch.training.examples import Examples, Kind
 
 ENCODED_AT_ONCE = 64

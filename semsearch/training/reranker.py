@@ -24,13 +24,13 @@ from semsearch.encoders.model_folder import (
     transformer_folder,
 )
 from semsearch.encoders.torch_loading import check_weights, loading
+from semsearch.errors import quantity
 from semsearch.evaluation.datasets import RetrievalSet
 from semsearch.evaluation.statistics import Values
 from semsearch.protocols import SearchBackend
 from semsearch.records import Hit, Hits
 from semsearch.search.options import RERANK_DEPTH
 from semsearch.search.reranking import combined
-from semsearch.texts import quantity
 from semsearch.training.data import load_stages
 from semsearch.training.encoder import announcement, limit_tokens
 from semsearch.training.examples import Examples, Kind, Notify, split

@@ -11,8 +11,7 @@ from enum import Enum
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
-from semsearch.errors import ArgumentError
-from semsearch.texts import quantity
+from semsearch.errors import ArgumentError, quantity
 from semsearch.training.examples import Examples, Kind
 
 T = TypeVar("T")

@@ -37,17 +37,17 @@ class TestIndex:
     def test_warns_of_a_language_that_the_encoder_does_not_read(self, run, minilm, tmp_path):
         del minilm  # the fixture converts it
         rows = ["O gato dorme no tapete perto da janela.", "Hoje de manhã choveu muito na cidade."]
-        (tmp_path / "pt.txt").write_text("\n".join(rows), encoding="utf-8")
+        (tmp_path / "pt.csv").write_text("\n".join(["text", *rows]), encoding="utf-8")
         warning = "minilm does not read the language of 2 of 2 sampled passages"
-        first = run("index", "pt.txt", "--input-format", "lines", "--index", "x")
+        first = run("index", "pt.csv", "--index", "x")
         assert warning in first.stderr
-        again = run("index", "pt.txt", "--input-format", "lines", "--index", "x")
+        again = run("index", "pt.csv", "--index", "x")
         assert "read the language" not in again.stderr  # no new documents
         info = json.loads(run("info", "--index", "x", "--format", "json").stdout)
         found = {"sampled": 2, "read_poorly": 2, "warns": True}
         assert info["spaces"][0]["vocabulary"] == found
-        (tmp_path / "en.txt").write_text("A cat sleeps on the rug there.\nIt rained a lot today.")
-        english = run("index", "en.txt", "--input-format", "lines", "--index", "y")
+        (tmp_path / "en.csv").write_text("text\nA cat sleeps on the rug.\nIt rained a lot.")
+        english = run("index", "en.csv", "--index", "y")
         assert "read the language" not in english.stderr
 
     @pytest.mark.parametrize(

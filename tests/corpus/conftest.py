@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import gzip
+import io
 import os
 import shutil
 import subprocess
 import tempfile
+import zipfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -26,6 +28,16 @@ def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]
         return name
 
     return write
+
+
+def rewritten(content: bytes, member: str, change: Callable[[bytes], bytes]) -> bytes:
+    """The archive with one member changed."""
+    before, after = zipfile.ZipFile(io.BytesIO(content)), io.BytesIO()
+    with zipfile.ZipFile(after, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name in before.namelist():
+            stored = before.read(name)
+            archive.writestr(name, change(stored) if name == member else stored)
+    return after.getvalue()
 
 
 @pytest.fixture(scope="session")

@@ -5,8 +5,6 @@ from __future__ import annotations
 import warnings
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from semsearch.corpus import Corpus
 from semsearch.corpus.celltypes import column_type
@@ -83,13 +81,11 @@ def test_an_odd_cell_changes_no_type_wherever_it_stands(write, place):
     assert notices[-1] == "corpus.csv: 'n' holds numbers; 1 other value left empty, such as 'abc'"
 
 
-def test_a_column_with_too_many_odd_cells_stays_text(write):
+def test_columns_that_stay_text(write):
+    """One with too many odd cells, and one that is empty at first."""
     cells = ["abc" if number % 15 == 0 else str(number) for number in range(1500)]
     write("corpus.csv", "\n".join(["text,n", *(f"a text,{cell}" for cell in cells)]))
     assert [one.metadata["n"] for one in Corpus("corpus.csv")] == cells
-
-
-def test_a_column_that_is_empty_at_first_stays_text(write):
     late = ["01234", "12345", "NA", "7.50"]
     rows = [*["a text,"] * 1000, *(f"a text,{cell}" for cell in late)]
     write("corpus.csv", "\n".join(["text,code", *rows]))
@@ -101,8 +97,3 @@ def test_id_title_and_text_are_never_typed(write):
     (document,) = Corpus("corpus.csv")
     assert (document.id, document.title, document.text) == ("7.50", "1984", "42")
     assert document.metadata == {"n": 7.5}
-
-
-@given(st.lists(st.integers(-(10**18) + 1, 10**18 - 1), min_size=1))
-def test_integers_round_trip(values):
-    assert converted([str(value) for value in values]) == values

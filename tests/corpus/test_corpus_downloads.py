@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import socket
 import time
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler
 
 import pytest
@@ -27,44 +28,32 @@ FILES = {
 class Handler(BaseHTTPRequestHandler):
     def do_GET(self):
         place = self.path
-        if place == "/moved":
-            self.send_response(302)
-            self.send_header("Location", "/films.csv")
-            self.end_headers()
-        elif place == "/circle":
-            self.send_response(302)
-            self.send_header("Location", "/circle")
-            self.end_headers()
+        if place in ("/moved", "/circle"):
+            self.answer(302, Location="/films.csv" if place == "/moved" else "/circle")
         elif place == "/secret.csv" and not self.headers.get("Authorization"):
             self.send_error(401)
-        elif place in ("/endless.csv", "/slow.csv", "/silent.csv"):
-            self.send_response(200)
-            self.end_headers()
-            while self.serve_on():
-                time.sleep(0.02 if place == "/slow.csv" else 0)
+        elif place == "/endless.csv":
+            self.answer(200)
+            with suppress(OSError):
+                while True:
+                    self.wfile.write(b"x" * (1 << 16))
+        elif place == "/silent.csv":
+            self.answer(200)
+            time.sleep(1)
         elif place == "/cut.csv":
-            self.send_response(200)
-            self.send_header("Content-Length", "1000")
-            self.end_headers()
+            self.answer(200, **{"Content-Length": "1000"})
             self.wfile.write(CSV)
         elif found := FILES.get("/films.csv" if place == "/secret.csv" else place):
-            self.send_response(200)
-            self.send_header("Content-Type", found[0])
-            self.end_headers()
+            self.answer(200, **{"Content-Type": found[0]})
             self.wfile.write(found[1])
         else:
             self.send_error(404)
 
-    def serve_on(self):
-        """Send more of an endless file, or nothing of a silent one; return whether to go on."""
-        if self.path == "/silent.csv":
-            time.sleep(1)
-            return False
-        try:
-            self.wfile.write(b"text\n" if self.path == "/slow.csv" else b"x" * (1 << 16))
-        except OSError:
-            return False
-        return True
+    def answer(self, status, **headers):
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.end_headers()
 
 
 @pytest.fixture(scope="module")
@@ -124,10 +113,8 @@ def test_failed_downloads(site):
     refused("http:///x")
 
 
-def test_size_and_time_limits(site, monkeypatch):
-    monkeypatch.setattr("semsearch.corpus.locations.MAX_DOWNLOAD_BYTES", 1 << 20)
+def test_limits(site, monkeypatch):
+    monkeypatch.setattr("semsearch.corpus.sources.MAX_DOWNLOAD_BYTES", 1 << 20)
     refused(f"{site}/endless.csv")
-    monkeypatch.setattr("semsearch.corpus.locations.MAX_DOWNLOAD_SECONDS", 0.1)
-    refused(f"{site}/slow.csv")
-    monkeypatch.setattr("semsearch.corpus.locations.MAX_SILENCE_SECONDS", 0.2)
+    monkeypatch.setattr("semsearch.corpus.sources.MAX_SILENCE_SECONDS", 0.2)
     refused(f"{site}/silent.csv")

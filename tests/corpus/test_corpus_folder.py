@@ -49,7 +49,7 @@ def test_supported_files_are_read_and_others_reported(mixed):
     assert documents[3].source == f"{Path('docs/deep/page.html')}, section 2"
     assert notices == [
         "docs: 4 files (1 csv, 1 html, 1 md, 1 txt); left out: 5 in unsupported formats "
-        "(deep/k, w.rtf, x.png, …), 1 linked folder (loop)",
+        "(deep/k, w.rtf, x.png, …), 1 linked (loop)",
         f"{Path('docs/deep/rows.csv')}: text from 'text', id from 'id'",
     ]
 
@@ -184,13 +184,8 @@ class TestTables:
         assert ids("docs", on_bad_row=bad.append) == ["a.jsonl#id=y"]
         assert [error.document_id for error in bad] == ["a.jsonl#id=x"]
 
-    def test_tables_can_be_left_out(self, mixed):
-        documents, notices = read(mixed, format="text")
-        assert len(documents) == 4
-        assert "1 table (deep/rows.csv)" in notices[0]
-
     def test_options_for_single_files_are_rejected(self, mixed):
-        for options in ({"format": "csv"}, {"sheet": "A"}, {"records": "a"}):
+        for options in ({"sheet": "A"}, {"records": "a"}):
             with pytest.raises(CorpusError, match=r"^docs"):
                 ids(mixed, **options)
 
@@ -204,6 +199,6 @@ def test_broken_links_are_bad_rows_and_pipes_left_out(write, tmp_path):
     documents, notices = read("docs", on_bad_row=bad.append)
     assert [document.id for document in documents] == ["a.txt"]
     assert [str(error) for error in bad] == ["no such file: docs/b.txt"]
-    assert notices == ["docs: 2 files (2 txt); left out: 1 special file (p.txt)"]
+    assert notices == ["docs: 2 files (2 txt); left out: 1 not regular (p.txt)"]
     with pytest.raises(BadRowError):
         read("docs")

@@ -1,4 +1,4 @@
-"""JSON lines and JSON arrays."""
+"""JSON lines, JSON arrays and records in nested JSON."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from semsearch.corpus import Corpus
-from semsearch.corpus.jsonrows import read_json_array
+from semsearch.corpus.jsonrows import read_json
 from semsearch.errors import BadRowError, CorpusError
 from semsearch.records import Document
 
@@ -21,22 +21,21 @@ DOCUMENTS = [
     Document("1", "first", "One", {"tags": ["a", "b"], "more": {"n": None}}),
     Document("2", "second é ☃ 🎈", None, {"score": 0.5, "seen": True}),
 ]
+LINES = "\n".join(map(json.dumps, ROWS))
 
 
 @pytest.mark.parametrize(
-    ("name", "ascii_only"), [("corpus.ndjson", True), ("corpus.json", False), ("corpus.dat", False)]
+    ("name", "content"),
+    [
+        ("corpus.ndjson", LINES),
+        ("corpus.json", "\n".join(json.dumps(row, ensure_ascii=False) for row in ROWS)),
+        ("corpus.dat", LINES),
+        ("corpus.json", json.dumps(ROWS)),
+        ("corpus.dat", "\ufeff" + json.dumps(ROWS, indent=2)),
+    ],
 )
-def test_json_lines(write, name, ascii_only):
-    write(name, "\n".join(json.dumps(row, ensure_ascii=ascii_only) for row in ROWS))
-    assert list(Corpus(name)) == DOCUMENTS
-
-
-@pytest.mark.parametrize(
-    ("name", "indent", "mark"), [("corpus.json", None, ""), ("corpus.dat", 2, "\ufeff")]
-)
-def test_json_array(write, name, indent, mark):
-    write(name, mark + json.dumps(ROWS, indent=indent))
-    assert list(Corpus(name)) == DOCUMENTS
+def test_lines_and_arrays(write, name, content):
+    assert list(Corpus(write(name, content))) == DOCUMENTS
 
 
 def test_sources(write):
@@ -53,14 +52,6 @@ def test_a_text_of_many_commas(write, name):
     stored = json.dumps({"text": text})
     write(name, stored if name.endswith("l") else f"[{stored}]")
     assert [document.text for document in Corpus(name)] == [text]
-
-
-def test_keys_of_records_beside_a_field_of_that_name(write):
-    write("corpus.json", '{"a": {"text": "x", "key": "same"}, "b": {"text": "y", "key": "same"}}')
-    assert list(Corpus("corpus.json", records=".")) == [
-        Document("a", "x", None, {"column.key": "same"}),
-        Document("b", "y", None, {"column.key": "same"}),
-    ]
 
 
 def test_bad_lines(write):
@@ -89,13 +80,6 @@ def test_bad_lines(write):
     assert [error.source for error in bad] == [f"corpus.jsonl:{n}" for n in range(2, 14)]
 
 
-def test_file_without_json(write):
-    write("corpus.jsonl", "no JSON\nat all\n")
-    with pytest.raises(CorpusError) as error:
-        list(Corpus("corpus.jsonl", on_bad_row=lambda row: None))
-    assert str(error.value).startswith("corpus.jsonl:1: ")
-
-
 def test_bad_items(write):
     write("films.json", '[{"text": "one"}, 7, {"text": ""}, true, {"text": "x", "n": [1e999]}]')
     bad: list[BadRowError] = []
@@ -104,31 +88,24 @@ def test_bad_items(write):
 
 
 @pytest.mark.parametrize(
-    ("content", "place"),
+    ("name", "content", "place"),
     [
-        (" ", ""),
-        ("[]", ""),
-        ("[", ", item 1"),
-        ("3", ""),
-        ('[{"text": "x"}', ""),
-        ('[{"text": "x"} {}]', ""),
-        ('[{"text": "x"},]', ", item 2"),
-        ('[{"text": "x"}] []', ""),
-        ('[{"text": "x"}, {"text": "cut', ", item 2"),
-        ('[{"text": "x"}, ' + "[" * 100_000 + "]" * 100_000 + "]", ", item 2"),
+        ("films.jsonl", "no JSON\nat all\n", ":1"),
+        ("films.json", " ", ""),
+        ("films.json", "[]", ""),
+        ("films.json", "[", ", item 1"),
+        ("films.json", "3", ""),
+        ("films.json", '[{"text": "x"}', ""),
+        ("films.json", '[{"text": "x"} {}]', ""),
+        ("films.json", '[{"text": "x"},]', ", item 2"),
+        ("films.json", '[{"text": "x"}] []', ""),
+        ("films.json", '[{"text": "x"}, {"text": "cut', ", item 2"),
+        ("films.json", '[{"text": "x"}, ' + "[" * 100_000 + "]" * 100_000 + "]", ", item 2"),
     ],
 )
-def test_broken_arrays(write, content, place):
-    write("films.json", content)
-    with pytest.raises(CorpusError, match=rf"^films\.json{place}\b"):
-        list(Corpus("films.json"))
-
-
-def test_an_error_is_reported_without_reading_on(write):
-    text = _Blocks('[{"text": "x"}, {broken' + " " * 1_000_000)
-    with pytest.raises(CorpusError, match=r"^films\.json, item 2"):
-        read_json_array(text)
-    assert text.position <= 128 << 10
+def test_broken_files(write, name, content, place):
+    with pytest.raises(CorpusError, match=rf"^{name}{place}\b"):
+        list(Corpus(write(name, content), on_bad_row=lambda row: None))
 
 
 class _Blocks:
@@ -147,6 +124,13 @@ class _Blocks:
         return self.content[self.position - size : self.position]
 
 
+def test_an_error_is_reported_without_reading_on():
+    text = _Blocks('[{"text": "x"}, {broken' + " " * 1_000_000)
+    with pytest.raises(CorpusError, match=r"^films\.json, item 2"):
+        read_json(text, None, is_array=True)
+    assert text.position <= 128 << 10
+
+
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner),
@@ -163,4 +147,50 @@ VALUES = st.recursive(
 )
 def test_arrays_round_trip_with_any_block_size(objects, block, indent, ascii_only):
     text = _Blocks(json.dumps(objects, indent=indent, ensure_ascii=ascii_only), block)
-    assert [row.fields for row in read_json_array(text).rows] == objects
+    assert [row.fields for row in read_json(text, None, is_array=True).rows] == objects
+
+
+NESTED = {"status": {"code": [1, 2]}, "data": {"n": 2, "items": [{"id": 7, "text": "One."}]}}
+
+
+class TestRecords:
+    @pytest.mark.parametrize("path", ["data.items", ".data.items"])
+    def test_records_by_path(self, write, path):
+        write("api.json", json.dumps(NESTED) + "\n")
+        (document,) = Corpus("api.json", records=path)
+        assert document == Document("7", "One.")
+        assert document.source == "api.json, data.items, item 1"
+
+    @pytest.mark.parametrize("path", [".", "by.name"])
+    def test_records_by_key(self, write, path):
+        """A field called like the column of the keys is renamed."""
+        films = {"f1": {"text": "One.", "key": "x"}, "f2": {"text": "Two."}, "f3": 4}
+        bad = []
+        write("films.json", json.dumps(films if path == "." else {"by": {"name": films}}))
+        assert list(Corpus("films.json", records=path, on_bad_row=bad.append)) == [
+            Document("f1", "One.", None, {"column.key": "x"}),
+            Document("f2", "Two."),
+        ]
+        assert [str(error) for error in bad] == [
+            f"films.json, {path}, 'f3': not a JSON object but 4"
+        ]
+
+    @pytest.mark.parametrize("path", ["datas", "data.rows", "data.n", "data.n.x"])
+    def test_invalid_paths(self, write, path):
+        write("api.json", json.dumps(NESTED))
+        with pytest.raises(CorpusError, match=r"^api\.json"):
+            list(Corpus("api.json", records=path))
+
+    @pytest.mark.parametrize(
+        "content",
+        [
+            '{"data": {"items": [{"text": "x"}',
+            '{"data": {"items": [{"text": "x"}, nope]}}',
+            '{"data": {"items": []}}',
+            '{"x": ' + "[" * 100_000,
+        ],
+    )
+    def test_broken_json(self, write, content):
+        write("api.json", content)
+        with pytest.raises(CorpusError, match=r"^api\.json"):
+            list(Corpus("api.json", records="data.items"))

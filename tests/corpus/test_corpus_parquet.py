@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import gzip
 import io
 import sys
 from decimal import Decimal
@@ -46,32 +45,25 @@ DOCUMENTS = [
     ("name", "packed"),
     [("corpus.parquet", False), ("corpus.parquet.gz", True), ("corpus.dat", False)],
 )
-def test_parquet(write_table, name, packed):
+def test_parquet(write_table, tmp_path, monkeypatch, name, packed):
     corpus = Corpus(write_table(COLUMNS, name, packed=packed))
     documents = list(corpus)
     assert documents == DOCUMENTS
     assert [one.source for one in documents] == [f"{name}, row 1", f"{name}, row 2"]
     assert corpus.fraction_read == 1.0
+    content = (tmp_path / name).read_bytes()
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+    assert list(Corpus("-")) == DOCUMENTS
 
 
 def test_binary_data_is_left_out(write_table):
     """As in data sets of Hugging Face with images."""
     image = [{"bytes": b"\xff", "path": "a.png"}, {"bytes": None, "path": "b.png"}]
-    notices = []
     table = write_table({"id": [1, 2], "text": ["one", "two"], "image": image, "raw": [b"a", None]})
-    assert list(Corpus(table, notify=notices.append)) == [
+    assert list(Corpus(table)) == [
         Document("1", "one", None, {"image": {"path": "a.png"}}),
         Document("2", "two", None, {"image": {"bytes": None, "path": "b.png"}, "raw": None}),
     ]
-    assert notices[1] == "corpus.parquet: binary data is left out: image, raw"
-
-
-@pytest.mark.parametrize("packed", [False, True])
-def test_standard_input(write_table, monkeypatch, packed):
-    content = Path(write_table(COLUMNS)).read_bytes()
-    stored = gzip.compress(content) if packed else content
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stored)))
-    assert list(Corpus("-")) == DOCUMENTS
 
 
 def test_whole_decimals_are_valid_ids(write_table):
@@ -116,12 +108,9 @@ def test_files_that_are_not_parquet(write, write_table):
         assert "\n" not in str(error)
 
 
-def test_duplicate_column_names(write_table):
-    table = pyarrow.Table.from_arrays([pyarrow.array(["a"])] * 2, names=["text", "text"])
+@pytest.mark.parametrize("columns", [["text", "text"], ["text"]])
+def test_repeated_names_of_columns_and_no_rows(write_table, columns):
+    texts = pyarrow.array(["a"] * (len(columns) - 1), pyarrow.string())
+    table = pyarrow.Table.from_arrays([texts] * len(columns), names=columns)
     with pytest.raises(CorpusError, match=r"^corpus\.parquet"):
         list(Corpus(write_table(table)))
-
-
-def test_files_without_rows(write_table):
-    with pytest.raises(CorpusError, match=r"^corpus\.parquet"):
-        list(Corpus(write_table({"text": pyarrow.array([], pyarrow.string())})))

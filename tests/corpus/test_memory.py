@@ -6,7 +6,6 @@ ru_maxrss) is compared with that after its imports.
 
 from __future__ import annotations
 
-import gzip
 import re
 import subprocess
 import sys
@@ -31,7 +30,6 @@ import sys
 import faiss, numpy, sqlalchemy
 import semsearch.corpus, semsearch.index
 from semsearch.cli import index_command, main, query_command
-from semsearch.evaluation.datasets import load_sts_set
 
 def peak():
     with open("/proc/self/status") as status:
@@ -72,17 +70,17 @@ CAT = "\U0001f408".encode()
 
 
 @pytest.mark.parametrize(
-    ("format_name", "blocks", "place"),
+    ("blocks", "place"),
     [
-        ("csv", long(b"id,text\n1,", b"x"), "stdin:2: "),
-        ("csv", long(b'text,n\n"', b'b","c\n', 16 * MIB), "stdin:2: "),  # millions of cells
-        ("jsonl", long(b'{"text": "', CAT), "stdin:1: "),
-        ("json", long(b"[", b"[", 60 * MIB), "stdin, item 1: "),
+        (long(b"id,text\n1,", b"x"), "stdin:2: "),
+        (long(b'text,n\n"', b'b","c\n', 16 * MIB), "stdin:2: "),  # millions of cells
+        (long(b'{"text": "', CAT), "stdin:1: "),
+        (long(b"[", b"[", 60 * MIB), "stdin, item 1: "),
     ],
 )
-def test_a_corpus(tmp_path, format_name, blocks, place):
-    options = ["--encoder", "hashing", "--input-format", format_name]
-    status, reported, peak = measured("main()", "index", "-", *options, cwd=tmp_path, blocks=blocks)
+def test_a_corpus(tmp_path, blocks, place):
+    command = ["index", "-", "--encoder", "hashing"]
+    status, reported, peak = measured("main()", *command, cwd=tmp_path, blocks=blocks)
     assert status == 1
     assert f"Error: {place}" in reported
     assert peak < (PEAK_MIB_OF_WIDE_CHARACTERS if CAT in blocks[1] else PEAK_MIB)
@@ -100,17 +98,6 @@ def test_a_file_of_queries(tmp_path):
     assert peak < PEAK_MIB
 
 
-def test_a_data_set(tmp_path):
-    file = tmp_path / "a.csv.gz"
-    blocks = long(b"s1,s2,score\na,b,1\n", b"x")
-    members = {block: gzip.compress(block) for block in set(blocks)}
-    file.write_bytes(b"".join(members[block] for block in blocks))
-    status, reported, peak = measured("load_sts_set('a.csv.gz')", cwd=tmp_path)
-    assert status == 1
-    assert "a.csv.gz:3: " in reported
-    assert peak < PEAK_MIB
-
-
 GROWTH = """
 import sys
 from itertools import islice
@@ -120,7 +107,7 @@ def peak():
     with open("/proc/self/status") as status:
         return next(int(line.split()[1]) for line in status if line.startswith("VmHWM"))
 
-documents = iter(Corpus("-", format="csv"))
+documents = iter(Corpus("-"))
 assert sum(1 for _ in islice(documents, 20_000)) == 20_000
 before = peak()
 print(20_000 + sum(1 for _ in documents), peak() - before)

@@ -8,7 +8,7 @@ from contextlib import closing
 import pytest
 
 from semsearch import Corpus, Document, Index, load_encoder
-from semsearch.addresses import place
+from semsearch.arguments import place
 from semsearch.errors import ArgumentError, RemovalError
 from semsearch.indexing import batch
 from semsearch.indexing.copying import Copied, copy_index

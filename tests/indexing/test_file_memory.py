@@ -59,7 +59,7 @@ def sync(index, **options):
     corpus = Corpus("docs", notify=messages.append, on_bad_row=lambda error: None, **options)
     with index.writer() as writer:
         summary = writer.sync(corpus, allow_removals=True)
-    return summary, messages[0]
+    return summary, messages[-1]
 
 
 def counts(summary):
@@ -74,7 +74,7 @@ class TestUnchanged:
         summary, message = sync(index)
         assert counts(summary) == (0, 0, 4, 0)
         assert opened == []
-        assert "3 unchanged" in message
+        assert "3 files unchanged" in message
         assert len(index) == 4
 
     def test_a_new_time_stamp_costs_only_a_hash(self, index, opened):
@@ -83,7 +83,7 @@ class TestUnchanged:
         os.utime("docs/a.txt", (OLD + 9, OLD + 9))
         summary, message = sync(index)
         assert (counts(summary), opened) == ((0, 0, 4, 0), [])
-        assert "2 unchanged" in message
+        assert "3 files unchanged" in message
 
     def test_a_fresh_time_stamp_is_not_trusted(self, index, opened):
         """A file can change twice within the resolution of the clock, and keep its length."""

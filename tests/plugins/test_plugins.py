@@ -74,7 +74,7 @@ def test_from_the_command_line(installed):
 class TestEncoders:
     def test_is_found_by_name_and_opens_its_index_again(self, installed):
         with Index.create("index", "letters") as index:
-            index.add(Corpus([__file__], format="text"))
+            index.add([Document("a", "A plugin.")])
         with Index.open("index") as index:
             assert index.space().description == {"letters": "abcdefghijklmnopqrstuvwxyz"}
             assert index.search("plugin")[0].score > 0.5
@@ -109,10 +109,6 @@ class TestReaders:
         (installed / "birds.cards").write_text(CARDS + "no card\n")
         with pytest.raises(BadRowError, match=r"birds\.cards:4"):
             list(Corpus("birds.cards"))
-
-    def test_a_named_format_is_read_as_such(self, installed):
-        (installed / "birds.cards").write_text("id,text\na,one\n")
-        assert [document.text for document in Corpus("birds.cards", format="csv")] == ["one"]
 
     @pytest.mark.parametrize("ending", ["torn", "untabled", "mapped"])
     def test_mistakes_name_the_plugin(self, installed, ending):

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from semsearch import Document, Index, load_encoder
-from semsearch.addresses import place
+from semsearch.arguments import place
 from semsearch.errors import ArgumentError, FilterError, IndexBusyError, RemovalError, SpaceError
 from semsearch.filters.parsing import parse
 from semsearch.records import metadata_field

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner
 
 from semsearch import Document, Index, load_encoder
-from semsearch.addresses import Address, place, store_of
+from semsearch.arguments import Address, place, store_of
 from semsearch.cli import main
 from semsearch.errors import (
     ArgumentError,

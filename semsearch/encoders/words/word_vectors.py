@@ -17,7 +17,6 @@ from typing import Any, NamedTuple
 import numpy
 from numpy.typing import NDArray
 
-from semsearch.addresses import sqlite_uri
 from semsearch.encoders.cache import cached_entry
 from semsearch.encoders.words.vector_file import LINE_MAX_BYTES, VectorFile, read_blocks
 from semsearch.protocols import Matrix
@@ -40,7 +39,7 @@ class Vocabulary:
 
     def __init__(self, file: Path) -> None:
         self._connection = sqlite3.connect(
-            f"{sqlite_uri(file.absolute())}?mode=ro&immutable=1", uri=True, check_same_thread=False
+            f"{file.absolute().as_uri()}?mode=ro&immutable=1", uri=True, check_same_thread=False
         )
 
     def __len__(self) -> int:

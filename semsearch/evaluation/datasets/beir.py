@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from semsearch.corpus import good_rows, open_table
+from semsearch.corpus.texts import joined_text
 from semsearch.errors import DatasetError
 from semsearch.evaluation.datasets.judging import retrieval_set
 from semsearch.evaluation.datasets.questions import read_qrels, read_queries
 from semsearch.evaluation.datasets.records import RetrievalSet
 from semsearch.evaluation.datasets.textlines import cell, unpacked
-from semsearch.texts import joined_text
 
 
 def has_beir_files(folder: Path) -> bool:

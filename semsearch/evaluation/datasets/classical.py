@@ -10,11 +10,11 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from semsearch.corpus.texts import joined_text, one_line
 from semsearch.errors import DatasetError
 from semsearch.evaluation.datasets.judging import Qrels, judge, relevance, retrieval_set
 from semsearch.evaluation.datasets.records import RetrievalSet
 from semsearch.evaluation.datasets.textlines import files_named, numbered_lines
-from semsearch.texts import joined_text, one_line
 
 #: File names, in any case: ``cran.all.1400``, ``CISI.QRY``, ``cranqrel``.
 _FILES = {

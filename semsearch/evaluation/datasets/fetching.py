@@ -11,7 +11,7 @@ import hashlib
 from collections.abc import Callable
 from pathlib import Path
 
-from semsearch.corpus.locations import requested
+from semsearch.corpus.sources import requested
 from semsearch.errors import DownloadError
 from semsearch.evaluation.datasets.registry import KnownFile, data_folder, known_set
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 
-from semsearch.errors import DatasetError
+from semsearch.errors import DatasetError, quantity
 from semsearch.evaluation.datasets.records import RetrievalSet
-from semsearch.texts import quantity
 
 logger = logging.getLogger(__name__)
 

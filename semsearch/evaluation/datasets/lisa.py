@@ -13,11 +13,11 @@ from collections.abc import Iterator
 from itertools import islice, takewhile
 from pathlib import Path
 
+from semsearch.corpus.texts import joined_text, one_line
 from semsearch.errors import DatasetError
 from semsearch.evaluation.datasets.judging import Qrels, judge, retrieval_set
 from semsearch.evaluation.datasets.records import RetrievalSet
 from semsearch.evaluation.datasets.textlines import Line, files_named, numbered_lines
-from semsearch.texts import joined_text, one_line
 
 logger = logging.getLogger(__name__)
 

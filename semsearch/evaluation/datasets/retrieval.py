@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 
 from semsearch.corpus import good_rows, open_table
+from semsearch.corpus.texts import joined_text, printed_list, sentences_text
 from semsearch.errors import DatasetError
 from semsearch.evaluation.datasets.beir import has_beir_files, read_beir
 from semsearch.evaluation.datasets.classical import has_classical_files, read_classical
@@ -20,7 +21,6 @@ from semsearch.evaluation.datasets.registry import (
     names_of,
 )
 from semsearch.evaluation.datasets.textlines import cell, unpacked
-from semsearch.texts import joined_text, printed_list, sentences_text
 
 #: SciFact (Wadden et al. 2020): claims and the abstracts that they cite.
 _CLAIMS = {"train": "claims_train.csv", "test": "claims_validation.csv"}

@@ -7,9 +7,9 @@ import re
 from collections.abc import Iterable
 from itertools import chain, count
 
+from semsearch.corpus.texts import one_line
 from semsearch.evaluation.datasets import RetrievalSet, StsSet
 from semsearch.evaluation.results import Result
-from semsearch.texts import one_line
 
 LABEL_CHARACTERS = 28
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple
 
-from semsearch.addresses import Address
+from semsearch.arguments import Address
 from semsearch.errors import (
     ArgumentError,
     IndexBusyError,

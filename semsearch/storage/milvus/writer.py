@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from itertools import chain, count, pairwise
 from typing import Any, NoReturn
 
-from semsearch.errors import IndexStoreError, SpaceError, UnsupportedByStoreError
+from semsearch.errors import IndexStoreError, SpaceError, UnsupportedByStoreError, quantity
 from semsearch.protocols import Encoder, Matrix
 from semsearch.storage.interface import Fault, NewDocument, Selection, Settings, TextVectors
 from semsearch.storage.milvus.conditions import filter_json, held_kinds
@@ -33,7 +33,6 @@ from semsearch.storage.milvus.schema import (
     passage_ids,
 )
 from semsearch.storage.spaces import Space, described_space
-from semsearch.texts import quantity
 from semsearch.vector_indexes import FLAT, IndexType, chosen_kind
 
 logger = logging.getLogger(__name__)

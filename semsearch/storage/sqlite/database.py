@@ -22,7 +22,6 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import QueuePool
 from sqlalchemy.util import LRUCache
 
-from semsearch.addresses import sqlite_uri
 from semsearch.errors import (
     DamagedIndexError,
     IndexBusyError,
@@ -208,7 +207,7 @@ class Database:
                 f"{self.directory} was being read or written when this process was forked; fork "
                 "earlier, or start the process with 'spawn' or 'forkserver'"
             )
-        address = f"{sqlite_uri(self.file)}?{self.opened.access}"
+        address = f"{self.file.as_uri()}?{self.opened.access}"
         # `_begin` begins transactions.
         connection = sqlite3.connect(
             address, uri=True, check_same_thread=False, isolation_level=None

@@ -10,7 +10,7 @@ import numpy
 from sqlalchemy import Connection, delete, func, select, update
 from sqlalchemy.exc import DatabaseError
 
-from semsearch.errors import IndexBusyError
+from semsearch.errors import IndexBusyError, quantity
 from semsearch.storage.interface import Fault, text_hash
 from semsearch.storage.spaces import Space
 from semsearch.storage.sqlite.bm25 import rebuild_words
@@ -37,7 +37,6 @@ from semsearch.storage.sqlite.snapshots import (
     snapshot_record,
 )
 from semsearch.storage.sqlite.spaces import all_spaces, damaged, vector_blocks
-from semsearch.texts import quantity
 from semsearch.vector_indexes.flat import VectorIndex
 
 ROWS_AT_ONCE = 4096

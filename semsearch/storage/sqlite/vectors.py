@@ -122,7 +122,7 @@ class VectorView:
     @property
     def plan(self) -> str:
         """A description of how it is searched."""
-        from semsearch.texts import quantity
+        from semsearch.errors import quantity
 
         parts = []
         if self._snapshot:
@@ -199,7 +199,7 @@ def describe_search(connection: Connection, view: VectorView, restricted: Restri
     if not _is_listed(restricted):
         share = f"{restricted.share:.0%}"
         return f"{view.plan}; about {share} of the documents match the filter, checked after"
-    from semsearch.texts import quantity
+    from semsearch.errors import quantity
 
     listed = quantity(len(restricted.passages(connection)), "passage")
     return f"{view.plan}; restricted to {listed}, searched alone"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from semsearch.texts import joined_text, one_line, sentences_text, split_sentences
+from semsearch.corpus.texts import joined_text, one_line, sentences_text, split_sentences
 
 
 @pytest.mark.parametrize(

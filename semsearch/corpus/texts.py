@@ -1,4 +1,4 @@
-"""Functions on texts: joining parts, parsing printed lists, splitting sentences, plurals."""
+"""Functions on texts: joining parts, parsing printed lists, splitting sentences."""
 
 from __future__ import annotations
 
@@ -16,17 +16,16 @@ _ESCAPE = r"\\(?:[\\'nrt]|x[0-9a-f]{2}|u[0-9a-f]{4}|U00(?:0[0-9a-f]|10)[0-9a-f]{
 _STRING = rf"(?:'(?:[^'{_NO_SOURCE}]|{_ESCAPE})*+'|\"(?:[^\"{_NO_SOURCE}]|{_ESCAPE})*+\")"
 _LITERAL = rf"(?:{_STRING}|-?(?:0|[1-9][0-9]{{0,17}})(?:\.[0-9]{{1,17}})?|True|False|None)"
 _LIST = re.compile(rf"\[{_LITERAL}(?:, {_LITERAL})*+\]|\[{_STRING}(?:\r?\n? {_STRING})*+\]")
-_WHITE_SPACE = {code: " " for code in range(0x3001) if chr(code).isspace()}
 _LINE_ENDS = "\x85\u2028\u2029"
 #: White space that is longer than a byte in UTF-8, by white space of one byte.
 _SHORT_SPACE = {
-    code: "\n" if chr(code) in _LINE_ENDS else " " for code in _WHITE_SPACE if code > 127
+    code: "\n" if chr(code) in _LINE_ENDS else " "
+    for code in range(128, 0x3001)
+    if chr(code).isspace()
 }
 _ITEM = re.compile(_LITERAL)
 _CYRILLIC = re.compile("[\u0400-\u04ff]")
 _HEAD = 1000
-#: How Python's "surrogateescape" represents an undecodable byte (PEP 383).
-ESCAPED_BYTE = re.compile("[\udc80-\udcff]")
 #: Items take many times the memory of their text.
 _LIST_MAX_CHARACTERS = 1_000_000
 
@@ -55,11 +54,7 @@ def _begins_with(body: str, title: str) -> bool:
 
 def one_line(text: str) -> str:
     """A text with each run of white space replaced by a space, and none at its ends."""
-    # str.split would take many times the memory of the text.
-    text = text.translate(_WHITE_SPACE)
-    while "  " in text:
-        text = text.replace("  ", " ")
-    return text.strip()
+    return " ".join(text.split())
 
 
 def printed_list(text: str) -> list[Any] | None:
@@ -90,16 +85,3 @@ def split_sentences(text: str) -> list[str]:
     found = segment(rules, text.translate(_SHORT_SPACE))
     ends = accumulate(map(len, found), initial=0)
     return [text[start:end] for start, end in pairwise(ends)]
-
-
-def quantity(count: int, noun: str) -> str:
-    """``1 page``, ``2 pages``, ``1,000 queries``."""
-    if count == 1:
-        return f"1 {noun}"
-    return f"{count:,} {noun[:-1]}ies" if noun.endswith("y") else f"{count:,} {noun}s"
-
-
-def first_escaped(text: str) -> str:
-    """The first undecodable byte: ``byte 0xe9``."""
-    escaped = ESCAPED_BYTE.search(text)
-    return f"byte 0x{ord(escaped.group()) - 0xDC00:02x}" if escaped else "a byte"
