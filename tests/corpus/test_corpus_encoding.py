@@ -55,7 +55,7 @@ def test_files_of_a_folder_have_separate_encodings(tmp_path):
     (tmp_path / "c.txt").write_text("plain")
     bad = []
     assert len(list(Corpus(tmp_path, on_bad_row=bad.append))) == 1
-    assert [error.file for error in bad] == ["a.txt", "b.txt"]
+    assert [error.document_id for error in bad] == ["a.txt", "b.txt"]
     assert [error.reason.rpartition(" ")[2] for error in bad] == ["windows-1252)", "koi8-r)"]
 
 

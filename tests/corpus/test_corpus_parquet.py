@@ -72,7 +72,7 @@ def test_whole_decimals_are_valid_ids(write_table):
     (document,) = Corpus(write_table(columns), on_bad_row=bad.append)
     assert document.id == "12"
     assert [str(error) for error in bad] == [
-        "corpus.parquet, row 2: id is not a string but Decimal('12.5')",
+        "corpus.parquet, row 2: id is not a string but Decimal('12.5') (Decimal)",
         "corpus.parquet, row 3: empty id",
     ]
 
