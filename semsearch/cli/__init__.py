@@ -32,7 +32,10 @@ def run() -> NoReturn:
     if sys.argv[1:2] != ["train"]:  # whose many short steps spinning threads make faster
         # FAISS's waiting threads sleep: spinning takes the cores of others, and of their own work.
         os.environ.setdefault("OMP_WAIT_POLICY", "passive")
-    _write_any_character()
+    for stream in filter(None, (sys.stdout, sys.stderr)):  # None if it was closed
+        # Files are in UTF-8; terminals get escapes for characters that their encoding lacks.
+        chosen = stream.isatty() or "PYTHONIOENCODING" in os.environ
+        stream.reconfigure(encoding=None if chosen else "utf-8", errors="backslashreplace")
     status: object = 0
     try:
         from semsearch.cli.command import main
@@ -40,24 +43,6 @@ def run() -> NoReturn:
         main.main(prog_name="semsearch")
     except SystemExit as leaving:
         status = leaving.code
-    except KeyboardInterrupt:  # while importing
-        os.write(2, b"\nAborted!\n")
-        status = 130
-    try:
-        for stream in filter(None, (sys.stdout, sys.stderr)):  # None if it was closed
-            stream.flush()
-    except OSError as error:  # a full disk, or a closed pipe
-        os.write(2, f"Error: the output cannot be written: {error.strerror}\n".encode())
-        status = 1
+    for stream in filter(None, (sys.stdout, sys.stderr)):
+        stream.flush()
     os._exit(status if isinstance(status, int) else int(status is not None))
-
-
-def _write_any_character() -> None:
-    """Write files in UTF-8, and escapes to a terminal whose encoding lacks a character."""
-    for name in ("stdout", "stderr"):
-        stream = getattr(sys, name)
-        if stream is None:  # it was closed
-            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115, PTH123
-            continue
-        chosen = stream.isatty() or "PYTHONIOENCODING" in os.environ
-        stream.reconfigure(encoding=None if chosen else "utf-8", errors="backslashreplace")

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from semsearch.errors import ArgumentError, BadRowError, IndexBusyError, SemsearchError, with_code
+from semsearch.errors import ArgumentError, BadRowError, SemsearchError, with_code
 from semsearch.version import __version__
 
 #: The exit status after Ctrl-C.
@@ -54,16 +54,12 @@ class Command(click.Command):
         formatter.write_text(f"Other commands: {ctx.command_path.rpartition(' ')[0]} --help")
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; errors of bad rows and of busy indexes name the option that helps."""
+        """Run the command; errors of bad rows name the option that helps."""
         try:
             return super().invoke(ctx)
         except BadRowError as error:
             if ctx.params.get("skip_bad_rows") is False:
                 error.add_remedy("--skip-bad-rows leaves such rows out")
-            raise
-        except IndexBusyError as error:
-            if error.can_wait and ctx.params.get("wait") == 0:
-                raise IndexBusyError(f"{error}; --wait waits for it") from error
             raise
 
 
@@ -114,8 +110,7 @@ SECTIONS = {
         "index": "Encode a corpus into an index.",
         "configure": "Change the spaces and the search of an index.",
         "query": "Search an index by meaning, words or both.",
-        "serve": "Serve indexes over HTTP.",
-        "mcp": "Let agents search indexes (Model Context Protocol).",
+        "serve": "Serve indexes over HTTP, or to agents (MCP).",
         "info": "Show the contents of an index.",
     },
     "Explore": {
@@ -142,16 +137,7 @@ COMMANDS = {name: line for section in SECTIONS.values() for name, line in sectio
 
 
 class MainGroup(LazyGroup):
-    """Prints errors in one line, and an overview if there is no command."""
-
-    def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
-        """Fill the context's parameters from the command line."""
-        if not args and not context.resilient_parsing:
-            from semsearch.cli.overview import show_overview
-
-            show_overview()
-            context.exit()
-        return super().parse_args(context, args)
+    """Lists commands under headings, and prints errors in one line."""
 
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands under their headings, without loading them."""
@@ -165,19 +151,20 @@ class MainGroup(LazyGroup):
         try:
             return super().invoke(context)
         except SemsearchError as error:
-            from semsearch.cli.render import visible
-
-            raise click.ClickException(visible(with_code(error))) from error
+            raise _refusal(error) from error
         except OSError as error:
             if error.filename is None:  # of the output
                 raise
-            from semsearch.cli.render import visible
-
-            refusal = ArgumentError(f"{error.filename}: {error.strerror}")
-            raise click.ClickException(visible(with_code(refusal))) from error
+            raise _refusal(ArgumentError(f"{error.filename}: {error.strerror}")) from error
         except (KeyboardInterrupt, click.Abort):  # the latter while it asks a question
             click.echo("\nAborted!", err=True)
             context.exit(INTERRUPTED_STATUS)
+
+
+def _refusal(error: SemsearchError) -> click.ClickException:
+    from semsearch.cli.render import visible
+
+    return click.ClickException(visible(with_code(error)))
 
 
 class _MessageHandler(logging.Handler):

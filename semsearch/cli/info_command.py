@@ -8,10 +8,8 @@ from typing import Any
 import click
 
 from semsearch.cli.command import Command
-from semsearch.cli.language_fit import fit_of, poor_fit, sampled_texts
 from semsearch.cli.options import existing_index, format_option, index_option
 from semsearch.cli.render import json_text, shortened, visible
-from semsearch.encoders.vocabulary_fit import Fit
 from semsearch.filters import field_text, literal_text
 from semsearch.index import Index
 from semsearch.records import metadata_field
@@ -33,19 +31,14 @@ def command(directory: Path | None, format_name: str) -> None:
     """
     with Index.open(existing_index(directory)) as index:
         info = index.info()
-        texts = sampled_texts(index, info.passages)
-    fits = {space.name: fit_of(space, texts) for space in info.spaces}
     if format_name == "json":
-        click.echo(json_text(_record(info, fits), indent=2))
+        click.echo(json_text(_record(info), indent=2))
     else:
         for line in _lines(info):
             click.echo(visible(line))
-        for space in info.spaces:
-            if warning := poor_fit(space, fits[space.name]):
-                click.echo(visible(warning))
 
 
-def _record(info: IndexInfo, fits: dict[str, Fit | None]) -> dict[str, Any]:
+def _record(info: IndexInfo) -> dict[str, Any]:
     snapshots = {name: snapshot._asdict() for name, snapshot in info.snapshots.items()}
     return {
         "path": str(info.path),
@@ -66,7 +59,6 @@ def _record(info: IndexInfo, fits: dict[str, Fit | None]) -> dict[str, Any]:
                 "dtype": space.dtype,
                 "complete": space.complete,
                 "snapshot": snapshots.get(space.name),
-                "vocabulary": _fit_record(fits[space.name]),
                 **space.description,
             }
             for space in info.spaces
@@ -74,12 +66,6 @@ def _record(info: IndexInfo, fits: dict[str, Fit | None]) -> dict[str, Any]:
         "files": list(info.files),
         "sizes": info.files,
     }
-
-
-def _fit_record(fit: Fit | None) -> dict[str, Any] | None:
-    if fit is None:
-        return None
-    return {"sampled": fit.texts, "read_poorly": fit.poor, "warns": fit.is_poor}
 
 
 def _lines(info: IndexInfo) -> list[str]:

@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import click
 from click.core import ParameterSource
@@ -14,38 +14,31 @@ from click.core import ParameterSource
 from semsearch.addresses import place
 from semsearch.errors import ArgumentError, IndexNotFoundError
 
-if TYPE_CHECKING:
-    from click.shell_completion import CompletionItem
-
 #: The default folder of indexes.
 INDEXES = Path("indexes")
 #: The variable that names an index, for most commands.
 INDEX_VARIABLE = "SEMSEARCH_INDEX"
 
 
-def indexes_here(here: Path = Path()) -> list[Path]:
+def indexes_here() -> list[Path]:
     """The indexes under indexes/, by name; not those whose creation failed."""
-    files = (here / INDEXES).glob("*/index.sqlite")
+    files = INDEXES.glob("*/index.sqlite")
     return sorted(file.parent for file in files if file.exists() and file.stat().st_size)
 
 
-def existing_index(directory: Path | None, here: Path = Path()) -> Path:
+def existing_index(directory: Path | None) -> Path:
     """The index given by `--index`, or the only one under indexes/.
 
     ``notes`` is also the name of ``indexes/notes``, if there is no ``notes``.
-
-    Args:
-        directory: the value of `--index`.
-        here: the working directory.
 
     Raises:
         IndexNotFoundError: none is given, and there is none or more than one.
     """
     if directory is not None:
         known = INDEXES / directory
-        is_name = (here / known / "index.sqlite").exists() and not (here / directory).exists()
+        is_name = (known / "index.sqlite").exists() and not directory.exists()
         return known if is_name else directory
-    found = indexes_here(here)
+    found = indexes_here()
     if len(found) == 1:
         return found[0]
     if not found:
@@ -105,15 +98,8 @@ def _no_index() -> IndexNotFoundError:
     )
 
 
-def complete_file(
-    context: click.Context, parameter: click.Parameter, incomplete: str
-) -> list[CompletionItem]:
-    """Files and folders."""
-    from click.shell_completion import CompletionItem
-
-    del context, parameter
-    return [CompletionItem(incomplete, type="file")]
-
+#: Completes files and folders.
+complete_file = click.Path().shell_complete
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -125,26 +111,14 @@ class Decorator(Protocol):
         """Add the options."""
 
 
-class Place(click.ParamType[Path]):
+class Place(click.Path):
     """A directory, or the address of an index (`semsearch.addresses`)."""
-
-    name = "DIR"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
         """Parse the location."""
         if not str(value):  # an unset variable of a shell, which would name this folder
             self.fail("it is empty", param, ctx)
         return place(str(value))
-
-    def shell_complete(
-        self, ctx: click.Context, param: click.Parameter, incomplete: str
-    ) -> list[CompletionItem]:
-        """Matching indexes under indexes/; if there are none, any directory."""
-        from click.shell_completion import CompletionItem
-
-        del ctx, param
-        names = [name for name in map(str, indexes_here()) if name.startswith(incomplete)]
-        return list(map(CompletionItem, names)) or [CompletionItem(incomplete, type="dir")]
 
 
 def together(*options: Decorator) -> Decorator:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, redirect_stdout, suppress
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,8 +22,8 @@ from semsearch.cli.options import (
     together,
     where_option,
 )
-from semsearch.cli.render import hits_output, note
-from semsearch.errors import ArgumentError, FilterError, NoVectorError, SemsearchError, with_code
+from semsearch.cli.render import note, print_hits
+from semsearch.errors import ArgumentError, FilterError, SemsearchError, with_code
 from semsearch.preload import preload_for_queries
 from semsearch.records import BUILT_IN_FIELDS, Hits, SearchMode, metadata_field, qualified
 from semsearch.search.options import Fusion
@@ -170,30 +170,25 @@ def command(
     encoders = preload_for_queries(directory, space) if encodes else []
     from semsearch.index import Index  # while the model loads
 
-    with ExitStack() as stack:
-        index = stack.enter_context(Index.open(directory, encoders))
+    with Index.open(directory, encoders) as index:
         options["space"] = index.space(space, complete=True).name
         options["rerank"] = _reranker(reranker)
         fields = index.fields()
-        output = stack.enter_context(hits_output(format_name, _shown(show, fields), fields))
         if queries is not None:
-            for hits in _answered(index, queries, options):
-                output.add(hits, heading=True)
+            results = _answered(index, queries, options)
         elif texts or has_examples:
-            found = index.search(texts, **options)
-            output.add(found, heading=False)
-            if options["rerank_budget"] is not None:
-                from semsearch.texts import quantity
-
-                note(f"the cross-encoder read {quantity(found.reranked or 0, 'document')}")
+            results = iter([index.search(texts, **options)])
         elif sys.stdin.isatty():
-            for line in _typed():
-                try:
-                    output.add(index.search(line, **options), heading=False)
-                except SemsearchError as error:
-                    note(f"Error: {with_code(error)}")
+            results = _conversation(index, options)
         else:
             raise ArgumentError("give a TEXT to search for, or --queries FILE")
+        print_hits(
+            format_name,
+            results,
+            headings=queries is not None,
+            show=_shown(show, fields),
+            fields=fields,
+        )
 
 
 def _shown(show: Sequence[str], known: Sequence[str]) -> list[str]:
@@ -215,52 +210,29 @@ def _reranker(spec: str | None) -> Reranker | None:
 
 
 def _answered(index: Index, file: str, options: dict[str, Any]) -> Iterator[Hits]:
-    """The hits of each query of a file, or of standard input, whose lines may come slowly.
-
-    Raises:
-        ArgumentError: a query cannot be used; those before it are answered.
-        NoVectorError: its vector cannot be used.
-    """
-    lines = _lines(file)
-    at_once = 1 if file == "-" else QUERIES_AT_ONCE
-    while block := list(islice(lines, at_once)):
-        queries = [text for _, text in block]
-        with suppress(ArgumentError, NoVectorError):
-            yield from index.search_many(queries, **options)
-            continue
-        for (number, _), query in zip(block, queries, strict=True):
-            try:
-                yield index.search(query, **options)
-            except (ArgumentError, NoVectorError) as error:
-                error.args = (f"{'stdin' if file == '-' else file}:{number}: {error}",)
-                raise
-
-
-def _lines(file: str) -> Iterator[tuple[int, str]]:
-    """The queries of a file by line number, without blank lines."""
+    """The hits of each query of a file, or of standard input, whose lines may come slowly."""
     from semsearch.corpus import text_lines
 
     path = None if file == "-" else Path(file)
-    is_empty = True
-    for number, line in text_lines(path, None, QUERY_MAX_CHARACTERS):
-        if query := line.removeprefix("\ufeff").strip():
-            is_empty = False
-            yield number, query
-    if is_empty:
-        note(f"{file} contains no query")
+    lines = text_lines(path, None, QUERY_MAX_CHARACTERS)
+    queries = (query for _, line in lines if (query := line.removeprefix("\ufeff").strip()))
+    at_once = 1 if path is None else QUERIES_AT_ONCE
+    while block := list(islice(queries, at_once)):
+        yield from index.search_many(block, **options)
 
 
-def _typed() -> Iterator[str]:
-    """Queries entered on a terminal, until the end of input."""
+def _conversation(index: Index, options: dict[str, Any]) -> Iterator[Hits]:
+    """The hits of queries entered on a terminal, until the end of input."""
     with suppress(ImportError):  # Windows has none
         import readline  # noqa: F401 - gives `input` its line editing and history
-    prompts = sys.stdout if sys.stdout.isatty() else sys.stderr
     while True:
         try:
-            with redirect_stdout(prompts):
-                line = input("query> ")
+            line = input("query> ")
         except EOFError:
-            click.echo(file=prompts)
+            click.echo()
             return
         if line.strip():
-            yield line
+            try:
+                yield index.search(line, **options)
+            except SemsearchError as error:
+                note(f"Error: {with_code(error)}")
