@@ -1,80 +1,25 @@
-"""Commands and groups: help, suggestions for wrong command lines, errors in one line."""
+"""The program and its commands, imported when they are called; errors in one line."""
 
 from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
 import click
 
-from semsearch.errors import ArgumentError, BadRowError, SemsearchError, with_code
+from semsearch.errors import ArgumentError, SemsearchError, with_code
 from semsearch.version import __version__
 
 #: The exit status after Ctrl-C.
 INTERRUPTED_STATUS = 130
 
 
-class Command(click.Command):
-    """A command whose help has sections, and whose errors name the option that helps.
-
-    Args:
-        arguments: of click's command.
-        sections: headings in its help, by the option below each.
-        options: of click's command.
-    """
-
-    def __init__(
-        self, *arguments: Any, sections: Mapping[str, str] | None = None, **options: Any
-    ) -> None:
-        super().__init__(*arguments, **options)
-        self._sections = sections or {}
-
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options into the help, under their headings."""
-        sections: list[tuple[str, list[tuple[str, str]]]] = [("Options", [])]
-        for parameter in self.get_params(ctx):
-            record = parameter.get_help_record(ctx)
-            sections += [
-                (self._sections[name], []) for name in parameter.opts if name in self._sections
-            ]
-            if record is not None and isinstance(parameter, click.Option):
-                # --help comes last, but belongs to the first section.
-                place = 0 if "--help" in parameter.opts else -1
-                sections[place][1].append(record)
-        for heading, records in sections:
-            with formatter.section(heading):
-                formatter.write_dl(records)
-
-    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write how to list the other commands."""
-        formatter.write_paragraph()
-        formatter.write_text(f"Other commands: {ctx.command_path.rpartition(' ')[0]} --help")
-
-    def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; errors of bad rows name the option that helps."""
-        try:
-            return super().invoke(ctx)
-        except BadRowError as error:
-            if ctx.params.get("skip_bad_rows") is False:
-                error.add_remedy("--skip-bad-rows leaves such rows out")
-            raise
+Command, Group = click.Command, click.Group
 
 
-class Group(click.Group):
-    """A group whose help ends with how to show that of a command."""
-
-    command_class = Command
-
-    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write how to show the help of a command."""
-        formatter.write_paragraph()
-        formatter.write_text(f"Options and examples: {ctx.command_path} COMMAND --help")
-
-
-class LazyGroup(Group):
+class LazyGroup(click.Group):
     """A group that imports a command only when it is called.
 
     Args:
@@ -179,6 +124,7 @@ class _MessageHandler(logging.Handler):
 @click.group(
     cls=MainGroup,
     lazy={name: (f"semsearch.cli.{name}_command", line) for name, line in COMMANDS.items()},
+    epilog="Options and examples: semsearch COMMAND --help",
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.version_option(__version__, prog_name="semsearch", message="%(prog)s %(version)s")

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from semsearch.cli.command import Command
 from semsearch.cli.language_fit import sampled_texts, warn_of_poor_fit, warn_of_unknown_words
 from semsearch.cli.options import complete_file, existing_index, index_option, precision_option
 from semsearch.cli.progress import IndexingProgress
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from semsearch.index import Index
 
 
-@click.command("configure", cls=Command, sections={"--index-type": "Search"})
+@click.command("configure")
 @index_option
 @click.option(
     "--add-space",

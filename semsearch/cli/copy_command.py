@@ -6,7 +6,6 @@ from pathlib import Path
 
 import click
 
-from semsearch.cli.command import Command
 from semsearch.cli.options import Place
 from semsearch.cli.progress import IndexingProgress
 from semsearch.cli.removals import allowance, removals_option
@@ -14,7 +13,7 @@ from semsearch.cli.render import visible
 from semsearch.texts import quantity
 
 
-@click.command("copy", cls=Command)
+@click.command("copy")
 @click.argument("source", type=Place())
 @click.argument("target", type=Place())
 @removals_option

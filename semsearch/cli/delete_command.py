@@ -6,7 +6,6 @@ from pathlib import Path
 
 import click
 
-from semsearch.cli.command import Command
 from semsearch.cli.options import existing_index, index_option, where_option
 from semsearch.cli.removals import allowance, dry_run_option, removals_option
 from semsearch.cli.render import visible
@@ -16,7 +15,7 @@ from semsearch.indexing.preview import preview_delete
 from semsearch.texts import quantity
 
 
-@click.command("delete", cls=Command)
+@click.command("delete")
 @click.argument("ids", metavar="[ID]...", nargs=-1)
 @index_option
 @where_option

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from semsearch.addresses import Address
-from semsearch.cli.command import Command
 from semsearch.cli.corpus_options import BadRows, corpus_options, opened_corpus
 from semsearch.cli.language_fit import sampled_texts, warn_of_poor_fit, warn_of_unknown_words
 from semsearch.cli.options import (
@@ -46,11 +45,7 @@ SAMPLES = {"en": "notes.csv", "pt": "notes-pt.csv"}
 FIRST_DOCUMENTS = 256
 
 
-@click.command(
-    "index",
-    cls=Command,
-    sections={"--id-column": "Columns and formats", "--encoder": "Encoding", "--sync": "Updating"},
-)
+@click.command("index")
 @click.argument("corpora", metavar="CORPUS...", shell_complete=complete_file, nargs=-1)
 @directory_option("The index to create or update.  [default: indexes/NAME-OF-THE-CORPUS]")
 @click.option(

@@ -7,7 +7,6 @@ from typing import Any
 
 import click
 
-from semsearch.cli.command import Command
 from semsearch.cli.options import existing_index, format_option, index_option
 from semsearch.cli.render import json_text, shortened, visible
 from semsearch.filters import field_text, literal_text
@@ -19,7 +18,7 @@ from semsearch.texts import quantity
 EXAMPLE_MAX_CHARACTERS = 60
 
 
-@click.command("info", cls=Command)
+@click.command("info")
 @index_option
 @format_option("text", "json", description="Text for people, JSON for programs.")
 def command(directory: Path | None, format_name: str) -> None:

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from semsearch.cli.command import Command
 from semsearch.cli.options import (
     Duration,
     complete_file,
@@ -100,7 +99,7 @@ advanced_options = together(
 )
 
 
-@click.command("query", cls=Command, sections={"--fusion": "Advanced"})
+@click.command("query")
 @click.argument("texts", metavar="TEXT...", nargs=-1)
 @index_option
 @click.option("-k", default=10, show_default=True, metavar="N", help="Number of hits.")

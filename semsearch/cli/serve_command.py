@@ -10,7 +10,6 @@ from pathlib import Path
 
 import click
 
-from semsearch.cli.command import Command
 from semsearch.cli.options import Duration, all_indexes, indexes_option
 from semsearch.cli.render import visible
 from semsearch.errors import MissingExtraError
@@ -20,7 +19,7 @@ TOKEN = "SEMSEARCH_TOKEN"  # noqa: S105 - its name
 SECONDS_TO_STOP = 10
 
 
-@click.command("serve", cls=Command)
+@click.command("serve")
 @indexes_option
 @click.option("--mcp", is_flag=True, help="Serve one agent over standard input and output.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
