@@ -5,22 +5,11 @@ from __future__ import annotations
 import gc
 import os
 import sys
+from typing import NoReturn
 
-TYPE_CHECKING = False  # type checkers treat it like the one of typing, which is slow to import
-if TYPE_CHECKING:
-    from typing import NoReturn
-
-    from semsearch.cli.command import COMMANDS, main
+from semsearch.cli.command import COMMANDS, main
 
 __all__ = ["COMMANDS", "main", "run"]
-
-
-def __getattr__(name: str) -> object:
-    if name not in ("COMMANDS", "main"):
-        raise AttributeError(f"module 'semsearch.cli' has no attribute '{name}'")
-    from semsearch.cli import command
-
-    return getattr(command, name)
 
 
 def run() -> NoReturn:
@@ -38,8 +27,6 @@ def run() -> NoReturn:
         stream.reconfigure(encoding=None if chosen else "utf-8", errors="backslashreplace")
     status: object = 0
     try:
-        from semsearch.cli.command import main
-
         main.main(prog_name="semsearch")
     except SystemExit as leaving:
         status = leaving.code

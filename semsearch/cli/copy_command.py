@@ -6,9 +6,8 @@ from pathlib import Path
 
 import click
 
-from semsearch.cli.options import Place
+from semsearch.cli.options import Place, allowance, removals_option
 from semsearch.cli.progress import IndexingProgress
-from semsearch.cli.removals import allowance, removals_option
 from semsearch.cli.render import visible
 from semsearch.texts import quantity
 

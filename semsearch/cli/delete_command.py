@@ -6,8 +6,14 @@ from pathlib import Path
 
 import click
 
-from semsearch.cli.options import existing_index, index_option, where_option
-from semsearch.cli.removals import allowance, dry_run_option, removals_option
+from semsearch.cli.options import (
+    allowance,
+    dry_run_option,
+    existing_index,
+    index_option,
+    removals_option,
+    where_option,
+)
 from semsearch.cli.render import visible
 from semsearch.errors import ArgumentError
 from semsearch.index import Index

@@ -17,13 +17,15 @@ from semsearch.cli.corpus_options import BadRows, corpus_options, opened_corpus
 from semsearch.cli.language_fit import sampled_texts, warn_of_poor_fit, warn_of_unknown_words
 from semsearch.cli.options import (
     INDEXES,
+    allowance,
     complete_file,
     directory_option,
+    dry_run_option,
     existing_index,
     precision_option,
+    removals_option,
 )
 from semsearch.cli.progress import IndexingProgress
-from semsearch.cli.removals import allowance, dry_run_option, removals_option
 from semsearch.cli.render import visible
 from semsearch.corpus import Corpus
 from semsearch.encoders import DEFAULT_ENCODER

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -67,36 +68,27 @@ def _record(info: IndexInfo) -> dict[str, Any]:
     }
 
 
-def _lines(info: IndexInfo) -> list[str]:
-    lines = [
-        f"index: {info.path} (format {info.format})",
-        f"documents: {info.documents:,}",
-        f"passages: {info.passages:,}",
-        f"BM25: {_stemming(info)}",
-        f"fields: {', '.join(name for name, *_ in info.fields) or 'none'}",
-    ]
-    lines += [
-        f"field {_described(field)}{', indexed' if field.name in info.indexed_fields else ''}"
-        for field in info.fields
-    ]
-    lines += [
-        f"space {space.name}: encoder {space.spec}, dimension {space.dimension}, {space.dtype}, "
-        f"{space.description.get('precision', 'fp32')}, fingerprint {space.fingerprint[:12]}"
-        f"{'' if space.complete else ', not complete'}"
-        for space in info.spaces
-    ]
-    lines += [
-        f"int8 of {space.name}, measured: {_measured(space.description['parity'])}"
-        for space in info.spaces
-        if isinstance(space.description.get("parity"), dict)
-    ]
-    lines += [
-        f"snapshot {snapshot.file}: {snapshot.kind}, {quantity(snapshot.vectors, 'vector')}, "
-        f"recall {snapshot.recall:.3f}"
-        for snapshot in info.snapshots.values()
-    ]
-    lines += [f"file {name}: {_size(size)}" for name, size in info.files.items()]
-    return lines
+def _lines(info: IndexInfo) -> Iterator[str]:
+    yield f"index: {info.path} (format {info.format})"
+    yield f"documents: {info.documents:,}"
+    yield f"passages: {info.passages:,}"
+    yield f"BM25: {_stemming(info)}"
+    yield f"fields: {', '.join(field.name for field in info.fields) or 'none'}"
+    for field in info.fields:
+        indexed = ", indexed" if field.name in info.indexed_fields else ""
+        yield f"field {_described(field)}{indexed}"
+    for space in info.spaces:
+        precision = space.description.get("precision", "fp32")
+        yield (
+            f"space {space.name}: encoder {space.spec}, dimension {space.dimension}, "
+            f"{space.dtype}, {precision}, fingerprint {space.fingerprint[:12]}"
+            f"{'' if space.complete else ', not complete'}"
+        )
+    for snapshot in info.snapshots.values():
+        vectors = quantity(snapshot.vectors, "vector")
+        yield f"snapshot {snapshot.file}: {snapshot.kind}, {vectors}, recall {snapshot.recall:.3f}"
+    for name, size in info.files.items():
+        yield f"file {name}: {size / 1e6:,.3f} MB"
 
 
 def _stemming(info: IndexInfo) -> str:
@@ -104,10 +96,8 @@ def _stemming(info: IndexInfo) -> str:
         return "none"
     if info.language is None:
         return "Porter stemmer and stop words (English)"
-    if info.language.name == "none":
-        return "no stemmer, no stop words"
-    count = len(info.language.stop_words)
-    return f"Snowball stemmer '{info.language.name}', {count or 'no'} stop words"
+    name, words = info.language.name, len(info.language.stop_words)
+    return f"stemmer '{name}', {words or 'no'} stop words"
 
 
 def _described(field: Field) -> str:
@@ -119,15 +109,3 @@ def _described(field: Field) -> str:
     if field.example is not None:
         such = f", such as {shortened(literal_text(field.example), EXAMPLE_MAX_CHARACTERS)}"
     return f"{field_text(metadata_field(field.name))}: {', '.join(counts)}{such}"
-
-
-def _measured(parity: dict[str, float]) -> str:
-    return ", ".join(f"{name} {value:.4g}" for name, value in parity.items())
-
-
-def _size(size: float) -> str:
-    for unit in ("B", "kB", "MB"):
-        if size < 1000:
-            return f"{size:.4g} {unit}"
-        size /= 1000
-    return f"{size:.4g} GB"

@@ -4,15 +4,21 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import click
 from click.core import ParameterSource
 
 from semsearch.addresses import place
+from semsearch.cli.progress import IndexingProgress
+from semsearch.cli.render import visible
 from semsearch.errors import ArgumentError, IndexNotFoundError
+
+if TYPE_CHECKING:
+    from semsearch.indexing.removal import Allowance, Removal
 
 #: The default folder of indexes.
 INDEXES = Path("indexes")
@@ -43,7 +49,7 @@ def existing_index(directory: Path | None) -> Path:
         return found[0]
     if not found:
         raise _no_index()
-    names = ", ".join(str(path) for path in found)
+    names = ", ".join(map(str, found))
     raise IndexNotFoundError(f"several indexes here ({names}); name one with --index")
 
 
@@ -116,8 +122,6 @@ class Place(click.Path):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
         """Parse the location."""
-        if not str(value):  # an unset variable of a shell, which would name this folder
-            self.fail("it is empty", param, ctx)
         return place(str(value))
 
 
@@ -259,3 +263,26 @@ indexes_option = click.option(
     type=Place(),
     help=f"An index directory; may be repeated.  [default: all under {INDEXES}/]",
 )
+
+removals_option = click.option(
+    "--allow-removals",
+    is_flag=True,
+    help="Allow removing more than ten documents and a tenth of the index, without asking.",
+)
+
+dry_run_option = click.option(
+    "--dry-run", is_flag=True, help="Only report what would be done; nothing is written."
+)
+
+
+def allowance(allowed: bool, progress: IndexingProgress | None = None) -> Allowance:
+    """Whether many documents may be removed: by the option or, on a terminal, by a question."""
+    if allowed or not (sys.stdin and sys.stdin.isatty() and sys.stderr.isatty()):
+        return allowed
+
+    def ask(removal: Removal) -> bool:
+        if progress:
+            progress.stop()
+        return click.confirm(visible(f"Remove {removal}?"), err=True)
+
+    return ask

@@ -18,7 +18,6 @@ from semsearch.cli.options import (
     format_option,
     index_option,
     space_option,
-    together,
     where_option,
 )
 from semsearch.cli.render import note, print_hits
@@ -29,74 +28,9 @@ from semsearch.search.options import Fusion
 
 if TYPE_CHECKING:
     from semsearch.index import Index
-    from semsearch.protocols import Reranker
 
 QUERIES_AT_ONCE = 256
 QUERY_MAX_CHARACTERS = 1 << 20
-
-
-ranking_options = together(
-    click.option(
-        "--mode",
-        type=click.Choice([mode.value for mode in SearchMode]),
-        default="semantic",
-        show_default=True,
-        help='By vectors, by words, or both. In the latter two, "a phrase" raises passages that '
-        "contain it, and -word excludes.",
-    ),
-    click.option(
-        "--require",
-        metavar="PHRASE",
-        multiple=True,
-        help="Only documents with a passage that contains this phrase; may be repeated.",
-    ),
-    click.option("--min-score", type=float, metavar="S", help="Drop hits with a lower score."),
-    click.option(
-        "--per-document",
-        type=int,
-        default=1,
-        show_default=True,
-        metavar="N",
-        help="Maximum number of passages per document.",
-    ),
-    click.option(
-        "--collapse-duplicates", is_flag=True, help="Drop near-duplicates of better hits."
-    ),
-    click.option(
-        "--rerank",
-        "reranker",
-        metavar="MODEL",
-        shell_complete=complete_file,
-        help="A cross-encoder, by name or folder, that reorders the first documents.",
-    ),
-    click.option(
-        "--rerank-budget",
-        type=Duration(),
-        help="Time limit per query; the best-ranked documents are read first.",
-    ),
-    click.option(
-        "--like", metavar="ID", multiple=True, help="A document that hits should resemble."
-    ),
-)
-
-advanced_options = together(
-    click.option(
-        "--fusion",
-        type=click.Choice([fusion.value for fusion in Fusion]),
-        default=Fusion.ZSCORES.value,
-        show_default=True,
-        help="Fusion of both rankings in hybrid mode: standard scores, or reciprocal ranks.",
-    ),
-    click.option(
-        "--mmr",
-        type=float,
-        metavar="W",
-        help="Diversify hits (maximal marginal relevance); 1 is relevance only, 0 diversity only.",
-    ),
-    click.option(
-        "--unlike", metavar="ID", multiple=True, help="A document that hits should not resemble."
-    ),
-)
 
 
 @click.command("query")
@@ -105,7 +39,46 @@ advanced_options = together(
 @click.option("-k", default=10, show_default=True, metavar="N", help="Number of hits.")
 @where_option
 @space_option
-@ranking_options
+@click.option(
+    "--mode",
+    type=click.Choice([mode.value for mode in SearchMode]),
+    default="semantic",
+    show_default=True,
+    help='By vectors, by words, or both. In the latter two, "a phrase" raises passages that '
+    "contain it, and -word excludes.",
+)
+@click.option(
+    "--require",
+    metavar="PHRASE",
+    multiple=True,
+    help="Only documents with a passage that contains this phrase; may be repeated.",
+)
+@click.option("--min-score", type=float, metavar="S", help="Drop hits with a lower score.")
+@click.option(
+    "--per-document",
+    type=int,
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Maximum number of passages per document.",
+)
+@click.option("--collapse-duplicates", is_flag=True, help="Drop near-duplicates of better hits.")
+@click.option(
+    "--rerank",
+    "reranker",
+    metavar="MODEL",
+    shell_complete=complete_file,
+    help="A cross-encoder, by name or folder, that reorders the first documents.",
+)
+@click.option(
+    "--rerank-budget",
+    type=Duration(),
+    help="Time limit per query; the best-ranked documents are read first.",
+)
+@click.option("--like", metavar="ID", multiple=True, help="A document that hits should resemble.")
+@click.option(
+    "--unlike", metavar="ID", multiple=True, help="A document that hits should not resemble."
+)
 @format_option(
     "table",
     "jsonl",
@@ -130,7 +103,19 @@ advanced_options = together(
     shell_complete=complete_file,
     help="A file with one query per line; - for standard input.",
 )
-@advanced_options
+@click.option(
+    "--fusion",
+    type=click.Choice([fusion.value for fusion in Fusion]),
+    default=Fusion.ZSCORES.value,
+    show_default=True,
+    help="Fusion of both rankings in hybrid mode: standard scores, or reciprocal ranks.",
+)
+@click.option(
+    "--mmr",
+    type=float,
+    metavar="W",
+    help="Diversify hits (maximal marginal relevance); 1 is relevance only, 0 diversity only.",
+)
 def command(
     texts: tuple[str, ...],
     directory: Path | None,
@@ -171,7 +156,10 @@ def command(
 
     with Index.open(directory, encoders) as index:
         options["space"] = index.space(space, complete=True).name
-        options["rerank"] = _reranker(reranker)
+        if reranker:
+            from semsearch.encoders import load_reranker
+
+            options["rerank"] = load_reranker(reranker)
         fields = index.fields()
         if queries is not None:
             results = _answered(index, queries, options)
@@ -198,14 +186,6 @@ def _shown(show: Sequence[str], known: Sequence[str]) -> list[str]:
         if field not in fields:
             raise FilterError(f"no field '{name}' (fields: {', '.join(fields)})")
     return shown
-
-
-def _reranker(spec: str | None) -> Reranker | None:
-    if spec is None:
-        return None
-    from semsearch.encoders import load_reranker
-
-    return load_reranker(spec)
 
 
 def _answered(index: Index, file: str, options: dict[str, Any]) -> Iterator[Hits]:

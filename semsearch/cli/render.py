@@ -41,8 +41,6 @@ HIT_COLUMNS = {
 #: surrogates, which cannot be encoded.
 _MARKS = "\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff"
 _UNSAFE = re.compile(f"[\x00-\x08\x0b-\x1f{_MARKS}]")
-#: The same for a cell on a terminal, and line breaks and tabs.
-_UNSAFE_IN_CELL = re.compile(f"[\x00-\x1f{_MARKS}]")
 
 
 def visible(text: str) -> str:
@@ -54,11 +52,9 @@ def console() -> Console:
     """A console for tables; its width is COLUMNS, that of the terminal, or `PIPED_WIDTH`."""
     from rich.console import Console
 
-    out = Console(highlight=False, markup=False, emoji=False)
-    named = os.environ.get("COLUMNS", "")
-    if not out.is_terminal and (not named.isdecimal() or int(named) == 0):
-        out.width = PIPED_WIDTH
-    return out
+    is_known = sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdecimal()
+    width = None if is_known else PIPED_WIDTH
+    return Console(width=width, highlight=False, markup=False, emoji=False)
 
 
 class Entry(NamedTuple):
@@ -159,8 +155,7 @@ def _print_table(out: Console, hits: Hits, *, heading: bool, show: Sequence[str]
         scores = hit.scores.to_dict()
         shown = [f"{scores[name]:.3f}" if name in scores else "" for name in parts]
         numbers = [str(hit.rank), f"{hit.score:.3f}", *shown]
-        passage = _passage(hit, in_bold=out.color_system is not None)
-        entries.append(Entry(numbers, _head(hit, show), passage))
+        entries.append(Entry(numbers, _head(hit, show), _passage(hit)))
     if entries:
         title = "title" if any(hit.title for hit in hits) else "id"
         print_entries(out, [">", ">score", *(f">{name}" for name in parts), title], entries)
@@ -211,13 +206,8 @@ def _head(hit: Hit, show: Sequence[str]) -> Text:
     return head
 
 
-def _passage(hit: Hit, *, in_bold: bool) -> Text:
-    """The passage for people, with its explanation and duplicates.
-
-    Args:
-        hit: the hit.
-        in_bold: whether bold text is visible; otherwise the nearest sentence is repeated.
-    """
+def _passage(hit: Hit) -> Text:
+    """The passage for people, with its explanation and duplicates."""
     from rich.text import Text
 
     text = Text(shortened(visible(hit.text)))
@@ -227,8 +217,7 @@ def _passage(hit: Hit, *, in_bold: bool) -> Text:
         if hit.explanation.sentence is not None:
             start, end = (place - hit.passage.start for place in hit.explanation.sentence)
             sentence = visible(hit.text[start:end])
-            marked = text.highlight_regex(re.escape(sentence), "bold")
-            if not (marked and in_bold) and sentence != text.plain:
+            if sentence != text.plain:
                 notes.append(f"nearest sentence: {shortened(sentence)}")
     if hit.duplicates:
         notes.append(f"duplicates: {', '.join(map(visible, hit.duplicates))}")
@@ -270,17 +259,11 @@ def json_text(value: Any, *, indent: int | None = None) -> str:
 
 
 def csv_line(row: Iterable[Any]) -> str:
-    """A row of CSV without its line end; on a terminal, control characters are escaped."""
-    if sys.stdout.isatty():
-        row = (_escaped(cell) if isinstance(cell, str) else cell for cell in row)
+    """A row of CSV without its line end."""
     buffer = io.StringIO()
     # With the default line end: with another, Python 3.11 leaves line breaks in cells unquoted.
     csv.writer(buffer).writerow(row)
     return buffer.getvalue().removesuffix("\r\n")
-
-
-def _escaped(cell: str) -> str:
-    return _UNSAFE_IN_CELL.sub(lambda found: ascii(found[0])[1:-1], cell)
 
 
 def write_line(line: str) -> None:
