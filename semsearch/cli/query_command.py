@@ -165,7 +165,7 @@ def command(
             results = _answered(index, queries, options)
         elif texts or has_examples:
             results = iter([index.search(texts, **options)])
-        elif sys.stdin.isatty():
+        elif sys.stdin.isatty() and sys.stdout.isatty():
             results = _conversation(index, options)
         else:
             raise ArgumentError("give a TEXT to search for, or --queries FILE")

@@ -1,24 +1,10 @@
-"""Wrong command lines: golden/semsearch.txt has the suggestions."""
+"""Bad rows and repeated options; golden/semsearch.txt has wrong command lines."""
 
 from __future__ import annotations
 
 import pytest
-from click.testing import CliRunner
 
-from semsearch.cli import main
 from tests.cli.conftest import code_of, invoke
-
-
-def error_of(*arguments):
-    result = CliRunner().invoke(main, [*arguments])
-    assert result.exit_code == 2, result.output
-    assert result.stdout == ""
-    return result.stderr.splitlines()[-1].removeprefix("Error: ")
-
-
-def test_an_empty_index_is_refused():
-    """An unset variable of a shell would name the working directory."""
-    assert "--index" in error_of("info", "--index", "")
 
 
 @pytest.mark.parametrize("options", ["--text-column a --text-column b", "--sync --sync"])
@@ -27,7 +13,6 @@ def test_flags_and_multiple_options_can_be_repeated(options):
     assert code_of(result) == "unreadable-corpus"
 
 
-@pytest.mark.parametrize("command", ["index", "pairs"])
 @pytest.mark.parametrize(
     ("name", "corpus", "place"),
     [
@@ -36,10 +21,10 @@ def test_flags_and_multiple_options_can_be_repeated(options):
         ("a.csv", "id,text\na,b,c\n", ":2"),
     ],
 )
-def test_bad_row_suggests_skip_bad_rows(tmp_path, monkeypatch, command, name, corpus, place):
+def test_bad_row_suggests_skip_bad_rows(tmp_path, monkeypatch, name, corpus, place):
     monkeypatch.chdir(tmp_path)
     (tmp_path / name).write_text(corpus)
-    result = invoke(command, name, "--encoder", "hashing", code=1)
+    result = invoke("index", name, "--encoder", "hashing", code=1)
     error = result.stderr.splitlines()[-1]
     assert error.startswith(f"Error: {name}{place}: ")
     assert "--skip-bad-rows" in error

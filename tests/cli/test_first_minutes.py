@@ -1,4 +1,4 @@
-"""`semsearch` without a command, and shell completion."""
+"""Ctrl-C, messages beside a progress bar, and shell completion."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ from rich.file_proxy import FileProxy
 
 from semsearch import Document, Index
 from semsearch.cli import main
-from tests.cli.conftest import invoke
 
 
 @pytest.fixture(autouse=True)
@@ -28,31 +27,6 @@ def here(tmp_path, monkeypatch):
 def birds():
     with Index.create("indexes/birds", "hashing") as index:
         index.add([Document("a", "a red bird", metadata={"year": 1999, "colour": "red"})])
-
-
-@pytest.fixture
-def fish(birds):
-    with Index.create("indexes/fish", "hashing:32") as index:
-        index.add([Document("a", "a fish"), Document("b", "another fish")])
-
-
-def output_of(*arguments):
-    return invoke(*arguments).output
-
-
-def test_several_indexes_and_a_broken_one(fish, tmp_path):
-    (tmp_path / "indexes" / "broken").mkdir()
-    (tmp_path / "indexes" / "broken" / "index.sqlite").write_text("no database")
-    lines = output_of().splitlines()
-    assert lines[0] == "indexes/birds   1 document"
-    assert lines[1].startswith("indexes/broken  ")
-    assert lines[2] == "indexes/fish    2 documents"
-    assert "semsearch info --index indexes/birds" in output_of()
-
-
-def test_the_index_of_the_environment(fish, monkeypatch):
-    monkeypatch.setenv("SEMSEARCH_INDEX", "indexes/fish")
-    assert "--index" not in output_of()
 
 
 @pytest.mark.parametrize("kind", [KeyboardInterrupt, click.Abort])
@@ -94,10 +68,3 @@ def completed(*arguments):
 )
 def test_files(line):
     assert completed(*line.split(), "ti") == [("file", "ti")]
-
-
-def test_indexes(fish):
-    names = [("plain", "indexes/birds"), ("plain", "indexes/fish")]
-    assert completed("query", "--index", "") == names
-    assert completed("serve", "--index", "indexes/f") == names[1:]
-    assert completed("info", "--index", "/data/") == [("dir", "/data/")]

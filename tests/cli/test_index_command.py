@@ -16,8 +16,7 @@ from pathlib import Path
 import openpyxl
 import pytest
 
-from semsearch import Document, Index
-from semsearch.cli import index_command
+from semsearch import Index
 from semsearch.cli.language_fit import poor_fit
 from semsearch.encoders.vocabulary_fit import Fit
 from semsearch.errors import SemsearchError
@@ -43,9 +42,6 @@ class TestIndex:
         assert warning in first.stderr
         again = run("index", "pt.txt", "--input-format", "lines", "--index", "x")
         assert "read the language" not in again.stderr  # no new documents
-        info = json.loads(run("info", "--index", "x", "--format", "json").stdout)
-        found = {"sampled": 2, "read_poorly": 2, "warns": True}
-        assert info["spaces"][0]["vocabulary"] == found
         (tmp_path / "en.txt").write_text("A cat sleeps on the rug there.\nIt rained a lot today.")
         english = run("index", "en.txt", "--input-format", "lines", "--index", "y")
         assert "read the language" not in english.stderr
@@ -103,18 +99,6 @@ class TestRunsThatFail:
         assert not (tmp_path / "indexes" / "survey").exists()
         result = survey("--id-column", "Resp. no.", "--skip-bad-rows")
         assert "420 documents (420 added, 1 bad row skipped)" in result.stdout
-
-    def test_keep_an_index_that_another_process_made_meanwhile(self, survey, monkeypatch):
-        def opened(*arguments):
-            with Index.create("indexes/survey", "hashing") as index:
-                index.add([Document("other", "Of another process.")])
-            return original(*arguments)
-
-        original = index_command._opened
-        monkeypatch.setattr(index_command, "_opened", opened)
-        survey(code=1)
-        with Index.open("indexes/survey") as index:
-            assert "other" in index
 
 
 class TestLaterRuns:

@@ -48,13 +48,11 @@ invalid-argument      configure --stemmer klingon
 invalid-argument      configure
 invalid-argument      configure --recall 98
 invalid-argument      configure --dimension 8 --stemmer german
-invalid-argument      configure --stemmer none --stored-type float16
 invalid-filter        configure --filter-column yeer
 unusable-space        configure --drop-space hashing
 invalid-argument      index - --watch
-invalid-argument      index https://example.org/x.csv --watch
 invalid-argument      index corpus.csv --dry-run --watch
-unreadable-corpus      index nosuch/x.csv --watch
+invalid-argument      index nosuch/x.csv --watch
 invalid-argument      pairs corpus.csv -k 0
 invalid-argument      pairs corpus.csv --min-score nan
 column-not-found      pairs corpus.csv --text-column txet --encoder hashing
