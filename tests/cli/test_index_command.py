@@ -108,9 +108,6 @@ class TestLaterRuns:
         match Path(name).suffix:
             case ".xlsx":
                 workbook(name, Y2023=[("1", "Old.", "text")], Y2024=ANSWERS[:5])
-            case ".json":
-                rows = [{"key": key, "msg": text} for key, text, _ in ANSWERS[:5]]
-                Path(name).write_text(json.dumps({"meta": [{}], "data": {"items": rows}}))
             case ".csv":
                 lines = [f"{key};schöne Grüße, {text}" for key, text, _ in ANSWERS[:5]]
                 Path(name).write_bytes("\n".join(lines).encode("cp1252"))
@@ -121,7 +118,6 @@ class TestLaterRuns:
 
     FILES = (
         ("a.xlsx", "--sheet Y2024 --text-column Comment --id-column 1", "Kind"),
-        ("a.json", "--records data.items --text-column msg --id-column key", "msg"),
         ("a.csv", "--encoding cp1252 --no-header --text-column 2 --id-column 1", "2"),
         ("a.sqlite", "--sql 'SELECT * FROM answers' --text-column msg --id-column key", "kind"),
     )
@@ -138,21 +134,6 @@ class TestLaterRuns:
             result = run("index", name, "--id-column", other, option, code=1)
             assert code_of(result) == "invalid-argument"
         assert Path("indexes/a/index.sqlite").read_bytes() == before
-
-    def test_options_take_precedence_and_are_recorded(self, run):
-        self.write("a.xlsx")
-        run("index", "a.xlsx", "--sheet", "Y2024", "--text-column", "Kind", "--encoder", "hashing")
-        run("index", "a.xlsx", "--text-column", "Comment")
-        assert "text from 'Comment'" in run("index", "a.xlsx").stderr
-
-    def test_read_each_of_several_files_in_its_own_way(self, run, tmp_path):
-        (tmp_path / "x.csv").write_text("ref,opinion\n1,Good.\n2,Bad.\n")
-        (tmp_path / "y.csv").write_text("ref,remark\n3,Fast.\n4,Slow.\n")
-        for name, text in (("x.csv", "opinion"), ("y.csv", "remark")):
-            columns = ["--text-column", text, "--id-column", "ref"]
-            run("index", name, *columns, "--index", "both", "--encoder", "hashing")
-        result = run("index", "x.csv", tmp_path / "y.csv", "--sync", "--index", "both")
-        assert "4 documents (4 unchanged), 0 passages" in result.stdout
 
 
 def test_ctrl_c_keeps_what_was_committed(tmp_path, interruptible):
