@@ -9,13 +9,14 @@ from typing import Any
 
 import click
 
+from semsearch.cli.render import visible
 from semsearch.errors import ArgumentError, SemsearchError, with_code
 from semsearch.version import __version__
 
 #: The exit status after Ctrl-C.
 INTERRUPTED_STATUS = 130
 
-
+#: Commands and groups are click's.
 Command, Group = click.Command, click.Group
 
 
@@ -96,26 +97,19 @@ class MainGroup(LazyGroup):
         try:
             return super().invoke(context)
         except SemsearchError as error:
-            raise _refusal(error) from error
+            raise click.ClickException(visible(with_code(error))) from error
         except OSError as error:
             if error.filename is None:  # of the output
                 raise
-            raise _refusal(ArgumentError(f"{error.filename}: {error.strerror}")) from error
+            refused = ArgumentError(f"{error.filename}: {error.strerror}")
+            raise click.ClickException(visible(with_code(refused))) from error
         except (KeyboardInterrupt, click.Abort):  # the latter while it asks a question
             click.echo("\nAborted!", err=True)
             context.exit(INTERRUPTED_STATUS)
 
 
-def _refusal(error: SemsearchError) -> click.ClickException:
-    from semsearch.cli.render import visible
-
-    return click.ClickException(visible(with_code(error)))
-
-
 class _MessageHandler(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
-        from semsearch.cli.render import visible
-
         # Not click.echo, which writes past a progress bar.
         sys.stderr.write(f"{visible(record.getMessage())}\n")
         sys.stderr.flush()
