@@ -207,18 +207,9 @@ class DamagedIndexError(IndexFormatError):
 
 
 class IndexBusyError(IndexStoreError):
-    """The index is being written by another process or this thread, or was written while read.
-
-    Args:
-        message: the message.
-        can_wait: whether the call would have waited for it, had it been asked to.
-    """
+    """The index is being written by another process or this thread, or was written while read."""
 
     code = "index-busy"
-
-    def __init__(self, message: str, *, can_wait: bool = False) -> None:
-        super().__init__(message)
-        self.can_wait = can_wait
 
 
 class StoreUnreachableError(IndexStoreError):

@@ -22,7 +22,6 @@ PAGES = {
     "index": "how-to/csv.md",
     "query": "how-to/filters.md",
     "serve": "how-to/serve.md",
-    "mcp": "how-to/serve.md",
     "info": "how-to/sync.md",
     "pairs": "how-to/alike.md",
     "cluster": "how-to/alike.md",

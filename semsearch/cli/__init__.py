@@ -5,22 +5,11 @@ from __future__ import annotations
 import gc
 import os
 import sys
+from typing import NoReturn
 
-TYPE_CHECKING = False  # type checkers treat it like the one of typing, which is slow to import
-if TYPE_CHECKING:
-    from typing import NoReturn
-
-    from semsearch.cli.command import COMMANDS, main
+from semsearch.cli.command import COMMANDS, main
 
 __all__ = ["COMMANDS", "main", "run"]
-
-
-def __getattr__(name: str) -> object:
-    if name not in ("COMMANDS", "main"):
-        raise AttributeError(f"module 'semsearch.cli' has no attribute '{name}'")
-    from semsearch.cli import command
-
-    return getattr(command, name)
 
 
 def run() -> NoReturn:
@@ -32,32 +21,15 @@ def run() -> NoReturn:
     if sys.argv[1:2] != ["train"]:  # whose many short steps spinning threads make faster
         # FAISS's waiting threads sleep: spinning takes the cores of others, and of their own work.
         os.environ.setdefault("OMP_WAIT_POLICY", "passive")
-    _write_any_character()
+    for stream in filter(None, (sys.stdout, sys.stderr)):  # None if it was closed
+        # Files are in UTF-8; terminals get escapes for characters that their encoding lacks.
+        chosen = stream.isatty() or "PYTHONIOENCODING" in os.environ
+        stream.reconfigure(encoding=None if chosen else "utf-8", errors="backslashreplace")
     status: object = 0
     try:
-        from semsearch.cli.command import main
-
         main.main(prog_name="semsearch")
     except SystemExit as leaving:
         status = leaving.code
-    except KeyboardInterrupt:  # while importing
-        os.write(2, b"\nAborted!\n")
-        status = 130
-    try:
-        for stream in filter(None, (sys.stdout, sys.stderr)):  # None if it was closed
-            stream.flush()
-    except OSError as error:  # a full disk, or a closed pipe
-        os.write(2, f"Error: the output cannot be written: {error.strerror}\n".encode())
-        status = 1
+    for stream in filter(None, (sys.stdout, sys.stderr)):
+        stream.flush()
     os._exit(status if isinstance(status, int) else int(status is not None))
-
-
-def _write_any_character() -> None:
-    """Write files in UTF-8, and escapes to a terminal whose encoding lacks a character."""
-    for name in ("stdout", "stderr"):
-        stream = getattr(sys, name)
-        if stream is None:  # it was closed
-            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115, PTH123
-            continue
-        chosen = stream.isatty() or "PYTHONIOENCODING" in os.environ
-        stream.reconfigure(encoding=None if chosen else "utf-8", errors="backslashreplace")

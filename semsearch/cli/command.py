@@ -1,84 +1,26 @@
-"""Commands and groups: help, suggestions for wrong command lines, errors in one line."""
+"""The program and its commands, imported when they are called; errors in one line."""
 
 from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Mapping
 from importlib import import_module
 from typing import Any
 
 import click
 
-from semsearch.errors import ArgumentError, BadRowError, IndexBusyError, SemsearchError, with_code
+from semsearch.cli.render import visible
+from semsearch.errors import ArgumentError, SemsearchError, with_code
 from semsearch.version import __version__
 
 #: The exit status after Ctrl-C.
 INTERRUPTED_STATUS = 130
 
-
-class Command(click.Command):
-    """A command whose help has sections, and whose errors name the option that helps.
-
-    Args:
-        arguments: of click's command.
-        sections: headings in its help, by the option below each.
-        options: of click's command.
-    """
-
-    def __init__(
-        self, *arguments: Any, sections: Mapping[str, str] | None = None, **options: Any
-    ) -> None:
-        super().__init__(*arguments, **options)
-        self._sections = sections or {}
-
-    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options into the help, under their headings."""
-        sections: list[tuple[str, list[tuple[str, str]]]] = [("Options", [])]
-        for parameter in self.get_params(ctx):
-            record = parameter.get_help_record(ctx)
-            sections += [
-                (self._sections[name], []) for name in parameter.opts if name in self._sections
-            ]
-            if record is not None and isinstance(parameter, click.Option):
-                # --help comes last, but belongs to the first section.
-                place = 0 if "--help" in parameter.opts else -1
-                sections[place][1].append(record)
-        for heading, records in sections:
-            with formatter.section(heading):
-                formatter.write_dl(records)
-
-    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write how to list the other commands."""
-        formatter.write_paragraph()
-        formatter.write_text(f"Other commands: {ctx.command_path.rpartition(' ')[0]} --help")
-
-    def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; errors of bad rows and of busy indexes name the option that helps."""
-        try:
-            return super().invoke(ctx)
-        except BadRowError as error:
-            if ctx.params.get("skip_bad_rows") is False:
-                error.add_remedy("--skip-bad-rows leaves such rows out")
-            raise
-        except IndexBusyError as error:
-            if error.can_wait and ctx.params.get("wait") == 0:
-                raise IndexBusyError(f"{error}; --wait waits for it") from error
-            raise
+#: Commands and groups are click's.
+Command, Group = click.Command, click.Group
 
 
-class Group(click.Group):
-    """A group whose help ends with how to show that of a command."""
-
-    command_class = Command
-
-    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write how to show the help of a command."""
-        formatter.write_paragraph()
-        formatter.write_text(f"Options and examples: {ctx.command_path} COMMAND --help")
-
-
-class LazyGroup(Group):
+class LazyGroup(click.Group):
     """A group that imports a command only when it is called.
 
     Args:
@@ -114,8 +56,7 @@ SECTIONS = {
         "index": "Encode a corpus into an index.",
         "configure": "Change the spaces and the search of an index.",
         "query": "Search an index by meaning, words or both.",
-        "serve": "Serve indexes over HTTP.",
-        "mcp": "Let agents search indexes (Model Context Protocol).",
+        "serve": "Serve indexes over HTTP, or to agents (MCP).",
         "info": "Show the contents of an index.",
     },
     "Explore": {
@@ -142,16 +83,7 @@ COMMANDS = {name: line for section in SECTIONS.values() for name, line in sectio
 
 
 class MainGroup(LazyGroup):
-    """Prints errors in one line, and an overview if there is no command."""
-
-    def parse_args(self, context: click.Context, args: list[str]) -> list[str]:
-        """Fill the context's parameters from the command line."""
-        if not args and not context.resilient_parsing:
-            from semsearch.cli.overview import show_overview
-
-            show_overview()
-            context.exit()
-        return super().parse_args(context, args)
+    """Lists commands under headings, and prints errors in one line."""
 
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands under their headings, without loading them."""
@@ -165,16 +97,12 @@ class MainGroup(LazyGroup):
         try:
             return super().invoke(context)
         except SemsearchError as error:
-            from semsearch.cli.render import visible
-
             raise click.ClickException(visible(with_code(error))) from error
         except OSError as error:
             if error.filename is None:  # of the output
                 raise
-            from semsearch.cli.render import visible
-
-            refusal = ArgumentError(f"{error.filename}: {error.strerror}")
-            raise click.ClickException(visible(with_code(refusal))) from error
+            refused = ArgumentError(f"{error.filename}: {error.strerror}")
+            raise click.ClickException(visible(with_code(refused))) from error
         except (KeyboardInterrupt, click.Abort):  # the latter while it asks a question
             click.echo("\nAborted!", err=True)
             context.exit(INTERRUPTED_STATUS)
@@ -182,8 +110,6 @@ class MainGroup(LazyGroup):
 
 class _MessageHandler(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
-        from semsearch.cli.render import visible
-
         # Not click.echo, which writes past a progress bar.
         sys.stderr.write(f"{visible(record.getMessage())}\n")
         sys.stderr.flush()
@@ -192,6 +118,7 @@ class _MessageHandler(logging.Handler):
 @click.group(
     cls=MainGroup,
     lazy={name: (f"semsearch.cli.{name}_command", line) for name, line in COMMANDS.items()},
+    epilog="Options and examples: semsearch COMMAND --help",
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.version_option(__version__, prog_name="semsearch", message="%(prog)s %(version)s")

@@ -6,13 +6,12 @@ from pathlib import Path
 
 import click
 
-from semsearch.cli.command import Command
 from semsearch.cli.options import existing_index, index_option
 from semsearch.cli.render import visible
 from semsearch.index import Index
 
 
-@click.command("compact", cls=Command)
+@click.command("compact")
 @index_option
 def command(directory: Path | None) -> None:
     """Rewrite the files of an index without deleted data.

@@ -2,24 +2,13 @@
 
 from __future__ import annotations
 
-from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
-from semsearch.cli.command import Command
-from semsearch.cli.encoding_options import exit_if_interrupted
 from semsearch.cli.language_fit import sampled_texts, warn_of_poor_fit, warn_of_unknown_words
-from semsearch.cli.options import (
-    INDEX_VARIABLE,
-    complete_file,
-    directory_option,
-    existing_index,
-    index_to_change,
-    precision_option,
-    refuse_others,
-)
+from semsearch.cli.options import complete_file, existing_index, index_option, precision_option
 from semsearch.cli.progress import IndexingProgress
 from semsearch.cli.render import visible
 from semsearch.encoders.specs import with_dimension
@@ -31,10 +20,8 @@ if TYPE_CHECKING:
     from semsearch.index import Index
 
 
-@click.command("configure", cls=Command, sections={"--index-type": "Search"})
-@directory_option(
-    f"The index to change.  [default: {INDEX_VARIABLE} or the only index under indexes/]"
-)
+@click.command("configure")
+@index_option
 @click.option(
     "--add-space",
     metavar="SPEC",
@@ -106,50 +93,49 @@ def command(
     changes = (add_space, drop_space, index_type, recall, stemmer)
     if not filter_columns and all(change is None for change in changes):
         raise ArgumentError("nothing to change: name at least one option")
-    if add_space is None:
-        others = {"directory", "drop_space", "index_type", "recall", "stemmer"}
-        refuse_others(others | {"filter_columns"}, "needs --add-space SPEC")
-    place = index_to_change(directory and existing_index(directory))
+    if add_space is None and (dimension or stored_type or precision):
+        raise ArgumentError("--dimension, --stored-type and --precision need --add-space SPEC")
+    place = existing_index(directory)
+
+    def report(line: str) -> None:
+        click.echo(visible(f"{place}: {line}"))
+
     with Index.open(place) as index:
         if drop_space:  # report a wrong name before a long run
             index.space(drop_space)
         if add_space:
             named = add_space if dimension is None else with_dimension(add_space, dimension)
-            line = _add_space(index, named, stored_type, precision)
-            click.echo(visible(f"{place}: {line}"))
+            report(_add_space(index, named, stored_type, precision))
         with index.writer() as writer:
             if drop_space:
                 writer.drop_space(drop_space)
-                click.echo(visible(f"{place}: space '{drop_space}' dropped"))
+                report(f"space '{drop_space}' dropped")
             if stemmer:
                 writer.set_stemmer(stemmer)
-                click.echo(visible(f"{place}: BM25 uses the stemmer '{stemmer}'"))
+                report(f"BM25 uses the stemmer '{stemmer}'")
             for name in filter_columns:
                 writer.index_field(name)
-                click.echo(visible(f"{place}: field '{name}' is indexed for filters"))
+                report(f"field '{name}' is indexed for filters")
             if index_type or recall is not None:
                 writer.set_index_type(index_type, recall=recall)
                 writer.optimise()
         for name, snapshot in index.info().snapshots.items() if index_type or recall else ():
-            line = f"space '{name}' has index {snapshot.kind}, recall {snapshot.recall:.3f}"
-            click.echo(visible(f"{place}: {line}"))
+            report(f"space '{name}' has index {snapshot.kind}, recall {snapshot.recall:.3f}")
 
 
 def _add_space(index: Index, spec: str, stored_type: str | None, precision: str | None) -> str:
     """Encode the stored passages with another encoder; returns what was done."""
     from semsearch.encoders import load_encoder
 
-    with ExitStack() as stack:
-        progress = stack.enter_context(IndexingProgress("passages"))
-        total = index.info().passages
+    total = index.info().passages
+    with IndexingProgress("passages") as progress:
 
         def on_batch(summary: Summary) -> None:
             progress.update(summary.encoded, summary.encoded / total)
 
         encoder = load_encoder(spec, precision=precision or "auto")
-        stack.enter_context(exit_if_interrupted(index, progress))
-        writer = stack.enter_context(index.writer(on_batch=on_batch))
-        space = writer.add_space(encoder, stored_type)
+        with index.writer(on_batch=on_batch) as writer:
+            space = writer.add_space(encoder, stored_type)
         texts = sampled_texts(index, total)
     warn_of_unknown_words(space.name, encoder)
     warn_of_poor_fit(space, texts)

@@ -6,15 +6,13 @@ from pathlib import Path
 
 import click
 
-from semsearch.cli.command import INTERRUPTED_STATUS, Command
-from semsearch.cli.options import Place
+from semsearch.cli.options import Place, allowance, removals_option
 from semsearch.cli.progress import IndexingProgress
-from semsearch.cli.removals import allowance, removals_option
 from semsearch.cli.render import visible
 from semsearch.errors import quantity
 
 
-@click.command("copy", cls=Command)
+@click.command("copy")
 @click.argument("source", type=Place())
 @click.argument("target", type=Place())
 @removals_option
@@ -38,16 +36,9 @@ def command(source: Path, target: Path, allow_removals: bool) -> None:
         def on_batch(done: int, total: int) -> None:
             progress.update(done, done / total)
 
-        try:
-            copied = copy_index(
-                source,
-                target,
-                allow_removals=allowance(allow_removals, progress),
-                on_batch=on_batch,
-            )
-        except KeyboardInterrupt:
-            progress.note("\ninterrupted; run the same command to continue")
-            click.get_current_context().exit(INTERRUPTED_STATUS)
+        copied = copy_index(
+            source, target, allow_removals=allowance(allow_removals, progress), on_batch=on_batch
+        )
     unchanged = copied.documents - copied.written
     click.echo(
         visible(

@@ -96,16 +96,19 @@ class BadRows:
         try:
             yield
         except BadRowError as error:
+            ending = error
             listed: list[BadRowError] = []
             self._listed = listed
             with suppress(CorpusError):
                 read_again()
-            if len(listed) < 2:
-                raise
-            for bad in listed:
-                self._note(visible(str(bad)))
-            least = "at least " if len(listed) == MAX_LISTED else ""
-            raise BadRowError("", f"{least}{len(listed)} bad rows") from error
+            if len(listed) > 1:
+                for bad in listed:
+                    self._note(visible(str(bad)))
+                least = "at least " if len(listed) == MAX_LISTED else ""
+                ending = BadRowError("", f"{least}{len(listed)} bad rows")
+            if not self._skip:
+                ending.add_remedy("--skip-bad-rows leaves such rows out")
+            raise ending from error
 
 
 def opened_corpus(

@@ -6,16 +6,21 @@ from pathlib import Path
 
 import click
 
-from semsearch.cli.command import Command
-from semsearch.cli.options import existing_index, index_option, where_option
-from semsearch.cli.removals import allowance, dry_run_option, removals_option
+from semsearch.cli.options import (
+    allowance,
+    dry_run_option,
+    existing_index,
+    index_option,
+    removals_option,
+    where_option,
+)
 from semsearch.cli.render import visible
 from semsearch.errors import ArgumentError, quantity
 from semsearch.index import Index
 from semsearch.indexing.preview import preview_delete
 
 
-@click.command("delete", cls=Command)
+@click.command("delete")
 @click.argument("ids", metavar="[ID]...", nargs=-1)
 @index_option
 @where_option

@@ -3,36 +3,37 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager, suppress
-from importlib.resources import as_file, files
+import shutil
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from semsearch.arguments import Address
-from semsearch.cli.command import Command
 from semsearch.cli.corpus_options import BadRows, corpus_options, opened_corpus
-from semsearch.cli.encoding_options import check_pool, exit_if_interrupted, nodes, ray_option
 from semsearch.cli.language_fit import sampled_texts, warn_of_poor_fit, warn_of_unknown_words
 from semsearch.cli.options import (
     INDEXES,
+    allowance,
     complete_file,
     directory_option,
+    dry_run_option,
     existing_index,
     precision_option,
+    removals_option,
 )
 from semsearch.cli.progress import IndexingProgress
-from semsearch.cli.removals import allowance, dry_run_option, removals_option
 from semsearch.cli.render import visible
 from semsearch.corpus import Corpus
 from semsearch.encoders import DEFAULT_ENCODER
-from semsearch.errors import ArgumentError, IndexNotFoundError, quantity
+from semsearch.errors import ArgumentError, quantity
 from semsearch.preload import preload_for_documents
 
 if TYPE_CHECKING:  # imported while the encoder is loading
-    from semsearch.corpus.files import FileState
+    from semsearch.corpus.documents import DocumentReader
     from semsearch.index import Index
     from semsearch.indexing.preview import Preview
     from semsearch.indexing.summary import Summary
@@ -45,11 +46,7 @@ SAMPLES = {"en": "notes.csv", "pt": "notes-pt.csv"}
 FIRST_DOCUMENTS = 256
 
 
-@click.command(
-    "index",
-    cls=Command,
-    sections={"--id-column": "Columns and formats", "--encoder": "Encoding", "--sync": "Updating"},
-)
+@click.command("index")
 @click.argument("corpora", metavar="CORPUS...", shell_complete=complete_file, nargs=-1)
 @directory_option("The index to create or update.  [default: indexes/NAME-OF-THE-CORPUS]")
 @click.option(
@@ -78,7 +75,12 @@ FIRST_DOCUMENTS = 256
     f"[default: the index's own, or {DEFAULT_ENCODER}]",
 )
 @precision_option
-@ray_option
+@click.option(
+    "--ray",
+    metavar="ADDRESS",
+    help="Encode on a Ray cluster: ray://HOST[:PORT], or auto for that of this machine.  "
+    "[needs the extra 'ray']",
+)
 @click.option("--sync", is_flag=True, help="Also remove documents that are not in the corpus.")
 @removals_option
 @dry_run_option
@@ -118,7 +120,10 @@ def command(
     directory = directory and existing_index(directory)
     if bool(sample) == bool(corpora):
         raise ArgumentError("name a corpus (a file, a folder or -), or use --sample")
-    check_pool(options["ray"])
+    if options["ray"]:  # check the address before a long run
+        from semsearch.indexing.ray import pool_on
+
+        pool_on(options["ray"])
 
     def index_corpus(encoders: tuple[str, ...]) -> None:
         _index_corpus(corpora, directory, sample=sample, encoders=encoders, **options)
@@ -149,9 +154,8 @@ def _index_corpus(
     skip_bad_rows: bool,
     **columns: Any,
 ) -> None:
-    with ExitStack() as outer:
-        paths = outer.enter_context(_sources(corpora, sample))
-        progress = outer.enter_context(IndexingProgress("documents"))
+    paths = [str(files("semsearch") / "sample" / SAMPLES[sample])] if sample else list(corpora)
+    with IndexingProgress("documents") as progress:
         bad_rows = BadRows(progress, skip=skip_bad_rows)
         corpus = opened_corpus(paths, progress, bad_rows, **columns)
         directory = directory or INDEXES / corpus.name
@@ -161,112 +165,100 @@ def _index_corpus(
 
             return preview_index(directory, iter(corpus), sync=sync, on_bad_row=bad_rows)
 
-        outer.enter_context(bad_rows.listed(preview))
-        if dry_run:
-            line = _preview_line(directory, preview(), bad_rows.skipped, allow_removals)
-            click.echo(visible(line))
-            return
-        loading = [] if ray else _loading(directory, encoders, precision)
-        documents = iter(corpus)
+        with bad_rows.listed(preview):
+            if dry_run:
+                line = _preview_line(directory, preview(), bad_rows.skipped, allow_removals)
+                click.echo(visible(line))
+                return
+            documents = iter(corpus)
 
-        def on_batch(summary: Summary) -> None:
-            read = corpus.fraction_read  # ahead of what is written
-            fraction = read and read * summary.documents / max(documents.taken, 1)
-            progress.update(summary.documents, fraction, nodes(summary))
+            def on_batch(summary: Summary) -> None:
+                read = corpus.fraction_read  # ahead of what is written
+                fraction = read and read * summary.documents / max(documents.taken, 1)
+                progress.update(summary.documents, fraction, _nodes(summary))
 
-        documents.readings.earlier = _corpora(directory)
-        is_new = _is_new(directory)
-        has_folder = is_new and directory.is_dir()
-        with ExitStack() as created, ExitStack() as stack:  # an index is removed after it is closed
-            if not isinstance(directory, Address) and not is_new:
-                index = stack.enter_context(_opened(directory, encoders, precision))
-                documents.files.known = _known_files(index)
-                documents.look_ahead(FIRST_DOCUMENTS)
-            else:  # leave no directory if the beginning of the corpus cannot be read
-                documents.files.known = lambda name: None
-                documents.look_ahead(FIRST_DOCUMENTS)
-                index = stack.enter_context(_opened(directory, loading or encoders, precision))
-            stack.enter_context(exit_if_interrupted(index, progress))
-            writing = index.writer(on_bad_row=bad_rows, on_batch=on_batch, wait=wait, ray=ray)
-            writer = stack.enter_context(writing)
-            if is_new and not len(index):  # and not made by another process meanwhile
-                created.enter_context(_removed_on_error(directory, keep_folder=has_folder))
-            if sync:
-                allowed = allowance(allow_removals, progress)
-                summary = writer.sync(documents, allow_removals=allowed)
-            else:
-                summary = writer.upsert(documents)
-            info = index.info()
-            encoders_used = [(space, index.encoder(space)) for space in info.spaces]
-            mostly_added = 2 * summary.added >= info.documents
-            texts = sampled_texts(index, info.passages) if mostly_added else []
+            with ExitStack() as stack:
+                index = stack.enter_context(
+                    _opened(directory, documents, encoders, precision, on_cluster=bool(ray))
+                )
+                stack.enter_context(_reported_if_interrupted(index, progress))
+                writing = index.writer(on_bad_row=bad_rows, on_batch=on_batch, wait=wait, ray=ray)
+                writer = stack.enter_context(writing)
+                if sync:
+                    allowed = allowance(allow_removals, progress)
+                    summary = writer.sync(documents, allow_removals=allowed)
+                else:
+                    summary = writer.upsert(documents)
+                info = index.info()
+                encoders_used = [(space, index.encoder(space)) for space in info.spaces]
+                mostly_added = 2 * summary.added >= info.documents
+                texts = sampled_texts(index, info.passages) if mostly_added else []
     click.echo(visible(_summary_line(directory, summary, bad_rows.skipped)))
     if others := info.documents - summary.documents - summary.kept:
-        earlier = quantity(others, "document")
         verb = "is" if others == 1 else "are"
-        click.echo(f"{earlier} of earlier runs {verb} also in the index")
+        click.echo(f"{quantity(others, 'document')} of earlier runs {verb} also in the index")
     for space, encoder in encoders_used:
         warn_of_unknown_words(space.name, encoder)
         warn_of_poor_fit(space, texts)
 
 
 @contextmanager
-def _sources(corpora: tuple[str, ...], sample: str | None) -> Iterator[list[str]]:
-    """The given corpora, or the sample."""
-    if sample:
-        with as_file(files("semsearch") / "sample" / SAMPLES[sample]) as file:
-            yield [str(file)]
-    else:
-        yield list(corpora)
+def _opened(
+    directory: Path,
+    documents: DocumentReader,
+    encoders: tuple[str, ...],
+    precision: str | None,
+    *,
+    on_cluster: bool,
+) -> Iterator[Index]:
+    """The index, which reads a corpus as in earlier runs; a new one is removed if the run fails.
 
+    After Ctrl-C, a new one is kept, and the next run continues.
+    """
+    if isinstance(directory, Address) or any(directory.glob("*")):
+        from semsearch.index import Index
+        from semsearch.indexing.files import FileMemory
 
-def _is_new(directory: Path) -> bool:
-    """Whether there is nothing in a directory; False for addresses, of which that is not known."""
-    return not isinstance(directory, Address) and not any(directory.glob("*"))
-
-
-def _corpora(directory: Path) -> dict[str, dict[str, Any]]:
-    """How an index has read its corpora; nothing if there is no index yet."""
+        with Index.create(directory, encoders or None, precision=precision) as index:
+            with index.read() as state:
+                documents.readings.earlier = dict(state.settings().corpora)
+            documents.files.known = FileMemory(index.path, index.read).known
+            yield index
+        return
+    chosen: list[str | Encoder] = [*encoders] or [DEFAULT_ENCODER]
+    if not on_cluster:  # load them in the background while the corpus is opened
+        chosen = [preload_for_documents(str(spec), precision or "auto") for spec in chosen]
+    documents.files.known = lambda name: None
+    documents.look_ahead(FIRST_DOCUMENTS)
     from semsearch.index import Index
 
-    with suppress(IndexNotFoundError), Index.open(directory) as index, index.read() as state:
-        return dict(state.settings().corpora)
-    return {}
+    index = Index.create(directory, chosen, precision=precision)
+    is_ours = not len(index)  # not made by another process meanwhile
+    try:
+        with index:
+            yield index
+    except Exception:
+        if is_ours:
+            shutil.rmtree(directory, ignore_errors=True)
+        raise
 
 
 @contextmanager
-def _removed_on_error(directory: Path, *, keep_folder: bool) -> Iterator[None]:
-    """Remove a new index if the run fails; after Ctrl-C, the next run continues."""
+def _reported_if_interrupted(index: Index, progress: IndexingProgress) -> Iterator[None]:
+    """On Ctrl-C, report what was saved."""
     try:
         yield
-    except click.exceptions.Exit:
-        raise
-    except Exception:
-        with suppress(OSError):
-            for file in directory.iterdir():
-                file.unlink()
-            if not keep_folder:
-                directory.rmdir()
+    except KeyboardInterrupt:
+        progress.note(
+            f"\ninterrupted; {quantity(len(index), 'document')} saved in {index.path}; "
+            "run the same command to continue"
+        )
         raise
 
 
-def _loading(directory: Path, encoders: Sequence[str], precision: str | None) -> list[Encoder]:
-    """The encoders of a new index, which load in the background; none if the index may exist."""
-    if not _is_new(directory):
-        return []
-    named = encoders or (DEFAULT_ENCODER,)
-    return [preload_for_documents(spec, precision or "auto") for spec in named]
-
-
-def _opened(
-    directory: Path,
-    encoders: Sequence[str | Encoder],
-    precision: str | None,
-) -> Index:
-    """Open or create the index, and check it against the given encoders."""
-    from semsearch.index import Index
-
-    return Index.create(directory, encoders or None, precision=precision)
+def _nodes(summary: Summary) -> str:
+    """The number of cluster nodes that encoded passages; empty if this process did."""
+    return f" on {quantity(len(summary.nodes), 'node')}" if summary.nodes else ""
 
 
 def _summary_line(directory: Path, summary: Summary, skipped: int) -> str:
@@ -288,7 +280,7 @@ def _summary_line(directory: Path, summary: Summary, skipped: int) -> str:
     return (
         f"{directory}: {quantity(summary.documents, 'document')} ({parts}), "
         f"{quantity(summary.passages, 'passage')} "
-        f"written in {summary.seconds:.1f} s{nodes(summary)} ({rate}/s)"
+        f"written in {summary.seconds:.1f} s{_nodes(summary)} ({rate}/s)"
     )
 
 
@@ -315,10 +307,3 @@ def _preview_line(directory: Path, preview: Preview, skipped: int, allowed: bool
     if removal.needs_allowance(corpus_is_empty=not changes) and not allowed:
         line += ", which needs --allow-removals"
     return line
-
-
-def _known_files(index: Index) -> Callable[[str], FileState | None]:
-    """The function that returns the state of a folder's file when the index read it."""
-    from semsearch.indexing.files import FileMemory
-
-    return FileMemory(index.path, index.read).known

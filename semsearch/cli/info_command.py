@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import click
 
-from semsearch.cli.command import Command
-from semsearch.cli.language_fit import fit_of, poor_fit, sampled_texts
 from semsearch.cli.options import existing_index, format_option, index_option
 from semsearch.cli.render import json_text, shortened, visible
-from semsearch.encoders.vocabulary_fit import Fit
 from semsearch.errors import quantity
 from semsearch.filters import field_text, literal_text
 from semsearch.index import Index
@@ -21,7 +19,7 @@ from semsearch.storage.interface import Field, IndexInfo
 EXAMPLE_MAX_CHARACTERS = 60
 
 
-@click.command("info", cls=Command)
+@click.command("info")
 @index_option
 @format_option("text", "json", description="Text for people, JSON for programs.")
 def command(directory: Path | None, format_name: str) -> None:
@@ -33,19 +31,14 @@ def command(directory: Path | None, format_name: str) -> None:
     """
     with Index.open(existing_index(directory)) as index:
         info = index.info()
-        texts = sampled_texts(index, info.passages)
-    fits = {space.name: fit_of(space, texts) for space in info.spaces}
     if format_name == "json":
-        click.echo(json_text(_record(info, fits), indent=2))
+        click.echo(json_text(_record(info), indent=2))
     else:
         for line in _lines(info):
             click.echo(visible(line))
-        for space in info.spaces:
-            if warning := poor_fit(space, fits[space.name]):
-                click.echo(visible(warning))
 
 
-def _record(info: IndexInfo, fits: dict[str, Fit | None]) -> dict[str, Any]:
+def _record(info: IndexInfo) -> dict[str, Any]:
     snapshots = {name: snapshot._asdict() for name, snapshot in info.snapshots.items()}
     return {
         "path": str(info.path),
@@ -66,7 +59,6 @@ def _record(info: IndexInfo, fits: dict[str, Fit | None]) -> dict[str, Any]:
                 "dtype": space.dtype,
                 "complete": space.complete,
                 "snapshot": snapshots.get(space.name),
-                "vocabulary": _fit_record(fits[space.name]),
                 **space.description,
             }
             for space in info.spaces
@@ -76,42 +68,27 @@ def _record(info: IndexInfo, fits: dict[str, Fit | None]) -> dict[str, Any]:
     }
 
 
-def _fit_record(fit: Fit | None) -> dict[str, Any] | None:
-    if fit is None:
-        return None
-    return {"sampled": fit.texts, "read_poorly": fit.poor, "warns": fit.is_poor}
-
-
-def _lines(info: IndexInfo) -> list[str]:
-    lines = [
-        f"index: {info.path} (format {info.format})",
-        f"documents: {info.documents:,}",
-        f"passages: {info.passages:,}",
-        f"BM25: {_stemming(info)}",
-        f"fields: {', '.join(name for name, *_ in info.fields) or 'none'}",
-    ]
-    lines += [
-        f"field {_described(field)}{', indexed' if field.name in info.indexed_fields else ''}"
-        for field in info.fields
-    ]
-    lines += [
-        f"space {space.name}: encoder {space.spec}, dimension {space.dimension}, {space.dtype}, "
-        f"{space.description.get('precision', 'fp32')}, fingerprint {space.fingerprint[:12]}"
-        f"{'' if space.complete else ', not complete'}"
-        for space in info.spaces
-    ]
-    lines += [
-        f"int8 of {space.name}, measured: {_measured(space.description['parity'])}"
-        for space in info.spaces
-        if isinstance(space.description.get("parity"), dict)
-    ]
-    lines += [
-        f"snapshot {snapshot.file}: {snapshot.kind}, {quantity(snapshot.vectors, 'vector')}, "
-        f"recall {snapshot.recall:.3f}"
-        for snapshot in info.snapshots.values()
-    ]
-    lines += [f"file {name}: {_size(size)}" for name, size in info.files.items()]
-    return lines
+def _lines(info: IndexInfo) -> Iterator[str]:
+    yield f"index: {info.path} (format {info.format})"
+    yield f"documents: {info.documents:,}"
+    yield f"passages: {info.passages:,}"
+    yield f"BM25: {_stemming(info)}"
+    yield f"fields: {', '.join(field.name for field in info.fields) or 'none'}"
+    for field in info.fields:
+        indexed = ", indexed" if field.name in info.indexed_fields else ""
+        yield f"field {_described(field)}{indexed}"
+    for space in info.spaces:
+        precision = space.description.get("precision", "fp32")
+        yield (
+            f"space {space.name}: encoder {space.spec}, dimension {space.dimension}, "
+            f"{space.dtype}, {precision}, fingerprint {space.fingerprint[:12]}"
+            f"{'' if space.complete else ', not complete'}"
+        )
+    for snapshot in info.snapshots.values():
+        vectors = quantity(snapshot.vectors, "vector")
+        yield f"snapshot {snapshot.file}: {snapshot.kind}, {vectors}, recall {snapshot.recall:.3f}"
+    for name, size in info.files.items():
+        yield f"file {name}: {size / 1e6:,.3f} MB"
 
 
 def _stemming(info: IndexInfo) -> str:
@@ -119,10 +96,8 @@ def _stemming(info: IndexInfo) -> str:
         return "none"
     if info.language is None:
         return "Porter stemmer and stop words (English)"
-    if info.language.name == "none":
-        return "no stemmer, no stop words"
-    count = len(info.language.stop_words)
-    return f"Snowball stemmer '{info.language.name}', {count or 'no'} stop words"
+    name, words = info.language.name, len(info.language.stop_words)
+    return f"stemmer '{name}', {words or 'no'} stop words"
 
 
 def _described(field: Field) -> str:
@@ -134,15 +109,3 @@ def _described(field: Field) -> str:
     if field.example is not None:
         such = f", such as {shortened(literal_text(field.example), EXAMPLE_MAX_CHARACTERS)}"
     return f"{field_text(metadata_field(field.name))}: {', '.join(counts)}{such}"
-
-
-def _measured(parity: dict[str, float]) -> str:
-    return ", ".join(f"{name} {value:.4g}" for name, value in parity.items())
-
-
-def _size(size: float) -> str:
-    for unit in ("B", "kB", "MB"):
-        if size < 1000:
-            return f"{size:.4g} {unit}"
-        size /= 1000
-    return f"{size:.4g} GB"

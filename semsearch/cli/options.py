@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -12,10 +13,12 @@ import click
 from click.core import ParameterSource
 
 from semsearch.arguments import place
+from semsearch.cli.progress import IndexingProgress
+from semsearch.cli.render import visible
 from semsearch.errors import ArgumentError, IndexNotFoundError
 
 if TYPE_CHECKING:
-    from click.shell_completion import CompletionItem
+    from semsearch.indexing.removal import Allowance, Removal
 
 #: The default folder of indexes.
 INDEXES = Path("indexes")
@@ -23,34 +26,30 @@ INDEXES = Path("indexes")
 INDEX_VARIABLE = "SEMSEARCH_INDEX"
 
 
-def indexes_here(here: Path = Path()) -> list[Path]:
+def indexes_here() -> list[Path]:
     """The indexes under indexes/, by name; not those whose creation failed."""
-    files = (here / INDEXES).glob("*/index.sqlite")
+    files = INDEXES.glob("*/index.sqlite")
     return sorted(file.parent for file in files if file.exists() and file.stat().st_size)
 
 
-def existing_index(directory: Path | None, here: Path = Path()) -> Path:
+def existing_index(directory: Path | None) -> Path:
     """The index given by `--index`, or the only one under indexes/.
 
     ``notes`` is also the name of ``indexes/notes``, if there is no ``notes``.
-
-    Args:
-        directory: the value of `--index`.
-        here: the working directory.
 
     Raises:
         IndexNotFoundError: none is given, and there is none or more than one.
     """
     if directory is not None:
         known = INDEXES / directory
-        is_name = (here / known / "index.sqlite").exists() and not (here / directory).exists()
+        is_name = (known / "index.sqlite").exists() and not directory.exists()
         return known if is_name else directory
-    found = indexes_here(here)
+    found = indexes_here()
     if len(found) == 1:
         return found[0]
     if not found:
         raise _no_index()
-    names = ", ".join(str(path) for path in found)
+    names = ", ".join(map(str, found))
     raise IndexNotFoundError(f"several indexes here ({names}); name one with --index")
 
 
@@ -105,15 +104,8 @@ def _no_index() -> IndexNotFoundError:
     )
 
 
-def complete_file(
-    context: click.Context, parameter: click.Parameter, incomplete: str
-) -> list[CompletionItem]:
-    """Files and folders."""
-    from click.shell_completion import CompletionItem
-
-    del context, parameter
-    return [CompletionItem(incomplete, type="file")]
-
+#: Completes files and folders.
+complete_file = click.Path().shell_complete
 
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
@@ -125,26 +117,12 @@ class Decorator(Protocol):
         """Add the options."""
 
 
-class Place(click.ParamType[Path]):
+class Place(click.Path):
     """A directory, or the address of an index (`semsearch.arguments.Address`)."""
-
-    name = "DIR"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
         """Parse the location."""
-        if not str(value):  # an unset variable of a shell, which would name this folder
-            self.fail("it is empty", param, ctx)
         return place(str(value))
-
-    def shell_complete(
-        self, ctx: click.Context, param: click.Parameter, incomplete: str
-    ) -> list[CompletionItem]:
-        """Matching indexes under indexes/; if there are none, any directory."""
-        from click.shell_completion import CompletionItem
-
-        del ctx, param
-        names = [name for name in map(str, indexes_here()) if name.startswith(incomplete)]
-        return list(map(CompletionItem, names)) or [CompletionItem(incomplete, type="dir")]
 
 
 def together(*options: Decorator) -> Decorator:
@@ -285,3 +263,26 @@ indexes_option = click.option(
     type=Place(),
     help=f"An index directory; may be repeated.  [default: all under {INDEXES}/]",
 )
+
+removals_option = click.option(
+    "--allow-removals",
+    is_flag=True,
+    help="Allow removing more than ten documents and a tenth of the index, without asking.",
+)
+
+dry_run_option = click.option(
+    "--dry-run", is_flag=True, help="Only report what would be done; nothing is written."
+)
+
+
+def allowance(allowed: bool, progress: IndexingProgress | None = None) -> Allowance:
+    """Whether many documents may be removed: by the option or, on a terminal, by a question."""
+    if allowed or not (sys.stdin and sys.stdin.isatty() and sys.stderr.isatty()):
+        return allowed
+
+    def ask(removal: Removal) -> bool:
+        if progress:
+            progress.stop()
+        return click.confirm(visible(f"Remove {removal}?"), err=True)
+
+    return ask

@@ -6,15 +6,18 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 import click
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
 
 LINE_EVERY_SECONDS = 30.0
 
 
 class IndexingProgress:
-    """Shows the number of processed items, their rate and the remaining time on standard error.
+    """Shows the number of processed items and the remaining time on standard error.
 
     A context manager: call `update` or `step` after each batch, and `note` for messages in between.
 
@@ -33,15 +36,15 @@ class IndexingProgress:
     ) -> None:
         self._things = things
         self._quiet = quiet
-        self._bar = _Bar(beginning) if sys.stderr.isatty() and not quiet else None
+        self._bar = _bar() if sys.stderr.isatty() and not quiet else None
+        self._task = self._bar.add_task(beginning, total=None) if self._bar else None
         self._step: str | None = None
         self._last = 0
-        self._started = self._last_line = time.perf_counter()
-        self._before, self._fraction_before = 0, 0.0
+        self._last_line = time.perf_counter()
 
     def __enter__(self) -> Self:
         if self._bar:
-            self._bar.progress.start()
+            self._bar.start()
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -50,18 +53,17 @@ class IndexingProgress:
     def stop(self) -> None:
         """Remove the bar, before a question or at the end."""
         if self._bar:
-            self._bar.progress.stop()
+            self._bar.stop()
 
     def update(self, done: int, fraction: float | None, where: str = "") -> None:
         """Show the number of processed items, and the fraction of the work if it is known.
 
-        The rate is measured from the first call, without the time for loading a model. A lower
-        number than in the last call starts a new stage with its own rate.
+        A lower number than in the last call starts a new stage with its own remaining time.
         """
         self._show("", f"{done:,} {self._things}{where}", done, fraction)
 
     def step(self, name: str, done: int, total: int) -> None:
-        """Show how much of a step is done; each step has its own rate.
+        """Show how much of a step is done; each step has its own remaining time.
 
         Args:
             name: of the step, and of what it processes.
@@ -74,30 +76,24 @@ class IndexingProgress:
             self._show(name, name, 0, None)
 
     def _show(self, step: str, text: str, done: int, fraction: float | None) -> None:
-        now = time.perf_counter()
-        if step != self._step or done < self._last:
-            self._step, self._started = step, now
-            self._before, self._fraction_before = done, fraction or 0.0
-            if self._bar:
-                self._bar.begin()
-        self._last = done
-        seconds = now - self._started
-        new = done - self._before
-        if new:
-            text += f", {_rate(new / max(seconds, 1e-9))}"
-        if fraction is not None and fraction > self._fraction_before:
-            remaining = (1 - fraction) / (fraction - self._fraction_before)
-            text += f", {_duration(seconds * remaining)} left"
-        if self._bar:
-            self._bar.show(text, fraction)
-        elif now - self._last_line >= LINE_EVERY_SECONDS:
-            self._last_line = now
-            self.note(text)
+        is_new = step != self._step or done < self._last
+        self._step, self._last = step, done
+        if self._bar and self._task is not None:
+            if is_new:
+                self._bar.remove_task(self._task)
+                self._task = self._bar.add_task("", total=None)
+            total = None if fraction is None else 1.0
+            self._bar.update(self._task, description=text, completed=fraction, total=total)
+        elif time.perf_counter() - self._last_line >= LINE_EVERY_SECONDS:
+            self._last_line = time.perf_counter()
+            self.note(text if fraction is None else f"{text}, {fraction:.0%} done")
 
     def note(self, message: str) -> None:
         """Print a message above the bar."""
         if self._bar:
-            self._bar.note(message)
+            from rich.text import Text
+
+            self._bar.console.print(Text(message))
         elif not self._quiet:
             click.echo(message, err=True)
 
@@ -127,39 +123,28 @@ class EvaluationProgress(IndexingProgress):
         self.step(f"{where}: {items}", done, total)
 
 
-class _Bar:
-    """The bar on a terminal. Only this class imports rich, which is slow to import."""
+def _bar() -> Progress:
+    """The bar on a terminal. Only here is rich imported, which is slow."""
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        SpinnerColumn,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+    from rich.table import Column
 
-    def __init__(self, beginning: str) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-        from rich.table import Column
-
-        self.progress = Progress(
-            SpinnerColumn(),
-            TimeElapsedColumn(Column(no_wrap=True)),
-            BarColumn(None, table_column=Column(max_width=40)),  # narrower beside a long text
-            TextColumn("{task.description}", markup=False),
-            console=Console(stderr=True, highlight=False, markup=False, emoji=False),
-            transient=True,
-        )
-        self._task = self.progress.add_task(beginning, total=None)
-
-    def begin(self) -> None:
-        """Begin a new stage, with its own elapsed time."""
-        self.progress.remove_task(self._task)
-        self._task = self.progress.add_task("", total=None)
-
-    def show(self, text: str, fraction: float | None) -> None:
-        """Show the fraction of the work that is done; None if it is unknown."""
-        total = None if fraction is None else 1.0
-        self.progress.update(self._task, description=text, completed=fraction, total=total)
-
-    def note(self, message: str) -> None:
-        """Print a message above the bar."""
-        from rich.text import Text
-
-        self.progress.console.print(Text(message))
+    return Progress(
+        SpinnerColumn(),
+        TimeElapsedColumn(Column(no_wrap=True)),
+        BarColumn(None, table_column=Column(max_width=40)),  # narrower beside a long text
+        TextColumn("{task.description}", markup=False),
+        TimeRemainingColumn(compact=True),
+        console=Console(stderr=True, highlight=False, markup=False, emoji=False),
+        transient=True,
+    )
 
 
 @contextmanager
@@ -174,13 +159,3 @@ def working(on: str) -> Iterator[None]:
 
 def _place(name: str, place: int, names: Sequence[str]) -> str:
     return name if len(names) == 1 else f"{name} ({place + 1} of {len(names)})"
-
-
-def _rate(per_second: float) -> str:
-    return f"{per_second:,.0f}/s" if per_second >= 1 else f"{1 / per_second:.1f} s each"
-
-
-def _duration(seconds: float) -> str:
-    minutes, rest = divmod(round(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, redirect_stdout, suppress
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from semsearch.cli.command import Command
 from semsearch.cli.options import (
     Duration,
     complete_file,
@@ -19,94 +18,67 @@ from semsearch.cli.options import (
     format_option,
     index_option,
     space_option,
-    together,
     where_option,
 )
-from semsearch.cli.render import hits_output, note
-from semsearch.errors import ArgumentError, FilterError, NoVectorError, SemsearchError, with_code
+from semsearch.cli.render import note, print_hits
+from semsearch.errors import ArgumentError, FilterError, SemsearchError, with_code
 from semsearch.preload import preload_for_queries
 from semsearch.records import BUILT_IN_FIELDS, Hits, SearchMode, metadata_field, qualified
 from semsearch.search.options import Fusion
 
 if TYPE_CHECKING:
     from semsearch.index import Index
-    from semsearch.protocols import Reranker
 
 QUERIES_AT_ONCE = 256
 QUERY_MAX_CHARACTERS = 1 << 20
 
 
-ranking_options = together(
-    click.option(
-        "--mode",
-        type=click.Choice([mode.value for mode in SearchMode]),
-        default="semantic",
-        show_default=True,
-        help='By vectors, by words, or both. In the latter two, "a phrase" raises passages that '
-        "contain it, and -word excludes.",
-    ),
-    click.option(
-        "--require",
-        metavar="PHRASE",
-        multiple=True,
-        help="Only documents with a passage that contains this phrase; may be repeated.",
-    ),
-    click.option("--min-score", type=float, metavar="S", help="Drop hits with a lower score."),
-    click.option(
-        "--per-document",
-        type=int,
-        default=1,
-        show_default=True,
-        metavar="N",
-        help="Maximum number of passages per document.",
-    ),
-    click.option(
-        "--collapse-duplicates", is_flag=True, help="Drop near-duplicates of better hits."
-    ),
-    click.option(
-        "--rerank",
-        "reranker",
-        metavar="MODEL",
-        shell_complete=complete_file,
-        help="A cross-encoder, by name or folder, that reorders the first documents.",
-    ),
-    click.option(
-        "--rerank-budget",
-        type=Duration(),
-        help="Time limit per query; the best-ranked documents are read first.",
-    ),
-    click.option(
-        "--like", metavar="ID", multiple=True, help="A document that hits should resemble."
-    ),
-)
-
-advanced_options = together(
-    click.option(
-        "--fusion",
-        type=click.Choice([fusion.value for fusion in Fusion]),
-        default=Fusion.ZSCORES.value,
-        show_default=True,
-        help="Fusion of both rankings in hybrid mode: standard scores, or reciprocal ranks.",
-    ),
-    click.option(
-        "--mmr",
-        type=float,
-        metavar="W",
-        help="Diversify hits (maximal marginal relevance); 1 is relevance only, 0 diversity only.",
-    ),
-    click.option(
-        "--unlike", metavar="ID", multiple=True, help="A document that hits should not resemble."
-    ),
-)
-
-
-@click.command("query", cls=Command, sections={"--fusion": "Advanced"})
+@click.command("query")
 @click.argument("texts", metavar="TEXT...", nargs=-1)
 @index_option
 @click.option("-k", default=10, show_default=True, metavar="N", help="Number of hits.")
 @where_option
 @space_option
-@ranking_options
+@click.option(
+    "--mode",
+    type=click.Choice([mode.value for mode in SearchMode]),
+    default="semantic",
+    show_default=True,
+    help='By vectors, by words, or both. In the latter two, "a phrase" raises passages that '
+    "contain it, and -word excludes.",
+)
+@click.option(
+    "--require",
+    metavar="PHRASE",
+    multiple=True,
+    help="Only documents with a passage that contains this phrase; may be repeated.",
+)
+@click.option("--min-score", type=float, metavar="S", help="Drop hits with a lower score.")
+@click.option(
+    "--per-document",
+    type=int,
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="Maximum number of passages per document.",
+)
+@click.option("--collapse-duplicates", is_flag=True, help="Drop near-duplicates of better hits.")
+@click.option(
+    "--rerank",
+    "reranker",
+    metavar="MODEL",
+    shell_complete=complete_file,
+    help="A cross-encoder, by name or folder, that reorders the first documents.",
+)
+@click.option(
+    "--rerank-budget",
+    type=Duration(),
+    help="Time limit per query; the best-ranked documents are read first.",
+)
+@click.option("--like", metavar="ID", multiple=True, help="A document that hits should resemble.")
+@click.option(
+    "--unlike", metavar="ID", multiple=True, help="A document that hits should not resemble."
+)
 @format_option(
     "table",
     "jsonl",
@@ -131,7 +103,19 @@ advanced_options = together(
     shell_complete=complete_file,
     help="A file with one query per line; - for standard input.",
 )
-@advanced_options
+@click.option(
+    "--fusion",
+    type=click.Choice([fusion.value for fusion in Fusion]),
+    default=Fusion.ZSCORES.value,
+    show_default=True,
+    help="Fusion of both rankings in hybrid mode: standard scores, or reciprocal ranks.",
+)
+@click.option(
+    "--mmr",
+    type=float,
+    metavar="W",
+    help="Diversify hits (maximal marginal relevance); 1 is relevance only, 0 diversity only.",
+)
 def command(
     texts: tuple[str, ...],
     directory: Path | None,
@@ -170,30 +154,28 @@ def command(
     encoders = preload_for_queries(directory, space) if encodes else []
     from semsearch.index import Index  # while the model loads
 
-    with ExitStack() as stack:
-        index = stack.enter_context(Index.open(directory, encoders))
+    with Index.open(directory, encoders) as index:
         options["space"] = index.space(space, complete=True).name
-        options["rerank"] = _reranker(reranker)
-        fields = index.fields()
-        output = stack.enter_context(hits_output(format_name, _shown(show, fields), fields))
-        if queries is not None:
-            for hits in _answered(index, queries, options):
-                output.add(hits, heading=True)
-        elif texts or has_examples:
-            found = index.search(texts, **options)
-            output.add(found, heading=False)
-            if options["rerank_budget"] is not None:
-                from semsearch.errors import quantity
+        if reranker:
+            from semsearch.encoders import load_reranker
 
-                note(f"the cross-encoder read {quantity(found.reranked or 0, 'document')}")
-        elif sys.stdin.isatty():
-            for line in _typed():
-                try:
-                    output.add(index.search(line, **options), heading=False)
-                except SemsearchError as error:
-                    note(f"Error: {with_code(error)}")
+            options["rerank"] = load_reranker(reranker)
+        fields = index.fields()
+        if queries is not None:
+            results = _answered(index, queries, options)
+        elif texts or has_examples:
+            results = iter([index.search(texts, **options)])
+        elif sys.stdin.isatty() and sys.stdout.isatty():
+            results = _conversation(index, options)
         else:
             raise ArgumentError("give a TEXT to search for, or --queries FILE")
+        print_hits(
+            format_name,
+            results,
+            headings=queries is not None,
+            show=_shown(show, fields),
+            fields=fields,
+        )
 
 
 def _shown(show: Sequence[str], known: Sequence[str]) -> list[str]:
@@ -206,61 +188,30 @@ def _shown(show: Sequence[str], known: Sequence[str]) -> list[str]:
     return shown
 
 
-def _reranker(spec: str | None) -> Reranker | None:
-    if spec is None:
-        return None
-    from semsearch.encoders import load_reranker
-
-    return load_reranker(spec)
-
-
 def _answered(index: Index, file: str, options: dict[str, Any]) -> Iterator[Hits]:
-    """The hits of each query of a file, or of standard input, whose lines may come slowly.
-
-    Raises:
-        ArgumentError: a query cannot be used; those before it are answered.
-        NoVectorError: its vector cannot be used.
-    """
-    lines = _lines(file)
-    at_once = 1 if file == "-" else QUERIES_AT_ONCE
-    while block := list(islice(lines, at_once)):
-        queries = [text for _, text in block]
-        with suppress(ArgumentError, NoVectorError):
-            yield from index.search_many(queries, **options)
-            continue
-        for (number, _), query in zip(block, queries, strict=True):
-            try:
-                yield index.search(query, **options)
-            except (ArgumentError, NoVectorError) as error:
-                error.args = (f"{'stdin' if file == '-' else file}:{number}: {error}",)
-                raise
-
-
-def _lines(file: str) -> Iterator[tuple[int, str]]:
-    """The queries of a file by line number, without blank lines."""
+    """The hits of each query of a file, or of standard input, whose lines may come slowly."""
     from semsearch.corpus import text_lines
 
     path = None if file == "-" else Path(file)
-    is_empty = True
-    for number, line in text_lines(path, None, QUERY_MAX_CHARACTERS):
-        if query := line.removeprefix("\ufeff").strip():
-            is_empty = False
-            yield number, query
-    if is_empty:
-        note(f"{file} contains no query")
+    lines = text_lines(path, None, QUERY_MAX_CHARACTERS)
+    queries = (query for _, line in lines if (query := line.removeprefix("\ufeff").strip()))
+    at_once = 1 if path is None else QUERIES_AT_ONCE
+    while block := list(islice(queries, at_once)):
+        yield from index.search_many(block, **options)
 
 
-def _typed() -> Iterator[str]:
-    """Queries entered on a terminal, until the end of input."""
+def _conversation(index: Index, options: dict[str, Any]) -> Iterator[Hits]:
+    """The hits of queries entered on a terminal, until the end of input."""
     with suppress(ImportError):  # Windows has none
         import readline  # noqa: F401 - gives `input` its line editing and history
-    prompts = sys.stdout if sys.stdout.isatty() else sys.stderr
     while True:
         try:
-            with redirect_stdout(prompts):
-                line = input("query> ")
+            line = input("query> ")
         except EOFError:
-            click.echo(file=prompts)
+            click.echo()
             return
         if line.strip():
-            yield line
+            try:
+                yield index.search(line, **options)
+            except SemsearchError as error:
+                note(f"Error: {with_code(error)}")

@@ -8,9 +8,8 @@ import json
 import os
 import re
 import sys
-from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from semsearch.errors import ArgumentError
 from semsearch.records import Explanation, Hit, Hits, HitScores, column_name, metadata_name
@@ -42,8 +41,6 @@ HIT_COLUMNS = {
 #: surrogates, which cannot be encoded.
 _MARKS = "\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff"
 _UNSAFE = re.compile(f"[\x00-\x08\x0b-\x1f{_MARKS}]")
-#: The same for a cell on a terminal, and line breaks and tabs.
-_UNSAFE_IN_CELL = re.compile(f"[\x00-\x1f{_MARKS}]")
 
 
 def visible(text: str) -> str:
@@ -55,11 +52,9 @@ def console() -> Console:
     """A console for tables; its width is COLUMNS, that of the terminal, or `PIPED_WIDTH`."""
     from rich.console import Console
 
-    out = Console(highlight=False, markup=False, emoji=False)
-    named = os.environ.get("COLUMNS", "")
-    if not out.is_terminal and (not named.isdecimal() or int(named) == 0):
-        out.width = PIPED_WIDTH
-    return out
+    is_known = sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdecimal()
+    width = None if is_known else PIPED_WIDTH
+    return Console(width=width, highlight=False, markup=False, emoji=False)
 
 
 class Entry(NamedTuple):
@@ -112,67 +107,91 @@ def _print_beside(out: Console, lead: Text, body: Text) -> None:
         lead = Text(" " * len(lead))
 
 
-class HitsOutput(ABC):
-    """Prints the hits of queries, one after another; a context manager."""
+def print_hits(
+    format_name: str,
+    results: Iterable[Hits],
+    *,
+    headings: bool,
+    show: Sequence[str],
+    fields: Sequence[str],
+) -> None:
+    """Print the hits of queries as they come; Parquet at the end, when the types are known.
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *error: object) -> None:  # noqa: B027 - most have nothing left to print
-        """Print what can only be printed when all hits are known."""
-
-    @abstractmethod
-    def add(self, hits: Hits, *, heading: bool) -> None:
-        """Print the hits of one query, below its text if `heading`."""
-
-
-def hits_output(format_name: str, show: Sequence[str], fields: Sequence[str]) -> HitsOutput:
-    """The output in a format: ``table`` (with the fields to `show`), or one for programs."""
+    Args:
+        format_name: ``table``, ``jsonl`` (a line per query), ``csv`` or ``parquet`` (a row per
+            hit).
+        results: the hits of each query.
+        headings: whether tables start with their query.
+        show: the fields that tables show.
+        fields: the metadata fields of the index, the last columns of CSV and Parquet.
+    """
     match format_name:
         case "jsonl":
-            return HitsAsJsonLines()
+            for hits in results:
+                write_line(json_text(hits.to_dict()))
         case "csv":
-            return HitsAsCsv(fields)
+            write_line(
+                csv_line([*HIT_COLUMNS, *(column_name(name, HIT_COLUMNS) for name in fields)])
+            )
+            for hits in results:
+                _print_csv(hits, fields)
         case "parquet":
-            return HitsAsParquet(fields)
-    return HitsAsTable(show)
+            _write_parquet(results, fields)
+        case _:
+            out = console()
+            for hits in results:
+                _print_table(out, hits, heading=headings, show=show)
 
 
-class HitsAsTable(HitsOutput):
-    """Prints a line per hit with rank, scores, title or id, and fields; below it, the passage."""
+def _print_table(out: Console, hits: Hits, *, heading: bool, show: Sequence[str]) -> None:
+    """Print a line per hit with rank, scores, title or id, and fields; below it, the passage."""
+    from rich.text import Text
 
-    def __init__(self, show: Sequence[str]) -> None:
-        self._show = show
-        self._console = console()
-
-    def add(self, hits: Hits, *, heading: bool) -> None:
-        """Print the hits of one query."""
-        from rich.text import Text
-
-        if heading:
-            self._console.print(Text(visible(hits.query), style="bold"))
-        if hits:
-            self._print_hits(hits)
-        else:
-            self._console.print(Text("no hits"))
-        for stage in hits.stages:
-            line = f"{stage.name} {stage.milliseconds:.1f} ms"
-            self._console.print(Text(line + (f": {stage.plan}" if stage.plan else ""), style="dim"))
-        if heading:
-            self._console.print()
-
-    def _print_hits(self, hits: Hits) -> None:
-        parts = hits.parts()
-        entries = []
-        for hit in hits:
-            scores = hit.scores.to_dict()
-            shown = [f"{scores[name]:.3f}" if name in scores else "" for name in parts]
-            numbers = [str(hit.rank), f"{hit.score:.3f}", *shown]
-            passage = _passage(hit, in_bold=self._console.color_system is not None)
-            entries.append(Entry(numbers, _head(hit, self._show), passage))
+    if heading:
+        out.print(Text(visible(hits.query), style="bold"))
+    parts = hits.parts()
+    entries = []
+    for hit in hits:
+        scores = hit.scores.to_dict()
+        shown = [f"{scores[name]:.3f}" if name in scores else "" for name in parts]
+        numbers = [str(hit.rank), f"{hit.score:.3f}", *shown]
+        entries.append(Entry(numbers, _head(hit, show), _passage(hit)))
+    if entries:
         title = "title" if any(hit.title for hit in hits) else "id"
-        headings = [">", ">score", *(f">{name}" for name in parts), title]
-        print_entries(self._console, headings, entries)
+        print_entries(out, [">", ">score", *(f">{name}" for name in parts), title], entries)
+    else:
+        out.print(Text("no hits"))
+    for stage in hits.stages:
+        line = f"{stage.name} {stage.milliseconds:.1f} ms"
+        out.print(Text(line + (f": {stage.plan}" if stage.plan else ""), style="dim"))
+    if heading:
+        out.print()
+
+
+def _print_csv(hits: Hits, fields: Sequence[str]) -> None:
+    for hit in hits:
+        scores = hit.scores.to_dict()
+        parts = [f"{scores[name]:.6f}" if name in scores else "" for name in HitScores._fields]
+        row = [hits.query, hit.rank, f"{hit.score:.6f}", *parts]
+        row += [hit.document_id, hit.title, hit.text]
+        write_line(csv_line([*row, *(_plain(hit.metadata.get(name)) for name in fields)]))
+
+
+def _write_parquet(results: Iterable[Hits], fields: Sequence[str]) -> None:
+    if sys.stdout.isatty():
+        raise ArgumentError("write Parquet to a file: semsearch query … --format parquet > FILE")
+    from semsearch.explore.tables import write_parquet
+
+    rows = []
+    for hits in results:
+        for hit in hits:
+            found = {"query": hits.query, **hit.to_dict(), **hit.scores.to_dict()}
+            row = {name: found.get(name) for name in HIT_COLUMNS}
+            row |= {column_name(name, HIT_COLUMNS): hit.metadata[name] for name in hit.metadata}
+            rows.append(row)
+    names = [column_name(name, HIT_COLUMNS) for name in fields]
+    as_json = write_parquet(sys.stdout.buffer, lambda: iter(rows), HIT_COLUMNS, names)
+    note_json_columns(as_json)
 
 
 def _head(hit: Hit, show: Sequence[str]) -> Text:
@@ -187,13 +206,8 @@ def _head(hit: Hit, show: Sequence[str]) -> Text:
     return head
 
 
-def _passage(hit: Hit, *, in_bold: bool) -> Text:
-    """The passage for people, with its explanation and duplicates.
-
-    Args:
-        hit: the hit.
-        in_bold: whether bold text is visible; otherwise the nearest sentence is repeated.
-    """
+def _passage(hit: Hit) -> Text:
+    """The passage for people, with its explanation and duplicates."""
     from rich.text import Text
 
     text = Text(shortened(visible(hit.text)))
@@ -203,8 +217,7 @@ def _passage(hit: Hit, *, in_bold: bool) -> Text:
         if hit.explanation.sentence is not None:
             start, end = (place - hit.passage.start for place in hit.explanation.sentence)
             sentence = visible(hit.text[start:end])
-            marked = text.highlight_regex(re.escape(sentence), "bold")
-            if not (marked and in_bold) and sentence != text.plain:
+            if sentence != text.plain:
                 notes.append(f"nearest sentence: {shortened(sentence)}")
     if hit.duplicates:
         notes.append(f"duplicates: {', '.join(map(visible, hit.duplicates))}")
@@ -223,73 +236,6 @@ def _reasons(hit: Hit, why: Explanation) -> list[str]:
     if why.words:
         notes.append(f"shared words: {', '.join(map(visible, why.words))}")
     return notes
-
-
-class HitsAsJsonLines(HitsOutput):
-    """Prints one line per query: ``{"query": …, "hits": [{"rank", "score", "id", …}, …]}``."""
-
-    def add(self, hits: Hits, *, heading: bool) -> None:
-        """Print the hits of one query."""
-        del heading  # each line carries its query
-        write_line(json_text(hits.to_dict()))
-
-
-class HitsAsCsv(HitsOutput):
-    """Prints one row per hit; the metadata fields of the index are the last columns."""
-
-    def __init__(self, fields: Sequence[str]) -> None:
-        self._fields = fields
-        self._write([*HIT_COLUMNS, *(column_name(name, HIT_COLUMNS) for name in fields)])
-
-    def add(self, hits: Hits, *, heading: bool) -> None:
-        """Print the hits of one query."""
-        del heading  # each row carries its query
-        for hit in hits:
-            scores = hit.scores.to_dict()
-            parts = [f"{scores[name]:.6f}" if name in scores else "" for name in HitScores._fields]
-            start = [hits.query, hit.rank, f"{hit.score:.6f}", *parts]
-            start += [hit.document_id, hit.title, hit.text]
-            self._write([*start, *(_plain(hit.metadata.get(name)) for name in self._fields)])
-
-    def _write(self, row: Iterable[Any]) -> None:
-        write_line(csv_line(row))
-
-
-class HitsAsParquet(HitsOutput):
-    """Writes one row per hit; the metadata fields of the index are the last columns, with types."""
-
-    def __init__(self, fields: Sequence[str]) -> None:
-        if sys.stdout.isatty():
-            raise ArgumentError(
-                "write Parquet to a file: semsearch query … --format parquet > FILE"
-            )
-        import tempfile  # seldom needed
-
-        self._fields = [column_name(name, HIT_COLUMNS) for name in fields]
-        self._lines = tempfile.TemporaryFile("w+", encoding="utf-8")  # noqa: SIM115 - see __exit__
-
-    def add(self, hits: Hits, *, heading: bool) -> None:
-        """Store the hits of one query."""
-        del heading  # each row carries its query
-        for hit in hits:
-            found = {"query": hits.query, **hit.to_dict(), **hit.scores.to_dict()}
-            row = {name: found.get(name) for name in HIT_COLUMNS}
-            row |= {column_name(name, HIT_COLUMNS): hit.metadata[name] for name in hit.metadata}
-            self._lines.write(json.dumps(row) + "\n")
-
-    def __exit__(self, *error: object) -> None:
-        """Write all hits: only now are the types of all columns known."""
-        with self._lines:
-            if error[0] is not None:
-                return
-            from semsearch.explore.tables import write_parquet
-
-            as_json = write_parquet(sys.stdout.buffer, self._rows, HIT_COLUMNS, self._fields)
-        note_json_columns(as_json)
-
-    def _rows(self) -> Iterator[dict[str, Any]]:
-        self._lines.seek(0)
-        yield from map(json.loads, self._lines)
 
 
 def note(message: str) -> None:
@@ -313,17 +259,11 @@ def json_text(value: Any, *, indent: int | None = None) -> str:
 
 
 def csv_line(row: Iterable[Any]) -> str:
-    """A row of CSV without its line end; on a terminal, control characters are escaped."""
-    if sys.stdout.isatty():
-        row = (_escaped(cell) if isinstance(cell, str) else cell for cell in row)
+    """A row of CSV without its line end."""
     buffer = io.StringIO()
     # With the default line end: with another, Python 3.11 leaves line breaks in cells unquoted.
     csv.writer(buffer).writerow(row)
     return buffer.getvalue().removesuffix("\r\n")
-
-
-def _escaped(cell: str) -> str:
-    return _UNSAFE_IN_CELL.sub(lambda found: ascii(found[0])[1:-1], cell)
 
 
 def write_line(line: str) -> None:

@@ -1,27 +1,27 @@
-"""``semsearch serve``: serve indexes over HTTP."""
+"""``semsearch serve``: serve indexes over HTTP, or to an agent over MCP."""
 
 from __future__ import annotations
 
 import os
-import socket
-from contextlib import suppress
+import signal
+from contextlib import ExitStack
 from importlib.util import find_spec
 from pathlib import Path
 
 import click
 
-from semsearch.cli.command import Command
 from semsearch.cli.options import Duration, all_indexes, indexes_option
 from semsearch.cli.render import visible
-from semsearch.errors import ArgumentError, MissingExtraError
+from semsearch.errors import MissingExtraError
 
 TOKEN = "SEMSEARCH_TOKEN"  # noqa: S105 - its name
 #: How long open requests may take when the service stops.
 SECONDS_TO_STOP = 10
 
 
-@click.command("serve", cls=Command)
+@click.command("serve")
 @indexes_option
+@click.option("--mcp", is_flag=True, help="Serve one agent over standard input and output.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
 @click.option(
     "--port",
@@ -57,6 +57,7 @@ SECONDS_TO_STOP = 10
 )
 def command(
     directories: tuple[Path, ...],
+    mcp: bool,
     host: str,
     port: int,
     writable: bool,
@@ -65,19 +66,26 @@ def command(
     concurrency: int,
     timeout: float,
 ) -> None:
-    """Serve indexes over HTTP, until Ctrl-C.
+    """Serve indexes over HTTP, or to an agent (Model Context Protocol), until Ctrl-C.
 
     / is a web page, /docs describes the interface, /metrics is for Prometheus. Queries find what
     other processes have committed. Set SEMSEARCH_TOKEN to require a bearer token; this is mandatory
     for addresses that other machines can reach.
 
-    Needs the extra 'serve'.
+    Programs such as editors and chat clients start the command with --mcp themselves; the last
+    example is their configuration. All tools for agents are read-only.
+
+    Needs the extra 'serve', or 'mcp'.
 
     \b
     semsearch serve --index indexes/films
     curl "http://127.0.0.1:8080/v1/indexes/films/search?query=a+heist+goes+wrong&k=3"
     SEMSEARCH_TOKEN=... semsearch serve --host 0.0.0.0 --allow-host search.example.org
+    {"mcpServers": {"films": {"command": "semsearch", "args": ["serve", "--mcp"]}}}
     """
+    if mcp:
+        _serve_agent(all_indexes(directories))
+        return
     for package in ("fastapi", "fastapi_offline", "uvicorn", "prometheus_client"):
         if find_spec(package) is None:
             raise MissingExtraError(package, "serve", "serving")
@@ -105,34 +113,27 @@ def command(
         click.echo(
             "name the hosts under which other machines reach the service: --allow-host", err=True
         )
-    named = "localhost" if is_every_address(host) else host
-    shown = f"[{named}]" if ":" in named else named
-    with _listening(host, port) as listener:
-        address = f"http://{shown}:{listener.getsockname()[1]}"
-        app = create_app(indexes, settings)
-        message = visible(f"serving {', '.join(indexes)} at {address}")
-
-        class Server(uvicorn.Server):
-            async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-                await super().startup(sockets)
-                click.echo(message, err=True)
-
-        server = Server(
-            uvicorn.Config(app, log_level="warning", timeout_graceful_shutdown=SECONDS_TO_STOP)
-        )
-        with suppress(KeyboardInterrupt):  # it has stopped already
-            server.run([listener])
+    click.echo(visible(f"serving {', '.join(indexes)}"), err=True)
+    uvicorn.run(
+        create_app(indexes, settings),
+        host=host,
+        port=port,
+        access_log=False,
+        timeout_graceful_shutdown=SECONDS_TO_STOP,
+    )
 
 
-def _listening(host: str, port: int) -> socket.socket:
-    """A listening socket.
+def _serve_agent(indexes: dict[str, Path]) -> None:
+    if find_spec("mcp") is None:
+        raise MissingExtraError("mcp", "mcp", "the Model Context Protocol")
+    from semsearch.service.agents import create_server
+    from semsearch.service.worker import Worker
 
-    Raises:
-        ArgumentError: the address cannot be used.
-    """
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        return socket.create_server((host, port), family=family)
-    except OSError as error:
-        reason = str(error.strerror or error).partition(" (while ")[0]
-        raise ArgumentError(f"cannot listen on {host}, port {port} ({reason})") from error
+    with ExitStack() as stack:
+        workers = {}
+        for name, directory in indexes.items():
+            workers[name] = Worker(directory)
+            stack.callback(workers[name].close)
+        # Ctrl-C ends the process: Python would wait for the thread that reads standard input.
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        create_server(workers).run()

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import click
 
-from semsearch.cli.command import Command
 from semsearch.cli.options import existing_index, index_option
 from semsearch.cli.render import visible
 from semsearch.errors import quantity
@@ -15,7 +14,7 @@ from semsearch.index import Index
 from semsearch.storage.interface import Fault
 
 
-@click.command("verify", cls=Command)
+@click.command("verify")
 @index_option
 @click.option("--repair", is_flag=True, help="Rebuild derived data.")
 def command(directory: Path | None, repair: bool) -> None:

@@ -2,28 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from semsearch.cli.render import visible
-from semsearch.corpus.folder import is_hidden
-from semsearch.corpus.sources import is_url
-from semsearch.errors import (
-    ArgumentError,
-    CorpusError,
-    MissingExtraError,
-    SemsearchError,
-    with_code,
-)
-
-if TYPE_CHECKING:
-    from watchfiles import Change
-
-#: How long changes are collected before they are indexed, and the polling interval.
-_COLLECT_MILLISECONDS, _WAIT_MILLISECONDS = 500, 500
+from semsearch.cli.render import note
+from semsearch.errors import ArgumentError, MissingExtraError, SemsearchError, with_code
 
 
 def keep_in_step(
@@ -43,67 +28,43 @@ def keep_in_step(
     Raises:
         ArgumentError: a corpus is not a file or a folder.
         MissingExtraError: the extra ``files`` is not installed.
-        CorpusError: there is no such file.
         SemsearchError: the first indexing fails; later errors are printed, and indexing is tried
             again.
     """
-    changes = _changes(corpora, directory)
     try:
-        next(changes)  # starts watching
-        index_corpus(encoders)
-        click.echo("watching for changes; stop with Ctrl-C", err=True)
-        for _ in changes:
-            try:
-                index_corpus(())
-            except SemsearchError as error:
-                message = with_code(error)
-                click.echo(visible(f"error: {message}; waiting for the next change"), err=True)
-    except KeyboardInterrupt:
-        click.echo("stopped watching", err=True)
-
-
-def _changes(corpora: Sequence[str], directory: Path) -> Iterator[None]:
-    """Yield once watching has begun, and after each change of the corpora."""
-    try:
-        from watchfiles import watch
+        from watchfiles import Change, DefaultFilter, watch
     except ImportError:
         raise MissingExtraError("watchfiles", "files", "--watch") from None
-    if any(corpus == "-" or is_url(corpus) for corpus in corpora):
-        raise ArgumentError("--watch is for files and folders")
     places = [Path(corpus).absolute() for corpus in corpora]
     for place in places:
         if not place.exists():
-            raise CorpusError(f"no such file: {place}")
-    folders = {place for place in places if place.is_dir()}
-    # Programs replace files by new ones with the same name, so folders are watched.
-    parents = {place.parent for place in places if place not in folders}
-    is_first = True
-    for changed in watch(
-        *folders,
-        *parents,
-        watch_filter=_filter({*places} - folders, folders, directory.absolute()),
-        debounce=_COLLECT_MILLISECONDS,
-        rust_timeout=_WAIT_MILLISECONDS,
-        yield_on_timeout=True,
-        recursive=bool(folders),
-    ):
-        if changed or is_first:
-            is_first = False
-            yield
+            raise ArgumentError(f"--watch is for files and folders, and {place} is none")
 
-
-def _filter(files: set[Path], folders: set[Path], index: Path) -> Callable[[Change, str], bool]:
-    """Whether a change is one of these files, or in these folders; not one of the index."""
-
-    def counts(change: Change, name: str) -> bool:
-        del change
+    def is_relevant(change: Change, name: str) -> bool:
         path = Path(name)
-        if path.is_relative_to(index):
-            return False
-        return path in files or any(
-            path.is_relative_to(folder)
-            and not any(is_hidden(part) for part in path.relative_to(folder).parts)
-            for folder in folders
-        )
+        return without_index(change, name) and any(map(path.is_relative_to, places))
 
-    return counts
+    without_index = DefaultFilter(ignore_paths=[directory.absolute()])
+    # Programs replace files by new ones with the same name, so folders are watched.
+    folders = {place if place.is_dir() else place.parent for place in places}
+    changes = watch(
+        *folders,
+        watch_filter=is_relevant,
+        debounce=500,
+        rust_timeout=500,
+        yield_on_timeout=True,
+        recursive=any(place.is_dir() for place in places),
+    )
+    try:
+        next(changes)  # starts watching, before the files are read
+        index_corpus(encoders)
+        click.echo("watching for changes; stop with Ctrl-C", err=True)
+        for changed in changes:
+            if not changed:
+                continue
+            try:
+                index_corpus(())
+            except SemsearchError as error:
+                note(f"error: {with_code(error)}; waiting for the next change")
+    except KeyboardInterrupt:
+        click.echo("stopped watching", err=True)

@@ -80,7 +80,7 @@ def _acquire(lock: FileLock, index: Path, owner: Path, wait: float) -> None:
         try:
             lock.acquire(timeout=wait)
         except Timeout:
-            raise IndexBusyError(busy, can_wait=True) from None
+            raise IndexBusyError(busy) from None
 
 
 def _description(owner: Path) -> str:

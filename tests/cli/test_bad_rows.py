@@ -1,4 +1,4 @@
-"""Bad rows that end a run are listed, up to twenty."""
+"""Bad rows that end a run are listed, up to twenty, with the option that skips them."""
 
 from __future__ import annotations
 
@@ -45,3 +45,21 @@ def test_a_single_one_and_standard_input(run, tmp_path):
     bad = "id,text\n1,\n2,\n"  # which cannot be read again
     result = run("index", "-", "--encoder", "hashing", code=1, typed=bad)
     assert result.stderr.splitlines()[-1].startswith("Error: stdin:2: ")
+
+
+@pytest.mark.parametrize(
+    ("name", "corpus", "place"),
+    [
+        ("a.json", '[{"text": "a"}, {"text": " "}]', ", item 2"),
+        ("a.csv", "id,text\na,b,c\n", ":2"),
+    ],
+)
+def test_the_option_that_skips_them_is_suggested_unless_given(run, tmp_path, name, corpus, place):
+    (tmp_path / name).write_text(corpus)
+    error = run("index", name, "--encoder", "hashing", code=1).stderr.splitlines()[-1]
+    assert error.startswith(f"Error: {name}{place}: ")
+    assert "--skip-bad-rows" in error
+    (tmp_path / "bad.jsonl").write_text("{bad\n" * 3)
+    result = run("index", "bad.jsonl", "--encoder", "hashing", "--skip-bad-rows", code=1)
+    assert "bad.jsonl:1: " in result.stderr
+    assert "--skip-bad-rows" not in result.stderr

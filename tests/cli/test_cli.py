@@ -1,16 +1,24 @@
-"""The short commands, the default index, and the program's process."""
+"""The short commands, the default index, Ctrl-C, completion, and the program's process."""
 
 from __future__ import annotations
 
+import io
 import json
+import logging
 import os
 import sqlite3
 import subprocess
 import sys
 from contextlib import closing
 
+import click
 import pytest
+from click.shell_completion import ShellComplete
+from rich.console import Console
+from rich.file_proxy import FileProxy
 
+from semsearch import Index
+from semsearch.cli import main
 from tests.cli.conftest import code_of
 
 
@@ -84,7 +92,6 @@ class TestMaintenance:
                 result = indexed(*arguments, code=1)
                 assert code_of(result) == "index-busy"
                 assert f"process {process} " in result.stderr
-                assert ("--wait" in result.stderr) == (arguments[0] == "index")
 
 
 def test_version(run):
@@ -102,10 +109,41 @@ def test_how_threads_wait(command, given, policy):
         environment["OMP_WAIT_POLICY"] = given
     code = f"""import os, sys; from semsearch import cli
 sys.argv = ["semsearch", "{command}"]
-from semsearch.cli import command
-command.main.main = lambda **_: print(os.environ.get("OMP_WAIT_POLICY"))
+cli.main.main = lambda **_: print(os.environ.get("OMP_WAIT_POLICY"))
 cli.run()"""
     done = subprocess.run(
         [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
     )
     assert done.stdout == f"{policy}\n"
+
+
+@pytest.mark.parametrize("kind", [KeyboardInterrupt, click.Abort])
+def test_ctrl_c(indexed, monkeypatch, kind):
+    """The latter is raised at a question."""
+
+    def interrupted(*arguments, **options):
+        raise kind
+
+    monkeypatch.setattr(Index, "open", interrupted)
+    indexed("info", code=130)
+
+
+def test_messages_are_written_above_a_progress_bar(indexed, monkeypatch):
+    """Rich redirects standard error while it shows a bar."""
+    shown = Console(file=io.StringIO())
+
+    def warning(*arguments, **options):
+        monkeypatch.setattr(sys, "stderr", FileProxy(shown, sys.stderr))
+        logging.getLogger("semsearch").warning("a message")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Index, "open", warning)
+    indexed("info", code=130)
+    assert shown.file.getvalue().startswith("a message\n")
+
+
+@pytest.mark.parametrize("line", ["index", "query --rerank", "train siamese --data"])
+def test_files_are_completed(line):
+    shell = ShellComplete(main, {}, "semsearch", "_SEMSEARCH_COMPLETE")
+    found = shell.get_completions(line.split(), "ti")
+    assert [(item.type, item.value) for item in found] == [("file", "ti")]

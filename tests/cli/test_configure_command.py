@@ -9,52 +9,43 @@ import pytest
 from tests.cli.conftest import code_of
 
 
-class TestStemmerAndFilterColumns:
-    def test_stemmer(self, run):
-        run("index", "corpus.csv", "--encoder", "hashing")
-        run("configure", "--stemmer", "english")
-        assert json.loads(run("info", "--format", "json").stdout)["language"]["name"] == "english"
-        run("configure", "--stemmer", "none")
-        assert json.loads(run("info", "--format", "json").stdout)["language"]["name"] == "none"
-
-    def test_filter_columns(self, run):
-        run("index", "corpus.csv", "--encoder", "hashing")
-        run("configure", "--filter-column", "year", "--filter-column", "genres")
-        shown = json.loads(run("info", "--format", "json").stdout)
-        assert shown["indexed_fields"] == ["genres", "year"]
-        assert code_of(run("configure", "--filter-column", "yeer", code=1)) == "invalid-filter"
+def described(run):
+    return json.loads(run("info", "--format", "json").stdout)
 
 
-class TestIndexType:
-    @pytest.fixture
-    def many(self, run, tmp_path):
-        lines = [f"{number},word{number % 7} thing{number % 11}" for number in range(1000)]
-        (tmp_path / "corpus.csv").write_text("\n".join(["id,text", *lines]))
-        return run
+@pytest.mark.parametrize("stemmer", ["english", "none"])
+def test_stemmer(indexed, stemmer):
+    indexed("configure", "--stemmer", stemmer)
+    assert described(indexed)["language"]["name"] == stemmer
 
-    def snapshot(self, run):
-        (space,) = json.loads(run("info", "--format", "json").stdout)["spaces"]
-        return space["snapshot"]
 
-    def test_of_an_existing_index(self, many):
-        many("index", "corpus.csv", "--encoder", "hashing")
-        assert self.snapshot(many)["kind"] == "flat"
-        many("configure", "--index-type", "ivf", "--recall", "0.9", "--index", "indexes/corpus")
-        assert self.snapshot(many)["kind"] == "ivf"
-        assert self.snapshot(many)["recall"] >= 0.8
-        many("configure", "--index-type", "auto")
-        assert self.snapshot(many)["kind"] == "flat"
+def test_filter_columns(indexed):
+    indexed("configure", "--filter-column", "year", "--filter-column", "genres")
+    assert described(indexed)["indexed_fields"] == ["genres", "year"]
+    assert code_of(indexed("configure", "--filter-column", "yeer", code=1)) == "invalid-filter"
+
+
+def test_index_type(run, tmp_path):
+    lines = [f"{number},word{number % 7} thing{number % 11}" for number in range(1000)]
+    (tmp_path / "corpus.csv").write_text("\n".join(["id,text", *lines]))
+    run("index", "corpus.csv", "--encoder", "hashing")
+    run("configure", "--index-type", "ivf", "--recall", "0.9", "--index", "indexes/corpus")
+    snapshot = described(run)["spaces"][0]["snapshot"]
+    assert snapshot["kind"] == "ivf"
+    assert snapshot["recall"] >= 0.8
+    run("configure", "--index-type", "auto")
+    assert described(run)["spaces"][0]["snapshot"]["kind"] == "flat"
 
 
 class TestSpaces:
     def test_added_and_dropped(self, indexed):
         indexed("configure", "--add-space", "hashing:16")
-        spaces = json.loads(indexed("info", "--format", "json").stdout)["spaces"]
+        spaces = described(indexed)["spaces"]
         assert [space["name"] for space in spaces] == ["hashing", "hashing-16"]
         assert spaces[1]["snapshot"]["vectors"] == 3
         assert "Train" in indexed("query", "train", "--space", "hashing-16").stdout
         indexed("configure", "--drop-space", "hashing")
-        (left,) = json.loads(indexed("info", "--format", "json").stdout)["spaces"]
+        (left,) = described(indexed)["spaces"]
         assert left["name"] == "hashing-16"
         last = indexed("configure", "--drop-space", "hashing-16", code=1)
         assert code_of(last) == "unusable-space"

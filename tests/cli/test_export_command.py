@@ -9,7 +9,7 @@ import pandas
 import pytest
 
 from semsearch import Document, Index
-from semsearch.cli.render import hits_output
+from semsearch.cli.render import print_hits
 from semsearch.errors import ArgumentError
 from tests.cli.conftest import code_of, invoke
 
@@ -72,4 +72,4 @@ class TestHitsAsParquet:
         assert code_of(result) == "invalid-argument"
         monkeypatch.setattr("sys.stdout.isatty", lambda: True)
         with pytest.raises(ArgumentError):
-            hits_output("parquet", [], [])
+            print_hits("parquet", [], headings=False, show=[], fields=[])

@@ -16,8 +16,7 @@ from pathlib import Path
 import openpyxl
 import pytest
 
-from semsearch import Document, Index
-from semsearch.cli import index_command
+from semsearch import Index
 from semsearch.cli.language_fit import poor_fit
 from semsearch.encoders.vocabulary_fit import Fit
 from semsearch.errors import SemsearchError
@@ -43,9 +42,6 @@ class TestIndex:
         assert warning in first.stderr
         again = run("index", "pt.csv", "--index", "x")
         assert "read the language" not in again.stderr  # no new documents
-        info = json.loads(run("info", "--index", "x", "--format", "json").stdout)
-        found = {"sampled": 2, "read_poorly": 2, "warns": True}
-        assert info["spaces"][0]["vocabulary"] == found
         (tmp_path / "en.csv").write_text("text\nA cat sleeps on the rug.\nIt rained a lot.")
         english = run("index", "en.csv", "--index", "y")
         assert "read the language" not in english.stderr
@@ -104,18 +100,6 @@ class TestRunsThatFail:
         result = survey("--id-column", "Resp. no.", "--skip-bad-rows")
         assert "420 documents (420 added, 1 bad row skipped)" in result.stdout
 
-    def test_keep_an_index_that_another_process_made_meanwhile(self, survey, monkeypatch):
-        def opened(*arguments):
-            with Index.create("indexes/survey", "hashing") as index:
-                index.add([Document("other", "Of another process.")])
-            return original(*arguments)
-
-        original = index_command._opened
-        monkeypatch.setattr(index_command, "_opened", opened)
-        survey(code=1)
-        with Index.open("indexes/survey") as index:
-            assert "other" in index
-
 
 class TestLaterRuns:
     """They read a corpus as the first one did."""
@@ -124,9 +108,6 @@ class TestLaterRuns:
         match Path(name).suffix:
             case ".xlsx":
                 workbook(name, Y2023=[("1", "Old.", "text")], Y2024=ANSWERS[:5])
-            case ".json":
-                rows = [{"key": key, "msg": text} for key, text, _ in ANSWERS[:5]]
-                Path(name).write_text(json.dumps({"meta": [{}], "data": {"items": rows}}))
             case ".csv":
                 lines = [f"{key};schöne Grüße, {text}" for key, text, _ in ANSWERS[:5]]
                 Path(name).write_bytes("\n".join(lines).encode("cp1252"))
@@ -137,7 +118,6 @@ class TestLaterRuns:
 
     FILES = (
         ("a.xlsx", "--sheet Y2024 --text-column Comment --id-column 1", "Kind"),
-        ("a.json", "--records data.items --text-column msg --id-column key", "msg"),
         ("a.csv", "--encoding cp1252 --no-header --text-column 2 --id-column 1", "2"),
         ("a.sqlite", "--sql 'SELECT * FROM answers' --text-column msg --id-column key", "kind"),
     )
@@ -154,21 +134,6 @@ class TestLaterRuns:
             result = run("index", name, "--id-column", other, option, code=1)
             assert code_of(result) == "invalid-argument"
         assert Path("indexes/a/index.sqlite").read_bytes() == before
-
-    def test_options_take_precedence_and_are_recorded(self, run):
-        self.write("a.xlsx")
-        run("index", "a.xlsx", "--sheet", "Y2024", "--text-column", "Kind", "--encoder", "hashing")
-        run("index", "a.xlsx", "--text-column", "Comment")
-        assert "text from 'Comment'" in run("index", "a.xlsx").stderr
-
-    def test_read_each_of_several_files_in_its_own_way(self, run, tmp_path):
-        (tmp_path / "x.csv").write_text("ref,opinion\n1,Good.\n2,Bad.\n")
-        (tmp_path / "y.csv").write_text("ref,remark\n3,Fast.\n4,Slow.\n")
-        for name, text in (("x.csv", "opinion"), ("y.csv", "remark")):
-            columns = ["--text-column", text, "--id-column", "ref"]
-            run("index", name, *columns, "--index", "both", "--encoder", "hashing")
-        result = run("index", "x.csv", tmp_path / "y.csv", "--sync", "--index", "both")
-        assert "4 documents (4 unchanged), 0 passages" in result.stdout
 
 
 def test_ctrl_c_keeps_what_was_committed(tmp_path, interruptible):

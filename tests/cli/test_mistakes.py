@@ -28,32 +28,20 @@ JUDGED = "--index corpus --queries judged.csv --qrels judged.csv"
 
 MISTAKES = f"""
 invalid-argument      query x -k 0
-invalid-argument      query " "
-invalid-argument      query x --mmr 2
-invalid-argument      query x --per-document 0
 invalid-filter        query x --where "year ="
 unusable-space        query x --space other
 invalid-filter        query x --show price
-not-an-index          query x --index corpus.csv
 unreadable-corpus      query --queries q.txt
-document-not-found    query --like x
 invalid-argument      query x --queries q.txt
 invalid-argument      query x --explain --format csv
 invalid-argument      query x --show year --format jsonl
-invalid-argument      query x --fusion rrf
 invalid-argument      query x --rerank-budget 2s
-invalid-argument      query x --like a --mode bm25
 invalid-argument      configure --stemmer klingon
 invalid-argument      configure
-invalid-argument      configure --recall 98
 invalid-argument      configure --dimension 8 --stemmer german
-invalid-argument      configure --stemmer none --stored-type float16
-invalid-filter        configure --filter-column yeer
 unusable-space        configure --drop-space hashing
 invalid-argument      index - --watch
-invalid-argument      index https://example.org/x.csv --watch
-invalid-argument      index corpus.csv --dry-run --watch
-unreadable-corpus      index nosuch/x.csv --watch
+invalid-argument      index nosuch/x.csv --watch
 invalid-argument      pairs corpus.csv -k 0
 invalid-argument      pairs corpus.csv --min-score nan
 column-not-found      pairs corpus.csv --text-column txet --encoder hashing

@@ -38,14 +38,6 @@ def state(folder):
     }
 
 
-def test_file_in_the_wrong_encoding_removes_nothing(run, tmp_path):
-    write(tmp_path / "corpus.csv", [f"{row},é" for row in ROWS], encoding="latin-1")
-    text = (tmp_path / "corpus.csv").read_text("latin-1").replace("id,text,year", "id,text,year,x")
-    (tmp_path / "corpus.csv").write_text(text, "latin-1")
-    run("index", "corpus.csv", "--sync", "--skip-bad-rows")
-    assert left(run) == "100"
-
-
 def test_sync_is_refused(run, tmp_path):
     write(tmp_path / "corpus.csv", ["new,New.,2000", *ROWS[50:]])
     result = run("index", "corpus.csv", "--sync", code=1)

@@ -127,7 +127,7 @@ def test_errors_are_returned_to_the_agent(workers, call, expected):
 
 def test_the_command_over_standard_input_and_output(path):
     command = StdioServerParameters(
-        command=sys.executable, args=["-m", "semsearch", "mcp", "--index", str(path)]
+        command=sys.executable, args=["-m", "semsearch", "serve", "--mcp", "--index", str(path)]
     )
     found = answer_of(command, "search", {"query": "red bird", "k": 1})
     assert found["hits"][0]["id"] == "a"
