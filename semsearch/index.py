@@ -8,7 +8,7 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Self, Unpack
 
-from semsearch.arguments import check_path, check_text
+from semsearch.arguments import check_callable, check_number, check_path, check_text
 from semsearch.encoders import load_encoder
 from semsearch.errors import ArgumentError, BadRowError, IndexClosedError, raise_error
 from semsearch.indexing.creation import check_encoders, create_index, listed_encoders
@@ -207,12 +207,19 @@ class Index:
             ClusterError: no cluster responds at `ray`, or none of its nodes can encode.
             MissingExtraError: `ray` is given, and the extra ``ray`` is not installed.
         """
-        from semsearch.indexing.opening import open_writer
+        from semsearch.indexing.files import FileMemory
+        from semsearch.indexing.ray import pool_on
+        from semsearch.indexing.writer import IndexWriter
 
         self._check_open()
-        opened = open_writer(self._store, self.encoder, on_bad_row, on_batch, wait, ray)
-        with opened as writer:
-            yield writer
+        check_callable("on_bad_row", on_bad_row)
+        check_callable("on_batch", on_batch)
+        pool_for = pool_on(None if ray is None else check_text("ray", ray))
+        memory = FileMemory(self.path, self._store.read)
+        with self._store.writer(wait=check_number("wait", wait, 0)) as writer:
+            yield IndexWriter(
+                writer, self.encoder, memory, pool_for, on_bad_row=on_bad_row, on_batch=on_batch
+            )
 
     def add(
         self,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, closing, suppress
 from pathlib import Path
 
@@ -78,22 +78,17 @@ class FileMemory:
         with self._read() as state:
             rows = [(name, *file, _documents_digest(state, name)) for name, file in files.items()]
         try:
-            self._write(rows)
-        except _DAMAGED:  # start again
-            self.forget()
-            with suppress(*_DAMAGED):
-                self._write(rows)
+            with closing(sqlite3.connect(str(self._file))) as database, database:
+                database.execute(_TABLE)
+                query = "INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?, ?, ?)"
+                database.executemany(query, rows)
+        except _DAMAGED:
+            self.forget()  # the next run makes another one
 
     def forget(self) -> None:
         """Forget all files."""
-        with suppress(OSError):
-            if self._file:
-                self._file.unlink(missing_ok=True)
-
-    def _write(self, rows: Sequence[tuple[object, ...]]) -> None:
-        with closing(sqlite3.connect(str(self._file))) as database, database:
-            database.execute(_TABLE)
-            database.executemany("INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
+        if self._file:
+            self._file.unlink(missing_ok=True)
 
 
 def _documents_digest(state: Reader, name: str) -> str:

@@ -12,18 +12,17 @@ from ray_cluster import ROOT, content, finish, same, texts_of, write, write_plug
 
 from semsearch import Corpus, Index
 from semsearch.errors import ArgumentError, ClusterError, MissingExtraError
-from semsearch.indexing.ray import pool_on
-from semsearch.indexing.ray.pool import RayPool
+from semsearch.indexing.ray import RayPool, pool_on
 
 #: Sends Ctrl-C after the first batch was committed.
 INTERRUPTED = """
 import os, signal
 from semsearch.indexing.summary import Summary
-plus = Summary.plus
+add = Summary.__add__
 def interrupted(*arguments):
     os.kill(os.getpid(), signal.SIGINT)
-    return plus(*arguments)
-Summary.plus = interrupted
+    return add(*arguments)
+Summary.__add__ = interrupted
 """
 
 
