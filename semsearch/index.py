@@ -354,24 +354,21 @@ class Index:
     ) -> Hits:
         """The documents nearest to examples; the examples themselves are left out.
 
-        The query is the weighted sum of the examples' vectors (Rocchio 1971); the vector of a
-        document is the normalised mean of its passages' vectors.
+        The query is the sum of the examples' vectors (Rocchio 1971), less half those of `unlike`;
+        the vector of a document is the normalised mean of its passages' vectors.
 
         Args:
-            examples: the id of a document, several ids, or weights by id: positive weights
-                attract, negative ones repel.
+            examples: the id of a document, or several ids.
             k: the number of hits.
             space: the name of the embedding space; None takes the first.
             options: see `SearchOptions`.
 
         Raises:
-            ArgumentError: there is no example, the index has no document with such an id, the
-                weights are not numbers, or the examples cancel each other out.
+            ArgumentError: there is no example, the index has no document with such an id, or the
+                examples cancel each other out.
             FilterError: the filter is invalid.
             SpaceError: there is no such space, or it is not complete yet.
         """
-        if "like" in options:
-            raise ArgumentError("more_like takes examples, not like")
         checked = Options(k, **(options | {"like": examples}))
         if not checked.examples:
             raise ArgumentError("more_like needs at least one document id")

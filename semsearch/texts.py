@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 import re
+import unicodedata
 from collections.abc import Iterable
+from functools import cache
 from itertools import accumulate, pairwise
 from typing import Any
 
@@ -103,3 +105,10 @@ def first_escaped(text: str) -> str:
     """The first undecodable byte: ``byte 0xe9``."""
     escaped = ESCAPED_BYTE.search(text)
     return f"byte 0x{ord(escaped.group()) - 0xDC00:02x}" if escaped else "a byte"
+
+
+@cache
+def marks() -> str:
+    """Nonspacing and spacing marks: most blocks that have some."""
+    places = (*range(0x300, 0x2100), 0x3099, 0x309A, *range(0xA600, 0xAC00))
+    return "".join(mark for mark in map(chr, places) if unicodedata.category(mark) in ("Mn", "Mc"))

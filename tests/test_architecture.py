@@ -18,7 +18,7 @@ LAYERS = [
     "version errors addresses",
     "arguments notebook plugins texts",
     "records",
-    "filters protocols analysis",
+    "filters protocols",
     "corpus runs vector_indexes",
     "datasets",
     "encoders",
@@ -149,7 +149,7 @@ def test_a_query_without_a_model_imports_no_heavy_package(tmp_path):
 
 #: Modules of steps that only some searches take, and of writers.
 NOT_IN_A_PLAIN_QUERY = [
-    "semsearch.analysis",
+    "semsearch.storage.words",
     "semsearch.filters",
     "semsearch.plugins",
     "semsearch.search.diversity",

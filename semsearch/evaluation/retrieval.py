@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy
 
-from semsearch.analysis import parse_query
 from semsearch.arguments import check_readable, check_texts, shown
 from semsearch.datasets import RetrievalSet
 from semsearch.datasets.judging import MAX_RELEVANCE
@@ -27,6 +26,7 @@ from semsearch.evaluation.statistics import (
 )
 from semsearch.evaluation.trec import Run
 from semsearch.index import Index
+from semsearch.storage.words import parse_query
 
 if TYPE_CHECKING:
     from ir_measures import Measure

@@ -9,7 +9,6 @@ from contextlib import closing
 from dataclasses import replace
 from functools import partial
 
-from semsearch.analysis import language
 from semsearch.arguments import check_text, check_texts, shown
 from semsearch.corpus.documents import DocumentReader, Readings
 from semsearch.corpus.files import FileState, FolderFiles
@@ -41,6 +40,7 @@ from semsearch.protocols import Encoder
 from semsearch.records import BUILT_IN_FIELDS, Document, metadata_field, metadata_name, qualified
 from semsearch.storage.interface import Fault, Selection, Settings, Writer
 from semsearch.storage.spaces import Space, find_space, warn_of_cut_passages
+from semsearch.storage.words import language
 from semsearch.vector_indexes import IndexType
 
 logger = logging.getLogger(__name__)

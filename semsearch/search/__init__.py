@@ -12,8 +12,7 @@ from semsearch.protocols import Encoder, Matrix
 from semsearch.records import Hit, Hits, SearchMode
 from semsearch.search.options import Options
 from semsearch.search.queries import ParsedQuery, example_vector, log_operators, query_vectors
-from semsearch.search.retrieval import FirstStage, RetrievedHits
-from semsearch.search.stopwatch import Stopwatch
+from semsearch.search.retrieval import FirstStage, RetrievedHits, Stopwatch
 from semsearch.storage.interface import Reader, text_hash, unit_vectors
 from semsearch.storage.spaces import Space
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from semsearch.protocols import Matrix
-from semsearch.records import Explanation, Hit, Hits, HitScores, SearchMode
+from semsearch.records import Explanation, Hit, Hits, HitScores, SearchMode, Stage
 from semsearch.search.options import Options
 from semsearch.search.queries import ParsedQuery
-from semsearch.search.stopwatch import Stopwatch
 from semsearch.storage.interface import FoundPassage, Reader, Restriction, ScoredPassage
 from semsearch.storage.spaces import Space
 
@@ -19,6 +20,27 @@ if TYPE_CHECKING:
 
 #: Documents of each ranking that determine the first results of hybrid search.
 HYBRID_DEPTH = 100
+
+
+class Stopwatch:
+    """Measures the total time of each stage of a search."""
+
+    def __init__(self) -> None:
+        self._stages: dict[str, Stage] = {}
+
+    @contextmanager
+    def __call__(self, name: str, plan: str = "") -> Iterator[None]:
+        """Add the time of a block to the stage of this name."""
+        started = time.perf_counter()
+        yield
+        spent = (time.perf_counter() - started) * 1000
+        before = self._stages.get(name, Stage(name, 0))
+        self._stages[name] = Stage(name, before.milliseconds + spent, plan or before.plan)
+
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        """The stages in the order of their first start."""
+        return tuple(self._stages.values())
 
 
 class RankedPassage(NamedTuple):
@@ -108,11 +130,9 @@ class FirstStage:
             groups[Restriction(self._condition, required, query.excluded)].append(place)
         for restriction, places in groups.items():
             if vectors is not None:
-                plan = (
-                    self._reader.describe_search(self._space, restriction)
-                    if options.explain
-                    else ""
-                )
+                plan = ""
+                if options.explain:
+                    plan = self._reader.describe_search(self._space, restriction)
                 with self._clock("vectors", plan):
                     found = self._reader.search_vectors(
                         self._space, vectors[places], depth, restriction, options.per_document

@@ -11,7 +11,6 @@ from typing import cast
 
 import numpy
 
-from semsearch.analysis.forms import folded, words
 from semsearch.errors import IndexBusyError, UnsupportedByStoreError
 from semsearch.filters import Condition
 from semsearch.protocols import Matrix
@@ -47,6 +46,7 @@ from semsearch.storage.milvus.schema import (
 )
 from semsearch.storage.milvus.search import SEARCHED_LISTS, VECTORS, WORDS, Search
 from semsearch.storage.spaces import Space, check_searchable
+from semsearch.storage.words.forms import folded, words
 
 #: How many documents a page spans.
 PAGE = 4096

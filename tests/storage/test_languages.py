@@ -9,8 +9,8 @@ import snowballstemmer
 from bm25s.stopwords import STOPWORDS_GERMAN
 
 from semsearch import Document, Index
-from semsearch.analysis import Analyser, language
 from semsearch.errors import ArgumentError, MissingExtraError
+from semsearch.storage.words import Analyser, language
 
 TEXTS = {
     "a": "Die Häuser am Fluß waren alt.",
