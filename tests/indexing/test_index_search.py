@@ -10,7 +10,7 @@ import numpy
 import pytest
 
 from semsearch import Document, Index, load_encoder
-from semsearch.errors import ArgumentError, FilterError, SpaceError
+from semsearch.errors import ArgumentError, FilterError
 
 TEXTS = {"a": "red bird", "b": "red fish", "c": "blue bird", "d": "blue fish", "e": "green tree"}
 
@@ -88,14 +88,6 @@ class TestSearch:
         for mode in ("bm25", "hybrid"):
             with pytest.raises(ArgumentError):
                 index.search(numpy.ones(256), mode=mode)
-
-    def test_another_space(self, index):
-        with index.writer() as writer:
-            name = writer.add_space(load_encoder("hashing:64")).name
-        hits = index.search("red bird", space=name)
-        assert len(hits) == 5
-        with pytest.raises(SpaceError):
-            index.search("red bird", space="x")
 
     def test_the_metadata_of_a_hit_are_its_own(self, index):
         first, second = index.search_many(["red bird", "red"], k=5)

@@ -30,10 +30,9 @@ class Server:
     Args:
         folder: directory of its data.
         lock: lock file shared by all processes of a test run.
-        settings: overrides of the package's `config.yaml.template`.
     """
 
-    def __init__(self, folder: Path, lock: Path, **settings: object) -> None:
+    def __init__(self, folder: Path, lock: Path) -> None:
         from milvus import MilvusServer, MilvusServerConfig
 
         self._folder = folder
@@ -47,8 +46,7 @@ class Server:
         config.configs |= dict(zip(names, ports, strict=True))
         self.port, client = config.configs["proxy_port"], config.configs["etcd_port"]
         # A restarted server waits until the sessions of the killed one expire.
-        for name, value in {"common.session.ttl": 10, **settings}.items():
-            config.set(name, value)
+        config.set("common.session.ttl", 10)
         # By default, the etcd of every server uses the same peer port, 2380.
         self._etcd = folder / "etcd.yaml"
         self._etcd.write_text(
@@ -95,6 +93,6 @@ class Server:
     def stop(self) -> None:
         self._server.stop()
 
-    def address(self, name: str | None = None, port: int | None = None) -> str:
-        """The address of the named index; by default, of a new one."""
-        return f"milvus://127.0.0.1:{port or self.port}/{name or 'i' + uuid.uuid4().hex}"
+    def address(self) -> str:
+        """The address of a new index."""
+        return f"milvus://127.0.0.1:{self.port}/i{uuid.uuid4().hex}"

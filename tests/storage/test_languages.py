@@ -132,12 +132,6 @@ class TestFrequentWords:
         index.add(Document(f"more {n}", f"more{n}") for n in range(300))
         assert self.words(index, "rest kind7") == {"rest", "kind7"}
 
-    def test_passages_that_are_gone_do_not_count(self, index):
-        kept = [Document(f"k{n}", f"flow of kept{n}") for n in range(100)]
-        with index.writer() as writer:
-            writer.sync(kept, allow_removals=True)
-        assert self.words(index, "flow kept7") == {"flow", "kept7"}
-
     def test_passages_after_gaps_are_counted(self, index):
         with index.writer() as writer:
             writer.sync(

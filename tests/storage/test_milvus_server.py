@@ -1,25 +1,20 @@
-"""A real server: crashes and restarts, tokens and certificates."""
+"""A real server that crashes and is started again."""
 
 from __future__ import annotations
 
-import subprocess
 import threading
 import time
 
 import pytest
 
 from semsearch import Document, Index
-from semsearch.errors import IndexStoreError, StoreUnreachableError
-from semsearch.storage.milvus import connection
+from semsearch.errors import IndexStoreError
 
 WORDS = ["amber", "birch", "cedar", "delta", "fjord", "grove"]
 DOCUMENTS = [
     Document(f"d{number}", f"{WORDS[number % 6]} {WORDS[number % 5]} {number}", None, {"n": number})
     for number in range(1000)
 ]
-
-#: The token of the user that every server has.
-TOKEN = "root:Milvus"
 
 
 @pytest.mark.nightly
@@ -53,44 +48,3 @@ def test_a_server_crash(server):
             assert writer.verify() == []
         assert sorted(index, key=lambda one: one.metadata["n"]) == DOCUMENTS
         assert index.search(DOCUMENTS[-1].text, 1)[0].score == pytest.approx(1, abs=1e-5)
-
-
-@pytest.fixture(scope="module")
-def certificate(program, tmp_path_factory):
-    """A folder with a certificate for 127.0.0.1, its own authority, and its key."""
-    program("openssl")
-    folder = tmp_path_factory.mktemp("tls")
-    subject = ["-subj", "/CN=server", "-addext", "subjectAltName=IP:127.0.0.1"]
-    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", *subject]
-    files = ["-keyout", folder / "server.key", "-out", folder / "ca.pem"]
-    subprocess.run([*command, *files], check=True, capture_output=True)
-    return folder
-
-
-@pytest.mark.nightly
-def test_access(make_server, certificate, monkeypatch):
-    """A server that requires a token and has a certificate of its own authority."""
-    guarded = make_server(
-        authorization_enabled=True,
-        tls_mode=1,
-        server_pem_path=str(certificate / "ca.pem"),
-        server_key_path=str(certificate / "server.key"),
-        ca_pem_path=str(certificate / "ca.pem"),
-    )
-    address = guarded.address()
-    monkeypatch.setattr(connection, "TIMEOUT_SECONDS", 20)
-    monkeypatch.setenv("SEMSEARCH_MILVUS_TOKEN", TOKEN)
-    monkeypatch.setenv("SEMSEARCH_MILVUS_TLS", "1")
-    monkeypatch.setenv("GRPC_DEFAULT_SSL_ROOTS_FILE_PATH", str(certificate / "ca.pem"))
-    with Index.create(address, "hashing:64") as index:
-        index.add([Document("a", "amber"), Document("b", "birch")])
-    with Index.open(address) as index:
-        assert index.search("birch", 1)[0].document_id == "b"
-    for token in ("root:wrong", ""):
-        monkeypatch.setenv("SEMSEARCH_MILVUS_TOKEN", token)
-        with pytest.raises(StoreUnreachableError, match="SEMSEARCH_MILVUS_TOKEN"):
-            Index.open(address)
-    monkeypatch.setenv("SEMSEARCH_MILVUS_TOKEN", TOKEN)
-    monkeypatch.setenv("SEMSEARCH_MILVUS_TLS", "0")
-    with pytest.raises(StoreUnreachableError, match="SEMSEARCH_MILVUS_TLS"):
-        Index.open(address)
