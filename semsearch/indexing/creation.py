@@ -46,15 +46,15 @@ def create_index(
         spaces = reader.spaces()
         if given is None:  # they are loaded when needed
             for space in spaces:
-                _check_types(space, dtype, wanted)
+                space.check_dtype(dtype)
+                _check_precision(space, wanted)
             return store, []
         usable = []
         for item, encoder in zip(given, _loaded(given, wanted, device), strict=True):
             space = _space_of(encoder, spaces, path)
-            if encoder is item:
-                space.check_dtype(dtype)
-            else:
-                _check_types(space, dtype, wanted)
+            space.check_dtype(dtype)
+            if encoder is not item:
+                _check_precision(space, wanted)
             if encoder is item or space.precision is wanted:
                 usable.append(encoder)
         return store, usable
@@ -118,13 +118,12 @@ def _space_of(encoder: Encoder, spaces: Sequence[Space], path: Path) -> Space:
     )
 
 
-def _check_types(space: Space, dtype: str | None, precision: Precision) -> None:
-    """Check that a space was made in a type of stored vectors, and in a precision.
+def _check_precision(space: Space, precision: Precision) -> None:
+    """Check that a space was made in a precision; the automatic one is the space's own.
 
     Raises:
-        SpaceError: it was made in another one; the automatic precision is the space's own.
+        SpaceError: it was made in another one.
     """
-    space.check_dtype(dtype)
     made = space.description.get("precision", precision.value)
     if precision is not Precision.AUTO and made != precision.value:
         raise SpaceError(

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import json
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -60,36 +59,6 @@ def test_a_limit_of_file_sizes(path):
         assert "\n" not in report["message"]
         count = check(path, count, report)
     assert count > 300
-
-
-@pytest.fixture
-def small_disk(tmp_path):
-    """A file system of 3 MB."""
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", str(folder)]
-    if not shutil.which("mount") or subprocess.run(mount, capture_output=True).returncode:
-        pytest.skip("this user may not mount a small tmpfs")
-    yield folder
-    subprocess.run(["umount", str(folder)], check=True)
-
-
-def test_a_full_disk(small_disk):
-    path = small_disk / "index"
-    with Index.create(path, ["hashing:64"]) as index:
-        index.add([Document("first", "amber")])
-    report = grow(path)
-    assert report["error"] == "IndexStoreError"
-    assert "full" in report["message"] or "No space left" in report["message"]
-    with Index.open(path) as index:
-        assert len(index) >= 1 + report["committed"]
-        assert len(index.search("amber", k=1)) == 1
-        with pytest.raises(IndexStoreError):
-            index.add([Document(f"more-{item}", f"more {item} " * 50) for item in range(5000)])
-    subprocess.run(["mount", "-o", "remount,size=30m", str(small_disk)], check=True)
-    with Index.open(path) as index:
-        count = len(index)
-    check(path, count, {"committed": 0})
 
 
 FULL = os.strerror(errno.ENOSPC)

@@ -46,17 +46,6 @@ class Slow:
         return self._encoder.encode_documents(texts)
 """
 
-#: Sends Ctrl-C after the first batch was committed.
-INTERRUPTED = """
-import os, signal
-from semsearch.indexing.summary import Summary
-add = Summary.__add__
-def interrupted(*arguments):
-    os.kill(os.getpid(), signal.SIGINT)
-    return add(*arguments)
-Summary.__add__ = interrupted
-"""
-
 
 def write_plugin(folder: Path) -> None:
     """Make a folder from which Python can import the encoder plugin `slow`."""
@@ -147,19 +136,6 @@ def test_a_batch_that_kills_every_actor_is_an_error(run, tmp_path):
     write(tmp_path, [*texts_of(300), "die always"])
     assert run(status=1).endswith("[unusable-cluster]\n")
     assert not (tmp_path / "there").exists()  # the run that makes an index makes it whole
-
-
-@pytest.mark.nightly
-@pytest.mark.timeout(300)
-def test_ctrl_c_and_resuming(run, tmp_path, interruptible):
-    texts = [f"Text {number}." for number in range(3000)]
-    write(tmp_path, texts)
-    kept = re.search(r"([\d,]+) documents saved in", run(status=130, code=INTERRUPTED))
-    safe = int(kept[1].replace(",", ""))
-    assert 0 < safe < len(texts)
-    assert f"({len(texts) - safe:,} added, {safe:,} unchanged)" in run()
-    documents, _, _ = content(tmp_path / "there")
-    assert [document.text for document in documents] == texts
 
 
 @pytest.fixture

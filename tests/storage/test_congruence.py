@@ -89,11 +89,6 @@ class TestDocuments:
         assert len(films) == 5
         assert films.search("cedar", k=1)[0].title == "Title"
 
-    def test_those_without_an_id_are_identified_by_their_text(self, index):
-        index.add([Document(None, "amber"), Document(None, "amber"), Document(None, "birch")])
-        assert len(index) == 3
-        assert index.add([Document(None, "amber"), Document(None, "amber")]).unchanged == 2
-
     def test_a_sync_removes_what_the_corpus_lacks(self, films):
         with films.writer() as writer:
             summary = writer.sync([*FILMS[:2], Document("e", "new")])
@@ -207,12 +202,6 @@ class TestSearch:
         assert hits[0].score > hits[1].score > 0
         assert ids(films.search("unknown", mode="bm25")) == []
 
-    def test_several_passages_of_a_document(self, index):
-        index.add([Document("long", "amber birch. " * 100), Document("b", "amber.")])
-        for mode in modes(index):
-            hits = index.search("amber", 50, mode=mode, per_document=2)
-            assert sorted(ids(hits)) == ["b", "long", "long"]
-
     def test_explanations(self, films):
         hits = films.search("birch cedar", mode=modes(films)[-1], explain=True)
         found = {hit.document_id: hit.explanation for hit in hits}
@@ -303,10 +292,6 @@ class TestFilters:
     def test_invalid_ones_are_refused(self, films, where):
         with pytest.raises(FilterError):
             films.search("amber", where=where)
-
-    def test_a_filter_that_matches_nothing_is_explained(self, films, caplog):
-        assert films.search("amber", where="genres = 'horror'") == []
-        assert caplog.messages == ["where: no document matches"]
 
     def test_fields_and_their_kinds(self, films):
         kinds = {field.name: field.kinds for field in films.info().fields}
