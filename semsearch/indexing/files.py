@@ -26,7 +26,6 @@ CREATE TABLE IF NOT EXISTS files (
     documents TEXT
 ) WITHOUT ROWID
 """
-_COLUMNS = "path, size, modified, reading, digest, documents"
 #: Separates a file name from the name of a part in ids; and the next character after it.
 _PART, _BEHIND_PARTS = "#", "$"
 #: Python cannot decode SQLite's messages if they quote damaged text.
@@ -63,11 +62,10 @@ class FileMemory:
         place = f"{sqlite_uri(self._file.absolute())}?mode=ro"
         found = None
         with suppress(*_DAMAGED), closing(sqlite3.connect(place, uri=True)) as database:
-            query = f"SELECT {_COLUMNS} FROM files WHERE name = ?"  # noqa: S608 - constants
-            found = database.execute(query, (name,)).fetchone()
+            found = database.execute("SELECT * FROM files WHERE name = ?", (name,)).fetchone()
         if found is None:
             return None
-        *columns, documents = found
+        _, *columns, documents = found
         with self._read() as state:
             return FileState(*columns) if documents == _documents_digest(state, name) else None
 
