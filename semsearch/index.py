@@ -8,7 +8,7 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Self, Unpack
 
-from semsearch.arguments import check_path, check_text
+from semsearch.arguments import check_callable, check_number, check_path, check_text
 from semsearch.encoders import load_encoder
 from semsearch.errors import ArgumentError, BadRowError, IndexStoreError, raise_error
 from semsearch.indexing.creation import check_encoders, create_index, listed_encoders
@@ -214,12 +214,19 @@ class Index:
             ClusterError: no cluster responds at `ray`, or none of its nodes can encode.
             MissingExtraError: `ray` is given, and the extra ``ray`` is not installed.
         """
-        from semsearch.indexing.opening import open_writer
+        from semsearch.indexing.files import FileMemory
+        from semsearch.indexing.ray import pool_on
+        from semsearch.indexing.writer import IndexWriter
 
         self._check_open()
-        opened = open_writer(self._store, self.encoder, on_bad_row, on_batch, wait, ray)
-        with opened as writer:
-            yield writer
+        check_callable("on_bad_row", on_bad_row)
+        check_callable("on_batch", on_batch)
+        pool_for = pool_on(None if ray is None else check_text("ray", ray))
+        memory = FileMemory(self.path, self._store.read)
+        with self._store.writer(wait=check_number("wait", wait, 0)) as writer:
+            yield IndexWriter(
+                writer, self.encoder, memory, pool_for, on_bad_row=on_bad_row, on_batch=on_batch
+            )
 
     def add(
         self,
@@ -354,24 +361,21 @@ class Index:
     ) -> Hits:
         """The documents nearest to examples; the examples themselves are left out.
 
-        The query is the weighted sum of the examples' vectors (Rocchio 1971); the vector of a
-        document is the normalised mean of its passages' vectors.
+        The query is the sum of the examples' vectors (Rocchio 1971), less half those of `unlike`;
+        the vector of a document is the normalised mean of its passages' vectors.
 
         Args:
-            examples: the id of a document, several ids, or weights by id: positive weights
-                attract, negative ones repel.
+            examples: the id of a document, or several ids.
             k: the number of hits.
             space: the name of the embedding space; None takes the first.
             options: see `SearchOptions`.
 
         Raises:
-            ArgumentError: there is no example, the index has no document with such an id, the
-                weights are not numbers, or the examples cancel each other out.
+            ArgumentError: there is no example, the index has no document with such an id, or the
+                examples cancel each other out.
             FilterError: the filter is invalid.
             SpaceError: there is no such space, or it is not complete yet.
         """
-        if "like" in options:
-            raise ArgumentError("more_like takes examples, not like")
         checked = Options(k, **(options | {"like": examples}))
         if not checked.examples:
             raise ArgumentError("more_like needs at least one document id")

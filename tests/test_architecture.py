@@ -18,7 +18,7 @@ LAYERS = [
     "version errors",
     "arguments notebook plugins",
     "records",
-    "filters protocols analysis",
+    "filters protocols",
     "corpus vector_indexes",
     "evaluation.datasets",
     "encoders",
@@ -155,7 +155,7 @@ def test_a_query_without_a_model_imports_no_heavy_package(tmp_path):
 
 #: Modules of steps that only some searches take, and of writers.
 NOT_IN_A_PLAIN_QUERY = [
-    "semsearch.analysis",
+    "semsearch.storage.words",
     "semsearch.filters",
     "semsearch.plugins",
     "semsearch.search.diversity",

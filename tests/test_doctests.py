@@ -8,7 +8,7 @@ from importlib import import_module
 import pytest
 
 MODULES = [
-    "semsearch.analysis",
+    "semsearch.storage.words",
     "semsearch.explore.clusters",
     "semsearch.corpus.corpus",
     "semsearch.encoders",

@@ -128,12 +128,6 @@ class TestAdding:
             index.add(corpus)
         assert len(index) == 3
 
-    def test_bad_rows_can_be_skipped(self, index):
-        skipped = []
-        with index.writer(on_bad_row=skipped.append) as writer:
-            assert writer.upsert([Document("x", "One."), Document("x", "Two.")]).added == 1
-        assert len(skipped) == 1
-
     def test_committed_batches_stay_when_a_later_one_fails(self, tmp_path, monkeypatch):
         monkeypatch.setattr("semsearch.indexing.batch.BATCH_DOCUMENTS", 2)
 
@@ -186,25 +180,12 @@ class TestAdding:
         assert summary.encoded <= 6
 
 
-def test_a_synced_index_equals_the_corpus(index):
-    changed = Document("dog", "The dog howls.")
-    with index.writer() as writer:
-        summary = writer.sync([changed, PETS[0], Document("cow", "The cow moos.")])
-    assert (summary.added, summary.changed, summary.unchanged, summary.removed) == (1, 1, 1, 1)
-    assert [row[0] for row in contents(index)] == ["cat", "cow", "dog"]
-    assert counts(index) == [3, 3, 3, 3]
-
-
 class TestDeleting:
     def test_by_id(self, index):
         assert index.delete(["cat", "hen"]) == 2
         assert counts(index) == [1, 1, 1, 1]
         assert [hit.document_id for hit in index.search("The cat sleeps.")] == ["dog"]
         assert index.search("cat", mode="bm25") == []
-
-    def test_by_filter(self, index):
-        assert index.delete(where="legs = 4 and sounds = 'meow'") == 1
-        assert [row[0] for row in contents(index)] == ["dog", "hen"]
 
     def test_a_metadata_field_named_id_is_another_field(self, index):
         index.add([Document("c9", "A cow.", "Cows", {"id": "x", "title": "T", "metadata.id": "y"})])
@@ -233,11 +214,6 @@ class TestWriters:
             with pytest.raises(IndexBusyError):
                 index.delete(["cat"], wait=wait)
         assert index.add([Document("new", "text")], wait=wait).added == 1
-
-    def test_readers_continue_during_a_write(self, index):
-        with Index.open(index.path) as other, index.writer() as writer:
-            writer.delete(["cat"])
-            assert len(other) == 2
 
 
 def vocabulary(index):

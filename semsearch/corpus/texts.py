@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 import re
+import unicodedata
 from collections.abc import Iterable
+from functools import cache
 from itertools import accumulate, pairwise
 from typing import Any
 
@@ -85,3 +87,10 @@ def split_sentences(text: str) -> list[str]:
     found = segment(rules, text.translate(_SHORT_SPACE))
     ends = accumulate(map(len, found), initial=0)
     return [text[start:end] for start, end in pairwise(ends)]
+
+
+@cache
+def marks() -> str:
+    """Nonspacing and spacing marks: most blocks that have some."""
+    places = (*range(0x300, 0x2100), 0x3099, 0x309A, *range(0xA600, 0xAC00))
+    return "".join(mark for mark in map(chr, places) if unicodedata.category(mark) in ("Mn", "Mc"))

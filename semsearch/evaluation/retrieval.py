@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy
 
-from semsearch.analysis import parse_query
 from semsearch.arguments import check_texts
 from semsearch.errors import ArgumentError, DatasetError
 from semsearch.evaluation.datasets import RetrievalSet
@@ -24,6 +23,7 @@ from semsearch.evaluation.statistics import (
 )
 from semsearch.evaluation.trec import Run
 from semsearch.index import Index
+from semsearch.storage.words import parse_query
 
 if TYPE_CHECKING:
     from ir_measures import Measure

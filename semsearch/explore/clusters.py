@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 import numpy
 
-from semsearch.analysis.forms import folded
 from semsearch.arguments import (
     check_callable,
     check_number,
@@ -23,6 +22,7 @@ from semsearch.explore.communities import communities
 from semsearch.explore.keywords import keywords
 from semsearch.explore.vectors import SCORE_DECIMALS, Rows, check_unit_rows
 from semsearch.protocols import Matrix
+from semsearch.storage.words.forms import folded
 
 DEFAULT_MIN_SIZE = 5
 DEFAULT_WORDS = 6

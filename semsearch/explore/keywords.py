@@ -15,8 +15,9 @@ from typing import Any
 import numpy
 from numpy.typing import NDArray
 
-from semsearch.analysis.forms import folded, in_pairs, marks
+from semsearch.corpus.texts import marks
 from semsearch.explore.vectors import Rows
+from semsearch.storage.words.forms import folded, in_pairs
 
 #: At least two characters including marks, beginning with a letter: no numbers.
 WORD = rf"(?u)\b[^\W\d_][\w{marks()}]+"

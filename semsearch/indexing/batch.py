@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from semsearch.corpus.splitting import fitting_spans
@@ -30,6 +31,10 @@ from semsearch.storage.spaces import Space
 FIRST_BATCH_DOCUMENTS, FIRST_BATCH_CHARACTERS = 256, 100_000
 #: The target duration of a batch: the work lost if a run is killed, and the progress interval.
 BATCH_SECONDS = 2.0
+#: The size of a batch of stored passages that are encoded into another space.
+BATCH_PASSAGES = 256
+#: Documents named in a message.
+SHOWN = 5
 
 
 class _Encoding(NamedTuple):
@@ -80,17 +85,19 @@ def split_texts(
         max_tokens: the maximum length of a passage, as the index has it.
         changes: the documents.
     """
+    limit = min(max_tokens, encoder.max_document_tokens)
     passages = {}
     for change in changes:
         text = change.document.text
-        limit = min(max_tokens, encoder.max_document_tokens)
-        passages[change.id] = [
-            NewPassage(start, end, text[start:end], text_hash(text[start:end]))
+        pieces = [
+            (start, end, text[start:end])
             for start, end in fitting_spans(text, encoder.token_spans, limit)
         ]
+        passages[change.id] = [NewPassage(*piece, text_hash(piece[-1])) for piece in pieces]
     return passages
 
 
+@dataclass
 class BatchWriter:
     """Writes documents in batches.
 
@@ -104,25 +111,18 @@ class BatchWriter:
         before_adding: called before the first new document is written.
     """
 
-    def __init__(
-        self,
-        writer: Writer,
-        spaces: Spaces,
-        split: Split,
-        pool: EncoderPool,
-        seen: SeenDocuments,
-        on_bad_row: Callable[[BadRowError], None],
-        before_adding: Callable[[], None] = lambda: None,
-    ) -> None:
-        self._writer = writer
-        self._spaces = spaces
-        self._split = split
-        self._pool = pool
-        self._seen = seen
-        self._on_bad_row = on_bad_row
-        self._before_adding: Callable[[], None] | None = before_adding
+    writer: Writer
+    spaces: Spaces
+    split: Split
+    pool: EncoderPool
+    seen: SeenDocuments
+    on_bad_row: Callable[[BadRowError], None]
+    before_adding: Callable[[], None]
+
+    def __post_init__(self) -> None:
         self._documents, self._characters = FIRST_BATCH_DOCUMENTS, FIRST_BATCH_CHARACTERS
         self._in_time = 2 * FIRST_BATCH_DOCUMENTS
+        self._has_added = False
 
     def write_all(self, corpus: Iterable[Document]) -> Generator[Summary, None, None]:
         """Write a corpus to the index, batch by batch in its order, each in one transaction.
@@ -131,7 +131,7 @@ class BatchWriter:
         grow to the size that is encoded in about `BATCH_SECONDS`. If reading the corpus fails, the
         batches read before are still written.
         """
-        for batch in pipelined(self._begun(iter(corpus)), self._pool):
+        for batch in pipelined(self._begun(iter(corpus)), self.pool):
             yield self._write(batch)
 
     def _begun(self, documents: Iterator[Document]) -> Iterator[_Batch]:
@@ -139,11 +139,11 @@ class BatchWriter:
         while read := next_documents(
             documents, min(self._documents, BATCH_DOCUMENTS), self._characters
         ):
-            with self._writer.read() as reader:
-                changes = compare(reader, self._seen, read, self._on_bad_row)
-            passages = self._split([change for change in changes if change.has_new_text])
+            with self.writer.read() as reader:
+                changes = compare(reader, self.seen, read, self.on_bad_row)
+            passages = self.split([change for change in changes if change.has_new_text])
             batch = _Batch(changes, passages, {}, [])
-            self._leave_out(batch, self._writer.oversized_documents(batch.new_documents()))
+            self._leave_out(batch, self.writer.oversized_documents(batch.new_documents()))
             self._submit(batch)
             yield batch
             self._documents = max(1, min(2 * self._documents, self._in_time))
@@ -155,12 +155,12 @@ class BatchWriter:
             for passages in batch.passages.values()
             for passage in passages
         }
-        with self._writer.read() as reader:
+        with self.writer.read() as reader:
             batch.vectors = reader.vectors_of_texts(list(texts))
-        for space, encoder in self._spaces:
+        for space, encoder in self.spaces:
             lacking = [digest for digest in texts if (space.id, digest) not in batch.vectors]
             if lacking:
-                result = self._pool.submit(space, [texts[digest] for digest in lacking])
+                result = self.pool.submit(space, [texts[digest] for digest in lacking])
                 batch.encodings.append(_Encoding(space, encoder.spec, lacking, result))
 
     def _write(self, batch: _Batch) -> Summary:
@@ -169,24 +169,26 @@ class BatchWriter:
         encoded: set[str] = set()
         nodes = Counter[str]()
         refused: dict[str, str] = {}  # the encoders without a vector for a text, by its hash
-        for encoding in batch.encodings:
-            found = encoding.result()
-            usable = [encoding.hashes[place] for place in found.places]
-            for digest, vector in zip(usable, found.vectors, strict=True):
-                batch.vectors[encoding.space.id, digest] = vector
-            refused |= dict.fromkeys(set(encoding.hashes).difference(usable), encoding.spec)
-            seconds += found.seconds
-            encoded.update(encoding.hashes)
-            if found.node:
-                nodes[found.node] += len(encoding.hashes)
-        self._grow(len(batch.changes), seconds)
+        for space, spec, hashes, result in batch.encodings:
+            vectors, places, spent, node = result()
+            usable = [hashes[place] for place in places]
+            for digest, vector in zip(usable, vectors, strict=True):
+                batch.vectors[space.id, digest] = vector
+            refused |= dict.fromkeys(set(hashes).difference(usable), spec)
+            seconds += spent
+            encoded.update(hashes)
+            if node:
+                nodes[node] += len(hashes)
+        documents = max(len(batch.changes), FIRST_BATCH_DOCUMENTS)
+        self._in_time = int(documents * BATCH_SECONDS / max(seconds, 1e-3))
+        self._characters = BATCH_CHARACTERS
         self._leave_out(batch, _without_vector(batch, refused))
         changes = Counter(change.change for change in batch.changes)
-        if self._before_adding and changes[Change.ADDED]:
-            self._before_adding()
-            self._before_adding = None
+        if changes[Change.ADDED] and not self._has_added:
+            self.before_adding()
+            self._has_added = True
         if new := batch.new_documents():
-            self._writer.put(new, batch.vectors)
+            self.writer.put(new, batch.vectors)
         return Summary(
             added=changes[Change.ADDED],
             changed=changes[Change.CHANGED],
@@ -197,12 +199,6 @@ class BatchWriter:
             nodes=nodes,
         )
 
-    def _grow(self, documents: int, seconds: float) -> None:
-        """Let later batches take about `BATCH_SECONDS`."""
-        documents = max(documents, FIRST_BATCH_DOCUMENTS)
-        self._in_time = int(documents * BATCH_SECONDS / max(seconds, 1e-3))
-        self._characters = BATCH_CHARACTERS
-
     def _leave_out(self, batch: _Batch, reasons: Mapping[str, str]) -> None:
         """Remove documents, which are bad rows, by their ids."""
         if not reasons:
@@ -210,7 +206,7 @@ class BatchWriter:
         for change in batch.changes:
             if change.id in reasons:
                 source = change.document.source or f"document '{change.id}'"
-                self._on_bad_row(BadRowError(source, reasons[change.id]))
+                self.on_bad_row(BadRowError(source, reasons[change.id]))
         batch.changes = [change for change in batch.changes if change.id not in reasons]
         for name in reasons:
             batch.passages.pop(name, None)
@@ -227,31 +223,23 @@ def _without_vector(batch: _Batch, refused: Mapping[str, str]) -> dict[str, str]
     }
 
 
-BATCH_PASSAGES = 256
-#: Documents named in a message.
-SHOWN = 5
-
-
-def complete_space(
-    writer: Writer,
-    space: Space,
-    pool: EncoderPool,
-    on_batch: Callable[[Counter[str]], None] = lambda encoded: None,
-) -> None:
+def complete_space(writer: Writer, space: Space, pool: EncoderPool) -> Iterator[Summary]:
     """Encode the stored passages that have no vector in a space, one transaction per batch.
 
     Args:
         writer: the writer of the store.
         space: the space to complete.
         pool: encodes passages for it.
-        on_batch: called after each commit with the number of passages encoded so far, by the node
-            of a cluster.
+
+    Yields:
+        After each commit, what was encoded so far.
 
     Raises:
         NoVectorError: the encoder returns no vector for some passages; all others were written.
     """
-    nodes = Counter[str]()
-    refused: list[str] = []  # the documents of passages without a vector
+    started = time.perf_counter()
+    encoded = Summary()
+    refused: dict[str, int] = {}  # passages without a vector, by the id of their document
     submitted = (
         (passages, pool.submit(space, [text for _, text, _ in passages]))
         for passages in _passages_without_vector(writer, space)
@@ -259,12 +247,18 @@ def complete_space(
     for passages, result in pipelined(submitted, pool):
         vectors, places, _, node = result()
         writer.put_vectors(space, [passages[place][0] for place in places], vectors)
-        usable = set(places)
-        refused += [name for place, (_, _, name) in enumerate(passages) if place not in usable]
-        nodes[node] += len(places)
-        on_batch(nodes.copy())
+        for place in set(range(len(passages))).difference(places):
+            name = passages[place][2]
+            refused[name] = refused.get(name, 0) + 1
+        encoded += Summary(encoded=len(places), nodes=Counter({node: len(places)} if node else {}))
+        yield replace(encoded, seconds=time.perf_counter() - started)
     if refused:
-        raise NoVectorError(_no_vectors(space, refused))
+        shown = ", ".join(list(refused)[:SHOWN]) + ", …" * (len(refused) > SHOWN)
+        raise NoVectorError(
+            f"encoder '{space.spec}' returns no unit vector (NaN, zero or not normalised) for "
+            f"{quantity(sum(refused.values()), 'passage')} of {shown}; delete these documents, "
+            f"then run: semsearch configure --add-space {quoted(space.spec)}",
+        )
     writer.complete(space)
 
 
@@ -278,15 +272,3 @@ def _passages_without_vector(writer: Writer, space: Space) -> Iterator[list[tupl
             return
         last = passages[-1][0]
         yield passages
-
-
-def _no_vectors(space: Space, refused: list[str]) -> str:
-    """The message about documents that have no vector, one for each passage."""
-    documents = list(dict.fromkeys(refused))
-    return (
-        f"encoder '{space.spec}' returns no unit vector (NaN, zero or not normalised) for "
-        f"{quantity(len(refused), 'passage')}, of "
-        f"{', '.join(documents[:SHOWN])}{' …' if len(documents) > SHOWN else ''}; delete them "
-        f"with: semsearch delete {quoted(documents[0])}, then run: "
-        f"semsearch configure --add-space {quoted(space.spec)}"
-    )

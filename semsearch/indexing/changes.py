@@ -71,12 +71,7 @@ def compare(
     stored = reader.stored_documents([name for name, _ in named])
     changes = []
     for name, document in named:
-        try:
-            metadata = _metadata_json(document)
-        except (TypeError, ValueError) as error:
-            reason = f"the metadata of '{name}' is no longer JSON: {error}"
-            on_bad_row(BadRowError(document.source, reason, name))
-            continue
+        metadata = _JSON.encode(document.metadata)
         digest = text_hash(document.text)
         change = _change(stored.get(name), document.title, metadata, digest)
         changes.append(DocumentChange(change, name, document, metadata, digest))
@@ -88,25 +83,9 @@ def _change(stored: StoredDocument | None, title: str | None, metadata: str, dig
         return Change.ADDED
     if stored.text_hash != digest:
         return Change.CHANGED
-    if stored.title == title and _is_same_json(stored.metadata, metadata):
+    if (stored.title, stored.metadata) == (title, metadata):
         return Change.UNCHANGED
     return Change.METADATA_CHANGED
-
-
-def _metadata_json(document: Document) -> str:
-    """Metadata as JSON; it was validated, but the mapping may have been changed since."""
-    written = _JSON.encode(document.metadata)
-    written.encode()  # raises for unpaired surrogates, which a database cannot store
-    return written
-
-
-def _is_same_json(left: str, right: str) -> bool:
-    """Whether two objects have the same fields, in any order."""
-    if left == right or len(left) != len(right):
-        return left == right
-    return json.dumps(json.loads(left), sort_keys=True) == json.dumps(
-        json.loads(right), sort_keys=True
-    )
 
 
 def _named(

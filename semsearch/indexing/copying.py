@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, closing
-from functools import partial
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, closing, contextmanager
 from itertools import chain
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,7 +13,7 @@ from typing import NamedTuple, cast
 import numpy
 
 from semsearch.corpus.documents import SkippedRows
-from semsearch.errors import DamagedIndexError, IndexStoreError, SpaceError
+from semsearch.errors import IndexStoreError, SpaceError
 from semsearch.indexing.files import FileMemory
 from semsearch.indexing.pool import Encoded
 from semsearch.indexing.removal import Allowance, check_removal, unseen_documents
@@ -29,9 +28,6 @@ logger = logging.getLogger(__name__)
 
 #: The number of documents compared at the end, spread over the whole index.
 SAMPLE_DOCUMENTS = 100
-#: The tolerated difference of vector components: copies are exact, except for rounding by stores
-#: that normalise the vectors they read.
-TOLERANCE = 1e-6
 
 
 class Copied(NamedTuple):
@@ -82,20 +78,19 @@ def copy_index(
             written.writer(wait=wait) as store,
         ):
             _take_spaces(store, encoders, spaces, target)
-            _check_removal(state, store, allow_removals)
+            with store.read() as copy, closing(SeenDocuments()) as kept:
+                kept.add_ids(state.ids())  # the target may be another index
+                check_removal(unseen_documents(copy, kept, SkippedRows())[0], allow_removals)
             _copy_settings(state, store)
             writer = IndexWriter(
                 store,
                 lambda space: encoders[space.fingerprint],
-                memory=FileMemory(target, written.read),
-                pool_for=lambda _: _StoredVectors(state),
+                FileMemory(target, written.read),
+                lambda _: _StoredVectors(state),
                 split=lambda changes: state.passages_of([change.id for change in changes]),
                 on_batch=lambda summary: on_batch(summary.documents, total),
             )
             summary = writer.sync(chain.from_iterable(state.scan()), allow_removals=True)
-            with store.read() as copy:
-                settings = copy.settings()._replace(corpora=state.settings().corpora)
-            store.configure(settings)
             with store.read() as copy:
                 passages = _check_equal(state, copy, source, target)
     return Copied(total, summary.documents - summary.unchanged, summary.removed, passages)
@@ -114,14 +109,10 @@ class _StoredVectors(AbstractContextManager["_StoredVectors"]):
         """Look up the vectors of passages."""
         hashes = [text_hash(text) for text in texts]
         stored = self._state.vectors_of_texts(hashes)
-        try:
-            vectors = [stored[self._ids[space.fingerprint], digest] for digest in hashes]
-        except KeyError:
-            raise DamagedIndexError(
-                "a passage has no vector; see: semsearch verify --repair"
-            ) from None
-        found = Encoded(numpy.stack(vectors), list(range(len(vectors))), 0.0)
-        return lambda: found
+        number = self._ids[space.fingerprint]
+        places = [place for place, digest in enumerate(hashes) if (number, digest) in stored]
+        vectors = numpy.array([stored[number, hashes[place]] for place in places])
+        return lambda: Encoded(vectors, places, 0.0)
 
     def __exit__(self, *error: object) -> None:
         """Leave the source open."""
@@ -129,31 +120,23 @@ class _StoredVectors(AbstractContextManager["_StoredVectors"]):
 
 def _recorded(space: Space, max_tokens: int) -> Encoder:
     """An encoder as recorded in an index, to create its space in another one."""
-    recorded = SimpleNamespace(
-        spec=space.spec,
-        fingerprint=space.fingerprint,
-        dimension=space.dimension,
-        max_document_tokens=max_tokens,
-        description=lambda: space.description,
-    )
-    return cast("Encoder", recorded)
+    recorded = space._asdict() | {
+        "max_document_tokens": max_tokens,
+        "description": lambda: space.description,
+    }
+    return cast("Encoder", SimpleNamespace(**recorded))
 
 
 def _take_spaces(
     store: Writer, encoders: Mapping[str, Encoder], spaces: Sequence[Space], place: Path
 ) -> None:
-    """Add the spaces that an empty target lacks, and check that it has the same.
-
-    Raises:
-        SpaceError: it has others or another default, or stores vectors in another type.
-    """
+    """Add the spaces that an empty target lacks, and check that it has the same, in this order."""
     with store.read() as copy:
         held = {space.fingerprint: space for space in copy.spaces()}
         is_empty = not copy.count()
     for space in spaces if is_empty else ():
         if space.fingerprint not in held:
-            added = store.add_space(encoders[space.fingerprint], space.dtype)
-            held[space.fingerprint] = added
+            held[space.fingerprint] = store.add_space(encoders[space.fingerprint], space.dtype)
         store.complete(held[space.fingerprint])
     if list(held) != list(encoders):
         names = ", ".join(space.name for space in held.values())
@@ -165,38 +148,30 @@ def _take_spaces(
         held[space.fingerprint].check_dtype(space.dtype)
 
 
-def _check_removal(state: Reader, store: Writer, allow_removals: Allowance) -> None:
-    """Check that documents that the source lacks may be removed; the target may be another index.
-
-    Raises:
-        RemovalError: they may not.
-    """
-    with store.read() as copy, closing(SeenDocuments()) as kept:
-        kept.add_ids(state.ids())
-        check_removal(unseen_documents(copy, kept, SkippedRows())[0], allow_removals)
-
-
 def _copy_settings(state: Reader, store: Writer) -> None:
-    """Copy the language of BM25 and the field indexes; log what remains different."""
-    source = state.info()
+    """Copy the records of corpora, BM25's language and field indexes; log what is not copied."""
+    source, own = state.info(), state.settings()
     with store.read() as copy:
-        target, settings = copy.info(), copy.settings()
-    copies: dict[str, Callable[[], None]] = {}
+        target, settings = copy.info(), copy.settings()._replace(corpora=own.corpora)
+    store.configure(settings)
     if source.has_words and not target.has_words:
         logger.warning("the copy has no BM25: its store cannot search words")
-    elif source.language is not None and source.language != target.language:
-        changed = settings._replace(language=source.language)
-        copies["the language of BM25"] = partial(store.configure, changed)
+    elif source.language not in (None, target.language):
+        with _unless_unsupported("the language of BM25"):
+            store.configure(settings._replace(language=source.language))
     for name in sorted(set(source.indexed_fields) - set(target.indexed_fields)):
-        copies[f"the index of field '{name}'"] = partial(store.index_field, name)
-    for what, copy_setting in copies.items():
-        try:
-            copy_setting()
-        except IndexStoreError:
-            logger.warning("%s is not copied: the store of the copy does not support it", what)
-    index_type = state.settings().index_type
-    if index_type != settings.index_type:
-        logger.warning("the index type (%s) is not copied", index_type.kind)
+        with _unless_unsupported(f"the index of field '{name}'"):
+            store.index_field(name)
+    if own.index_type != settings.index_type:
+        logger.warning("the index type (%s) is not copied", own.index_type.kind)
+
+
+@contextmanager
+def _unless_unsupported(what: str) -> Iterator[None]:
+    try:
+        yield
+    except IndexStoreError:
+        logger.warning("%s is not copied: the store of the copy does not support it", what)
 
 
 def _check_equal(state: Reader, copy: Reader, source: Path, target: Path) -> int:
@@ -210,10 +185,10 @@ def _check_equal(state: Reader, copy: Reader, source: Path, target: Path) -> int
     sampled = state.passages_of(sample)
     is_equal = (len(ids), state.info().passages) == (copy.count(), passages)
     is_equal = is_equal and sampled == copy.passages_of(sample)
-    hashes = [passage.text_hash for passages_ in sampled.values() for passage in passages_]
+    hashes = [one.text_hash for own in sampled.values() for one in own]
     for left, right in zip(state.spaces(), copy.spaces(), strict=True):
-        vectors, copied = (unit_vectors(*one, hashes) for one in ((state, left), (copy, right)))
-        is_equal = is_equal and numpy.allclose(vectors, copied, atol=TOLERANCE)
+        vectors = unit_vectors(state, left, hashes)
+        is_equal = is_equal and numpy.allclose(vectors, unit_vectors(copy, right, hashes))
     if not is_equal:
         raise IndexStoreError(
             f"{target} is not equal to {source}; run semsearch verify on both, then copy again"

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from contextlib import closing, suppress
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,34 +30,34 @@ def create_index(
         Its store, and the encoders that were loaded for its spaces.
     """
     check_stored_type(dtype)
-    if precision is not None:
-        precision = check_choice("precision", Precision, precision).value
-    own = _stored_specs(path) if encoders is None else []
-    given = own or listed_encoders(DEFAULT_ENCODER if encoders is None else encoders)
-    if not given:
+    wanted = check_choice("precision", Precision, precision or Precision.AUTO)
+    given = None if encoders is None else listed_encoders(encoders)
+    if given == []:
         raise ArgumentError("an index needs at least one encoder")
-    if own and precision is None:  # they are loaded when needed
+    try:
         store = open_store(path)
-        with closed_on_error(store), store.read() as reader:
-            for space in reader.spaces():
-                space.check_dtype(dtype)
-        return store, []
-    loaded = [
-        load_encoder(item, device, precision or "auto", local_files_only=bool(own))
-        if isinstance(item, str)
-        else item
-        for item in given
-    ]
-    check_encoders(loaded)
-    by_spec = [
-        encoder for encoder, item in zip(loaded, given, strict=True) if isinstance(item, str)
-    ]
-    store = _open_or_create(path, loaded, dtype)
+    except IndexNotFoundError:
+        loaded = _loaded(given or [DEFAULT_ENCODER], wanted, device)
+        max_tokens = loaded[0].max_document_tokens
+        for encoder in loaded[1:]:
+            warn_of_cut_passages(encoder, max_tokens)
+        return create_store(path, max_tokens, loaded, dtype), loaded
     with closed_on_error(store), store.read() as reader:
         spaces = reader.spaces()
-        _check_spaces(store.path, spaces, loaded, dtype)
-        others = _other_precisions(spaces, by_spec, precision)
-    return store, [encoder for encoder in loaded if encoder not in others]
+        if given is None:  # they are loaded when needed
+            for space in spaces:
+                space.check_dtype(dtype)
+                _check_precision(space, wanted)
+            return store, []
+        usable = []
+        for item, encoder in zip(given, _loaded(given, wanted, device), strict=True):
+            space = _space_of(encoder, spaces, path)
+            space.check_dtype(dtype)
+            if encoder is not item:
+                _check_precision(space, wanted)
+            if encoder is item or space.precision is wanted:
+                usable.append(encoder)
+        return store, usable
 
 
 def listed_encoders(encoders: Any) -> list[Any]:
@@ -66,15 +65,6 @@ def listed_encoders(encoders: Any) -> list[Any]:
     if isinstance(encoders, str) or _is_encoder(encoders):
         return [encoders]
     return check_items("encoders", encoders, "specs or encoders")
-
-
-def _stored_specs(path: Path) -> list[str]:
-    """The specs of the encoders of an index; none if it does not exist yet."""
-    with suppress(IndexNotFoundError):
-        store = open_store(path)
-        with closing(store), store.read() as state:
-            return [space.spec for space in state.spaces()]
-    return []
 
 
 def check_encoders(encoders: Sequence[Encoder]) -> None:
@@ -100,61 +90,43 @@ def _is_encoder(value: object) -> bool:
     return not isinstance(value, type) and hasattr(value, "encode_documents")
 
 
-def _open_or_create(path: Path, encoders: Sequence[Encoder], dtype: str | None) -> Store:
-    """The store at `path`, created with the spaces of these encoders if there is none."""
-    try:
-        return open_store(path)
-    except IndexNotFoundError:
-        max_tokens = encoders[0].max_document_tokens
-        for encoder in encoders[1:]:
-            warn_of_cut_passages(encoder, max_tokens)
-        return create_store(path, max_tokens, encoders, dtype)
+def _loaded(given: Sequence[Any], precision: Precision, device: str | None) -> list[Encoder]:
+    """Encoders, of which some were given as specs."""
+    loaded = [
+        load_encoder(item, device, precision) if isinstance(item, str) else item for item in given
+    ]
+    check_encoders(loaded)
+    return loaded
 
 
-def _check_spaces(
-    path: Path, spaces: Sequence[Space], encoders: Sequence[Encoder], dtype: str | None
-) -> None:
-    """Check that an index has the spaces of these encoders.
+def _space_of(encoder: Encoder, spaces: Sequence[Space], path: Path) -> Space:
+    """The space of an encoder.
 
     Raises:
-        SpaceError: it lacks one, or stores its vectors in another type.
+        SpaceError: there is none.
     """
-    by_fingerprint = {space.fingerprint: space for space in spaces}
-    for encoder in encoders:
-        if encoder.fingerprint in by_fingerprint:
-            by_fingerprint[encoder.fingerprint].check_dtype(dtype)
-            continue
-        for space in spaces:
-            if unpinned(space.spec) == unpinned(encoder.spec):
-                space.check(encoder, path)
-        names = ", ".join(space.name for space in spaces)
+    for space in spaces:
+        if space.fingerprint == encoder.fingerprint:
+            return space
+    for space in spaces:
+        if unpinned(space.spec) == unpinned(encoder.spec):
+            space.check(encoder, path)
+    names = ", ".join(space.name for space in spaces)
+    raise SpaceError(
+        f"{path} has no space of encoder '{encoder.spec}' (spaces: {names}); add one with: "
+        f"semsearch configure --add-space {quoted(encoder.spec)} --index {quoted(str(path))}"
+    )
+
+
+def _check_precision(space: Space, precision: Precision) -> None:
+    """Check that a space was made in a precision; the automatic one is the space's own.
+
+    Raises:
+        SpaceError: it was made in another one.
+    """
+    made = space.description.get("precision", precision.value)
+    if precision is not Precision.AUTO and made != precision.value:
         raise SpaceError(
-            f"{path} has no space of encoder '{encoder.spec}' (spaces: {names}); add one with: "
-            f"semsearch configure --add-space {quoted(encoder.spec)} --index {quoted(str(path))}"
+            f"space '{space.name}' was made in {made}, not {precision.value}; "
+            "the precision is chosen when a space is made"
         )
-
-
-def _other_precisions(
-    spaces: Sequence[Space], encoders: Iterable[Encoder], precision: str | None
-) -> list[Encoder]:
-    """The encoders that were loaded in another precision than their space asks for.
-
-    Raises:
-        SpaceError: the space was made in another precision than the given one.
-    """
-    by_fingerprint = {space.fingerprint: space for space in spaces}
-    others = []
-    for encoder in encoders:
-        space = by_fingerprint[encoder.fingerprint]
-        if precision is None and space.precision is not Precision.AUTO:
-            others.append(encoder)
-        elif precision is not None and "precision" in space.description:
-            made = space.description["precision"]
-            is_int8 = precision == Precision.INT8.value  # a description would measure it
-            named = precision if is_int8 else encoder.description().get("precision")
-            if made != named:
-                raise SpaceError(
-                    f"space '{space.name}' was made in {made}, not {named}; "
-                    "the precision is chosen when a space is made"
-                )
-    return others

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, closing, suppress
 from pathlib import Path
 
@@ -26,7 +26,6 @@ CREATE TABLE IF NOT EXISTS files (
     documents TEXT
 ) WITHOUT ROWID
 """
-_COLUMNS = "path, size, modified, reading, digest, documents"
 #: Separates a file name from the name of a part in ids; and the next character after it.
 _PART, _BEHIND_PARTS = "#", "$"
 #: Python cannot decode SQLite's messages if they quote damaged text.
@@ -63,11 +62,10 @@ class FileMemory:
         place = f"{self._file.absolute().as_uri()}?mode=ro"
         found = None
         with suppress(*_DAMAGED), closing(sqlite3.connect(place, uri=True)) as database:
-            query = f"SELECT {_COLUMNS} FROM files WHERE name = ?"  # noqa: S608 - constants
-            found = database.execute(query, (name,)).fetchone()
+            found = database.execute("SELECT * FROM files WHERE name = ?", (name,)).fetchone()
         if found is None:
             return None
-        *columns, documents = found
+        _, *columns, documents = found
         with self._read() as state:
             return FileState(*columns) if documents == _documents_digest(state, name) else None
 
@@ -78,22 +76,17 @@ class FileMemory:
         with self._read() as state:
             rows = [(name, *file, _documents_digest(state, name)) for name, file in files.items()]
         try:
-            self._write(rows)
-        except _DAMAGED:  # start again
-            self.forget()
-            with suppress(*_DAMAGED):
-                self._write(rows)
+            with closing(sqlite3.connect(str(self._file))) as database, database:
+                database.execute(_TABLE)
+                query = "INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?, ?, ?)"
+                database.executemany(query, rows)
+        except _DAMAGED:
+            self.forget()  # the next run makes another one
 
     def forget(self) -> None:
         """Forget all files."""
-        with suppress(OSError):
-            if self._file:
-                self._file.unlink(missing_ok=True)
-
-    def _write(self, rows: Sequence[tuple[object, ...]]) -> None:
-        with closing(sqlite3.connect(str(self._file))) as database, database:
-            database.execute(_TABLE)
-            database.executemany("INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
+        if self._file:
+            self._file.unlink(missing_ok=True)
 
 
 def _documents_digest(state: Reader, name: str) -> str:

@@ -21,13 +21,12 @@ class Removal(NamedTuple):
 
     Args:
         documents: their number.
-        total: the number of documents that the index held before.
+        total: the number of documents of the index, without those added since this sync began, or
+            an earlier sync or copy that did not finish.
         examples: the ids of the first ones.
         kept: the number of documents that are missing from the corpus but stay, because skipped
             rows with unknown ids may be theirs.
         unidentified: the number of these skipped rows.
-        settled: the number of documents before an earlier sync or copy that did not finish;
-            documents added since then do not raise the limit. None if the last one finished.
     """
 
     documents: int
@@ -35,7 +34,6 @@ class Removal(NamedTuple):
     examples: tuple[str, ...] = ()
     kept: int = 0
     unidentified: int = 0
-    settled: int | None = None
 
     def needs_allowance(self, *, corpus_is_empty: bool = False) -> bool:
         """Whether these are more than ten documents and a tenth of the index.
@@ -43,8 +41,7 @@ class Removal(NamedTuple):
         Args:
             corpus_is_empty: the corpus has no documents; then any removal needs allowance.
         """
-        share = LARGE_SHARE * (self.total - self._unsettled)
-        limit = 0 if corpus_is_empty else max(LARGE_COUNT, share)
+        limit = 0 if corpus_is_empty else max(LARGE_COUNT, LARGE_SHARE * self.total)
         return self.documents > limit
 
     def __str__(self) -> str:
@@ -52,14 +49,9 @@ class Removal(NamedTuple):
         ids = ", ".join(f"'{name}'" for name in self.examples)
         more = self.documents - len(self.examples)
         shown = f" ({ids}{f' and {more:,} more' if more else ''})" if ids else ""
-        of = quantity(self.total, "document")
-        if new := self._unsettled:
-            of += f", {new:,} of which were added since an unfinished sync or copy began"
-        return f"{self.documents:,} of {of}{shown}"
-
-    @property
-    def _unsettled(self) -> int:
-        return 0 if self.settled is None else max(0, self.total - self.settled)
+        if self.documents > self.total:  # they were added since
+            return f"{quantity(self.documents, 'document')}{shown}"
+        return f"{self.documents:,} of {quantity(self.total, 'document')}{shown}"
 
     def why_kept(self) -> str:
         """A message about the documents that stay."""
@@ -112,8 +104,12 @@ def named_documents(state: Reader, ids: Sequence[str] | None, where: str | None)
     """
     if ids is None and where is None:
         raise ArgumentError("nothing to delete: give ids, a filter (where), or both")
-    if ids is not None:
-        _check_present(state, ids)
+    missing = sorted(set(ids or ()).difference(state.stored_documents(ids or ())))
+    if missing:
+        more = f" and {len(missing) - 1:,} more" if len(missing) > 1 else ""
+        raise DocumentNotFoundError(
+            f"no document '{missing[0]}'{more} in this index; nothing was deleted"
+        )
     if where is None:
         return Selection(ids)
     condition = parse_filter(state, where)
@@ -122,7 +118,7 @@ def named_documents(state: Reader, ids: Sequence[str] | None, where: str | None)
 
 
 def unseen_documents(
-    reader: Reader, seen: SeenDocuments, skipped: SkippedRows, added: int = 0
+    reader: Reader, seen: SeenDocuments, skipped: SkippedRows
 ) -> tuple[Removal, list[str]]:
     """The removal of the documents that are missing from the corpus, and their ids.
 
@@ -133,41 +129,32 @@ def unseen_documents(
     for name in skipped.files:
         seen.add_ids(ids_of_file(reader, name))
     ids = seen.missing_from(reader.ids())
-    removal = Removal(
-        len(ids),
-        reader.count() - added,
-        tuple(ids[:EXAMPLES_SHOWN]),
-        settled=reader.settings().unfinished_sync,
-    )
+    total = _size_before(reader)
     if skipped.unidentified:
-        kept = removal._replace(
-            documents=0, examples=(), kept=len(ids), unidentified=skipped.unidentified
-        )
-        return kept, []
-    return removal, ids
+        return Removal(0, total, kept=len(ids), unidentified=skipped.unidentified), []
+    return Removal(len(ids), total, tuple(ids[:EXAMPLES_SHOWN])), ids
 
 
 def begin_sync(writer: Writer) -> None:
     """Record the size of the index, of which a tenth may be removed, until a sync finishes."""
     with writer.read() as reader:
-        count, settings = reader.count(), reader.settings()
-    noted = settings.unfinished_sync
-    before = (count if noted is None else min(count, noted)) or None
-    if before != noted:
-        writer.configure(settings._replace(unfinished_sync=before))
+        size = _size_before(reader)
+    _record_size(writer, size or None)  # nothing can be lost from an empty index
 
 
 def end_sync(writer: Writer) -> None:
     """Delete the record of `begin_sync`."""
+    _record_size(writer, None)
+
+
+def _size_before(reader: Reader) -> int:
+    """The number of documents, without those that an unfinished sync has added."""
+    recorded = reader.settings().unfinished_sync
+    return reader.count() if recorded is None else min(recorded, reader.count())
+
+
+def _record_size(writer: Writer, size: int | None) -> None:
     with writer.read() as reader:
         settings = reader.settings()
-    if settings.unfinished_sync is not None:
-        writer.configure(settings._replace(unfinished_sync=None))
-
-
-def _check_present(state: Reader, ids: Sequence[str]) -> None:
-    missing = sorted(set(ids).difference(state.stored_documents(ids)))
-    if missing:
-        shown = ", ".join(f"'{name}'" for name in missing[:5])
-        more = f" and {len(missing) - 5} more" if len(missing) > 5 else ""
-        raise DocumentNotFoundError(f"no document {shown}{more} in this index; nothing was deleted")
+    if settings.unfinished_sync != size:
+        writer.configure(settings._replace(unfinished_sync=size))

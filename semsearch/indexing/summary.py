@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,16 +26,6 @@ class Summary:
         """The number of documents of the corpus that are in the index."""
         return self.added + self.changed + self.metadata_changed + self.unchanged
 
-    def plus(self, batch: Summary, seconds: float) -> Summary:
-        """This summary plus a batch, after so many seconds."""
-        return replace(
-            self,
-            added=self.added + batch.added,
-            changed=self.changed + batch.changed,
-            metadata_changed=self.metadata_changed + batch.metadata_changed,
-            unchanged=self.unchanged + batch.unchanged,
-            passages=self.passages + batch.passages,
-            encoded=self.encoded + batch.encoded,
-            seconds=seconds,
-            nodes=self.nodes + batch.nodes,
-        )
+    def __add__(self, other: Summary) -> Summary:
+        names = [field.name for field in fields(self)]
+        return Summary(**{name: getattr(self, name) + getattr(other, name) for name in names})

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import logging
 import time
-from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
 
-from semsearch.analysis import language
 from semsearch.arguments import check_text, check_texts, shown
-from semsearch.corpus.documents import DocumentReader, Readings, SkippedRows
+from semsearch.corpus.documents import DocumentReader, Readings
 from semsearch.corpus.files import FileState, FolderFiles
 from semsearch.errors import (
     ArgumentError,
@@ -24,8 +22,9 @@ from semsearch.errors import (
     raise_error,
 )
 from semsearch.indexing.batch import BatchWriter, Split, complete_space, split_texts
+from semsearch.indexing.creation import check_encoders
 from semsearch.indexing.files import FileMemory, ids_of_file
-from semsearch.indexing.pool import EncoderPool, Spaces, ThreadPool
+from semsearch.indexing.pool import EncoderPool, Spaces
 from semsearch.indexing.removal import (
     Allowance,
     begin_sync,
@@ -41,11 +40,10 @@ from semsearch.protocols import Encoder
 from semsearch.records import BUILT_IN_FIELDS, Document, metadata_field, metadata_name, qualified
 from semsearch.storage.interface import Fault, Selection, Settings, Writer
 from semsearch.storage.spaces import Space, find_space, warn_of_cut_passages
+from semsearch.storage.words import language
 from semsearch.vector_indexes import IndexType
 
 logger = logging.getLogger(__name__)
-
-_Files = dict[str, FileState]
 
 
 class IndexWriter:
@@ -57,9 +55,9 @@ class IndexWriter:
     Args:
         store: the writer of the store.
         encoder_of: returns the encoder of a space, or raises.
+        memory: the files that were read from folders.
         pool_for: returns the pool that encodes for some spaces.
         split: splits documents; None for passages that the first encoder reads whole.
-        memory: the files that were read from folders.
         on_bad_row: called with the error of each document that cannot be indexed; the default
             raises it.
         on_batch: called after each commit with a summary of the run so far.
@@ -69,9 +67,9 @@ class IndexWriter:
         self,
         store: Writer,
         encoder_of: Callable[[Space], Encoder],
-        *,
         memory: FileMemory,
-        pool_for: Callable[[Spaces], EncoderPool] = ThreadPool,
+        pool_for: Callable[[Spaces], EncoderPool],
+        *,
         split: Split | None = None,
         on_bad_row: Callable[[BadRowError], None] = raise_error,
         on_batch: Callable[[Summary], None] = lambda summary: None,
@@ -100,61 +98,54 @@ class IndexWriter:
         """
         started = time.perf_counter()
         with closing(SeenDocuments()) as seen:
-            summary, files = self._upsert(_iterated(corpus), seen)
-        self._store.optimise()
+            summary, files = self._upsert(_reader_of(corpus), seen, lambda: None)
         self._memory.remember(files)
+        self._store.optimise()
         return replace(summary, seconds=time.perf_counter() - started)
 
     def _upsert(
         self,
-        documents: Iterator[Document],
+        documents: DocumentReader,
         seen: SeenDocuments,
-        before_adding: Callable[[], None] = lambda: None,
-    ) -> tuple[Summary, _Files]:
+        before_adding: Callable[[], None],
+    ) -> tuple[Summary, dict[str, FileState]]:
         """`upsert` without `optimise`; also returns the files of folders to remember."""
         started = time.perf_counter()
         summary = Summary()
-        files, readings = FolderFiles(), Readings()
-        if isinstance(documents, DocumentReader):
-            files, readings = documents.files, documents.readings
+        files, readings = documents.files, documents.readings
         files.known = files.known or self._memory.known
         settings = self._settings()
         readings.earlier = readings.earlier or dict(settings.corpora)
         encoders = self._encoders()
-        if not encoders:
-            raise SpaceError(
-                "the index has no embedding space because its creation was interrupted; "
-                "name the encoder again"
-            )
+
+        refused: list[BadRowError] = []
 
         def on_bad_row(error: BadRowError) -> None:
             self._on_bad_row(error)
             refused.append(error)
 
-        refused: list[BadRowError] = []
         with self._pool_for(encoders) as pool:
             split = self._split or partial(split_texts, encoders[0][1], settings.max_tokens)
             writer = BatchWriter(
                 self._store, encoders, split, pool, seen, on_bad_row, before_adding
             )
-            with closing(writer.write_all(_checked(documents))) as batches:
+            with closing(writer.write_all(documents)) as batches:
                 for batch in batches:
                     self._note(readings)
-                    summary = summary.plus(batch, time.perf_counter() - started)
+                    summary += batch
+                    summary = replace(summary, seconds=time.perf_counter() - started)
                     self._on_batch(summary)
-            summary = replace(
-                summary, unchanged=summary.unchanged + self._see_unchanged(files, seen)
-            )
+            summary += Summary(unchanged=self._see_unchanged(files, seen))
             self._complete(encoders, pool)
         # If rows were refused, files are read again next time, to report these rows again.
         return summary, {} if refused else files.to_remember
 
     def _note(self, readings: Readings) -> None:
         """Record how the files of a corpus are read, as far as that is new."""
-        if new := {k: v for k, v in readings.used.items() if readings.earlier.get(k) != v}:
-            readings.earlier = {**readings.earlier, **new}
-            settings = self._settings()
-            self._store.configure(settings._replace(corpora={**settings.corpora, **new}))
+        settings = self._settings()
+        corpora = {**settings.corpora, **readings.used}
+        if corpora != settings.corpora:
+            self._store.configure(settings._replace(corpora=corpora))
 
     def _see_unchanged(self, files: FolderFiles, seen: SeenDocuments) -> int:
         """Mark the documents of unchanged files as seen; returns their number."""
@@ -166,13 +157,7 @@ class IndexWriter:
             count += len(ids)
         return count
 
-    def sync(
-        self,
-        corpus: Iterable[Document],
-        *,
-        skipped: SkippedRows | None = None,
-        allow_removals: Allowance = False,
-    ) -> Summary:
+    def sync(self, corpus: Iterable[Document], *, allow_removals: Allowance = False) -> Summary:
         """Make the index equal to the corpus: `upsert`, then remove all other documents.
 
         If reading the corpus fails, nothing is removed. Documents whose row was skipped as bad
@@ -180,7 +165,6 @@ class IndexWriter:
 
         Args:
             corpus: all documents that the index should contain.
-            skipped: the bad rows that were skipped; not needed for a `Corpus`, which records them.
             allow_removals: allow the removal of more than ten documents and a tenth of the index,
                 or of any if the corpus is empty. Documents added since this sync began, or an
                 earlier one that did not finish, do not count as the index. A function is called
@@ -193,15 +177,11 @@ class IndexWriter:
             SpaceError: the spec of a space now names another model.
         """
         started = time.perf_counter()
-        documents_read = _iterated(corpus)
-        if skipped is None:
-            corpus_reader = documents_read if isinstance(documents_read, DocumentReader) else None
-            skipped = corpus_reader.skipped if corpus_reader else SkippedRows()
+        documents = _reader_of(corpus)
         with closing(SeenDocuments()) as seen:
-            begin = partial(begin_sync, self._store)
-            summary, files = self._upsert(documents_read, seen, begin)
+            summary, files = self._upsert(documents, seen, partial(begin_sync, self._store))
             with self._store.read() as reader:
-                removal, unseen = unseen_documents(reader, seen, skipped, summary.added)
+                removal, unseen = unseen_documents(reader, seen, documents.skipped)
         if removal.kept:
             logger.warning("%s", removal.why_kept())
         try:
@@ -264,17 +244,14 @@ class IndexWriter:
             ArgumentError: `encoder` is not an encoder, or `dtype` is not a type of stored vectors.
             SpaceError: the encoder already has a space, which stores another type.
         """
-        if not hasattr(encoder, "encode_documents"):
-            raise ArgumentError(
-                f"encoder must be an encoder (load_encoder returns one), not {shown(encoder)}"
-            )
+        check_encoders([encoder])
         spaces = {space.fingerprint: space for space in self._spaces()}
         space = spaces.get(encoder.fingerprint) or self._store.add_space(encoder, dtype)
         space.check_dtype(dtype)
         warn_of_cut_passages(encoder, self._settings().max_tokens)
-        spaces_to_fill = [(space, encoder)]
-        with self._pool_for(spaces_to_fill) as pool:
-            self._complete(spaces_to_fill, pool)
+        to_fill = [(space, encoder)]
+        with self._pool_for(to_fill) as pool:
+            self._complete(to_fill, pool)
         self._store.optimise()
         return find_space(self._spaces(), space.name)
 
@@ -308,9 +285,7 @@ class IndexWriter:
         """
         settings = self._settings()
         own = settings.index_type
-        wanted = IndexType(
-            own.kind if kind is None else kind, own.recall if recall is None else recall
-        )
+        wanted = IndexType(kind or own.kind, own.recall if recall is None else recall)
         self._store.configure(settings._replace(index_type=wanted.checked()))
 
     def index_field(self, name: str) -> None:
@@ -383,13 +358,14 @@ class IndexWriter:
         failures: list[SemsearchError] = []
         for space in self._spaces():
             with self._store.read() as reader:
-                lacks_vectors = bool(reader.passages_without_vector(space, 0, 1))
-            if not lacks_vectors:
+                lacking = reader.passages_without_vector(space, 0, 1)
+            if not lacking:
                 self._store.complete(space)
                 continue
             try:
-                with self._pool_for([(space, self._encoder_of(space))]) as pool:
-                    complete_space(self._store, space, pool)
+                spaces = [(space._replace(complete=False), self._encoder_of(space))]
+                with self._pool_for(spaces) as pool:
+                    self._complete(spaces, pool)
             except SemsearchError as error:
                 failures.append(error)
         self._store.optimise(thoroughly=True)
@@ -410,21 +386,17 @@ class IndexWriter:
     def _complete(self, spaces: Spaces, pool: EncoderPool) -> None:
         for space, _ in spaces:
             if not space.complete:
-                started = time.perf_counter()
-
-                def report(nodes: Counter[str], started: float = started) -> None:
-                    seconds = time.perf_counter() - started
-                    total = nodes.total()
-                    del nodes[""]  # this process
-                    self._on_batch(Summary(encoded=total, seconds=seconds, nodes=nodes))
-
-                complete_space(self._store, space, pool, report)
+                for encoded in complete_space(self._store, space, pool):
+                    self._on_batch(encoded)
 
 
-def _iterated(corpus: Iterable[Document]) -> Iterator[Document]:
+def _reader_of(corpus: Iterable[Document]) -> DocumentReader:
     if isinstance(corpus, (str, bytes, Mapping, type)) or not isinstance(corpus, Iterable):
         raise ArgumentError(f"a corpus must be a list of documents, not {shown(corpus)}")
-    return iter(corpus)
+    documents = iter(corpus)
+    if isinstance(documents, DocumentReader):
+        return documents
+    return DocumentReader(_checked(documents), raise_error)
 
 
 def _checked(corpus: Iterable[Document]) -> Iterator[Document]:

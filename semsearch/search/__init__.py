@@ -12,8 +12,7 @@ from semsearch.protocols import Encoder, Matrix
 from semsearch.records import Hit, Hits, SearchMode
 from semsearch.search.options import Options
 from semsearch.search.queries import ParsedQuery, example_vector, log_operators, query_vectors
-from semsearch.search.retrieval import FirstStage, RetrievedHits
-from semsearch.search.stopwatch import Stopwatch
+from semsearch.search.retrieval import FirstStage, RetrievedHits, Stopwatch
 from semsearch.storage.interface import Reader, text_hash, unit_vectors
 from semsearch.storage.spaces import Space
 
@@ -91,26 +90,17 @@ def _distinct(
     """The hits of the first stage without near-duplicates, from as deep a search as they need."""
     from semsearch.search.diversity import without_duplicates
 
-    answers: dict[int, RetrievedHits] = {}
     needed = depth = _hits_needed(options)
-    places = list(range(len(queries)))
-    while places:
-        found = first_stage.retrieve(
-            [queries[place] for place in places],
-            None if vectors is None else vectors[places],
-            depth,
-        )
+    while True:
+        found = first_stage.retrieve(queries, vectors, depth)
         with clock("diversity"):
-            for place, answer in zip(places, found, strict=True):
+            answers = []
+            for answer in found:
                 hits = without_duplicates(answer.hits, _vectors(reader, space, answer.hits))
-                answers[place] = answer._replace(hits=Hits(answer.hits.query, hits))
-        places = [
-            place
-            for place in places
-            if len(answers[place].hits) < needed and not answers[place].is_all
-        ]
+                answers.append(answer._replace(hits=Hits(answer.hits.query, hits)))
+        if all(len(answer.hits) >= needed or answer.is_all for answer in answers):
+            return answers
         depth *= 4
-    return [answers[place] for place in range(len(queries))]
 
 
 def _selected(

@@ -6,9 +6,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, TypeAlias, TypedDict
-
-import numpy
+from typing import TypeAlias, TypedDict
 
 from semsearch.arguments import (
     check_choice,
@@ -24,8 +22,8 @@ from semsearch.errors import ArgumentError
 from semsearch.protocols import Reranker
 from semsearch.records import SearchMode
 
-#: The id of a document, several ids, or weights by id.
-Examples: TypeAlias = str | Iterable[str] | Mapping[str, float]
+#: The id of a document, or several ids.
+Examples: TypeAlias = str | Iterable[str]
 
 #: The weight of the semantic ranking in fusion by default.
 DENSE_WEIGHT = 0.5
@@ -35,8 +33,6 @@ RERANK_DEPTH = 100
 
 #: The weight of `unlike` documents in a query; texts and `like` documents have 1.
 UNLIKE_WEIGHT = -0.5
-#: Larger weights leave nothing of the other texts and documents.
-MAX_WEIGHT = 1e6
 
 
 class Fusion(Enum):
@@ -62,8 +58,8 @@ class SearchOptions(TypedDict, total=False):
             words.
         fusion: how hybrid search fuses both rankings: ``zscores`` (the default) or ``rrf``.
         dense_weight: the weight of the semantic ranking in fusion, from 0 to 1; 0.5 by default.
-        like: ids of documents that hits should resemble, or weights by id. Their vectors are added
-            to the query's (Rocchio 1971); they are not hits themselves.
+        like: ids of documents that hits should resemble. Their vectors are added to the query's
+            (Rocchio 1971); they are not hits themselves.
         unlike: ids of documents that hits should not resemble; each has the weight -0.5.
         per_document: the maximum number of passages per document; 1 by default.
         collapse_duplicates: drop hits whose passage is a near-duplicate of a better hit's (cosine
@@ -143,44 +139,18 @@ class Options:
             value = getattr(self, name)
             if value is not None:
                 self._set(name, check_number(name, value, 0, most))
-        for name in ("collapse_duplicates", "explain"):
-            value = getattr(self, name)
-            if not isinstance(value, (bool, numpy.bool_)):
-                raise ArgumentError(f"{name} must be True or False, not {shown(value)}")
-        like, unlike = _weights(self.like), _weights(self.unlike)
-        if both := like.keys() & unlike.keys():
+        like, unlike = _ids(self.like), _ids(self.unlike)
+        if both := set(like).intersection(unlike):
             raise ArgumentError(f"document '{min(both)}' is in both like and unlike")
-        examples = like | {name: weight * UNLIKE_WEIGHT for name, weight in unlike.items()}
-        self._set("examples", examples)
-        self._check_combinations()
-
-    def _check_combinations(self) -> None:
-        """Refuse options that would have no effect."""
-        if self.examples and self.mode is SearchMode.BM25:
+        weights = dict.fromkeys(like, 1.0) | dict.fromkeys(unlike, UNLIKE_WEIGHT)
+        self._set("examples", weights)
+        if weights and self.mode is SearchMode.BM25:
             raise ArgumentError("like and unlike compare vectors: mode must be semantic or hybrid")
-        is_fused = self.fusion is not Fusion.ZSCORES or self.dense_weight != DENSE_WEIGHT
-        if is_fused and self.mode is not SearchMode.HYBRID:
-            raise ArgumentError("fusion and dense_weight need mode 'hybrid'")
-        is_limited = self.rerank_depth != RERANK_DEPTH or self.rerank_budget is not None
-        if is_limited and self.rerank is None:
-            raise ArgumentError("rerank_depth and rerank_budget need rerank")
 
     def _set(self, name: str, value: object) -> None:
         object.__setattr__(self, name, value)
 
 
-def _weights(examples: Examples) -> dict[str, float]:
-    """The weights of documents, by id.
-
-    Raises:
-        ArgumentError: an id is not a string, or a weight is not a number.
-    """
-    if isinstance(examples, Mapping):
-        weights: dict[str, Any] = dict(examples)
-    else:
-        ids = [examples] if isinstance(examples, str) else check_unordered("examples", examples)
-        weights = dict.fromkeys(ids, 1.0)
-    for name, weight in weights.items():
-        check_text("the id of an example", name)
-        weights[name] = check_number(f"the weight of '{name}'", weight, -MAX_WEIGHT, MAX_WEIGHT)
-    return weights
+def _ids(examples: Examples) -> list[str]:
+    """The ids of documents, checked."""
+    return [examples] if isinstance(examples, str) else check_unordered("examples", examples)

@@ -19,9 +19,6 @@ from semsearch.storage.spaces import Space
 
 logger = logging.getLogger(__name__)
 
-#: Phrases that a message quotes.
-PHRASES_SHOWN = 3
-
 #: A query: a text, several texts whose vectors are added, or a vector of the space's dimension.
 Query: TypeAlias = str | Sequence[str] | Sequence[float] | NDArray[Any]
 
@@ -60,26 +57,21 @@ def log_operators(queries: Sequence[ParsedQuery], searched: Sequence[ParsedQuery
         queries: with all operators.
         searched: the same queries, without exclusions that would have left no hits.
     """
-    count = sum(1 for query in queries if query.phrases or query.excluded)
-    if count and len(queries) > 1:
-        logger.warning(
-            "quotes or minus signs are operators in %s of %s queries",
-            f"{count:,}",
-            f"{len(queries):,}",
-        )
-    elif count:
-        (query,), (used,) = queries, searched
+    with_operators = [
+        (query, used)
+        for query, used in zip(queries, searched, strict=True)
+        if query.phrases or query.excluded
+    ]
+    for query, used in with_operators[:1]:
         effects = []
         if query.phrases:
-            effects.append(f"passages with {_enumerated(query.phrases)} rank higher")
+            effects.append(f"passages with {', '.join(map(shown, query.phrases))} rank higher")
         if query.excluded:
             effect = "are excluded" if used.excluded else "are not: no hits would be left"
-            effects.append(f"documents with {_enumerated(query.excluded)} {effect}")
+            effects.append(f"documents with {', '.join(map(shown, query.excluded))} {effect}")
+        if others := len(with_operators) - 1:
+            effects.append(f"and others in {others:,} of the other queries")
         logger.warning("operators in the query: %s", "; ".join(effects))
-
-
-def _enumerated(phrases: Sequence[str]) -> str:
-    return ", ".join(map(shown, phrases[:PHRASES_SHOWN])) + ", …" * (len(phrases) > PHRASES_SHOWN)
 
 
 def query_vectors(
@@ -152,7 +144,7 @@ def _parsed(query: Query, space: Space, options: Options) -> ParsedQuery:
     read = [check_readable("the query", text) for text in texts]
     if options.mode is SearchMode.SEMANTIC:
         return ParsedQuery(" ".join(read), tuple(read))
-    from semsearch.analysis import parse_query  # only for BM25
+    from semsearch.storage.words import parse_query  # only for BM25
 
     parsed = [parse_query(text) for text in read]
     words = tuple(one.words for one in parsed)
@@ -204,15 +196,10 @@ def _warn_of_cut_queries(encoder: Encoder, texts: Sequence[str]) -> None:
     if limit is None:
         return
     for text in texts:
-        # A token is at least a byte, so shorter queries need not be tokenised.
-        if len(text) > limit // 4 and len(text.encode()) > limit:
-            tokens = encoder.token_spans(text)
-            if len(tokens) > limit:
-                rest = text[tokens[limit][0] :]
-                logger.warning(
-                    "the query has %d tokens; %s reads only the first %d, without: %s",
-                    len(tokens),
-                    encoder.spec,
-                    limit,
-                    shown(rest),
-                )
+        if len(text.encode()) <= limit:  # a token is at least a byte
+            continue
+        tokens = encoder.token_spans(text)
+        if len(tokens) > limit:
+            rest = shown(text[tokens[limit][0] :])
+            count = f"{len(tokens)} tokens; {encoder.spec} reads only the first {limit}"
+            logger.warning("the query has %s, without: %s", count, rest)

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 from semsearch.protocols import Matrix
-from semsearch.records import Explanation, Hit, Hits, HitScores, SearchMode
+from semsearch.records import Explanation, Hit, Hits, HitScores, SearchMode, Stage
 from semsearch.search.options import Options
 from semsearch.search.queries import ParsedQuery
-from semsearch.search.stopwatch import Stopwatch
 from semsearch.storage.interface import FoundPassage, Reader, Restriction, ScoredPassage
 from semsearch.storage.spaces import Space
 
@@ -19,6 +21,27 @@ if TYPE_CHECKING:
 
 #: Documents of each ranking that determine the first results of hybrid search.
 HYBRID_DEPTH = 100
+
+
+class Stopwatch:
+    """Measures the total time of each stage of a search."""
+
+    def __init__(self) -> None:
+        self._stages: dict[str, Stage] = {}
+
+    @contextmanager
+    def __call__(self, name: str, plan: str = "") -> Iterator[None]:
+        """Add the time of a block to the stage of this name."""
+        started = time.perf_counter()
+        yield
+        spent = (time.perf_counter() - started) * 1000
+        before = self._stages.get(name, Stage(name, 0))
+        self._stages[name] = Stage(name, before.milliseconds + spent, plan or before.plan)
+
+    @property
+    def stages(self) -> tuple[Stage, ...]:
+        """The stages in the order of their first start."""
+        return tuple(self._stages.values())
 
 
 class RankedPassage(NamedTuple):
@@ -40,6 +63,7 @@ class RetrievedHits(NamedTuple):
     is_all: bool  #: whether a deeper search would find no further ones
 
 
+@dataclass
 class FirstStage:
     """Retrieves the hits of queries from one committed state.
 
@@ -51,20 +75,15 @@ class FirstStage:
         clock: measures the time.
     """
 
-    def __init__(
-        self,
-        reader: Reader,
-        space: Space,
-        condition: Condition | None,
-        options: Options,
-        clock: Stopwatch,
-    ) -> None:
-        self._reader = reader
-        self._space = space
-        self._condition = condition
-        self._options = options
-        self._clock = clock
-        known = reader.stored_documents(list(options.examples)) if options.examples else {}
+    reader: Reader
+    space: Space
+    condition: Condition | None
+    options: Options
+    clock: Stopwatch
+
+    def __post_init__(self) -> None:
+        ids = list(self.options.examples)
+        known = self.reader.stored_documents(ids) if ids else {}
         self._examples = {document.document_id for document in known.values()}
 
     def retrieve(
@@ -84,8 +103,8 @@ class FirstStage:
         ]
         if used != list(queries):
             queries, rankings = used, self._rankings(used, vectors, k)
-        with self._clock("fetch"):
-            passages = self._reader.fetch(
+        with self.clock("fetch"):
+            passages = self.reader.fetch(
                 list({passage.passage_id for ranking in rankings for passage in ranking[:k]})
             )
             return [
@@ -97,7 +116,7 @@ class FirstStage:
         self, queries: Sequence[ParsedQuery], vectors: Matrix | None, k: int
     ) -> list[list[RankedPassage]]:
         """The passages of each query, best first, without those of the examples."""
-        options = self._options
+        options = self.options
         depth = max(k, HYBRID_DEPTH) if options.mode is SearchMode.HYBRID else k
         depth += len(self._examples) * options.per_document
         dense: list[list[ScoredPassage]] = [[] for _ in queries]
@@ -105,25 +124,23 @@ class FirstStage:
         groups: dict[Restriction, list[int]] = defaultdict(list)
         for place, query in enumerate(queries):
             required = tuple(options.require)
-            groups[Restriction(self._condition, required, query.excluded)].append(place)
+            groups[Restriction(self.condition, required, query.excluded)].append(place)
         for restriction, places in groups.items():
             if vectors is not None:
-                plan = (
-                    self._reader.describe_search(self._space, restriction)
-                    if options.explain
-                    else ""
-                )
-                with self._clock("vectors", plan):
-                    found = self._reader.search_vectors(
-                        self._space, vectors[places], depth, restriction, options.per_document
+                plan = ""
+                if options.explain:
+                    plan = self.reader.describe_search(self.space, restriction)
+                with self.clock("vectors", plan):
+                    found = self.reader.search_vectors(
+                        self.space, vectors[places], depth, restriction, options.per_document
                     )
                 for place, ranking in zip(places, found, strict=True):
                     dense[place] = self._without_examples(ranking)
             if options.mode is not SearchMode.SEMANTIC:
-                with self._clock("words"):
+                with self.clock("words"):
                     for place in places:
                         query = queries[place]
-                        ranking = self._reader.search_bm25(
+                        ranking = self.reader.search_bm25(
                             query.words, depth, restriction, options.per_document, query.phrases
                         )
                         words[place] = self._without_examples(ranking)
@@ -138,12 +155,12 @@ class FirstStage:
         self, dense: Sequence[ScoredPassage], words: Sequence[ScoredPassage]
     ) -> list[RankedPassage]:
         """The ranking by vectors or by words, or both fused."""
-        if self._options.mode is SearchMode.SEMANTIC:
+        if self.options.mode is SearchMode.SEMANTIC:
             return [
                 RankedPassage(*passage, HitScores(cosine=passage.score), dense_rank=rank)
                 for rank, passage in enumerate(dense, start=1)
             ]
-        if self._options.mode is SearchMode.BM25:
+        if self.options.mode is SearchMode.BM25:
             return [
                 RankedPassage(*passage, HitScores(bm25=passage.score), bm25_rank=rank)
                 for rank, passage in enumerate(words, start=1)
@@ -156,7 +173,7 @@ class FirstStage:
         """Documents, or passages if a document may have several hits, by both rankings."""
         from semsearch.search.fusion import fused_scores  # only for hybrid search
 
-        per_document = self._options.per_document
+        per_document = self.options.per_document
         by_document = per_document == 1
         sides = [
             {one.document_id if by_document else one.passage_id: one for one in side}
@@ -165,7 +182,7 @@ class FirstStage:
         ranks = [{item: rank for rank, item in enumerate(side, start=1)} for side in sides]
         ranking = []
         taken: Counter[int] = Counter()
-        for item, score, deciding in fused_scores(sides, self._options, HYBRID_DEPTH):
+        for item, score, deciding in fused_scores(sides, self.options, HYBRID_DEPTH):
             best = sides[deciding[0]][item]
             taken[best.document_id] += 1
             if taken[best.document_id] > per_document:
@@ -187,14 +204,14 @@ class FirstStage:
         k: int,
     ) -> RetrievedHits:
         hits = Hits(query.text)
-        least = None if self._options.rerank else self._options.min_score
+        least = None if self.options.rerank else self.options.min_score
         present = (ranked for ranked in ranking[:k] if ranked.passage_id in passages)
         for rank, ranked in enumerate(present, start=1):
             if least is not None and ranked.score < least:
                 return RetrievedHits(query, hits, is_all=True)
             passage, metadata, title = passages[ranked.passage_id]
             explanation = None
-            if self._options.explain:
+            if self.options.explain:
                 explanation = Explanation(rank, ranked.score, ranked.dense_rank, ranked.bm25_rank)
             hits.append(
                 Hit(

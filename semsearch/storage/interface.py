@@ -27,8 +27,8 @@ from semsearch.storage.spaces import Space
 from semsearch.vector_indexes import IndexType
 
 if TYPE_CHECKING:
-    from semsearch.analysis import Language
     from semsearch.filters import Condition, Value
+    from semsearch.storage.words import Language
 
 logger = logging.getLogger(__name__)
 

@@ -32,10 +32,10 @@ import numpy
 from numpy.typing import NDArray
 from tokenizers import AddedToken, Tokenizer
 
-from semsearch.analysis.forms import run_pattern
 from semsearch.encoders.torch_models import whole_text_tokenizer
 from semsearch.errors import EncoderError
 from semsearch.protocols import Matrix
+from semsearch.storage.words.forms import run_pattern
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import pandas
 import pytest
 
 from semsearch import Corpus, Document, Index
-from semsearch.corpus import frame_documents
 from semsearch.errors import CorpusError, RemovalError
 from semsearch.indexing.preview import preview_delete, preview_index
 
@@ -57,12 +55,6 @@ class TestSkippedRows:
         summary = sync(index, corpus, allow_removals=True)
         assert (summary.removed, summary.kept, len(index)) == (0, 10, 100)
         assert "10 documents" in caplog.text
-
-    def test_rows_of_a_frame(self, index):
-        rows = [("d1", "Text 1."), ("d2", None), *((one.id, one.text) for one in HUNDRED[5:])]
-        frame = pandas.DataFrame(rows, columns=["id", "text"])
-        summary = sync(index, frame_documents(frame, on_bad_row=ignore))
-        assert (summary.removed, summary.kept) == (3, 0)  # d0, d3, d4
 
     def test_duplicate_id_is_not_a_missing_document(self, index, tmp_path):
         file = csv(tmp_path, [*numbered(0, 100), "d7,Text 7 again."])

@@ -69,16 +69,6 @@ def test_hits_that_were_not_reranked_follow_the_others():
     assert ids(maximal_marginal_relevance(hits, alike, 0.5)) == ["1", "4", "2", "3", "5"]
 
 
-def test_hits_that_were_not_reranked_leave_the_scale_of_the_others():
-    hits = hits_of([0.99, 0.5, 0.01, 25.0, 1.0])
-    hits[:3] = [hit._replace(scores=HitScores(reranked=hit.score)) for hit in hits[:3]]
-    vectors = unit([[1, 0, 0], [0.9, 0.43, 0], [0, 0, 1], [0, 1, 0], [0, 1, 0]])
-    assert ids(maximal_marginal_relevance(hits[:3], vectors[:3], 0.7)) == ["1", "2", "3"]
-    found = ids(maximal_marginal_relevance(hits, vectors, 0.7))
-    assert [name for name in found if name in "123"] == ["1", "2", "3"]
-    assert found[-1] == "5"
-
-
 def test_the_best_hit_lists_its_duplicates():
     vectors = unit([[1, 0], [0, 1], [1, 0.1], [0.1, 1], [1, 1]])
     found = without_duplicates(hits_of([0.9, 0.8, 0.7, 0.6, 0.5]), vectors)

@@ -39,11 +39,6 @@ def test_zscore_fusion_against_scipy():
     assert [score for _, score in fused] == sorted(expected.values(), reverse=True)
 
 
-def test_the_only_bm25_match_ranks_first():
-    dense = [(item, 0.9 - item / 1000) for item in range(100)]
-    assert zscore_fusion([dense, [(50, 3.0)]])[0][0] == 50
-
-
 @pytest.mark.parametrize("count", [1, 2, 3, 7, 40])
 def test_equal_scores_have_the_standard_score_0(count):
     """Their mean can differ from them by rounding, so that their deviation is not 0."""

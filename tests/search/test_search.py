@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy
 import pytest
@@ -128,13 +127,6 @@ def test_to_frame(index):
 def test_an_unknown_space(index):
     with pytest.raises(SpaceError):
         index.search("red", space="other")
-
-
-def test_threads_can_share_an_index(index):
-    expected = index.search("blue item 42", k=5)
-    with ThreadPoolExecutor(8) as threads:
-        answers = threads.map(lambda _: index.search("blue item 42", k=5), range(16))
-    assert list(answers) == [expected] * 16
 
 
 class Backwards:

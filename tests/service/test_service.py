@@ -68,7 +68,6 @@ class TestSearch:
         headers = {"Content-Type": "application/json"}
         for request in (
             {"query": "x", "k": 0},
-            {"query": "x", "fusion": "rrf"},
             {"query": "x", "unknown": 1},
             {"query": ""},
             {"query": []},

@@ -44,7 +44,7 @@ def ask(path: Path, query: str) -> list[dict[str, Any]]:
         if first is not None:
             document: Document | None = index.get(first.document_id)
             assert document is not None
-            hits += index.more_like({first.document_id: 1.0})
+            hits += index.more_like(first.document_id)
         retriever: Retriever = index
         hits += retriever.search(query, mode="bm25")
         names: list[str | None] = [document.id for document in index if query in document.text]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from semsearch.analysis.forms import marks
+from semsearch.corpus.texts import marks
 
 #: Part of fingerprints: incremented with every change of tokenisation.
 TOKENIZER_VERSION = 2

@@ -48,24 +48,19 @@ def held_kinds(fields: Mapping[str, Iterable[str]]) -> set[tuple[str, str]]:
     }
 
 
-def to_expression(
-    condition: Condition, matching: MatchingTexts, *, is_negated: bool = False
-) -> str:
+def to_expression(condition: Condition, matching: MatchingTexts) -> str:
     """An expression that holds for the rows that match a condition.
 
     Args:
         condition: see `semsearch.filters`.
         matching: finds the texts for `like`, which works differently in Milvus.
-        is_negated: whether it is inside a `not`, where no test may be unknown: milvus-lite takes a
-            comparison with a missing key for unknown, and so is its `not`, where ours is true.
     """
     match condition:
         case Not(inner):
-            return f"not ({to_expression(inner, matching, is_negated=True)})"
+            return f"not ({to_expression(inner, matching)})"
         case And(operands) | Or(operands):
             word = " and " if isinstance(condition, And) else " or "
-            parts = (to_expression(each, matching, is_negated=is_negated) for each in operands)
-            return word.join(f"({part})" for part in parts)
+            return word.join(f"({to_expression(each, matching)})" for each in operands)
         case IsNull(name):
             return f"not ({has_values(name)})"
         case In(name, values):
@@ -79,7 +74,7 @@ def to_expression(
             return f"not ({_equals_any(name, [value])})"
         case Comparison(name, operator, value):
             return _any_of(
-                _in_order(name, kind, operator, compared, is_negated)
+                _in_order(name, kind, operator, compared)
                 for kind, compared in _comparable(name, value)
             )
 
@@ -143,10 +138,11 @@ def _comparable(name: str, value: Value) -> list[tuple[str, Value]]:
     return [("date", float(time)), ("text", value)]
 
 
-def _in_order(name: str, kind: str, operator: Operator, value: Value, is_negated: bool) -> str:
+def _in_order(name: str, kind: str, operator: Operator, value: Value) -> str:
     place = 0 if operator in (Operator.GREATER, Operator.GREATER_OR_EQUAL) else 1
     test = f"{_path(name, kind)}[{place}] {operator.value} {_literals([value])}"
-    return all_of(has_values(name, kind), test) if is_negated else test
+    # milvus-lite takes a comparison with a missing key, and the `not` of it, for unknown.
+    return all_of(has_values(name, kind), test)
 
 
 def _equals_any(name: str, values: Collection[Value]) -> str:

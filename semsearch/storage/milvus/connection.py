@@ -113,9 +113,7 @@ class Connection:
         self.target = target
         self.timeout = TIMEOUT_SECONDS
         os.environ.setdefault("GRPC_VERBOSITY", "ERROR")  # it logs each failing handshake
-        for name in ("pymilvus", "milvus_lite"):  # both log each error with its traceback
-            logging.getLogger(name).setLevel(logging.CRITICAL)
-        self._client: Any = self._open_file() if target.is_file else self._connect()
+        self._client: Any = self._open()
         self.version = str(self.call("get_server_version"))
 
     @property
@@ -130,7 +128,12 @@ class Connection:
         if client is not None:
             client.close()
             if self.target.is_file:
-                _release(self.target.uri)
+                from milvus_lite.server_manager import server_manager_instance
+
+                with _users_lock:
+                    _users[self.target.uri] -= 1
+                    if not _users[self.target.uri]:
+                        server_manager_instance.release_server(self.target.uri)
 
     def call(self, method: str, *args: Any, **options: Any) -> Any:
         """The result of a method of the client.
@@ -195,19 +198,18 @@ class Connection:
             condition = one_of(key, values[start : start + ROWS_AT_ONCE])
             self.call("delete", collection, filter=condition)
 
-    def _connect(self) -> Any:
+    def _open(self) -> Any:
         from pymilvus import MilvusClient, MilvusException
 
-        token = os.environ.get(TOKEN, "")
-        try:
-            return MilvusClient(self.target.uri, token=token, timeout=self.timeout, dedicated=True)
-        except MilvusException as error:
-            raise self._explained(error, is_connecting=True) from error
-
-    def _open_file(self) -> Any:
-        from pymilvus import MilvusClient, MilvusException
-
+        for name in ("pymilvus", "milvus_lite"):  # both log each error with its traceback
+            logging.getLogger(name).setLevel(logging.CRITICAL)
         uri = self.target.uri
+        if not self.target.is_file:
+            token = os.environ.get(TOKEN, "")
+            try:
+                return MilvusClient(uri, token=token, timeout=self.timeout, dedicated=True)
+            except MilvusException as error:
+                raise self._explained(error, is_connecting=True) from error
         if not Path(uri).parent.is_dir():
             raise IndexStoreError(f"{self.target.address}: there is no such folder")
         with _users_lock:
@@ -227,12 +229,3 @@ class Connection:
         if is_connecting or re.search("unavailable|deadline|timeout|auth", reason, re.IGNORECASE):
             return StoreUnreachableError(f"{message} (see {TOKEN} and {TLS})")
         return IndexStoreError(message)
-
-
-def _release(file: str) -> None:
-    from milvus_lite.server_manager import server_manager_instance
-
-    with _users_lock:
-        _users[file] -= 1
-        if not _users[file]:
-            server_manager_instance.release_server(file)

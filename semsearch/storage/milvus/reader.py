@@ -11,7 +11,6 @@ from typing import cast
 
 import numpy
 
-from semsearch.analysis.forms import folded, words
 from semsearch.errors import IndexBusyError, UnsupportedByStoreError
 from semsearch.filters import Condition
 from semsearch.protocols import Matrix
@@ -34,7 +33,7 @@ from semsearch.storage.interface import (
     text_hash,
 )
 from semsearch.storage.milvus.conditions import all_of, has_values, to_expression
-from semsearch.storage.milvus.connection import Connection, Row
+from semsearch.storage.milvus.connection import IDS_AT_ONCE, Connection, Row
 from semsearch.storage.milvus.schema import (
     EXACT,
     FORMAT_VERSION,
@@ -47,6 +46,7 @@ from semsearch.storage.milvus.schema import (
 )
 from semsearch.storage.milvus.search import SEARCHED_LISTS, VECTORS, WORDS, Search
 from semsearch.storage.spaces import Space, check_searchable
+from semsearch.storage.words.forms import folded, words
 
 #: How many documents a page spans.
 PAGE = 4096
@@ -136,7 +136,7 @@ class MilvusReader:
         """The documents with these ids, as they were added."""
         return {str(one.id): one for one in self._whole(self.named(ids, _WHOLE, FINISHED))}
 
-    def scan(self, size: int = 256) -> Iterator[list[Document]]:
+    def scan(self, size: int = IDS_AT_ONCE) -> Iterator[list[Document]]:
         """All documents in insertion order, in lists of at most `size`."""
         for page in self.pages(_WHOLE, FINISHED):
             for start in range(0, len(page), size):

@@ -46,12 +46,7 @@ class MilvusStore:
     def writer(self, *, wait: float = 0) -> Iterator[MilvusWriter]:
         """A writer; Milvus has no locks, so only writers of this machine exclude each other."""
         with writer_lock(_lock_folder(self._connection), wait=wait, index=self.path):
-            record = _latest_record(self._connection)
-            writer = MilvusWriter(self._connection, record)
-            try:
-                yield writer
-            finally:
-                writer.close()
+            yield MilvusWriter(self._connection, _latest_record(self._connection))
 
     def close(self) -> None:
         """Close the connection."""

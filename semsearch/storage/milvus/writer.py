@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from itertools import chain, count, pairwise
 from typing import Any, NoReturn
 
-from semsearch.errors import IndexStoreError, SpaceError, UnsupportedByStoreError, quantity
+from semsearch.errors import SpaceError, UnsupportedByStoreError, quantity
 from semsearch.protocols import Encoder, Matrix
 from semsearch.storage.interface import Fault, NewDocument, Selection, Settings, TextVectors
 from semsearch.storage.milvus.conditions import filter_json, held_kinds
@@ -49,16 +49,11 @@ class MilvusWriter:
     def __init__(self, connection: Connection, record: IndexRecord) -> None:
         self._connection = connection
         self._record = record
-        self._is_open = True
 
     @contextmanager
     def read(self) -> Iterator[MilvusReader]:
         """The current state, which no other writer of this machine changes."""
         yield self._state()
-
-    def close(self) -> None:
-        """Release the right to write."""
-        self._is_open = False
 
     def put(self, documents: Sequence[NewDocument], vectors: TextVectors) -> None:
         """Add documents, or update those with the same ids."""
@@ -152,9 +147,7 @@ class MilvusWriter:
         """Make a space searchable, once each passage has a vector."""
         spaces = self._state().spaces()
         self._change(
-            spaces=[
-                other._replace(complete=other.complete or other.id == space.id) for other in spaces
-            ]
+            spaces=[one._replace(complete=one.complete or one.id == space.id) for one in spaces]
         )
 
     def index_field(self, name: str) -> NoReturn:
@@ -209,8 +202,6 @@ class MilvusWriter:
         return [row["id"] for page in self._state().pages([], UNFINISHED) for row in page]
 
     def _state(self) -> MilvusReader:
-        if not self._is_open:
-            raise IndexStoreError("the writer is closed: its `with` block has ended")
         return MilvusReader(self._connection, self._record)
 
     def _change(self, **changes: Any) -> None:

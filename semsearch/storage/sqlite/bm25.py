@@ -26,7 +26,6 @@ from sqlalchemy import (
     update,
 )
 
-from semsearch.analysis import Analyser, Language
 from semsearch.arguments import MAX_WHOLE_NUMBER
 from semsearch.storage.interface import ScoredPassage
 from semsearch.storage.sqlite.restrictions import Restricted, best_passages, owners
@@ -42,6 +41,7 @@ from semsearch.storage.sqlite.schema import (
     values_later,
 )
 from semsearch.storage.sqlite.snapshots import deleted_passages
+from semsearch.storage.words import Analyser, Language
 
 #: Below this share of documents, the allowed passages are listed before the search.
 LISTED_SHARE = 0.02

@@ -51,9 +51,9 @@ from semsearch.storage.sqlite.snapshots import snapshot_name, snapshot_record
 from semsearch.storage.sqlite.spaces import all_spaces, stored_matrix, vector_blocks
 
 if TYPE_CHECKING:
-    from semsearch.analysis import Analyser
     from semsearch.filters import Condition
     from semsearch.storage.sqlite.vectors import VectorView
+    from semsearch.storage.words import Analyser
 
 #: The number of restrictions whose documents are cached.
 RESTRICTIONS_KEPT = 16

@@ -118,7 +118,7 @@ def _clause(connection: Connection, restriction: Restriction) -> ColumnElement[b
 
 def _documents_with(connection: Connection, phrases: Sequence[str]) -> ScalarSelect[int]:
     """The documents with a passage that contains a phrase; none if no phrase has words."""
-    from semsearch.analysis import Analyser
+    from semsearch.storage.words import Analyser
 
     match = Analyser(read_settings(connection).language).match_expression("", phrases) or '""'
     query = (

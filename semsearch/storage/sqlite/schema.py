@@ -43,7 +43,7 @@ from semsearch.storage.interface import Settings
 from semsearch.vector_indexes import IndexType
 
 if TYPE_CHECKING:
-    from semsearch.analysis import Language
+    from semsearch.storage.words import Language
 
 #: "SEMS": marks databases of semsearch (PRAGMA application_id).
 APPLICATION_ID: Final = 0x53454D53
@@ -181,7 +181,7 @@ def create_tables(connection: Connection) -> None:
 
 def create_words(connection: Connection, language: Language | None = None) -> None:
     """Create the empty BM25 index, with the tokenizer of a language."""
-    from semsearch.analysis import Analyser
+    from semsearch.storage.words import Analyser
 
     tokenizer = Analyser(language).tokenizer
     connection.exec_driver_sql(_CREATE_FTS.format(tokenizer=tokenizer))
@@ -254,7 +254,7 @@ def read_settings(connection: Connection) -> Settings:
     if "index_type" in found:
         found["index_type"] = IndexType(**found["index_type"])
     if found.get("language"):
-        from semsearch.analysis import Language
+        from semsearch.storage.words import Language
 
         stored = found["language"]
         found["language"] = Language(stored["name"], tuple(stored["stop_words"]))

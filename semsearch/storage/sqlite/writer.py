@@ -10,7 +10,6 @@ import faiss  # noqa: F401 - needed at the end, and imported while texts are enc
 import numpy
 from sqlalchemy import Connection, column, delete, func, select, table, update
 
-from semsearch.analysis import Analyser
 from semsearch.protocols import Encoder, Matrix
 from semsearch.storage.interface import Fault, NewDocument, Selection, Settings, TextVectors
 from semsearch.storage.spaces import Space
@@ -38,6 +37,7 @@ from semsearch.storage.sqlite.schema import (
 )
 from semsearch.storage.sqlite.snapshots import count_deleted, refresh, remove_leftovers
 from semsearch.storage.sqlite.spaces import all_spaces, insert_space, to_bytes
+from semsearch.storage.words import Analyser
 
 #: Within a run, snapshots are refreshed after this number of new passages, so that queries need not
 #: read them from the database; then after twice as many, and so on.

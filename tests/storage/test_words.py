@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from semsearch import Document, Index
-from semsearch.analysis import MAX_QUERY_WORDS, Analyser, language
 from semsearch.errors import ArgumentError
+from semsearch.storage.words import MAX_QUERY_WORDS, Analyser, language
 
 ENGLISH = Analyser()
 
@@ -105,11 +105,6 @@ def test_words_are_found(find, language, form):
         assert language not in find(unicodedata.normalize(form, query)), query
 
 
-def test_the_passage_with_all_pairs_comes_first():
-    texts = ["大会在东京。", "北京的学生很大。", "他在北京大学。"]
-    assert places(texts, "北京大学")[0] == 2
-
-
 def test_pairs_of_characters():
     assert ENGLISH.searchable("東京都へGo!") == " 東京 京都 都へ へ go!"
     assert ENGLISH.query_terms("東京都へGo!") == ['"東京"', '"京都"', '"都へ"', '"go"']
@@ -143,7 +138,7 @@ def test_ascii_is_left_to_fts5():
     """So that rankings in English do not change."""
     text = "The cat's not_at_all, e.g. 3.5 MB (naps)!"
     assert ENGLISH.searchable(text) == text
-    words = ["cat", "not_at_all", "e", "g", "3", "5", "MB", "naps"]  # without stop words
+    words = ["cat", "not_at_all", "e", "g", "3", "5", "mb", "naps"]  # without stop words
     assert ENGLISH.query_terms(text) == [f'"{word}"' for word in words]
 
 
@@ -151,7 +146,7 @@ def test_stop_words_are_left_out_of_queries_that_have_others():
     payment = Analyser(frequent_words=["go"]).query_terms("My payment did NOT go through")
     assert payment == ['"payment"', '"through"']
     assert ENGLISH.query_terms("To be, or not to be") == [
-        f'"{word}"' for word in ["To", "be", "or", "not", "to", "be"]
+        f'"{word}"' for word in ["to", "be", "or", "not", "to", "be"]
     ]
     assert ENGLISH.match_expression("the", ["to be or"]) == '"the" OR "to be or"'
     assert ENGLISH.words("Don't GO, 東京 Ärzte") == {"don", "t", "go", "ärzte"}

@@ -1,4 +1,4 @@
-"""A pool of actors on a Ray cluster: one on each node, or one for each GPU of a node.
+"""Encoding on a Ray cluster, by actors: one on each node, or one for each GPU of a node.
 
 Ray restarts an actor that dies, and repeats its batches. The batches of an actor that is lost, as
 with its node, go to the others.
@@ -8,17 +8,27 @@ from __future__ import annotations
 
 import logging
 import os
+import re
+import socket
 import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from functools import partial
+from functools import cached_property, partial
+from importlib.util import find_spec
 from typing import Any, NamedTuple, Self
 
-from semsearch.errors import ClusterError, first_line
-from semsearch.indexing.pool import Encoded, Spaces
-from semsearch.indexing.ray.actor import EncodingActor
+from semsearch.encoders import load_encoder
+from semsearch.errors import (
+    ArgumentError,
+    ClusterError,
+    MissingExtraError,
+    SemsearchError,
+    first_line,
+)
+from semsearch.indexing.pool import Encoded, EncoderPool, Spaces, ThreadPool, encode_texts
+from semsearch.protocols import Encoder
 from semsearch.storage.spaces import Space
 from semsearch.version import __version__
 
@@ -34,6 +44,81 @@ LOOK_SECONDS = 5.0
 PATIENCE_SECONDS = 60.0
 #: Of a Ray that is started for one run: batches and vectors on their way take a few megabytes.
 STORE_BYTES = 200_000_000
+#: The port of Ray's server for clients, on the head node.
+PORT = 10001
+CONNECT_SECONDS = 5.0
+
+
+def pool_on(address: str | None) -> Callable[[Spaces], EncoderPool]:
+    """A function that creates the pool for some spaces.
+
+    Args:
+        address: ``auto`` for the cluster that this machine belongs to, or for a Ray of this
+            machine alone where there is none; ``ray://HOST[:PORT]`` for a cluster elsewhere; None
+            for this process.
+
+    Raises:
+        ArgumentError: it is none of these.
+        MissingExtraError: the extra ``ray`` is not installed.
+        ClusterError: nothing answers there.
+    """
+    if address is None:
+        return ThreadPool
+    found = re.fullmatch(r"auto|ray://([\w.-]+|\[[0-9a-fA-F:.]+\])(?::(\d{1,5}))?", address)
+    if not found:
+        raise ArgumentError(f"ray must be auto or ray://HOST[:PORT], not '{address}'")
+    for package, distribution in [("ray", "ray"), ("grpc", "grpcio")]:
+        if find_spec(package) is None:
+            raise MissingExtraError(distribution, "ray", "encoding on a cluster")
+
+    host, port = found[1], int(found[2] or PORT)
+    if host is None:
+        return partial(RayPool, None)
+    server = f"ray://{host}:{port}"
+    try:  # before an index is made; Ray itself would keep trying
+        socket.create_connection((host.strip("[]"), port), CONNECT_SECONDS).close()
+    except OSError as error:
+        raise ClusterError(
+            f"{server} cannot be used: {error}; start it there with: ray start --head"
+        ) from error
+    return partial(RayPool, server)
+
+
+class EncodingActor:
+    """Encodes with the models of some spaces.
+
+    Args:
+        version: the version of semsearch that creates it.
+        spaces: their models are loaded when needed, also after Ray restarted the actor.
+    """
+
+    def __init__(self, version: str, spaces: Sequence[Space]) -> None:
+        self._version = version
+        self._spaces = spaces
+
+    def encode(self, space: int, texts: Sequence[str]) -> Encoded:
+        """The vectors of passages.
+
+        Raises:
+            ClusterError: this node has not the same models and version of semsearch.
+        """
+        return encode_texts(self._encoders[space], texts)
+
+    @cached_property
+    def _encoders(self) -> dict[int, Encoder]:
+        if self._version != __version__:
+            raise ClusterError(f"it has semsearch {__version__}, not {self._version}")
+        encoders = {}
+        for space in self._spaces:
+            try:
+                encoder = load_encoder(space.spec, None, space.precision, local_files_only=True)
+                encoder.encode_documents(["."])
+            except SemsearchError as error:
+                raise ClusterError(str(error)) from error
+            if encoder.fingerprint != space.fingerprint:
+                raise ClusterError(f"its model '{space.spec}' is another one")
+            encoders[space.id] = encoder
+        return encoders
 
 
 class _Actor(NamedTuple):

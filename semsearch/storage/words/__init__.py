@@ -11,10 +11,10 @@ from collections.abc import Collection, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
-from semsearch.analysis import stopwords
-from semsearch.analysis.forms import folded, in_pairs, pairs, plain, run_pattern, searchable, words
 from semsearch.arguments import check_text
 from semsearch.errors import ArgumentError, MissingExtraError
+from semsearch.storage.words import stopwords
+from semsearch.storage.words.forms import folded, in_pairs, pairs, plain, run_pattern, words
 
 if TYPE_CHECKING:
     from Stemmer import Stemmer
@@ -93,7 +93,7 @@ class Analyser:
     def searchable(self, text: str) -> str:
         """The text that FTS5 indexes for a text."""
         if self._language is None:
-            return searchable(text)
+            return text if text.isascii() else plain(in_pairs(folded(text)))
         return " ".join(self._stems(self._words(in_pairs(folded(self._in_letters(text))))))
 
     def words(self, text: str) -> set[str]:
@@ -118,15 +118,11 @@ class Analyser:
         """The words of a query as FTS5 terms, without stop words if it has others."""
         terms: list[str] = []
         stops: list[str] = []
-        if self._language is None and text.isascii():
-            for word in re.findall(r"\w+", text):
-                (stops if self._is_stop_word(word.lower()) else terms).append(f'"{word}"')
-            return terms or stops
         for place, piece in enumerate(_pieces(self._in_letters(text))):
             if place % 2 == 0:
                 listed = self._words(piece)
                 for word, stem in zip(listed, self._stems(listed), strict=True):
-                    (stops if self._is_stop_word(word) else terms).append(f'"{stem}"')
+                    (stops if word in self._stop_words else terms).append(f'"{stem}"')
             elif len(found := pairs(piece)) > 1:
                 terms += [f'"{pair}"' for pair in found[:-1]]
             else:
@@ -169,9 +165,6 @@ class Analyser:
     def _stems(self, listed: list[str]) -> list[str]:
         stems = self._stemmer.stemWords(listed) if self._stemmer else listed
         return [plain(stem) for stem in stems]
-
-    def _is_stop_word(self, word: str) -> bool:
-        return word in self._stop_words
 
 
 def _pieces(text: str) -> list[str]:

@@ -24,6 +24,8 @@ import unicodedata
 from functools import cache
 from itertools import zip_longest
 
+from semsearch.corpus.texts import marks
+
 #: Ligatures, Hebrew and Arabic presentation forms, half and full width; radicals of Chinese;
 #: subscripts, and mathematical letters, but not superscripts: 10⁶ is not 106.
 _OTHER_FORMS = re.compile(
@@ -47,13 +49,6 @@ _UNSPACED = "".join(
 _ACCENTED_GREEK = re.compile("[\u0386-\u0390\u03aa-\u03b0\u03ca-\u03ce\u1f00-\u1fff]+")
 
 # The patterns below are compiled when a text first needs them: plain ASCII needs none.
-
-
-@cache
-def marks() -> str:
-    """Nonspacing and spacing marks: most blocks that have some."""
-    places = (*range(0x300, 0x2100), 0x3099, 0x309A, *range(0xA600, 0xAC00))
-    return "".join(mark for mark in map(chr, places) if unicodedata.category(mark) in ("Mn", "Mc"))
 
 
 @cache
@@ -109,13 +104,6 @@ def _separator() -> re.Pattern[str]:
     most emoji, the marks around text of another direction.
     """
     return re.compile(rf"[^\w\s\x00-\x7f{marks()}]")
-
-
-def searchable(text: str) -> str:
-    """The text that FTS5 indexes for a text, without a language."""
-    if text.isascii():
-        return text
-    return plain(in_pairs(folded(text)))
 
 
 def plain(text: str) -> str:

@@ -9,8 +9,8 @@ import snowballstemmer
 from bm25s.stopwords import STOPWORDS_GERMAN
 
 from semsearch import Document, Index
-from semsearch.analysis import Analyser, language
 from semsearch.errors import ArgumentError, MissingExtraError
+from semsearch.storage.words import Analyser, language
 
 TEXTS = {
     "a": "Die Häuser am Fluß waren alt.",
@@ -131,19 +131,6 @@ class TestFrequentWords:
         assert self.words(index, "rest kind7") == {"kind7"}
         index.add(Document(f"more {n}", f"more{n}") for n in range(300))
         assert self.words(index, "rest kind7") == {"rest", "kind7"}
-
-    def test_passages_that_are_gone_do_not_count(self, index):
-        kept = [Document(f"k{n}", f"flow of kept{n}") for n in range(100)]
-        with index.writer() as writer:
-            writer.sync(kept, allow_removals=True)
-        assert self.words(index, "flow kept7") == {"flow", "kept7"}
-
-    def test_passages_after_gaps_are_counted(self, index):
-        with index.writer() as writer:
-            writer.sync(
-                (Document(f"g{n}", f"tide of kind{n}") for n in range(1100)), allow_removals=True
-            )
-        assert self.words(index, "tide kind7") == {"kind7"}
 
     def test_few_passages_have_none(self, tmp_path):
         with Index.create(tmp_path / "few", "hashing:8") as index:
