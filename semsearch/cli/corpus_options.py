@@ -44,6 +44,7 @@ corpus_options = together(
     click.option(
         "--sql", metavar="QUERY", help="The query for rows of a database, such as SELECT …."
     ),
+    click.option("--lines", is_flag=True, help="Each line of a text file is a document."),
     click.option(
         "--encoding",
         metavar="NAME",

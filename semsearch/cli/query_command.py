@@ -189,15 +189,23 @@ def _shown(show: Sequence[str], known: Sequence[str]) -> list[str]:
 
 
 def _answered(index: Index, file: str, options: dict[str, Any]) -> Iterator[Hits]:
-    """The hits of each query of a file, or of standard input, whose lines may come slowly."""
+    """The hits of each query of a file, or of standard input, whose lines may come slowly.
+
+    Raises:
+        ArgumentError: a query cannot be used; those of the blocks before it are answered.
+    """
     from semsearch.corpus import text_lines
 
     path = None if file == "-" else Path(file)
     lines = text_lines(path, None, QUERY_MAX_CHARACTERS)
-    queries = (query for _, line in lines if (query := line.removeprefix("\ufeff").strip()))
+    queries = ((n, query) for n, line in lines if (query := line.removeprefix("\ufeff").strip()))
     at_once = 1 if path is None else QUERIES_AT_ONCE
     while block := list(islice(queries, at_once)):
-        yield from index.search_many(block, **options)
+        try:
+            yield from index.search_many([query for _, query in block], **options)
+        except ArgumentError as error:
+            numbers = f"{block[0][0]}-{block[-1][0]}" if len(block) > 1 else str(block[0][0])
+            raise ArgumentError(f"{file}:{numbers}: {error}") from error
 
 
 def _conversation(index: Index, options: dict[str, Any]) -> Iterator[Hits]:

@@ -61,7 +61,7 @@ CorpusPath = str | os.PathLike[str]
 Note = Callable[[dict[str, Any]], None]
 
 #: Options that select the rows of a file: with others, it is another corpus.
-_SELECTORS = {"records", "sheet", "sql"}
+_SELECTORS = {"records", "sheet", "sql", "lines"}
 
 
 class Corpus:
@@ -90,6 +90,7 @@ class Corpus:
             or ``.`` if the whole value is an object of records.
         sheet: the name of the sheet of a workbook; the first by default.
         sql: the query that selects the rows of a database.
+        lines: whether each line of a text file is a document, instead of the whole file.
         exclude: files of folders to exclude, as .gitignore patterns, in addition to those in the
             folder's file .semsearchignore.
         on_bad_row: called with the error of each row that cannot be used. By default it raises
@@ -112,6 +113,7 @@ class Corpus:
         records: str | None = None,
         sheet: str | None = None,
         sql: str | None = None,
+        lines: bool = False,
         exclude: Sequence[str] = (),
         on_bad_row: OnBadRow = raise_error,
         notify: Notify = silent,
@@ -137,6 +139,7 @@ class Corpus:
             "title_column": title_column,
             "text_columns": list(self._wanted.text) or None,
             "header": header,
+            "lines": lines or None,
         }
         self._options = {name: value for name, value in options.items() if value is not None}
         self._exclude = check_texts("exclude", exclude)
@@ -211,7 +214,7 @@ class Corpus:
             title=options.get("title_column"),
             earlier_id=earlier_id,
         )
-        others = ("encoding", "header", "records", "sheet", "sql")
+        others = ("encoding", "header", "records", "sheet", "sql", "lines")
         return Reading(wanted, **{name: options.get(name) for name in others})
 
     def _file_documents(
@@ -245,8 +248,10 @@ class Corpus:
         return table_documents(table, wanted, self._notify)
 
     def _folder(self, path: Path, options: Mapping[str, Any]) -> Folder:
-        if "records" in options or "sheet" in options:
-            raise CorpusError(f"{path} is a folder: --records and --sheet are for a single file")
+        if {"records", "sheet", "lines"} & options.keys():
+            raise CorpusError(
+                f"{path} is a folder: --records, --sheet and --lines are for a single file"
+            )
         folder = find_files(path, self._exclude)
         if not fits_documents(self._wanted) and not any(map(is_table, folder.files)):
             raise CorpusError(

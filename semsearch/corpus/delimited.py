@@ -34,10 +34,11 @@ _Record = tuple[str, list[str]] | BadRowError
 
 
 class Dialect(NamedTuple):
-    """The delimiter, and whether cells can be quoted."""
+    """The delimiter, whether cells can be quoted, and whether blanks before cells are left out."""
 
     delimiter: str
     quoted: bool
+    spaced: bool = False
 
     def reader(self, lines: Iterable[str]) -> Any:
         """Python's reader of these lines."""
@@ -47,6 +48,7 @@ class Dialect(NamedTuple):
             lines,
             delimiter=self.delimiter,
             quoting=csv.QUOTE_MINIMAL if self.quoted else csv.QUOTE_NONE,
+            skipinitialspace=self.spaced,
             strict=True,
         )
 
@@ -183,7 +185,8 @@ def guess_dialect(lines: Sequence[str], delimiters: str = DELIMITERS) -> Dialect
     # A delimiter that is not in the header separates nothing. A header of one column has none;
     # then the delimiter that is rarest in the texts does least harm.
     candidates = [
-        Dialect(delimiter, quoted)
+        # Files written by hand can have a blank between the delimiter and the quote.
+        Dialect(delimiter, quoted, quoted and any(f'{delimiter} "' in line for line in lines))
         for delimiter in ([mark for mark in delimiters if mark in header] or delimiters)
         for quoted in (tab_quotings if delimiter == "\t" else (True,))
     ]

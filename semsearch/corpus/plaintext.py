@@ -66,6 +66,17 @@ def read_text(source: Source, identifier: str, encoding: str | None) -> Table:
     return Table(source.name, COLUMNS, iter((Row(source.name, fields),)), remark=remark)
 
 
+def read_lines(source: Source, encoding: str | None) -> Table:
+    """The table of a text whose lines are documents; blank lines are skipped."""
+    lines = enumerate(TextStream(source, encoding, newline=None).lines(), start=1)
+    rows = (
+        Row(f"{source.name}:{number}", {"text": line.strip()})
+        for number, line in lines
+        if line.strip()
+    )
+    return Table(source.name, ("text",), rows)
+
+
 def _markdown_fields(own: dict[str, Any]) -> tuple[dict[str, Any], str]:
     """The fields of a Markdown text with those of its front matter, and a remark about it."""
     matter: dict[str, Any] = {}

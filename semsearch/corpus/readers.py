@@ -17,7 +17,7 @@ from semsearch.corpus.delimited import DELIMITERS, read_delimited
 from semsearch.corpus.encodings import TextStream, encoding_of
 from semsearch.corpus.formats import DOCUMENTS, CorpusFormat, format_by_name, is_foreign, without_gz
 from semsearch.corpus.jsonrows import read_json
-from semsearch.corpus.plaintext import read_text
+from semsearch.corpus.plaintext import read_lines, read_text
 from semsearch.corpus.sources import Source, is_url
 from semsearch.corpus.table import Row, Table
 from semsearch.corpus.workbook import read_workbook
@@ -44,6 +44,7 @@ class Reading(NamedTuple):
         records: the path to the records in nested JSON.
         sheet: the sheet of a workbook.
         sql: the query that selects the rows of a database.
+        lines: whether each line of a text is a document.
     """
 
     wanted: Roles = Roles((), None, None)
@@ -52,6 +53,7 @@ class Reading(NamedTuple):
     records: str | None = None
     sheet: str | None = None
     sql: str | None = None
+    lines: bool | None = None
 
 
 def read(
@@ -98,6 +100,8 @@ def _table(source: Source, reading: Reading, identifier: str | None, found: Corp
             return read_arrow(source)
         case CorpusFormat.XLSX:
             return read_workbook(source, reading.sheet, reading.header, reading.wanted.names)
+        case CorpusFormat.TEXT if reading.lines:
+            return read_lines(source, reading.encoding)
         case CorpusFormat.TEXT:
             return read_text(source, identifier, reading.encoding)
         case _ if found in DOCUMENTS:
@@ -136,6 +140,8 @@ def _format(source: Source, reading: Reading, named: CorpusFormat | None) -> Cor
         BadRowError: the first bytes of a binary table are those of another format.
         CorpusError: those of a text are, or no format is found.
     """
+    if reading.lines:
+        return CorpusFormat.TEXT
     if named in DOCUMENTS and named is not CorpusFormat.TEXT:
         return named  # if it is damaged, that is a bad row
     if foreign := is_foreign(source.head, named):

@@ -144,8 +144,18 @@ class Options:
             raise ArgumentError(f"document '{min(both)}' is in both like and unlike")
         weights = dict.fromkeys(like, 1.0) | dict.fromkeys(unlike, UNLIKE_WEIGHT)
         self._set("examples", weights)
-        if weights and self.mode is SearchMode.BM25:
+        self._check_combinations()
+
+    def _check_combinations(self) -> None:
+        """Refuse options that would have no effect."""
+        if self.examples and self.mode is SearchMode.BM25:
             raise ArgumentError("like and unlike compare vectors: mode must be semantic or hybrid")
+        is_fused = self.fusion is not Fusion.ZSCORES or self.dense_weight != DENSE_WEIGHT
+        if is_fused and self.mode is not SearchMode.HYBRID:
+            raise ArgumentError("fusion and dense_weight need mode 'hybrid'")
+        is_limited = self.rerank_depth != RERANK_DEPTH or self.rerank_budget is not None
+        if is_limited and self.rerank is None:
+            raise ArgumentError("rerank_depth and rerank_budget need rerank")
 
     def _set(self, name: str, value: object) -> None:
         object.__setattr__(self, name, value)

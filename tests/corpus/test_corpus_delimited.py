@@ -167,3 +167,9 @@ def test_an_unknown_delimiter_is_reported(write, sign):
     notices.clear()
     list(Corpus("plain.csv", notify=notices.append))
     assert "sep=" not in notices[0]
+
+
+def test_blanks_between_delimiter_and_quote(tmp_path):
+    (tmp_path / "hand.csv").write_text('id, text\n1, "red, blue"\n2, "a cat"\n')
+    found = {document.id: document.text for document in Corpus(tmp_path / "hand.csv")}
+    assert found == {"1": "red, blue", "2": "a cat"}

@@ -137,3 +137,16 @@ class TestFrontMatter:
         (document,) = Corpus("notes", notify=notices.append)
         assert (document.text, document.metadata) == (text, {})
         assert notices[1].startswith(f"{Path('notes/page.md')}: its front matter is not ")
+
+
+def test_lines_are_documents(tmp_path):
+    (tmp_path / "sentences.txt").write_text("A cat, a dog.\n\n  It rains.\r\n", "utf-8")
+    found = list(Corpus(tmp_path / "sentences.txt", lines=True))
+    assert [document.text for document in found] == ["A cat, a dog.", "It rains."]
+    assert [document.source for document in found] == [
+        f"{tmp_path}/sentences.txt:1",
+        f"{tmp_path}/sentences.txt:3",
+    ]
+    assert {document.id for document in found} == {None}
+    with pytest.raises(CorpusError):
+        list(Corpus(tmp_path, lines=True))
