@@ -28,7 +28,6 @@ from semsearch.texts import quantity
 )
 @space_option
 @where_option
-@click.option("--overwrite", is_flag=True, help="Replace OUTPUT if it exists.")
 def command(
     output: Path,
     directory: Path | None,
@@ -36,7 +35,6 @@ def command(
     format_name: str | None,
     space: str | None,
     where: str | None,
-    overwrite: bool,
 ) -> None:
     """Export the documents of an index, or its vectors, to OUTPUT.
 
@@ -66,7 +64,6 @@ def command(
             format=format_name,
             space=space,
             where=where,
-            overwrite=overwrite,
             on_progress=lambda done, total: progress.update(done, done / total),
         )
     note_json_columns(exported.as_json)

@@ -69,7 +69,6 @@ def export_index(
     format: ExportFormat | str | None = None,  # noqa: A002 - the usual name
     space: str | None = None,
     where: str | None = None,
-    overwrite: bool = False,
     on_progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Exported:
     """Write the documents of an index, or its passages with their vectors.
@@ -95,7 +94,6 @@ def export_index(
             the suffix of `output`: .parquet, .jsonl, .csv, .npy or .faiss.
         space: the name of the embedding space of the vectors; None for the first.
         where: a filter over metadata.
-        overwrite: replace existing files.
         on_progress: called with the number of documents written and their total.
 
     Raises:
@@ -113,10 +111,8 @@ def export_index(
         raise ArgumentError("a space can only be named for vectors, not for documents")
     targets = _targets(path, kind)
     for target in targets:
-        if target.exists() and not target.is_file():
-            raise ArgumentError(f"{target} is not a file")
-        if target.exists() and not overwrite:
-            raise ArgumentError(f"{target} exists; name another file, or --overwrite it")
+        if target.exists():
+            raise ArgumentError(f"{target} exists; name another file, or remove it")
     wanted = index.space(space, complete=True) if vectors else None
     with _written(path, targets) as files, index.read() as state:
         condition = None if where is None else parse_filter(state, where)

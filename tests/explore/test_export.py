@@ -219,19 +219,14 @@ class TestMistakes:
         with pytest.raises(ArgumentError, match=r"v\.npy\.jsonl"):
             export_index(index, tmp_path / "v.npy")
         assert (tmp_path / "v.npy.jsonl").read_text() == "mine"
-        export_index(index, tmp_path / "v.npy", overwrite=True)
-        assert len(passages_of(tmp_path / "v.npy.jsonl")) > 4
 
     def test_an_interrupted_export_leaves_nothing(self, index, tmp_path):
-        (tmp_path / "films.jsonl").write_text("mine")
-
         def interrupt(done, total):
             raise KeyboardInterrupt
 
         with pytest.raises(KeyboardInterrupt):
-            export_index(index, tmp_path / "films.jsonl", overwrite=True, on_progress=interrupt)
-        assert sorted(file.name for file in tmp_path.iterdir()) == ["films", "films.jsonl"]
-        assert (tmp_path / "films.jsonl").read_text() == "mine"
+            export_index(index, tmp_path / "films.jsonl", on_progress=interrupt)
+        assert sorted(file.name for file in tmp_path.iterdir()) == ["films"]
 
     @pytest.mark.parametrize(
         ("name", "options"),
@@ -240,7 +235,7 @@ class TestMistakes:
             ("films", {"format": "xlsx"}),
             ("none/films.jsonl", {}),
             ("films.jsonl", {"space": "hashing-64"}),
-            ("films", {"format": "jsonl", "overwrite": True}),
+            ("films", {"format": "jsonl"}),
         ],
     )
     def test_invalid_targets(self, index, tmp_path, name, options):
