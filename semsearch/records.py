@@ -252,7 +252,7 @@ class Hits(list[Hit]):
 
     def _repr_html_(self) -> str:
         """An HTML table for notebooks."""
-        from semsearch.notebook import table_html
+        from semsearch.texts import table_html
 
         parts = self.parts()
         rows = []

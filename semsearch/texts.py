@@ -1,10 +1,11 @@
-"""Functions on texts: joining parts, parsing printed lists, splitting sentences, plurals."""
+"""Functions on texts: joining parts, printed lists, sentences, plurals, tables for notebooks."""
 
 from __future__ import annotations
 
 import ast
 import re
 from collections.abc import Iterable
+from html import escape
 from itertools import accumulate, pairwise
 from typing import Any
 
@@ -27,6 +28,8 @@ _CYRILLIC = re.compile("[\u0400-\u04ff]")
 _HEAD = 1000
 #: How Python's "surrogateescape" represents an undecodable byte (PEP 383).
 ESCAPED_BYTE = re.compile("[\udc80-\udcff]")
+#: Longer texts are truncated in tables for notebooks.
+CELL_MAX_CHARACTERS = 300
 #: Items take many times the memory of their text.
 _LIST_MAX_CHARACTERS = 1_000_000
 
@@ -103,3 +106,24 @@ def first_escaped(text: str) -> str:
     """The first undecodable byte: ``byte 0xe9``."""
     escaped = ESCAPED_BYTE.search(text)
     return f"byte 0x{ord(escaped.group()) - 0xDC00:02x}" if escaped else "a byte"
+
+
+def table_html(caption: str, header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    """An HTML table of plain texts for notebooks; long texts are truncated."""
+    head = "".join(f'<th style="text-align: left">{_html(name)}</th>' for name in header)
+    style = 'style="text-align: left; vertical-align: top"'
+    body = "".join(
+        f"<tr>{''.join(f'<td {style}>{_html(text)}</td>' for text in row)}</tr>" for row in rows
+    )
+    # The classes keep notebooks from rendering $ in texts as mathematics.
+    return (
+        f'<table class="tex2jax_ignore mathjax_ignore"><caption>{_html(caption)}</caption>'
+        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+    )
+
+
+def _html(text: str) -> str:
+    if len(text) > CELL_MAX_CHARACTERS:
+        text = f"{text[:CELL_MAX_CHARACTERS]}…"
+    # <bdi> confines marks that reorder text.
+    return f"<bdi>{escape(text)}</bdi>"

@@ -16,7 +16,7 @@ PACKAGE = Path(semsearch.__file__).parent
 #: From the bottom up; the components of a layer are separated by spaces.
 LAYERS = [
     "version errors addresses",
-    "arguments notebook plugins texts",
+    "arguments plugins texts",
     "records",
     "filters protocols analysis",
     "corpus runs vector_indexes",

@@ -20,9 +20,9 @@ from semsearch.errors import ArgumentError, quoted
 from semsearch.evaluation import CosineScorer, load_pair_scorer
 from semsearch.evaluation.rankers import System
 from semsearch.index import Index
-from semsearch.notebook import table_html
 from semsearch.protocols import Matrix, Reranker
 from semsearch.records import Hit, Hits
+from semsearch.texts import table_html
 
 #: The depth to which the rank of another system's result is searched.
 DEPTH = 1000

@@ -31,9 +31,6 @@ from semsearch.protocols import Encoder, KnowsWords, Matrix
 if TYPE_CHECKING:
     from tokenizers import Encoding
 
-#: The maximum number of token pairs to compare; word encoders have no maximum length.
-MAX_CELLS = 4_000_000
-
 
 def inspect_text(spec: str, text: str) -> Inspection:
     """Inspect how an encoder processes a text.
@@ -59,16 +56,13 @@ def token_similarity(spec: str, left: str, right: str) -> TokenSimilarity:
         right: the text whose tokens are the columns.
 
     Raises:
-        ArgumentError: a text is empty, has no words, or is not Unicode; or both are very long.
+        ArgumentError: a text is empty, has no words, or is not Unicode.
         EncoderError: the encoder does not exist, or has no token vectors.
     """
     check_readable("the text", left)
     check_readable("the text", right)
     read = _opened(spec)
     rows, columns = read(left), read(right)
-    if len(rows.tokens) * len(columns.tokens) > MAX_CELLS:
-        sizes = f"{len(rows.tokens):,} × {len(columns.tokens):,}"
-        raise ArgumentError(f"{sizes} tokens are too many to compare; shorten a text")
     for side in (rows, columns):
         if not side.tokens:
             raise ArgumentError(f"encoder '{side.spec}' finds no words in {side.text[:50]!r}")

@@ -118,10 +118,6 @@ class TestParquet:
         frame = pandas.read_parquet(tmp_path / "films.parquet", dtype_backend="pyarrow")
         assert frame.none.isna().all()
         assert frame.large.dropna().tolist() == [2**60 + 1]
-        index.add([Document("m", "m"), Document("o", "another block", None, {"large": 0.5})])
-        with pytest.raises(ArgumentError, match="large"):
-            export_index(index, tmp_path / "more.parquet")
-        assert not (tmp_path / "more.parquet").exists()
 
 
 class TestDatasets:

@@ -8,7 +8,7 @@ import pytest
 
 from semsearch import Document, Index
 from semsearch.explore.compare import compare_neighbours
-from semsearch.notebook import TEXT_MAX_CHARACTERS, table_html
+from semsearch.texts import CELL_MAX_CHARACTERS, table_html
 
 HOSTILE = "<script>alert('$x$')</script> & \u202etxet\" onload=\"x"
 
@@ -63,8 +63,8 @@ def test_hits(index):
 
 
 def test_long_texts_are_cut():
-    page = table_html("", ["a"], [["x" * (TEXT_MAX_CHARACTERS + 1)]])
-    assert f"{'x' * TEXT_MAX_CHARACTERS}…<" in page
+    page = table_html("", ["a"], [["x" * (CELL_MAX_CHARACTERS + 1)]])
+    assert f"{'x' * CELL_MAX_CHARACTERS}…<" in page
 
 
 def test_a_comparison(index):
