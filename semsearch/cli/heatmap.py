@@ -15,7 +15,7 @@ import numpy
 
 from semsearch.cli.render import console, visible
 from semsearch.errors import ArgumentError, MissingExtraError
-from semsearch.explore.inspection import Inspection, TokenSimilarity
+from semsearch.explore.inspect import Inspection, TokenSimilarity
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -12,7 +12,7 @@ import pytest
 
 from semsearch import Corpus, Document, Index, export_index
 from semsearch.errors import ArgumentError, FilterError, SpaceError
-from semsearch.explore import contents, tables
+from semsearch.explore import export, tables
 
 LONG = "\t" + "Amber, birch.  Cedar?\n\n\n" * 100 + "\u2003 "
 FILMS = [
@@ -34,7 +34,7 @@ def index(tmp_path):
 
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
-    monkeypatch.setattr(contents, "DOCUMENTS_AT_ONCE", 2)
+    monkeypatch.setattr(export, "DOCUMENTS_AT_ONCE", 2)
     monkeypatch.setattr(tables, "_ROWS_AT_ONCE", 3)
 
 
@@ -191,7 +191,7 @@ def test_an_export_is_of_one_state_despite_writes(index, tmp_path):
 @pytest.mark.nightly
 def test_memory_is_bounded(tmp_path, monkeypatch):
     """Sixteen times as many documents take no more memory, by tracemalloc."""
-    monkeypatch.setattr(contents, "DOCUMENTS_AT_ONCE", 16)
+    monkeypatch.setattr(export, "DOCUMENTS_AT_ONCE", 16)
 
     def peak(documents, name):
         with Index.create(tmp_path / str(documents), "hashing:512") as index:
@@ -204,7 +204,7 @@ def test_memory_is_bounded(tmp_path, monkeypatch):
             finally:
                 tracemalloc.stop()
 
-    for name in (".npy", ".parquet", ".jsonl"):
+    for name in (".parquet", ".jsonl"):
         peak(16, f"-warm{name}")  # imports
         assert peak(512, name) < 2 * peak(32, name), name
 
