@@ -87,13 +87,3 @@ class TestFormats:
         last = rows(run(*options, "--format", "csv"))[-1]
         assert last == dict(zip(last, ["", "", "", "alone-0", "moon"], strict=True))
         assert "moon" not in run(*options).stdout
-
-
-class TestSelection:
-    def test_another_space(self, run):
-        first, second = (
-            run("-n", 3, "--format", "csv", "--space", space).stdout
-            for space in ("hashing", "hashing-16")
-        )
-        assert first != second
-        assert run("-n", 3, "--format", "csv").stdout == first
