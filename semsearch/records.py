@@ -255,16 +255,8 @@ class Hits(list[Hit]):
 
     def _repr_html_(self) -> str:
         """An HTML table for notebooks."""
-        from semsearch.notebook import table_html
-
-        parts = self.parts()
-        rows = []
-        for hit in self:
-            scores = hit.scores.to_dict()
-            numbers = [hit.score, *(scores.get(name) for name in parts)]
-            shown = ["" if number is None else f"{number:.3f}" for number in numbers]
-            rows.append([str(hit.rank), *shown, hit.title or hit.document_id, hit.text])
-        return table_html(self.query, ["", "score", *parts, "document", "passage"], rows)
+        html: str = self.to_frame().to_html(index=False, float_format="{:.3f}".format)
+        return html
 
 
 def column_name(field: str, taken: Collection[str]) -> str:

@@ -16,7 +16,7 @@ PACKAGE = Path(semsearch.__file__).parent
 #: From the bottom up; the components of a layer are separated by spaces.
 LAYERS = [
     "version errors",
-    "arguments notebook plugins",
+    "arguments plugins",
     "records",
     "filters protocols",
     "corpus vector_indexes",

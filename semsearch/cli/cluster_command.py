@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,6 @@ from semsearch.cli.options import (
     existing_index,
     format_option,
     index_option,
-    is_given,
     space_option,
     where_option,
 )
@@ -30,10 +28,9 @@ from semsearch.cli.render import (
     visible,
     write_line,
 )
-from semsearch.errors import ArgumentError, quantity
+from semsearch.errors import quantity
 from semsearch.explore.clusters import (
     DEFAULT_MIN_SIZE,
-    DEFAULT_WORDS,
     Clustering,
     check_arguments,
     cluster,
@@ -64,21 +61,6 @@ from semsearch.storage.interface import Passages
 @format_option(
     "table", "jsonl", "csv", description="A table, one line per group, or one row per passage."
 )
-@click.option("--seed", default=0, show_default=True, metavar="N", help="The seed of k-means.")
-@click.option(
-    "--words",
-    default=DEFAULT_WORDS,
-    show_default=True,
-    metavar="N",
-    help="The number of keywords per group.",
-)
-@click.option(
-    "--examples",
-    default=1,
-    show_default=True,
-    metavar="N",
-    help="The number of texts to show per group.",
-)
 def command(
     directory: Path | None,
     space: str | None,
@@ -87,9 +69,6 @@ def command(
     min_size: int | None,
     where: str | None,
     format_name: str,
-    seed: int,
-    words: int,
-    examples: int,
 ) -> None:
     """Group the passages of an index by topic.
 
@@ -98,47 +77,34 @@ def command(
     ungrouped, with an empty group in csv and null in jsonl. This compares all pairs of passages, so
     the time grows with the square of their number.
 
-    The largest group is first, with its distinctive keywords, the texts nearest to its centroid,
-    and its cohesion: the mean cosine of its passages with the centroid. The same seed returns the
-    same groups.
+    The largest group is first, with its distinctive keywords, the text nearest to its centroid, and
+    its cohesion: the mean cosine of its passages with the centroid.
 
     \b
     semsearch cluster
-    semsearch cluster -n 20 --where "year >= 1990" --examples 3
+    semsearch cluster -n 20 --where "year >= 1990"
     semsearch cluster --min-score 0.7 --format csv > groups.csv
     """
-    check_arguments(n, min_score, min_size=min_size, seed=seed, words=words)
-    if min_score is not None and is_given("seed"):
-        raise ArgumentError("--seed is for k-means; groups with --min-score need none")
-    if examples < 0:
-        raise ArgumentError(f"the number of examples must be at least 0, not {examples}")
+    check_arguments(n, min_score, min_size)
     with Index.open(existing_index(directory)) as index:
         passages = index.passages(space, where)
         stop_words = index.info().stop_words
     started = time.perf_counter()
-    with IndexingProgress("comparisons") as progress:
-        progress.update(0, None)
+    with IndexingProgress(beginning="grouping") as progress:
         clustering = cluster(
             passages.vectors,
             passages.texts,
             n,
             min_score=min_score,
             min_size=min_size,
-            seed=seed,
-            words=words,
             stop_words=stop_words,
             notify=progress.note,
-            on_progress=lambda done, total: progress.update(done, done / max(1, total)),
         )
         progress.note(_summary(clustering, len(passages.texts), time.perf_counter() - started))
     if format_name == "table":
-        _print_table(passages, clustering, examples)
+        _print_table(passages, clustering)
         return
-    if format_name == "jsonl":
-        lines = _json_lines(passages, clustering, examples)
-    else:
-        lines = _csv_lines(passages, clustering)
-    for line in lines:
+    for line in (_json_lines if format_name == "jsonl" else _csv_lines)(passages, clustering):
         write_line(line)
 
 
@@ -149,7 +115,7 @@ def _summary(clustering: Clustering, passages: int, seconds: float) -> str:
     return f"{summary}, in {seconds:.2f} s"
 
 
-def _print_table(passages: Passages, clustering: Clustering, examples: int) -> None:
+def _print_table(passages: Passages, clustering: Clustering) -> None:
     from rich.text import Text
 
     if not clustering.clusters:
@@ -157,30 +123,26 @@ def _print_table(passages: Passages, clustering: Clustering, examples: int) -> N
         return
     entries = []
     for group in clustering.clusters:
-        texts = [shortened(visible(passages.texts[row])) for row in group.members[:examples]]
         cells = [f"{group.label}", f"{len(group.members):,}", f"{group.cohesion:.3f}"]
         words = Text(visible(", ".join(group.words)), style="bold")
-        entries.append(Entry(cells, words, Text("\n".join(texts))))
+        entries.append(Entry(cells, words, Text(shortened(visible(passages.texts[group.central])))))
     print_entries(console(), [">", ">size", ">cohesion", "words"], entries)
 
 
-def _json_lines(passages: Passages, clustering: Clustering, examples: int) -> Iterator[str]:
+def _json_lines(passages: Passages, clustering: Clustering) -> Iterator[str]:
     """``{"group", "size", "cohesion", "words", "examples": [{"id", "score", "text"}], "members"}``.
 
     Ungrouped passages are last: ``{"group": null, "size", "members"}``.
     """
     names = passages.document_ids
     for group in clustering.clusters:
-        nearest = islice(zip(group.members, group.scores, strict=True), examples)
+        row, score = group.members[0], group.scores[0]
         record: dict[str, Any] = {
             "group": group.label,
             "size": len(group.members),
             "cohesion": round(group.cohesion, 6),
             "words": group.words,
-            "examples": [
-                {"id": names[row], "score": score, "text": passages.texts[row]}
-                for row, score in nearest
-            ],
+            "examples": [{"id": names[row], "score": score, "text": passages.texts[row]}],
             "members": [names[row] for row in group.members],
         }
         yield json_text(record)

@@ -27,7 +27,6 @@ from semsearch.index import Index
 )
 @space_option
 @where_option
-@click.option("--overwrite", is_flag=True, help="Replace OUTPUT if it exists.")
 def command(
     output: Path,
     directory: Path | None,
@@ -35,7 +34,6 @@ def command(
     format_name: str | None,
     space: str | None,
     where: str | None,
-    overwrite: bool,
 ) -> None:
     """Export the documents of an index, or its vectors, to OUTPUT.
 
@@ -65,7 +63,6 @@ def command(
             format=format_name,
             space=space,
             where=where,
-            overwrite=overwrite,
             on_progress=lambda done, total: progress.update(done, done / total),
         )
     note_json_columns(exported.as_json)

@@ -15,7 +15,7 @@ import numpy
 
 from semsearch.cli.render import console, visible
 from semsearch.errors import ArgumentError, MissingExtraError
-from semsearch.explore.inspection import Inspection, TokenSimilarity
+from semsearch.explore.inspect import Inspection, TokenSimilarity
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -137,17 +137,13 @@ def draw_heat_maps(similarities: Sequence[TokenSimilarity], file: Path) -> Itera
     picture = io.BytesIO()
     with (
         rc_context({"svg.fonttype": "none"}),  # text in the fonts of the viewer
-        warnings.catch_warnings(record=True) as caught,
+        warnings.catch_warnings(action="ignore"),  # of characters that the font lacks
     ):
-        warnings.simplefilter("always")
         figure.savefig(picture, format=file.suffix[1:].lower(), dpi=150)
     try:
         file.write_bytes(picture.getvalue())
     except OSError as error:
         raise ArgumentError(f"{file}: {error.strerror}") from None
-    lacking = any("missing from font" in str(warning.message) for warning in caught)
-    if lacking and file.suffix.lower() == ".png":
-        yield f"{file}: its font lacks some characters, drawn as boxes; an .svg keeps them"
     longest = max(max(one.cosines.shape) for one in similarities)
     if longest > PICTURE_TOKENS:
         yield f"{file}: the first {PICTURE_TOKENS} tokens of at most {longest:,} are drawn"

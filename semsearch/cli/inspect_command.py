@@ -14,8 +14,14 @@ from semsearch.cli.options import complete_file, format_option
 from semsearch.cli.render import console, json_text, shortened, visible
 from semsearch.encoders import DEFAULT_ENCODER
 from semsearch.errors import ArgumentError
-from semsearch.explore.inspect import inspect_text, token_similarity
-from semsearch.explore.inspection import Inspection, Token, TokenKind, TokenSimilarity
+from semsearch.explore.inspect import (
+    Inspection,
+    Token,
+    TokenKind,
+    TokenSimilarity,
+    inspect_text,
+    token_similarity,
+)
 from semsearch.protocols import Matrix
 
 #: The most tokens in the table; models usually read up to 512, word encoders any number.

@@ -18,12 +18,11 @@ from semsearch.errors import MissingExtraError, quantity, quoted
 @click.command("map", cls=Command)
 @index_option
 @space_option
-@click.option("--seed", default=0, show_default=True, metavar="N", help="The seed of t-SNE.")
-def command(directory: Path | None, space: str | None, seed: int) -> None:
+def command(directory: Path | None, space: str | None) -> None:
     """Project the passages of an index to a map in two dimensions.
 
     Positions (by t-SNE) and groups (by k-means) are stored beside the index; the page of
-    `semsearch serve` shows the newest map. The same seed returns the same map.
+    `semsearch serve` shows the newest map.
     Passages added later are shown after the map is created again.
 
     Needs the extra 'map'.
@@ -40,7 +39,7 @@ def command(directory: Path | None, space: str | None, seed: int) -> None:
     started = time.perf_counter()
     path = existing_index(directory)
     with Index.open(path) as index, IndexingProgress(beginning="reading the passages") as progress:
-        found = make_map(index, space, seed=seed, on_progress=progress.step)
+        found = make_map(index, space, on_progress=progress.step)
         found.save(index.path)
     passages = quantity(len(found), "passage")
     seconds = time.perf_counter() - started

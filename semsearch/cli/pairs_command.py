@@ -11,19 +11,17 @@ import click
 import numpy
 
 from semsearch.cli.command import Command
-from semsearch.cli.corpus_options import BadRows, corpus_options, opened_corpus
 from semsearch.cli.options import (
     INDEX_VARIABLE,
     complete_file,
     directory_option,
     format_option,
     index_to_change,
-    precision_option,
-    refuse_others,
     space_option,
 )
 from semsearch.cli.progress import IndexingProgress
 from semsearch.cli.render import console, csv_line, json_text, shortened, visible, write_line
+from semsearch.corpus import Corpus
 from semsearch.encoders import DEFAULT_ENCODER
 from semsearch.errors import ArgumentError, quantity
 from semsearch.explore.pairs import check_limits, similar_pairs
@@ -59,8 +57,14 @@ ENCODED_AT_ONCE = 4096
     f"hashing.  [default: {DEFAULT_ENCODER}]",
 )
 @space_option
-@precision_option
-@corpus_options
+@click.option("--id-column", metavar="C", help="For a FILE: the column with the ids.")
+@click.option(
+    "--text-column",
+    "text_columns",
+    metavar="C",
+    multiple=True,
+    help="For a FILE: the column to compare, by name or position; several are joined.",
+)
 def command(
     corpora: tuple[str, ...],
     directory: Path | None,
@@ -69,14 +73,15 @@ def command(
     format_name: str,
     spec: str | None,
     space: str | None,
-    **reading: Any,
+    id_column: str | None,
+    text_columns: tuple[str, ...],
 ) -> None:
     """Find the most similar pairs in a collection.
 
-    FILE is a corpus as for `semsearch index`. All of its texts are compared with each other, long
-    ones truncated by the encoder; the score is the cosine, rounded to six decimals. Each pair is
-    listed once, in the order of the collection, the best pair first. Identical texts are pairs
-    with score 1. A text without an id is identified by its location.
+    FILE is a corpus as for `semsearch index`, or an index, as with --index. All of its texts are
+    compared with each other, long ones truncated by the encoder; the score is the cosine, rounded
+    to six decimals. Each pair is listed once, in the order of the collection, the best pair first.
+    Identical texts are pairs with score 1. A text without an id is identified by its location.
 
     With --min-score and without -k, jsonl and csv list all pairs as they are found, not sorted by
     score, and without storing them in memory.
@@ -95,15 +100,17 @@ def command(
     if k is None and (min_score is None or format_name == "table"):
         k = DEFAULT_K
     check_limits(k, min_score)
+    if directory is None and len(corpora) == 1 and Path(corpora[0], "index.sqlite").is_file():
+        directory, corpora = Path(corpora[0]), ()
     if directory is not None and corpora:
         raise ArgumentError("name a FILE, or an index with --index DIR, not both")
     if corpora:
         if space is not None:
             raise ArgumentError("--space needs --index; for a FILE, use --encoder SPEC")
-        items = _encoded_corpus(corpora, spec or DEFAULT_ENCODER, **reading)
+        items = _encoded_corpus(corpora, spec or DEFAULT_ENCODER, id_column, text_columns)
     else:
-        others = click.get_current_context().params.keys() - reading.keys()
-        refuse_others(others, "applies to a FILE, not to an index")
+        if id_column or text_columns:
+            raise ArgumentError("--id-column and --text-column apply to a FILE, not to an index")
         if spec is not None:
             raise ArgumentError(f"for an index, name one of its spaces: --space {spec}")
         items = _indexed(index_to_change(directory), space)
@@ -122,19 +129,17 @@ class _Items(NamedTuple):
 
 
 def _encoded_corpus(
-    corpora: tuple[str, ...],
-    spec: str,
-    *,
-    precision: str | None,
-    skip_bad_rows: bool,
-    **reading: Any,
+    corpora: tuple[str, ...], spec: str, id_column: str | None, text_columns: tuple[str, ...]
 ) -> _Items:
-    encoder = preload_for_documents(spec, precision or "auto")
+    encoder = preload_for_documents(spec, "auto")
     with IndexingProgress("texts") as progress:
-        bad_rows = BadRows(progress, skip=skip_bad_rows)
-        corpus = opened_corpus(list(corpora), progress, bad_rows, **reading)
-        with bad_rows.listed(lambda: list(corpus)):
-            documents = list(corpus)
+        corpus = Corpus(
+            list(corpora),
+            id_column=id_column,
+            text_columns=text_columns,
+            notify=lambda message: progress.note(visible(message)),
+        )
+        documents = list(corpus)
         ids = [one.source if one.id is None else one.id for one in documents]
         texts = [one.text for one in documents]
         started = time.perf_counter()

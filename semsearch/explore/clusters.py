@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 import numpy
 
 from semsearch.arguments import (
-    check_callable,
     check_number,
     check_texts,
     check_unordered,
@@ -27,10 +26,10 @@ from semsearch.storage.words.forms import folded
 DEFAULT_MIN_SIZE = 5
 DEFAULT_WORDS = 6
 MAX_DEFAULT_GROUPS = 50
-#: Runs of k-means on a sample of this many vectors per centroid; the best continues with all.
+#: The best of several runs of k-means on a sample continues with all vectors.
 RESTARTS = 4
 SAMPLE_PER_CENTROID = 100
-#: The number of candidates for each initial centroid: by default, k-means merges small groups.
+#: The candidates for each initial centroid: with scikit-learn's few, k-means merges small groups.
 CANDIDATES = 16
 
 
@@ -89,7 +88,6 @@ def cluster(
     words: int = DEFAULT_WORDS,
     stop_words: Iterable[str] = (),
     notify: Callable[[str], None] = lambda message: None,
-    on_progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Clustering:
     """Group texts by their vectors.
 
@@ -100,8 +98,8 @@ def cluster(
     [(0, 1), (2, 3)]
 
     With `min_score`, the groups are communities: all members have at least this cosine with a
-    central text, and other texts stay ungrouped. Otherwise, k-means puts every text in one of `n`
-    groups. Communities compare all pairs; memory is linear in the number of texts.
+    central text, and other texts stay ungrouped; all pairs are compared. Otherwise, k-means puts
+    every text in one of `n` groups.
 
     Args:
         vectors: unit vectors, shape (number of texts, dimension).
@@ -113,15 +111,14 @@ def cluster(
         words: the maximum number of keywords of a group.
         stop_words: words that are not keywords, in addition to English function words.
         notify: called with one line about the chosen number of groups.
-        on_progress: called with the number of comparisons done for communities, and their maximum.
 
     Raises:
         ArgumentError: arguments conflict, the shapes do not match, or a vector is not of unit
             length.
     """
-    check_arguments(n, min_score, min_size=min_size, seed=seed, words=words)
-    check_callable("notify", notify)
-    check_callable("on_progress", on_progress)
+    check_arguments(n, min_score, min_size)
+    seed = check_whole_number("the seed", seed, 0)
+    words = check_whole_number("the number of words", words, 0)
     vectors, texts = check_unit_rows(vectors), check_texts("texts", texts)
     if len(vectors) != len(texts):
         raise ArgumentError(
@@ -131,39 +128,28 @@ def cluster(
     if min_score is not None:
         method = ClusterMethod.COMMUNITIES
         size = DEFAULT_MIN_SIZE if min_size is None else min_size
-        groups = communities(vectors, float(min_score), size, on_progress)
+        groups = communities(vectors, float(min_score), size)
     else:
         method = ClusterMethod.KMEANS
-        groups = _k_means(vectors, _default_groups(len(texts)) if n is None else n, seed)
-        if n is None and groups:
-            notify(
-                f"{quantity(len(texts), 'text')} in {quantity(len(groups), 'group')}, "
-                "a number chosen by a rule of thumb"
-            )
-        elif n is not None and len(groups) < n:
-            texts_shown = quantity(len(texts), "text")
-            why = f"there are only {texts_shown}" if len(texts) < n else "other texts are identical"
-            notify(f"{quantity(len(groups), 'group')}, not {n:,}: {why}")
+        wanted = _default_groups(len(texts)) if n is None else n
+        groups = _k_means(vectors, wanted, seed)
+        found = quantity(len(groups), "group")
+        if n is None:
+            notify(f"{quantity(len(texts), 'text')} in {found}, a number chosen by a rule of thumb")
+        elif len(groups) < n:
+            notify(f"{found}, not {n:,}: other texts are identical")
     groups.sort(key=lambda rows: (-len(rows), rows[0]))
     words_of_groups = keywords(texts, groups, words, left_out)
     clusters = tuple(
         Cluster(label, *_by_score(vectors, rows), group_words)
         for label, (rows, group_words) in enumerate(zip(groups, words_of_groups, strict=True), 1)
     )
-    ungrouped = numpy.ones(len(texts), numpy.bool)
-    for rows in groups:
-        ungrouped[rows] = False
-    return Clustering(method, clusters, tuple(numpy.flatnonzero(ungrouped).tolist()))
+    grouped = {row for group in clusters for row in group.members}
+    ungrouped = tuple(row for row in range(len(texts)) if row not in grouped)
+    return Clustering(method, clusters, ungrouped)
 
 
-def check_arguments(
-    n: int | None,
-    min_score: float | None,
-    *,
-    min_size: int | None = None,
-    seed: int = 0,
-    words: int = DEFAULT_WORDS,
-) -> None:
+def check_arguments(n: int | None, min_score: float | None, min_size: int | None) -> None:
     """Validate arguments of `cluster` before vectors are computed.
 
     Raises:
@@ -181,8 +167,6 @@ def check_arguments(
         check_whole_number("the number of groups", n, 1)
     if min_size is not None:
         check_whole_number("the minimum size", min_size, 1)
-    check_whole_number("the seed", seed, 0)
-    check_whole_number("the number of words", words, 0)
 
 
 def _default_groups(n: int) -> int:
@@ -191,19 +175,15 @@ def _default_groups(n: int) -> int:
 
 
 def _k_means(vectors: Matrix, groups: int, seed: int) -> list[Rows]:
-    """Rows by their nearest centroid; fewer groups if there are fewer distinct vectors.
-
-    The centroids are first those of a sample, the best of several runs.
-    """
-    if not len(vectors):
-        return []
+    """Rows by their nearest centroid; fewer groups if there are fewer distinct vectors."""
     from sklearn.cluster import KMeans, kmeans_plusplus
     from sklearn.exceptions import ConvergenceWarning
 
+    if not len(vectors):
+        return []
     count = min(groups, len(vectors))
-    random = numpy.random.default_rng(seed)
     size = min(len(vectors), count * SAMPLE_PER_CENTROID)
-    sample = numpy.sort(random.choice(len(vectors), size, replace=False))
+    sample = numpy.random.default_rng(seed).choice(len(vectors), size, replace=False)
 
     def initial(vectors: Matrix, count: int, random_state: Any) -> Matrix:
         trials = {"n_local_trials": CANDIDATES, "random_state": random_state}
@@ -212,8 +192,8 @@ def _k_means(vectors: Matrix, groups: int, seed: int) -> list[Rows]:
     started = KMeans(count, init=initial, n_init=RESTARTS, random_state=seed % 2**32)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # identical vectors
-        sampled = started.fit(vectors[sample])
-        nearest = KMeans(count, init=sampled.cluster_centers_, n_init=1).fit_predict(vectors)
+        best = started.fit(vectors[sample])
+        nearest = KMeans(count, init=best.cluster_centers_, n_init=1).fit_predict(vectors)
     return [numpy.flatnonzero(nearest == label) for label in numpy.unique(nearest)]
 
 

@@ -9,8 +9,6 @@ for the largest.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy
 
 from semsearch.explore.vectors import SCORE_DECIMALS, Rows
@@ -22,16 +20,13 @@ BLOCK_ROWS = 1024
 PRODUCTS_AT_ONCE = 1 << 22
 
 
-def communities(
-    vectors: Matrix, min_score: float, min_size: int, on_progress: Callable[[int, int], None]
-) -> list[Rows]:
+def communities(vectors: Matrix, min_score: float, min_size: int) -> list[Rows]:
     """Disjoint groups; texts may be in none.
 
     Args:
         vectors: unit vectors, shape (n, dimension).
         min_score: the minimum score of members with the centre, rounded to six decimals.
         min_size: the minimum size of a group.
-        on_progress: called with the number of pairs compared and their maximum.
     """
     vectors = numpy.asarray(vectors, numpy.float32)
     n = len(vectors)
@@ -45,7 +40,6 @@ def communities(
             sizes[rows] += near.sum(axis=1)
             if other > start:
                 sizes[columns] += near.sum(axis=0)
-        on_progress(start * n, 2 * n * n)
 
     groups = []
     free = numpy.ones(n, numpy.bool)
@@ -62,5 +56,4 @@ def communities(
             if free[centre] and len(members) >= min_size:
                 groups.append(members)
                 free[members] = False
-        on_progress(2 * n * n - len(centres) * n, 2 * n * n)
     return groups

@@ -20,7 +20,6 @@ from semsearch.errors import ArgumentError, quoted
 from semsearch.evaluation import CosineScorer, load_pair_scorer
 from semsearch.evaluation.rankers import System
 from semsearch.index import Index
-from semsearch.notebook import table_html
 from semsearch.protocols import Matrix, Reranker
 from semsearch.records import Hit, Hits
 
@@ -53,15 +52,16 @@ class Neighbours(NamedTuple):
 
     def _repr_html_(self) -> str:
         """HTML for notebooks: systems side by side, then their agreement."""
-        query = next((found.query for found in self.hits.values()), "")
+        import pandas
+
         ranks = zip_longest(*self.hits.values())
-        rows = [[str(rank), *map(self._cell, row)] for rank, row in enumerate(ranks, start=1)]
-        agreements = [
-            [left, right, str(shared), "" if correlation is None else f"{correlation:+.2f}"]
-            for left, right, shared, correlation in self.agreements
-        ]
+        rows = [[rank, *map(self._cell, row)] for rank, row in enumerate(ranks, start=1)]
         shared = ["system", "and", "documents shared", "rank correlation (Kendall)"]
-        return table_html(query, ["", *self.hits], rows) + table_html("", shared, agreements)
+        tables = (
+            pandas.DataFrame(rows, columns=["", *self.hits]),
+            pandas.DataFrame(self.agreements, columns=shared),
+        )
+        return "".join(table.to_html(index=False) for table in tables)
 
     def _cell(self, hit: Hit | None) -> str:
         """A hit with a mark: * if all systems found it, + if more than one did."""

@@ -63,26 +63,19 @@ def keywords(
 
     vectorizer = CountVectorizer(preprocessor=_composed, token_pattern=WORD, binary=True)
     try:
-        counts = vectorizer.fit_transform(texts)
+        counts = csr_array(vectorizer.fit_transform(texts))
     except ValueError:  # there are no words
         return [() for _ in groups]
     names = vectorizer.get_feature_names_out()
     left_out = function_words().union(stop_words)
     allowed = numpy.array([folded(name) not in left_out for name in names], numpy.bool)
-    n = len(texts)
-    totals = numpy.asarray(counts.sum(axis=0), numpy.float64).ravel()
-    members = numpy.concatenate([*groups, numpy.empty(0, numpy.int64)])
-    ends = numpy.cumsum([0, *map(len, groups)])
-    belongs = csr_array((numpy.ones(len(members)), members, ends), (len(groups), n))
-    inside = (belongs @ counts).tocsr()
+    totals = counts.sum(axis=0)
     found = []
-    for number, rows in enumerate(groups):
-        row = slice(inside.indptr[number], inside.indptr[number + 1])
-        words, frequencies = inside.indices[row], inside.data[row]
-        eligible = allowed[words] & (frequencies >= min(MIN_TEXTS, len(rows)))
-        words, frequencies = words[eligible], frequencies[eligible]
-        ratios = _ratios(frequencies, totals[words], len(rows), n)
-        order = numpy.lexsort((words, -ratios))[:count]
+    for rows in groups:
+        frequencies = counts[rows].sum(axis=0)
+        words = numpy.flatnonzero(allowed & (frequencies >= min(MIN_TEXTS, len(rows))))
+        ratios = _ratios(frequencies[words], totals[words], len(rows), len(texts))
+        order = numpy.argsort(-ratios, kind="stable")[:count]
         found.append(tuple(names[words[order[ratios[order] >= MIN_RATIO]]].tolist()))
     return found
 

@@ -76,16 +76,13 @@ class Map:
                 "group": self.groups,
             }
         ).replace_schema_metadata({KEY: json.dumps(about)})
-        draft = index / f"{self.space}.{os.getpid()}.map.tmp"
+        draft = index / f"{self.space}.map.tmp"
         try:
             parquet.write_table(table, draft)
             draft.replace(map_file(index, self.space))
         except OSError as error:
-            # Pyarrow's own message is longer, and repeats the number.
-            reason = os.strerror(error.errno) if error.errno else error
-            raise IndexStoreError(f"cannot write in {index}: {reason}") from error
-        finally:
             draft.unlink(missing_ok=True)
+            raise IndexStoreError(f"cannot write in {index}: {error}") from error
 
 
 def map_file(index: Path, space: str) -> Path:
@@ -126,7 +123,7 @@ def make_map(
     if isinstance(index.path, Address):
         raise UnsupportedByStoreError(
             f"a map is stored in the directory of its index, and {index.path} has none; copy the "
-            "index into one: semsearch pull"
+            "index into one: semsearch copy"
         )
     found = index.space(space, complete=True)
     passages = index.passages(found.name)

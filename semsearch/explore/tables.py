@@ -8,8 +8,6 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from itertools import islice
 from typing import IO, TYPE_CHECKING, Any, TextIO, TypeAlias
 
-from semsearch.errors import ArgumentError
-
 if TYPE_CHECKING:
     import pyarrow
 
@@ -65,9 +63,6 @@ def write_parquet(
 
     Returns:
         The names of the columns written as JSON text.
-
-    Raises:
-        ArgumentError: the numbers of a column do not fit one type.
     """
     import pyarrow
     from pyarrow import parquet
@@ -119,13 +114,7 @@ def _array(field: pyarrow.Field, values: Sequence[Any], is_json: bool) -> pyarro
         values = [
             None if value is None else json.dumps(value, ensure_ascii=False) for value in values
         ]
-    try:
-        return pyarrow.array(values, field.type)
-    except pyarrow.ArrowException:
-        raise ArgumentError(
-            f"field '{field.name}' holds fractions and integers too large for one Parquet column; "
-            "write JSON lines"
-        ) from None
+    return pyarrow.array(values, field.type)
 
 
 def _blocks(rows: Iterable[Row]) -> Iterator[list[Row]]:

@@ -51,16 +51,15 @@ BREAD = {"bread-0", "bread-1", "bread-2"}
 
 
 class TestFormats:
-    @pytest.mark.parametrize("examples", [0, 2])
-    def test_table(self, run, examples):
-        lines = run("-n", 3, "--examples", examples).stdout.splitlines()
+    def test_table(self, run):
+        lines = run("-n", 3).stdout.splitlines()
         groups = [line.split() for line in lines[1:] if not line.startswith(" ")]
         assert [group[:2] for group in groups] == [["1", "4"], ["2", "3"], ["3", "1"]]
         assert groups[1] == ["2", "3", "1.000", "dough,", "oven"]
-        assert len(lines) == 1 + 3 + {0: 0, 2: 2 + 2 + 1}[examples]
+        assert len(lines) == 1 + 3 + 3
 
     def test_jsonl(self, run):
-        sea, bread, alone = records(run("-n", 3, "--format", "jsonl", "--words", 1))
+        sea, bread, alone = records(run("-n", 3, "--format", "jsonl"))
         assert list(sea) == ["group", "size", "cohesion", "words", "examples", "members"]
         assert (sea["group"], sea["size"], sea["words"]) == (1, 4, ["ship"])
         assert set(sea["members"]) == SEA
@@ -88,13 +87,3 @@ class TestFormats:
         last = rows(run(*options, "--format", "csv"))[-1]
         assert last == dict(zip(last, ["", "", "", "alone-0", "moon"], strict=True))
         assert "moon" not in run(*options).stdout
-
-
-class TestSelection:
-    def test_another_space(self, run):
-        first, second = (
-            run("-n", 3, "--format", "csv", "--space", space).stdout
-            for space in ("hashing", "hashing-16")
-        )
-        assert first != second
-        assert run("-n", 3, "--format", "csv").stdout == first

@@ -50,13 +50,10 @@ unusable-space        pairs --space other
 invalid-argument      pairs corpus.csv --index corpus
 invalid-argument      pairs --encoder hashing
 invalid-argument      pairs --text-column x
-invalid-argument      pairs --skip-bad-rows
-invalid-argument      cluster --examples -1
 unusable-space        cluster --space other
 invalid-filter        cluster --where "yaer = 1"
 invalid-argument      cluster -n 2 --min-score 0.5
 invalid-argument      cluster --min-size 3
-invalid-argument      cluster --min-score 0.5 --seed 3
 unusable-space        compare x --system hashing --system none
 model-not-found       compare x --judge ./none
 invalid-argument      compare x -k 0

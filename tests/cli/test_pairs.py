@@ -71,17 +71,12 @@ class TestFormats:
         assert run("-", *far, "csv", typed=corpus).stdout.count("\n") == 1
 
 
-class TestHowMany:
-    @pytest.fixture
-    def many(self, run, tmp_path):
-        rows = "".join(f"{number},same text\n" for number in range(30))
-        (tmp_path / "c.csv").write_text(f"id,text\n{rows}")
-        return lambda *arguments: run("c.csv", *HASHING, *arguments)
-
-    @pytest.mark.parametrize("format_name", ["jsonl", "csv"])
-    def test_all_pairs_with_the_minimum_score(self, many, format_name):
-        output = many("--format", format_name, "--min-score", 0.9).stdout
-        assert output.count("\n") == 30 * 29 // 2 + (format_name == "csv")
+@pytest.mark.parametrize("format_name", ["jsonl", "csv"])
+def test_all_pairs_with_the_minimum_score(run, tmp_path, format_name):
+    rows = "".join(f"{number},same text\n" for number in range(30))
+    (tmp_path / "c.csv").write_text(f"id,text\n{rows}")
+    output = run("c.csv", *HASHING, "--format", format_name, "--min-score", 0.9).stdout
+    assert output.count("\n") == 30 * 29 // 2 + (format_name == "csv")
 
 
 def test_approximate_search_is_reported(run, tmp_path, monkeypatch):
@@ -112,22 +107,18 @@ class TestCorpus:
         assert (vectors == hashing.encode_documents(texts)).all()
 
 
-class TestIndex:
-    @pytest.fixture
-    def indexed(self, run, tmp_path):
-        twice = " ".join(f"Sentence number {number} of this text." for number in range(100))
-        with Index.create(tmp_path / "i", ["hashing", "hashing:16"]) as index:
-            index.add([Document("gone", "the cat sat"), Document("long", twice + " " + twice)])
-            index.add([Document("a", "the cat sat on"), Document("b", "the cat sat on")])
-            index.delete(["gone"])
-            assert index.info().passages > 4
-        return lambda *arguments, code=0: run("--index", "i", *arguments, code=code)
-
-    def test_passages_of_different_documents(self, indexed, monkeypatch):
-        monkeypatch.setattr(
-            pairs_command, "preload_for_documents", lambda *_: pytest.fail("needs no encoder")
-        )
-        for space in ([], ["--space", "hashing-16"]):
-            found = ids(indexed("--format", "jsonl", *space))
-            assert found[0] == ("a", "b")
-            assert set(found[1:]) == {("long", "a"), ("long", "b")}
+def test_passages_of_an_index(run, tmp_path, monkeypatch):
+    """Passages of one document are not compared, and stored vectors need no encoder."""
+    monkeypatch.setattr(
+        pairs_command, "preload_for_documents", lambda *_: pytest.fail("needs no encoder")
+    )
+    twice = " ".join(f"Sentence number {number} of this text." for number in range(100))
+    with Index.create(tmp_path / "i", ["hashing", "hashing:16"]) as index:
+        index.add([Document("gone", "the cat sat"), Document("long", twice + " " + twice)])
+        index.add([Document("a", "the cat sat on"), Document("b", "the cat sat on")])
+        index.delete(["gone"])
+        assert index.info().passages > 4
+    for arguments in (["i"], ["--index", "i"], ["--index", "i", "--space", "hashing-16"]):
+        found = ids(run(*arguments, "--format", "jsonl"))
+        assert found[0] == ("a", "b")
+        assert set(found[1:]) == {("long", "a"), ("long", "b")}

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import tracemalloc
-
 import numpy
 import pytest
 from sklearn.metrics import adjusted_rand_score
 
 from semsearch.errors import ArgumentError
-from semsearch.explore import communities, keywords
+from semsearch.explore import keywords
 from semsearch.explore.clusters import ClusterMethod, cluster
 
 
@@ -36,13 +34,6 @@ def grouped(vectors, *arguments, **options):
 
 def members(clustering):
     return [set(group.members) for group in clustering.clusters]
-
-
-@pytest.fixture
-def small_tiles(monkeypatch):
-    """Split few rows into many tiles, pieces and blocks of centres."""
-    monkeypatch.setattr(communities, "BLOCK_ROWS", 32)
-    monkeypatch.setattr(communities, "PRODUCTS_AT_ONCE", 3_000)
 
 
 class TestKMeans:
@@ -77,7 +68,6 @@ class TestKMeans:
 
 
 class TestCommunities:
-    @pytest.mark.usefixtures("small_tiles")
     @pytest.mark.parametrize(("min_score", "min_size"), [(0.3, 20), (0.5, 5), (0.7, 5), (0.6, 2)])
     def test_communities_equal_those_of_sentence_transformers(self, min_score, min_size):
         from sentence_transformers.util import community_detection
@@ -97,22 +87,10 @@ class TestCommunities:
         assert members(grouped(vectors, min_score=0.8, min_size=2)) == [{0, 1, 2}]
         assert members(grouped(vectors, min_score=0.800001, min_size=2)) == []
 
-    @pytest.mark.usefixtures("small_tiles")
     @pytest.mark.parametrize("min_score", [-1, 0.5, 1])
     def test_identical_texts(self, min_score):
         vectors = numpy.repeat(normalised(numpy.ones((1, 24))), 100, axis=0)
         assert members(grouped(vectors, min_score=min_score)) == [set(range(100))]
-
-    @pytest.mark.nightly
-    def test_memory_does_not_grow_with_the_pairs(self):
-        vectors, _ = planted(n=12_000, spread=0.9)
-        tracemalloc.start()
-        try:
-            grouped(vectors, min_score=0.3)
-            _, peak = tracemalloc.get_traced_memory()
-        finally:
-            tracemalloc.stop()
-        assert peak < 60e6  # all scores would take 576 MB, a mask of them 144 MB
 
 
 class TestGroups:

@@ -72,12 +72,6 @@ def test_rank_correlation_uses_more_than_the_shown_hits(path):
     assert found.agreements[0].rank_correlation == pytest.approx(kendalltau(*columns).statistic)
 
 
-def test_a_system_agrees_with_itself(path):
-    found = compare_neighbours(path, "a hen", ["hybrid:hashing", "hashing"], k=5)
-    assert found.agreements[0].shared == 5
-    assert found.agreements[0].rank_correlation > 0.3
-
-
 def test_no_hits_have_no_correlation(path):
     found = compare_neighbours(path, "zebra", ["hashing", "bm25"], where="name = 'a'")
     assert found.hits["bm25"] == []

@@ -13,8 +13,7 @@ from semsearch.encoders import load_encoder
 from semsearch.encoders.hashing import HashingEncoder
 from semsearch.errors import ArgumentError, EncoderError, ModelNotFoundError
 from semsearch.explore import inspect
-from semsearch.explore.inspect import inspect_text, token_similarity
-from semsearch.explore.inspection import TokenKind
+from semsearch.explore.inspect import TokenKind, inspect_text, token_similarity
 
 #: Word-piece ids with the vocabulary of bert-base-uncased.
 WORD_PIECES = {

@@ -144,6 +144,6 @@ def test_a_map_that_cannot_be_written(index, monkeypatch):
 
     made = make_map(index)
     monkeypatch.setattr(parquet, "write_table", full)
-    with pytest.raises(IndexStoreError, match="No space left on device"):
+    with pytest.raises(IndexStoreError):
         made.save(index.path)
     assert list(index.path.glob("*.tmp")) == []
