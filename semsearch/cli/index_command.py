@@ -29,6 +29,7 @@ from semsearch.cli.options import (
     title_column_option,
     wait_option,
 )
+from semsearch.cli.preload import preload_for_documents
 from semsearch.cli.progress import IndexingProgress
 from semsearch.cli.removals import allowance, dry_run_option, removals_option
 from semsearch.cli.render import visible
@@ -36,7 +37,6 @@ from semsearch.corpus import Corpus
 from semsearch.encoders import DEFAULT_ENCODER
 from semsearch.encoders.specs import with_dimension
 from semsearch.errors import ArgumentError, IndexNotFoundError, quoted
-from semsearch.preload import preload_for_documents
 from semsearch.texts import quantity
 
 if TYPE_CHECKING:  # imported while the encoder is loading

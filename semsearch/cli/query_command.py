@@ -27,9 +27,9 @@ from semsearch.cli.options import (
     together,
     where_option,
 )
+from semsearch.cli.preload import preload_for_queries
 from semsearch.cli.render import HitsOutput, hits_output, note
 from semsearch.errors import ArgumentError, FilterError, NoVectorError, SemsearchError, with_code
-from semsearch.preload import preload_for_queries
 from semsearch.records import BUILT_IN_FIELDS, Hits, SearchMode, metadata_field, qualified
 from semsearch.search.options import DENSE_WEIGHT, RERANK_DEPTH, Fusion
 
