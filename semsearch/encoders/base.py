@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
 
+import numpy
+
 from semsearch.arguments import check_pairs, check_text, check_texts, shown
 from semsearch.encoders.model_folder import ModelFolder, first_stage_weight
 from semsearch.encoders.specs import CROSS_ENCODER_PREFIX
@@ -121,10 +123,17 @@ class BiEncoder(EncodesSentences, ABC):
     def documents(self) -> TextModel:
         """The model for documents."""
 
-    @property
+    @cached_property
     def dimension(self) -> int:
-        """The dimension of its vectors."""
-        return self.facts.dimension
+        """The dimension of its vectors.
+
+        Raises:
+            EncoderError: the spec names more dimensions than the model has.
+        """
+        wanted = self.folder.dimension or self.facts.dimension
+        if wanted > self.facts.dimension:
+            raise EncoderError(f"model '{self.spec}' has only {self.facts.dimension} dimensions")
+        return wanted
 
     @cached_property
     def max_document_tokens(self) -> int:
@@ -154,6 +163,7 @@ class BiEncoder(EncodesSentences, ABC):
             "max_tokens": self.facts.max_tokens,
             "precision": self.precision,
             **({"commit": self.folder.commit} if self.folder.commit else {}),
+            **({"dimensions": self.facts.dimension} if self.folder.dimension else {}),
         }
 
     def token_spans(self, text: str) -> TokenSpans:
@@ -172,7 +182,18 @@ class BiEncoder(EncodesSentences, ABC):
         listed = check_texts("texts", texts)
         with running(self.spec):
             found = model.encode(listed, self.facts.prompts.get(name, ""))
-        return check_unit(found, self.spec)
+        return self._unit(found) if self.folder.dimension else check_unit(found, self.spec)
+
+    def _unit(self, vectors: Matrix) -> Matrix:
+        """Vectors normalised after truncation to the leading dimensions that the spec names.
+
+        Any model can be truncated; models trained for it lose less (Kusupati et al. 2022,
+        Matryoshka representation learning).
+        """
+        leading = vectors[:, : self.dimension]
+        with numpy.errstate(divide="ignore", invalid="ignore"):  # zero vectors become NaN
+            unit: Matrix = leading / numpy.linalg.norm(leading, axis=1, keepdims=True)
+        return check_unit(unit, self.spec)
 
     def _tokens_left(self, name: str) -> int:
         """The maximum number of tokens of a text after a prompt."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy
@@ -13,11 +13,11 @@ import numpy
 from semsearch.arguments import check_text, check_texts
 from semsearch.encoders.base import BaseReranker, BiEncoder, running
 from semsearch.encoders.model_folder import ModelFolder
-from semsearch.encoders.specs import Precision
+from semsearch.encoders.specs import Pooling, Precision
 from semsearch.encoders.text_model import INPUTS, Batching, Features, ModelFacts, TextModel
 from semsearch.encoders.torch_loading import load_checked, repooled, why_not_by_ids
 from semsearch.errors import EncoderError
-from semsearch.protocols import Encoder, Matrix, Reranker, Scores, TokenSpans, check_unit
+from semsearch.protocols import Matrix, Scores, TokenSpans
 
 if TYPE_CHECKING:
     from sentence_transformers import CrossEncoder, SentenceTransformer
@@ -28,21 +28,6 @@ UNLIMITED_MAX_TOKENS = 256
 
 #: The names of torch's number types.
 TORCH_PRECISIONS = {"torch.float32": "fp32", "torch.bfloat16": "bf16", "torch.float16": "fp16"}
-
-
-def load_encoder(folder: ModelFolder, device: str | None, precision: Precision) -> Encoder:
-    """A bi-encoder, whose weights are loaded at its first use.
-
-    Raises:
-        EncoderError: torch does not support the precision.
-    """
-    return TorchEncoder(folder, device, precision=precision)
-
-
-def load_reranker(folder: ModelFolder, device: str | None, precision: Precision) -> Reranker:
-    """A cross-encoder in fp32, whose weights are loaded at its first use."""
-    del precision
-    return TorchReranker(folder, device)
 
 
 class TorchEncoder(BiEncoder):
@@ -58,8 +43,9 @@ class TorchEncoder(BiEncoder):
         self,
         folder: ModelFolder,
         device: str | None = None,
-        attention: str | None = None,
         precision: Precision = Precision.FP32,
+        *,
+        attention: str | None = None,
     ) -> None:
         if precision is Precision.INT8:
             raise EncoderError(f"model '{folder.spec}' runs on torch, which does not support int8")
@@ -73,15 +59,10 @@ class TorchEncoder(BiEncoder):
         """The properties of the model."""
         return model_facts(
             self.model,
-            self.dimension,
+            int(self.model.get_embedding_dimension()),
             UNLIMITED_MAX_TOKENS if self._longest is None else self._longest,
             {name: text for name, text in self.model.prompts.items() if text},
         )
-
-    @cached_property
-    def dimension(self) -> int:
-        """The dimension of its vectors."""
-        return int(self.model.get_embedding_dimension())
 
     @property
     def precision(self) -> str:
@@ -102,7 +83,7 @@ class TorchEncoder(BiEncoder):
         """The unit vectors in the output of the modules, truncated if the model says so."""
         from torch.nn.functional import normalize
 
-        return normalize(features["sentence_embedding"][:, : self.dimension].float(), dim=1)
+        return normalize(features["sentence_embedding"][:, : self.facts.dimension].float(), dim=1)
 
     @cached_property
     def max_query_tokens(self) -> int | None:
@@ -144,7 +125,7 @@ class TorchEncoder(BiEncoder):
 
     def encode_plainly(self, texts: Sequence[str]) -> Matrix:
         """Unit vectors without a prompt, batched by Sentence-Transformers."""
-        return self._unit(self.model.encode(list(texts), prompt="", show_progress_bar=False))
+        return self._encode_unbatched(partial(self.model.encode, prompt=""), texts)
 
     @cached_property
     def _is_by_ids(self) -> bool:
@@ -154,13 +135,8 @@ class TorchEncoder(BiEncoder):
     def _encode_unbatched(self, encode: Callable[..., Any], texts: Sequence[str]) -> Matrix:
         listed = check_texts("texts", texts)
         with running(self.spec):
-            return self._unit(encode(listed, show_progress_bar=False))
-
-    def _unit(self, vectors: Any) -> Matrix:
-        matrix = numpy.asarray(vectors, numpy.float32).reshape(-1, self.dimension)
-        with numpy.errstate(divide="ignore", invalid="ignore"):
-            unit: Matrix = matrix / numpy.linalg.norm(matrix, axis=1, keepdims=True)
-        return check_unit(unit, self.spec)
+            found = encode(listed, show_progress_bar=False)
+        return self._unit(numpy.asarray(found, numpy.float32).reshape(-1, self.facts.dimension))
 
     @cached_property
     def model(self) -> SentenceTransformer:
@@ -173,6 +149,7 @@ class TorchEncoder(BiEncoder):
             self._device,
             attention=self._attention,
             dtype=self._number_type(),
+            needs_pooler=self.folder.pooling is Pooling.POOLER,
         )
         return repooled(model, self.folder.pooling) if self.folder.pooling else model
 
@@ -191,10 +168,15 @@ class TorchEncoder(BiEncoder):
 
 
 class TorchReranker(BaseReranker):
-    """A cross-encoder with one output, on torch. Its weights are loaded at its first use."""
+    """A cross-encoder with one output, on torch in fp32. It is loaded at its first use."""
 
     def __init__(
-        self, folder: ModelFolder, device: str | None = None, attention: str | None = None
+        self,
+        folder: ModelFolder,
+        device: str | None = None,
+        precision: Precision = Precision.FP32,
+        *,
+        attention: str | None = None,
     ) -> None:
         super().__init__(folder)
         self._device = device

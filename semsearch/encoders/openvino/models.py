@@ -21,7 +21,7 @@ from semsearch.encoders.openvino.runtime import (
 from semsearch.encoders.specs import Precision
 from semsearch.encoders.text_model import ModelFacts, TextModel
 from semsearch.errors import first_line
-from semsearch.protocols import Encoder, Reranker, Scores
+from semsearch.protocols import Scores
 
 if TYPE_CHECKING:
     from semsearch.encoders.quantization import Quantized
@@ -33,43 +33,22 @@ VERSION = 5
 REFUSED = "refused.txt"
 
 
-def load_encoder(folder: ModelFolder, device: str | None, precision: Precision) -> Encoder:
-    """A bi-encoder, converted at its first use.
-
-    Raises:
-        NotConvertibleError: it cannot be converted, or its vectors would change.
-        EncoderError: the processor or the model does not support that precision.
-    """
-    del device  # always the CPU
-    return OpenVINOEncoder(folder, converted_model("encoder", folder), precision)
-
-
-def load_reranker(folder: ModelFolder, device: str | None, precision: Precision) -> Reranker:
-    """A cross-encoder with its activation, converted at its first use.
-
-    Raises:
-        NotConvertibleError: it cannot be converted, or its scores would change.
-        EncoderError: the processor does not support that precision.
-    """
-    del device
-    return OpenVINOReranker(folder, converted_model("reranker", folder), precision)
-
-
 class OpenVINOEncoder(BiEncoder):
-    """A bi-encoder on OpenVINO; its vectors equal those of torch, within rounding.
+    """A bi-encoder on OpenVINO, converted at its first use; vectors equal torch's, within rounding.
 
     Args:
         folder: the original model.
-        converted: the converted model in the cache.
+        device: ignored; it runs on the CPU.
         precision: its precision.
 
     Raises:
-        EncoderError: the processor or the model does not support that precision.
+        NotConvertibleError: it cannot be converted, or its vectors would change.
+        EncoderError: the processor does not support that precision.
     """
 
-    def __init__(self, folder: ModelFolder, converted: Converted, precision: Precision) -> None:
+    def __init__(self, folder: ModelFolder, device: str | None, precision: Precision) -> None:
         super().__init__(folder)
-        self._converted = converted
+        converted = self._converted = converted_model("encoder", folder.whole())
         self._is_quantized = precision is Precision.INT8
         self._floats = float_precision(Precision.AUTO if self._is_quantized else precision)
         self._queries = converted.text_model(self._floats)
@@ -107,18 +86,20 @@ class OpenVINOEncoder(BiEncoder):
     def _quantized(self) -> Quantized:
         from semsearch.encoders.quantization import quantized_model
 
-        return quantized_model(self._converted, self.fingerprint)
+        return quantized_model(self._converted, self.folder.whole().fingerprint)
 
 
 class OpenVINOReranker(BaseReranker):
-    """A cross-encoder on OpenVINO, in bf16 if the processor supports it.
+    """A cross-encoder on OpenVINO, converted at its first use, with its activation.
 
     Raises:
+        NotConvertibleError: it cannot be converted, or its scores would change.
         EncoderError: the processor does not support that precision.
     """
 
-    def __init__(self, folder: ModelFolder, converted: Converted, precision: Precision) -> None:
+    def __init__(self, folder: ModelFolder, device: str | None, precision: Precision) -> None:
         super().__init__(folder)
+        converted = converted_model("reranker", folder)
         floats = float_precision(precision)
         self.precision = floats.value
         self._model = converted.text_model(floats)
