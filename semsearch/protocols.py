@@ -43,10 +43,7 @@ class Encoder(Protocol):
 
     @property
     def max_query_tokens(self) -> int | None:
-        """The maximum number of tokens of a query, without prompt and special tokens.
-
-        None if there is no limit.
-        """
+        """The same of a query; None if there is no limit."""
 
     def description(self) -> Mapping[str, Any]:
         """A description for users, as JSON values."""
@@ -71,18 +68,13 @@ class Encoder(Protocol):
 
 @runtime_checkable
 class CountsWords(Protocol):
-    """An encoder that counts the words it does not know."""
-
-    def coverage(self) -> Coverage:
-        """The numbers of words in all documents encoded so far."""
-
-
-@runtime_checkable
-class KnowsWords(Protocol):
-    """An encoder that reports whether a word is in its vocabulary."""
+    """An encoder with a vocabulary of whole words, which counts those it does not know."""
 
     def knows(self, word: str) -> bool:
         """Whether it has a vector for this word."""
+
+    def coverage(self) -> Coverage:
+        """The numbers of words in all documents encoded so far."""
 
 
 class Reranker(Protocol):
@@ -103,15 +95,6 @@ class Reranker(Protocol):
         """One score per pair of texts, higher is better, shape (len(pairs),)."""
 
 
-@runtime_checkable
-class CombinesScores(Protocol):
-    """A reranker whose scores are combined with those of the first stage."""
-
-    @property
-    def first_stage_weight(self) -> float:
-        """The weight of the first stage, from 0 to below 1; the reranker has the rest."""
-
-
 class SearchBackend(Protocol):
     """An index that can be searched, local or remote."""
 
@@ -126,14 +109,7 @@ NORM_TOLERANCE = 2e-3
 
 
 def off_unit(matrix: Matrix) -> NDArray[numpy.bool]:
-    """Find rows that are not of unit length: NaN, infinite, zero or not normalised.
-
-    Args:
-        matrix: shape (n, dimension).
-
-    Returns:
-        Shape (n,).
-    """
+    """Find rows that are not of unit length: NaN, infinite, zero or not normalised; shape (n,)."""
     with numpy.errstate(over="ignore", invalid="ignore"):
         norms = numpy.linalg.norm(matrix, axis=1)
     unit: NDArray[numpy.bool] = abs(norms - 1) <= NORM_TOLERANCE
@@ -163,14 +139,12 @@ def checked_vectors(vectors: Any, encoder: Encoder, count: int) -> Matrix:
         EncoderError: it returned something else.
         NoVectorError: some rows are not unit vectors.
     """
-    shape = (count, encoder.dimension)
-    wanted = f"encoder '{encoder.spec}' must return numbers of shape {shape} for {count} texts"
-    try:
-        found = numpy.asarray(vectors)
-    except (ValueError, TypeError, RuntimeError) as error:  # ragged rows, or torch's bfloat16
-        raise EncoderError(f"{wanted}: {error}") from error
+    found, shape = numpy.asarray(vectors), (count, encoder.dimension)
     if found.shape != shape or found.dtype.kind not in "fiu":
-        raise EncoderError(f"{wanted}, not an array of {found.dtype} of shape {found.shape}")
+        raise EncoderError(
+            f"encoder '{encoder.spec}' returned an array of {found.dtype} of shape {found.shape}, "
+            f"not numbers of shape {shape}"
+        )
     return check_unit(found.astype(numpy.float32, copy=False), encoder.spec)
 
 

@@ -83,45 +83,26 @@ def running(spec: str) -> Iterator[None]:
         raise EncoderError(f"model '{spec}' fails: {first_line(error)}") from error
 
 
-class BiEncoder(EncodesSentences, ABC):
+class BiEncoder(EncodesSentences):
     """A transformer that encodes texts as unit vectors, on any runtime.
 
     Args:
         folder: the model.
     """
 
+    facts: ModelFacts  #: the properties of the model
+    precision: str  #: int8 applies to documents
+    queries: TextModel  #: the model for queries; its rows are unit vectors
+    documents: TextModel  #: the model for documents
+
     def __init__(self, folder: ModelFolder) -> None:
         self.folder = folder
-
-    @property
-    def spec(self) -> str:
-        """The spec that loads it again; a folder by its absolute path."""
-        return self.folder.spec
+        self.spec = folder.spec  #: loads it again; a folder is named by its absolute path
 
     @property
     def fingerprint(self) -> str:
         """SHA-256 of the model's files, without loading it."""
         return self.folder.fingerprint
-
-    @property
-    @abstractmethod
-    def facts(self) -> ModelFacts:
-        """The properties of the model."""
-
-    @property
-    @abstractmethod
-    def precision(self) -> str:
-        """Its precision; int8 applies to documents."""
-
-    @property
-    @abstractmethod
-    def queries(self) -> TextModel:
-        """The model for queries; its rows are unit vectors."""
-
-    @property
-    @abstractmethod
-    def documents(self) -> TextModel:
-        """The model for documents."""
 
     @cached_property
     def dimension(self) -> int:
@@ -146,13 +127,7 @@ class BiEncoder(EncodesSentences, ABC):
 
     @cached_property
     def max_query_tokens(self) -> int | None:
-        """The maximum number of tokens of a query, without prompt and special tokens.
-
-        None if there is no limit.
-
-        Raises:
-            EncoderError: the prompt alone reaches the model's limit.
-        """
+        """The maximum number of tokens of a query; None if there is no limit."""
         return self._tokens_left("query")
 
     def description(self) -> Mapping[str, Any]:
@@ -201,8 +176,7 @@ class BiEncoder(EncodesSentences, ABC):
         used = len(self.token_spans(prompt)) if prompt else 0
         if used >= limit:
             raise EncoderError(
-                f"model '{self.spec}' reads {limit} tokens, but its prompt for a {name} has "
-                f"{used}; shorten the prompt in its config_sentence_transformers.json"
+                f"model '{self.spec}' reads {limit} tokens, but its prompt for a {name} has {used}"
             )
         return limit - used
 
@@ -216,12 +190,8 @@ class BaseReranker(ABC):
 
     def __init__(self, folder: ModelFolder) -> None:
         self.folder = folder
+        self.spec = CROSS_ENCODER_PREFIX + folder.spec
         self.first_stage_weight = first_stage_weight(folder.path)
-
-    @property
-    def spec(self) -> str:
-        """The spec that loads it again."""
-        return CROSS_ENCODER_PREFIX + self.folder.spec
 
     def score(self, query: str, passages: Sequence[str]) -> Scores:
         """One score per passage, higher is better, shape (len(passages),)."""

@@ -38,12 +38,8 @@ class GPUEncoder(OpenVINOEncoder):
         on_cpu = Precision.FP32 if precision is Precision.FP32 else Precision.AUTO
         super().__init__(folder, device, on_cpu)
         self._gpu_precision = precision
+        self.precision = PRECISIONS[precision]
         self._count = 0  # of documents
-
-    @property
-    def precision(self) -> str:
-        """Its precision on the GPU."""
-        return PRECISIONS[self._gpu_precision]
 
     def encode_documents(self, texts: Sequence[str]) -> Matrix:
         """Unit vectors with the model's prompt for documents, shape (len(texts), dimension)."""

@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from semsearch.arguments import check_text, check_texts
+from semsearch.arguments import check_texts
 from semsearch.encoders.base import BaseReranker, BiEncoder, running
 from semsearch.encoders.model_folder import ModelFolder
 from semsearch.encoders.specs import Pooling, Precision
 from semsearch.encoders.text_model import INPUTS, Batching, Features, ModelFacts, TextModel
 from semsearch.encoders.torch_loading import load_checked, repooled, why_not_by_ids
 from semsearch.errors import EncoderError
-from semsearch.protocols import Matrix, Scores, TokenSpans
+from semsearch.protocols import Matrix, Scores
 
 if TYPE_CHECKING:
     from sentence_transformers import CrossEncoder, SentenceTransformer
@@ -55,7 +55,7 @@ class TorchEncoder(BiEncoder):
         self._precision = precision
 
     @cached_property
-    def facts(self) -> ModelFacts:
+    def facts(self) -> ModelFacts:  # type: ignore[override]
         """The properties of the model."""
         return model_facts(
             self.model,
@@ -64,22 +64,22 @@ class TorchEncoder(BiEncoder):
             {name: text for name, text in self.model.prompts.items() if text},
         )
 
-    @property
-    def precision(self) -> str:
+    @cached_property
+    def precision(self) -> str:  # type: ignore[override]
         """The precision of its weights."""
         return TORCH_PRECISIONS[str(self.model.dtype)]
 
-    @property
-    def queries(self) -> TextModel:
+    @cached_property
+    def queries(self) -> TextModel:  # type: ignore[override]
         """The model for queries; its rows are unit vectors."""
         return self.documents
 
     @cached_property
-    def documents(self) -> TextModel:
+    def documents(self) -> TextModel:  # type: ignore[override]
         """The model for documents."""
-        return text_model(self.model, self.facts, self.vectors_of)
+        return text_model(self.model, self.facts, self.result_of)
 
-    def vectors_of(self, features: dict[str, Any]) -> Any:
+    def result_of(self, features: dict[str, Any]) -> Any:
         """The unit vectors in the output of the modules, truncated if the model says so."""
         from torch.nn.functional import normalize
 
@@ -87,13 +87,7 @@ class TorchEncoder(BiEncoder):
 
     @cached_property
     def max_query_tokens(self) -> int | None:
-        """The maximum number of tokens of a query, without prompt and special tokens.
-
-        None if there is no limit.
-
-        Raises:
-            EncoderError: the prompt alone reaches the model's limit.
-        """
+        """The maximum number of tokens of a query; None if there is no limit."""
         return None if self._longest is None else self._tokens_left("query")
 
     @cached_property
@@ -106,22 +100,11 @@ class TorchEncoder(BiEncoder):
         count = getattr(tokenizer, "num_special_tokens_to_add", None)  # not for word embeddings
         return int(longest) - (int(count(pair=False)) if count else 0)
 
-    def token_spans(self, text: str) -> TokenSpans:
-        """Character ranges of a text's tokens, shape (n, 2), without special tokens."""
-        offsets = self._tokenizer.encode(check_text("text", text), add_special_tokens=False).offsets
-        return numpy.array(offsets, numpy.int64).reshape(-1, 2)
-
-    def encode_queries(self, texts: Sequence[str]) -> Matrix:
-        """Unit vectors with the model's prompt for queries, shape (len(texts), dimension)."""
+    def _encode(self, model: TextModel, texts: Sequence[str], name: str) -> Matrix:
         if self._is_by_ids:
-            return super().encode_queries(texts)
-        return self._encode_unbatched(self.model.encode_query, texts)
-
-    def encode_documents(self, texts: Sequence[str]) -> Matrix:
-        """Unit vectors with the model's prompt for documents, shape (len(texts), dimension)."""
-        if self._is_by_ids:
-            return super().encode_documents(texts)
-        return self._encode_unbatched(self.model.encode_document, texts)
+            return super()._encode(model, texts, name)
+        encode = self.model.encode_query if name == "query" else self.model.encode_document
+        return self._encode_unbatched(encode, texts)
 
     def encode_plainly(self, texts: Sequence[str]) -> Matrix:
         """Unit vectors without a prompt, batched by Sentence-Transformers."""
@@ -162,10 +145,6 @@ class TorchEncoder(BiEncoder):
             return "float32" if torch.device(device).type == "cpu" else "float16"
         return "bfloat16" if self._precision is Precision.BF16 else "float32"
 
-    @cached_property
-    def _tokenizer(self) -> Tokenizer:
-        return whole_text_tokenizer(self.model.tokenizer)
-
 
 class TorchReranker(BaseReranker):
     """A cross-encoder with one output, on torch in fp32. It is loaded at its first use."""
@@ -182,7 +161,7 @@ class TorchReranker(BaseReranker):
         self._device = device
         self._attention = attention  # transformers' implementation; None for its default
 
-    @property
+    @cached_property
     def precision(self) -> str:
         """The precision of its weights."""
         return TORCH_PRECISIONS[str(self.model.dtype)]
@@ -203,7 +182,7 @@ class TorchReranker(BaseReranker):
         scores = self.model.predict(list(pairs), show_progress_bar=False)
         return numpy.asarray(scores, numpy.float32).reshape(len(pairs))
 
-    def scores_of(self, features: dict[str, Any]) -> Any:
+    def result_of(self, features: dict[str, Any]) -> Any:
         """The scores in the output of the modules, with the model's activation: (pairs, 1)."""
         return self.model.activation_fn(features["scores"]).reshape(-1, 1)
 
@@ -212,7 +191,7 @@ class TorchReranker(BaseReranker):
         """The model for batches by length; None if it makes batches itself."""
         if why_not_by_ids(self.model) is not None:
             return None
-        return text_model(self.model, self.facts, self.scores_of)
+        return text_model(self.model, self.facts, self.result_of)
 
     @cached_property
     def model(self) -> CrossEncoder:
@@ -327,8 +306,10 @@ def model_facts(
 def cutting_tokenizer(model: SentenceTransformer | CrossEncoder) -> Tokenizer:
     """A model's tokenizer, truncating texts to the model's maximum length."""
     tokenizer = whole_text_tokenizer(model.tokenizer)
-    side = getattr(model.tokenizer, "truncation_side", "right")
-    tokenizer.enable_truncation(model.max_seq_length, direction=side)
+    longest = model.max_seq_length
+    if longest is not None and math.isfinite(longest):  # no limit in static models
+        side = getattr(model.tokenizer, "truncation_side", "right")
+        tokenizer.enable_truncation(longest, direction=side)
     return tokenizer
 
 

@@ -319,7 +319,7 @@ def limit_tokens(model: Any, max_tokens: int | None) -> None:
     if max_tokens is None:
         return
     transformer = model.transformers_model
-    positions = 0 if transformer is None else positions_of(transformer.config)
+    positions = 0 if transformer is None else positions_of(transformer)
     if positions is not None and max_tokens > positions:
         raise ArgumentError(
             f"--max-tokens {max_tokens} is above the limit of the model, {positions}"

@@ -48,32 +48,19 @@ class OpenVINOEncoder(BiEncoder):
 
     def __init__(self, folder: ModelFolder, device: str | None, precision: Precision) -> None:
         super().__init__(folder)
-        converted = self._converted = converted_model("encoder", folder.whole())
+        self._converted = converted_model("encoder", folder.whole())
         self._is_quantized = precision is Precision.INT8
         self._floats = float_precision(Precision.AUTO if self._is_quantized else precision)
-        self._queries = converted.text_model(self._floats)
-
-    @property
-    def facts(self) -> ModelFacts:
-        """The properties of the model."""
-        return self._converted.facts
-
-    @property
-    def precision(self) -> str:
-        """Its precision; int8 applies to documents."""
-        return Precision.INT8.value if self._is_quantized else self._floats.value
-
-    @property
-    def queries(self) -> TextModel:
-        """The model for queries, which is not quantised."""
-        return self._queries
+        self.facts = self._converted.facts
+        self.precision = "int8" if self._is_quantized else self._floats.value
+        self.queries = self._converted.text_model(self._floats)  # not quantised
 
     @cached_property
-    def documents(self) -> TextModel:
+    def documents(self) -> TextModel:  # type: ignore[override]
         """The model for documents."""
         if self._is_quantized:
             return self._quantized.model.text_model(self._floats)
-        return self._queries
+        return self.queries
 
     def description(self) -> Mapping[str, Any]:
         """The description of a bi-encoder; with int8, also the measured parity."""
