@@ -274,26 +274,3 @@ def check_bi_encoder(folder: ModelFolder) -> None:
             f"model '{folder.spec}' is a cross-encoder: it scores pairs of texts and returns no "
             "vectors; use it for reranking (--rerank)"
         )
-
-
-def check_head(folder: ModelFolder) -> None:
-    """Refuse a model without a trained head: transformers would initialise it randomly.
-
-    Raises:
-        EncoderError: it is not a cross-encoder, or returns several scores per pair.
-    """
-    config = _json(folder.path / "config.json") or {}
-    architectures = [str(name) for name in config.get("architectures") or ()]
-    labels = len(config.get("id2label") or "01")  # transformers omits its default of two
-    is_classifier = any(name.endswith("ForSequenceClassification") for name in architectures)
-    modules = [module.type for module in model_modules(folder.path)]
-    if not is_classifier and not any(".cross_encoder." in module for module in modules):
-        raise EncoderError(
-            f"model '{folder.spec}' is not a cross-encoder: it has no trained head to score pairs "
-            "(semsearch train cross-encoder makes one)"
-        )
-    if is_classifier and labels > 1:
-        raise EncoderError(
-            f"model '{folder.spec}' returns {labels} values per pair, not one score; use a "
-            "cross-encoder with one label"
-        )

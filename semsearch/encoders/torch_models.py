@@ -195,10 +195,14 @@ class TorchReranker(BaseReranker):
 
     @cached_property
     def model(self) -> CrossEncoder:
-        """The loaded model."""
+        """The loaded model.
+
+        Raises:
+            EncoderError: it lacks a trained head, or returns several scores per pair.
+        """
         from sentence_transformers import CrossEncoder
 
-        return load_checked(
+        model = load_checked(
             CrossEncoder,
             self.folder,
             self._device,
@@ -206,6 +210,11 @@ class TorchReranker(BaseReranker):
             dtype="float32",
             needs_pooler=True,
         )
+        if model.num_labels > 1:
+            raise EncoderError(
+                f"model '{self.folder.spec}' returns {model.num_labels} values per pair, not one"
+            )
+        return model
 
 
 CPU_BATCHING = Batching(1024, 250_000, least_fill=0.9)
