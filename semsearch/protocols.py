@@ -139,7 +139,11 @@ def checked_vectors(vectors: Any, encoder: Encoder, count: int) -> Matrix:
         EncoderError: it returned something else.
         NoVectorError: some rows are not unit vectors.
     """
-    found, shape = numpy.asarray(vectors), (count, encoder.dimension)
+    shape = (count, encoder.dimension)
+    try:
+        found = numpy.asarray(vectors)
+    except (ValueError, TypeError, RuntimeError) as error:  # ragged rows, or torch's bfloat16
+        raise EncoderError(f"encoder '{encoder.spec}' returned no array: {error}") from error
     if found.shape != shape or found.dtype.kind not in "fiu":
         raise EncoderError(
             f"encoder '{encoder.spec}' returned an array of {found.dtype} of shape {found.shape}, "

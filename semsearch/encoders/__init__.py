@@ -19,6 +19,7 @@ from semsearch.encoders.model_folder import (
     ModelFolder,
     NotConvertibleError,
     check_bi_encoder,
+    check_cross_encoder,
     find_model,
 )
 from semsearch.encoders.specs import BUNDLED_SPEC, CROSS_ENCODER_PREFIX, Precision
@@ -146,6 +147,7 @@ def load_reranker(
     folder.check_whole()
     if folder.pooling:
         raise EncoderError(f"'{spec}': a cross-encoder has no pooling; remove the suffix")
+    check_cross_encoder(folder)
     reranker: Reranker = _on_first(2, folder, device, precision)
     return reranker
 

@@ -274,3 +274,18 @@ def check_bi_encoder(folder: ModelFolder) -> None:
             f"model '{folder.spec}' is a cross-encoder: it scores pairs of texts and returns no "
             "vectors; use it for reranking (--rerank)"
         )
+
+
+def check_cross_encoder(folder: ModelFolder) -> None:
+    """Refuse a bi-encoder or a plain BERT; whether the head is whole is checked when it is loaded.
+
+    Raises:
+        EncoderError: it is not a cross-encoder.
+    """
+    names = list((_json(folder.path / "config.json") or {}).get("architectures") or ())
+    names += [module.type for module in model_modules(folder.path)]
+    if not any(name.endswith("Classification") or ".cross_encoder." in name for name in names):
+        raise EncoderError(
+            f"model '{folder.spec}' is not a cross-encoder: it has no trained head to score pairs "
+            "(semsearch train cross-encoder makes one)"
+        )

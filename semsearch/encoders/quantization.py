@@ -15,7 +15,6 @@ from functools import cache
 from importlib.util import find_spec
 from itertools import cycle, islice, takewhile
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import numpy
 
@@ -42,9 +41,6 @@ logger = logging.getLogger(__name__)
 #: Incremented with every change of the written files.
 VERSION = 8
 
-#: Operations that are never quantised, besides products of two activations: embedding look-ups.
-FLOATS = ["Gather"]
-
 #: SmoothQuant's alpha: how much of the activations' range is moved to the weights, from 0 to 1. In
 #: a BERT, a few channels are ten times as large as the rest and cause most of the loss.
 ALPHA = 0.8
@@ -53,15 +49,8 @@ ALPHA = 0.8
 JOINED = (1, 1, 2, 4)
 
 
-class Quantized(NamedTuple):
-    """An int8 model that passed the quality gate."""
-
-    model: Converted
-    parity: Parity
-
-
-def quantized_model(converted: Converted, fingerprint: str) -> Quantized:
-    """The int8 form of a model, from the cache or quantised and measured now.
+def quantized_model(converted: Converted, fingerprint: str) -> tuple[Converted, Parity]:
+    """The int8 form of a model and its parity, from the cache or quantised and measured now.
 
     Args:
         converted: the converted model.
@@ -83,7 +72,7 @@ def quantized_model(converted: Converted, fingerprint: str) -> Quantized:
     parity = Parity(**json.loads((entry / "parity.json").read_text("utf-8")))
     if faults := parity.faults():
         raise EncoderError(f"int8 loses too much quality of this model: {'; '.join(faults)}")
-    return Quantized(converted._replace(folder=entry), parity)
+    return converted._replace(folder=entry), parity
 
 
 @cache
@@ -143,6 +132,12 @@ def quantize(converted: Converted, draft: Path) -> None:
 
     logging.getLogger("nncf").setLevel(logging.ERROR)  # its own function changes other handlers
     model = openvino_core().read_model(str(converted.folder / "model.xml"))
+    products_of_activations = [
+        node.get_friendly_name()
+        for node in model.get_ordered_ops()
+        if node.get_type_name() == "MatMul"
+        and node.input_value(1).get_node().get_type_name() != "Constant"
+    ]
     with redirect_stdout(io.StringIO()), warnings.catch_warnings():  # progress bars and advice
         warnings.simplefilter("ignore")
         quantized = nncf.quantize(
@@ -151,7 +146,7 @@ def quantize(converted: Converted, draft: Path) -> None:
             subset_size=len(inputs),
             model_type=nncf.ModelType.TRANSFORMER,
             ignored_scope=nncf.IgnoredScope(
-                names=_products_of_activations(model), types=FLOATS, validate=False
+                names=products_of_activations, types=["Gather"], validate=False
             ),
             advanced_parameters=nncf.AdvancedQuantizationParameters(
                 smooth_quant_alphas=nncf.AdvancedSmoothQuantParameters(matmul=ALPHA),
@@ -160,16 +155,6 @@ def quantize(converted: Converted, draft: Path) -> None:
         )
     import_openvino().save_model(quantized, str(draft / "model.xml"), compress_to_fp16=False)
     shutil.copy(converted.folder / "tokenizer.json", draft)
-
-
-def _products_of_activations(model: Any) -> list[str]:
-    """The names of the matrix products of attention."""
-    return [
-        node.get_friendly_name()
-        for node in model.get_ordered_ops()
-        if node.get_type_name() == "MatMul"
-        and node.input_value(1).get_node().get_type_name() != "Constant"
-    ]
 
 
 def _calibration_texts() -> list[str]:

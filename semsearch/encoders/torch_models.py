@@ -77,7 +77,8 @@ class TorchEncoder(BiEncoder):
     @cached_property
     def documents(self) -> TextModel:  # type: ignore[override]
         """The model for documents."""
-        return text_model(self.model, self.facts, self.result_of)
+        runtime = TorchRuntime(self.model, self.result_of)
+        return TextModel(self.facts, partial(cutting_tokenizer, self.model), runtime)
 
     def result_of(self, features: dict[str, Any]) -> Any:
         """The unit vectors in the output of the modules, truncated if the model says so."""
@@ -191,7 +192,8 @@ class TorchReranker(BaseReranker):
         """The model for batches by length; None if it makes batches itself."""
         if why_not_by_ids(self.model) is not None:
             return None
-        return text_model(self.model, self.facts, self.result_of)
+        runtime = TorchRuntime(self.model, self.result_of)
+        return TextModel(self.facts, partial(cutting_tokenizer, self.model), runtime)
 
     @cached_property
     def model(self) -> CrossEncoder:
@@ -282,15 +284,6 @@ def ready_attention(device: str) -> AbstractContextManager[None]:
     return sdpa_kernel(
         [SDPBackend.FLASH_ATTENTION, SDPBackend.EFFICIENT_ATTENTION, SDPBackend.MATH]
     )
-
-
-def text_model(
-    model: SentenceTransformer | CrossEncoder,
-    facts: ModelFacts,
-    result: Callable[[dict[str, Any]], Any],
-) -> TextModel:
-    """A loaded model with its tokenizer."""
-    return TextModel(facts, lambda: cutting_tokenizer(model), TorchRuntime(model, result))
 
 
 def model_facts(

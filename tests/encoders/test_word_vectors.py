@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import csv
 import re
-from pathlib import Path
 
 import numpy
 import pytest
 from scipy.stats import spearmanr
 
-import semsearch
 from semsearch.datasets import read_stsbenchmark
 from semsearch.encoders import load_encoder
+from semsearch.encoders.sample import sample_texts
 from semsearch.encoders.words import encoder as word_count
 from semsearch.encoders.words import word_vectors
-from semsearch.encoders.words.sif import sif_weights
+from semsearch.encoders.words.encoder import sif_weights
 from semsearch.encoders.words.treebank import word_spans
 from semsearch.errors import EncoderError, ModelNotFoundError
 from semsearch.protocols import CountsWords, Encoder
@@ -232,9 +230,7 @@ class TestSif:
 
     def test_equals_a_direct_calculation(self, loaded):
         """Weighted means without the first component of the sample (numpy.linalg.svd)."""
-        sample = Path(semsearch.__file__).parent / "sample" / "notes.csv"
-        with sample.open(encoding="utf-8", newline="") as file:
-            notes = [row["text"] for row in csv.DictReader(file)]
+        notes = sample_texts()
         random = numpy.random.default_rng(5)
         words = re.findall(
             r"\w+", "the a of to and in is it for that with on as you by from at water"

@@ -24,7 +24,7 @@ from semsearch.errors import first_line
 from semsearch.protocols import Scores
 
 if TYPE_CHECKING:
-    from semsearch.encoders.quantization import Quantized
+    from semsearch.encoders.parity import Parity
 
 #: Incremented with every change of the converted files.
 VERSION = 5
@@ -59,18 +59,18 @@ class OpenVINOEncoder(BiEncoder):
     def documents(self) -> TextModel:  # type: ignore[override]
         """The model for documents."""
         if self._is_quantized:
-            return self._quantized.model.text_model(self._floats)
+            return self._quantized[0].text_model(self._floats)
         return self.queries
 
     def description(self) -> Mapping[str, Any]:
         """The description of a bi-encoder; with int8, also the measured parity."""
         described = super().description()
         if self._is_quantized:
-            return {**described, "parity": self._quantized.parity._asdict()}
+            return {**described, "parity": self._quantized[1]._asdict()}
         return described
 
     @cached_property
-    def _quantized(self) -> Quantized:
+    def _quantized(self) -> tuple[Converted, Parity]:
         from semsearch.encoders.quantization import quantized_model
 
         return quantized_model(self._converted, self.folder.whole().fingerprint)

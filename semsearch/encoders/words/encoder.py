@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
@@ -16,11 +17,11 @@ from numpy.typing import NDArray
 
 from semsearch.arguments import check_text, check_texts
 from semsearch.encoders.base import EncodesSentences
-from semsearch.encoders.cache import file_sha256
-from semsearch.encoders.words.sif import cached_component, sample_sha256, sif_weights
-from semsearch.encoders.words.treebank import TOKENIZER_VERSION, compound_parts, word_spans
+from semsearch.encoders.cache import cached_entry, file_sha256
+from semsearch.encoders.sample import sample_texts
+from semsearch.encoders.words.treebank import TOKENIZER_VERSION, word_spans
 from semsearch.encoders.words.word_vectors import open_word_vectors
-from semsearch.errors import ModelNotFoundError
+from semsearch.errors import EncoderError, ModelNotFoundError
 from semsearch.protocols import Matrix, TokenSpans
 from semsearch.records import Coverage
 
@@ -33,6 +34,9 @@ REMEMBERED, SHOWN = 100_000, 10
 
 #: A remainder this small, relative to the original, is rounding.
 NOTHING_LEFT = 1e-6
+
+#: SIF's `a`; 1e-3 to 1e-4 were best on all data sets of the paper.
+SIF_A = 1e-3
 
 Vectors = NDArray[numpy.float64]
 
@@ -50,8 +54,10 @@ class WordVectorEncoder(EncodesSentences):
     Punctuation is left out, although most files have vectors for it: it would make all texts that
     end with a full stop more similar.
 
-    With SIF weights (see `sif.py`), the line of a word is taken as its rank, which is correct for
-    files sorted by frequency, such as those of GloVe, word2vec and fastText.
+    With SIF (Arora, Liang & Ma 2017, A simple but tough-to-beat baseline for sentence embeddings),
+    frequent words have lower weights, and the common component of texts is removed. The line of a
+    word is taken as its rank, which is correct for files sorted by frequency, such as those of
+    GloVe, word2vec and fastText.
 
     Args:
         spec: ``glove:PATH``, of a text file in GloVe's or word2vec's format, with an optional
@@ -84,11 +90,13 @@ class WordVectorEncoder(EncodesSentences):
         identity = f"words {VERSION} {TOKENIZER_VERSION} {sha256} {self._weighting}"
         if is_sif:
             self.spec = f"{self.spec}@sif"
-            identity = f"{identity} {sample_sha256()}"
+            sample = hashlib.sha256("\n".join(sample_texts()).encode())
+            identity = f"{identity} {sample.hexdigest()}"
             self._weights = sif_weights(len(self._words.vectors))
         self.fingerprint = hashlib.sha256(identity.encode()).hexdigest()
         if is_sif:
-            self._component = cached_component(f"sif-{self.fingerprint[:32]}", self._averages)
+            fitted = cached_entry(f"sif-{self.fingerprint[:32]}", self._fit_component)
+            self._component = numpy.load(fitted / "component.npy", allow_pickle=False)
         anything = numpy.eye(1, self.dimension)
         self._for_unknown = self._directions(self._words.mean[None], anything)
 
@@ -151,6 +159,17 @@ class WordVectorEncoder(EncodesSentences):
                 average[:] = (times * self._weights[rows]) @ self._words.vectors[rows] / len(found)
         return averages
 
+    def _fit_component(self, folder: Path) -> None:
+        """Write the first principal component of the sample corpus's vectors, uncentred.
+
+        The paper fits it on each set of sentences. An encoder must return the same vector for a
+        text in any context, so here it is fitted once.
+        """
+        matrix = self._averages(sample_texts())
+        if not matrix.any():
+            raise EncoderError("no word of the English sample corpus has a vector; leave out @sif")
+        numpy.save(folder / "component.npy", numpy.linalg.svd(matrix, full_matrices=False)[2][0])
+
     def _count(self, words: Counter[str], unknown: set[str]) -> None:
         """Count the words of documents; of many unknown words, the rarer half is dropped."""
         with self._lock:
@@ -180,7 +199,7 @@ class WordVectorEncoder(EncodesSentences):
     def _find(self, words: Iterable[str]) -> dict[str, list[int]]:
         """The rows of each word: its own, or those of its parts, or none."""
         whole = self._find_whole(words)
-        parts = {word: compound_parts(word) for word, row in whole.items() if row is None}
+        parts = {word: re.split("[-/]", word) for word, row in whole.items() if row is None}
         part_rows = self._find_whole({part for each in parts.values() for part in each})
         rows = {
             word: [part_rows[part] for part in parts[word]] if row is None else [row]
@@ -196,3 +215,16 @@ class WordVectorEncoder(EncodesSentences):
             lower = self._words.vocabulary.rows([word.lower() for word in words])
             rows = [low if row is None else row for row, low in zip(rows, lower, strict=True)]
         return dict(zip(words, rows, strict=True))
+
+
+def sif_weights(words: int) -> NDArray[numpy.float64]:
+    """The weight a / (a + p) of each rank, the most frequent word first, shape (words,).
+
+    Published vectors are sorted by frequency, but without counts. So the probability of a word is
+    estimated from its rank by Zipf's law: p(rank) = 1 / (rank * H), where H, the sum of 1 / rank
+    over all words, normalises the probabilities.
+    """
+    ranks = numpy.arange(1, words + 1, dtype=numpy.float64)
+    probabilities = 1 / (ranks * (1 / ranks).sum())
+    weights: NDArray[numpy.float64] = SIF_A / (SIF_A + probabilities)
+    return weights
