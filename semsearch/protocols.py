@@ -68,13 +68,18 @@ class Encoder(Protocol):
 
 @runtime_checkable
 class CountsWords(Protocol):
-    """An encoder with a vocabulary of whole words, which counts those it does not know."""
-
-    def knows(self, word: str) -> bool:
-        """Whether it has a vector for this word."""
+    """An encoder that counts the words it does not know."""
 
     def coverage(self) -> Coverage:
         """The numbers of words in all documents encoded so far."""
+
+
+@runtime_checkable
+class KnowsWords(Protocol):
+    """An encoder that reports whether a word is in its vocabulary."""
+
+    def knows(self, word: str) -> bool:
+        """Whether it has a vector for this word."""
 
 
 class Reranker(Protocol):

@@ -25,7 +25,7 @@ from semsearch.explore.inspection import (
     Vector,
     normalised,
 )
-from semsearch.protocols import CountsWords, Encoder, Matrix
+from semsearch.protocols import Encoder, KnowsWords, Matrix
 
 if TYPE_CHECKING:
     from tokenizers import Encoding
@@ -192,7 +192,7 @@ def _read_by_words(encoder: Encoder, text: str) -> Inspection:
     words = [text[start:end] for start, end in spans]
     distinct = dict.fromkeys(words)
     known = {
-        word: encoder.knows(word) if isinstance(encoder, CountsWords) else None for word in distinct
+        word: encoder.knows(word) if isinstance(encoder, KnowsWords) else None for word in distinct
     }
     encoded = [word for word in distinct if known[word] is not False]
     positions = {word: row for row, word in enumerate(encoded)}
