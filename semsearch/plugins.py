@@ -10,12 +10,9 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from semsearch.errors import SemsearchError, first_line
-
-if TYPE_CHECKING:
-    from importlib.metadata import Distribution, EntryPoint
 
 logger = logging.getLogger(__name__)
 
@@ -54,27 +51,18 @@ def find_plugin(group: str, name: str) -> Plugin | None:
         group: the group of entry points, such as ``semsearch.encoders``.
         name: the name of the entry point.
     """
-    from importlib.metadata import distributions
+    from importlib.metadata import entry_points
 
-    for distribution in distributions():
-        for entry in _entries(distribution, group, name):
-            try:
-                return Plugin(name, distribution.name, entry.load())
-            except Exception as error:
-                _warn(f"'{name}' of package {distribution.name}", error)
+    for entry in entry_points(group=group, name=name):
+        package = entry.dist.name if entry.dist else "unknown"
+        try:
+            return Plugin(name, package, entry.load())
+        except Exception as error:
+            logger.warning(
+                "plugin '%s' of package %s cannot be loaded and is ignored: %s: %s",
+                name,
+                package,
+                type(error).__name__,
+                first_line(error),
+            )
     return None
-
-
-def _entries(distribution: Distribution, group: str, name: str) -> Iterator[EntryPoint]:
-    try:
-        yield from distribution.entry_points.select(group=group, name=name)
-    except Exception as error:
-        if group in (distribution.read_text("entry_points.txt") or ""):
-            _warn(f"list of package {distribution.name}", error)
-
-
-def _warn(what: str, error: Exception) -> None:
-    kind = type(error).__name__
-    logger.warning(
-        "plugin %s cannot be loaded and is ignored: %s: %s", what, kind, first_line(error)
-    )

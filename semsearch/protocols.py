@@ -43,10 +43,7 @@ class Encoder(Protocol):
 
     @property
     def max_query_tokens(self) -> int | None:
-        """The maximum number of tokens of a query, without prompt and special tokens.
-
-        None if there is no limit.
-        """
+        """The same of a query; None if there is no limit."""
 
     def description(self) -> Mapping[str, Any]:
         """A description for users, as JSON values."""
@@ -103,15 +100,6 @@ class Reranker(Protocol):
         """One score per pair of texts, higher is better, shape (len(pairs),)."""
 
 
-@runtime_checkable
-class CombinesScores(Protocol):
-    """A reranker whose scores are combined with those of the first stage."""
-
-    @property
-    def first_stage_weight(self) -> float:
-        """The weight of the first stage, from 0 to below 1; the reranker has the rest."""
-
-
 class SearchBackend(Protocol):
     """An index that can be searched, local or remote."""
 
@@ -126,14 +114,7 @@ NORM_TOLERANCE = 2e-3
 
 
 def off_unit(matrix: Matrix) -> NDArray[numpy.bool]:
-    """Find rows that are not of unit length: NaN, infinite, zero or not normalised.
-
-    Args:
-        matrix: shape (n, dimension).
-
-    Returns:
-        Shape (n,).
-    """
+    """Find rows that are not of unit length: NaN, infinite, zero or not normalised; shape (n,)."""
     with numpy.errstate(over="ignore", invalid="ignore"):
         norms = numpy.linalg.norm(matrix, axis=1)
     unit: NDArray[numpy.bool] = abs(norms - 1) <= NORM_TOLERANCE
@@ -166,13 +147,15 @@ def checked_vectors(vectors: Any, encoder: Encoder, count: int) -> Matrix:
         NoVectorError: some rows are not unit vectors.
     """
     shape = (count, encoder.dimension)
-    wanted = f"encoder '{encoder.spec}' must return numbers of shape {shape} for {count} texts"
     try:
         found = numpy.asarray(vectors)
     except (ValueError, TypeError, RuntimeError) as error:  # ragged rows, or torch's bfloat16
-        raise EncoderError(f"{wanted}: {error}") from error
+        raise EncoderError(f"encoder '{encoder.spec}' returned no array: {error}") from error
     if found.shape != shape or found.dtype.kind not in "fiu":
-        raise EncoderError(f"{wanted}, not an array of {found.dtype} of shape {found.shape}")
+        raise EncoderError(
+            f"encoder '{encoder.spec}' returned an array of {found.dtype} of shape {found.shape}, "
+            f"not numbers of shape {shape}"
+        )
     return check_unit(found.astype(numpy.float32, copy=False), encoder.spec)
 
 

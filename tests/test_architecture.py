@@ -24,7 +24,7 @@ LAYERS = [
     "encoders",
     "storage",
     "search indexing",
-    "index preload",
+    "index",
     "evaluation",
     "explore training",
     "service integrations",

@@ -25,12 +25,12 @@ from semsearch.cli.options import (
     precision_option,
     removals_option,
 )
+from semsearch.cli.preload import preload_for_documents
 from semsearch.cli.progress import IndexingProgress
 from semsearch.cli.render import visible
 from semsearch.corpus import Corpus
 from semsearch.encoders import DEFAULT_ENCODER
 from semsearch.errors import ArgumentError, quantity
-from semsearch.preload import preload_for_documents
 
 if TYPE_CHECKING:  # imported while the encoder is loading
     from semsearch.corpus.documents import DocumentReader

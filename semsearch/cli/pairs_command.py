@@ -19,6 +19,7 @@ from semsearch.cli.options import (
     index_to_change,
     space_option,
 )
+from semsearch.cli.preload import preload_for_documents
 from semsearch.cli.progress import IndexingProgress
 from semsearch.cli.render import console, csv_line, json_text, shortened, visible, write_line
 from semsearch.corpus import Corpus
@@ -26,7 +27,6 @@ from semsearch.encoders import DEFAULT_ENCODER
 from semsearch.errors import ArgumentError, quantity
 from semsearch.explore.pairs import check_limits, similar_pairs
 from semsearch.explore.vectors import Rows
-from semsearch.preload import preload_for_documents
 from semsearch.protocols import Encoder, Matrix
 from semsearch.records import Pair
 

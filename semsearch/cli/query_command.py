@@ -20,9 +20,9 @@ from semsearch.cli.options import (
     space_option,
     where_option,
 )
+from semsearch.cli.preload import preload_for_queries
 from semsearch.cli.render import note, print_hits
 from semsearch.errors import ArgumentError, FilterError, SemsearchError, with_code
-from semsearch.preload import preload_for_queries
 from semsearch.records import BUILT_IN_FIELDS, Hits, SearchMode, metadata_field, qualified
 from semsearch.search.options import Fusion
 

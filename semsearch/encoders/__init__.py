@@ -7,20 +7,19 @@ import logging
 import os
 import re
 import sys
-from collections.abc import Callable, Mapping
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from runpy import run_path
-from types import ModuleType
-from typing import TypeVar
+from typing import Any
 
 from semsearch.arguments import check_choice, shown
 from semsearch.encoders.base import EncodesSentences
 from semsearch.encoders.model_folder import (
+    ModelFolder,
     NotConvertibleError,
     check_bi_encoder,
-    check_head,
+    check_cross_encoder,
     find_model,
 )
 from semsearch.encoders.specs import BUNDLED_SPEC, CROSS_ENCODER_PREFIX, Precision
@@ -41,17 +40,18 @@ logger = logging.getLogger(__name__)
 
 DEFAULT_ENCODER = "minilm"
 
-#: The modules that run transformers, by name, in order of preference. Each has functions
-#: `load_encoder` and `load_reranker` of a ModelFolder, a device and a Precision; they raise
-#: `NotConvertibleError` if another module may run the model.
+#: The modules that run transformers, by name, in order of preference, with their classes of
+#: encoders and rerankers. These are called with a ModelFolder, a device and a Precision, and raise
+#: `NotConvertibleError` if the next module may run the model.
 RUNTIMES = {
-    "openvino": "semsearch.encoders.openvino.models",
-    "torch": "semsearch.encoders.torch_models",
+    "openvino": ("semsearch.encoders.openvino.models", "OpenVINOEncoder", "OpenVINOReranker"),
+    "torch": ("semsearch.encoders.torch_models", "TorchEncoder", "TorchReranker"),
 }
 #: Those on a machine with a GPU; the first one uses both of the others.
-GPU_RUNTIMES = {"gpu": "semsearch.encoders.gpu_models", "torch": RUNTIMES["torch"]}
-
-Model = TypeVar("Model", Encoder, Reranker)
+GPU_RUNTIMES = {
+    "gpu": ("semsearch.encoders.gpu_models", "GPUEncoder", "TorchReranker"),
+    "torch": RUNTIMES["torch"],
+}
 
 
 def load_encoder(
@@ -59,7 +59,6 @@ def load_encoder(
     device: str | None = None,
     precision: Precision | str = Precision.AUTO,
     *,
-    runtime: str | None = None,
     local_files_only: bool = False,
 ) -> Encoder:
     """Load the encoder that `spec` names.
@@ -84,7 +83,6 @@ def load_encoder(
         device: a torch device (``cpu``, ``cuda``), which selects torch, also for queries; None uses
             a GPU for documents if there is one.
         precision: ``auto``, ``fp32``, ``bf16`` or ``int8`` (always on the CPU).
-        runtime: ``openvino`` or ``torch``; None chooses the best one for the model.
         local_files_only: make no request to the hub and use only its cache, for specs that were
             not entered by a user.
 
@@ -108,23 +106,8 @@ def load_encoder(
         return plugin
     folder = find_model(spec, local_files_only=local_files_only)
     check_bi_encoder(folder)
-    whole = folder.whole()
-
-    def load(module: ModuleType) -> Encoder:
-        try:
-            encoder: Encoder = module.load_encoder(whole, device, precision)
-            return encoder
-        except NotConvertibleError as error:
-            if precision is Precision.INT8:
-                raise EncoderError(f"model '{spec}' does not support int8: {error}") from error
-            raise
-
-    encoder = _on_first(_runtimes(runtime, device, precision), whole.spec, load)
-    if folder.dimension is None:
-        return encoder
-    from semsearch.encoders.truncated import TruncatedEncoder
-
-    return TruncatedEncoder(encoder, folder)
+    encoder: Encoder = _on_first(1, folder, device, precision)
+    return encoder
 
 
 def current_fingerprint(spec: str) -> str:
@@ -142,8 +125,6 @@ def load_reranker(
     spec: str | os.PathLike[str],
     device: str | None = None,
     precision: Precision | str = Precision.AUTO,
-    *,
-    runtime: str | None = None,
 ) -> Reranker:
     """Load the cross-encoder that `spec` names.
 
@@ -152,7 +133,6 @@ def load_reranker(
             an optional prefix ``cross-encoder:``.
         device: a torch device, which selects torch, in fp32; None uses a GPU if there is one.
         precision: of OpenVINO: ``auto``, ``fp32`` or ``bf16``.
-        runtime: ``openvino`` or ``torch``; None chooses the best one for the model.
 
     Raises:
         ArgumentError: `spec` is not a string or path, or the precision is invalid.
@@ -167,46 +147,42 @@ def load_reranker(
     folder.check_whole()
     if folder.pooling:
         raise EncoderError(f"'{spec}': a cross-encoder has no pooling; remove the suffix")
-    check_head(folder)
-    reranker: Reranker = _on_first(
-        _runtimes(runtime, device, precision),
-        CROSS_ENCODER_PREFIX + folder.spec,
-        lambda module: module.load_reranker(folder, device, precision),
-    )
+    check_cross_encoder(folder)
+    reranker: Reranker = _on_first(2, folder, device, precision)
     return reranker
 
 
-def _runtimes(runtime: str | None, device: str | None, precision: Precision) -> dict[str, str]:
-    """The names and modules of the runtimes that may run a model, the best first."""
-    if runtime is not None:
-        if runtime not in RUNTIMES:
-            raise ArgumentError(f"no runtime {shown(runtime)} (runtimes: {', '.join(RUNTIMES)})")
-        if device is not None and runtime != "torch":
-            raise ArgumentError(f"device is for the runtime torch, not for {runtime}")
-        return {runtime: RUNTIMES[runtime]}
-    if device is not None:
-        return {"torch": RUNTIMES["torch"]}
-    return GPU_RUNTIMES if precision is not Precision.INT8 and has_gpu() else RUNTIMES
-
-
-def _on_first(runtimes: Mapping[str, str], spec: str, load: Callable[[ModuleType], Model]) -> Model:
+def _on_first(place: int, folder: ModelFolder, device: str | None, precision: Precision) -> Any:
     """Load a model on the first runtime that can run it; log a warning if it is not the first.
+
+    Args:
+        place: of the class in a row of `RUNTIMES`.
+        folder: the model.
+        device: a torch device, which selects torch.
+        precision: its precision; int8 selects OpenVINO.
 
     Raises:
         EncoderError: no runtime can run it.
     """
+    runtimes = RUNTIMES
+    if device is not None:
+        runtimes = {"torch": RUNTIMES["torch"]}
+    elif precision is Precision.INT8:
+        runtimes = {"openvino": RUNTIMES["openvino"]}
+    elif has_gpu():
+        runtimes = GPU_RUNTIMES
     reason: NotConvertibleError | None = None
-    for name, module in runtimes.items():
+    for name, row in runtimes.items():
         try:
-            model = load(import_module(module))
+            model = getattr(import_module(row[0]), row[place])(folder, device, precision)
         except NotConvertibleError as error:
             reason = error
             continue
         if reason is not None:
             getattr(model, "model", None)  # load it now: a broken model fails here, too
-            logger.warning("model '%s' runs on %s: %s", spec, name, reason)
+            logger.warning("model '%s' runs on %s: %s", model.spec, name, reason)
         return model
-    raise EncoderError(f"model '{spec}' runs on none of {', '.join(runtimes)}: {reason}")
+    raise EncoderError(f"model '{folder.spec}' cannot run on {', '.join(runtimes)}: {reason}")
 
 
 def _checked_spec(spec: object) -> str:
@@ -250,7 +226,7 @@ def _plugin_encoder(spec: str) -> Encoder | None:
         EncoderError: the plugin fails, or does not return an encoder with this name.
     """
     name = spec.partition(":")[0]
-    if name == BUNDLED_SPEC or not re.fullmatch(r"[\w-]+", name) or _is_folder(spec):
+    if name == BUNDLED_SPEC or not re.fullmatch(r"[\w-]+", name) or Path(spec).is_dir():
         return None
     from semsearch.plugins import find_plugin
 
@@ -259,17 +235,9 @@ def _plugin_encoder(spec: str) -> Encoder | None:
         return None
     with plugin.running(f"encoder '{spec}'", EncoderError):
         encoder: Encoder = plugin.load(spec)
-    made = encoder.spec if isinstance(encoder, Encoder) else None
-    if str(made).partition(":")[0] != name:
+    if not isinstance(encoder, Encoder) or encoder.spec.partition(":")[0] != name:
         raise EncoderError(
-            f"encoder '{spec}': plugin '{name}' of package {plugin.package} returned "
-            + ("an object that is not an encoder" if made is None else f"an encoder '{made}'")
+            f"encoder '{spec}': plugin '{name}' of package {plugin.package} did not return an "
+            f"encoder whose spec begins with '{name}'"
         )
     return encoder
-
-
-def _is_folder(spec: str) -> bool:
-    try:
-        return Path(spec).is_dir()
-    except OSError:  # too long for a path
-        return False

@@ -8,6 +8,8 @@ from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
 
+import numpy
+
 from semsearch.arguments import check_pairs, check_text, check_texts, shown
 from semsearch.encoders.model_folder import ModelFolder, first_stage_weight
 from semsearch.encoders.specs import CROSS_ENCODER_PREFIX
@@ -81,50 +83,38 @@ def running(spec: str) -> Iterator[None]:
         raise EncoderError(f"model '{spec}' fails: {first_line(error)}") from error
 
 
-class BiEncoder(EncodesSentences, ABC):
+class BiEncoder(EncodesSentences):
     """A transformer that encodes texts as unit vectors, on any runtime.
 
     Args:
         folder: the model.
     """
 
+    facts: ModelFacts  #: the properties of the model
+    precision: str  #: int8 applies to documents
+    queries: TextModel  #: the model for queries; its rows are unit vectors
+    documents: TextModel  #: the model for documents
+
     def __init__(self, folder: ModelFolder) -> None:
         self.folder = folder
-
-    @property
-    def spec(self) -> str:
-        """The spec that loads it again; a folder by its absolute path."""
-        return self.folder.spec
+        self.spec = folder.spec  #: loads it again; a folder is named by its absolute path
 
     @property
     def fingerprint(self) -> str:
         """SHA-256 of the model's files, without loading it."""
         return self.folder.fingerprint
 
-    @property
-    @abstractmethod
-    def facts(self) -> ModelFacts:
-        """The properties of the model."""
-
-    @property
-    @abstractmethod
-    def precision(self) -> str:
-        """Its precision; int8 applies to documents."""
-
-    @property
-    @abstractmethod
-    def queries(self) -> TextModel:
-        """The model for queries; its rows are unit vectors."""
-
-    @property
-    @abstractmethod
-    def documents(self) -> TextModel:
-        """The model for documents."""
-
-    @property
+    @cached_property
     def dimension(self) -> int:
-        """The dimension of its vectors."""
-        return self.facts.dimension
+        """The dimension of its vectors.
+
+        Raises:
+            EncoderError: the spec names more dimensions than the model has.
+        """
+        wanted = self.folder.dimension or self.facts.dimension
+        if wanted > self.facts.dimension:
+            raise EncoderError(f"model '{self.spec}' has only {self.facts.dimension} dimensions")
+        return wanted
 
     @cached_property
     def max_document_tokens(self) -> int:
@@ -137,13 +127,7 @@ class BiEncoder(EncodesSentences, ABC):
 
     @cached_property
     def max_query_tokens(self) -> int | None:
-        """The maximum number of tokens of a query, without prompt and special tokens.
-
-        None if there is no limit.
-
-        Raises:
-            EncoderError: the prompt alone reaches the model's limit.
-        """
+        """The maximum number of tokens of a query; None if there is no limit."""
         return self._tokens_left("query")
 
     def description(self) -> Mapping[str, Any]:
@@ -154,6 +138,7 @@ class BiEncoder(EncodesSentences, ABC):
             "max_tokens": self.facts.max_tokens,
             "precision": self.precision,
             **({"commit": self.folder.commit} if self.folder.commit else {}),
+            **({"dimensions": self.facts.dimension} if self.folder.dimension else {}),
         }
 
     def token_spans(self, text: str) -> TokenSpans:
@@ -172,7 +157,18 @@ class BiEncoder(EncodesSentences, ABC):
         listed = check_texts("texts", texts)
         with running(self.spec):
             found = model.encode(listed, self.facts.prompts.get(name, ""))
-        return check_unit(found, self.spec)
+        return self._unit(found) if self.folder.dimension else check_unit(found, self.spec)
+
+    def _unit(self, vectors: Matrix) -> Matrix:
+        """Vectors normalised after truncation to the leading dimensions that the spec names.
+
+        Any model can be truncated; models trained for it lose less (Kusupati et al. 2022,
+        Matryoshka representation learning).
+        """
+        leading = vectors[:, : self.dimension]
+        with numpy.errstate(divide="ignore", invalid="ignore"):  # zero vectors become NaN
+            unit: Matrix = leading / numpy.linalg.norm(leading, axis=1, keepdims=True)
+        return check_unit(unit, self.spec)
 
     def _tokens_left(self, name: str) -> int:
         """The maximum number of tokens of a text after a prompt."""
@@ -180,8 +176,7 @@ class BiEncoder(EncodesSentences, ABC):
         used = len(self.token_spans(prompt)) if prompt else 0
         if used >= limit:
             raise EncoderError(
-                f"model '{self.spec}' reads {limit} tokens, but its prompt for a {name} has "
-                f"{used}; shorten the prompt in its config_sentence_transformers.json"
+                f"model '{self.spec}' reads {limit} tokens, but its prompt for a {name} has {used}"
             )
         return limit - used
 
@@ -195,12 +190,8 @@ class BaseReranker(ABC):
 
     def __init__(self, folder: ModelFolder) -> None:
         self.folder = folder
+        self.spec = CROSS_ENCODER_PREFIX + folder.spec
         self.first_stage_weight = first_stage_weight(folder.path)
-
-    @property
-    def spec(self) -> str:
-        """The spec that loads it again."""
-        return CROSS_ENCODER_PREFIX + self.folder.spec
 
     def score(self, query: str, passages: Sequence[str]) -> Scores:
         """One score per passage, higher is better, shape (len(passages),)."""

@@ -7,11 +7,11 @@ import json
 import os
 import shutil
 import tempfile
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
+from typing import Any
 
 from platformdirs import user_cache_path
 
@@ -20,8 +20,6 @@ from semsearch.errors import EncoderError
 MEMORY = "sha256.json"
 #: Smaller files are hashed faster than looked up.
 SMALL_BYTES = 1_000_000
-#: A file that changed more recently could change again with the same time stamp.
-SETTLED_SECONDS = 3.0
 
 
 _temporary: ContextVar[Path | None] = ContextVar("temporary", default=None)
@@ -58,37 +56,20 @@ def file_sha256(file: Path) -> str:
             return hashlib.sha256(stream.read()).hexdigest()
         key = str(file.absolute())
         stamp = [state.st_size, state.st_mtime_ns, state.st_ctime_ns, state.st_ino, state.st_dev]
-        known = _remembered().get(key)
-        if known and known[1:] == stamp:
-            return str(known[0])
+        memory = cache_folder() / MEMORY
+        known: dict[str, Any] = {}
+        with suppress(OSError, ValueError):
+            known = json.loads(memory.read_text("utf-8"))
+        if key in known and known[key][1:] == stamp:
+            return str(known[key][0])
         digest = hashlib.file_digest(stream, "sha256").hexdigest()
-    last_change = max(state.st_mtime, state.st_ctime)
-    if abs(time.time() - last_change) > SETTLED_SECONDS:
-        _remember(key, [digest, *stamp])
+    existing = {name: value for name, value in known.items() if Path(name).exists()}
+    with suppress(OSError):  # it is computed again next time
+        memory.parent.mkdir(parents=True, exist_ok=True)
+        draft = memory.with_name(f"{MEMORY}.{os.getpid()}")
+        draft.write_text(json.dumps(existing | {key: [digest, *stamp]}), "utf-8")
+        draft.replace(memory)
     return digest
-
-
-def _remembered() -> dict[str, list[str | int]]:
-    try:
-        remembered = json.loads((cache_folder() / MEMORY).read_text("utf-8"))
-        return {key: value for key, value in remembered.items() if isinstance(value, list)}
-    except (OSError, ValueError, AttributeError):
-        return {}
-
-
-def _remember(key: str, value: list[str | int]) -> None:
-    """Cache a hash; if the cache cannot be written, it will be computed again."""
-    folder = cache_folder()
-    with suppress(OSError):
-        folder.mkdir(parents=True, exist_ok=True)
-        descriptor, draft = tempfile.mkstemp(prefix=f"{MEMORY}.", dir=folder)
-        try:
-            with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
-                known = {file: one for file, one in _remembered().items() if Path(file).exists()}
-                json.dump(known | {key: value}, stream)
-            Path(draft).replace(folder / MEMORY)
-        finally:
-            Path(draft).unlink(missing_ok=True)
 
 
 def cached_entry(name: str, make: Callable[[Path], None]) -> Path:
@@ -112,21 +93,17 @@ def cached_entry(name: str, make: Callable[[Path], None]) -> Path:
         entry.parent.mkdir(parents=True, exist_ok=True)
         with FileLock(f"{entry}.lock"):
             if not entry.is_dir():
-                _make(entry, make)
+                for abandoned in entry.parent.glob(f"{name}.draft*"):  # by a process that ended
+                    shutil.rmtree(abandoned, ignore_errors=True)
+                draft = Path(tempfile.mkdtemp(prefix=f"{name}.draft", dir=entry.parent))
+                try:
+                    make(draft)
+                    draft.replace(entry)
+                finally:
+                    shutil.rmtree(draft, ignore_errors=True)
     except OSError as error:
         raise EncoderError(
             f"the cache {cache_folder()} cannot be written ({error.strerror}); "
             "set SEMSEARCH_CACHE to another folder"
         ) from error
     return entry
-
-
-def _make(entry: Path, make: Callable[[Path], None]) -> None:
-    for abandoned in entry.parent.glob(f"{entry.name}.{'?' * 8}"):  # by a process that ended
-        shutil.rmtree(abandoned, ignore_errors=True)
-    draft = Path(tempfile.mkdtemp(prefix=f"{entry.name}.", dir=entry.parent))
-    try:
-        make(draft)
-        draft.replace(entry)
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)

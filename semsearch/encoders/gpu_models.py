@@ -7,13 +7,12 @@ from functools import cached_property
 
 from semsearch.arguments import check_texts
 from semsearch.encoders.model_folder import ModelFolder
-from semsearch.encoders.openvino.models import OpenVINOEncoder, converted_model
-from semsearch.encoders.openvino.runtime import Converted
+from semsearch.encoders.openvino.models import OpenVINOEncoder
 from semsearch.encoders.specs import Precision
-from semsearch.encoders.torch_models import TorchEncoder, load_reranker
-from semsearch.protocols import Encoder, Matrix
+from semsearch.encoders.torch_models import TorchEncoder, TorchReranker
+from semsearch.protocols import Matrix
 
-__all__ = ["FIRST_DOCUMENTS", "GPUEncoder", "load_encoder", "load_reranker"]
+__all__ = ["FIRST_DOCUMENTS", "GPUEncoder", "TorchReranker"]
 
 #: The number of documents that the CPU encodes. Importing torch and starting a GPU takes several
 #: seconds, in which two CPU cores encode as many passages of 60 tokens.
@@ -21,16 +20,6 @@ FIRST_DOCUMENTS = 1000
 
 #: The precisions of torch on a GPU.
 PRECISIONS = {Precision.AUTO: "fp16", Precision.FP32: "fp32", Precision.BF16: "bf16"}
-
-
-def load_encoder(folder: ModelFolder, device: str | None, precision: Precision) -> Encoder:
-    """A bi-encoder, converted for OpenVINO at its first use.
-
-    Raises:
-        NotConvertibleError: it cannot be converted, or its vectors would change.
-    """
-    del device
-    return GPUEncoder(folder, converted_model("encoder", folder), precision)
 
 
 class GPUEncoder(OpenVINOEncoder):
@@ -41,20 +30,16 @@ class GPUEncoder(OpenVINOEncoder):
 
     Args:
         folder: the original model.
-        converted: the converted model in the cache.
+        device: ignored; torch chooses the GPU.
         precision: that of the GPU; the CPU has fp32 for fp32, or else its best one.
     """
 
-    def __init__(self, folder: ModelFolder, converted: Converted, precision: Precision) -> None:
+    def __init__(self, folder: ModelFolder, device: str | None, precision: Precision) -> None:
         on_cpu = Precision.FP32 if precision is Precision.FP32 else Precision.AUTO
-        super().__init__(folder, converted, on_cpu)
+        super().__init__(folder, device, on_cpu)
         self._gpu_precision = precision
+        self.precision = PRECISIONS[precision]
         self._count = 0  # of documents
-
-    @property
-    def precision(self) -> str:
-        """Its precision on the GPU."""
-        return PRECISIONS[self._gpu_precision]
 
     def encode_documents(self, texts: Sequence[str]) -> Matrix:
         """Unit vectors with the model's prompt for documents, shape (len(texts), dimension)."""

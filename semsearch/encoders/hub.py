@@ -33,12 +33,7 @@ def hub_folder(wanted: ModelSpec, spec: str, *, local_files_only: bool = False) 
         ModelNotFoundError: it is not in the cache and cannot be downloaded.
     """
     from huggingface_hub import snapshot_download
-    from huggingface_hub.errors import (
-        HfHubHTTPError,
-        HFValidationError,
-        LocalEntryNotFoundError,
-        RevisionNotFoundError,
-    )
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError
 
     name = f"'{wanted.name}@{wanted.revision}'" if wanted.revision else f"'{wanted.name}'"
     try:
@@ -50,21 +45,12 @@ def hub_folder(wanted: ModelSpec, spec: str, *, local_files_only: bool = False) 
                 local_files_only=local_files_only,
             )
         )
-    except RevisionNotFoundError:
-        raise ModelNotFoundError(
-            f"no model {name}: the hub has '{wanted.name}', but no such revision of it"
-        ) from None
-    except (HFValidationError, HfHubHTTPError) as error:
-        raise ModelNotFoundError(
-            f"no model {name}: neither a folder here nor a model on the hub ({first_line(error)})"
-        ) from None
-    except (LocalEntryNotFoundError, OSError) as error:
+    except (OSError, HfHubHTTPError, HFValidationError) as error:
         if local_files_only:
             raise ModelNotFoundError(
                 f"the index was made with model {name}, which is not in the hub's cache; download "
                 f"it by naming it: semsearch inspect TEXT --encoder {spec}"
             ) from None
         raise ModelNotFoundError(
-            f"no model {name}: no such folder here, not in the hub's cache, "
-            f"and the hub cannot be reached ({first_line(error)})"
+            f"no model {name}: neither a folder here nor a model on the hub ({first_line(error)})"
         ) from None

@@ -17,15 +17,10 @@ if TYPE_CHECKING:
 
     Loaded = TypeVar("Loaded", SentenceTransformer, CrossEncoder)
 
-WEIGHTS_SHOWN = 3
-
 #: The maximum length of texts, with special tokens, for transformers without a limit.
 UNLIMITED_LENGTH = 512
 #: Tokenizers without a limit have a length of 10^30.
 LONGEST = 1_000_000
-
-#: Models that number positions from the padding token.
-POSITIONS_AFTER_PADDING = ("roberta", "xlm-roberta", "xlm-roberta-xl", "camembert", "mpnet")
 
 
 @contextmanager
@@ -126,13 +121,12 @@ def check_weights(
     import torch
     from safetensors import safe_open
 
-    tensors = {}
+    tensors: dict[str, torch.Tensor] = {}
     for file in deciding_files(folder.path):
         if file.suffix == ".safetensors":
             with safe_open(file, "pt") as weights:
-                for name in weights.keys():  # noqa: SIM118
-                    shape = weights.get_slice(name).get_shape()
-                    tensors[name] = torch.zeros(()).expand(shape)
+                shapes = {name: weights.get_slice(name).get_shape() for name in weights.keys()}  # noqa: SIM118
+            tensors |= {name: torch.zeros(()).expand(shape) for name, shape in shapes.items()}
     missing: set[str] = set()
     for transformer in transformers_of(model):
         checked = transformer if needs_head else transformer.base_model
@@ -147,9 +141,7 @@ def check_weights(
     if not needs_pooler:  # most bi-encoders do not use it
         missing = {name for name in missing if ".pooler." not in f".{name}"}
     if missing:
-        listed = ", ".join(sorted(missing)[:WEIGHTS_SHOWN])
-        more = ", …" if len(missing) > WEIGHTS_SHOWN else ""
-        raise EncoderError(f"model '{folder.spec}' lacks weights: {listed}{more}")
+        raise EncoderError(f"model '{folder.spec}' lacks weights: {', '.join(sorted(missing)[:3])}")
 
 
 def check_tokenizer(model: SentenceTransformer | CrossEncoder, spec: str) -> None:
@@ -159,37 +151,36 @@ def check_tokenizer(model: SentenceTransformer | CrossEncoder, spec: str) -> Non
     weights, OpenVINO computes vectors nevertheless.
 
     Raises:
-        EncoderError: the tokenizer knows nothing but special tokens, or more tokens than the
-            model has weights for.
+        EncoderError: the tokenizer knows no tokens, or more than the model has weights for.
     """
     special = getattr(model.tokenizer, "all_special_tokens", None)
     if special is not None and len(model.tokenizer) <= len(special):
         raise EncoderError(f"model '{spec}' has no tokenizer, or one without a vocabulary")
-    tokens = getattr(model.tokenizer, "vocab_size", None)  # without added ones, often unused
+    tokens = getattr(model.tokenizer, "vocab_size", 0)  # without added ones, often unused
     for transformer in transformers_of(model):
         rows = len(transformer.get_input_embeddings().weight)
-        if tokens is not None and tokens > rows:
-            raise EncoderError(
-                f"model '{spec}' has weights for {rows:,} tokens, but its tokenizer has "
-                f"{tokens:,}: it is that of another model"
-            )
+        if tokens > rows:
+            raise EncoderError(f"model '{spec}' has weights for {rows} tokens, not for {tokens:,}")
 
 
 def limit_length(model: SentenceTransformer | CrossEncoder) -> None:
     """Let a transformer read no more tokens than it has positions for."""
     for transformer in transformers_of(model):
-        positions = positions_of(transformer.config)
+        positions = positions_of(transformer)
         longest = min(model.max_seq_length or LONGEST, positions or LONGEST)
         model.max_seq_length = longest if longest < LONGEST else UNLIMITED_LENGTH
 
 
-def positions_of(config: Any) -> int | None:
+def positions_of(transformer: PreTrainedModel) -> int | None:
     """The number of tokens that a transformer has positions for; None if there is no limit."""
+    config = transformer.config
     positions: int | None = getattr(config, "max_position_embeddings", None)
     if positions is None or not getattr(config, "position_biased_input", True):
         return None  # they are relative
-    if config.model_type in POSITIONS_AFTER_PADDING:
-        positions -= config.pad_token_id + 1
+    for name, module in transformer.named_modules():
+        padding: int | None = getattr(module, "padding_idx", None)
+        if name.endswith("position_embeddings") and padding is not None:
+            return positions - padding - 1  # RoBERTa's begin after that of padding
     return positions
 
 

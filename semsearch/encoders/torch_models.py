@@ -5,19 +5,19 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from semsearch.arguments import check_text, check_texts
+from semsearch.arguments import check_texts
 from semsearch.encoders.base import BaseReranker, BiEncoder, running
 from semsearch.encoders.model_folder import ModelFolder
-from semsearch.encoders.specs import Precision
+from semsearch.encoders.specs import Pooling, Precision
 from semsearch.encoders.text_model import INPUTS, Batching, Features, ModelFacts, TextModel
 from semsearch.encoders.torch_loading import load_checked, repooled, why_not_by_ids
 from semsearch.errors import EncoderError
-from semsearch.protocols import Encoder, Matrix, Reranker, Scores, TokenSpans, check_unit
+from semsearch.protocols import Matrix, Scores
 
 if TYPE_CHECKING:
     from sentence_transformers import CrossEncoder, SentenceTransformer
@@ -28,21 +28,6 @@ UNLIMITED_MAX_TOKENS = 256
 
 #: The names of torch's number types.
 TORCH_PRECISIONS = {"torch.float32": "fp32", "torch.bfloat16": "bf16", "torch.float16": "fp16"}
-
-
-def load_encoder(folder: ModelFolder, device: str | None, precision: Precision) -> Encoder:
-    """A bi-encoder, whose weights are loaded at its first use.
-
-    Raises:
-        EncoderError: torch does not support the precision.
-    """
-    return TorchEncoder(folder, device, precision=precision)
-
-
-def load_reranker(folder: ModelFolder, device: str | None, precision: Precision) -> Reranker:
-    """A cross-encoder in fp32, whose weights are loaded at its first use."""
-    del precision
-    return TorchReranker(folder, device)
 
 
 class TorchEncoder(BiEncoder):
@@ -58,8 +43,9 @@ class TorchEncoder(BiEncoder):
         self,
         folder: ModelFolder,
         device: str | None = None,
-        attention: str | None = None,
         precision: Precision = Precision.FP32,
+        *,
+        attention: str | None = None,
     ) -> None:
         if precision is Precision.INT8:
             raise EncoderError(f"model '{folder.spec}' runs on torch, which does not support int8")
@@ -69,50 +55,40 @@ class TorchEncoder(BiEncoder):
         self._precision = precision
 
     @cached_property
-    def facts(self) -> ModelFacts:
+    def facts(self) -> ModelFacts:  # type: ignore[override]
         """The properties of the model."""
         return model_facts(
             self.model,
-            self.dimension,
+            int(self.model.get_embedding_dimension()),
             UNLIMITED_MAX_TOKENS if self._longest is None else self._longest,
             {name: text for name, text in self.model.prompts.items() if text},
         )
 
     @cached_property
-    def dimension(self) -> int:
-        """The dimension of its vectors."""
-        return int(self.model.get_embedding_dimension())
-
-    @property
-    def precision(self) -> str:
+    def precision(self) -> str:  # type: ignore[override]
         """The precision of its weights."""
         return TORCH_PRECISIONS[str(self.model.dtype)]
 
-    @property
-    def queries(self) -> TextModel:
+    @cached_property
+    def queries(self) -> TextModel:  # type: ignore[override]
         """The model for queries; its rows are unit vectors."""
         return self.documents
 
     @cached_property
-    def documents(self) -> TextModel:
+    def documents(self) -> TextModel:  # type: ignore[override]
         """The model for documents."""
-        return text_model(self.model, self.facts, self.vectors_of)
+        runtime = TorchRuntime(self.model, self.result_of)
+        return TextModel(self.facts, partial(cutting_tokenizer, self.model), runtime)
 
-    def vectors_of(self, features: dict[str, Any]) -> Any:
+    def result_of(self, features: dict[str, Any]) -> Any:
         """The unit vectors in the output of the modules, truncated if the model says so."""
         from torch.nn.functional import normalize
 
-        return normalize(features["sentence_embedding"][:, : self.dimension].float(), dim=1)
+        return normalize(features["sentence_embedding"][:, : self.facts.dimension].float(), dim=1)
 
     @cached_property
     def max_query_tokens(self) -> int | None:
-        """The maximum number of tokens of a query, without prompt and special tokens.
-
-        None if there is no limit.
-
-        Raises:
-            EncoderError: the prompt alone reaches the model's limit.
-        """
+        """The maximum number of tokens of a query; None if there is no limit."""
         return None if self._longest is None else self._tokens_left("query")
 
     @cached_property
@@ -125,26 +101,15 @@ class TorchEncoder(BiEncoder):
         count = getattr(tokenizer, "num_special_tokens_to_add", None)  # not for word embeddings
         return int(longest) - (int(count(pair=False)) if count else 0)
 
-    def token_spans(self, text: str) -> TokenSpans:
-        """Character ranges of a text's tokens, shape (n, 2), without special tokens."""
-        offsets = self._tokenizer.encode(check_text("text", text), add_special_tokens=False).offsets
-        return numpy.array(offsets, numpy.int64).reshape(-1, 2)
-
-    def encode_queries(self, texts: Sequence[str]) -> Matrix:
-        """Unit vectors with the model's prompt for queries, shape (len(texts), dimension)."""
+    def _encode(self, model: TextModel, texts: Sequence[str], name: str) -> Matrix:
         if self._is_by_ids:
-            return super().encode_queries(texts)
-        return self._encode_unbatched(self.model.encode_query, texts)
-
-    def encode_documents(self, texts: Sequence[str]) -> Matrix:
-        """Unit vectors with the model's prompt for documents, shape (len(texts), dimension)."""
-        if self._is_by_ids:
-            return super().encode_documents(texts)
-        return self._encode_unbatched(self.model.encode_document, texts)
+            return super()._encode(model, texts, name)
+        encode = self.model.encode_query if name == "query" else self.model.encode_document
+        return self._encode_unbatched(encode, texts)
 
     def encode_plainly(self, texts: Sequence[str]) -> Matrix:
         """Unit vectors without a prompt, batched by Sentence-Transformers."""
-        return self._unit(self.model.encode(list(texts), prompt="", show_progress_bar=False))
+        return self._encode_unbatched(partial(self.model.encode, prompt=""), texts)
 
     @cached_property
     def _is_by_ids(self) -> bool:
@@ -154,13 +119,8 @@ class TorchEncoder(BiEncoder):
     def _encode_unbatched(self, encode: Callable[..., Any], texts: Sequence[str]) -> Matrix:
         listed = check_texts("texts", texts)
         with running(self.spec):
-            return self._unit(encode(listed, show_progress_bar=False))
-
-    def _unit(self, vectors: Any) -> Matrix:
-        matrix = numpy.asarray(vectors, numpy.float32).reshape(-1, self.dimension)
-        with numpy.errstate(divide="ignore", invalid="ignore"):
-            unit: Matrix = matrix / numpy.linalg.norm(matrix, axis=1, keepdims=True)
-        return check_unit(unit, self.spec)
+            found = encode(listed, show_progress_bar=False)
+        return self._unit(numpy.asarray(found, numpy.float32).reshape(-1, self.facts.dimension))
 
     @cached_property
     def model(self) -> SentenceTransformer:
@@ -173,6 +133,7 @@ class TorchEncoder(BiEncoder):
             self._device,
             attention=self._attention,
             dtype=self._number_type(),
+            needs_pooler=self.folder.pooling is Pooling.POOLER,
         )
         return repooled(model, self.folder.pooling) if self.folder.pooling else model
 
@@ -185,22 +146,23 @@ class TorchEncoder(BiEncoder):
             return "float32" if torch.device(device).type == "cpu" else "float16"
         return "bfloat16" if self._precision is Precision.BF16 else "float32"
 
-    @cached_property
-    def _tokenizer(self) -> Tokenizer:
-        return whole_text_tokenizer(self.model.tokenizer)
-
 
 class TorchReranker(BaseReranker):
-    """A cross-encoder with one output, on torch. Its weights are loaded at its first use."""
+    """A cross-encoder with one output, on torch in fp32. It is loaded at its first use."""
 
     def __init__(
-        self, folder: ModelFolder, device: str | None = None, attention: str | None = None
+        self,
+        folder: ModelFolder,
+        device: str | None = None,
+        precision: Precision = Precision.FP32,
+        *,
+        attention: str | None = None,
     ) -> None:
         super().__init__(folder)
         self._device = device
         self._attention = attention  # transformers' implementation; None for its default
 
-    @property
+    @cached_property
     def precision(self) -> str:
         """The precision of its weights."""
         return TORCH_PRECISIONS[str(self.model.dtype)]
@@ -221,7 +183,7 @@ class TorchReranker(BaseReranker):
         scores = self.model.predict(list(pairs), show_progress_bar=False)
         return numpy.asarray(scores, numpy.float32).reshape(len(pairs))
 
-    def scores_of(self, features: dict[str, Any]) -> Any:
+    def result_of(self, features: dict[str, Any]) -> Any:
         """The scores in the output of the modules, with the model's activation: (pairs, 1)."""
         return self.model.activation_fn(features["scores"]).reshape(-1, 1)
 
@@ -230,14 +192,19 @@ class TorchReranker(BaseReranker):
         """The model for batches by length; None if it makes batches itself."""
         if why_not_by_ids(self.model) is not None:
             return None
-        return text_model(self.model, self.facts, self.scores_of)
+        runtime = TorchRuntime(self.model, self.result_of)
+        return TextModel(self.facts, partial(cutting_tokenizer, self.model), runtime)
 
     @cached_property
     def model(self) -> CrossEncoder:
-        """The loaded model."""
+        """The loaded model.
+
+        Raises:
+            EncoderError: it lacks a trained head, or returns several scores per pair.
+        """
         from sentence_transformers import CrossEncoder
 
-        return load_checked(
+        model = load_checked(
             CrossEncoder,
             self.folder,
             self._device,
@@ -245,6 +212,11 @@ class TorchReranker(BaseReranker):
             dtype="float32",
             needs_pooler=True,
         )
+        if model.num_labels > 1:
+            raise EncoderError(
+                f"model '{self.folder.spec}' returns {model.num_labels} values per pair, not one"
+            )
+        return model
 
 
 CPU_BATCHING = Batching(1024, 250_000, least_fill=0.9)
@@ -314,15 +286,6 @@ def ready_attention(device: str) -> AbstractContextManager[None]:
     )
 
 
-def text_model(
-    model: SentenceTransformer | CrossEncoder,
-    facts: ModelFacts,
-    result: Callable[[dict[str, Any]], Any],
-) -> TextModel:
-    """A loaded model with its tokenizer."""
-    return TextModel(facts, lambda: cutting_tokenizer(model), TorchRuntime(model, result))
-
-
 def model_facts(
     model: SentenceTransformer | CrossEncoder,
     dimension: int,
@@ -345,8 +308,10 @@ def model_facts(
 def cutting_tokenizer(model: SentenceTransformer | CrossEncoder) -> Tokenizer:
     """A model's tokenizer, truncating texts to the model's maximum length."""
     tokenizer = whole_text_tokenizer(model.tokenizer)
-    side = getattr(model.tokenizer, "truncation_side", "right")
-    tokenizer.enable_truncation(model.max_seq_length, direction=side)
+    longest = model.max_seq_length
+    if longest is not None and math.isfinite(longest):  # no limit in static models
+        side = getattr(model.tokenizer, "truncation_side", "right")
+        tokenizer.enable_truncation(longest, direction=side)
     return tokenizer
 
 

@@ -18,7 +18,6 @@ from numpy.typing import NDArray
 from semsearch.arguments import check_readable
 from semsearch.encoders import load_encoder
 from semsearch.encoders.torch_models import TorchEncoder, whole_text_tokenizer
-from semsearch.encoders.truncated import TruncatedEncoder
 from semsearch.errors import ArgumentError, EncoderError
 from semsearch.protocols import Encoder, KnowsWords, Matrix
 
@@ -193,9 +192,8 @@ def _opened(spec: str) -> Callable[[str], Inspection]:
     # Torch, because the converted model returns only pooled vectors.
     encoder = load_encoder(spec, device="cpu", precision="fp32")
     if isinstance(encoder, TorchEncoder):
+        encoder.folder.check_whole()
         return partial(_read_by_transformer, encoder)
-    if isinstance(encoder, TruncatedEncoder):
-        raise EncoderError(f"{spec} has no token vectors; inspect it with all its dimensions")
     return partial(_read_by_words, encoder)
 
 

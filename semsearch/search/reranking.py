@@ -9,7 +9,7 @@ import numpy
 
 from semsearch.arguments import shown
 from semsearch.errors import ArgumentError
-from semsearch.protocols import CombinesScores, Reranker
+from semsearch.protocols import Reranker
 from semsearch.records import Hits
 from semsearch.search.fusion import standard_scores
 
@@ -22,7 +22,7 @@ def reranked(
 ) -> Hits:
     """Sort the first hits by the scores of a cross-encoder; equal scores keep their order.
 
-    Some cross-encoders have their scores combined with those of the first stage (`CombinesScores`).
+    Some cross-encoders have a `first_stage_weight`: their scores are combined with the first's.
 
     Args:
         hits: best first; they are scored in this order.
@@ -48,7 +48,7 @@ def reranked(
                 break
         scores += _scores(query, first[len(scores) : len(scores) + taken], reranker)
     read = first[: len(scores)]
-    weight = reranker.first_stage_weight if isinstance(reranker, CombinesScores) else 0.0
+    weight = getattr(reranker, "first_stage_weight", 0.0)
     final = combined([hit.score for hit in read], scores, weight)
     found = [
         hit._replace(score=score, scores=hit.scores._replace(reranked=own))

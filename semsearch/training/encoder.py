@@ -294,7 +294,7 @@ def limit_tokens(model: Any, max_tokens: int | None) -> None:
     if max_tokens is None:
         return
     transformer = model.transformers_model
-    positions = None if transformer is None else positions_of(transformer.config)
+    positions = 0 if transformer is None else positions_of(transformer)
     if positions is not None and max_tokens > positions:
         raise ArgumentError(f"max_tokens: the model has only {positions} positions")
     model.max_seq_length = max_tokens

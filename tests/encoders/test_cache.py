@@ -48,7 +48,7 @@ def test_an_interrupted_entry_is_discarded():
 
 
 def test_what_a_killed_process_left_is_removed():
-    abandoned = cache_folder() / "thing.6exxi7oy"
+    abandoned = cache_folder() / "thing.draft6exxi7oy"
     abandoned.mkdir(parents=True)
     (abandoned / "model.bin").write_bytes(b"half")
     cached_entry("other", Maker())

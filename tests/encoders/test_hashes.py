@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import os
-import time
 
 import pytest
 
-from semsearch.encoders import cache as hashes
 from semsearch.encoders.cache import MEMORY, SMALL_BYTES, cache_folder, file_sha256
 
 
@@ -29,28 +27,23 @@ def write(file, byte):
     file.write_bytes(byte * SMALL_BYTES)
 
 
-@pytest.fixture
-def settled(monkeypatch):
-    monkeypatch.setattr(hashes, "SETTLED_SECONDS", -1)
-
-
 def sha256(file):
     return hashlib.sha256(file.read_bytes()).hexdigest()
 
 
-def test_a_file_is_hashed_once(file, settled, monkeypatch):
+def test_a_file_is_hashed_once(file, monkeypatch):
     assert file_sha256(file) == sha256(file)
     monkeypatch.setattr(hashlib, "file_digest", None)  # cannot be called again
     assert file_sha256(file) == sha256(file)
 
 
-def test_changed_content_has_another_hash(file, settled):
+def test_changed_content_has_another_hash(file):
     before = file_sha256(file)
     write(file, b"b")
     assert file_sha256(file) == sha256(file) != before
 
 
-def test_a_replaced_file_is_hashed_again(file, settled, tmp_path):
+def test_a_replaced_file_is_hashed_again(file, tmp_path):
     stamps = file.stat()
     before = file_sha256(file)
     write(tmp_path / "other", b"b")
@@ -59,16 +52,7 @@ def test_a_replaced_file_is_hashed_again(file, settled, tmp_path):
     assert file_sha256(file) == sha256(file) != before
 
 
-def test_hashes_of_recent_changes_are_not_cached(file):
-    file_sha256(file)
-    assert not (cache_folder() / MEMORY).exists()
-    long_ago = time.time() - 3600
-    os.utime(file, (long_ago, long_ago))  # this sets the other time stamp, ctime, to now
-    file_sha256(file)
-    assert not (cache_folder() / MEMORY).exists()
-
-
-def test_hashes_of_small_files_are_not_cached(tmp_path, settled):
+def test_hashes_of_small_files_are_not_cached(tmp_path):
     (tmp_path / "small").write_bytes(b"small")
     assert file_sha256(tmp_path / "small") == hashlib.sha256(b"small").hexdigest()
     assert not (cache_folder() / MEMORY).exists()

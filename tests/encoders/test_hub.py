@@ -21,7 +21,7 @@ FIRST = "0123456789abcdef0123456789abcdef01234567"
 SECOND = "89abcdef0123456789abcdef0123456789abcdef"
 FILES = {
     "config.json": b'{"model_type": "bert"}',
-    "modules.json": b'[{"type": "sentence_transformers.models.Pooling", "path": "1_Pooling"}]',
+    "modules.json": b'[{"type": "sentence_transformers.models.Transformer", "path": ""}]',
     "1_Pooling/config.json": b'{"pooling_mode_mean_tokens": true}',
     "model.safetensors": b"weights",
     "pytorch_model.bin": b"a pickle",
@@ -100,6 +100,21 @@ for spec in sys.argv[1:]:
 """
 
 
+USE = """
+import sys
+from semsearch import Document, Index, SemsearchError
+path = sys.argv[1]
+for use in (
+    lambda: Index.open(path).search('a'),
+    lambda: Index.open(path).add([Document('2', 'b')]),
+    lambda: Index.create(path).add([Document('2', 'b')]),
+    lambda: Index.create(path, precision='fp32'),
+):
+    try: use()
+    except SemsearchError as error: print(error.code)
+"""
+
+
 def find(endpoint, cache, *specs):
     """Run `find_model` in another process: the hub's client reads its settings only once."""
     return run(["-c", FIND, *specs], endpoint, cache).stdout.splitlines()
@@ -171,19 +186,6 @@ def test_an_index_with_an_untrusted_spec(hub, tmp_path, hashing):
         index.add([Document("1", "a b c")])
         with index._store.database.writing() as connection, connection.begin():
             connection.exec_driver_sql("UPDATE spaces SET spec = 'evil/tracker'")
-    code = (
-        "import sys\n"
-        "from semsearch import Document, Index, SemsearchError\n"
-        "path = sys.argv[1]\n"
-        "for use in (\n"
-        "    lambda: Index.open(path).search('a'),\n"
-        "    lambda: Index.open(path).add([Document('2', 'b')]),\n"
-        "    lambda: Index.create(path).add([Document('2', 'b')]),\n"
-        "    lambda: Index.create(path, precision='fp32'),\n"
-        "):\n"
-        "    try: use()\n"
-        "    except SemsearchError as error: print(error.code)\n"
-    )
-    done = run(["-c", code, path], hub, tmp_path / "cache")
+    done = run(["-c", USE, path], hub, tmp_path / "cache")
     assert done.stdout.splitlines() == ["model-not-found"] * 4, done
     assert Hub.asked == []

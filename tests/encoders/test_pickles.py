@@ -72,15 +72,17 @@ def test_unread_pickles_are_ignored(plain_bert, trap, trace, tmp_path):
 
 
 def test_pickled_shards(plain_bert, trap, trace, tmp_path):
-    """The index of shards is one of safetensors, but names other files."""
+    """The index of shards is one of safetensors, but names another file."""
     folder = write_model("shards", plain_bert, tmp_path / "model")
     index = folder / "model.safetensors.index.json"
     shards = json.loads(index.read_text())
-    for name in ("shard.bin", "../model.safetensors", "/model.safetensors", "a\\b.safetensors"):
-        names = dict.fromkeys(shards["weight_map"], name)
-        index.write_text(json.dumps(shards | {"weight_map": names}))
-        trap(folder, "shard.bin", old=None)
-        refused(str(folder), trace)
+    names = dict.fromkeys(shards["weight_map"], "shard.bin")
+    index.write_text(json.dumps(shards | {"weight_map": names}))
+    trap(folder, "shard.bin", old=None)
+    for device in (None, "cpu"):
+        with pytest.raises(EncoderError):
+            load_encoder(str(folder), device=device).encode_documents(["a"])
+    assert not trace.exists()
 
 
 @pytest.mark.parametrize(
@@ -100,39 +102,12 @@ def test_unknown_module_types(kind, plain_bert, trace, tmp_path):
     refused(str(folder), trace)
 
 
-@pytest.mark.parametrize("path", ["../elsewhere", "/elsewhere", "a/../../b"])
-def test_a_module_outside_the_folder(path, plain_bert, tmp_path):
-    folder = write_model("dense", plain_bert, tmp_path / "model")
-    modules = json.loads((folder / "modules.json").read_text())
-    modules[2]["path"] = path
-    (folder / "modules.json").write_text(json.dumps(modules))
-    with pytest.raises(EncoderError):
-        load_encoder(str(folder))
-
-
 @pytest.mark.parametrize("name", ["pytorch_model.bin", "model.pt", "weights.pkl"])
 def test_a_transformer_in_its_own_folder(name, plain_bert, trap, trace, tmp_path):
     folder = write_model("dense", plain_bert, tmp_path / "model")
     number_transformer(folder)
     trap(folder / "0_Transformer", name)
     refused(str(folder), trace)
-
-
-def test_parts_outside_the_folder(plain_bert, tmp_path):
-    """A fingerprint does not cover files outside the folder."""
-    folder = write_model("dense", plain_bert, tmp_path / "model")
-    (folder / "adapter_config.json").write_text("{}")
-    with pytest.raises(EncoderError):
-        load_encoder(str(folder))
-    (folder / "adapter_config.json").unlink()
-    settings = json.loads((folder / "sentence_bert_config.json").read_text())
-    for more in (
-        {"tokenizer_name_or_path": "someone/else"},
-        {"model_args": {"gguf_file": "model.gguf"}},
-    ):
-        (folder / "sentence_bert_config.json").write_text(json.dumps(settings | more))
-        with pytest.raises(EncoderError):
-            load_encoder(str(folder))
 
 
 @pytest.fixture

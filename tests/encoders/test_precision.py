@@ -148,14 +148,12 @@ class TestInt8:
 )
 def test_the_gate(change, fault):
     """The limits: 0.2 Spearman points, 0.5 points of nDCG@10, 0.93 of the top 10."""
-    passing = Parity(82.0, 81.81, 64.5, 64.01, 0.93, 0.01, 0.99, 0.9)
+    passing = Parity(82.0, 81.81, 64.5, 64.01, 0.93)
     assert passing._replace(**change).faults() == ([] if fault is None else [fault])
 
 
 def test_parity_equals_independent_measures():
-    """nDCG@10 by scikit-learn, Spearman by scipy over all scores, agreement by sets, its standard
-    error by the formula s / sqrt(n).
-    """
+    """nDCG@10 by scikit-learn, Spearman by scipy over all scores, agreement by sets."""
     random = numpy.random.default_rng(3)
     texts = [f"text {number}" for number in range(60)]
     table = {
@@ -195,11 +193,6 @@ def test_parity_equals_independent_measures():
         tops.append([set(row) for row in numpy.argsort(-scores, axis=1)[:, :10]])
     shared = [len(a & b) / 10 for a, b in zip(*tops, strict=True)]
     assert found.agreement == pytest.approx(numpy.mean(shared))
-    error = numpy.std(shared, ddof=1) / len(shared) ** 0.5
-    assert found.agreement_error == pytest.approx(error)
-    cosines = [table["exact"][text] @ table["other"][text] for text in documents.values()]
-    assert found.mean_cosine == pytest.approx(numpy.mean(cosines), abs=1e-5)
-    assert found.least_cosine == pytest.approx(min(cosines), abs=1e-5)
 
 
 def unit(vector):
@@ -226,4 +219,4 @@ def test_minilm_passes(data, tmp_path, monkeypatch):
     measured = load_encoder("minilm", precision="int8").description()["parity"]
     assert measured["sts_fp32"] == pytest.approx(82.03, abs=0.01)
     assert measured["sts"] > 81.83
-    assert measured["mean_cosine"] > 0.997
+    assert measured["agreement"] > 0.93

@@ -1,4 +1,4 @@
-"""Models on torch other than the bundled one: tiny BERTs, plain and with prompts."""
+"""Models on torch other than the bundled one: tiny BERTs, plain and changed."""
 
 from __future__ import annotations
 
@@ -6,42 +6,23 @@ import json
 
 import numpy
 import pytest
+import transformers
 from safetensors.torch import load_file, save_file
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
-from transformers import BertTokenizerFast, RobertaConfig, RobertaModel
 
 from semsearch.encoders import load_encoder
 from semsearch.encoders import torch_models as torch_runtime
 from semsearch.encoders.text_model import Batching
+from semsearch.encoders.torch_loading import positions_of
 from semsearch.errors import EncoderError
 
 TEXTS = ["a b c", "d", "a a a a e f"]
 
 
-def test_prompts_are_used(plain_bert, tmp_path):
-    model = SentenceTransformer(str(plain_bert), device="cpu")
-    model.prompts = {"query": "query : ", "document": "document : "}
-    model.save(str(tmp_path))
-    encoder = load_encoder(str(tmp_path), device="cpu")
-    plain = load_encoder(str(plain_bert), device="cpu")
-    prompted = plain.encode_documents(["query : a b", "document : a b"])
-    numpy.testing.assert_allclose(encoder.encode_queries(["a b"])[0], prompted[0], atol=1e-6)
-    numpy.testing.assert_allclose(encoder.encode_documents(["a b"])[0], prompted[1], atol=1e-6)
-    assert encoder.description()["prompts"] == {"query": "query : ", "document": "document : "}
-    assert encoder.fingerprint != plain.fingerprint
-
-
-def test_token_spans_are_not_truncated(plain_bert):
-    encoder = load_encoder(str(plain_bert), device="cpu")
-    encoder.encode_documents(["a " * 100])  # the model's own tokenizer has truncation set by now
-    assert encoder.token_spans("a " * 100).shape == (100, 2)
-    assert encoder.token_spans("").shape == (0, 2)
-
-
 def changed(folder, name, change):
-    """Rewrite a JSON file of a model, which may be missing."""
-    content = json.loads((folder / name).read_text()) if (folder / name).exists() else {}
+    """Rewrite a JSON file of a model."""
+    content = json.loads((folder / name).read_text())
     (folder / name).write_text(json.dumps(content | change))
 
 
@@ -85,50 +66,34 @@ def test_a_model_without_a_tokenizer_is_refused(copied):
 
 
 @pytest.mark.parametrize("device", [None, "cpu"])
-def test_vectors_are_truncated_as_the_model_says(copied, device):
+def test_settings_of_the_model_count(copied, device):
+    """Its vectors may be truncated, and its texts cut at the beginning."""
     changed(copied, "config_sentence_transformers.json", {"truncate_dim": 8})
-    encoder = load_encoder(str(copied), device=device)
-    expected = SentenceTransformer(str(copied), device="cpu").encode(
-        TEXTS, normalize_embeddings=True
-    )
-    assert encoder.dimension == 8
-    numpy.testing.assert_allclose(encoder.encode_documents(TEXTS), expected, atol=1e-4)
-
-
-@pytest.mark.parametrize("device", [None, "cpu"])
-def test_texts_are_cut_on_the_side_of_the_model(copied, device):
-    long = "a " * 40 + "b c d e f " * 8
     changed(copied, "tokenizer_config.json", {"truncation_side": "left"})
+    long = "a " * 40 + "b c d e f " * 8
     encoder = load_encoder(str(copied), device=device)
     model = SentenceTransformer(str(copied), device="cpu")
     expected = model.encode([long, "b c d e f " * 8], normalize_embeddings=True)
     assert expected[0] @ expected[1] > 0.999
     found = encoder.encode_documents([long])
+    assert found.shape == (1, encoder.dimension) == (1, 8)
     numpy.testing.assert_allclose(found, expected[:1], atol=1e-4)
     spans = encoder.token_spans(long)
     assert len(spans) == 80
     assert (numpy.diff(spans[:, 0]) > 0).all()
 
 
-def test_no_more_tokens_than_positions(plain_bert, tmp_path):
-    """RoBERTa numbers positions from that of padding; its tokenizer may have no limit."""
-    tokenizer = BertTokenizerFast.from_pretrained(plain_bert)
-    tokenizer.model_max_length = 10**30
-    config = RobertaConfig(
-        vocab_size=len(tokenizer),
-        hidden_size=32,
-        num_hidden_layers=1,
-        num_attention_heads=4,
-        intermediate_size=64,
-        max_position_embeddings=34,
-        pad_token_id=0,
-        type_vocab_size=2,
-    )
-    RobertaModel(config).save_pretrained(tmp_path)
-    tokenizer.save_pretrained(tmp_path)
-    encoder = load_encoder(str(tmp_path), device="cpu")
-    assert encoder.encode_documents(["a " * 100]).shape == (1, 32)
-    assert encoder.facts.max_tokens == 33 - 2
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("Roberta", 68), ("MPNet", 68), ("Bert", 70), ("DistilBert", 70), ("DebertaV2", None)],
+)
+def test_positions(name, expected):
+    """RoBERTa and MPNet number them from that of padding, 1; DeBERTa's are relative."""
+    options = {"max_position_embeddings": 70, "vocab_size": 30, "hidden_size": 32}
+    options |= {"position_biased_input": False} if name == "DebertaV2" else {}
+    options |= {"dim": 32, "n_heads": 4} if name == "DistilBert" else {"num_attention_heads": 4}
+    config = getattr(transformers, f"{name}Config")(**options)
+    assert positions_of(getattr(transformers, f"{name}Model")(config)) == expected
 
 
 @pytest.mark.parametrize("include_prompt", [True, False])

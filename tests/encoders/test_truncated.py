@@ -44,6 +44,6 @@ def test_an_index_remembers_the_dimension(plain_bert, tmp_path):
 
 def test_invalid_dimensions_are_refused(plain_bert):
     with pytest.raises(EncoderError):
-        load_encoder(f"{plain_bert}@33d")
+        load_encoder(f"{plain_bert}@33d").encode_documents(TEXTS)
     with pytest.raises(EncoderError):
         load_reranker(f"{plain_bert}@5d")

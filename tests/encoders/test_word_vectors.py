@@ -2,23 +2,18 @@
 
 from __future__ import annotations
 
-import csv
-import gzip
 import re
-import zipfile
-from pathlib import Path
 
 import numpy
 import pytest
 from scipy.stats import spearmanr
 
-import semsearch
 from semsearch.encoders import load_encoder
+from semsearch.encoders.sample import sample_texts
 from semsearch.encoders.words import encoder as word_count
 from semsearch.encoders.words import word_vectors
-from semsearch.encoders.words.sif import sif_weights
+from semsearch.encoders.words.encoder import sif_weights
 from semsearch.encoders.words.treebank import word_spans
-from semsearch.encoders.words.vector_file import BLOCK_WORDS
 from semsearch.errors import EncoderError, ModelNotFoundError
 from semsearch.evaluation.datasets import read_stsbenchmark
 from semsearch.protocols import CountsWords, Encoder
@@ -85,12 +80,11 @@ class TestAverages:
         )
 
     def test_unknown_words_are_left_out(self, loaded):
+        """A text without a known word gets the mean of all."""
         encoder = loaded(SMALL)
-        numpy.testing.assert_allclose(vector(encoder, "zebra cat"), [0, 1, 0], atol=1e-7)
-
-    @pytest.mark.parametrize("text", ["zebra", "…", ""])
-    def test_a_text_without_a_known_word_gets_the_mean_of_all(self, loaded, text):
-        numpy.testing.assert_allclose(vector(loaded(SMALL), text), unit(4, 5, 12), atol=1e-7)
+        vectors = encoder.encode_documents(["zebra cat", "zebra", "…", ""])
+        expected = [[0, 1, 0], *[unit(4, 5, 12)] * 3]
+        numpy.testing.assert_allclose(vectors, expected, atol=1e-7)
 
     def test_words_that_cancel_out_get_it_too(self, loaded):
         encoder = loaded("a 1 2\nb -1 -2\nc 3 0\n")
@@ -109,37 +103,12 @@ class TestAverages:
 
 
 class TestFormats:
-    EXPECTED = unit(1, 2, 0)
-
     @pytest.mark.parametrize("header", ["", "5 3\n"])
     @pytest.mark.parametrize("end", ["\n", " \n", "\r\n"])
     def test_with_and_without_a_header(self, loaded, header, end):
         encoder = loaded(header + SMALL.replace("\n", end))
         assert encoder.description()["words"] == 5
-        numpy.testing.assert_allclose(vector(encoder, "the cat"), self.EXPECTED, atol=1e-7)
-
-    def test_gz(self, tmp_path):
-        (tmp_path / "v.txt.gz").write_bytes(gzip.compress(SMALL.encode()))
-        encoder = load_encoder(f"glove:{tmp_path}/v.txt.gz")
-        numpy.testing.assert_allclose(vector(encoder, "the cat"), self.EXPECTED, atol=1e-7)
-
-    def test_zip(self, tmp_path):
-        archive = tmp_path / "v.zip"
-        with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as file:
-            file.writestr("v.3d.txt", SMALL)
-            file.writestr("README", "about")
-        encoder = load_encoder(f"glove:{archive}")
-        assert encoder.spec == f"glove:{archive}/v.3d.txt"
-        numpy.testing.assert_allclose(vector(encoder, "the cat"), self.EXPECTED, atol=1e-7)
-        with zipfile.ZipFile(archive, "a") as file:
-            file.writestr("v.2d.txt", "the 1 0\ncat 0 1\n")
-        with pytest.raises(EncoderError, match="2"):
-            load_encoder(f"glove:{archive}")
-        both = [load_encoder(f"glove:{archive}/v.{width}d.txt") for width in (2, 3)]
-        assert [encoder.dimension for encoder in both] == [2, 3]
-        assert both[0].fingerprint != both[1].fingerprint
-        with pytest.raises(ModelNotFoundError, match=r"x\.txt"):
-            load_encoder(f"glove:{archive}/x.txt")
+        numpy.testing.assert_allclose(vector(encoder, "the cat"), unit(1, 2, 0), atol=1e-7)
 
     def test_words_with_spaces_as_in_840b(self, loaded):
         encoder = loaded("the 1 0\n. . . 0 1\nat name@domain.com 1 1\ncat 2 1\n")
@@ -153,10 +122,10 @@ class TestFormats:
         numpy.testing.assert_allclose(vector(encoder, "a"), [1, 0])
         numpy.testing.assert_allclose(vector(encoder, "z"), unit(1, 1), atol=1e-7)
 
-    def test_more_than_a_block(self, loaded):
-        lines = [f"w{number} {number % 7} {number + 1}\n" for number in range(2 * BLOCK_WORDS + 5)]
-        encoder = loaded("".join(lines))
-        for number in (0, BLOCK_WORDS - 1, BLOCK_WORDS, 2 * BLOCK_WORDS + 4):
+    def test_more_than_a_block(self, loaded, monkeypatch):
+        monkeypatch.setattr(word_vectors, "BLOCK_WORDS", 4)
+        encoder = loaded("".join(f"w{number} {number % 7} {number + 1}\n" for number in range(11)))
+        for number in range(11):
             expected = unit(number % 7, number + 1)
             numpy.testing.assert_allclose(vector(encoder, f"w{number}"), expected, atol=1e-6)
 
@@ -165,19 +134,16 @@ class TestFaults:
     @pytest.mark.parametrize(
         ("text", "place"),
         [
-            ("", "v.txt is empty"),
-            ("6 3\n" + SMALL, "6 words, but it has 5"),
-            ("0 3\n", "v.txt contains no words"),
-            ("id,title\n1,cat\n", "v.txt:1: not word vectors"),
-            ("a title of words\n", "v.txt:1: not a word and 3 numbers"),
-            ("2 3\n\0\0 \0\x80\x1fx \n", "v.txt:2: .*binary"),
-            (SMALL + "dog 1 2\n", "v.txt:6: not a word and 3 numbers$"),
-            (SMALL + "dog 1 2 x\n", "v.txt:6: not a word and 3 numbers$"),
-            (SMALL + "\n", "v.txt:6: not a word and 3 numbers$"),
-            (SMALL + "dog 1 2 nan\n", "v.txt:6: a number is infinite"),
-            (SMALL + "dog 1 2 1e39\n", "v.txt:6: a number is infinite"),
-            ("x" * 1_000_001, "v.txt:1: a line longer"),
-            ("1 99999999\n", "v.txt:1: not word vectors"),
+            ("", "v.txt contains no word vectors"),
+            ("0 3\n", "v.txt contains no word vectors"),
+            ("id,title\n1,cat\n", "v.txt:1: "),
+            ("a title of words\n", "v.txt:1: not a word and 3 "),
+            ("2 3\n\0\0 \0\x80\x1fx \n", "v.txt:2: "),
+            (SMALL + "dog 1 2\n", "v.txt:6: not a word and 3 "),
+            (SMALL + "dog 1 2 x\n", "v.txt:6: "),
+            ("5 3\n" + SMALL + "\n", "v.txt:7: "),
+            (SMALL + "dog 1 2 nan\n", "v.txt:6: "),
+            (SMALL + "dog 1 2 1e39\n", "v.txt:6: "),
         ],
     )
     def test_invalid_files(self, loaded, text, place, tmp_path):
@@ -185,31 +151,14 @@ class TestFaults:
             loaded(text)
         assert [path for path in (tmp_path / "cache").glob("*") if path.is_dir()] == []
 
-    @pytest.mark.parametrize("name", ["nowhere.txt", "", "\0", "~nobody-here/v.txt", "."])
+    @pytest.mark.parametrize("name", ["nowhere.txt", "", "."])
     def test_no_such_file(self, name):
-        with pytest.raises(EncoderError):
+        with pytest.raises(ModelNotFoundError):
             load_encoder(f"glove:{name}")
 
     def test_a_misspelt_weighting(self, loaded):
         with pytest.raises(ModelNotFoundError):
             loaded(SMALL, "@siff")
-
-    @pytest.mark.parametrize("name", ["v.txt.gz", "v.zip"])
-    def test_damaged_archives(self, tmp_path, name):
-        whole = tmp_path / "whole.zip"
-        if name == "v.zip":
-            with zipfile.ZipFile(whole, "w", zipfile.ZIP_DEFLATED) as file:
-                file.writestr("v.txt", SMALL * 100)
-            content = bytearray(whole.read_bytes())
-            content[60:90] = bytes(30)
-        else:
-            content = gzip.compress((SMALL * 100).encode())[:-20]
-        (tmp_path / name).write_bytes(content)
-        with pytest.raises(EncoderError, match="is damaged"):
-            load_encoder(f"glove:{tmp_path / name}")
-        (tmp_path / name).write_bytes(b"neither")
-        with pytest.raises(EncoderError, match="is damaged"):
-            load_encoder(f"glove:{tmp_path / name}")
 
 
 class TestWords:
@@ -263,15 +212,14 @@ class TestCoverage:
         encoder.encode_queries(["zebra"])
         assert encoder.coverage() == (7, 4, ("zebra", "a", "gnu"))
 
-    def test_remembers_the_frequent_ones_of_many(self, monkeypatch):
+    def test_remembers_the_frequent_ones_of_many(self, loaded, monkeypatch):
         monkeypatch.setattr(word_count, "REMEMBERED", 10)
-        count = word_count.WordCount()
+        encoder = loaded(SMALL)
         for number in range(100):
-            words = {"often": 2, f"once{number}": 1}
-            count.add(words, set(words))
-        assert count.coverage()[:2] == (300, 300)
-        assert count.coverage().most_frequent_unknown[0] == "often"
-        assert len(count._unknown_words) <= 11
+            encoder.encode_documents([f"often once{number} often"])
+        assert encoder.coverage()[:2] == (300, 300)
+        assert encoder.coverage().most_frequent_unknown[0] == "often"
+        assert len(encoder._unknown_words) <= 11
 
 
 class TestSif:
@@ -282,9 +230,7 @@ class TestSif:
 
     def test_equals_a_direct_calculation(self, loaded):
         """Weighted means without the first component of the sample (numpy.linalg.svd)."""
-        sample = Path(semsearch.__file__).parent / "sample" / "notes.csv"
-        with sample.open(encoding="utf-8", newline="") as file:
-            notes = [row["text"] for row in csv.DictReader(file)]
+        notes = sample_texts()
         random = numpy.random.default_rng(5)
         words = re.findall(
             r"\w+", "the a of to and in is it for that with on as you by from at water"
@@ -335,26 +281,15 @@ class TestCache:
         numpy.testing.assert_allclose(vector(after, "cat"), [1, 0, 0])
         numpy.testing.assert_allclose(vector(before, "cat"), [0, 1, 0])
 
-    def test_a_deleted_file_is_reported(self, loaded, tmp_path):
-        encoder = loaded(SMALL)
-        (tmp_path / "v.txt").unlink()
-        with pytest.raises(ModelNotFoundError):
-            load_encoder(encoder.spec)
 
-
-class TestPublished:
-    @pytest.fixture
-    def file(self, data):
-        return data / "glove" / "glove.6B.50d.txt"
-
-    def test_sts_benchmark(self, file, data, monkeypatch):
-        """37.86 with the 9,163 most frequent words (a plain script gets about 38); SIF 51.8."""
-        monkeypatch.setenv("SEMSEARCH_DATA", str(data))
-        pairs = read_stsbenchmark("test")
-        for suffix, expected in (("", 37.86), ("@sif", 51.81)):
-            encoder = load_encoder(f"glove:{file}{suffix}")
-            left = encoder.encode_documents([pair.left for pair in pairs])
-            right = encoder.encode_documents([pair.right for pair in pairs])
-            cosines = (left * right).sum(axis=1)
-            found = 100 * spearmanr(cosines, [pair.gold for pair in pairs]).statistic
-            assert found == pytest.approx(expected, abs=0.02)
+def test_sts_benchmark(data, monkeypatch):
+    """37.86 with the 9,163 most frequent words (a plain script gets about 38); SIF 51.8."""
+    monkeypatch.setenv("SEMSEARCH_DATA", str(data))
+    pairs = read_stsbenchmark("test")
+    for suffix, expected in (("", 37.86), ("@sif", 51.81)):
+        encoder = load_encoder(f"glove:{data / 'glove' / 'glove.6B.50d.txt'}{suffix}")
+        left = encoder.encode_documents([pair.left for pair in pairs])
+        right = encoder.encode_documents([pair.right for pair in pairs])
+        cosines = (left * right).sum(axis=1)
+        found = 100 * spearmanr(cosines, [pair.gold for pair in pairs]).statistic
+        assert found == pytest.approx(expected, abs=0.02)

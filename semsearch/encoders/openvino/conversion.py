@@ -13,7 +13,7 @@ import json
 import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy
 
@@ -25,13 +25,9 @@ from semsearch.encoders.openvino.runtime import (
     openvino_core,
 )
 from semsearch.encoders.specs import Precision
-from semsearch.encoders.text_model import ModelFacts
 from semsearch.encoders.torch_loading import quiet_transformers, why_not_by_ids
 from semsearch.encoders.torch_models import TorchEncoder, TorchReranker, cutting_tokenizer
 from semsearch.errors import first_line
-
-if TYPE_CHECKING:
-    from sentence_transformers import CrossEncoder, SentenceTransformer
 
 #: The minimum cosine between the vectors of the two runtimes, both in fp32.
 PARITY = 0.9999
@@ -59,7 +55,7 @@ def convert_encoder(folder: ModelFolder, draft: Path) -> None:
         NotConvertibleError: OpenVINO cannot run it, or its vectors would change.
     """
     encoder = TorchEncoder(folder, device="cpu", attention="eager")
-    converted = _save(encoder.model, lambda: encoder.facts, encoder.vectors_of, draft)
+    converted = _save(encoder, draft)
     vectors = converted.text_model(Precision.FP32).encode(PROBE)
     cosines = (vectors * encoder.encode_plainly(PROBE)).sum(axis=1)
     if not cosines.min() >= PARITY:
@@ -73,7 +69,7 @@ def convert_reranker(folder: ModelFolder, draft: Path) -> None:
         NotConvertibleError: OpenVINO cannot run it, or its scores would change.
     """
     reranker = TorchReranker(folder, device="cpu", attention="eager")
-    converted = _save(reranker.model, lambda: reranker.facts, reranker.scores_of, draft, pairs=True)
+    converted = _save(reranker, draft)
     pairs = [(left, right) for left in PROBE[:2] for right in PROBE]
     scores = converted.text_model(Precision.FP32).run(pairs)[:, 0]
     expected = reranker.score_plainly(pairs)
@@ -82,38 +78,24 @@ def convert_reranker(folder: ModelFolder, draft: Path) -> None:
         raise NotConvertibleError(f"its scores would change (by {worst:.4f})")
 
 
-def _save(
-    model: SentenceTransformer | CrossEncoder,
-    facts_of_model: Callable[[], ModelFacts],
-    result: Callable[[dict[str, Any]], Any],
-    draft: Path,
-    *,
-    pairs: bool = False,
-) -> Converted:
-    """Write a model, its tokenizer and its properties into a folder.
-
-    Args:
-        model: the loaded model.
-        facts_of_model: returns its properties.
-        result: computes the result from the output of its modules.
-        draft: the folder.
-        pairs: whether it reads pairs of texts.
-    """
+def _save(original: TorchEncoder | TorchReranker, draft: Path) -> Converted:
+    """Write a model, its tokenizer and its properties into a folder."""
+    model = original.model
     if reason := why_not_by_ids(model):
         raise NotConvertibleError(reason)
-    facts = facts_of_model()
-    tokenizer = cutting_tokenizer(model)
+    facts, tokenizer = original.facts, cutting_tokenizer(model)
     texts = list(PROBE[:2])
     features = model.tokenizer(
         texts,
-        texts if pairs else None,
+        texts if isinstance(original, TorchReranker) else None,
         padding=True,
         truncation=True,
         max_length=model.max_seq_length,
         return_tensors="pt",
     )
+    example = {name: features[name] for name in facts.inputs}
     try:
-        network = _traced(model, {name: features[name] for name in facts.inputs}, result)
+        network = _traced(model, example, original.result_of)
         write_out_attention(network, int(model.max_seq_length))
     except (MemoryError, OSError):
         raise

@@ -21,10 +21,10 @@ from semsearch.encoders.openvino.runtime import (
 from semsearch.encoders.specs import Precision
 from semsearch.encoders.text_model import ModelFacts, TextModel
 from semsearch.errors import first_line
-from semsearch.protocols import Encoder, Reranker, Scores
+from semsearch.protocols import Scores
 
 if TYPE_CHECKING:
-    from semsearch.encoders.quantization import Quantized
+    from semsearch.encoders.parity import Parity
 
 #: Incremented with every change of the converted files.
 VERSION = 5
@@ -33,92 +33,60 @@ VERSION = 5
 REFUSED = "refused.txt"
 
 
-def load_encoder(folder: ModelFolder, device: str | None, precision: Precision) -> Encoder:
-    """A bi-encoder, converted at its first use.
-
-    Raises:
-        NotConvertibleError: it cannot be converted, or its vectors would change.
-        EncoderError: the processor or the model does not support that precision.
-    """
-    del device  # always the CPU
-    return OpenVINOEncoder(folder, converted_model("encoder", folder), precision)
-
-
-def load_reranker(folder: ModelFolder, device: str | None, precision: Precision) -> Reranker:
-    """A cross-encoder with its activation, converted at its first use.
-
-    Raises:
-        NotConvertibleError: it cannot be converted, or its scores would change.
-        EncoderError: the processor does not support that precision.
-    """
-    del device
-    return OpenVINOReranker(folder, converted_model("reranker", folder), precision)
-
-
 class OpenVINOEncoder(BiEncoder):
-    """A bi-encoder on OpenVINO; its vectors equal those of torch, within rounding.
+    """A bi-encoder on OpenVINO, converted at its first use; vectors equal torch's, within rounding.
 
     Args:
         folder: the original model.
-        converted: the converted model in the cache.
+        device: ignored; it runs on the CPU.
         precision: its precision.
 
     Raises:
-        EncoderError: the processor or the model does not support that precision.
+        NotConvertibleError: it cannot be converted, or its vectors would change.
+        EncoderError: the processor does not support that precision.
     """
 
-    def __init__(self, folder: ModelFolder, converted: Converted, precision: Precision) -> None:
+    def __init__(self, folder: ModelFolder, device: str | None, precision: Precision) -> None:
         super().__init__(folder)
-        self._converted = converted
+        self._converted = converted_model("encoder", folder.whole())
         self._is_quantized = precision is Precision.INT8
         self._floats = float_precision(Precision.AUTO if self._is_quantized else precision)
-        self._queries = converted.text_model(self._floats)
-
-    @property
-    def facts(self) -> ModelFacts:
-        """The properties of the model."""
-        return self._converted.facts
-
-    @property
-    def precision(self) -> str:
-        """Its precision; int8 applies to documents."""
-        return Precision.INT8.value if self._is_quantized else self._floats.value
-
-    @property
-    def queries(self) -> TextModel:
-        """The model for queries, which is not quantised."""
-        return self._queries
+        self.facts = self._converted.facts
+        self.precision = "int8" if self._is_quantized else self._floats.value
+        self.queries = self._converted.text_model(self._floats)  # not quantised
 
     @cached_property
-    def documents(self) -> TextModel:
+    def documents(self) -> TextModel:  # type: ignore[override]
         """The model for documents."""
         if self._is_quantized:
-            return self._quantized.model.text_model(self._floats)
-        return self._queries
+            return self._quantized[0].text_model(self._floats)
+        return self.queries
 
     def description(self) -> Mapping[str, Any]:
         """The description of a bi-encoder; with int8, also the measured parity."""
         described = super().description()
         if self._is_quantized:
-            return {**described, "parity": self._quantized.parity._asdict()}
+            return {**described, "parity": self._quantized[1]._asdict()}
         return described
 
     @cached_property
-    def _quantized(self) -> Quantized:
+    def _quantized(self) -> tuple[Converted, Parity]:
         from semsearch.encoders.quantization import quantized_model
 
-        return quantized_model(self._converted, self.fingerprint)
+        return quantized_model(self._converted, self.folder.whole().fingerprint)
 
 
 class OpenVINOReranker(BaseReranker):
-    """A cross-encoder on OpenVINO, in bf16 if the processor supports it.
+    """A cross-encoder on OpenVINO, converted at its first use, with its activation.
 
     Raises:
+        NotConvertibleError: it cannot be converted, or its scores would change.
         EncoderError: the processor does not support that precision.
     """
 
-    def __init__(self, folder: ModelFolder, converted: Converted, precision: Precision) -> None:
+    def __init__(self, folder: ModelFolder, device: str | None, precision: Precision) -> None:
         super().__init__(folder)
+        converted = converted_model("reranker", folder)
         floats = float_precision(precision)
         self.precision = floats.value
         self._model = converted.text_model(floats)

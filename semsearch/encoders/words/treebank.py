@@ -57,12 +57,6 @@ def word_spans(text: str, *, contractions: bool) -> Iterator[tuple[int, int]]:
         yield start + cut, end
 
 
-def compound_parts(word: str) -> list[str]:
-    """The parts of a word with hyphens or slashes; none for other words."""
-    parts = re.split("[-/]", word)
-    return [part for part in parts if part] if len(parts) > 1 else []
-
-
 def _second_word(word: str) -> int:
     """The start of the second word in a contraction; 0 for other words."""
     if "'" in word or "’" in word:

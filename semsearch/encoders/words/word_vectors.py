@@ -1,4 +1,7 @@
-"""Word vectors in the user's cache: converted once, then memory-mapped by every process.
+"""Word vectors in the user's cache: read once from a text file, then memory-mapped.
+
+GloVe's format: a word and its numbers per line, separated by single spaces. Word2vec's and
+fastText's: the same after a header with two integers, the numbers of words and dimensions.
 
 The rows of words are found in an SQLite database instead of a dictionary, so that opening two
 million words takes no longer than ten.
@@ -9,7 +12,7 @@ from __future__ import annotations
 import json
 import logging
 import sqlite3
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,7 +21,7 @@ import numpy
 from numpy.typing import NDArray
 
 from semsearch.encoders.cache import cached_entry
-from semsearch.encoders.words.vector_file import LINE_MAX_BYTES, VectorFile, read_blocks
+from semsearch.errors import EncoderError
 from semsearch.protocols import Matrix
 
 logger = logging.getLogger(__name__)
@@ -28,6 +31,8 @@ VERSION = 2
 
 #: Lower-cased files also have a few words with capitals, such as UNK.
 CASED_SHARE = 0.01
+
+BLOCK_WORDS = 1024
 
 
 class Vocabulary:
@@ -66,7 +71,7 @@ class WordVectors(NamedTuple):
     has_contractions: bool  #: whether "don't" is split into "do" and "n't"
 
 
-def open_word_vectors(file: VectorFile, sha256: str) -> WordVectors:
+def open_word_vectors(file: Path, sha256: str) -> WordVectors:
     """The vectors of a file, from the cache or converted now.
 
     Args:
@@ -74,7 +79,7 @@ def open_word_vectors(file: VectorFile, sha256: str) -> WordVectors:
         sha256: its hash.
 
     Raises:
-        EncoderError: the file cannot be read or does not contain word vectors.
+        EncoderError: the file does not contain word vectors.
     """
     entry = cached_entry(f"words-{VERSION}-{sha256[:32]}", lambda draft: _convert(file, draft))
     facts = json.loads((entry / "facts.json").read_text("utf-8"))
@@ -84,9 +89,9 @@ def open_word_vectors(file: VectorFile, sha256: str) -> WordVectors:
     return WordVectors(numpy.asarray(vectors), mean, vocabulary, **facts)
 
 
-def _convert(file: VectorFile, draft: Path) -> None:
+def _convert(file: Path, draft: Path) -> None:
     """Write vectors, their mean and the vocabulary into a folder, a block in memory at a time."""
-    logger.warning("reading the word vectors of %s into the cache; this is done once", file.name)
+    logger.warning("reading the word vectors of %s into the cache; this is done once", file)
     cased = 0
     total: Any = 0.0
     shape = (0, 0)
@@ -99,15 +104,17 @@ def _convert(file: VectorFile, draft: Path) -> None:
             "CREATE TABLE words (word BLOB PRIMARY KEY, row INTEGER NOT NULL) WITHOUT ROWID"
         )
         _write_header(stream, shape)
-        for block in read_blocks(file.lines(LINE_MAX_BYTES), file.name):
-            rows = range(shape[0], shape[0] + len(block.words))
+        for words, vectors in _read_blocks(file):
+            rows = range(shape[0], shape[0] + len(words))
             connection.executemany(  # the first of equal words is kept
-                "INSERT OR IGNORE INTO words VALUES (?, ?)", zip(block.words, rows, strict=True)
+                "INSERT OR IGNORE INTO words VALUES (?, ?)", zip(words, rows, strict=True)
             )
-            shape = (rows.stop, block.vectors.shape[1])
-            stream.write(block.vectors.astype("<f4").tobytes())
-            total += block.vectors.sum(axis=0, dtype=numpy.float64)
-            cased += sum(map(_has_capital, block.words))
+            shape = (rows.stop, vectors.shape[1])
+            stream.write(vectors.astype("<f4").tobytes())
+            total += vectors.sum(axis=0, dtype=numpy.float64)
+            cased += sum(map(_has_capital, words))
+        if not shape[0]:
+            raise EncoderError(f"{file} contains no word vectors")
         stream.seek(0)
         _write_header(stream, shape)  # numpy leaves room for a longer first axis
         kept = [row for (row,) in connection.execute("SELECT row FROM words")]
@@ -120,6 +127,43 @@ def _convert(file: VectorFile, draft: Path) -> None:
         "has_contractions": Vocabulary(draft / "words.sqlite").rows(["n't"]) != [None],
     }
     (draft / "facts.json").write_text(json.dumps(facts), "utf-8")
+
+
+def _read_blocks(file: Path) -> Iterator[tuple[list[bytes], Matrix]]:
+    """All words in UTF-8 with their vectors, in the order of the file, in blocks.
+
+    Numbers are taken from the end of a line, because some words of glove.840B contain spaces.
+
+    Raises:
+        EncoderError: the file has another format, or a malformed line.
+    """
+    words: list[bytes] = []
+    vectors: list[Matrix] = []
+    with file.open("rb") as lines:
+        first = next(lines, b"").rstrip(b" \r\n").split(b" ")
+        has_header = len(first) == 2 and all(map(bytes.isdigit, first))
+        dimension = int(first[1]) if has_header else len(first) - 1
+        if not has_header:
+            lines.seek(0)
+        for number, line in enumerate(lines, start=2 if has_header else 1):
+            word, *numbers = line.rstrip(b" \r\n").rsplit(b" ", dimension)
+            try:
+                with numpy.errstate(over="ignore"):
+                    vector = numpy.array([float(text) for text in numbers], numpy.float32)
+            except ValueError:
+                vector = numpy.empty(0, numpy.float32)
+            if not word or not 2 <= len(vector) == dimension or not numpy.isfinite(vector).all():
+                raise EncoderError(
+                    f"{file}:{number}: not a word and {dimension} finite numbers, separated by "
+                    "spaces, as in the text formats of GloVe and word2vec"
+                )
+            words.append(word)
+            vectors.append(vector)
+            if len(words) == BLOCK_WORDS:
+                yield words, numpy.array(vectors)
+                words, vectors = [], []
+    if words:
+        yield words, numpy.array(vectors)
 
 
 def _write_header(stream: Any, shape: tuple[int, ...]) -> None:

@@ -9,7 +9,8 @@ from contextlib import closing
 import pytest
 
 from semsearch import Document, Index
-from semsearch.preload import preload_for_documents, preload_for_queries
+from semsearch.arguments import Address
+from semsearch.cli.preload import preload_for_documents, preload_for_queries
 
 
 @pytest.fixture
@@ -29,41 +30,30 @@ def test_encoder_of_the_space_is_loaded(index, space, dimension):
         assert opened.encoder(opened.space(space)) is encoder
 
 
-def test_encoder_is_warmed_up_in_a_thread(index, monkeypatch):
-    names = []
-    encode = type(preload_for_queries(index)[0]).encode_queries
+def test_encoders_are_warmed_up_in_a_thread(index, monkeypatch):
+    calls = []
+    for name in ("encode_queries", "encode_documents"):
 
-    def recorded(self, texts):
-        names.append(threading.current_thread().name)
-        return encode(self, texts)
+        def recorded(self, texts, name=name):
+            calls.append((name, len(texts), threading.current_thread().name))
 
-    monkeypatch.setattr("semsearch.encoders.hashing.HashingEncoder.encode_queries", recorded)
-    preload_for_queries(index)
-    wait_for_threads()
-    assert names == ["semsearch-preload"]
-
-
-def wait_for_threads():
-    """Wait for the threads that preload."""
-    for thread in threading.enumerate():
-        if thread.name == "semsearch-preload":
-            thread.join()
-
-
-def test_an_encoder_of_documents_is_warmed_up(monkeypatch):
-    read = []
-    monkeypatch.setattr(
-        "semsearch.encoders.hashing.HashingEncoder.encode_documents",
-        lambda self, texts: read.append(len(texts)),
-    )
-    assert preload_for_documents("hashing:16", "auto").dimension == 16
-    wait_for_threads()
-    assert read == [8]
+        monkeypatch.setattr(f"semsearch.encoders.hashing.HashingEncoder.{name}", recorded)
+    for preload in (
+        lambda: preload_for_queries(index),
+        lambda: preload_for_documents("hashing", "auto"),
+    ):
+        preload()
+        for thread in threading.enumerate():
+            if thread.name == "semsearch-preload":
+                thread.join()
+    assert [call[:2] for call in calls] == [("encode_queries", 1), ("encode_documents", 8)]
+    assert {call[2] for call in calls} == {"semsearch-preload"}
 
 
 def test_broken_index_loads_nothing(index, tmp_path):
     assert preload_for_queries(index, "other") == []
     assert preload_for_queries(tmp_path / "none") == []
+    assert preload_for_queries(Address("milvus://x")) == []
     (tmp_path / "file").mkdir()
     (tmp_path / "file" / "index.sqlite").write_bytes(b"nothing" * 1000)
     assert preload_for_queries(tmp_path / "file") == []
