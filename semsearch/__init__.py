@@ -11,7 +11,7 @@ The names below are loaded on first use, so that importing the package is cheap.
 
 from __future__ import annotations
 
-from semsearch.version import __version__
+__version__ = "0.1.0"
 
 TYPE_CHECKING = False  # read as typing.TYPE_CHECKING by type checkers; typing imports slowly
 if TYPE_CHECKING:

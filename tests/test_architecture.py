@@ -15,7 +15,7 @@ PACKAGE = Path(semsearch.__file__).parent
 
 #: From the bottom up; the components of a layer are separated by spaces.
 LAYERS = [
-    "version errors",
+    "errors",
     "arguments plugins",
     "records",
     "filters protocols",
@@ -92,7 +92,7 @@ def test_the_list_for_contributors_is_in_the_order_of_imports():
         for line in block.splitlines()
     ]
     height = {name: -place for place, line in enumerate(names) for name in line}
-    assert height.keys() == LAYER.keys() - {"version", "__main__"}
+    assert height.keys() == LAYER.keys() - {"__main__"}
     for module, file in MODULES.items():
         for imported in imports(file) - {"semsearch"}:
             upper, lower = component(module), component(imported)

@@ -119,7 +119,7 @@ def quantise_openvino(folder: Path) -> None:
         SentenceTransformer(str(folder), backend="openvino"),
         quantization_config=None,
         model_name_or_path=str(folder),
-        dataset_name=str(Path(__file__).parents[2] / "semsearch" / "sample"),
+        dataset_name=str(Path(__file__).parents[2] / "semsearch" / "corpus" / "sample"),
         dataset_config_name="default",
         dataset_split="train",
         column_name="text",

@@ -9,9 +9,9 @@ from typing import Any
 
 import click
 
+from semsearch import __version__
 from semsearch.cli.render import visible
 from semsearch.errors import ArgumentError, SemsearchError, with_code
-from semsearch.version import __version__
 
 #: The exit status after Ctrl-C.
 INTERRUPTED_STATUS = 130

@@ -154,7 +154,9 @@ def _index_corpus(
     skip_bad_rows: bool,
     **columns: Any,
 ) -> None:
-    paths = [str(files("semsearch") / "sample" / SAMPLES[sample])] if sample else list(corpora)
+    paths = (
+        [str(files("semsearch.corpus") / "sample" / SAMPLES[sample])] if sample else list(corpora)
+    )
     with IndexingProgress("documents") as progress:
         bad_rows = BadRows(progress, skip=skip_bad_rows)
         corpus = opened_corpus(paths, progress, bad_rows, **columns)

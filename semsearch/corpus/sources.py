@@ -17,6 +17,7 @@ from pathlib import Path, PurePath, PurePosixPath
 from typing import IO, TYPE_CHECKING, BinaryIO
 from urllib.parse import unquote, urlsplit
 
+from semsearch import __version__
 from semsearch.corpus.formats import CorpusFormat, format_by_name
 from semsearch.corpus.limits import (
     MAX_DOWNLOAD_BYTES,
@@ -25,7 +26,6 @@ from semsearch.corpus.limits import (
     size_shown,
 )
 from semsearch.errors import BadFileError, CorpusError, DownloadError, first_line
-from semsearch.version import __version__
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer

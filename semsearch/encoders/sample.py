@@ -9,5 +9,5 @@ from importlib.resources import files
 
 def sample_texts() -> list[str]:
     """The texts of the sample corpus, in order."""
-    sample = (files("semsearch") / "sample" / "notes.csv").read_text("utf-8")
+    sample = (files("semsearch.corpus") / "sample" / "notes.csv").read_text("utf-8")
     return [row["text"] for row in csv.DictReader(io.StringIO(sample))]

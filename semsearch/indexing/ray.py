@@ -19,6 +19,7 @@ from functools import cached_property, partial
 from importlib.util import find_spec
 from typing import Any, NamedTuple, Self
 
+from semsearch import __version__
 from semsearch.encoders import load_encoder
 from semsearch.errors import (
     ArgumentError,
@@ -30,7 +31,6 @@ from semsearch.errors import (
 from semsearch.indexing.pool import Encoded, EncoderPool, Spaces, ThreadPool, encode_texts
 from semsearch.protocols import Encoder
 from semsearch.storage.spaces import Space
-from semsearch.version import __version__
 
 logger = logging.getLogger(__name__)
 

@@ -14,12 +14,12 @@ from mcp.types import ToolAnnotations
 from pydantic import Field
 from starlette.types import ASGIApp
 
+from semsearch import __version__
 from semsearch.errors import DocumentNotFoundError, IndexNotFoundError, SemsearchError, with_code
 from semsearch.index import Index
 from semsearch.records import Hit
 from semsearch.service.requests import Mode
 from semsearch.service.worker import Result, Worker, of_each, with_warnings
-from semsearch.version import __version__
 
 #: Limits of a response: hits, characters of a passage, characters of a document.
 MAX_HITS = 50

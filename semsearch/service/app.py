@@ -19,6 +19,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from semsearch import __version__
 from semsearch.arguments import check_path
 from semsearch.errors import DocumentNotFoundError, MissingExtraError, SemsearchError
 from semsearch.index import Index
@@ -42,7 +43,6 @@ from semsearch.service.requests import (
 from semsearch.service.settings import Settings
 from semsearch.service.worker import Worker, of_each, with_warnings
 from semsearch.storage.interface import Selection, parse_filter
-from semsearch.version import __version__
 
 Name = Annotated[str, PathParameter(description="The name of the index.")]
 Id = Annotated[str, Query(description="The id of the document.")]

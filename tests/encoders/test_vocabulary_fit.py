@@ -52,7 +52,7 @@ OTHER_LANGUAGES = {
 
 
 def sample(name):
-    text = (files("semsearch") / "sample" / name).read_text("utf-8")
+    text = (files("semsearch.corpus") / "sample" / name).read_text("utf-8")
     return [row["text"] for row in csv.DictReader(text.splitlines())]
 
 
@@ -82,7 +82,7 @@ def test_a_part_of_the_texts_is_enough(english):
 
 def english_of_all_kinds():
     package = Path(semsearch.__file__).parent
-    rows = (package / "sample" / "notes.csv").read_text("utf-8").splitlines()
+    rows = (package / "corpus" / "sample" / "notes.csv").read_text("utf-8").splitlines()
     yield "notes", sample_texts()
     yield "rows", rows
     yield "code", [file.read_text("utf-8") for file in sorted(package.rglob("*.py"))]

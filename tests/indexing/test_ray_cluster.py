@@ -141,7 +141,7 @@ def test_documented_commands(cluster, run):
     ("on", "code"),
     [
         (f"ray://{HEAD}", "import ray; ray.__version__ = '2.0.0'"),
-        ("auto", "import semsearch.version as v; v.__version__ = '0.0.1'"),
+        ("auto", "import semsearch; semsearch.__version__ = '0.0.1'"),
     ],
 )
 def test_other_versions_are_refused(run, tmp_path, on, code):

@@ -14,9 +14,9 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import NamedTuple
 
+from semsearch import __version__
 from semsearch.evaluation.datasets import RetrievalSet, StsSet
 from semsearch.evaluation.statistics import PERMUTATIONS, RESAMPLES, SEED
-from semsearch.version import __version__
 
 #: Packages that affect the results.
 PACKAGES = (

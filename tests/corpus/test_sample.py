@@ -13,7 +13,7 @@ from semsearch.cli.index_command import SAMPLES
 
 @pytest.fixture(scope="module")
 def notes():
-    folder = files("semsearch") / "sample"
+    folder = files("semsearch.corpus") / "sample"
     return {
         language: list(csv.DictReader((folder / file).read_text("utf-8").splitlines()))
         for language, file in SAMPLES.items()
