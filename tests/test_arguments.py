@@ -102,7 +102,6 @@ def index(tmp_path):
         lambda index: Index.open(None),
         lambda index: index.search_many("red"),
         lambda index: index.search("red", where={}),
-        lambda index: index.search("red", explain=1),
         lambda index: index.count({"n": 1}),
         lambda index: index.get(1),
         lambda index: index.delete("ab"),  # not the ids a and b

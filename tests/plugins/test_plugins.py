@@ -86,8 +86,6 @@ def test_rows_of_readers(installed):
     (installed / "birds.cards").write_text(CARDS + "no card\n")
     with pytest.raises(BadRowError, match=r"birds\.cards:4"):
         list(Corpus("birds.cards"))
-    (installed / "birds.cards").write_text("id,text\na,one\n")
-    assert [document.text for document in Corpus("birds.cards", format="csv")] == ["one"]
 
 
 def test_mistakes_of_stores_name_the_plugin(installed):

@@ -40,9 +40,8 @@ class Service:
         self.process = subprocess.Popen(
             [*command, "--writable", *options], stderr=subprocess.PIPE, text=True
         )
-        line = self.process.stderr.readline()
-        found = re.search(r"http://(\S+):(\d+)", line)
-        assert found, line
+        lines = map(re.compile(r"http://(\S+):(\d+)").search, self.process.stderr)
+        found = next(filter(None, lines))
         self.place = (found[1], int(found[2]))
 
     def request(self, method, path, body=None):
