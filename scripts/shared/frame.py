@@ -169,7 +169,8 @@ def served(index: Path, *options: str) -> Iterator[str]:
     command = [*SEMSEARCH, "serve", "--index", str(index), "--port", "0", *options]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as service:
         try:
-            yield service.stderr.readline().split()[-1]  # type: ignore[union-attr]
+            words = (word for line in service.stderr or () for word in line.split())
+            yield next(word for word in words if word.startswith("http://"))
         finally:
             service.terminate()
 
