@@ -9,7 +9,6 @@ from typing import Any
 
 import click
 
-from semsearch.cli.command import Command
 from semsearch.cli.options import (
     existing_index,
     format_option,
@@ -39,7 +38,7 @@ from semsearch.index import Index
 from semsearch.storage.interface import Passages
 
 
-@click.command("cluster", cls=Command)
+@click.command("cluster")
 @index_option
 @space_option
 @click.option(

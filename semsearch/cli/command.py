@@ -16,9 +16,6 @@ from semsearch.errors import ArgumentError, SemsearchError, with_code
 #: The exit status after Ctrl-C.
 INTERRUPTED_STATUS = 130
 
-#: Commands and groups are click's.
-Command, Group = click.Command, click.Group
-
 
 class LazyGroup(click.Group):
     """A group that imports a command only when it is called.

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import click
 
-from semsearch.cli.command import Command
 from semsearch.cli.options import (
     complete_file,
     existing_index,
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
 CELL_MAX_CHARACTERS = 160
 
 
-@click.command("compare", cls=Command)
+@click.command("compare")
 @click.argument("text", required=False)
 @click.option(
     "--system",

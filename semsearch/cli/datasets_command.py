@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import click
 
-from semsearch.cli.command import Group
 from semsearch.cli.progress import IndexingProgress
 from semsearch.cli.render import Entry, console, print_entries, visible
 from semsearch.evaluation.datasets.fetching import fetch_set
 from semsearch.evaluation.datasets.registry import KnownSet, known_set, known_sets
 
 
-@click.group("datasets", cls=Group)
+@click.group("datasets")
 def command() -> None:
     """List and download published data sets.
 

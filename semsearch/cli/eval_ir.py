@@ -10,7 +10,6 @@ from pathlib import Path
 
 import click
 
-from semsearch.cli.command import Command
 from semsearch.cli.options import (
     directory_option,
     eval_precision_option,
@@ -42,7 +41,7 @@ from semsearch.index import Index
 from semsearch.protocols import Encoder
 
 
-@click.command("ir", cls=Command)
+@click.command("ir")
 @click.option(
     "--data",
     metavar="NAME|PATH",

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import click
 
-from semsearch.cli.command import Command
 from semsearch.cli.options import (
     eval_precision_option,
     format_option,
@@ -23,7 +22,7 @@ from semsearch.evaluation.datasets import PairColumns, StsSet, load_sts_set, sts
 from semsearch.evaluation.report import check_report
 
 
-@click.command("sts", cls=Command)
+@click.command("sts")
 @click.option(
     "--data",
     metavar="NAME|PATH",

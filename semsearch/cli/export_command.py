@@ -6,7 +6,6 @@ from pathlib import Path
 
 import click
 
-from semsearch.cli.command import Command
 from semsearch.cli.options import existing_index, index_option, space_option, where_option
 from semsearch.cli.progress import IndexingProgress
 from semsearch.cli.render import note_json_columns, visible
@@ -15,7 +14,7 @@ from semsearch.explore.export import ENDINGS, ExportFormat, export_index
 from semsearch.index import Index
 
 
-@click.command("export", cls=Command)
+@click.command("export")
 @click.argument("output", type=click.Path(path_type=Path))
 @index_option
 @click.option("--vectors", is_flag=True, help="Write passages with their vectors, not documents.")

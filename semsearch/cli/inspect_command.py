@@ -8,7 +8,6 @@ from typing import Any
 
 import click
 
-from semsearch.cli.command import Command
 from semsearch.cli.heatmap import check_picture, draw_heat_maps, print_heat_map
 from semsearch.cli.options import complete_file, format_option
 from semsearch.cli.render import console, json_text, shortened, visible
@@ -30,7 +29,7 @@ TABLE_VALUES = 6
 DECIMALS = 6
 
 
-@click.command("inspect", cls=Command)
+@click.command("inspect")
 @click.argument("text")
 @click.option(
     "--encoder",

@@ -8,14 +8,13 @@ from pathlib import Path
 
 import click
 
-from semsearch.cli.command import Command
 from semsearch.cli.options import existing_index, index_option, space_option
 from semsearch.cli.progress import IndexingProgress
 from semsearch.cli.render import visible
 from semsearch.errors import MissingExtraError, quantity, quoted
 
 
-@click.command("map", cls=Command)
+@click.command("map")
 @index_option
 @space_option
 def command(directory: Path | None, space: str | None) -> None:

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 import click
 import numpy
 
-from semsearch.cli.command import Command
 from semsearch.cli.options import (
     INDEX_VARIABLE,
     complete_file,
@@ -34,7 +33,7 @@ DEFAULT_K = 20
 ENCODED_AT_ONCE = 4096
 
 
-@click.command("pairs", cls=Command)
+@click.command("pairs")
 @click.argument("corpora", metavar="[FILE]...", shell_complete=complete_file, nargs=-1)
 @directory_option(
     "Without a FILE: the index whose passages are compared, by their stored vectors.  [default: "

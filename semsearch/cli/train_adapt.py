@@ -7,7 +7,6 @@ from typing import Any
 
 import click
 
-from semsearch.cli.command import Command
 from semsearch.cli.options import judged_option
 from semsearch.cli.training_options import (
     base_option,
@@ -20,7 +19,7 @@ from semsearch.evaluation.datasets import read_questions
 from semsearch.training import Adaptation
 
 
-@click.command("adapt", cls=Command)
+@click.command("adapt")
 @corpora_argument
 @base_option
 @judged_option("Measure with your own queries: ")

@@ -6,7 +6,6 @@ from typing import Any
 
 import click
 
-from semsearch.cli.command import Command
 from semsearch.cli.options import complete_file
 from semsearch.cli.training_options import (
     corpora_argument,
@@ -17,7 +16,7 @@ from semsearch.cli.training_options import (
 from semsearch.training import Contrast
 
 
-@click.command("contrast", cls=Command)
+@click.command("contrast")
 @corpora_argument
 @click.option(
     "--base",

@@ -7,7 +7,6 @@ from typing import Any
 
 import click
 
-from semsearch.cli.command import Command
 from semsearch.cli.options import directory_option, existing_index, is_given, judged_option
 from semsearch.cli.training_options import pairs_options, train_on_pairs
 from semsearch.errors import ArgumentError
@@ -16,7 +15,7 @@ from semsearch.index import Index
 from semsearch.training import CrossEncoding, Reranking
 
 
-@click.command("cross-encoder", cls=Command)
+@click.command("cross-encoder")
 @pairs_options
 @directory_option("Train on judged queries of this index instead of --data.")
 @judged_option("With --index: ")

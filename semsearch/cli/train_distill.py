@@ -8,7 +8,6 @@ from typing import Any
 
 import click
 
-from semsearch.cli.command import Command
 from semsearch.cli.options import complete_file
 from semsearch.cli.render import visible
 from semsearch.cli.training_options import corpus_options, train_on_corpus
@@ -16,7 +15,7 @@ from semsearch.errors import ArgumentError, quoted
 from semsearch.training import Distillation
 
 
-@click.command("distill", cls=Command)
+@click.command("distill")
 @click.argument("spec", metavar="MODEL", shell_complete=complete_file)
 @click.argument("corpora", metavar="[CORPUS]...", shell_complete=complete_file, nargs=-1)
 @click.option("--static", is_flag=True, help="Average word vectors, without any layers.")

@@ -6,7 +6,6 @@ from typing import Any
 
 import click
 
-from semsearch.cli.command import Command
 from semsearch.cli.options import complete_file
 from semsearch.cli.training_options import corpora_argument, corpus_options, train_on_corpus
 from semsearch.errors import ArgumentError
@@ -14,7 +13,7 @@ from semsearch.training import Pretraining
 from semsearch.training.pretrain import VOCABULARY, BertSize
 
 
-@click.command("pretrain", cls=Command)
+@click.command("pretrain")
 @corpora_argument
 @click.option(
     "--size",

@@ -6,7 +6,6 @@ from typing import Any
 
 import click
 
-from semsearch.cli.command import Command
 from semsearch.cli.training_options import pairs_options, train_on_pairs
 from semsearch.training import Loss, Siamese
 from semsearch.training.stages import per_stage
@@ -20,7 +19,7 @@ def _numbers(context: click.Context, option: click.Parameter, value: str | None)
         raise click.BadParameter(f"'{value}' is not a list of integers, such as 192,96") from None
 
 
-@click.command("siamese", cls=Command)
+@click.command("siamese")
 @click.option(
     "--loss",
     "losses",

@@ -6,7 +6,6 @@ from typing import Any
 
 import click
 
-from semsearch.cli.command import Command
 from semsearch.cli.options import complete_file
 from semsearch.cli.training_options import (
     base_option,
@@ -17,7 +16,7 @@ from semsearch.cli.training_options import (
 from semsearch.training import Translation
 
 
-@click.command("translate", cls=Command)
+@click.command("translate")
 @base_option
 @click.option(
     "--parallel",
