@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -62,21 +62,6 @@ def index_to_change(directory: Path | None) -> Path:
 def is_given(name: str) -> bool:
     """Whether the command line gives a parameter, rather than its default or a variable."""
     return click.get_current_context().get_parameter_source(name) is ParameterSource.COMMANDLINE
-
-
-def refuse_others(names: Collection[str], reason: str) -> None:
-    """Refuse what the command line gives besides these parameters.
-
-    Raises:
-        ArgumentError: it gives others.
-    """
-    context = click.get_current_context()
-    for parameter in context.command.params:
-        name = str(parameter.name)
-        has_value = is_given(name) and context.params.get(name) not in (None, ())
-        if has_value and name not in names:
-            shown = parameter.opts[0] if isinstance(parameter, click.Option) else "a corpus"
-            raise ArgumentError(f"{shown} {reason}")
 
 
 def all_indexes(directories: Sequence[Path]) -> dict[str, Path]:

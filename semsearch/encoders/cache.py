@@ -7,8 +7,8 @@ import json
 import os
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
@@ -31,17 +31,6 @@ def cache_folder() -> Path:
         return folder
     named = os.environ.get("SEMSEARCH_CACHE")
     return Path(named) if named else user_cache_path("semsearch")
-
-
-@contextmanager
-def temporary_cache(folder: Path) -> Iterator[None]:
-    """Cache in a folder that is removed afterwards: models that are loaded only once."""
-    token = _temporary.set(folder)
-    try:
-        yield
-    finally:
-        _temporary.reset(token)
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def file_sha256(file: Path) -> str:
