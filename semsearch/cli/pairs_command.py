@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import click
 import numpy
 
+from semsearch.cli.corpus_options import BadRows
 from semsearch.cli.options import (
     INDEX_VARIABLE,
     complete_file,
@@ -137,6 +138,7 @@ def _encoded_corpus(
             id_column=id_column,
             text_columns=text_columns,
             notify=lambda message: progress.note(visible(message)),
+            on_bad_row=BadRows(progress, skip=True),
         )
         documents = list(corpus)
         ids = [one.source if one.id is None else one.id for one in documents]

@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from semsearch.cli.command import INTERRUPTED_STATUS
+from semsearch.cli.corpus_options import BadRows
 from semsearch.cli.options import Decorator, complete_file, together
 from semsearch.cli.progress import IndexingProgress
 from semsearch.cli.render import visible
@@ -217,6 +218,7 @@ def _read(
         corpora,
         text_columns=text_columns,
         notify=lambda message: progress.note(visible(message)),
+        on_bad_row=BadRows(progress, skip=True),
     )
     return corpus, corpus.name
 
