@@ -43,6 +43,7 @@ class Map:
         points: shape (n, 2).
         groups: indices into `names`, shape (n,).
         names: of the groups, from their keywords, the largest group first.
+        typical: of each group, the row of the passage nearest to its centroid.
     """
 
     space: str
@@ -52,6 +53,7 @@ class Map:
     points: Points
     groups: NDArray[Any]
     names: list[str]
+    typical: list[int]
 
     def __len__(self) -> int:
         """The number of passages."""
@@ -66,7 +68,12 @@ class Map:
         import pyarrow
         from pyarrow import parquet
 
-        about = {"space": self.space, "fingerprint": self.fingerprint, "names": self.names}
+        about = {
+            "space": self.space,
+            "fingerprint": self.fingerprint,
+            "names": self.names,
+            "typical": self.typical,
+        }
         table = pyarrow.table(
             {
                 "passage": self.passage_ids,
@@ -147,6 +154,7 @@ def make_map(
         points,
         groups,
         _distinct(names),
+        [group.central for group in clustering.clusters],
     )
 
 
@@ -182,6 +190,7 @@ def _read(file: Path, space: Space) -> Map | None:
             points,
             columns["group"],
             about["names"],
+            about["typical"],
         )
     except (OSError, pyarrow.ArrowException, KeyError, TypeError, ValueError) as error:
         logger.warning("%s is damaged (%s); create it again with: semsearch map", file, error)

@@ -28,6 +28,7 @@ from semsearch.service.documents import html_of
 from semsearch.service.guard import guard
 from semsearch.service.maps import map_of
 from semsearch.service.metrics import Measured, Metrics
+from semsearch.service.overview import overview_of
 from semsearch.service.pages import add_page
 from semsearch.service.problems import RESPONSES, add_problems, problem_of
 from semsearch.service.requests import (
@@ -159,6 +160,7 @@ class Service:
         get(similar, summary="Similar documents")(self.similar)
         post(similar, summary="Similar documents, with a JSON body")(self.similar_with_body)
         post(f"{INDEX}/compare", summary="Search with every space and with BM25")(self.compare)
+        get(f"{INDEX}/overview", summary="What an index is about")(self.overview)
         get(f"{INDEX}/fields", summary="The metadata fields, with values")(self.fields)
         get(f"{INDEX}/map", summary="The map of the passages")(self.map)
         get(document, summary="A document")(self.document)
@@ -215,6 +217,10 @@ class Service:
     ) -> dict[str, Any]:
         """The number of documents, and their fields: names, kinds, frequent texts, bounds."""
         return _field_values(self._worker(name).index, where)
+
+    def overview(self, name: Name) -> dict[str, Any]:
+        """The groups of the map, queries to try, and the newest documents."""
+        return overview_of(self._worker(name).index)
 
     def map(self, name: Name) -> dict[str, Any]:
         """The groups and points of the newest map."""

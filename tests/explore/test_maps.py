@@ -100,7 +100,7 @@ class TestMap:
         assert len(found) == 8
         for name in ("passage_ids", "hashes", "points", "groups"):
             assert numpy.array_equal(getattr(found, name), getattr(made, name))
-        assert (found.names, found.space) == (made.names, made.space)
+        assert (found.names, found.typical) == (made.names, made.typical)
         assert [file.name for file in index.path.glob("*map*")] == ["hashing.map"]
 
     @pytest.mark.parametrize("content", [b"", b"x" * 1000])

@@ -8,6 +8,7 @@ import { byId, element, plural } from "./dom.js";
 import { chips, expression, facets, oneOf } from "./filters.js";
 import { hitElement, showExplanation } from "./hits.js";
 import { MAX_SELECTED, PassageMap } from "./map.js";
+import { showOverview } from "./overview.js";
 import { redrawLines, showSystems } from "./systems.js";
 
 /** The most time that a query being typed waits for the answer to the previous one. */
@@ -101,6 +102,7 @@ async function compare(signal) {
   const { systems, warnings } = await getJson(path, { body: searchRequest(), signal });
   keep(Object.values(systems)[0]);
   byId("systems").hidden = false;
+  byId("overview").hidden = true;
   byId("hits").replaceChildren();
   showSystems(byId("systems"), systems);
   showStatus(plural(Object.keys(systems).length, "system"), warnings);
@@ -124,6 +126,7 @@ function showHits(answer, remark, explain = null) {
   ];
   if (state.view === "map") actions.push(["Place on the map", "p", (hit) => shown?.map?.goTo(hit)]);
   byId("systems").hidden = true;
+  byId("overview").hidden = true;
   const list = byId("hits");
   const hadFocus = list.contains(document.activeElement);
   const opened = (place) => explain && (() => explain(place, 1));
@@ -148,6 +151,13 @@ function showNothing() {
   showHits({ hits: [] });
   const { documents, passages } = openedIndex();
   showStatus(`${plural(documents, "document")}, ${plural(passages, "passage")}`);
+  byId("overview").hidden = false;
+  const on = {
+    query: (query) => change({ query }, true),
+    similar: (like) => change({ like }, true),
+    open: ({ id }) => openDocument({ id, start: 0, end: 0 }),
+  };
+  showOverview(state.index, on).catch(showError);
 }
 
 function showStatus(text, warnings = []) {

@@ -50,6 +50,16 @@ class TestSearch:
         assert "query=blue+fish+pond" in page.url
         assert page.title() == "blue fish pond – semsearch"
 
+    def test_the_first_screen_offers_queries_topics_and_newest_documents(self, page):
+        show(page)
+        page.locator("#overview .card").first.wait_for()
+        page.locator("#overview .chip").first.click()
+        page.locator(".hit").first.wait_for()
+        assert page.locator("#overview").is_hidden()
+        page.go_back()
+        page.locator("#overview .card").first.click()
+        page.locator("#like:not([hidden])").wait_for()
+
     def test_the_last_query_wins(self, page):
         held = []
 
@@ -281,13 +291,18 @@ def test_systems_side_by_side_with_lines_between_the_same_documents(page):
         ("light", 360, ""),
         pytest.param("dark", 1200, "", marks=pytest.mark.nightly),
         pytest.param("light", 360, "systems", marks=pytest.mark.nightly),
+        pytest.param("light", 1200, "first", marks=pytest.mark.nightly),
     ],
 )
 def test_axe_finds_no_violation(page, package, scheme, width, view):
     axe = package("axe_playwright_python.sync_playwright").Axe()
     page.emulate_media(color_scheme=scheme)
     page.set_viewport_size({"width": width, "height": 800})
-    show(page, "bird sings", view=view, index="animals")
+    if view == "first":
+        show(page, index="animals")
+        page.locator("#overview .card").first.wait_for()
+    else:
+        show(page, "bird sings", view=view, index="animals")
     if page.locator("#filters").is_hidden():
         page.click("#toggle-filters")
     if not view:

@@ -1,0 +1,69 @@
+"""What an index is about: its groups, queries to try, and its newest documents."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from semsearch.corpus.texts import one_line, split_sentences
+from semsearch.explore.map import Map, open_map
+from semsearch.filters import Comparison, Operator
+from semsearch.index import Index
+from semsearch.records import Document, Kind, metadata_field
+from semsearch.storage.interface import Reader, Selection
+
+#: The most groups, queries and documents shown, and characters of a text.
+GROUPS, QUERIES, NEWEST, CHARACTERS = 12, 3, 5, 200
+
+
+def overview_of(index: Index) -> dict[str, Any]:
+    """The groups of the newest map, each with a typical passage; queries; newest documents."""
+    found = open_map(index)
+    with index.read() as state:
+        groups = [] if found is None else _groups(state, found)
+        ids = [group["id"] for group in groups[:QUERIES]] or state.ids(limit=QUERIES)
+        documents = state.documents(ids)
+        queries = [_first_words(documents[name]) for name in ids if name in documents]
+        newest = [
+            {"id": document.id, "title": document.title, "text": _beginning(document.text)}
+            for document in _newest(state)
+        ]
+    return {"groups": groups, "queries": list(dict.fromkeys(queries)), "newest": newest}
+
+
+def _groups(state: Reader, found: Map) -> list[dict[str, Any]]:
+    sizes = numpy.bincount(found.groups, minlength=len(found.names)).tolist()
+    typical = found.passage_ids[found.typical].tolist()
+    passages = state.fetch(typical)
+    return [
+        {
+            "name": name,
+            "passages": size,
+            "id": passage.passage.document_id,
+            "title": passage.title,
+            "text": _beginning(passage.passage.text),
+        }
+        for name, size, row in list(zip(found.names, sizes, typical, strict=True))[:GROUPS]
+        if (passage := passages.get(row)) is not None
+    ]
+
+
+def _beginning(text: str) -> str:
+    return text if len(text) <= CHARACTERS else f"{text[:CHARACTERS]}…"
+
+
+def _first_words(document: Document) -> str:
+    """The title, or the first sentence."""
+    return document.title or one_line(split_sentences(document.text)[0])[:CHARACTERS]
+
+
+def _newest(state: Reader) -> list[Document]:
+    """The documents of the latest day, by the first field that holds only dates."""
+    for field in state.field_values():
+        if set(field.kinds) - {Kind.NULL.value} == {Kind.DATE.value}:
+            day = Comparison(
+                metadata_field(field.name), Operator.GREATER_OR_EQUAL, str(field.greatest)[:10]
+            )
+            return list(state.documents(state.ids(Selection(condition=day), NEWEST)).values())
+    return []
