@@ -15,15 +15,28 @@ DOCUMENTS = [
 
 
 @pytest.fixture(scope="session")
-def server(package, tmp_path_factory):
-    """One server for all tests: each uses its own indexes, and restarts a server that it killed."""
+def make_server(package, tmp_path_factory):
+    """Start servers, each with its own data."""
     package("pymilvus")
     package("milvus")
-    lock = tmp_path_factory.getbasetemp().parent / "milvus.lock"
-    server = Server(tmp_path_factory.mktemp("milvus"), lock)
-    server.start()
-    yield server
-    server.stop()
+    servers = []
+
+    def make(**settings: object) -> Server:
+        lock = tmp_path_factory.getbasetemp().parent / "milvus.lock"
+        server = Server(tmp_path_factory.mktemp("milvus"), lock, **settings)
+        servers.append(server)
+        server.start()
+        return server
+
+    yield make
+    for server in servers:
+        server.stop()
+
+
+@pytest.fixture(scope="session")
+def server(make_server) -> Server:
+    """One server for all tests: each uses its own indexes, and restarts a server that it killed."""
+    return make_server()
 
 
 @pytest.fixture
