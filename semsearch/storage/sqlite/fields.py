@@ -11,8 +11,8 @@ A field that was given an index has one of SQLite's, over an expression.
 from __future__ import annotations
 
 import re
-import sys
 from collections.abc import Collection, Mapping
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from sqlalchemy import (
@@ -25,7 +25,6 @@ from sqlalchemy import (
     column,
     delete,
     func,
-    or_,
     select,
     table,
     true,
@@ -50,6 +49,8 @@ EXAMPLES = 50
 #: Documents searched for an example.
 SAMPLE_DOCUMENTS = 20_000
 
+#: The most fields with bounds; SQLite limits the columns of a query.
+BOUNDED_FIELDS = 500
 #: Texts of a field that are not listed if all of them are distinct.
 DISTINCT_SAMPLE = 200
 
@@ -121,8 +122,7 @@ def field_values(
     """
     selected = true() if condition is None else condition
     known = kinds_by_field(connection)
-    dates = [name for name, kinds in known.items() if Kind.DATE in kinds]
-    bounds = _bounds(connection, selected, dates)
+    bounds = _bounds(connection, selected, known)
     found = []
     for name, kinds in sorted(known.items()):
         path = json_path(name)
@@ -161,28 +161,25 @@ def _frequent_texts(
 
 
 def _bounds(
-    connection: Connection, selected: ColumnElement[bool], dates: Collection[str]
+    connection: Connection, selected: ColumnElement[bool], known: Mapping[str, Collection[Kind]]
 ) -> dict[str, tuple[float | str, float | str]]:
-    """The bounds of the numbers of each field, else of its dates (of the fields in `dates`).
-
-    Those in lists are left out.
-    """
-    each = func.json_each(documents.c.metadata).table_valued("key", "type", "value")
-    is_number = and_(
-        each.c.type.in_(["integer", "real"]),
-        func.abs(each.c.value) <= sys.float_info.max,  # larger ones are read as infinity
-    )
-    is_date = and_(
-        each.c.key.in_(dates), each.c.type == "text", each.c.value.op("GLOB")(f"{_DATE}*")
-    )
-    query = (
-        select(each.c.key, func.min(each.c.value), func.max(each.c.value))
-        .select_from(documents.join(each, true()))
-        .where(selected, or_(is_number, is_date))
-        .group_by(each.c.key, each.c.type == "text")
-        .order_by(each.c.type != "text")  # numbers replace dates
-    )
-    return {name: (least, greatest) for name, least, greatest in connection.execute(query)}
+    """The bounds of the numbers of fields, or else of their dates; those in lists are left out."""
+    names, columns = [], []
+    for name, kinds in islice(known.items(), BOUNDED_FIELDS):
+        path = json_path(name)
+        if path is None or not {Kind.NUMBER, Kind.DATE} & set(kinds):
+            continue
+        value = func.json_extract(documents.c.metadata, path)
+        if Kind.NUMBER in kinds:
+            fits = func.typeof(value).in_(["integer", "real"])
+        else:
+            fits = value.op("GLOB")(f"{_DATE}*")
+        names.append(name)
+        columns += [func.min(case((fits, value))), func.max(case((fits, value)))]
+    if not names:
+        return {}
+    row = connection.execute(select(*columns).select_from(documents).where(selected)).one()
+    return dict(zip(names, zip(row[::2], row[1::2], strict=True), strict=True))
 
 
 def count_kinds(connection: Connection, condition: ColumnElement[bool], sign: int = 1) -> None:
