@@ -74,14 +74,13 @@ def photograph(address: str, picture: Path) -> None:
     """Take a screenshot of a page with a map."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
-            executable_path=shutil.which("chromium"),
-            args=["--no-sandbox", "--enable-unsafe-swiftshader"],
+            executable_path=shutil.which("chromium"), args=["--no-sandbox"]
         )
         page = browser.new_page(viewport={"width": 1400, "height": 860})
         page.goto(address, wait_until="domcontentloaded")
         page.locator("#map canvas").first.wait_for()
-        page.locator("#map circle[fill='#d61f1f']").first.wait_for()
-        page.wait_for_timeout(3_000)  # until the charts have been drawn
+        page.locator(".hit mark").first.wait_for()
+        page.wait_for_timeout(500)  # until the marks of the hits have been drawn
         page.screenshot(path=picture)
         browser.close()
 
