@@ -72,6 +72,21 @@ def test_derived_data_is_repaired(path, statement):
     assert answers(path) == before
 
 
+def test_an_index_of_sqlite_that_lacks_rows_is_rebuilt(path):
+    with Index.open(path) as index, index.writer() as writer:
+        writer.index_field("n")
+    damage(
+        path,
+        "PRAGMA writable_schema = ON",
+        "UPDATE sqlite_schema SET sql = replace(sql, '\"n\"', '\"m\"') WHERE name = 'metadata.n'",
+    )
+    found = faults(path)
+    assert "missing from index metadata.n" in found[0].what
+    assert all(fault.repairable for fault in found)
+    repair(path)
+    assert faults(path) == []
+
+
 UNREPAIRABLE = {
     "UPDATE passages SET text = 'altered' WHERE passage_id = 1": "1 passage",
     'UPDATE passages SET start = start + 1, "end" = "end" + 1 WHERE passage_id = 1': "1 passage",
