@@ -122,6 +122,7 @@ def test_literals(literal, expected):
         ('"a = 1', 1),
         ("a < true", 5),
         ("a between 1 and false", 17),
+        ("a between true and 2", 11),
         ("a like 1", 8),
         (r"a like 'x\'", 8),
         ("a = 1e999", 5),
