@@ -44,7 +44,6 @@ def copy_index(
     target: Path,
     *,
     allow_removals: Allowance = False,
-    wait: float = 0,
     on_batch: Callable[[int, int], None] = lambda done, total: None,
 ) -> Copied:
     """Make an index equal to another one: its documents, passages and vectors.
@@ -56,7 +55,6 @@ def copy_index(
         source: the index to copy.
         target: the location of the copy, which is created if there is no index.
         allow_removals: whether many documents of the target may be removed; see `IndexWriter.sync`.
-        wait: how many seconds to wait for another process that is writing the target.
         on_batch: called after each batch with the number of documents done, and of all documents.
 
     Raises:
@@ -75,7 +73,7 @@ def copy_index(
         first = [encoders[spaces[0].fingerprint]]
         with (
             closing(create_store(target, max_tokens, first, spaces[0].dtype)) as written,
-            written.writer(wait=wait) as store,
+            written.writer() as store,
         ):
             _take_spaces(store, encoders, spaces, target)
             with store.read() as copy, closing(SeenDocuments()) as kept:

@@ -60,7 +60,7 @@ def preview_index(
 
 def preview_delete(directory: Path, ids: Sequence[str] | None, where: str | None) -> Removal:
     """The documents that `IndexWriter.delete` would remove; raises the same errors."""
-    with _state(directory) as state:
+    with closing(open_store(directory)) as store, store.read() as state:
         return planned_removal(state, named_documents(state, ids, where))
 
 

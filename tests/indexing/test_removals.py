@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from semsearch import Corpus, Document, Index
-from semsearch.errors import CorpusError, RemovalError
+from semsearch.errors import CorpusError, IndexNotFoundError, RemovalError
 from semsearch.indexing.preview import preview_delete, preview_index
 
 HUNDRED = [Document(f"d{number}", f"Text {number}.") for number in range(100)]
@@ -198,4 +198,6 @@ class TestPreview:
         preview = preview_index(path, iter(self.corpus(tmp_path)), sync=True, on_bad_row=ignore)
         assert {change.value: count for change, count in preview.changes.items()} == {"added": 81}
         assert preview.removal.documents == 0
+        with pytest.raises(IndexNotFoundError):
+            preview_delete(path, ["a"], None)
         assert not path.parent.exists()
