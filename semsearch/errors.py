@@ -1,4 +1,4 @@
-"""Every error that semsearch raises on purpose; catch `SemsearchError` to catch them all.
+"""Errors, and checks of arguments. Catch `SemsearchError` to catch all that semsearch raises.
 
 A message is one line that a user can act on. The command line and the services show it with the
 error's `code`, which is stable while messages may change. docs/reference/errors.md lists all.
@@ -6,13 +6,20 @@ error's `code`, which is stable while messages may change. docs/reference/errors
 
 from __future__ import annotations
 
-TYPE_CHECKING = False  # read as typing.TYPE_CHECKING by type checkers; typing imports slowly
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import ClassVar
+import operator
+import os
+from collections.abc import Iterable, Sequence
+from enum import Enum
+from pathlib import Path
+from typing import Any, ClassVar, TypeVar
+
+_Choice = TypeVar("_Choice", bound=Enum)
 
 #: The maximum length of a message; longer ones, which quote long texts, are truncated.
 MESSAGE_MAX_CHARACTERS = 2_000
+
+#: The length at which values in messages are truncated.
+SHOWN_MAX_CHARACTERS = 40
 
 
 class SemsearchError(Exception):
@@ -302,3 +309,96 @@ def quantity(count: int, noun: str) -> str:
     if count == 1:
         return f"1 {noun}"
     return f"{count:,} {noun[:-1]}ies" if noun.endswith("y") else f"{count:,} {noun}s"
+
+
+# Checks of arguments, for mistakes that would otherwise give a wrong result or an obscure error.
+
+
+def shown(value: object) -> str:
+    """A value for messages, shortened, with its type unless it is obvious."""
+    text = repr(value)
+    if len(text) > SHOWN_MAX_CHARACTERS:
+        text = f"{text[:SHOWN_MAX_CHARACTERS]}…"
+    is_obvious = value is None or isinstance(value, (bool, int, float, str))
+    return text if is_obvious else f"{text} ({type(value).__name__})"
+
+
+def check_whole_number(name: str, value: Any, least: int) -> int:
+    """An integer (Python's or NumPy's) of at least `least`, or an `ArgumentError`."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise ArgumentError(f"{name} must be a whole number, not {shown(value)}") from None
+    if number < least:
+        raise ArgumentError(f"{name} must be at least {least}, not {number}")
+    return number
+
+
+def check_number(
+    name: str, value: Any, low: float = float("-inf"), high: float = float("inf")
+) -> float:
+    """A number from `low` to `high` and not NaN, or an `ArgumentError`."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = float("nan")
+    if not low <= number <= high:
+        raise ArgumentError(f"{name} must be a number from {low:g} to {high:g}, not {shown(value)}")
+    return number
+
+
+def check_text(name: str, value: Any) -> str:
+    """A string, or an `ArgumentError`."""
+    if not isinstance(value, str):
+        raise ArgumentError(f"{name} must be a string, not {shown(value)}")
+    return value
+
+
+def check_readable(name: str, value: Any) -> str:
+    """A string that is not blank and can be encoded, or an `ArgumentError`."""
+    if not check_text(name, value).strip():
+        raise ArgumentError(f"{name} is empty")
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        reason = "contains a byte that is not UTF-8, or an unpaired surrogate"
+        raise ArgumentError(f"{name} {reason}") from None
+    return check_text(name, value)
+
+
+def check_items(name: str, values: Any, what: str) -> list[Any]:
+    """The items of a collection as a list; an `ArgumentError` for one string, or no collection.
+
+    Args:
+        name: the argument.
+        values: its value.
+        what: the items, in the plural, for the message.
+    """
+    if isinstance(values, (str, bytes)) or not isinstance(values, Iterable):
+        raise ArgumentError(f"{name} must be a list of {what}, not {shown(values)}")
+    return list(values)
+
+
+def check_texts(name: str, values: Any) -> list[str]:
+    """A list (tuple, array, series, generator) of strings, or an `ArgumentError`."""
+    listed = check_items(name, values, "strings")
+    for place, text in enumerate(listed):
+        if not isinstance(text, str):
+            raise ArgumentError(f"{name}[{place}] must be a string, not {shown(text)}")
+    return listed
+
+
+def check_choice(name: str, kind: type[_Choice], value: Any) -> _Choice:
+    """The member of an enum, given as such or by its value, or an `ArgumentError`."""
+    try:
+        return kind(value)
+    except ValueError:
+        choices = ", ".join(str(member.value) for member in kind)
+        raise ArgumentError(f"{name} must be one of {choices}, not {shown(value)}") from None
+
+
+def check_path(name: str, value: Any) -> Path:
+    """A string or a path as a path, or an `ArgumentError`."""
+    if not isinstance(value, (str, os.PathLike)) or not os.fspath(value):
+        raise ArgumentError(f"{name} must be a path, not {shown(value)}")
+    return Path(value)

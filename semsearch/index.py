@@ -8,9 +8,15 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Self, Unpack
 
-from semsearch.arguments import check_callable, check_number, check_path, check_text
 from semsearch.encoders import load_encoder
-from semsearch.errors import ArgumentError, BadRowError, IndexStoreError, raise_error
+from semsearch.errors import (
+    ArgumentError,
+    BadRowError,
+    IndexStoreError,
+    check_number,
+    check_text,
+    raise_error,
+)
 from semsearch.indexing.creation import check_encoders, create_index, listed_encoders
 from semsearch.protocols import Encoder
 from semsearch.records import Document, Hits
@@ -18,6 +24,7 @@ from semsearch.search import search
 from semsearch.search.options import Examples, Options, SearchOptions
 from semsearch.search.queries import Query, parse_queries
 from semsearch.storage import open_store
+from semsearch.storage.address import place
 from semsearch.storage.interface import (
     IndexInfo,
     Passages,
@@ -79,10 +86,10 @@ class Index:
             IndexNotFoundError: there is no index.
             IndexFormatError: the directory is not an index, or has another format.
         """
-        place = check_path("path", path)
+        location = place(path)
         at_hand = listed_encoders(encoders)
         check_encoders(at_hand)
-        return cls(open_store(place), at_hand, device)
+        return cls(open_store(location), at_hand, device)
 
     @classmethod
     def create(
@@ -114,8 +121,8 @@ class Index:
             SpaceError: the index exists and has other spaces, or stores their vectors in another
                 type or precision.
         """
-        place = check_path("path", path)
-        store, loaded = create_index(place, encoders, dtype, precision, device)
+        location = place(path)
+        store, loaded = create_index(location, encoders, dtype, precision, device)
         return cls(store, loaded, device)
 
     @property
@@ -219,8 +226,6 @@ class Index:
         from semsearch.indexing.writer import IndexWriter
 
         self._check_open()
-        check_callable("on_bad_row", on_bad_row)
-        check_callable("on_batch", on_batch)
         pool_for = pool_on(None if ray is None else check_text("ray", ray))
         memory = FileMemory(self.path, self._store.read)
         with self._store.writer(wait=check_number("wait", wait, 0)) as writer:

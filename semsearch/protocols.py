@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any, Protocol, runtime_checkable
 
 import numpy
@@ -183,3 +184,16 @@ def encode_usable(encoder: Encoder, texts: Sequence[str]) -> tuple[Matrix, list[
                 raise
             places = [place for row, place in enumerate(places) if row not in error.rows]
     return numpy.empty((0, encoder.dimension), numpy.float32), []
+
+
+@cache
+def find_plugin(group: str, name: str) -> Any:
+    """The object of another package with this name and group of entry points; None without one.
+
+    Only the plugin with that name is imported.
+    """
+    from importlib.metadata import entry_points
+
+    for entry in entry_points(group=group, name=name):
+        return entry.load()
+    return None

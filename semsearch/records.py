@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex, overload
 
-from semsearch.arguments import shown
-from semsearch.errors import BadRowError, UndecodableError
+from semsearch.errors import BadRowError, UndecodableError, shown
 
 if TYPE_CHECKING:
     import pandas

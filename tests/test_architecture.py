@@ -16,7 +16,6 @@ PACKAGE = Path(semsearch.__file__).parent
 #: From the bottom up; the components of a layer are separated by spaces.
 LAYERS = [
     "errors",
-    "arguments plugins",
     "records",
     "filters protocols",
     "corpus vector_indexes",
@@ -157,7 +156,6 @@ def test_a_query_without_a_model_imports_no_heavy_package(tmp_path):
 NOT_IN_A_PLAIN_QUERY = [
     "semsearch.storage.words",
     "semsearch.filters",
-    "semsearch.plugins",
     "semsearch.search.diversity",
     "semsearch.search.explaining",
     "semsearch.search.fusion",

@@ -1,16 +1,34 @@
-"""Errors: each class has a code, and is raised somewhere."""
+"""Errors: each class has a code, and is raised somewhere; checks of arguments."""
 
 from __future__ import annotations
 
 import inspect
+import math
 import pickle
 import re
+from decimal import Decimal
 from pathlib import Path
 
+import numpy
+import pandas
 import pytest
 
 from semsearch import errors
-from semsearch.errors import BadRowError, SemsearchError, with_code
+from semsearch.errors import (
+    ArgumentError,
+    BadRowError,
+    SemsearchError,
+    check_choice,
+    check_number,
+    check_path,
+    check_readable,
+    check_text,
+    check_texts,
+    check_whole_number,
+    shown,
+    with_code,
+)
+from semsearch.records import SearchMode
 
 PACKAGE = Path(errors.__file__).parent
 CLASSES = {
@@ -59,3 +77,53 @@ def test_message_ends_with_the_remedy_and_the_code():
 def test_errors_reach_other_processes(error):
     copy = pickle.loads(pickle.dumps(error))  # noqa: S301 - our own
     assert (type(copy), str(copy), vars(copy)) == (type(error), str(error), vars(error))
+
+
+@pytest.mark.parametrize(
+    ("check", "arguments", "expected"),
+    [
+        (check_whole_number, [1, 1], 1),
+        (check_whole_number, [numpy.int64(7), 1], 7),
+        (check_number, [-2], -2),
+        (check_number, [Decimal("0.25")], 0.25),
+        (check_number, [math.inf, 0], math.inf),
+        (check_number, [0, 0, 1], 0),
+        (check_number, [1, 0, 1], 1),
+        (check_choice, [SearchMode, "bm25"], SearchMode.BM25),
+        (check_choice, [SearchMode, SearchMode.BM25], SearchMode.BM25),
+        (check_texts, [("a", "é")], ["a", "é"]),
+        (check_texts, [numpy.array(["a", "b"])], ["a", "b"]),
+        (check_texts, [iter(["a", "b"])], ["a", "b"]),
+        (check_texts, [pandas.Series(["a"], index=[7])], ["a"]),
+        (check_readable, [" é"], " é"),
+        (check_path, ["a"], Path("a")),
+        (check_path, [Path("/a")], Path("/a")),
+    ],
+)
+def test_accepted_values(check, arguments, expected):
+    assert check("x", *arguments) == expected
+
+
+@pytest.mark.parametrize(
+    ("check", "values", "limits"),
+    [
+        (check_whole_number, [0, "3", None, 3.0], [1]),
+        (check_number, [math.nan, "a", None], []),
+        (check_number, [-0.001, 1.001, math.inf], [0, 1]),
+        (check_text, [None, 3, b"a"], []),
+        (check_readable, ["", " \n", None, "caf\udce9", "\ud800"], []),
+        (check_texts, ["ab", None, b"a", [3]], []),
+        (check_path, [None, 3, "", ["a"]], []),
+        (check_choice, ["sematic", None], [SearchMode]),
+    ],
+)
+def test_refused_values(check, values, limits):
+    for value in values:
+        arguments = [*limits, value] if check is check_choice else [value, *limits]
+        with pytest.raises(ArgumentError, match="^x"):
+            check("x", *arguments)
+
+
+def test_values_in_messages_are_short():
+    assert [shown(value) for value in (None, 1.5, "a", [1])] == ["None", "1.5", "'a'", "[1] (list)"]
+    assert shown("a" * 100) == f"'{'a' * 39}…"

@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlalchemy import text
 
-from semsearch import Document, Index
-from semsearch.encoders import load_encoder
+from semsearch import Corpus, Document, Index, load_encoder, load_reranker
 from semsearch.errors import ArgumentError, BadRowError, IndexBusyError
 
 PETS = [
@@ -154,6 +153,9 @@ class TestAdding:
                 ("1", None, '{"year":1999.0}'),
                 ("2", None, '{"year":null}'),
             ]
+            frame = pandas.DataFrame([["z", "zebra", "striped"]], index=[7])
+            assert index.add(frame, id_column=0, text_columns=[1, 2]).added == 1
+            assert index.get("z").text == "zebra\nstriped"
 
     def test_long_texts_are_cut_at_sentences(self, index):
         sentences = [f"Sentence {number} has seven words in it." for number in range(200)]
@@ -214,6 +216,46 @@ class TestWriters:
             with pytest.raises(IndexBusyError):
                 index.delete(["cat"], wait=wait)
         assert index.add([Document("new", "text")], wait=wait).added == 1
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda index: Index.create(b"x"),
+        lambda index: Index.create(index.path, precision="fp16"),
+        lambda index: Index.create(index.path, dtype="float64"),
+        lambda index: Index.open(None),
+        lambda index: index.search_many("red"),
+        lambda index: index.search("red", where={}),
+        lambda index: index.count({"n": 1}),
+        lambda index: index.get(1),
+        lambda index: index.delete("ab"),  # not the ids a and b
+        lambda index: index.delete([3]),
+        lambda index: index.add("a text"),
+        lambda index: index.add([None]),
+        lambda index: index.add([Document("new", "text")], text_columns="text"),
+        lambda index: index.add([Document("new", "text")], wait=-1),
+        lambda index: load_encoder(["minilm"]),
+        lambda index: load_encoder("hashing", precision=None),
+        lambda index: load_reranker(b"minilm"),
+        lambda index: load_encoder("hashing").encode_documents("red"),
+        lambda index: load_encoder("hashing").token_spans(3),
+        lambda index: Corpus([b"c.csv"]),
+        lambda index: Corpus("c.csv", text_columns=3),
+    ],
+)
+def test_invalid_calls_are_refused_and_change_nothing(index, call):
+    with pytest.raises(ArgumentError):
+        call(index)
+    assert [document.id for document in index] == ["cat", "dog", "hen"]
+
+
+def test_ids_and_queries_come_in_any_collection(index):
+    queries = pandas.Series(["The cat sleeps.", "The dog barks."], index=[7, 5])
+    for several in (queries, queries.to_numpy(), iter(queries)):
+        found = index.search_many(several, k=1)
+        assert [hits[0].document_id for hits in found] == ["cat", "dog"]
+    assert index.delete(pandas.Series(["cat", "dog"], index=[7, 5])) == 2
 
 
 def vocabulary(index):

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from semsearch.arguments import Address
 from semsearch.cli.corpus_options import BadRows, corpus_options, opened_corpus
 from semsearch.cli.language_fit import sampled_texts, warn_of_poor_fit, warn_of_unknown_words
 from semsearch.cli.options import (
@@ -217,6 +216,8 @@ def _opened(
 
     After Ctrl-C, a new one is kept, and the next run continues.
     """
+    from semsearch.storage.address import Address
+
     if isinstance(directory, Address) or any(directory.glob("*")):
         from semsearch.index import Index
         from semsearch.indexing.files import FileMemory

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import click
 from click.core import ParameterSource
 
-from semsearch.arguments import place
 from semsearch.cli.progress import IndexingProgress
 from semsearch.cli.render import visible
 from semsearch.errors import ArgumentError, IndexNotFoundError
@@ -56,7 +55,8 @@ def existing_index(directory: Path | None) -> Path:
 def index_to_change(directory: Path | None) -> Path:
     """As `existing_index`, for commands whose `--index` has no variable: it comes second."""
     named = os.environ.get(INDEX_VARIABLE)
-    return existing_index(place(named) if directory is None and named else directory)
+    is_named = directory is None and named
+    return existing_index(Place().convert(named, None, None) if is_named else directory)
 
 
 def is_given(name: str) -> bool:
@@ -103,10 +103,12 @@ class Decorator(Protocol):
 
 
 class Place(click.Path):
-    """A directory, or the address of an index (`semsearch.arguments.Address`)."""
+    """A directory, or the address of an index (`semsearch.storage.address`)."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
         """Parse the location."""
+        from semsearch.storage.address import place
+
         return place(str(value))
 
 

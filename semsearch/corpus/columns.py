@@ -8,7 +8,6 @@ from difflib import get_close_matches
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from semsearch.arguments import check_text, check_texts
 from semsearch.corpus.roles import (
     ID,
     NUMBER,
@@ -22,7 +21,13 @@ from semsearch.corpus.roles import (
     quoted_names,
     shortened,
 )
-from semsearch.errors import ArgumentError, BadRowError, ColumnNotFoundError
+from semsearch.errors import (
+    ArgumentError,
+    BadRowError,
+    ColumnNotFoundError,
+    check_text,
+    check_texts,
+)
 
 if TYPE_CHECKING:
     from semsearch.corpus.table import Row, Table

@@ -10,7 +10,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from semsearch.arguments import check_callable, check_items, check_path, check_text, check_texts
 from semsearch.corpus.columns import Roles, are_ids, likely_id_column, resolve
 from semsearch.corpus.conversion import converter
 from semsearch.corpus.database import open_query
@@ -52,6 +51,10 @@ from semsearch.errors import (
     BadRowError,
     CorpusError,
     UndecodableError,
+    check_items,
+    check_path,
+    check_text,
+    check_texts,
     raise_error,
 )
 from semsearch.records import ESCAPED_BYTE, first_escaped
@@ -129,8 +132,6 @@ class Corpus:
         for argument, value in named.items():
             if value is not None:
                 check_text(argument, value)
-        check_callable("on_bad_row", on_bad_row)
-        check_callable("notify", notify)
         self._paths: list[Location] = [None if str(path) == "-" else path for path in given]
         self._wanted = Roles.wanted(text_columns, title_column, id_column)
         options: dict[str, Any] = {

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from semsearch.arguments import check_items
 from semsearch.corpus.columns import Roles, resolve
 from semsearch.corpus.documents import DocumentReader, Notify, OnBadRow, silent, table_documents
 from semsearch.corpus.table import Row, Table
-from semsearch.errors import ArgumentError, CorpusError, raise_error
+from semsearch.errors import ArgumentError, CorpusError, check_items, raise_error
 from semsearch.records import Document
 
 if TYPE_CHECKING:

@@ -5,8 +5,6 @@ Other packages can add readers: an entry point of `GROUP`, named like the suffix
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import PurePath
 from typing import NamedTuple
 
@@ -19,10 +17,10 @@ from semsearch.corpus.formats import DOCUMENTS, CorpusFormat, format_by_name, is
 from semsearch.corpus.jsonrows import read_json
 from semsearch.corpus.plaintext import read_lines, read_text
 from semsearch.corpus.sources import Source, is_url
-from semsearch.corpus.table import Row, Table
+from semsearch.corpus.table import Table
 from semsearch.corpus.workbook import read_workbook
 from semsearch.errors import BadRowError, CorpusError
-from semsearch.plugins import Plugin, find_plugin
+from semsearch.protocols import find_plugin
 from semsearch.records import ESCAPED_BYTE
 
 GROUP = "semsearch.readers"
@@ -182,27 +180,10 @@ def _plugin_table(source: Source) -> Table | None:
     """The table of a file from the plugin for its suffix.
 
     None if there is no such plugin, or semsearch reads such files itself.
-
-    Raises:
-        CorpusError: the plugin fails, now or later while its rows are read.
     """
     path = PurePath(source.name)
     ending = without_gz(path).suffix.lower().removeprefix(".")
     if not ending or format_by_name(path) is not None:
         return None
-    plugin = find_plugin(GROUP, ending)
-    if plugin is None:
-        return None
-    with plugin.running(source.name, CorpusError):
-        table = plugin.load(source)
-        if not isinstance(table, Table):
-            raise TypeError(f"returned {type(table).__name__}, not a Table")
-    return replace(table, rows=_plugin_rows(plugin, table))
-
-
-def _plugin_rows(plugin: Plugin, table: Table) -> Iterator[Row | BadRowError]:
-    with plugin.running(table.name, CorpusError):
-        for row in table.rows:
-            if not isinstance(row, (Row, BadRowError)):
-                raise TypeError(f"yielded {type(row).__name__}, not a Row")
-            yield row
+    read = find_plugin(GROUP, ending)
+    return None if read is None else read(source)

@@ -13,7 +13,6 @@ from pathlib import Path
 from runpy import run_path
 from typing import Any
 
-from semsearch.arguments import check_choice, shown
 from semsearch.encoders.base import EncodesSentences
 from semsearch.encoders.model_folder import (
     ModelFolder,
@@ -23,8 +22,8 @@ from semsearch.encoders.model_folder import (
     find_model,
 )
 from semsearch.encoders.specs import BUNDLED_SPEC, CROSS_ENCODER_PREFIX, Precision
-from semsearch.errors import ArgumentError, EncoderError
-from semsearch.protocols import Encoder, Reranker
+from semsearch.errors import ArgumentError, EncoderError, check_choice, shown
+from semsearch.protocols import Encoder, Reranker, find_plugin
 
 __all__ = [
     "CROSS_ENCODER_PREFIX",
@@ -223,21 +222,17 @@ def _plugin_encoder(spec: str) -> Encoder | None:
     None if there is no such plugin, or a folder has this name.
 
     Raises:
-        EncoderError: the plugin fails, or does not return an encoder with this name.
+        EncoderError: the plugin does not return an encoder with this name.
     """
     name = spec.partition(":")[0]
     if name == BUNDLED_SPEC or not re.fullmatch(r"[\w-]+", name) or Path(spec).is_dir():
         return None
-    from semsearch.plugins import find_plugin
-
-    plugin = find_plugin(PLUGIN_GROUP, name)
-    if plugin is None:
+    load = find_plugin(PLUGIN_GROUP, name)
+    if load is None:
         return None
-    with plugin.running(f"encoder '{spec}'", EncoderError):
-        encoder: Encoder = plugin.load(spec)
+    encoder: Encoder = load(spec)
     if not isinstance(encoder, Encoder) or encoder.spec.partition(":")[0] != name:
         raise EncoderError(
-            f"encoder '{spec}': plugin '{name}' of package {plugin.package} did not return an "
-            f"encoder whose spec begins with '{name}'"
+            f"the plugin '{name}' did not return an encoder whose spec begins with '{name}'"
         )
     return encoder

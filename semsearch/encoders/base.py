@@ -10,11 +10,17 @@ from typing import Any
 
 import numpy
 
-from semsearch.arguments import check_pairs, check_text, check_texts, shown
 from semsearch.encoders.model_folder import ModelFolder, first_stage_weight
 from semsearch.encoders.specs import CROSS_ENCODER_PREFIX
 from semsearch.encoders.text_model import ModelFacts, TextModel
-from semsearch.errors import ArgumentError, EncoderError, first_line
+from semsearch.errors import (
+    ArgumentError,
+    EncoderError,
+    check_text,
+    check_texts,
+    first_line,
+    shown,
+)
 from semsearch.protocols import Encoder, Matrix, Scores, TokenSpans, check_unit
 
 
@@ -199,7 +205,7 @@ class BaseReranker(ABC):
 
     def score_pairs(self, pairs: Sequence[tuple[str, str]]) -> Scores:
         """One score per pair, higher is better, shape (len(pairs),)."""
-        pairs = check_pairs("pairs", pairs)
+        pairs = [(left, right) for left, right in pairs]
         with running(self.spec):
             return self._scores(pairs)
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import cached_property
 
-from semsearch.arguments import check_texts
 from semsearch.encoders.model_folder import ModelFolder
 from semsearch.encoders.openvino.models import OpenVINOEncoder
 from semsearch.encoders.specs import Precision
 from semsearch.encoders.torch_models import TorchEncoder, TorchReranker
+from semsearch.errors import check_texts
 from semsearch.protocols import Matrix
 
 __all__ = ["FIRST_DOCUMENTS", "GPUEncoder", "TorchReranker"]

@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy
 
-from semsearch.arguments import check_text, check_texts
 from semsearch.encoders.base import EncodesSentences
-from semsearch.errors import EncoderError
+from semsearch.errors import EncoderError, check_text, check_texts
 from semsearch.protocols import Matrix, TokenSpans
 
 _WORD = re.compile(r"\w+")

@@ -10,13 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 
-from semsearch.arguments import check_texts
 from semsearch.encoders.base import BaseReranker, BiEncoder, running
 from semsearch.encoders.model_folder import ModelFolder
 from semsearch.encoders.specs import Pooling, Precision
 from semsearch.encoders.text_model import INPUTS, Batching, Features, ModelFacts, TextModel
 from semsearch.encoders.torch_loading import load_checked, repooled, why_not_by_ids
-from semsearch.errors import EncoderError
+from semsearch.errors import EncoderError, check_texts
 from semsearch.protocols import Matrix, Scores
 
 if TYPE_CHECKING:

@@ -7,10 +7,9 @@ from typing import Any, Protocol
 
 import numpy
 
-from semsearch.arguments import check_items, check_text
 from semsearch.encoders import CROSS_ENCODER_PREFIX, load_encoder, load_reranker
 from semsearch.encoders.specs import Precision, computed_precision
-from semsearch.errors import ArgumentError
+from semsearch.errors import ArgumentError, check_items, check_text
 from semsearch.protocols import Encoder, Scores
 
 #: Called with a system, the items that it processes, how many are done, and of how many.

@@ -12,10 +12,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple, Protocol, Self
 
-from semsearch.arguments import check_texts
 from semsearch.encoders import CROSS_ENCODER_PREFIX, EncodesSentences, load_encoder, load_reranker
 from semsearch.encoders.specs import Precision, computed_precision
-from semsearch.errors import ArgumentError, DatasetError
+from semsearch.errors import ArgumentError, DatasetError, check_texts
 from semsearch.evaluation.datasets import RetrievalSet
 from semsearch.evaluation.pair_scorers import OnProgress
 from semsearch.evaluation.trec import Run, read_run

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy
 
-from semsearch.arguments import check_texts
-from semsearch.errors import ArgumentError, DatasetError
+from semsearch.errors import ArgumentError, DatasetError, check_texts
 from semsearch.evaluation.datasets import RetrievalSet
 from semsearch.evaluation.pair_scorers import OnProgress, check_systems
 from semsearch.evaluation.rankers import Collection, IndexRanker, Ranker

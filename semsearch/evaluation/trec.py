@@ -8,8 +8,7 @@ from typing import TypeAlias
 
 import numpy
 
-from semsearch.arguments import check_path
-from semsearch.errors import ArgumentError, DatasetError
+from semsearch.errors import ArgumentError, DatasetError, check_path
 from semsearch.evaluation.datasets.textlines import numbered_lines
 
 #: The scores of documents by query id and document id, best first.

@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 
 import numpy
 
-from semsearch.arguments import (
+from semsearch.errors import (
+    ArgumentError,
     check_number,
     check_texts,
-    check_unordered,
     check_whole_number,
+    quantity,
 )
-from semsearch.errors import ArgumentError, quantity
 from semsearch.explore.communities import communities
 from semsearch.explore.keywords import keywords
 from semsearch.explore.vectors import SCORE_DECIMALS, Rows, check_unit_rows
@@ -124,7 +124,7 @@ def cluster(
         raise ArgumentError(
             f"{quantity(len(texts), 'text')}, but {quantity(len(vectors), 'vector')}"
         )
-    left_out = set(map(folded, check_unordered("stop_words", stop_words)))
+    left_out = set(map(folded, check_texts("stop_words", stop_words)))
     if min_score is not None:
         method = ClusterMethod.COMMUNITIES
         size = DEFAULT_MIN_SIZE if min_size is None else min_size

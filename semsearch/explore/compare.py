@@ -13,10 +13,9 @@ from typing import NamedTuple
 
 import numpy
 
-from semsearch.arguments import check_texts, check_whole_number, shown
 from semsearch.encoders import CROSS_ENCODER_PREFIX
 from semsearch.encoders.specs import Precision
-from semsearch.errors import ArgumentError, quoted
+from semsearch.errors import ArgumentError, check_texts, check_whole_number, quoted, shown
 from semsearch.evaluation import CosineScorer, load_pair_scorer
 from semsearch.evaluation.rankers import System
 from semsearch.index import Index

@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy
 from numpy.typing import NDArray
 
-from semsearch.arguments import check_readable
 from semsearch.encoders import load_encoder
 from semsearch.encoders.torch_models import TorchEncoder, whole_text_tokenizer
-from semsearch.errors import ArgumentError, EncoderError
+from semsearch.errors import ArgumentError, EncoderError, check_readable
 from semsearch.protocols import Encoder, KnowsWords, Matrix
 
 if TYPE_CHECKING:

@@ -13,11 +13,16 @@ from typing import Any
 import numpy
 from numpy.typing import NDArray
 
-from semsearch.arguments import Address, check_whole_number
-from semsearch.errors import ArgumentError, IndexStoreError, UnsupportedByStoreError
+from semsearch.errors import (
+    ArgumentError,
+    IndexStoreError,
+    UnsupportedByStoreError,
+    check_whole_number,
+)
 from semsearch.explore.clusters import cluster
 from semsearch.explore.projection import OnProgress, Points, project
 from semsearch.index import Index
+from semsearch.storage.address import Address
 from semsearch.storage.interface import FoundPassage, text_hash
 from semsearch.storage.spaces import Space
 

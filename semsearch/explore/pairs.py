@@ -14,8 +14,7 @@ from typing import NamedTuple
 import numpy
 from numpy.typing import NDArray
 
-from semsearch.arguments import check_callable, check_number, check_whole_number
-from semsearch.errors import ArgumentError
+from semsearch.errors import ArgumentError, check_number, check_whole_number
 from semsearch.explore.cells import nearest_cells
 from semsearch.explore.vectors import SCORE_DECIMALS, Rows, check_unit_rows
 from semsearch.protocols import Matrix
@@ -97,8 +96,6 @@ def similar_pairs(
     """
     check_limits(k, min_score)
     exact_up_to = check_whole_number("exact_up_to", exact_up_to, 0)
-    check_callable("notify", notify)
-    check_callable("on_progress", on_progress)
     vectors = check_unit_rows(vectors)
     if groups is not None:
         groups = numpy.asarray(groups)

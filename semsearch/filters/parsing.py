@@ -8,8 +8,7 @@ import reprlib
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
-from semsearch.arguments import check_text
-from semsearch.errors import FilterError
+from semsearch.errors import FilterError, check_text
 from semsearch.filters import (
     KEYWORDS,
     And,

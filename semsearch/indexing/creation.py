@@ -7,10 +7,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from semsearch.arguments import check_choice, check_items, shown
 from semsearch.encoders import DEFAULT_ENCODER, load_encoder
 from semsearch.encoders.specs import Precision, unpinned
-from semsearch.errors import ArgumentError, IndexNotFoundError, SpaceError, quoted
+from semsearch.errors import (
+    ArgumentError,
+    IndexNotFoundError,
+    SpaceError,
+    check_choice,
+    check_items,
+    quoted,
+    shown,
+)
 from semsearch.protocols import Encoder
 from semsearch.storage import create_store, open_store
 from semsearch.storage.interface import Store, closed_on_error

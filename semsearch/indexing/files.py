@@ -13,9 +13,9 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, closing, suppress
 from pathlib import Path
 
-from semsearch.arguments import Address
 from semsearch.corpus.files import FileState
 from semsearch.filters import And, Comparison, Operator
+from semsearch.storage.address import Address
 from semsearch.storage.interface import Reader, Selection
 
 FILE = "files.sqlite"

@@ -9,7 +9,6 @@ from contextlib import closing
 from dataclasses import replace
 from functools import partial
 
-from semsearch.arguments import check_text, check_texts, shown
 from semsearch.corpus.documents import DocumentReader, Readings
 from semsearch.corpus.files import FileState, FolderFiles
 from semsearch.errors import (
@@ -19,7 +18,10 @@ from semsearch.errors import (
     RemovalError,
     SemsearchError,
     SpaceError,
+    check_text,
+    check_texts,
     raise_error,
+    shown,
 )
 from semsearch.indexing.batch import BatchWriter, Split, complete_space, split_texts
 from semsearch.indexing.creation import check_encoders

@@ -6,8 +6,7 @@ import math
 from datetime import date, datetime
 from typing import Any
 
-from semsearch.arguments import shown
-from semsearch.errors import MissingExtraError
+from semsearch.errors import MissingExtraError, shown
 from semsearch.filters import And, Comparison, Condition, In, IsNull, Not, Operator, Or
 from semsearch.index import Index
 from semsearch.integrations.passages import conjunction, delete, hit_metadata

@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Self
 from uuid import uuid4
 
-from semsearch.arguments import check_texts, shown
 from semsearch.encoders import load_encoder
-from semsearch.errors import ArgumentError, MissingExtraError
+from semsearch.errors import ArgumentError, MissingExtraError, check_texts, shown
 from semsearch.filters import Comparison, IsNull, Operator
 from semsearch.index import Index
 from semsearch.integrations.passages import conjunction, delete, hit_metadata

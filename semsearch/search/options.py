@@ -8,17 +8,17 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TypeAlias, TypedDict
 
-from semsearch.arguments import (
+from semsearch.errors import (
+    ArgumentError,
     check_choice,
     check_items,
     check_number,
     check_readable,
     check_text,
-    check_unordered,
+    check_texts,
     check_whole_number,
     shown,
 )
-from semsearch.errors import ArgumentError
 from semsearch.protocols import Reranker
 from semsearch.records import SearchMode
 
@@ -163,4 +163,4 @@ class Options:
 
 def _ids(examples: Examples) -> list[str]:
     """The ids of documents, checked."""
-    return [examples] if isinstance(examples, str) else check_unordered("examples", examples)
+    return [examples] if isinstance(examples, str) else check_texts("examples", examples)

@@ -9,8 +9,14 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy
 from numpy.typing import NDArray
 
-from semsearch.arguments import check_items, check_readable, shown
-from semsearch.errors import ArgumentError, DocumentNotFoundError, NoVectorError
+from semsearch.errors import (
+    ArgumentError,
+    DocumentNotFoundError,
+    NoVectorError,
+    check_items,
+    check_readable,
+    shown,
+)
 from semsearch.protocols import Encoder, Matrix, checked_vectors
 from semsearch.records import SearchMode
 from semsearch.search.options import Options

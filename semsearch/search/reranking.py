@@ -7,8 +7,7 @@ from collections.abc import Sequence
 
 import numpy
 
-from semsearch.arguments import shown
-from semsearch.errors import ArgumentError
+from semsearch.errors import ArgumentError, shown
 from semsearch.protocols import Reranker
 from semsearch.records import Hits
 from semsearch.search.fusion import standard_scores

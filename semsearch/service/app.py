@@ -20,7 +20,6 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from semsearch import __version__
-from semsearch.arguments import check_path
 from semsearch.errors import DocumentNotFoundError, MissingExtraError, SemsearchError
 from semsearch.index import Index
 from semsearch.records import Document
@@ -43,6 +42,7 @@ from semsearch.service.requests import (
 )
 from semsearch.service.settings import Settings
 from semsearch.service.worker import Worker, of_each, with_warnings
+from semsearch.storage.address import place
 from semsearch.storage.interface import Selection, parse_filter
 
 Name = Annotated[str, PathParameter(description="The name of the index.")]
@@ -111,9 +111,7 @@ class Service:
         del app
         try:
             for name, path in self._indexes.items():
-                self.workers[name] = Worker(
-                    check_path("the index", path), self.metrics.encoded_together
-                )
+                self.workers[name] = Worker(place(path), self.metrics.encoded_together)
             for worker in self.workers.values():
                 await worker.call(_warm)
             workers = list(self.workers.values())

@@ -9,9 +9,8 @@ from itertools import chain, count
 from pathlib import Path, PurePath
 from typing import Any, NamedTuple
 
-from semsearch.arguments import shown
 from semsearch.encoders.specs import Precision, described_precision, pinned, unpinned
-from semsearch.errors import ArgumentError, SpaceError, quoted
+from semsearch.errors import ArgumentError, SpaceError, quoted, shown
 from semsearch.protocols import Encoder
 from semsearch.records import STORED_TYPES
 

@@ -11,8 +11,7 @@ from typing import NamedTuple, TypeAlias
 import numpy
 from numpy.typing import NDArray
 
-from semsearch.arguments import check_number, shown
-from semsearch.errors import ArgumentError
+from semsearch.errors import ArgumentError, check_number, shown
 from semsearch.protocols import Matrix
 
 #: Ids of vectors, shape (n,).

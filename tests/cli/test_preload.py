@@ -9,8 +9,8 @@ from contextlib import closing
 import pytest
 
 from semsearch import Document, Index
-from semsearch.arguments import Address
 from semsearch.cli.preload import preload_for_documents, preload_for_queries
+from semsearch.storage.address import Address
 
 
 @pytest.fixture

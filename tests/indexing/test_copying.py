@@ -8,10 +8,10 @@ from contextlib import closing
 import pytest
 
 from semsearch import Corpus, Document, Index, load_encoder
-from semsearch.arguments import place
 from semsearch.errors import ArgumentError, RemovalError
 from semsearch.indexing import batch
 from semsearch.indexing.copying import Copied, copy_index
+from semsearch.storage.address import place
 from semsearch.storage.interface import unit_vectors
 
 DOCUMENTS = [

@@ -11,11 +11,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from semsearch import Document, Index, load_encoder
-from semsearch.arguments import place
 from semsearch.errors import ArgumentError, FilterError, IndexBusyError, RemovalError, SpaceError
 from semsearch.filters.parsing import parse
 from semsearch.records import metadata_field
 from semsearch.storage import create_store
+from semsearch.storage.address import place
 from semsearch.storage.interface import text_hash
 
 STORES = ["local", "milvus-lite", pytest.param("milvus", marks=pytest.mark.nightly)]

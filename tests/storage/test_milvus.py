@@ -12,7 +12,6 @@ import pytest
 from click.testing import CliRunner
 
 from semsearch import Document, Index, load_encoder
-from semsearch.arguments import Address, place, store_of
 from semsearch.cli import main
 from semsearch.errors import (
     ArgumentError,
@@ -24,6 +23,7 @@ from semsearch.errors import (
     MissingExtraError,
     StoreUnreachableError,
 )
+from semsearch.storage.address import Address, place, store_of
 from semsearch.storage.milvus import connection as connection_module
 from semsearch.storage.milvus.connection import Connection, target
 from semsearch.storage.milvus.schema import DOCUMENT_COLUMNS, NO_VECTOR, passage_ids

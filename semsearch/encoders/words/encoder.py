@@ -15,13 +15,12 @@ from unicodedata import normalize
 import numpy
 from numpy.typing import NDArray
 
-from semsearch.arguments import check_text, check_texts
 from semsearch.encoders.base import EncodesSentences
 from semsearch.encoders.cache import cached_entry, file_sha256
 from semsearch.encoders.sample import sample_texts
 from semsearch.encoders.words.treebank import TOKENIZER_VERSION, word_spans
 from semsearch.encoders.words.word_vectors import open_word_vectors
-from semsearch.errors import EncoderError, ModelNotFoundError
+from semsearch.errors import EncoderError, ModelNotFoundError, check_text, check_texts
 from semsearch.protocols import Matrix, TokenSpans
 from semsearch.records import Coverage
 

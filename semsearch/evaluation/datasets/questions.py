@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from semsearch.arguments import check_path
 from semsearch.corpus import Table, good_rows, open_table
 from semsearch.corpus.roles import (
     DOCUMENT_ID,
@@ -18,7 +17,7 @@ from semsearch.corpus.roles import (
     listed,
     quoted_names,
 )
-from semsearch.errors import ColumnNotFoundError, DatasetError
+from semsearch.errors import ColumnNotFoundError, DatasetError, check_path
 from semsearch.evaluation.datasets.judging import Qrels, check_queries, judge, relevance
 from semsearch.evaluation.datasets.records import RetrievalSet
 from semsearch.evaluation.datasets.registry import stem

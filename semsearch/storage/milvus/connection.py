@@ -13,7 +13,6 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, NamedTuple
 
-from semsearch.arguments import Address
 from semsearch.errors import (
     ArgumentError,
     IndexBusyError,
@@ -23,6 +22,7 @@ from semsearch.errors import (
     StoreUnreachableError,
     first_line,
 )
+from semsearch.storage.address import Address
 from semsearch.storage.milvus.conditions import all_of, one_of
 from semsearch.storage.spaces import Space
 

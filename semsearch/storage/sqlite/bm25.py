@@ -26,7 +26,6 @@ from sqlalchemy import (
     update,
 )
 
-from semsearch.arguments import MAX_WHOLE_NUMBER
 from semsearch.storage.interface import ScoredPassage
 from semsearch.storage.sqlite.restrictions import Restricted, best_passages, owners
 from semsearch.storage.sqlite.schema import (
@@ -128,7 +127,7 @@ def search_bm25(
         parameters["passage_ids"] = restricted.passages(connection).tolist()
         share, clause = 1, None
     query = _by_words(len(terms), among=is_listed)
-    n = min(math.ceil((2 * k + 8) / share), MAX_WHOLE_NUMBER)
+    n = math.ceil((2 * k + 8) / share)
     while True:
         rows = connection.execute(query, parameters | {"n": n}).all()
         ids = numpy.array([row.passage_id for row in rows], numpy.int64)
@@ -136,7 +135,7 @@ def search_bm25(
         found = best_passages(scored, owners(connection, ids, clause), k, per_document)
         if len(found) == k or len(rows) < n:
             return found
-        n = min(4 * n, MAX_WHOLE_NUMBER)
+        n *= 4
 
 
 @cache

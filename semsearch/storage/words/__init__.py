@@ -11,8 +11,7 @@ from collections.abc import Collection, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
-from semsearch.arguments import check_text
-from semsearch.errors import ArgumentError, MissingExtraError
+from semsearch.errors import ArgumentError, MissingExtraError, check_text
 from semsearch.storage.words import stopwords
 from semsearch.storage.words.forms import folded, in_pairs, pairs, plain, run_pattern, words
 

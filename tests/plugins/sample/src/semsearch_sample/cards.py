@@ -15,19 +15,3 @@ def read_cards(source):
                 yield BadRowError(place, "no colon")
 
     return Table(source.name, ["id", "text", "letters"], rows())
-
-
-def read_torn(source):
-    def rows():
-        yield Row(source.name, {"text": "the first"})
-        raise LookupError("torn in two")
-
-    return Table(source.name, ["text"], rows())
-
-
-def read_nothing(source):
-    return None
-
-
-def read_mappings(source):
-    return Table(source.name, ["text"], iter([{"text": "no Row"}]))
