@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from semsearch.explore.export import Exported, ExportFormat, export_index
     from semsearch.explore.pairs import similar_pairs
     from semsearch.index import Index, Retriever
-    from semsearch.indexing.summary import Summary
+    from semsearch.indexing.batch import Summary
     from semsearch.indexing.writer import IndexWriter
     from semsearch.protocols import Encoder, Reranker, SearchBackend
     from semsearch.records import Document, Hit, Hits, Pair, Passage, SearchMode
@@ -80,7 +80,7 @@ _MODULES = {
     "SearchMode": "records",
     "SearchOptions": "search.options",
     "SemsearchError": "errors",
-    "Summary": "indexing.summary",
+    "Summary": "indexing.batch",
     "cluster": "explore.clusters",
     "export_index": "explore.export",
     "load_encoder": "encoders",

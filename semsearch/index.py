@@ -39,8 +39,8 @@ from semsearch.storage.spaces import Space, find_space
 if TYPE_CHECKING:
     import pandas
 
+    from semsearch.indexing.batch import Summary
     from semsearch.indexing.removal import Allowance
-    from semsearch.indexing.summary import Summary
     from semsearch.indexing.writer import IndexWriter
 
 

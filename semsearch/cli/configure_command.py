@@ -13,7 +13,7 @@ from semsearch.cli.progress import IndexingProgress
 from semsearch.cli.render import visible
 from semsearch.encoders.specs import with_dimension
 from semsearch.errors import ArgumentError, quantity
-from semsearch.indexing.summary import Summary
+from semsearch.indexing.batch import Summary
 from semsearch.records import STORED_TYPES
 
 if TYPE_CHECKING:

@@ -34,8 +34,8 @@ from semsearch.errors import ArgumentError, quantity
 if TYPE_CHECKING:  # imported while the encoder is loading
     from semsearch.corpus.documents import DocumentReader
     from semsearch.index import Index
+    from semsearch.indexing.batch import Summary
     from semsearch.indexing.preview import Preview
-    from semsearch.indexing.summary import Summary
     from semsearch.protocols import Encoder
 
 #: The sample corpus by language, with the same notes and ids.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import NamedTuple
 
 from semsearch.corpus.splitting import fitting_spans
@@ -15,12 +15,11 @@ from semsearch.indexing.changes import (
     BATCH_DOCUMENTS,
     Change,
     DocumentChange,
+    SeenDocuments,
     compare,
     next_documents,
 )
 from semsearch.indexing.pool import Encoded, EncoderPool, Spaces, pipelined
-from semsearch.indexing.seen import SeenDocuments
-from semsearch.indexing.summary import Summary
 from semsearch.protocols import Encoder
 from semsearch.records import Document
 from semsearch.storage.interface import NewDocument, NewPassage, TextVectors, Writer, text_hash
@@ -33,15 +32,37 @@ FIRST_BATCH_DOCUMENTS, FIRST_BATCH_CHARACTERS = 256, 100_000
 BATCH_SECONDS = 2.0
 #: The size of a batch of stored passages that are encoded into another space.
 BATCH_PASSAGES = 256
-#: Documents named in a message.
-SHOWN = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """The work that a run has committed."""
+
+    added: int = 0
+    changed: int = 0
+    metadata_changed: int = 0
+    unchanged: int = 0
+    removed: int = 0
+    kept: int = 0  #: documents missing from the corpus that a skipped row may hold
+    passages: int = 0  #: passages written
+    encoded: int = 0  #: texts encoded
+    seconds: float = 0.0
+    nodes: Counter[str] = field(default_factory=Counter)  #: texts encoded by each cluster node
+
+    @property
+    def documents(self) -> int:
+        """The number of documents of the corpus that are in the index."""
+        return self.added + self.changed + self.metadata_changed + self.unchanged
+
+    def __add__(self, other: Summary) -> Summary:
+        names = [field.name for field in fields(self)]
+        return Summary(**{name: getattr(self, name) + getattr(other, name) for name in names})
 
 
 class _Encoding(NamedTuple):
     """Texts of a batch that are being encoded for a space."""
 
     space: Space
-    spec: str  #: of the encoder
     hashes: list[str]
     result: Callable[[], Encoded]
 
@@ -78,22 +99,16 @@ Split = Callable[[Sequence[DocumentChange]], dict[str, list[NewPassage]]]
 def split_texts(
     encoder: Encoder, max_tokens: int, changes: Sequence[DocumentChange]
 ) -> dict[str, list[NewPassage]]:
-    """Split texts into passages that an encoder reads whole; see `Split`.
-
-    Args:
-        encoder: counts tokens.
-        max_tokens: the maximum length of a passage, as the index has it.
-        changes: the documents.
-    """
+    """Split texts into passages of at most `max_tokens`, which an encoder reads whole."""
     limit = min(max_tokens, encoder.max_document_tokens)
     passages = {}
     for change in changes:
         text = change.document.text
-        pieces = [
-            (start, end, text[start:end])
-            for start, end in fitting_spans(text, encoder.token_spans, limit)
+        spans = fitting_spans(text, encoder.token_spans, limit)
+        passages[change.id] = [
+            NewPassage(start, end, text[start:end], text_hash(text[start:end]))
+            for start, end in spans
         ]
-        passages[change.id] = [NewPassage(*piece, text_hash(piece[-1])) for piece in pieces]
     return passages
 
 
@@ -108,7 +123,6 @@ class BatchWriter:
         pool: encodes passages for these spaces.
         seen: the documents that the run has read.
         on_bad_row: called with the error of each document that cannot be indexed.
-        before_adding: called before the first new document is written.
     """
 
     writer: Writer
@@ -117,12 +131,10 @@ class BatchWriter:
     pool: EncoderPool
     seen: SeenDocuments
     on_bad_row: Callable[[BadRowError], None]
-    before_adding: Callable[[], None]
 
     def __post_init__(self) -> None:
         self._documents, self._characters = FIRST_BATCH_DOCUMENTS, FIRST_BATCH_CHARACTERS
         self._in_time = 2 * FIRST_BATCH_DOCUMENTS
-        self._has_added = False
 
     def write_all(self, corpus: Iterable[Document]) -> Generator[Summary, None, None]:
         """Write a corpus to the index, batch by batch in its order, each in one transaction.
@@ -157,11 +169,11 @@ class BatchWriter:
         }
         with self.writer.read() as reader:
             batch.vectors = reader.vectors_of_texts(list(texts))
-        for space, encoder in self.spaces:
+        for space, _ in self.spaces:
             lacking = [digest for digest in texts if (space.id, digest) not in batch.vectors]
             if lacking:
                 result = self.pool.submit(space, [texts[digest] for digest in lacking])
-                batch.encodings.append(_Encoding(space, encoder.spec, lacking, result))
+                batch.encodings.append(_Encoding(space, lacking, result))
 
     def _write(self, batch: _Batch) -> Summary:
         """Wait for the vectors of a batch, and write it in one transaction."""
@@ -169,12 +181,12 @@ class BatchWriter:
         encoded: set[str] = set()
         nodes = Counter[str]()
         refused: dict[str, str] = {}  # the encoders without a vector for a text, by its hash
-        for space, spec, hashes, result in batch.encodings:
+        for space, hashes, result in batch.encodings:
             vectors, places, spent, node = result()
             usable = [hashes[place] for place in places]
             for digest, vector in zip(usable, vectors, strict=True):
                 batch.vectors[space.id, digest] = vector
-            refused |= dict.fromkeys(set(hashes).difference(usable), spec)
+            refused |= dict.fromkeys(set(hashes).difference(usable), space.spec)
             seconds += spent
             encoded.update(hashes)
             if node:
@@ -184,9 +196,6 @@ class BatchWriter:
         self._characters = BATCH_CHARACTERS
         self._leave_out(batch, _without_vector(batch, refused))
         changes = Counter(change.change for change in batch.changes)
-        if changes[Change.ADDED] and not self._has_added:
-            self.before_adding()
-            self._has_added = True
         if new := batch.new_documents():
             self.writer.put(new, batch.vectors)
         return Summary(
@@ -226,11 +235,6 @@ def _without_vector(batch: _Batch, refused: Mapping[str, str]) -> dict[str, str]
 def complete_space(writer: Writer, space: Space, pool: EncoderPool) -> Iterator[Summary]:
     """Encode the stored passages that have no vector in a space, one transaction per batch.
 
-    Args:
-        writer: the writer of the store.
-        space: the space to complete.
-        pool: encodes passages for it.
-
     Yields:
         After each commit, what was encoded so far.
 
@@ -239,7 +243,7 @@ def complete_space(writer: Writer, space: Space, pool: EncoderPool) -> Iterator[
     """
     started = time.perf_counter()
     encoded = Summary()
-    refused: dict[str, int] = {}  # passages without a vector, by the id of their document
+    refused: list[str] = []  # the ids of documents with a passage that has no vector
     submitted = (
         (passages, pool.submit(space, [text for _, text, _ in passages]))
         for passages in _passages_without_vector(writer, space)
@@ -247,17 +251,14 @@ def complete_space(writer: Writer, space: Space, pool: EncoderPool) -> Iterator[
     for passages, result in pipelined(submitted, pool):
         vectors, places, _, node = result()
         writer.put_vectors(space, [passages[place][0] for place in places], vectors)
-        for place in set(range(len(passages))).difference(places):
-            name = passages[place][2]
-            refused[name] = refused.get(name, 0) + 1
+        refused += [name for place, (*_, name) in enumerate(passages) if place not in places]
         encoded += Summary(encoded=len(places), nodes=Counter({node: len(places)} if node else {}))
         yield replace(encoded, seconds=time.perf_counter() - started)
     if refused:
-        shown = ", ".join(list(refused)[:SHOWN]) + ", …" * (len(refused) > SHOWN)
         raise NoVectorError(
             f"encoder '{space.spec}' returns no unit vector (NaN, zero or not normalised) for "
-            f"{quantity(sum(refused.values()), 'passage')} of {shown}; delete these documents, "
-            f"then run: semsearch configure --add-space {quoted(space.spec)}",
+            f"{quantity(len(refused), 'passage')}, the first of '{refused[0]}'; delete these "
+            f"documents, then run: semsearch configure --add-space {quoted(space.spec)}",
         )
     writer.complete(space)
 

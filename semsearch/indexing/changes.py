@@ -1,15 +1,15 @@
-"""Comparison of a batch of documents with an index."""
+"""Comparison of documents with an index, and the record of those that a run has read."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Sequence
+import sqlite3
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from typing import NamedTuple
 
 from semsearch.errors import BadRowError
-from semsearch.indexing.seen import Seen, SeenDocuments
 from semsearch.records import Document
 from semsearch.storage.interface import Reader, StoredDocument, text_hash
 
@@ -17,6 +17,49 @@ from semsearch.storage.interface import Reader, StoredDocument, text_hash
 BATCH_DOCUMENTS, BATCH_CHARACTERS = 4096, 1_000_000
 
 _JSON = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
+
+
+_SEEN = "CREATE TABLE seen (id TEXT PRIMARY KEY, source TEXT, repeats INTEGER) WITHOUT ROWID"
+
+
+class Seen(NamedTuple):
+    """A document that the run has read."""
+
+    source: str
+    repeats: int  #: later documents with the same content and no id
+
+
+class SeenDocuments:
+    """The documents that a run has read, by id, in a temporary file: they can be millions."""
+
+    def __init__(self) -> None:
+        self._database = sqlite3.connect("", check_same_thread=False)  # SQLite deletes its file
+        self._database.execute(_SEEN)
+
+    def find(self, ids: Sequence[str]) -> dict[str, Seen]:
+        """Those of these documents that the run has read."""
+        query = "SELECT * FROM seen WHERE id IN (SELECT value FROM json_each(?))"
+        rows = self._database.execute(query, [json.dumps(ids)])
+        return {name: Seen(source, repeats) for name, source, repeats in rows}
+
+    def add(self, seen: Mapping[str, Seen]) -> None:
+        """Add documents, or replace their records."""
+        rows = [(name, *record) for name, record in seen.items()]
+        with self._database:
+            self._database.executemany("INSERT OR REPLACE INTO seen VALUES (?, ?, ?)", rows)
+
+    def add_ids(self, ids: Iterable[str]) -> None:
+        """Add documents that were not read but count as read."""
+        self.add({name: Seen("", 0) for name in ids})
+
+    def missing_from(self, ids: Iterable[str]) -> list[str]:
+        """Those of these documents that the run has not read."""
+        query = "SELECT 1 FROM seen WHERE id = ?"
+        return [name for name in ids if not self._database.execute(query, [name]).fetchone()]
+
+    def close(self) -> None:
+        """Delete the records."""
+        self._database.close()
 
 
 class Change(Enum):

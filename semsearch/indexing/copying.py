@@ -14,20 +14,17 @@ import numpy
 
 from semsearch.corpus.documents import SkippedRows
 from semsearch.errors import IndexStoreError, SpaceError
+from semsearch.indexing.changes import SeenDocuments
 from semsearch.indexing.files import FileMemory
 from semsearch.indexing.pool import Encoded
 from semsearch.indexing.removal import Allowance, check_removal, unseen_documents
-from semsearch.indexing.seen import SeenDocuments
 from semsearch.indexing.writer import IndexWriter
 from semsearch.protocols import Encoder
 from semsearch.storage import create_store, open_store
-from semsearch.storage.interface import Reader, Writer, text_hash, unit_vectors
+from semsearch.storage.interface import Reader, Writer, text_hash
 from semsearch.storage.spaces import Space
 
 logger = logging.getLogger(__name__)
-
-#: The number of documents compared at the end, spread over the whole index.
-SAMPLE_DOCUMENTS = 100
 
 
 class Copied(NamedTuple):
@@ -62,7 +59,6 @@ def copy_index(
             vectors in another type, or a space of the source lacks vectors.
         RemovalError: more would be removed than is allowed; no document is written.
         BadRowError: the target cannot hold a document.
-        IndexStoreError: the copy is not equal to the source.
     """
     with closing(open_store(source)) as read, read.read() as state:
         spaces, total = state.spaces(), state.count()
@@ -78,7 +74,8 @@ def copy_index(
             _take_spaces(store, encoders, spaces, target)
             with store.read() as copy, closing(SeenDocuments()) as kept:
                 kept.add_ids(state.ids())  # the target may be another index
-                check_removal(unseen_documents(copy, kept, SkippedRows())[0], allow_removals)
+                removal, _ = unseen_documents(copy, kept, SkippedRows(), copy.count())
+                check_removal(removal, allow_removals)
             _copy_settings(state, store)
             writer = IndexWriter(
                 store,
@@ -90,7 +87,7 @@ def copy_index(
             )
             summary = writer.sync(chain.from_iterable(state.scan()), allow_removals=True)
             with store.read() as copy:
-                passages = _check_equal(state, copy, source, target)
+                passages = copy.info().passages
     return Copied(total, summary.documents - summary.unchanged, summary.removed, passages)
 
 
@@ -170,25 +167,3 @@ def _unless_unsupported(what: str) -> Iterator[None]:
         yield
     except IndexStoreError:
         logger.warning("%s is not copied: the store of the copy does not support it", what)
-
-
-def _check_equal(state: Reader, copy: Reader, source: Path, target: Path) -> int:
-    """Compare counts, and passages and vectors of a sample; returns the number of passages.
-
-    Raises:
-        IndexStoreError: they differ.
-    """
-    ids, passages = state.ids(), copy.info().passages
-    sample = ids[:: max(1, len(ids) // SAMPLE_DOCUMENTS)]
-    sampled = state.passages_of(sample)
-    is_equal = (len(ids), state.info().passages) == (copy.count(), passages)
-    is_equal = is_equal and sampled == copy.passages_of(sample)
-    hashes = [one.text_hash for own in sampled.values() for one in own]
-    for left, right in zip(state.spaces(), copy.spaces(), strict=True):
-        vectors = unit_vectors(state, left, hashes)
-        is_equal = is_equal and numpy.allclose(vectors, unit_vectors(copy, right, hashes))
-    if not is_equal:
-        raise IndexStoreError(
-            f"{target} is not equal to {source}; run semsearch verify on both, then copy again"
-        )
-    return passages

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from semsearch.encoders import DEFAULT_ENCODER, load_encoder
-from semsearch.encoders.specs import Precision, unpinned
+from semsearch.encoders.specs import Precision
 from semsearch.errors import (
     ArgumentError,
     IndexNotFoundError,
@@ -51,19 +50,17 @@ def create_index(
         return create_store(path, max_tokens, loaded, dtype), loaded
     with closed_on_error(store), store.read() as reader:
         spaces = reader.spaces()
-        if given is None:  # they are loaded when needed
-            for space in spaces:
-                space.check_dtype(dtype)
-                _check_precision(space, wanted)
-            return store, []
-        usable = []
-        for item, encoder in zip(given, _loaded(given, wanted, device), strict=True):
-            space = _space_of(encoder, spaces, path)
+        loaded = [] if given is None else _loaded(given, wanted, device)
+        if given is not None:
+            spaces = [_space_of(encoder, spaces, path) for encoder in loaded]
+        for space in spaces:
             space.check_dtype(dtype)
-            if encoder is not item:
-                _check_precision(space, wanted)
-            if encoder is item or space.precision is wanted:
-                usable.append(encoder)
+            _check_precision(space, wanted)
+        usable = [
+            encoder
+            for item, encoder, space in zip(given or (), loaded, spaces, strict=False)
+            if encoder is item or space.precision is wanted
+        ]
         return store, usable
 
 
@@ -80,16 +77,16 @@ def check_encoders(encoders: Sequence[Encoder]) -> None:
     Raises:
         ArgumentError: an item is not an encoder, or two have one fingerprint.
     """
+    known = set()
     for encoder in encoders:
         if not _is_encoder(encoder):
             raise ArgumentError(
                 f"encoders must be encoders (load_encoder returns one) or, for create, specs, not "
                 f"{shown(encoder)}"
             )
-    counts = Counter(encoder.fingerprint for encoder in encoders)
-    for encoder in encoders:
-        if counts[encoder.fingerprint] > 1:
+        if encoder.fingerprint in known:
             raise ArgumentError(f"encoder '{encoder.spec}' is given twice; name each model once")
+        known.add(encoder.fingerprint)
 
 
 def _is_encoder(value: object) -> bool:
@@ -115,9 +112,6 @@ def _space_of(encoder: Encoder, spaces: Sequence[Space], path: Path) -> Space:
     for space in spaces:
         if space.fingerprint == encoder.fingerprint:
             return space
-    for space in spaces:
-        if unpinned(space.spec) == unpinned(encoder.spec):
-            space.check(encoder, path)
     names = ", ".join(space.name for space in spaces)
     raise SpaceError(
         f"{path} has no space of encoder '{encoder.spec}' (spaces: {names}); add one with: "

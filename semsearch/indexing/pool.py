@@ -42,11 +42,7 @@ class EncoderPool(AbstractContextManager["EncoderPool"], Protocol):
 
 
 class ThreadPool:
-    """Encodes in one thread of this process.
-
-    Args:
-        spaces: see `Spaces`.
-    """
+    """Encodes in one thread of this process."""
 
     look_ahead = 1
 

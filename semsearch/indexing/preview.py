@@ -11,23 +11,17 @@ from typing import NamedTuple
 
 from semsearch.corpus.documents import DocumentReader
 from semsearch.errors import BadRowError, IndexNotFoundError
-from semsearch.indexing.changes import Change, compare, next_documents
+from semsearch.indexing.changes import Change, SeenDocuments, compare, next_documents
 from semsearch.indexing.removal import Removal, named_documents, planned_removal, unseen_documents
-from semsearch.indexing.seen import SeenDocuments
 from semsearch.storage import create_store, open_store
 from semsearch.storage.interface import Reader
 
 
 class Preview(NamedTuple):
-    """The changes that indexing a corpus would make.
+    """The changes that indexing a corpus would make."""
 
-    Args:
-        changes: the number of documents by kind of change.
-        removal: the documents that would be removed; None unless for a sync.
-    """
-
-    changes: Counter[Change]
-    removal: Removal | None
+    changes: Counter[Change]  #: the number of documents by kind of change
+    removal: Removal | None  #: the documents that would be removed; None unless for a sync
 
 
 def preview_index(
@@ -39,11 +33,7 @@ def preview_index(
 ) -> Preview:
     """Compare a corpus with an index without changing it; no encoder is loaded.
 
-    Args:
-        directory: the index; if there is none, all documents are new.
-        corpus: the documents.
-        sync: include the removal of documents that are not in the corpus.
-        on_bad_row: called with the error of each document that cannot be indexed.
+    Without an index, all documents are new.
 
     Raises:
         IndexFormatError: the directory holds other files, or an index of another format.
@@ -54,7 +44,8 @@ def preview_index(
         corpus.readings.earlier = state.settings().corpora
         while batch := next_documents(corpus):
             changes.update(it.change for it in compare(state, seen, batch, on_bad_row))
-        removal = unseen_documents(state, seen, corpus.skipped)[0] if sync else None
+        total = state.count()
+        removal = unseen_documents(state, seen, corpus.skipped, total)[0] if sync else None
     return Preview(changes, removal)
 
 

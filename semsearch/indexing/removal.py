@@ -7,9 +7,9 @@ from typing import NamedTuple
 
 from semsearch.corpus.documents import SkippedRows
 from semsearch.errors import ArgumentError, DocumentNotFoundError, RemovalError, quantity
+from semsearch.indexing.changes import SeenDocuments
 from semsearch.indexing.files import ids_of_file
-from semsearch.indexing.seen import SeenDocuments
-from semsearch.storage.interface import Reader, Selection, Writer, parse_filter, warn_if_none_match
+from semsearch.storage.interface import Reader, Selection, parse_filter, warn_if_none_match
 
 #: A removal that exceeds both this share of the index and this number of documents is a large one.
 LARGE_SHARE, LARGE_COUNT = 0.1, 10
@@ -21,8 +21,7 @@ class Removal(NamedTuple):
 
     Args:
         documents: their number.
-        total: the number of documents of the index, without those added since this sync began, or
-            an earlier sync or copy that did not finish.
+        total: the number of documents of the index, without those that this sync has added.
         examples: the ids of the first ones.
         kept: the number of documents that are missing from the corpus but stay, because skipped
             rows with unknown ids may be theirs.
@@ -49,8 +48,6 @@ class Removal(NamedTuple):
         ids = ", ".join(f"'{name}'" for name in self.examples)
         more = self.documents - len(self.examples)
         shown = f" ({ids}{f' and {more:,} more' if more else ''})" if ids else ""
-        if self.documents > self.total:  # they were added since
-            return f"{quantity(self.documents, 'document')}{shown}"
         return f"{self.documents:,} of {quantity(self.total, 'document')}{shown}"
 
     def why_kept(self) -> str:
@@ -58,8 +55,7 @@ class Removal(NamedTuple):
         rows = quantity(self.unidentified, "skipped row")
         return (
             f"nothing is removed: the corpus lacks {quantity(self.kept, 'document')} of the index, "
-            f"but {rows} with unknown ids may be theirs; correct the skipped "
-            f"rows, or remove documents with: semsearch delete"
+            f"but {rows} with unknown ids may be theirs; correct the skipped rows"
         )
 
 
@@ -68,16 +64,7 @@ Allowance = bool | Callable[[Removal], bool]
 
 
 def check_removal(removal: Removal, allowed: Allowance, *, corpus_is_empty: bool = False) -> None:
-    """Refuse a large removal that is not allowed.
-
-    Args:
-        removal: the documents to be removed.
-        allowed: whether a large removal is allowed, or a function that decides it.
-        corpus_is_empty: the corpus has no documents; then any removal counts as large.
-
-    Raises:
-        RemovalError: the removal is large and not allowed.
-    """
+    """Raise a `RemovalError` for a large removal that is not allowed; see `needs_allowance`."""
     if not removal.needs_allowance(corpus_is_empty=corpus_is_empty):
         return
     answer = allowed(removal) if callable(allowed) else allowed
@@ -118,43 +105,23 @@ def named_documents(state: Reader, ids: Sequence[str] | None, where: str | None)
 
 
 def unseen_documents(
-    reader: Reader, seen: SeenDocuments, skipped: SkippedRows
+    reader: Reader, seen: SeenDocuments, skipped: SkippedRows, total: int
 ) -> tuple[Removal, list[str]]:
     """The removal of the documents that are missing from the corpus, and their ids.
 
     Documents whose row was skipped do not count as missing. If the ids of some skipped rows are
     unknown, any document may be theirs, and none is removed.
+
+    Args:
+        reader: a state of the index.
+        seen: the documents of the corpus.
+        skipped: the rows that were not read.
+        total: see `Removal`.
     """
     seen.add_ids(skipped.ids)
     for name in skipped.files:
         seen.add_ids(ids_of_file(reader, name))
     ids = seen.missing_from(reader.ids())
-    total = _size_before(reader)
     if skipped.unidentified:
         return Removal(0, total, kept=len(ids), unidentified=skipped.unidentified), []
     return Removal(len(ids), total, tuple(ids[:EXAMPLES_SHOWN])), ids
-
-
-def begin_sync(writer: Writer) -> None:
-    """Record the size of the index, of which a tenth may be removed, until a sync finishes."""
-    with writer.read() as reader:
-        size = _size_before(reader)
-    _record_size(writer, size or None)  # nothing can be lost from an empty index
-
-
-def end_sync(writer: Writer) -> None:
-    """Delete the record of `begin_sync`."""
-    _record_size(writer, None)
-
-
-def _size_before(reader: Reader) -> int:
-    """The number of documents, without those that an unfinished sync has added."""
-    recorded = reader.settings().unfinished_sync
-    return reader.count() if recorded is None else min(recorded, reader.count())
-
-
-def _record_size(writer: Writer, size: int | None) -> None:
-    with writer.read() as reader:
-        settings = reader.settings()
-    if settings.unfinished_sync != size:
-        writer.configure(settings._replace(unfinished_sync=size))

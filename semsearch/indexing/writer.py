@@ -9,13 +9,12 @@ from contextlib import closing
 from dataclasses import replace
 from functools import partial
 
-from semsearch.corpus.documents import DocumentReader, Readings
+from semsearch.corpus.documents import DocumentReader
 from semsearch.corpus.files import FileState, FolderFiles
 from semsearch.errors import (
     ArgumentError,
     BadRowError,
     FilterError,
-    RemovalError,
     SemsearchError,
     SpaceError,
     check_text,
@@ -23,21 +22,18 @@ from semsearch.errors import (
     raise_error,
     shown,
 )
-from semsearch.indexing.batch import BatchWriter, Split, complete_space, split_texts
+from semsearch.indexing.batch import BatchWriter, Split, Summary, complete_space, split_texts
+from semsearch.indexing.changes import SeenDocuments
 from semsearch.indexing.creation import check_encoders
 from semsearch.indexing.files import FileMemory, ids_of_file
 from semsearch.indexing.pool import EncoderPool, Spaces
 from semsearch.indexing.removal import (
     Allowance,
-    begin_sync,
     check_removal,
-    end_sync,
     named_documents,
     planned_removal,
     unseen_documents,
 )
-from semsearch.indexing.seen import SeenDocuments
-from semsearch.indexing.summary import Summary
 from semsearch.protocols import Encoder
 from semsearch.records import BUILT_IN_FIELDS, Document, metadata_field, metadata_name, qualified
 from semsearch.storage.interface import Fault, Selection, Settings, Writer
@@ -100,18 +96,13 @@ class IndexWriter:
         """
         started = time.perf_counter()
         with closing(SeenDocuments()) as seen:
-            summary, files = self._upsert(_reader_of(corpus), seen, lambda: None)
-        self._memory.remember(files)
-        self._store.optimise()
-        return replace(summary, seconds=time.perf_counter() - started)
+            summary, files = self._upsert(_reader_of(corpus), seen)
+        return self._finished(summary, files, started)
 
     def _upsert(
-        self,
-        documents: DocumentReader,
-        seen: SeenDocuments,
-        before_adding: Callable[[], None],
+        self, documents: DocumentReader, seen: SeenDocuments
     ) -> tuple[Summary, dict[str, FileState]]:
-        """`upsert` without `optimise`; also returns the files of folders to remember."""
+        """Write documents; also returns the files of folders to remember."""
         started = time.perf_counter()
         summary = Summary()
         files, readings = documents.files, documents.readings
@@ -128,26 +119,19 @@ class IndexWriter:
 
         with self._pool_for(encoders) as pool:
             split = self._split or partial(split_texts, encoders[0][1], settings.max_tokens)
-            writer = BatchWriter(
-                self._store, encoders, split, pool, seen, on_bad_row, before_adding
-            )
+            writer = BatchWriter(self._store, encoders, split, pool, seen, on_bad_row)
             with closing(writer.write_all(documents)) as batches:
                 for batch in batches:
-                    self._note(readings)
-                    summary += batch
-                    summary = replace(summary, seconds=time.perf_counter() - started)
+                    corpora = {**settings.corpora, **readings.used}
+                    if corpora != settings.corpora:
+                        settings = settings._replace(corpora=corpora)
+                        self._store.configure(settings)
+                    summary = replace(summary + batch, seconds=time.perf_counter() - started)
                     self._on_batch(summary)
             summary += Summary(unchanged=self._see_unchanged(files, seen))
             self._complete(encoders, pool)
         # If rows were refused, files are read again next time, to report these rows again.
         return summary, {} if refused else files.to_remember
-
-    def _note(self, readings: Readings) -> None:
-        """Record how the files of a corpus are read, as far as that is new."""
-        settings = self._settings()
-        corpora = {**settings.corpora, **readings.used}
-        if corpora != settings.corpora:
-            self._store.configure(settings._replace(corpora=corpora))
 
     def _see_unchanged(self, files: FolderFiles, seen: SeenDocuments) -> int:
         """Mark the documents of unchanged files as seen; returns their number."""
@@ -168,9 +152,8 @@ class IndexWriter:
         Args:
             corpus: all documents that the index should contain.
             allow_removals: allow the removal of more than ten documents and a tenth of the index,
-                or of any if the corpus is empty. Documents added since this sync began, or an
-                earlier one that did not finish, do not count as the index. A function is called
-                with the `Removal` and returns whether to continue.
+                or of any if the corpus is empty. Documents that this sync adds do not count as the
+                index. A function is called with the `Removal` and returns whether to continue.
 
         Raises:
             ArgumentError: the corpus contains other items than documents.
@@ -180,24 +163,26 @@ class IndexWriter:
         """
         started = time.perf_counter()
         documents = _reader_of(corpus)
+        with self._store.read() as reader:
+            total = reader.count()
         with closing(SeenDocuments()) as seen:
-            summary, files = self._upsert(documents, seen, partial(begin_sync, self._store))
+            summary, files = self._upsert(documents, seen)
             with self._store.read() as reader:
-                removal, unseen = unseen_documents(reader, seen, documents.skipped)
+                removal, unseen = unseen_documents(reader, seen, documents.skipped, total)
         if removal.kept:
             logger.warning("%s", removal.why_kept())
-        try:
-            check_removal(removal, allow_removals, corpus_is_empty=not summary.documents)
-        except RemovalError:
-            self._store.optimise()
-            raise
+        check_removal(removal, allow_removals, corpus_is_empty=not summary.documents)
         removed = self._store.remove(Selection(unseen)) if unseen else 0
-        if not removal._replace(documents=removal.kept).needs_allowance():
-            end_sync(self._store)
+        summary = replace(summary, removed=removed, kept=removal.kept)
+        return self._finished(summary, files, started)
+
+    def _finished(
+        self, summary: Summary, files: Mapping[str, FileState], started: float
+    ) -> Summary:
+        """Remember the files that were read, and update the vector indexes."""
         self._memory.remember(files)
         self._store.optimise()
-        seconds = time.perf_counter() - started
-        return replace(summary, removed=removed, kept=removal.kept, seconds=seconds)
+        return replace(summary, seconds=time.perf_counter() - started)
 
     def delete(
         self,
@@ -313,9 +298,7 @@ class IndexWriter:
         self._store.index_field(metadata_name(field))
 
     def set_stemmer(self, name: str) -> None:
-        """Choose the stemmer and the stop words of BM25.
-
-        The words of all passages are indexed again; vectors do not change.
+        """Choose the stemmer and the stop words of BM25; its words are indexed again.
 
         Args:
             name: a Snowball stemmer (``english``, ``german``, …), or ``none`` for no stemming.
@@ -393,8 +376,6 @@ class IndexWriter:
 
 
 def _reader_of(corpus: Iterable[Document]) -> DocumentReader:
-    if isinstance(corpus, (str, bytes, Mapping, type)) or not isinstance(corpus, Iterable):
-        raise ArgumentError(f"a corpus must be a list of documents, not {shown(corpus)}")
     documents = iter(corpus)
     if isinstance(documents, DocumentReader):
         return documents

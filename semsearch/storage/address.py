@@ -49,7 +49,7 @@ class Address(PurePosixPath):
         return f"{self.engine}:{slashes}{self.rest}"
 
 
-def place(location: str | Path) -> Path:
+def place(location: str | os.PathLike[str]) -> Path:
     """Parse a location: an address, or a path in the file system.
 
     Raises:

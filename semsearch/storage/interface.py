@@ -186,8 +186,6 @@ class Settings(NamedTuple):
     max_tokens: int  #: the maximum number of tokens of a passage
     index_type: IndexType = IndexType()  #: the requested type of vector index
     language: Language | None = None  #: of BM25's stemmer; None for the Porter stemmer
-    #: The number of documents before a sync or copy that has not finished.
-    unfinished_sync: int | None = None
     #: How corpora were read: arguments of `Corpus` by `recorded_name`.
     corpora: Mapping[str, dict[str, Any]] = MappingProxyType({})
 

@@ -71,7 +71,7 @@ class TestEncoders:
                 assert again.encoder(again.space()) is hashing
 
     def test_other_values_are_refused(self, index, tmp_path):
-        for encoders in (3, {"hashing": 1}, [], [None], ["hashing", "hashing"]):
+        for encoders in (3, [], [None], ["hashing", "hashing"]):
             with pytest.raises(ArgumentError):
                 Index.create(tmp_path / "new", encoders)
         assert not (tmp_path / "new").exists()

@@ -17,7 +17,7 @@ from semsearch.indexing.ray import RayPool, pool_on
 #: Sends Ctrl-C after the first batch was committed.
 INTERRUPTED = """
 import os, signal
-from semsearch.indexing.summary import Summary
+from semsearch.indexing.batch import Summary
 add = Summary.__add__
 def interrupted(*arguments):
     os.kill(os.getpid(), signal.SIGINT)

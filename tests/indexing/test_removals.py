@@ -93,37 +93,6 @@ class TestManyRemovals:
         index.delete([document.id for document in HUNDRED[11:]])
         assert sync(index, HUNDRED[10:11]).removed == 10
 
-    def test_nor_when_an_unfinished_sync_is_repeated(self, index, tmp_path):
-        others = [f"e{number},Other {number}." for number in range(1000)]
-        corpus = Corpus(csv(tmp_path, [*others, *numbered(11, 100)]), on_bad_row=ignore)
-
-        def broken():
-            yield from corpus
-            raise OSError("the disk is gone")
-
-        with pytest.raises(OSError):
-            sync(index, broken())
-        for _ in range(2):
-            with pytest.raises(RemovalError, match=r" 11 of [\d,]+ documents"):
-                sync(index, corpus)
-        preview = preview_index(index.path, iter(corpus), sync=True, on_bad_row=ignore)
-        assert preview.removal.needs_allowance()
-        index.delete(["d0"])
-        assert sync(index, corpus).removed == 10
-        assert sync(index, Corpus(csv(tmp_path, others), on_bad_row=ignore)).removed == 89
-
-    @pytest.mark.parametrize("kept", [10, 11])
-    def test_nor_after_a_sync_that_kept_more_than_may_be_removed(self, index, tmp_path, kept):
-        rows = [f"e{number},Other {number}." for number in range(1000)]
-        corpus = [*numbered(kept, 100), *rows, ",No id."]
-        assert sync(index, Corpus(csv(tmp_path, corpus), on_bad_row=ignore)).kept == kept
-        corpus = Corpus(csv(tmp_path, [*numbered(11, 100), *rows]), on_bad_row=ignore)
-        if kept == 11:
-            with pytest.raises(RemovalError, match="11 of"):
-                sync(index, corpus)
-        else:
-            assert sync(index, corpus).removed == 11
-
     def test_a_sync_without_changes_does_not_write_the_database(self, tmp_path):
         with Index.create(tmp_path / "new", "hashing:16") as index:
             index.add(HUNDRED)
@@ -132,17 +101,6 @@ class TestManyRemovals:
         with Index.open(tmp_path / "new") as index:
             assert sync(index, HUNDRED).unchanged == 100
         assert (file.read_bytes(), file.stat().st_mtime_ns) == before
-
-    def test_the_first_sync_may_be_interrupted(self, tmp_path):
-        def broken():
-            yield from [*HUNDRED, *more]
-            raise OSError("the disk is gone")
-
-        more = [Document(f"e{number}", f"Other {number}.") for number in range(300)]
-        with Index.create(tmp_path / "new", "hashing:16") as index:
-            with pytest.raises(OSError):
-                sync(index, broken())
-            assert sync(index, [*HUNDRED[:85], *more]).removed == 15
 
     def test_a_callback_decides(self, index):
         asked = []
