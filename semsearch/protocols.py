@@ -42,10 +42,6 @@ class Encoder(Protocol):
     def max_document_tokens(self) -> int:
         """The maximum number of tokens of a document, without prompt and special tokens."""
 
-    @property
-    def max_query_tokens(self) -> int | None:
-        """The same of a query; None if there is no limit."""
-
     def description(self) -> Mapping[str, Any]:
         """A description for users, as JSON values."""
 

@@ -24,7 +24,6 @@ from semsearch.cli.preload import preload_for_queries
 from semsearch.cli.render import note, print_hits
 from semsearch.errors import ArgumentError, FilterError, SemsearchError, with_code
 from semsearch.records import BUILT_IN_FIELDS, Hits, SearchMode, metadata_field, qualified
-from semsearch.search.options import Fusion
 
 if TYPE_CHECKING:
     from semsearch.index import Index
@@ -102,13 +101,6 @@ QUERY_MAX_CHARACTERS = 1 << 20
     metavar="FILE",
     shell_complete=complete_file,
     help="A file with one query per line; - for standard input.",
-)
-@click.option(
-    "--fusion",
-    type=click.Choice([fusion.value for fusion in Fusion]),
-    default=Fusion.ZSCORES.value,
-    show_default=True,
-    help="Fusion of both rankings in hybrid mode: standard scores, or reciprocal ranks.",
 )
 @click.option(
     "--mmr",

@@ -22,7 +22,6 @@ from semsearch.index import Index
 from semsearch.protocols import Encoder, Matrix, Reranker, TokenSpans
 from semsearch.records import Document, SearchMode
 from semsearch.search.options import RERANK_DEPTH
-from semsearch.search.queries import log_operators
 from semsearch.search.retrieval import HYBRID_DEPTH
 
 logger = logging.getLogger(__name__)
@@ -80,10 +79,6 @@ class Collection:
         self._closing = ExitStack()
 
     def __enter__(self) -> Self:
-        # `evaluate_retrieval` says once how many queries have operators, instead of each search.
-        searches = logging.getLogger(log_operators.__module__)
-        searches.addFilter(_is_not_of_operators)
-        self._closing.callback(searches.removeFilter, _is_not_of_operators)
         return self
 
     def __exit__(self, *error: object) -> None:
@@ -130,10 +125,6 @@ class Collection:
             on_batch=lambda summary: on_progress(summary.documents, len(names)),
         )
         return index
-
-
-def _is_not_of_operators(record: logging.LogRecord) -> bool:
-    return record.funcName != log_operators.__name__
 
 
 class Ranker(Protocol):

@@ -152,7 +152,7 @@ def _check_relevance(retrieval: RetrievalSet, wanted: Sequence[Measure]) -> None
 
 
 def _warn_of_operators(retrieval: RetrievalSet) -> None:
-    """Say how many queries have operators; searches say it of each block of them."""
+    """Say how many queries have operators."""
     parsed = map(parse_query, retrieval.queries.values())
     if count := sum(1 for query in parsed if query.phrases or query.excluded):
         logger.warning(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from semsearch.protocols import Encoder, Matrix
 from semsearch.records import Hit, Hits, SearchMode
 from semsearch.search.options import Options
-from semsearch.search.queries import ParsedQuery, example_vector, log_operators, query_vectors
+from semsearch.search.queries import ParsedQuery, example_vector, query_vectors
 from semsearch.search.retrieval import FirstStage, RetrievedHits, Stopwatch
 from semsearch.storage.interface import Reader, text_hash, unit_vectors
 from semsearch.storage.spaces import Space
@@ -51,12 +51,12 @@ def search(
         with clock("encode"):
             vectors = query_vectors(encoder, queries, examples)
     first_stage = FirstStage(reader, space, condition, options, clock)
-    if options.collapse_duplicates:
-        retrieved = _distinct(reader, space, first_stage, queries, vectors, options, clock)
-    else:
-        retrieved = first_stage.retrieve(queries, vectors, _hits_needed(options))
-    answers = [_selected(reader, space, answer, options, clock) for answer in retrieved]
-    log_operators(queries, [answer.query for answer in retrieved])
+    retrieve = _distinct if options.collapse_duplicates else FirstStage.retrieve
+    retrieved = retrieve(first_stage, queries, vectors, _hits_needed(options))
+    answers = [
+        _selected(first_stage, query, answer.hits)
+        for query, answer in zip(queries, retrieved, strict=True)
+    ]
     if options.explain:
         from semsearch.search.explaining import explained
 
@@ -79,51 +79,44 @@ def _hits_needed(options: Options) -> int:
 
 
 def _distinct(
-    reader: Reader,
-    space: Space,
-    first_stage: FirstStage,
-    queries: Sequence[ParsedQuery],
-    vectors: Matrix | None,
-    options: Options,
-    clock: Stopwatch,
+    first_stage: FirstStage, queries: Sequence[ParsedQuery], vectors: Matrix | None, needed: int
 ) -> list[RetrievedHits]:
     """The hits of the first stage without near-duplicates, from as deep a search as they need."""
     from semsearch.search.diversity import without_duplicates
 
-    needed = depth = _hits_needed(options)
+    depth = needed
     while True:
         found = first_stage.retrieve(queries, vectors, depth)
-        with clock("diversity"):
+        with first_stage.clock("diversity"):
             answers = []
             for answer in found:
-                hits = without_duplicates(answer.hits, _vectors(reader, space, answer.hits))
+                hits = without_duplicates(answer.hits, _vectors(first_stage, answer.hits))
                 answers.append(answer._replace(hits=Hits(answer.hits.query, hits)))
         if all(len(answer.hits) >= needed or answer.is_all for answer in answers):
             return answers
         depth *= 4
 
 
-def _selected(
-    reader: Reader, space: Space, answer: RetrievedHits, options: Options, clock: Stopwatch
-) -> Hits:
+def _selected(first_stage: FirstStage, query: ParsedQuery, hits: Hits) -> Hits:
     """The requested hits, after reranking and diversification."""
-    hits = answer.hits
+    options, clock = first_stage.options, first_stage.clock
     if options.rerank is not None:
         from semsearch.search.reranking import reranked
 
         with clock("rerank"):
-            text = " ".join(answer.query.to_encode)
+            text = " ".join(query.to_encode)
             hits = reranked(hits, text, options.rerank, options.rerank_depth, options.rerank_budget)
     kept: list[Hit] = hits
+    # The scores of hits that a reranker did not read are on another scale.
     if options.rerank is not None and options.min_score is not None:
-        # The scores of hits that it did not read are on another scale.
         kept = [hit for hit in hits[: hits.reranked] if hit.score >= options.min_score]
     if options.mmr is not None:
         from semsearch.search.diversity import maximal_marginal_relevance
 
+        depth = min(MMR_DEPTH, hits.reranked or MMR_DEPTH)
         with clock("diversity"):
-            first, rest = kept[:MMR_DEPTH], kept[MMR_DEPTH:]
-            vectors = _vectors(reader, space, first)
+            first, rest = kept[:depth], kept[depth:]
+            vectors = _vectors(first_stage, first)
             kept = maximal_marginal_relevance(first, vectors, options.mmr) + rest
     wanted = kept[options.offset : options.offset + options.k]
     numbered = [
@@ -133,6 +126,7 @@ def _selected(
     return Hits(hits.query, numbered, reranked=hits.reranked)
 
 
-def _vectors(reader: Reader, space: Space, hits: Sequence[Hit]) -> Matrix:
+def _vectors(first_stage: FirstStage, hits: Sequence[Hit]) -> Matrix:
     """The vectors of the passages of hits, shape (len(hits), dimension)."""
-    return unit_vectors(reader, space, [text_hash(hit.text) for hit in hits])
+    hashes = [text_hash(hit.text) for hit in hits]
+    return unit_vectors(first_stage.reader, first_stage.space, hashes)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy
-from numpy.typing import NDArray
 
 from semsearch.protocols import Matrix
 from semsearch.records import Hit
@@ -46,8 +45,7 @@ def maximal_marginal_relevance(
 
     Each step takes the hit with the largest difference between its weighted relevance and its
     weighted largest cosine with the hits taken before. Relevance is the score, scaled to 0 for the
-    worst of these hits and 1 for the best. If a cross-encoder read only the first of them, the
-    scores of the others, which are on another scale, are scaled to -1 and 0.
+    worst of these hits and 1 for the best.
 
     Args:
         hits: best first.
@@ -55,10 +53,8 @@ def maximal_marginal_relevance(
         relevance_weight: the paper's lambda, from 0 to 1.
     """
     scores = numpy.array([hit.score for hit in hits])
-    read = sum(hit.scores.reranked is not None for hit in hits)
-    relevance = _scaled(scores)
-    if 0 < read < len(hits):
-        relevance = numpy.concatenate([_scaled(scores[:read]), _scaled(scores[read:]) - 1])
+    relevance = scores - scores.min(initial=numpy.inf)
+    relevance /= relevance.max(initial=0) or 1
     cosines = vectors @ vectors.T
     nearest = numpy.zeros(len(hits))  # largest cosine with the hits taken so far
     is_open = numpy.ones(len(hits), bool)
@@ -71,11 +67,3 @@ def maximal_marginal_relevance(
         found.append(hits[place])
         nearest = numpy.maximum(nearest, cosines[place]) if len(found) > 1 else cosines[place]
     return found
-
-
-def _scaled(scores: NDArray[numpy.float64]) -> NDArray[numpy.float64]:
-    """Scores between 0 for the lowest and 1 for the highest; 0 if they are equal."""
-    scaled: NDArray[numpy.float64] = scores - scores.min(initial=numpy.inf)
-    if scaled.any():
-        scaled /= scaled.max()
-    return scaled

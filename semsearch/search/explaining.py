@@ -14,12 +14,7 @@ def explained(
 ) -> Hits:
     """The hits with the query words that they contain, and their sentences nearest to the query.
 
-    Args:
-        hits: with an explanation that has their ranks.
-        state: a state of the index.
-        query: the query.
-        encoder: of the space; None if no vectors were searched.
-        vector: of the query.
+    There are no sentences without an encoder and the query's vector.
     """
     found = state.matched_words(query.words or query.text, [hit.passage.id for hit in hits])
     sentences = _nearest_sentences(hits, encoder, vector) if encoder and vector is not None else {}

@@ -11,7 +11,6 @@ from typing import TypeAlias
 import numpy
 from numpy.typing import NDArray
 
-from semsearch.search.options import Fusion, Options
 from semsearch.storage.interface import ScoredPassage
 
 #: Items with their scores, best first.
@@ -23,27 +22,8 @@ STEP = 1e-9
 ROUNDING = 1e-6
 
 
-def reciprocal_rank_fusion(
-    rankings: Sequence[Ranking], weights: Sequence[float] | None = None, constant: int = 60
-) -> list[tuple[int, float]]:
-    """Items with the sum of their reciprocal ranks (Cormack, Clarke & Büttcher, SIGIR 2009).
-
-    Args:
-        rankings: a ranking adds nothing to items that it does not contain.
-        weights: the weight of each ranking; equal by default.
-        constant: larger values reduce the advantage of the first ranks; 60 in the paper.
-    """
-    scores: dict[int, float] = defaultdict(float)
-    for ranking, weight in zip(rankings, weights or [1.0] * len(rankings), strict=True):
-        for rank, (item, _) in enumerate(ranking, start=1):
-            scores[item] += weight / (constant + rank)
-    return _ordered(scores)
-
-
-def zscore_fusion(
-    rankings: Sequence[Ranking], weights: Sequence[float] | None = None
-) -> list[tuple[int, float]]:
-    """Items with the weighted mean of their standard scores (z-scores) in all rankings.
+def zscore_fusion(rankings: Sequence[Ranking], weights: Sequence[float]) -> dict[int, float]:
+    """Items with the weighted sum of their standard scores (z-scores) in all rankings.
 
     A ranking that is shorter than the longest one is padded with scores of 0 for the items that it
     did not find. An item that a ranking does not contain gets its lowest standard score. So the
@@ -51,23 +31,21 @@ def zscore_fusion(
 
     Args:
         rankings: each is standardised by the mean and standard deviation of all its scores.
-        weights: the weight of each ranking; equal by default.
+        weights: the weight of each ranking.
     """
-    length = max(map(len, rankings), default=0)
+    length = max(map(len, rankings))
     if not length:
-        return []
+        return {}
     scores: dict[int, float] = defaultdict(float)
-    weights = weights or [1 / len(rankings)] * len(rankings)
     items = {item for ranking in rankings for item, _ in ranking}
     for ranking, weight in zip(rankings, weights, strict=True):
         values = numpy.zeros(length)
         values[: len(ranking)] = [score for _, score in ranking]
         standard = standard_scores(values).tolist()
         found = dict(zip((item for item, _ in ranking), standard, strict=False))
-        least = min(standard)
         for item in items:
-            scores[item] += weight * found.get(item, least)
-    return _ordered(scores)
+            scores[item] += weight * found.get(item, min(standard))
+    return scores
 
 
 def standard_scores(values: NDArray[numpy.float64]) -> NDArray[numpy.float64]:
@@ -79,7 +57,7 @@ def standard_scores(values: NDArray[numpy.float64]) -> NDArray[numpy.float64]:
 
 
 def fused_scores(
-    sides: Sequence[Mapping[int, ScoredPassage]], options: Options, depth: int
+    sides: Sequence[Mapping[int, ScoredPassage]], dense_weight: float, depth: int
 ) -> list[tuple[int, float, list[int]]]:
     """Items with their fused scores and the numbers of the rankings that decide them, best first.
 
@@ -87,14 +65,13 @@ def fused_scores(
     of their ranks, each divided by the weight of its ranking, with lower scores. So pages of
     results do not depend on how many hits are requested.
     """
-    fuse = zscore_fusion if options.fusion is Fusion.ZSCORES else reciprocal_rank_fusion
-    weights = [options.dense_weight, 1 - options.dense_weight]
+    weights = [dense_weight, 1 - dense_weight]
     first = [dict(islice(side.items(), depth)) for side in sides]
     rankings = [[(item, one.score) for item, one in side.items()] for side in first]
     passages = {item: one.passage_id for side in reversed(first) for item, one in side.items()}
     fused = [
         (item, score, [number for number, side in enumerate(first) if item in side])
-        for item, score in fuse(rankings, weights)
+        for item, score in zscore_fusion(rankings, weights).items()
     ]
     fused.sort(key=lambda scored: (-scored[1], passages[scored[0]]))
     others: dict[int, tuple[float, int]] = {}  # the better rank, and the number of the ranking
@@ -106,7 +83,3 @@ def fused_scores(
     for place, item in enumerate(sorted(others, key=others.__getitem__), start=1):
         fused.append((item, fused[len(passages) - 1][1] - place * STEP, [others[item][1]]))
     return fused
-
-
-def _ordered(scores: dict[int, float]) -> list[tuple[int, float]]:
-    return sorted(scores.items(), key=lambda entry: (-entry[1], entry[0]))

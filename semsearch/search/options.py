@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import Enum
 from typing import TypeAlias, TypedDict
 
 from semsearch.errors import (
@@ -35,29 +34,21 @@ RERANK_DEPTH = 100
 UNLIKE_WEIGHT = -0.5
 
 
-class Fusion(Enum):
-    """How hybrid search fuses two rankings; see `semsearch.search.fusion`."""
-
-    ZSCORES = "zscores"
-    RRF = "rrf"
-
-
 class SearchOptions(TypedDict, total=False):
     """Options of `search` and `search_many`, of an index. All are optional.
 
     Attributes:
-        offset: the number of best hits to skip, for pages after the first. An approximate index
-            may find hits for a later page that an earlier one lacked, so that pages overlap.
+        offset: the number of best hits to skip, for pages after the first.
         min_score: drop hits with a lower score; with `rerank`, also those that it did not read.
         where: a filter over metadata, such as ``year >= 1990 and genres = 'Drama'``.
         mode: ``semantic`` (the default), ``bm25`` or ``hybrid``: by meaning, by words, or both.
             In the latter two, ``"an exact phrase"`` ranks passages that contain it above others by
             BM25, and ``-word`` or ``-"a phrase"`` after a blank excludes documents with such a
-            passage, if others are left.
+            passage.
         require: a phrase, or several, that some passage of the document must contain, as BM25 reads
             words.
-        fusion: how hybrid search fuses both rankings: ``zscores`` (the default) or ``rrf``.
-        dense_weight: the weight of the semantic ranking in fusion, from 0 to 1; 0.5 by default.
+        dense_weight: the weight of the semantic ranking in hybrid search, from 0 to 1; 0.5 by
+            default. The standard scores of both rankings are added.
         like: ids of documents that hits should resemble. Their vectors are added to the query's
             (Rocchio 1971); they are not hits themselves.
         unlike: ids of documents that hits should not resemble; each has the weight -0.5.
@@ -78,7 +69,6 @@ class SearchOptions(TypedDict, total=False):
     where: str | None
     mode: SearchMode | str
     require: str | Sequence[str]
-    fusion: Fusion | str
     dense_weight: float
     like: Examples
     unlike: Examples
@@ -105,7 +95,6 @@ class Options:
     where: str | None = None
     mode: SearchMode | str = SearchMode.SEMANTIC
     require: str | Sequence[str] = ()
-    fusion: Fusion | str = Fusion.ZSCORES
     dense_weight: float = DENSE_WEIGHT
     like: Examples = ()
     unlike: Examples = ()
@@ -133,7 +122,6 @@ class Options:
         required = [self.require] if isinstance(self.require, str) else self.require
         listed = check_items("require", required, "phrases")
         self._set("require", tuple(check_readable("the required phrase", one) for one in listed))
-        self._set("fusion", check_choice("fusion", Fusion, self.fusion))
         self._set("dense_weight", check_number("dense_weight", self.dense_weight, 0, 1))
         for name, most in (("mmr", 1), ("rerank_budget", math.inf)):
             value = getattr(self, name)
@@ -144,15 +132,10 @@ class Options:
             raise ArgumentError(f"document '{min(both)}' is in both like and unlike")
         weights = dict.fromkeys(like, 1.0) | dict.fromkeys(unlike, UNLIKE_WEIGHT)
         self._set("examples", weights)
-        self._check_combinations()
-
-    def _check_combinations(self) -> None:
-        """Refuse options that would have no effect."""
         if self.examples and self.mode is SearchMode.BM25:
             raise ArgumentError("like and unlike compare vectors: mode must be semantic or hybrid")
-        is_fused = self.fusion is not Fusion.ZSCORES or self.dense_weight != DENSE_WEIGHT
-        if is_fused and self.mode is not SearchMode.HYBRID:
-            raise ArgumentError("fusion and dense_weight need mode 'hybrid'")
+        if self.dense_weight != DENSE_WEIGHT and self.mode is not SearchMode.HYBRID:
+            raise ArgumentError("dense_weight needs mode 'hybrid'")
         is_limited = self.rerank_depth != RERANK_DEPTH or self.rerank_budget is not None
         if is_limited and self.rerank is None:
             raise ArgumentError("rerank_depth and rerank_budget need rerank")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
@@ -22,8 +21,6 @@ from semsearch.records import SearchMode
 from semsearch.search.options import Options
 from semsearch.storage.interface import Reader, unit_vectors
 from semsearch.storage.spaces import Space
-
-logger = logging.getLogger(__name__)
 
 #: A query: a text, several texts whose vectors are added, or a vector of the space's dimension.
 Query: TypeAlias = str | Sequence[str] | Sequence[float] | NDArray[Any]
@@ -49,35 +46,7 @@ def parse_queries(queries: Iterable[Query], space: Space, options: Options) -> l
     Raises:
         ArgumentError: a query is empty, not Unicode, or a vector of the wrong dimension.
     """
-    if isinstance(queries, str):
-        raise ArgumentError("search_many takes a list of texts; use search for one text")
-    if isinstance(queries, numpy.ndarray):
-        queries = list(queries)
     return [_parsed(query, space, options) for query in check_items("queries", queries, "queries")]
-
-
-def log_operators(queries: Sequence[ParsedQuery], searched: Sequence[ParsedQuery]) -> None:
-    """Log a warning that says which operators were read.
-
-    Args:
-        queries: with all operators.
-        searched: the same queries, without exclusions that would have left no hits.
-    """
-    with_operators = [
-        (query, used)
-        for query, used in zip(queries, searched, strict=True)
-        if query.phrases or query.excluded
-    ]
-    for query, used in with_operators[:1]:
-        effects = []
-        if query.phrases:
-            effects.append(f"passages with {', '.join(map(shown, query.phrases))} rank higher")
-        if query.excluded:
-            effect = "are excluded" if used.excluded else "are not: no hits would be left"
-            effects.append(f"documents with {', '.join(map(shown, query.excluded))} {effect}")
-        if others := len(with_operators) - 1:
-            effects.append(f"and others in {others:,} of the other queries")
-        logger.warning("operators in the query: %s", "; ".join(effects))
 
 
 def query_vectors(
@@ -134,19 +103,15 @@ def example_vector(state: Reader, space: Space, weights: Mapping[str, float]) ->
 
 
 def _parsed(query: Query, space: Space, options: Options) -> ParsedQuery:
-    texts: Sequence[object] = ()
-    if isinstance(query, str):
-        texts = [query]
-    elif isinstance(query, (list, tuple)) and any(isinstance(item, str) for item in query):
-        texts = query
-    elif isinstance(query, (list, tuple)) and not query and options.examples:
-        if options.mode is SearchMode.HYBRID or options.rerank is not None:
+    texts: Any = [query] if isinstance(query, str) else query
+    is_list = isinstance(texts, (list, tuple))
+    if not is_list or not any(isinstance(text, str) for text in texts):
+        if options.mode is not SearchMode.SEMANTIC or options.rerank is not None:
             raise ArgumentError(
-                "examples have no words to search for: mode must be 'semantic', and rerank None"
+                "vectors and examples have no words: mode must be 'semantic', and rerank None"
             )
-        return ParsedQuery("")
-    else:
-        return ParsedQuery("", vector=_unit(query, space, options))
+        has_only_examples = is_list and not texts and options.examples
+        return ParsedQuery("", vector=None if has_only_examples else _unit(texts, space))
     read = [check_readable("the query", text) for text in texts]
     if options.mode is SearchMode.SEMANTIC:
         return ParsedQuery(" ".join(read), tuple(read))
@@ -163,12 +128,8 @@ def _parsed(query: Query, space: Space, options: Options) -> ParsedQuery:
     )
 
 
-def _unit(vector: Any, space: Space, options: Options) -> Matrix:
+def _unit(vector: Any, space: Space) -> Matrix:
     """Validate a query vector, and normalise it."""
-    if not isinstance(vector, (list, tuple, numpy.ndarray)):
-        check_readable("the query", vector)
-    if options.mode is not SearchMode.SEMANTIC or options.rerank is not None:
-        raise ArgumentError("a vector has no words: mode must be 'semantic', and rerank None")
     try:
         found = numpy.asarray(vector, numpy.float64)
     except (TypeError, ValueError, OverflowError):
@@ -178,34 +139,14 @@ def _unit(vector: Any, space: Space, options: Options) -> Matrix:
             f"a vector for space '{space.name}' has {space.dimension} numbers, not {shown(vector)}"
         )
     length = numpy.linalg.norm(found)
-    if not numpy.isfinite(length) or length == 0:
+    if not 0 < length < numpy.inf:
         raise ArgumentError("the query vector is zero, NaN or infinite")
     return (found / length).astype(numpy.float32)
 
 
 def _encoded(encoder: Encoder, texts: Sequence[str]) -> Matrix:
-    _warn_of_cut_queries(encoder, texts)
     try:
         return checked_vectors(encoder.encode_queries(texts), encoder, len(texts))
     except NoVectorError as error:
-        query = texts[error.rows[0]]
-        message = (
-            f"encoder '{encoder.spec}' returns no unit vector (NaN, zero or not normalised) for "
-            f"the query {shown(query)}; --mode bm25 needs none"
-        )
-        raise NoVectorError(message, error.rows) from error
-
-
-def _warn_of_cut_queries(encoder: Encoder, texts: Sequence[str]) -> None:
-    """Log a warning for each query that is longer than the encoder's limit."""
-    limit = encoder.max_query_tokens
-    if limit is None:
-        return
-    for text in texts:
-        if len(text.encode()) <= limit:  # a token is at least a byte
-            continue
-        tokens = encoder.token_spans(text)
-        if len(tokens) > limit:
-            rest = shown(text[tokens[limit][0] :])
-            count = f"{len(tokens)} tokens; {encoder.spec} reads only the first {limit}"
-            logger.warning("the query has %s, without: %s", count, rest)
+        query = shown(texts[error.rows[0]])
+        raise NoVectorError(f"no vector for the query {query}: {error}", error.rows) from error

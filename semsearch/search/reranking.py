@@ -76,9 +76,8 @@ def combined(first: Sequence[float], second: Sequence[float], weight: float) -> 
 
 
 def _scores(query: str, hits: Hits, reranker: Reranker) -> list[float]:
-    returned = reranker.score(query, [hit.text for hit in hits])
-    found = numpy.asarray(returned)
-    if found.shape != (len(hits),) or found.dtype.kind not in "fiu" or numpy.isnan(found).any():
+    found = numpy.asarray(reranker.score(query, [hit.text for hit in hits]), float)
+    if found.shape != (len(hits),) or numpy.isnan(found).any():
         raise ArgumentError(
             f"the reranker must return {len(hits)} numbers, one per passage, not {shown(found)}"
         )

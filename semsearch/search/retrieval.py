@@ -58,26 +58,17 @@ class RankedPassage(NamedTuple):
 class RetrievedHits(NamedTuple):
     """The hits of one query, best first."""
 
-    query: ParsedQuery  #: without exclusions that would leave no hits
     hits: Hits
     is_all: bool  #: whether a deeper search would find no further ones
 
 
 @dataclass
 class FirstStage:
-    """Retrieves the hits of queries from one committed state.
-
-    Args:
-        reader: the state.
-        space: the embedding space.
-        condition: of the filter; None for all documents.
-        options: of the search.
-        clock: measures the time.
-    """
+    """Retrieves the hits of queries from one committed state."""
 
     reader: Reader
     space: Space
-    condition: Condition | None
+    condition: Condition | None  #: of the filter; None for all documents
     options: Options
     clock: Stopwatch
 
@@ -91,18 +82,9 @@ class FirstStage:
     ) -> list[RetrievedHits]:
         """At most `k` hits per query.
 
-        Args:
-            queries: what to search for.
-            vectors: their unit vectors, shape (len(queries), dimension); None to search by words.
-            k: the number of hits.
+        `vectors` are the unit vectors of the queries; None to search by words alone.
         """
         rankings = self._rankings(queries, vectors, k)
-        used = [
-            query if ranking else query._replace(excluded=())
-            for query, ranking in zip(queries, rankings, strict=True)
-        ]
-        if used != list(queries):
-            queries, rankings = used, self._rankings(used, vectors, k)
         with self.clock("fetch"):
             passages = self.reader.fetch(
                 list({passage.passage_id for ranking in rankings for passage in ranking[:k]})
@@ -144,28 +126,28 @@ class FirstStage:
                             query.words, depth, restriction, options.per_document, query.phrases
                         )
                         words[place] = self._without_examples(ranking)
-        return [self._ranked(*sides) for sides in zip(dense, words, strict=True)]
+        if options.mode is SearchMode.HYBRID:
+            return [self._fused(*sides) for sides in zip(dense, words, strict=True)]
+        if options.mode is SearchMode.BM25:
+            return [
+                [
+                    RankedPassage(*one, HitScores(bm25=one.score), bm25_rank=rank)
+                    for rank, one in enumerate(ranking, start=1)
+                ]
+                for ranking in words
+            ]
+        return [
+            [
+                RankedPassage(*one, HitScores(cosine=one.score), dense_rank=rank)
+                for rank, one in enumerate(ranking, start=1)
+            ]
+            for ranking in dense
+        ]
 
     def _without_examples(self, ranking: list[ScoredPassage]) -> list[ScoredPassage]:
         if not self._examples:
             return ranking
         return [passage for passage in ranking if passage.document_id not in self._examples]
-
-    def _ranked(
-        self, dense: Sequence[ScoredPassage], words: Sequence[ScoredPassage]
-    ) -> list[RankedPassage]:
-        """The ranking by vectors or by words, or both fused."""
-        if self.options.mode is SearchMode.SEMANTIC:
-            return [
-                RankedPassage(*passage, HitScores(cosine=passage.score), dense_rank=rank)
-                for rank, passage in enumerate(dense, start=1)
-            ]
-        if self.options.mode is SearchMode.BM25:
-            return [
-                RankedPassage(*passage, HitScores(bm25=passage.score), bm25_rank=rank)
-                for rank, passage in enumerate(words, start=1)
-            ]
-        return self._fused(dense, words)
 
     def _fused(
         self, dense: Sequence[ScoredPassage], words: Sequence[ScoredPassage]
@@ -182,7 +164,7 @@ class FirstStage:
         ranks = [{item: rank for rank, item in enumerate(side, start=1)} for side in sides]
         ranking = []
         taken: Counter[int] = Counter()
-        for item, score, deciding in fused_scores(sides, self.options, HYBRID_DEPTH):
+        for item, score, deciding in fused_scores(sides, self.options.dense_weight, HYBRID_DEPTH):
             best = sides[deciding[0]][item]
             taken[best.document_id] += 1
             if taken[best.document_id] > per_document:
@@ -208,7 +190,7 @@ class FirstStage:
         present = (ranked for ranked in ranking[:k] if ranked.passage_id in passages)
         for rank, ranked in enumerate(present, start=1):
             if least is not None and ranked.score < least:
-                return RetrievedHits(query, hits, is_all=True)
+                return RetrievedHits(hits, is_all=True)
             passage, metadata, title = passages[ranked.passage_id]
             explanation = None
             if self.options.explain:
@@ -226,4 +208,4 @@ class FirstStage:
                     explanation=explanation,
                 )
             )
-        return RetrievedHits(query, hits, is_all=len(ranking) < k)
+        return RetrievedHits(hits, is_all=len(ranking) < k)

@@ -192,11 +192,11 @@ class Service:
     async def compare(self, name: Name, request: QueryParameters) -> dict[str, Any]:
         """The hits for a text by each complete space and by words.
 
-        `mode`, `space`, `fusion` and `dense_weight` are ignored.
+        `mode`, `space` and `dense_weight` are ignored.
         """
         worker = self._worker(name)
         common = request.options()
-        del common["fusion"], common["dense_weight"]
+        del common["dense_weight"]
         found: dict[str, list[dict[str, Any]]] = {}
         warnings: dict[str, None] = {}  # a set that keeps the order
         for system in await asyncio.to_thread(lambda: worker.index.info().systems):

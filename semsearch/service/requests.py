@@ -41,9 +41,6 @@ class SearchOptions(BaseModel):
         default=None, allow_inf_nan=False, description="Drop hits with a lower score."
     )
     explain: bool = Field(default=False, description="Explain hits, and time the search.")
-    fusion: Literal["zscores", "rrf"] = Field(
-        default="zscores", description="The fusion of hybrid search."
-    )
     dense_weight: float = Field(
         default=0.5, ge=0, le=1, description="Weight of the semantic ranking in hybrid search."
     )

@@ -87,14 +87,6 @@ class TestQueriesOfAFile:
         assert process.returncode == 0
 
 
-def test_truncated_query_is_reported(run, tmp_path, minilm):
-    with Index.create(tmp_path / "indexes" / "one", minilm) as index:
-        index.add([Document("a", "red apple")])
-    result = run("query", "word " * 254 + "end", "-k", "1")
-    assert result.stdout.splitlines()[1].endswith("  a")
-    assert "255 tokens" in result.stderr
-
-
 class TestRanking:
     """The ranking options of `query`; their effect is tested in tests/search."""
 

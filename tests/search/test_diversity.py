@@ -7,7 +7,7 @@ import pytest
 from sklearn.metrics.pairwise import cosine_similarity
 
 from semsearch import Document, Index
-from semsearch.records import Hit, HitScores, Passage
+from semsearch.records import Hit, Passage
 from semsearch.search.diversity import maximal_marginal_relevance, without_duplicates
 from semsearch.storage.sqlite.reader import SqliteReader
 
@@ -58,15 +58,6 @@ def test_mmr_orders_as_in_the_paper():
             chosen.append(max(gains, key=lambda place: (gains[place], -place)))
         found = maximal_marginal_relevance(hits_of(scores), vectors, weight)
         assert ids(found) == [str(place + 1) for place in chosen], weight
-
-
-def test_hits_that_were_not_reranked_follow_the_others():
-    """Their scores are on another scale, here a higher one."""
-    hits = hits_of([3.0, -1.0, -5.0, 0.9, 0.8])
-    hits[:3] = [hit._replace(scores=HitScores(reranked=hit.score)) for hit in hits[:3]]
-    assert maximal_marginal_relevance(hits, unit(numpy.eye(5)), 1.0) == hits  # changes nothing
-    alike = unit([[1, 0], [1, 0], [1, 0], [0, 1], [1, 0]])
-    assert ids(maximal_marginal_relevance(hits, alike, 0.5)) == ["1", "4", "2", "3", "5"]
 
 
 def test_the_best_hit_lists_its_duplicates():

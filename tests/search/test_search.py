@@ -8,7 +8,6 @@ import numpy
 import pytest
 
 from semsearch import Document, Index
-from semsearch.encoders.hashing import HashingEncoder
 from semsearch.errors import SpaceError
 
 COLOURS = ["red", "green", "blue", "white"]
@@ -98,8 +97,6 @@ def test_hybrid_combines_both_scores(tmp_path):
         assert hits[0].document_id == "both"
         assert hits[0].score == pytest.approx(1)  # of two scores, the better one has z = 1
         assert hits[0].scores[:2] == pytest.approx((1.0, 1e-6), rel=1)
-        hits = index.search("red apple", mode="hybrid", fusion="rrf", dense_weight=0.25)
-        assert hits[0].score == pytest.approx(1 / 61)  # first of both rankings
 
 
 CLASHES = {"id": "x", "title": "T", "metadata.id": "y", "rank": 7}
@@ -156,48 +153,6 @@ def test_a_reranker_reorders_the_first_hundred(index):
     assert [(hit.rank, hit.document_id) for hit in hits] == list(enumerate(best, start=1))
     assert [hit.score for hit in hits] == [int(name[1:]) // 2 for name in best]
     assert reranker.read == [("blue item", 100)]
-
-
-class ShortSighted(HashingEncoder):
-    """An encoder that reads eight words of a query."""
-
-    def __init__(self):
-        super().__init__("hashing")
-        self.max_query_tokens = 8
-        self.counted = []
-
-    def token_spans(self, text):
-        self.counted.append(text)
-        return super().token_spans(text)
-
-
-class TestLongQueries:
-    @pytest.fixture
-    def encoder(self):
-        return ShortSighted()
-
-    @pytest.fixture
-    def short_sighted(self, index, encoder):
-        with Index.open(index.path, encoder) as again:
-            yield again
-
-    def test_truncation_is_reported_once_per_query(self, short_sighted, caplog):
-        nine, ten = "one two three four five six seven eight nine", "1 2 3 4 5 6 7 8 9 10"
-        short_sighted.search_many([nine, "short", ten], mode="hybrid", where="number < 50")
-        first, second = caplog.messages
-        assert " 9 tokens" in first
-        assert first.endswith("'nine'")
-        assert " 10 tokens" in second
-        assert second.endswith("'9 10'")
-
-    def test_queries_that_are_not_truncated(self, short_sighted, caplog):
-        short_sighted.search("one two three four five six seven eight")
-        short_sighted.search("one two three four five six seven eight nine", mode="bm25")
-        assert caplog.records == []
-
-    def test_short_queries_are_not_tokenised(self, short_sighted, encoder):
-        short_sighted.search_many(["tiny", "a b c d", "日本"])
-        assert encoder.counted == []
 
 
 class TestOneState:

@@ -6,24 +6,19 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Collection, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any, NamedTuple
 
 from semsearch.errors import ArgumentError, MissingExtraError, check_text
 from semsearch.storage.words import stopwords
 from semsearch.storage.words.forms import folded, in_pairs, pairs, plain, run_pattern, words
 
-if TYPE_CHECKING:
-    from Stemmer import Stemmer
-
-
 #: FTS5 needs 2.5 kB and 60 µs per word.
 MAX_QUERY_WORDS = 10_000
 
 #: FTS5's words: runs of letters, digits and marks, without accents.
-_TOKENIZER = "unicode61 remove_diacritics 2 categories 'L* N* Co Mn Mc'"
+_TOKENIZER = "unicode61 remove_diacritics 2 categories 'L* N* Mn Mc'"
 
 
 class Language(NamedTuple):
@@ -55,17 +50,24 @@ def language(name: str) -> Language:
     check_text("the language", name)
     if name == NONE:
         return Language(NONE)
-    try:
-        import Stemmer
-        from bm25s import stopwords
-    except ImportError as error:
-        raise MissingExtraError("PyStemmer", "languages", "stemming by language") from error
-    if name not in Stemmer.algorithms():
-        known = ", ".join([*Stemmer.algorithms(), NONE])
+    algorithms = _snowball().algorithms()
+    from bm25s import stopwords
+
+    if name not in algorithms:
+        known = ", ".join([*algorithms, NONE])
         raise ArgumentError(f"no stemmer for '{name}' (languages: {known})")
     lists = {"ENGLISH": stopwords.STOPWORDS_EN, **vars(stopwords)}
     found = lists.get("ENGLISH" if name == "english" else f"STOPWORDS_{name.upper()}", ())
     return Language(name, tuple(sorted({folded(word) for word in found})))
+
+
+def _snowball() -> Any:
+    """The module of PyStemmer."""
+    try:
+        import Stemmer
+    except ImportError as error:
+        raise MissingExtraError("PyStemmer", "languages", "stemming by language") from error
+    return Stemmer
 
 
 class Analyser:
@@ -92,12 +94,12 @@ class Analyser:
     def searchable(self, text: str) -> str:
         """The text that FTS5 indexes for a text."""
         if self._language is None:
-            return text if text.isascii() else plain(in_pairs(folded(text)))
-        return " ".join(self._stems(self._words(in_pairs(folded(self._in_letters(text))))))
+            return text if text.isascii() else plain(" ".join(words(in_pairs(folded(text)))))
+        return " ".join(self._stems(self._words(in_pairs(folded(text)))))
 
     def words(self, text: str) -> set[str]:
         """The words of a text, case-folded; none of scripts without spaces between words."""
-        return set().union(*map(self._words, _pieces(self._in_letters(text))[::2]))
+        return set().union(*map(self._words, _pieces(text)[::2]))
 
     def match_expression(self, text: str, phrases: Sequence[str] = ()) -> str | None:
         """An FTS5 query for any of the words and phrases; None if there are none.
@@ -117,7 +119,7 @@ class Analyser:
         """The words of a query as FTS5 terms, without stop words if it has others."""
         terms: list[str] = []
         stops: list[str] = []
-        for place, piece in enumerate(_pieces(self._in_letters(text))):
+        for place, piece in enumerate(_pieces(text)):
             if place % 2 == 0:
                 listed = self._words(piece)
                 for word, stem in zip(listed, self._stems(listed), strict=True):
@@ -132,7 +134,7 @@ class Analyser:
         """A phrase as an FTS5 term: its consecutive words; None without words."""
         listed: list[str] = []
         ends_in_run = False
-        for place, piece in enumerate(_pieces(self._in_letters(text))):
+        for place, piece in enumerate(_pieces(text)):
             found = pairs(piece) if place % 2 else self._stems(self._words(piece))
             listed += found
             ends_in_run = place % 2 == 1 if found else ends_in_run
@@ -142,24 +144,14 @@ class Analyser:
         return f'"{" ".join(listed)}"' + (" *" if ends_in_run else "")
 
     @cached_property
-    def _stemmer(self) -> Stemmer | None:
+    def _stemmer(self) -> Any:
         if self._language is None or self._language.name == NONE:
             return None
-        try:
-            from Stemmer import Stemmer
-        except ImportError as error:
-            raise MissingExtraError("PyStemmer", "languages", "stemming by language") from error
-        return Stemmer(self._language.name)
+        return _snowball().Stemmer(self._language.name)
 
     def _words(self, piece: str) -> list[str]:
         # FTS5 splits words at underscores, but only after stemming.
         return words(piece if self._language is None else piece.replace("_", " "))
-
-    def _in_letters(self, text: str) -> str:
-        """A text with Turkish capitals in lower case, whose case folding differs."""
-        if self._language is None or self._language.name != "turkish":
-            return text
-        return unicodedata.normalize("NFC", text).replace("I", "ı").replace("İ", "i")
 
     def _stems(self, listed: list[str]) -> list[str]:
         stems = self._stemmer.stemWords(listed) if self._stemmer else listed

@@ -1,10 +1,9 @@
 """Normalisation of words in texts and queries, so that spelling variants match.
 
-*   It is composed and case-folded (Unicode's canonical caseless matching); half-width, full-width
-    and presentation forms, as PDF files have them, become the ordinary letters.
-*   Marks that are optional in writing are dropped: accents that stand alone, the accents of Greek,
-    the vowel points of Arabic and Hebrew, soft hyphens, joiners. FTS5 drops those of Latin letters;
-    й stays й, and the vowel signs of Indic and Thai words stay in them.
+*   Compatibility forms become ordinary letters (NFKC), and case is folded.
+*   Marks that are optional in writing are dropped: accents that stand alone, the vowel points of
+    Arabic and Hebrew, soft hyphens, joiners. FTS5 drops those of Latin letters; й stays й, and the
+    vowel signs of Indic and Thai words stay in them.
 *   Letters with a common plain spelling match it: Łódź and lodz, ещё and еще, an alef with and
     without hamza, Turkish ı and i (most of this is in Lucene's ASCIIFoldingFilter and its
     normalisers of Arabic, Persian and Hindi).
@@ -26,12 +25,6 @@ from itertools import zip_longest
 
 from semsearch.corpus.texts import marks
 
-#: Ligatures, Hebrew and Arabic presentation forms, half and full width; radicals of Chinese;
-#: subscripts, and mathematical letters, but not superscripts: 10⁶ is not 106.
-_OTHER_FORMS = re.compile(
-    "[\u2080-\u209c\u2e80-\u2fdf\ufb00-\ufdff\ufe70-\uffef\U0001d400-\U0001d7ff]+"
-)
-
 #: The scripts that are cut into pairs, without their digits and punctuation.
 _UNSPACED = "".join(
     (
@@ -46,7 +39,6 @@ _UNSPACED = "".join(
         "\u1100-\u11ff\ua960-\ua97c\uac00-\ud7a3\ud7b0-\ud7fb",  # Korean
     )
 )
-_ACCENTED_GREEK = re.compile("[\u0386-\u0390\u03aa-\u03b0\u03ca-\u03ce\u1f00-\u1fff]+")
 
 # The patterns below are compiled when a text first needs them: plain ASCII needs none.
 
@@ -81,10 +73,6 @@ def _unit() -> re.Pattern[str]:
     return re.compile(".[{}]*".format("".join(filter(run_pattern().match, marks()))), re.DOTALL)
 
 
-#: Other characters of words, as in FTS5: marks, and private-use characters.
-_IN_WORDS = ("Mn", "Mc", "Co")
-
-
 #: Letters with a common plain spelling.
 _PLAINER = (
     dict(zip("ıłøđħŧðё", "ilodhtdе", strict=True))
@@ -97,13 +85,9 @@ _NOT_PLAIN = re.compile(f"[{''.join(_PLAINER)}]")
 
 
 @cache
-def _separator() -> re.Pattern[str]:
-    """Other separators of words.
-
-    FTS5 knows Unicode 6.1 and takes newer characters for letters: the rouble and bitcoin signs,
-    most emoji, the marks around text of another direction.
-    """
-    return re.compile(rf"[^\w\s\x00-\x7f{marks()}]")
+def _word() -> re.Pattern[str]:
+    """Letters, digits and marks; FTS5 takes characters newer than Unicode 6.1 for letters."""
+    return re.compile(rf"[\w{marks()}]+")
 
 
 def plain(text: str) -> str:
@@ -118,18 +102,8 @@ def in_pairs(text: str) -> str:
 
 def folded(text: str) -> str:
     """A normalised form of a text, in which spelling variants are equal."""
-    text = _OTHER_FORMS.sub(lambda forms: unicodedata.normalize("NFKC", forms[0]), text)
-    text = unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
-    text = _separator().sub(_separated, _dropped().sub("", text))
-    return _ACCENTED_GREEK.sub(_without_accents, text)
-
-
-def _separated(character: re.Match[str]) -> str:
-    return character[0] if unicodedata.category(character[0]) in _IN_WORDS else " "
-
-
-def _without_accents(letters: re.Match[str]) -> str:
-    return _dropped().sub("", unicodedata.normalize("NFD", letters[0]))
+    text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
+    return _dropped().sub("", text)
 
 
 def pairs(run: str) -> list[str]:
@@ -141,11 +115,5 @@ def pairs(run: str) -> list[str]:
 
 
 def words(text: str) -> list[str]:
-    """The words of a folded text, as FTS5 splits them."""
-    kept = (
-        letter
-        if letter == "_" or letter.isalnum() or unicodedata.category(letter) in _IN_WORDS
-        else " "
-        for letter in text
-    )
-    return "".join(kept).split()
+    """The words of a folded text."""
+    return _word().findall(text)
