@@ -269,7 +269,6 @@ class Passages(EncodesSentences):
         self.spec = encoder.spec
         self.fingerprint = encoder.fingerprint
         self.dimension = encoder.dimension
-        self.max_query_tokens = encoder.max_query_tokens
         self.max_document_tokens = NO_LIMIT if other is None else other.max_document_tokens
         if other is not None:
             self.fingerprint += f"+{other.fingerprint}"
