@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from semsearch.explore.clusters import Cluster, Clustering, cluster
     from semsearch.explore.export import Exported, ExportFormat, export_index
     from semsearch.explore.pairs import similar_pairs
-    from semsearch.index import Index, Retriever
+    from semsearch.index import Index
     from semsearch.indexing.batch import Summary
     from semsearch.indexing.writer import IndexWriter
-    from semsearch.protocols import Encoder, Reranker, SearchBackend
+    from semsearch.protocols import Encoder, Reranker
     from semsearch.records import Document, Hit, Hits, Pair, Passage, SearchMode
     from semsearch.search.options import SearchOptions
     from semsearch.storage.interface import IndexInfo
@@ -45,8 +45,6 @@ __all__ = [
     "Pair",
     "Passage",
     "Reranker",
-    "Retriever",
-    "SearchBackend",
     "SearchMode",
     "SearchOptions",
     "SemsearchError",
@@ -75,8 +73,6 @@ _MODULES = {
     "Pair": "records",
     "Passage": "records",
     "Reranker": "protocols",
-    "Retriever": "index",
-    "SearchBackend": "protocols",
     "SearchMode": "records",
     "SearchOptions": "search.options",
     "SemsearchError": "errors",

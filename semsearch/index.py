@@ -73,16 +73,15 @@ class Index:
         *,
         device: str | None = None,
     ) -> Self:
-        """Open the index in a directory.
+        """Open an index.
 
         Args:
-            path: the index.
+            path: its directory or address.
             encoders: one or more loaded encoders, used instead of loading them again.
             device: a torch device (``cpu``, ``cuda``) for encoders that are loaded; see
                 `load_encoder`.
 
         Raises:
-            ArgumentError: an argument has the wrong type.
             IndexNotFoundError: there is no index.
             IndexFormatError: the directory is not an index, or has another format.
         """
@@ -133,10 +132,8 @@ class Index:
     def __len__(self) -> int:
         return self.count()
 
-    def __contains__(self, name: object) -> bool:
+    def __contains__(self, name: str) -> bool:
         """Whether the index has a document with this id."""
-        if not isinstance(name, str):
-            return False
         with self.read() as state:
             return name in state.stored_documents([name])
 
@@ -156,11 +153,7 @@ class Index:
                 yield from documents
 
     def count(self, where: str | None = None) -> int:
-        """The number of documents, or of those that match a filter.
-
-        Raises:
-            FilterError: the filter is invalid.
-        """
+        """The number of documents, or of those that match a filter."""
         with self.read() as state:
             if where is None:
                 return state.count()
@@ -183,11 +176,7 @@ class Index:
         self._store.close()
 
     def read(self) -> AbstractContextManager[Reader]:
-        """One committed state, unchanged until the block ends.
-
-        Raises:
-            IndexStoreError: the index was closed.
-        """
+        """One committed state, unchanged until the block ends."""
         self._check_open()
         return self._store.read()
 
@@ -215,11 +204,8 @@ class Index:
             on_batch: called after each commit with a summary of the run so far.
 
         Raises:
-            ArgumentError: an argument has the wrong type.
             IndexBusyError: another process is still writing, or this thread has a writer already.
-            IndexStoreError: the index was closed.
             ClusterError: no cluster responds at `ray`, or none of its nodes can encode.
-            MissingExtraError: `ray` is given, and the extra ``ray`` is not installed.
         """
         from semsearch.indexing.files import FileMemory
         from semsearch.indexing.ray import pool_on
@@ -302,12 +288,8 @@ class Index:
     def space(self, name: str | None = None, *, complete: bool = False) -> Space:
         """The space with this name; without a name, the first.
 
-        Args:
-            name: of the space.
-            complete: require a vector for every passage.
-
         Raises:
-            SpaceError: there is no space with this name, or it is not complete yet.
+            SpaceError: there is none, or `complete` is required and passages lack vectors.
         """
         space = find_space(self.spaces(), name)
         if complete:
@@ -364,22 +346,15 @@ class Index:
         space: str | None = None,
         **options: Unpack[SearchOptions],
     ) -> Hits:
-        """The documents nearest to examples; the examples themselves are left out.
+        """The documents nearest to examples, one id or several, which are left out themselves.
 
         The query is the sum of the examples' vectors (Rocchio 1971), less half those of `unlike`;
-        the vector of a document is the normalised mean of its passages' vectors.
-
-        Args:
-            examples: the id of a document, or several ids.
-            k: the number of hits.
-            space: the name of the embedding space; None takes the first.
-            options: see `SearchOptions`.
+        the vector of a document is the normalised mean of its passages' vectors. Other arguments
+        are those of `search`.
 
         Raises:
             ArgumentError: there is no example, the index has no document with such an id, or the
                 examples cancel each other out.
-            FilterError: the filter is invalid.
-            SpaceError: there is no such space, or it is not complete yet.
         """
         checked = Options(k, **(options | {"like": examples}))
         if not checked.examples:
@@ -399,16 +374,11 @@ class Index:
             return hits
 
     def passages(self, space: str | None = None, where: str | None = None) -> Passages:
-        """All passages with their vectors, or those whose documents match a filter.
-
-        Args:
-            space: the name of the embedding space; None takes the first.
-            where: a filter over metadata.
+        """All passages with their vectors in a space, or those whose documents match a filter.
 
         Raises:
             SpaceError: there is no such space, or it is not complete yet.
-            FilterError: the filter cannot be parsed, names an unknown field, or compares a field
-                with a value of a type that it never holds.
+            FilterError: the filter is invalid.
         """
         found = self.space(space, complete=True)
         with self.read() as state:
@@ -444,6 +414,3 @@ class Index:
     def _check_open(self) -> None:
         if self._closed:
             raise IndexStoreError(f"the index {self.path} is closed; open it again: Index.open(…)")
-
-
-Retriever = Index  # for programs that only search

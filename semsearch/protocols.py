@@ -1,4 +1,4 @@
-"""Public interfaces (protocols): encoders, rerankers and search backends; checks of vectors."""
+"""Public interfaces (protocols): encoders and rerankers; checks of vectors; plugins."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy
 from numpy.typing import NDArray
 
 from semsearch.errors import EncoderError, NoVectorError
-from semsearch.records import Coverage, Hits
+from semsearch.records import Coverage
 
 #: Vectors as rows: float32, shape (n, dimension), each row of unit length.
 Matrix = NDArray[numpy.float32]
@@ -64,19 +64,14 @@ class Encoder(Protocol):
 
 
 @runtime_checkable
-class CountsWords(Protocol):
-    """An encoder that counts the words it does not know."""
-
-    def coverage(self) -> Coverage:
-        """The numbers of words in all documents encoded so far."""
-
-
-@runtime_checkable
 class KnowsWords(Protocol):
-    """An encoder that reports whether a word is in its vocabulary."""
+    """An encoder with a vocabulary, which counts the words that it does not know."""
 
     def knows(self, word: str) -> bool:
         """Whether it has a vector for this word."""
+
+    def coverage(self) -> Coverage:
+        """The numbers of words in all documents encoded so far."""
 
 
 class Reranker(Protocol):
@@ -97,15 +92,6 @@ class Reranker(Protocol):
         """One score per pair of texts, higher is better, shape (len(pairs),)."""
 
 
-class SearchBackend(Protocol):
-    """An index that can be searched, local or remote."""
-
-    def search_many(
-        self, queries: Sequence[str], k: int = 10, *, where: str | None = None
-    ) -> list[Hits]:
-        """The best `k` documents for each query, in their order."""
-
-
 #: The tolerated deviation of a unit vector's norm from 1; float16 has three digits.
 NORM_TOLERANCE = 2e-3
 
@@ -119,14 +105,10 @@ def off_unit(matrix: Matrix) -> NDArray[numpy.bool]:
 
 
 def check_unit(matrix: Matrix, spec: str) -> Matrix:
-    """Check that all rows of a matrix are unit vectors, and return it.
-
-    Args:
-        matrix: the vectors of an encoder, shape (n, dimension).
-        spec: the encoder's spec, for the message.
+    """The vectors of an encoder, shape (n, dimension), if all are unit vectors.
 
     Raises:
-        NoVectorError: some rows are not unit vectors.
+        NoVectorError: some are not.
     """
     rows = numpy.flatnonzero(off_unit(matrix)).tolist()
     if rows:
@@ -140,31 +122,18 @@ def checked_vectors(vectors: Any, encoder: Encoder, count: int) -> Matrix:
     """The vectors that an encoder returned for `count` texts, shape (count, dimension).
 
     Raises:
-        EncoderError: it returned something else.
+        EncoderError: it returned another number of vectors, or of another dimension.
         NoVectorError: some rows are not unit vectors.
     """
-    shape = (count, encoder.dimension)
-    try:
-        found = numpy.asarray(vectors)
-    except (ValueError, TypeError, RuntimeError) as error:  # ragged rows, or torch's bfloat16
-        raise EncoderError(f"encoder '{encoder.spec}' returned no array: {error}") from error
-    if found.shape != shape or found.dtype.kind not in "fiu":
-        raise EncoderError(
-            f"encoder '{encoder.spec}' returned an array of {found.dtype} of shape {found.shape}, "
-            f"not numbers of shape {shape}"
-        )
-    return check_unit(found.astype(numpy.float32, copy=False), encoder.spec)
+    found = numpy.asarray(vectors, numpy.float32)
+    if found.shape != (count, encoder.dimension):
+        wanted = f"not {(count, encoder.dimension)}"
+        raise EncoderError(f"encoder '{encoder.spec}' returned shape {found.shape}, {wanted}")
+    return check_unit(found, encoder.spec)
 
 
 def encode_usable(encoder: Encoder, texts: Sequence[str]) -> tuple[Matrix, list[int]]:
-    """Encode texts, leaving out those for which the encoder returns no vector.
-
-    Args:
-        encoder: any encoder.
-        texts: documents.
-
-    Returns:
-        Unit vectors, shape (m, dimension), and the positions of the m texts in `texts`.
+    """The vectors of documents, and their positions in `texts`; others have no vector.
 
     Raises:
         EncoderError: the encoder returned something else than a vector for each text.

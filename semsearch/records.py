@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import TYPE_CHECKING, Any, NamedTuple, SupportsIndex, overload
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from semsearch.errors import BadRowError, UndecodableError, shown
+from semsearch.errors import BadRowError, shown
 
 if TYPE_CHECKING:
     import pandas
@@ -31,9 +31,6 @@ BUILT_IN_FIELDS = ("id", "title")
 
 #: Decimals of scores in JSON; float32 has seven digits.
 SCORE_DECIMALS = 6
-
-#: The maximum nesting of lists and objects in metadata.
-METADATA_MAX_DEPTH = 32
 
 
 class Kind(Enum):
@@ -79,15 +76,14 @@ class Document:
                 raise BadRowError(self.source, f"{name} is not a string but {shown(value)}")
             if name != "title" and not value.strip():
                 raise BadRowError(self.source, f"empty {name}")
-            _check_characters(value, name, self.source, allow_nul=name != "id")
+            _check_characters(value, name, self.source)
         if not isinstance(self.metadata, Mapping):
             raise BadRowError(self.source, "metadata is not a mapping")
         metadata = {}
         for name, value in self.metadata.items():
             if not isinstance(name, str):
                 raise BadRowError(self.source, f"metadata field {shown(name)} has no string name")
-            what = "the name of a metadata field"
-            _check_characters(name, what, self.source, allow_nul=False)
+            _check_characters(name, "the name of a metadata field", self.source)
             metadata[name] = _json_value(value, name, self.source)
         object.__setattr__(self, "metadata", metadata)
 
@@ -185,39 +181,17 @@ class Hit(NamedTuple):
 class Hits(list[Hit]):
     """The hits of one query, best first.
 
-    >>> from semsearch import Document, Index
-    >>> index = Index.create("hits", "hashing")
-    >>> _ = index.add([Document("a", "a cat", metadata={"year": 2001})])
-    >>> frame = index.search("cat").to_frame()
-    >>> frame[["rank", "id", "text", "year"]].to_dict("records")
-    [{'rank': 1, 'id': 'a', 'text': 'a cat', 'year': 2001}]
+    ``reranked`` is the number of passages that a cross-encoder scored; ``stages`` are timings of
+    the search, with ``explain=True``.
     """
 
     def __init__(
-        self,
-        query: str,
-        hits: Iterable[Hit] = (),
-        *,
-        reranked: int | None = None,
-        stages: Sequence[Stage] = (),
+        self, query: str, hits: Iterable[Hit] = (), *, reranked: int | None = None
     ) -> None:
         super().__init__(hits)
         self.query = query
-        self.reranked = reranked  #: the number of passages that a cross-encoder scored
-        self.stages = tuple(stages)  #: timings of the search, with ``explain=True``
-
-    @overload
-    def __getitem__(self, place: SupportsIndex) -> Hit: ...
-
-    @overload
-    def __getitem__(self, place: slice) -> Hits: ...
-
-    def __getitem__(self, place: SupportsIndex | slice) -> Hit | Hits:
-        """A hit, or a slice as `Hits` of the same query."""
-        if isinstance(place, slice):
-            found = super().__getitem__(place)
-            return Hits(self.query, found, reranked=self.reranked, stages=self.stages)
-        return super().__getitem__(place)
+        self.reranked = reranked
+        self.stages: tuple[Stage, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """JSON values: query and hits; reranked and stages if present."""
@@ -230,17 +204,11 @@ class Hits(list[Hit]):
 
     def parts(self) -> list[str]:
         """The names of the components of `Hit.score`; none if every score has only one."""
-        return [
-            name
-            for name in HitScores._fields
-            if any(name in (held := hit.scores.to_dict()) and len(held) > 1 for hit in self)
-        ]
+        held = {name for hit in self for name in hit.scores.to_dict()}
+        return [name for name in HitScores._fields if name in held] if len(held) > 1 else []
 
     def to_frame(self) -> pandas.DataFrame:
-        """One row per hit: rank, score, id, title, text, then a column per metadata field.
-
-        For hybrid or reranked search, columns with the components of the score follow it: cosine,
-        bm25, reranked.
+        """One row per hit: rank, score (and its components), id, title, text, metadata fields.
 
         A metadata field with one of these names is in the column ``metadata.NAME``.
         """
@@ -302,36 +270,24 @@ class Pair(NamedTuple):
 
 
 class Coverage(NamedTuple):
-    """The number of words that an encoder has read, and of unknown words among them.
-
-    ``most_frequent_unknown`` lists some of the unknown words, the most frequent first.
-    """
+    """The number of words that an encoder has read, and of unknown words among them."""
 
     words: int
     unknown: int
-    most_frequent_unknown: tuple[str, ...]
+    most_frequent_unknown: tuple[str, ...]  #: some of them, the most frequent first
 
 
-def _check_characters(text: str, name: str, source: str, *, allow_nul: bool = True) -> None:
+def _check_characters(text: str, name: str, source: str) -> None:
     """Refuse text that UTF-8 cannot encode: undecoded bytes and unpaired surrogates."""
-    if not allow_nul and "\0" in text:  # ends a text in SQLite's functions
-        raise BadRowError(source, f"{name} contains a NUL character")
-    if text.isascii():
-        return
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        character = text[error.start]
-        if ESCAPED_BYTE.match(character):
-            raise UndecodableError(source, f"{name} holds {first_escaped(character)}") from None
-        code = f"U+{ord(character):04X}"
-        raise BadRowError(source, f"{name} holds an unpaired surrogate ({code})") from None
+        code = f"U+{ord(text[error.start]):04X}"
+        raise BadRowError(source, f"{name} holds {code}, which is no character") from None
 
 
-def _json_value(value: Any, name: str, source: str, depth: int = 0) -> Any:
+def _json_value(value: Any, name: str, source: str) -> Any:
     """Convert a metadata value to JSON (numpy, pandas and date types included)."""
-    if depth > METADATA_MAX_DEPTH:
-        raise BadRowError(source, f"{name} is nested deeper than {METADATA_MAX_DEPTH}")
     if value is None or isinstance(value, (bool, int)):
         return value
     if isinstance(value, str):
@@ -344,10 +300,10 @@ def _json_value(value: Any, name: str, source: str, depth: int = 0) -> Any:
     if isinstance(value, Mapping):
         for key in value:
             _check_characters(str(key), name, source)
-        return {str(key): _json_value(item, name, source, depth + 1) for key, item in value.items()}
+        return {str(key): _json_value(item, name, source) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
-        return [_json_value(item, name, source, depth + 1) for item in value]
-    return _json_value(_plain_value(value), name, source, depth + 1)
+        return [_json_value(item, name, source) for item in value]
+    return _json_value(_plain_value(value), name, source)
 
 
 def _plain_value(value: Any) -> Any:

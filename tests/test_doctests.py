@@ -17,7 +17,6 @@ MODULES = [
     "semsearch.index",
     "semsearch.integrations.pandas",
     "semsearch.explore.pairs",
-    "semsearch.records",
 ]
 
 

@@ -13,7 +13,7 @@ from semsearch.encoders import DEFAULT_ENCODER
 from semsearch.encoders.specs import parse_spec
 from semsearch.encoders.vocabulary_fit import SAMPLE_TEXTS, Fit, tokenizer_of, vocabulary_fit
 from semsearch.errors import quoted
-from semsearch.protocols import CountsWords, Encoder
+from semsearch.protocols import Encoder, KnowsWords
 
 if TYPE_CHECKING:
     from semsearch.index import Index
@@ -60,7 +60,7 @@ def warn_of_poor_fit(space: Space, texts: Sequence[str]) -> None:
 
 def warn_of_unknown_words(name: str, encoder: Encoder) -> None:
     """Report on standard error how many words had no vector, if the encoder counts them."""
-    if not isinstance(encoder, CountsWords):
+    if not isinstance(encoder, KnowsWords):
         return
     coverage = encoder.coverage()
     if coverage.unknown:

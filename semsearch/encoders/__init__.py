@@ -22,7 +22,7 @@ from semsearch.encoders.model_folder import (
     find_model,
 )
 from semsearch.encoders.specs import BUNDLED_SPEC, CROSS_ENCODER_PREFIX, Precision
-from semsearch.errors import ArgumentError, EncoderError, check_choice, shown
+from semsearch.errors import ArgumentError, EncoderError, shown
 from semsearch.protocols import Encoder, Reranker, find_plugin
 
 __all__ = [
@@ -92,7 +92,7 @@ def load_encoder(
         EncoderError: the processor or the model does not support that precision, or the model is a
             cross-encoder.
     """
-    spec, precision = _checked_spec(spec), check_choice("precision", Precision, precision)
+    spec, precision = _checked_spec(spec), Precision(precision)
     if spec.partition(":")[0].partition("@")[0] == "hashing":
         from semsearch.encoders.hashing import HashingEncoder
 
@@ -139,7 +139,7 @@ def load_reranker(
         UnsafeModelError: its files could run code.
         EncoderError: it is not a cross-encoder, or returns several scores per pair.
     """
-    spec, precision = _checked_spec(spec), check_choice("precision", Precision, precision)
+    spec, precision = _checked_spec(spec), Precision(precision)
     if precision is Precision.INT8:
         raise EncoderError("cross-encoders do not support int8; use fp32 or bf16")
     folder = find_model(spec.removeprefix(CROSS_ENCODER_PREFIX))

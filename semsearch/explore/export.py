@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy
 
-from semsearch.errors import ArgumentError, check_choice, check_path
+from semsearch.errors import ArgumentError, check_path
 from semsearch.explore.tables import json_line, write_csv, write_parquet
 from semsearch.filters import Condition
 from semsearch.index import Index
@@ -160,7 +160,7 @@ def export_index(
         SpaceError: the space does not exist, or is not complete yet.
     """
     path = check_path("output", output)
-    kind = _by_suffix(path) if format is None else check_choice("format", ExportFormat, format)
+    kind = _by_suffix(path) if format is None else ExportFormat(format)
     vectors = vectors or kind in (ExportFormat.NUMPY, ExportFormat.FAISS)
     if vectors and kind is ExportFormat.CSV:
         raise ArgumentError("CSV cannot hold vectors; write them as Parquet or JSON lines")

@@ -12,7 +12,6 @@ from semsearch.errors import (
     ArgumentError,
     IndexNotFoundError,
     SpaceError,
-    check_choice,
     check_items,
     quoted,
     shown,
@@ -36,7 +35,7 @@ def create_index(
         Its store, and the encoders that were loaded for its spaces.
     """
     check_stored_type(dtype)
-    wanted = check_choice("precision", Precision, precision or Precision.AUTO)
+    wanted = Precision(precision or Precision.AUTO)
     given = None if encoders is None else listed_encoders(encoders)
     if given == []:
         raise ArgumentError("an index needs at least one encoder")

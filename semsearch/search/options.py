@@ -9,7 +9,6 @@ from typing import TypeAlias, TypedDict
 
 from semsearch.errors import (
     ArgumentError,
-    check_choice,
     check_items,
     check_number,
     check_readable,
@@ -118,7 +117,7 @@ class Options:
             self._set("min_score", check_number("min_score", self.min_score))
         for name, least in (("k", 1), ("offset", 0), ("per_document", 1), ("rerank_depth", 1)):
             self._set(name, check_whole_number(name, getattr(self, name), least))
-        self._set("mode", check_choice("mode", SearchMode, self.mode))
+        self._set("mode", SearchMode(self.mode))
         required = [self.require] if isinstance(self.require, str) else self.require
         listed = check_items("require", required, "phrases")
         self._set("require", tuple(check_readable("the required phrase", one) for one in listed))

@@ -9,7 +9,7 @@ import numpy
 
 from semsearch.errors import ArgumentError, shown
 from semsearch.protocols import Reranker
-from semsearch.records import Hits
+from semsearch.records import Hit, Hits
 from semsearch.search.fusion import standard_scores
 
 #: Passages scored first, to measure the speed.
@@ -75,7 +75,7 @@ def combined(first: Sequence[float], second: Sequence[float], weight: float) -> 
     return mean
 
 
-def _scores(query: str, hits: Hits, reranker: Reranker) -> list[float]:
+def _scores(query: str, hits: Sequence[Hit], reranker: Reranker) -> list[float]:
     found = numpy.asarray(reranker.score(query, [hit.text for hit in hits]), float)
     if found.shape != (len(hits),) or numpy.isnan(found).any():
         raise ArgumentError(

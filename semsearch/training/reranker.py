@@ -27,7 +27,7 @@ from semsearch.encoders.torch_loading import check_weights, loading
 from semsearch.errors import quantity
 from semsearch.evaluation.datasets import RetrievalSet
 from semsearch.evaluation.statistics import Values
-from semsearch.protocols import SearchBackend
+from semsearch.index import Index
 from semsearch.records import Hit, Hits
 from semsearch.search.options import RERANK_DEPTH
 from semsearch.search.reranking import combined
@@ -181,7 +181,7 @@ class Reranking(Task):
         negatives: passages per query that are not judged relevant, as negatives.
     """
 
-    backend: SearchBackend
+    backend: Index
     judged: RetrievalSet
     negatives: int = 4
 

@@ -16,7 +16,7 @@ from semsearch.encoders.words.encoder import sif_weights
 from semsearch.encoders.words.treebank import word_spans
 from semsearch.errors import EncoderError, ModelNotFoundError
 from semsearch.evaluation.datasets import read_stsbenchmark
-from semsearch.protocols import CountsWords, Encoder
+from semsearch.protocols import Encoder, KnowsWords
 
 SMALL = "the 1 0 0\ncat 0 2 0\nsat 0 0 4\ndo 3 0 4\nn't 0 3 4\n"
 
@@ -206,7 +206,7 @@ class TestWords:
 class TestCoverage:
     def test_counts_words_of_documents(self, loaded):
         encoder = loaded(SMALL)
-        assert isinstance(encoder, CountsWords)
+        assert isinstance(encoder, KnowsWords)
         assert encoder.coverage() == (0, 0, ())
         encoder.encode_documents(["The zebra sat.", "A zebra!", "the gnu"])
         encoder.encode_queries(["zebra"])

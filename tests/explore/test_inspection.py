@@ -165,6 +165,9 @@ class TestWords:
             def knows(self, word):
                 return word != "xyzzy"
 
+            def coverage(self):
+                """It counts no words."""
+
         monkeypatch.setattr(inspect, "load_encoder", lambda spec, **options: Knowing())
         found = token_similarity("knowing", "one xyzzy", "xyzzy one")
         assert [(t.piece, t.known) for t in found.left.tokens] == [("one", True), ("xyzzy", False)]

@@ -68,7 +68,6 @@ def test_stages(index, mode, first):
     assert all(stage.milliseconds >= 0 for stage in hits.stages)
     plans = {stage.plan for stage in hits.stages if stage.name == "vectors"}
     assert plans == ({"exact over 3 vectors"} if mode != "bm25" else set())
-    assert hits[:1].stages == hits.stages
 
 
 def test_the_plan_of_a_filter(index):

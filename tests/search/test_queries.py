@@ -245,11 +245,11 @@ class TestPassages:
         ("offset", [0], [-1]),
         ("per_document", [1], [0]),
         ("rerank_depth", [1], [0]),
-        ("min_score", [-1, Decimal("0.25"), None], ["high"]),
-        ("dense_weight", [0, 1], [-0.1, 1.1, None]),
+        ("min_score", [-1, Decimal("0.25"), None], [math.nan]),
+        ("dense_weight", [0, 1], [-0.1, 1.1]),
         ("mmr", [0, 1, None], [-0.1, 1.1]),
         ("rerank_budget", [0, math.inf, None], [-1, math.nan]),
-        ("mode", ["bm25", SearchMode.HYBRID], ["sematic", None]),
+        ("mode", ["bm25", SearchMode.HYBRID], ["sematic"]),
         ("require", ["a phrase", ["a", "b"], ()], ["", [3], 3]),
         ("rerank", [Reranker(), None], ["a-model", False]),
         ("where", ["n = 1", None], [{}, 0]),
@@ -260,7 +260,7 @@ def test_values_of_options(name, valid, invalid):
     for value in valid:
         Options(**(needed | {name: value}))
     for value in invalid:
-        with pytest.raises(ArgumentError):
+        with pytest.raises(ValueError):
             Options(**(needed | {name: value}))
 
 

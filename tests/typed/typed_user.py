@@ -15,7 +15,6 @@ from semsearch import (
     Hit,
     Hits,
     Index,
-    Retriever,
     SearchMode,
     Summary,
     load_encoder,
@@ -45,8 +44,7 @@ def ask(path: Path, query: str) -> list[dict[str, Any]]:
             document: Document | None = index.get(first.document_id)
             assert document is not None
             hits += index.more_like(first.document_id)
-        retriever: Retriever = index
-        hits += retriever.search(query, mode="bm25")
+        hits += index.search(query, mode="bm25")
         names: list[str | None] = [document.id for document in index if query in document.text]
         assert all(name in index for name in names)
     return [hit.to_dict() for hit in hits]
