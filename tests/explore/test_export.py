@@ -235,7 +235,7 @@ class TestMistakes:
         ],
     )
     def test_invalid_targets(self, index, tmp_path, name, options):
-        with pytest.raises(ArgumentError):
+        with pytest.raises(ValueError):
             export_index(index, tmp_path / name, **options)
 
     def test_unknown_fields_and_spaces(self, index, tmp_path):

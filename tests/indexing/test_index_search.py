@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -48,61 +47,7 @@ class TestDocuments:
         assert 1 not in index
 
 
-class TestSearch:
-    @pytest.mark.parametrize("mode", ["semantic", "bm25", "hybrid"])
-    def test_pages(self, index, mode):
-        every = index.search("red bird fish", k=5, mode=mode)
-        for offset in range(6):
-            page = index.search("red bird fish", k=2, offset=offset, mode=mode)
-            assert page == every[offset : offset + 2]
-            assert [hit.rank for hit in page] == [hit.rank for hit in every[offset : offset + 2]]
-
-    def test_min_score(self, index):
-        every = index.search("red bird")
-        for least in (every[0].score, every[1].score, 0.1):
-            kept = [hit for hit in every if hit.score >= least]
-            assert index.search("red bird", min_score=least) == kept
-            assert 0 < len(kept) < 5
-        assert index.search("red bird", min_score=1.5) == []
-
-    def test_vector_as_query(self, index, encoder):
-        vector = encoder.encode_queries(["red bird"])[0]
-        expected = index.search("red bird")
-        for query in (vector, 3 * vector, vector.tolist(), vector.astype(numpy.float64)):
-            hits = index.search(query)
-            assert ids(hits) == ids(expected)
-            assert [hit.score for hit in hits] == pytest.approx([hit.score for hit in expected])
-        assert hits.query == ""
-        mixed = index.search_many(["blue", vector, "red"])
-        assert [ids(hits) for hits in mixed] == [
-            ids(index.search(query)) for query in ("blue", vector, "red")
-        ]
-
-    def test_invalid_queries(self, index):
-        zeros, ones = numpy.zeros(256), numpy.ones((1, 256))
-        for query in ([0.5, 0.5], zeros, zeros + numpy.nan, ones, ["red", 1], [], [""], " ", None):
-            with pytest.raises(ArgumentError):
-                index.search(query)
-
-    def test_a_vector_has_no_words(self, index):
-        for mode in ("bm25", "hybrid"):
-            with pytest.raises(ArgumentError):
-                index.search(numpy.ones(256), mode=mode)
-
-    def test_the_metadata_of_a_hit_are_its_own(self, index):
-        first, second = index.search_many(["red bird", "red"], k=5)
-        first[0].metadata["seen"] = True
-        assert all("seen" not in hit.metadata for hit in second)
-
-
 class TestMoreLike:
-    def test_one_document(self, index):
-        hits = index.more_like("a", k=10)
-        assert "a" not in ids(hits)
-        assert set(ids(hits)) == {"b", "c", "d", "e"}
-        assert set(ids(hits)[:2]) == {"b", "c"}
-        assert [hit.rank for hit in hits] == [1, 2, 3, 4]
-
     def test_several_documents(self, index, encoder):
         vectors = encoder.encode_documents(list(TEXTS.values()))
         by_name = dict(zip(TEXTS, vectors, strict=True))
@@ -112,41 +57,10 @@ class TestMoreLike:
         expected = {name: float(by_name[name] @ query) for name in "be"}
         assert {hit.document_id: hit.score for hit in hits} == pytest.approx(expected, abs=1e-6)
 
-    def test_a_long_document_is_the_mean_of_its_passages(self, index, encoder):
-        index.add([Document("long", "red bird. " * 200 + "blue fish. " * 200)])
-        passages = index.passages(where="id = 'long'")
-        assert len(passages.texts) > 2
-        mean = passages.vectors.mean(axis=0)
-        score = index.more_like("long", k=1)[0].score
-        others = index.passages(where="id != 'long'").vectors
-        assert score == pytest.approx((others @ mean / numpy.linalg.norm(mean)).max(), abs=1e-6)
-
-    def test_pages_and_filters(self, index):
-        every = index.more_like(["a", "b"], k=3)
-        assert index.more_like(["a", "b"], k=2, offset=1) == every[1:3]
-        assert ids(index.more_like("a", where="n >= 3")) == [
-            hit.document_id for hit in index.more_like("a") if hit.document_id in "de"
-        ]
-
     @pytest.mark.parametrize("examples", [[], "x", [1], {1, "a"}, None])
     def test_mistakes(self, index, examples):
         with pytest.raises(ArgumentError):
             index.more_like(examples)
-
-
-def test_a_hit_as_json(index):
-    hit = index.search("red bird", k=1)[0]
-    assert json.loads(json.dumps(hit.to_dict())) == {
-        "rank": 1,
-        "score": 1.0,
-        "scores": {"cosine": 1.0},
-        "id": "a",
-        "title": None,
-        "text": "red bird",
-        "start": 0,
-        "end": 8,
-        "metadata": {"n": 0},
-    }
 
 
 def test_threads_load_an_encoder_once(index, monkeypatch):

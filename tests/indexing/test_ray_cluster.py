@@ -47,14 +47,6 @@ def cluster(program, package, tmp_path_factory):
 
 
 @pytest.fixture
-def second(cluster):
-    """A second node, which cannot see the content of the folder `hidden`."""
-    if len(cluster.nodes) == 1 or not cluster.nodes[-1].processes():
-        cluster.add(hidden=cluster.folder / "hidden")
-    return cluster.nodes[-1]
-
-
-@pytest.fixture
 def run(cluster, tmp_path):
     """Starts `semsearch index … --ray auto` on the head and returns the process."""
     processes = []

@@ -12,8 +12,6 @@ from hypothesis import strategies as st
 
 from semsearch import Document, Index, load_encoder
 from semsearch.errors import ArgumentError, DocumentNotFoundError
-from semsearch.evaluation import evaluate_retrieval, index_rankers
-from semsearch.evaluation.datasets import load_retrieval_set
 from semsearch.records import SearchMode
 from semsearch.search.options import Options
 from semsearch.storage.words import MAX_QUERY_WORDS
@@ -148,33 +146,6 @@ class TestWords:
             )
             hits = index.search(query, mode="bm25", require=require)
             assert found(hits) == list(expected)
-
-
-CHANGES = {
-    "quotes": lambda words: " ".join([f'"{words[0]}"', *words[1:]]),
-    "dash": lambda words: " ".join([words[0], "–", *words[1:]]),
-    "prefix": lambda words: " ".join([f"non-{words[0]}", *words[1:]]),
-}
-
-
-@pytest.mark.nightly
-def test_punctuation_leaves_scifact_as_it_is(data, encoder, tmp_path):
-    """Claims with a word in quotes or with a dash are as the plain claims."""
-    del data
-    scifact = load_retrieval_set("scifact")
-    with Index.create(tmp_path / "scifact", encoder) as index:
-        index.add(Document(name, text) for name, text in scifact.documents.items())
-        rankers = index_rankers(index, ["bm25", "hybrid:hashing"])
-
-        def ndcg(change):
-            claims = {name: change(text.split()) for name, text in scifact.queries.items()}
-            changed = scifact._replace(queries=claims)
-            found = evaluate_retrieval(changed, rankers, ["nDCG@10"], index=index)
-            return [result.estimate.value for result in found.results]
-
-        plain = ndcg(" ".join)
-        for change in CHANGES.values():
-            assert ndcg(change) == pytest.approx(plain, abs=1)
 
 
 class TestExamples:

@@ -8,7 +8,7 @@ import numpy
 import pytest
 
 from semsearch import Document, Index
-from semsearch.errors import SpaceError
+from semsearch.errors import ArgumentError, SpaceError
 
 COLOURS = ["red", "green", "blue", "white"]
 
@@ -30,11 +30,17 @@ def index(tmp_path):
 
 def test_fields_of_a_hit(index):
     hits = index.search("blue item 42", k=2)
-    hit = hits[0]
-    assert (hit.rank, hit.document_id, hit.text) == (1, "d42", "blue item 42.")
-    assert hit.score == pytest.approx(1, abs=1e-6)
-    assert hit.metadata == {"number": 42, "colour": "blue"}
-    assert (hit.passage.document_id, hit.passage.start, hit.passage.end) == ("d42", 0, 13)
+    assert hits[0].to_dict() == {
+        "rank": 1,
+        "score": 1.0,
+        "scores": {"cosine": 1.0},
+        "id": "d42",
+        "title": None,
+        "text": "blue item 42.",
+        "start": 0,
+        "end": 13,
+        "metadata": {"number": 42, "colour": "blue"},
+    }
     assert hits.query == "blue item 42"
     assert [hit.rank for hit in hits] == [1, 2]
 
@@ -82,6 +88,49 @@ def test_many_queries_are_answered_as_one_by_one(index):
     assert [[hit.document_id for hit in hits] for hits in of_vectors] == [
         [hit.document_id for hit in hits] for hits in of_texts
     ]
+
+
+@pytest.mark.parametrize("mode", ["semantic", "bm25", "hybrid"])
+def test_pages_and_minimum_scores(index, mode):
+    every = index.search("red item 42", k=12, mode=mode)
+    for offset in range(10):
+        page = index.search("red item 42", k=3, offset=offset, mode=mode)
+        assert page == every[offset : offset + 3]
+        assert [hit.rank for hit in page] == [hit.rank for hit in every[offset : offset + 3]]
+    least = every[0].score
+    kept = index.search("red item 42", k=12, mode=mode, min_score=least)
+    assert kept == [hit for hit in every if hit.score >= least]
+    assert index.search("red item 42", mode=mode, min_score=least + 1e-6) == []
+
+
+def test_a_vector_as_query(index):
+    vector = index.encoder(index.space()).encode_queries(["red item 42"])[0]
+    expected = index.search("red item 42")
+    for query in (vector, 3 * vector, vector.tolist(), vector.astype(numpy.float64)):
+        hits = index.search(query)
+        assert [hit.document_id for hit in hits] == [hit.document_id for hit in expected]
+        assert [hit.score for hit in hits] == pytest.approx([hit.score for hit in expected])
+    assert hits.query == ""
+    queries = ["blue", vector, "red"]
+    mixed = index.search_many(queries)
+    assert [hits[0].text for hits in mixed] == [index.search(one)[0].text for one in queries]
+
+
+@pytest.mark.parametrize("mode", ["semantic", "bm25", "hybrid"])
+def test_invalid_queries(index, mode):
+    zeros, ones = numpy.zeros(256), numpy.ones((1, 256))
+    for query in ([0.5, 0.5], zeros, zeros + numpy.nan, ones, ["red", 1], [], [""], " ", None):
+        with pytest.raises(ArgumentError):
+            index.search(query, mode=mode)
+    if mode != "semantic":
+        with pytest.raises(ArgumentError):
+            index.search(numpy.ones(256), mode=mode)
+
+
+def test_the_metadata_of_a_hit_are_its_own(index):
+    first, second = index.search_many(["red item", "red"], k=5)
+    first[0].metadata["seen"] = True
+    assert all("seen" not in hit.metadata for hit in second)
 
 
 def test_an_empty_index(tmp_path):
