@@ -115,7 +115,6 @@ class Index:
             device: the device of encoders; see `open`.
 
         Raises:
-            ArgumentError: an argument is invalid, or an encoder is given twice.
             IndexFormatError: the directory holds other files.
             SpaceError: the index exists and has other spaces, or stores their vectors in another
                 type or precision.
@@ -245,8 +244,6 @@ class Index:
             wait: how many seconds to wait for another process that is writing; see `writer`.
 
         Raises:
-            ArgumentError: the corpus contains other items than documents, or columns are named
-                without a data frame.
             BadRowError: a document cannot be indexed; earlier batches remain.
             IndexBusyError: another process is still writing.
         """

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from semsearch.errors import BadRowError, shown
+from semsearch.errors import BadRowError, UndecodableError, shown
 
 if TYPE_CHECKING:
     import pandas
@@ -282,7 +282,10 @@ def _check_characters(text: str, name: str, source: str) -> None:
     try:
         text.encode()
     except UnicodeEncodeError as error:
-        code = f"U+{ord(text[error.start]):04X}"
+        character = text[error.start]
+        if ESCAPED_BYTE.match(character):
+            raise UndecodableError(source, f"{name} holds {first_escaped(character)}") from None
+        code = f"U+{ord(character):04X}"
         raise BadRowError(source, f"{name} holds {code}, which is no character") from None
 
 

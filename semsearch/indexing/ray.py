@@ -40,8 +40,6 @@ BATCHES_AN_ACTOR = 3
 RETRIES = 2
 #: How often new nodes are looked for.
 LOOK_SECONDS = 5.0
-#: How long a batch is waited for before that is reported.
-PATIENCE_SECONDS = 60.0
 #: Of a Ray that is started for one run: batches and vectors on their way take a few megabytes.
 STORE_BYTES = 200_000_000
 #: The port of Ray's server for clients, on the head node.
@@ -160,12 +158,6 @@ class RayPool:
         errors = self._ray.exceptions
         actor = self._tasks.pop(reference)
         with ray_errors(self._address):
-            while not self._ray.wait([reference], timeout=PATIENCE_SECONDS)[0]:
-                logger.warning(
-                    "waiting for node %s: its processors may be taken (ray status), or a model is "
-                    "still being converted",
-                    actor.node,
-                )
             try:
                 encoded: Encoded = self._ray.get(reference)
             except errors.RayTaskError as error:
