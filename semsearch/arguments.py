@@ -241,6 +241,15 @@ def place(text: str) -> Path:
     return cast("Path", Address(text)) if _ADDRESS.fullmatch(text) else Path(text)
 
 
-def store_of(path: Path) -> str | None:
-    """The package of the store for a location; None if only a plugin may have one."""
-    return STORES.get(path.engine) if isinstance(path, Address) else DIRECTORIES
+def store_of(path: Path) -> str:
+    """The package of the store for a location.
+
+    Raises:
+        ArgumentError: no store has the engine of the address.
+    """
+    if not isinstance(path, Address):
+        return DIRECTORIES
+    if path.engine not in STORES:
+        known = ", ".join(STORES)
+        raise ArgumentError(f"{path}: no store is called '{path.engine}' (stores: {known})")
+    return STORES[path.engine]

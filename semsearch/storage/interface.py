@@ -275,9 +275,6 @@ class Reader(Protocol):
             SpaceError: the space was dropped, or some passages have no vector.
         """
 
-    def describe_search(self, space: Space, restriction: Restriction = NO_RESTRICTION) -> str:
-        """A description of how `search_vectors` would search."""
-
     def search_bm25(
         self,
         text: str,

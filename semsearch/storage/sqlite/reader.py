@@ -341,12 +341,6 @@ class SqliteReader:
         view, restricted = self._view(space), self._restricted(restriction)
         return search_vectors(self.connection, view, restricted, queries, k, per_document)
 
-    def describe_search(self, space: Space, restriction: Restriction = NO_RESTRICTION) -> str:
-        """A description of how `search_vectors` would search."""
-        from semsearch.storage.sqlite.vectors import describe_search
-
-        return describe_search(self.connection, self._view(space), self._restricted(restriction))
-
     def search_bm25(
         self,
         text: str,

@@ -119,19 +119,6 @@ class VectorView:
         spare = SPARE if self._per_document > 1 or self._deleted else 0
         return math.ceil(k * min(2, self._per_document)) + spare
 
-    @property
-    def plan(self) -> str:
-        """A description of how it is searched."""
-        from semsearch.errors import quantity
-
-        parts = []
-        if self._snapshot:
-            vectors = quantity(len(self._snapshot), "vector")
-            parts.append(f"{self._snapshot.plan} over {vectors}")
-        if len(self._recent):
-            parts.append(f"exact over {len(self._recent):,} recent vectors")
-        return ", ".join(parts) or "nothing to search"
-
     def search(self, queries: Matrix, n: int, allowed: Ids | None = None) -> tuple[Matrix, Ids]:
         """The `n` nearest passages of each query, best first; equal scores by passage id.
 
@@ -190,19 +177,6 @@ def search_vectors(
         is_rare = n * share > wanted * MAX_LEFT_OUT
         if len(open_queries) and allowed is None and clause is not None and is_rare:
             allowed, n = restricted.passages(connection), wanted
-
-
-def describe_search(connection: Connection, view: VectorView, restricted: Restricted) -> str:
-    """A description of how `search_vectors` would search."""
-    if restricted.clause is None:
-        return view.plan
-    if not _is_listed(restricted):
-        share = f"{restricted.share:.0%}"
-        return f"{view.plan}; about {share} of the documents match the filter, checked after"
-    from semsearch.errors import quantity
-
-    listed = quantity(len(restricted.passages(connection)), "passage")
-    return f"{view.plan}; restricted to {listed}, searched alone"
 
 
 def _is_listed(restricted: Restricted) -> bool:
