@@ -33,7 +33,6 @@ from semsearch.storage.interface import (
 )
 from semsearch.storage.spaces import Space, check_searchable
 from semsearch.storage.sqlite import fields as kinds
-from semsearch.storage.sqlite.database import Database
 from semsearch.storage.sqlite.restrictions import Restricted, sql_condition
 from semsearch.storage.sqlite.schema import (
     FORMAT_VERSION,
@@ -81,16 +80,16 @@ _PASSAGES = (
 
 
 class Cache:
-    """What readers of one database file have loaded, for the next ones."""
+    """What readers have loaded, for the next ones."""
 
-    def __init__(self, database: Database) -> None:
-        self.file = database.opened.file
-        self._database = database
+    def __init__(self) -> None:
         self._views: dict[tuple[str, int], tuple[int, VectorView]] = {}
         self._restricted: dict[tuple[Revision, str], Restricted] = {}
         self._values: tuple[Revision, list[FieldValues]] | None = None
 
-    def view(self, connection: Connection, revision: Revision, space: Space) -> VectorView:
+    def view(
+        self, connection: Connection, directory: Path, revision: Revision, space: Space
+    ) -> VectorView:
         """The vectors of a space in the state that `connection` reads."""
         key = revision.identity, space.id
         known = self._views.get(key)
@@ -103,8 +102,6 @@ class Cache:
         if known and known[0] < revision.number:
             view = known[1].extended(connection, space)
         if view is None:
-            # The files of a replaced index are another's.
-            directory = None if self._database.is_replaced() else self._database.directory
             view = VectorView.load(connection, directory, space)
         self._views[key] = revision.number, view
         return view
@@ -379,7 +376,7 @@ class SqliteReader:
         return stored_analyser(self.connection)
 
     def _view(self, space: Space) -> VectorView:
-        return self._cache.view(self.connection, self._revision, space)
+        return self._cache.view(self.connection, self._directory, self._revision, space)
 
     def _restricted(self, restriction: Restriction) -> Restricted:
         return self._cache.restricted(self.connection, self._revision, restriction)

@@ -76,18 +76,18 @@ class VectorView:
         self._deleted = deleted_passages(connection) - (record.deleted if record else 0)
 
     @classmethod
-    def load(cls, connection: Connection, directory: Path | None, space: Space) -> VectorView:
+    def load(cls, connection: Connection, directory: Path, space: Space) -> VectorView:
         """The view of the state that `connection` reads.
 
         Without a usable snapshot, all vectors are read from SQLite, with a warning.
 
         Args:
             connection: in a transaction.
-            directory: the directory of the snapshot; None if it is gone.
+            directory: the directory of the snapshot.
             space: the space.
         """
         record, snapshot, last = snapshot_record(connection, space), None, 0
-        if record and directory:
+        if record:
             try:
                 snapshot, last = open_snapshot(directory, space, record), record.last_passage_id
             except UnusableSnapshotError as error:
