@@ -51,8 +51,7 @@ def answers(path):
 
 REPAIRABLE = {
     "DELETE FROM vectors WHERE passage_id = 7": "1 passage",
-    "UPDATE vectors SET vector = x'00' WHERE passage_id < 3": "2 damaged",
-    "UPDATE vectors SET vector = zeroblob(128) WHERE passage_id = 3": "1 damaged",
+    "UPDATE vectors SET vector = x'00' WHERE passage_id < 3": "2 passages",
     "DELETE FROM passages_fts_data WHERE id > 10": "words",
     "INSERT INTO passages_fts(rowid, words) VALUES (999, 'stray')": "words",
     "UPDATE snapshots SET vectors = 59": "size",

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -168,16 +169,13 @@ def refresh(
     remove_leftovers(connection, directory, keep_previous=True)
 
 
-def remove_leftovers(connection: Connection, directory: Path, *, keep_previous: bool) -> list[Path]:
+def remove_leftovers(connection: Connection, directory: Path, *, keep_previous: bool) -> None:
     """Delete older snapshots, drafts of killed runs, and maps of dropped spaces.
 
     Args:
         connection: its transactions begin with the write lock.
         directory: the directory of the files.
         keep_previous: keep the previous snapshot, which a reader may be about to open.
-
-    Returns:
-        The files that cannot be deleted: on Windows, while a reader maps them.
     """
     with connection.begin():
         names = connection.scalars(select(spaces.c.name)).all()
@@ -187,15 +185,11 @@ def remove_leftovers(connection: Connection, directory: Path, *, keep_previous: 
     kept = {f"{name}.map" for name in names}
     for name, generation in records:
         kept |= {snapshot_name(name, generation), snapshot_name(name, generation - keep_previous)}
-    left = []
     for pattern in ("*.faiss", "*.faiss.tmp", "*.map"):
         for file in directory.glob(pattern):
             if file.name not in kept:
-                try:
+                with suppress(PermissionError):  # on Windows, while a reader maps it
                     file.unlink(missing_ok=True)
-                except PermissionError:
-                    left.append(file)
-    return left
 
 
 def _index_class(kind: str) -> type[VectorIndex]:

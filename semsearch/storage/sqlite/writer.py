@@ -21,7 +21,7 @@ from semsearch.storage.sqlite.bm25 import (
     remove_words,
 )
 from semsearch.storage.sqlite.fields import count_kinds, index_field
-from semsearch.storage.sqlite.maintenance import compact, discard_bad_vectors, find_faults, rebuild
+from semsearch.storage.sqlite.maintenance import compact, find_faults, rebuild
 from semsearch.storage.sqlite.reader import SqliteReader
 from semsearch.storage.sqlite.schema import (
     documents,
@@ -170,8 +170,6 @@ class SqliteWriter:
     def repair(self) -> None:
         """Rebuild derived data, and remove damaged vectors."""
         rebuild(self._connection)
-        for space in self._spaces():
-            discard_bad_vectors(self._connection, space)
 
     def _spaces(self) -> list[Space]:
         with self._connection.begin():
