@@ -43,7 +43,7 @@ def test_kinds_and_examples(index):
                 "list of text": 1,
                 "text": 1,
             },
-            None,
+            "a",
         ),
         "year": ({"number": 2, "null": 1, "text": 1}, 1990),
     }

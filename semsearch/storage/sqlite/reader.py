@@ -114,8 +114,8 @@ class Cache:
         restricted = self._restricted.get(key)
         if restricted is None:
             restricted = Restricted(connection, restriction)
-            for oldest in list(self._restricted)[: 1 - RESTRICTIONS_KEPT]:
-                self._restricted.pop(oldest, None)
+            if len(self._restricted) >= RESTRICTIONS_KEPT:
+                self._restricted.clear()
             self._restricted[key] = restricted
         return restricted
 
