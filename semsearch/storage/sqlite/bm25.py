@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy
 from sqlalchemy import (
@@ -45,9 +45,6 @@ from semsearch.storage.words import Analyser, Language
 
 #: Below this share of documents, the allowed passages are listed before the search.
 LISTED_SHARE = 0.02
-#: SQLite accepts expressions up to 1,000 operators deep; further phrases are words only.
-MAX_PHRASES = 100
-
 PASSAGES_AT_ONCE = 4096
 
 #: Words of more than this share of the passages are left out of queries that have others: SQLite
@@ -86,16 +83,10 @@ _PASSAGES = (
 )
 
 
-class _FrequentWords(NamedTuple):
-    """The words that many passages have."""
-
-    changes: int = 0  # the passages ever added or deleted when they were counted
-    words: Sequence[str] = ()  # case-folded
-
-
 def stored_analyser(connection: Connection) -> Analyser:
     """Reads texts and queries as the index does."""
-    return Analyser(read_settings(connection).language, _frequent_words(connection).words)
+    _, frequent = _frequent_words(connection)
+    return Analyser(read_settings(connection).language, frequent)
 
 
 def search_bm25(
@@ -116,7 +107,7 @@ def search_bm25(
     match = analyser.match_expression(text, phrases)
     if match is None:
         return []
-    terms = [term for term in map(analyser.phrase_term, phrases) if term][:MAX_PHRASES]
+    terms = [term for term in map(analyser.phrase_term, phrases) if term]
     parameters: dict[str, Any] = {"match": match}
     if terms:
         best = connection.execute(_by_words(), parameters | {"n": 1}).first()
@@ -194,27 +185,30 @@ def analyse_again(connection: Connection, language: Language | None) -> None:
 
 def count_frequent_words(connection: Connection) -> None:
     """Record the frequent words, by a sample, if many passages were added or deleted since."""
-    counted = select(func.count(), func.min(passages.c.passage_id), func.max(passages.c.passage_id))
-    total, first, last = connection.execute(counted.select_from(passages)).one()
+    number = passages.c.passage_id
+    counted = select(func.count(), func.min(number), func.max(number)).select_from(passages)
+    total, first, last = connection.execute(counted).one()
     changes = (last or 0) + deleted_passages(connection)
-    if changes - _frequent_words(connection).changes <= RECOUNTED_SHARE * total:
+    counted_at, _ = _frequent_words(connection)
+    if changes - counted_at <= RECOUNTED_SHARE * total:
         return
     frequent = []
     if total >= FREQUENT_FROM:
         # Among the ids are some of deleted passages.
         count = FREQUENT_FROM * (last - first + 1) // total
         ids = values(numpy.linspace(first, last, count, dtype=numpy.int64).tolist())
-        texts = connection.scalars(select(passages.c.text).where(passages.c.passage_id.in_(ids)))
+        texts = connection.scalars(select(passages.c.text).where(number.in_(ids)))
         analyser = Analyser(read_settings(connection).language)
         sample = [analyser.words(text) for text in texts]
         counts = Counter(word for words in sample for word in words)
         frequent = [word for word, count in counts.items() if count > FREQUENT_SHARE * len(sample)]
-    put_setting(connection, "frequent_words", _FrequentWords(changes, sorted(frequent)))
+    put_setting(connection, "frequent_words", [changes, sorted(frequent)])
 
 
-def _frequent_words(connection: Connection) -> _FrequentWords:
-    """The words that were frequent when they were counted last."""
-    return _FrequentWords(*get_setting(connection, "frequent_words", ()))
+def _frequent_words(connection: Connection) -> tuple[int, list[str]]:
+    """How many passages had been added or deleted at the last count, and the frequent words."""
+    changes, words = get_setting(connection, "frequent_words", [0, []])
+    return changes, words
 
 
 def add_words(connection: Connection, condition: ColumnElement[bool]) -> None:

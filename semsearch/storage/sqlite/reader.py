@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import numpy
 from sqlalchemy import ColumnElement, Connection, Row, and_, exists, func, select, true
 
-from semsearch.errors import DamagedIndexError
 from semsearch.protocols import Matrix
 from semsearch.records import Document, Kind, Passage
 from semsearch.storage.interface import (
@@ -47,7 +46,7 @@ from semsearch.storage.sqlite.schema import (
     vectors,
 )
 from semsearch.storage.sqlite.snapshots import snapshot_name, snapshot_record
-from semsearch.storage.sqlite.spaces import all_spaces, stored_matrix, vector_blocks
+from semsearch.storage.sqlite.spaces import BLOCK_ROWS, all_spaces, from_bytes, stored_matrix
 
 if TYPE_CHECKING:
     from semsearch.filters import Condition
@@ -269,30 +268,26 @@ class SqliteReader:
                 passages.c.document_id,
                 documents.c.external_id,
                 passages.c.text,
+                vectors.c.vector,
             )
             .join(documents, documents.c.document_id == passages.c.document_id)
+            .join(vectors, vectors.c.passage_id == passages.c.passage_id)
+            .where(vectors.c.space_id == space.id)
             .order_by(passages.c.passage_id)
         )
         if condition is not None:
             query = query.where(sql_condition(self.connection, condition))
-        rows = self.connection.execute(query).all()
-        passage_ids = numpy.array([row.passage_id for row in rows], numpy.int64)
-        matrix = numpy.empty((len(rows), space.dimension), numpy.float32)
-        filled = 0
-        for ids, block in vector_blocks(self.connection, space):
-            wanted = block[numpy.isin(ids, passage_ids, assume_unique=True)]
-            matrix[filled : filled + len(wanted)] = wanted
-            filled += len(wanted)
-        if filled != len(rows):
-            raise DamagedIndexError(
-                "the passages do not match their vectors; see: semsearch verify"
-            )
+        rows: list[Any] = []
+        blocks = [numpy.empty((0, space.dimension), numpy.float32)]
+        for block in self.connection.execute(query).partitions(BLOCK_ROWS):
+            rows += [row[:-1] for row in block]
+            blocks.append(from_bytes(space, [row.vector for row in block]))
         return Passages(
-            [row.external_id for row in rows],
-            numpy.array([row.document_id for row in rows], numpy.int64),
-            passage_ids,
-            [row.text for row in rows],
-            matrix,
+            [row[2] for row in rows],
+            numpy.array([row[1] for row in rows], numpy.int64),
+            numpy.array([row[0] for row in rows], numpy.int64),
+            [row[3] for row in rows],
+            numpy.concatenate(blocks),
         )
 
     def passages_without_vector(
