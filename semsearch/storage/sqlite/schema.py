@@ -217,7 +217,7 @@ def insert_rows(
     Args:
         connection: in a transaction.
         table: the table.
-        names: its columns that the rows have, in the order of the table.
+        names: the columns of the rows, in the order of the table.
         rows: the rows.
         key: a unique column; a row with its value is updated.
     """

@@ -116,8 +116,8 @@ def refresh(
 
     Args:
         connection: its transactions begin with the write lock.
-        directory: the directory of the snapshot.
-        space: the space.
+        directory: of the snapshot.
+        space: of the vectors.
         thoroughly: write one after any change.
         loading: more passages will follow soon; write a flat index, which is fast.
     """

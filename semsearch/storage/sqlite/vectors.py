@@ -47,15 +47,8 @@ SPARE_DEVIATIONS = 3
 class VectorView:
     """The vectors of a space in the state that a connection reads.
 
-    Recent vectors are searched exactly. Vectors deleted since the snapshot was written are still
-    found; callers drop ids that the database no longer has.
-
-    Args:
-        connection: in a transaction.
-        space: the space.
-        record: the record of its snapshot.
-        snapshot: the snapshot, if it is usable.
-        recent: the vectors that it does not have.
+    Recent vectors, which the snapshot does not have, are searched exactly. Vectors deleted since it
+    was written are still found; callers drop ids that the database no longer has.
     """
 
     def __init__(
@@ -77,15 +70,7 @@ class VectorView:
 
     @classmethod
     def load(cls, connection: Connection, directory: Path, space: Space) -> VectorView:
-        """The view of the state that `connection` reads.
-
-        Without a usable snapshot, all vectors are read from SQLite, with a warning.
-
-        Args:
-            connection: in a transaction.
-            directory: the directory of the snapshot.
-            space: the space.
-        """
+        """The view of a state; without a usable snapshot, all vectors are read from SQLite."""
         record, snapshot, last = snapshot_record(connection, space), None, 0
         if record:
             try:

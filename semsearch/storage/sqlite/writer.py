@@ -51,13 +51,7 @@ _LAST_PASSAGE_ID = select(func.coalesce(func.max(_sequence.c.seq), 0)).where(
 
 
 class SqliteWriter:
-    """A writer of a local store; see `semsearch.storage.interface.Writer`.
-
-    Args:
-        connection: its transactions begin with the write lock.
-        directory: the directory of the snapshots.
-        reader_of: returns the reader of the state that a connection reads.
-    """
+    """A writer of a local store, on a connection whose transactions begin with the write lock."""
 
     def __init__(
         self,
