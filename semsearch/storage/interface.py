@@ -372,10 +372,11 @@ def text_hash(text: str) -> str:
 def unit_vectors(reader: Reader, space: Space, hashes: Sequence[str]) -> Matrix:
     """The vectors of texts in a space, shape (len(hashes), dimension); see `text_hash`."""
     stored = reader.vectors_of_texts(hashes)
-    matrix = numpy.array([stored[space.id, digest] for digest in hashes], numpy.float32)
+    rows = [stored[space.id, digest] for digest in hashes]
+    matrix = numpy.array(rows, numpy.float32).reshape(len(rows), space.dimension)
     if space.dtype == "float16":  # rounding changed their length
         matrix /= numpy.linalg.norm(matrix, axis=1, keepdims=True)
-    return matrix.reshape(len(hashes), space.dimension)
+    return matrix
 
 
 @contextmanager

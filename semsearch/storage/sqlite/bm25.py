@@ -110,7 +110,7 @@ def search_bm25(
     terms = [term for term in map(analyser.phrase_term, phrases) if term]
     parameters: dict[str, Any] = {"match": match}
     if terms:
-        best = connection.execute(_by_words(), parameters | {"n": 1}).first()
+        best = connection.execute(_by_words(0, False), parameters | {"n": 1}).first()
         parameters |= {"best": best.score if best else 0}
         parameters |= {f"phrase{number}": term for number, term in enumerate(terms)}
     share, clause = restricted.share, restricted.clause
@@ -118,7 +118,7 @@ def search_bm25(
     if is_listed:
         parameters["passage_ids"] = restricted.passages(connection).tolist()
         share, clause = 1, None
-    query = _by_words(len(terms), among=is_listed)
+    query = _by_words(len(terms), is_listed)
     n = min(math.ceil((2 * k + 8) / share), MAX_WHOLE_NUMBER)
     while True:
         rows = connection.execute(query, parameters | {"n": n}).all()
@@ -131,7 +131,7 @@ def search_bm25(
 
 
 @cache
-def _by_words(phrases: int = 0, *, among: bool = False) -> Select[int, float]:
+def _by_words(phrases: int, among: bool) -> Select[int, float]:
     """The best passages by their words and by this number of phrases, `among` some passages or all.
 
     Cached, because SQLAlchemy takes longer to build a statement than to run it.

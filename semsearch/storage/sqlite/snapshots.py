@@ -134,7 +134,7 @@ def refresh(
             share = 0 if thoroughly else STALE_SHARE
             if recent + gone <= share * record.vectors and (loading or is_wanted):
                 return
-        total = _count(connection, space)
+        total = _count(connection, space, 0)
         if record is None and not total:
             return
         kind = FLAT if loading else chosen_kind(wanted, total, space.dimension)
@@ -211,7 +211,7 @@ def _is_usable(directory: Path, space: Space, record: SnapshotRecord) -> bool:
     return True
 
 
-def _count(connection: Connection, space: Space, after: int = 0) -> int:
+def _count(connection: Connection, space: Space, after: int) -> int:
     """The number of vectors of passages above an id."""
     is_counted = (vectors.c.space_id == space.id) & (vectors.c.passage_id > after)
     return connection.execute(select(func.count()).where(is_counted)).scalar_one()
