@@ -313,8 +313,8 @@ class Writer(Protocol):
     def index_field(self, name: str) -> None:
         """Index the values of a metadata field for filters."""
 
-    def optimise(self, *, thoroughly: bool = False) -> None:
-        """Update the vector indexes if enough, or `thoroughly` if anything, has changed."""
+    def optimise(self) -> None:
+        """Update the vector indexes if enough has changed."""
 
     def compact(self) -> None:
         """Rewrite all files without deleted data. Raises IndexBusyError if an old state is read."""

@@ -102,12 +102,7 @@ def open_snapshot(directory: Path, space: Space, record: SnapshotRecord) -> Vect
 
 
 def refresh(
-    connection: Connection,
-    directory: Path,
-    space: Space,
-    *,
-    thoroughly: bool = False,
-    loading: bool = False,
+    connection: Connection, directory: Path, space: Space, *, thoroughly: bool = False
 ) -> None:
     """Write a new snapshot of a space if the present one is missing, damaged or out of date.
 
@@ -119,7 +114,6 @@ def refresh(
         directory: of the snapshot.
         space: of the vectors.
         thoroughly: write one after any change.
-        loading: more passages will follow soon; write a flat index, which is fast.
     """
     with connection.begin():
         record = snapshot_record(connection, space)
@@ -132,12 +126,12 @@ def refresh(
             is_exact = kind == FLAT
             is_wanted = kind == record.kind and (is_exact or wanted.recall == record.wanted_recall)
             share = 0 if thoroughly else STALE_SHARE
-            if recent + gone <= share * record.vectors and (loading or is_wanted):
+            if is_wanted and recent + gone <= share * record.vectors:
                 return
         total = _count(connection, space, 0)
         if record is None and not total:
             return
-        kind = FLAT if loading else chosen_kind(wanted, total, space.dimension)
+        kind = chosen_kind(wanted, total, space.dimension)
         blocks = vector_blocks(connection, space)
         index = _index_class(kind).build(space.dimension, total, blocks, wanted.recall)
         generation = record.generation + 1 if record else 1
