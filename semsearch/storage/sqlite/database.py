@@ -11,14 +11,16 @@ import sqlite3
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 from uuid import uuid4
 from weakref import WeakSet
 
-from sqlalchemy import Connection, ExceptionContext, create_engine, event
+from sqlalchemy import Connection, Dialect, Engine, ExceptionContext, create_engine, event, make_url
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.pool import QueuePool
+from sqlalchemy.util import LRUCache
 
 from semsearch.errors import (
     DamagedIndexError,
@@ -51,6 +53,26 @@ _PRAGMAS = (
 _WRITER_PRAGMA = "PRAGMA cache_size = -65536"
 
 
+_URL = make_url("sqlite+pysqlite://")
+#: The compiled statements of all databases: SQLAlchemy takes longer to compile most than to run
+#: them, and has one cache per engine.
+_COMPILED: LRUCache[Any, Any] = LRUCache(500)
+
+
+@cache
+def _dialect() -> Dialect:
+    """The dialect of all databases; each compiled statement belongs to one."""
+    engine = create_engine(_URL)
+    with engine.connect():  # it initialises the dialect
+        return engine.dialect
+
+
+_FORMAT = """
+SELECT application_id, user_version, (SELECT count(*) FROM sqlite_schema) AS tables
+FROM pragma_application_id, pragma_user_version
+"""
+
+
 class _Opened(NamedTuple):
     """What connections are open to. If it changes, they are closed."""
 
@@ -79,9 +101,10 @@ class Database:
         if fill:
             _create_file(directory)
         self._opened = self._present()
-        self._engine = create_engine(
-            "sqlite+pysqlite://", creator=self._connect, poolclass=QueuePool, max_overflow=-1
-        )
+        connect: Callable[[], Any] = self._connect
+        pool = QueuePool(connect, max_overflow=-1, dialect=_dialect())
+        options = {"compiled_cache": _COMPILED}
+        self._engine = Engine(pool, _dialect(), _URL, execution_options=options)
         event.listen(self._engine, "begin", _begin)
         event.listen(self._engine, "handle_error", _keep_connection)
         _open.add(self)
@@ -172,17 +195,16 @@ class Database:
 
     def _create(self, fill: Callable[[Connection], None]) -> None:
         with self.writing() as connection, connection.begin():
-            if _is_blank(connection):
+            if not connection.exec_driver_sql(_FORMAT).one().tables:
                 create_tables(connection)
                 put_setting(connection, "revision", [uuid4().hex, 0])
                 fill(connection)
 
     def _check_format(self) -> None:
         with self.read() as connection:
-            application = connection.exec_driver_sql("PRAGMA application_id").scalar_one()
-            version = connection.exec_driver_sql("PRAGMA user_version").scalar_one()
-            if _is_blank(connection):
-                raise _not_found(self._given)
+            application, version, tables = connection.exec_driver_sql(_FORMAT).one()
+        if not tables:
+            raise _not_found(self._given)
         if application != APPLICATION_ID:
             raise IndexFormatError(f"{self.file} is a database of another program, not an index")
         if version != FORMAT_VERSION:
@@ -222,11 +244,6 @@ def _keep_connection(context: ExceptionContext) -> None:
     # and its lock until the cursor is freed; an open connection is rolled back.
     if not isinstance(context.original_exception, sqlite3.Error):
         context.is_disconnect = False
-
-
-def _is_blank(connection: Connection) -> bool:
-    count: int = connection.exec_driver_sql("SELECT count(*) FROM sqlite_schema").scalar_one()
-    return count == 0
 
 
 def _create_file(directory: Path) -> None:
