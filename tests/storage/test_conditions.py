@@ -240,20 +240,17 @@ class TestLarge:
         with pytest.raises(FilterError):
             matching(connection, parse(f" {keyword} ".join([*chain, test])), ROWS)
 
-    @pytest.mark.parametrize("test", ["a >= 2", "a != 2", "b like '%2'", "b >= '2024-06-01'"])
     @pytest.mark.parametrize("layers", [(And, Or), (And, Not), (Or, Not), (Not,)])
-    def test_the_maximum_nesting(self, connection, layers, test):
-        def nested(levels: int) -> Condition:
-            condition = parse(test)
-            for _, layer in zip(range(levels), itertools.cycle(layers), strict=False):
-                condition = layer(condition if layer is Not else (parse(test), condition))
-            return condition
-
-        deepest = nested(MAX_DEPTH)
+    def test_the_maximum_nesting(self, connection, layers):
+        test = parse("b >= '2024-06-01'")
+        nested = [test]
+        for layer in itertools.islice(itertools.cycle(layers), MAX_DEPTH + 1):
+            nested.append(layer(nested[-1] if layer is Not else (test, nested[-1])))
+        *_, deepest, too_deep = nested
         expected = [number for number, row in enumerate(ROWS) if holds(deepest, row)]
         assert matching(connection, deepest, ROWS) == expected
         with pytest.raises(FilterError):
-            matching(connection, nested(MAX_DEPTH + 1), ROWS)
+            matching(connection, too_deep, ROWS)
 
 
 def test_true_and_one_are_different_conditions(tmp_path):

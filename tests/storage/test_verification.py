@@ -141,26 +141,11 @@ def test_a_space_whose_encoder_is_missing_does_not_prevent_the_repair_of_others(
     )
     with pytest.raises(EncoderError, match="no/model"):
         repair(index.path)
+    with Index.open(index.path) as again, pytest.raises(SpaceError):
+        again.search("word3", space="hashing-32" if missing == 1 else "hashing-64")
     name = "hashing-64" if missing == 1 else "hashing-32"
     with Index.open(index.path) as again:
         assert len(again.search("word3", 60, space=name)) == 60
         assert list(again.info().snapshots) == [name]
     (fault,) = faults(index.path)
     assert "1 passage" in fault.what
-
-
-def test_only_a_space_that_lacks_vectors_cannot_be_searched_during_a_repair(tmp_path):
-    with Index.create(tmp_path / "two", ["hashing:32", "hashing:64"]) as index:
-        index.add(DOCUMENTS)
-        damage(
-            index.path, "UPDATE vectors SET vector = x'00' WHERE space_id = 2 AND passage_id = 7"
-        )
-        with index._store.writer() as writer:
-            writer.repair()  # before the vectors are encoded again
-        for mode in ("semantic", "bm25", "hybrid"):
-            assert len(index.search("word3", 60, mode=mode)) >= 12
-        with pytest.raises(SpaceError):
-            index.search("word3", space="hashing-64")
-        with index.writer() as writer:
-            writer.repair()
-        assert len(index.search("word3", 60, space="hashing-64")) == 60
