@@ -161,8 +161,20 @@ class TestIndexTypes:
         assert kind == "ivf"
         assert 0.9 <= recall <= 1
         assert index.search("word3 thing4", k=20) == before
-        with Index.open(index.path) as again:
-            assert again.search("word3 thing4", k=20) == before
+        with index.writer() as writer:
+            writer.set_index_type("flat")
+            writer.optimise()
+        assert kinds(index) == {"hashing-32": ("flat", 1)}
+
+    def test_it_is_built_again_for_another_recall(self, index):
+        generations = []
+        for kind, recall in [("ivf", 0.9), ("ivf", 0.9), ("ivf", 0.8), ("flat", 0.8), ("flat", 1)]:
+            with index.writer() as writer:
+                writer.set_index_type(kind, recall=recall)
+                writer.optimise()
+            generations.append(record(index).generation)
+        assert generations == [2, 2, 3, 4, 4]
+        assert record(index).wanted_recall == 0.8
 
     def test_the_type_changes_as_the_index_grows(self, index, monkeypatch):
         monkeypatch.setattr("semsearch.vector_indexes.FLAT_NUMBERS", 120 * 32)
@@ -193,16 +205,3 @@ class TestOpenReaders:
             assert "new 1" not in [hit.document_id for hit in hits]
             index.add([Document(f"more {n}", text) for n, text in enumerate(TEXTS)])
             assert len(reader.search("word3", k=300)) == 202
-
-    def test_a_new_index_type_is_used(self, index, monkeypatch):
-        """Though no document changes, and the previous file is still there."""
-        monkeypatch.setattr("semsearch.vector_indexes.MIN_IVF_VECTORS", 100)
-        with Index.open(index.path) as reader:
-            for kind in ("ivf", "flat"):
-                reader.search("word3")
-                with index.writer() as writer:
-                    writer.set_index_type(kind)
-                    writer.optimise()
-                with reader.read() as state:
-                    snapshot = state._view(reader.space())._snapshot
-                assert isinstance(snapshot, IvfIndex) is (kind == "ivf")
