@@ -53,17 +53,17 @@ FORMAT_VERSION: Final = 1
 tables = MetaData()
 
 
-def _table(name: str, *columns: Column[Any], **options: bool) -> Table:
+def _table(name: str, *columns: Column[Any], **options: Any) -> Table:
     """A table whose values SQLite checks."""
     return Table(name, tables, *columns, sqlite_strict=True, **options)
 
 
-def _required(name: str, kind: Any, *constraints: CheckConstraint, **options: bool) -> Column[Any]:
+def _required(name: str, kind: Any, *constraints: CheckConstraint, **options: Any) -> Column[Any]:
     """A column without nulls."""
     return Column(name, kind, *constraints, nullable=False, **options)
 
 
-def _owned_by(key: str, **options: bool) -> Column[Any]:
+def _owned_by(key: str, **options: Any) -> Column[Any]:
     """A column of a row that is deleted with the one whose key it has."""
     name = key.partition(".")[2]
     return Column(name, ForeignKey(key, ondelete="CASCADE"), nullable=False, **options)
