@@ -157,6 +157,8 @@ moments = notations | dates | no_times
     held=st.lists(moments | numbers | st.lists(moments | st.just(1), max_size=3), max_size=8),
 )
 @example(parse("at > '2024-06-01T12:00:00+02:00'"), ["2024-06-01T11:00:00", "2024-06-01T10:00:00"])
+@example(parse("at = '2024-06-01T23:30Z'"), ["2024-06-02T01:30+02:00", "2024-06-02T01:30"])
+@example(parse("at in ('2024-06-01T00:30Z')"), ["2024-05-31T22:30-02:00", "2024-05-31"])
 @example(parse("at < '9999-12-31T23:00-05:00'"), ["9999-12-31T23:00:00Z", "9999-12-31"])
 @example(parse("at >= '0001-01-01T00:00+05:00'"), ["0001-01-01", "0001-01-01T00:00+06:00", "0"])
 def test_times_compare_as_instants(connection, condition, held):

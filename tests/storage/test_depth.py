@@ -165,6 +165,19 @@ class TestByWords:
 
 
 class TestFrequentWords:
+    def test_a_sample_is_counted(self, index, monkeypatch):
+        """A thousand passages, evenly spaced; the passages of some of the ids were deleted."""
+        seen = []
+        index.add(Document(f"more {n}", f"cedar {n}") for n in range(500))
+        monkeypatch.setattr(bm25.Analyser, "words", lambda _, text: seen.append(text) or [text])
+        index.delete(names(300))
+        ids = numpy.linspace(301, 1500, 1000 * 1200 // 1200).astype(int)
+        assert len(seen) == len(set(ids)) == 1000
+        seen.clear()
+        index.delete([f"d{n}" for n in range(400, 700) if n % 2])
+        ids = set(numpy.linspace(301, 1500, 1000 * 1200 // 1050).astype(int))
+        assert len(seen) == len(ids - {n + 1 for n in range(400, 700) if n % 2})
+
     def changes(self, index):
         with index.read() as state:
             return get_setting(state.connection, "frequent_words")
@@ -187,6 +200,12 @@ def restricted(index, where):
         return Restricted(state.connection, Restriction(condition))
 
 
+def test_documents_are_listed_in_parts(index):
+    with index.read() as state:
+        assert [len(part) for part in state.scan()] == [256, 256, 256, 232]
+        assert [one.id for part in state.scan(400) for one in part] == names(1000)
+
+
 class TestRestrictions:
     @pytest.mark.parametrize(
         ("where", "share"), [(None, 1), ("n >= 500", 0.5), ("n < 100", 0.1), ("n > 999", 0)]
@@ -200,6 +219,18 @@ class TestRestrictions:
         sample = set(numpy.linspace(1, 1000, 500).astype(int) - 1)
         where = f"n in ({', '.join(map(str, sample))})"
         assert restricted(index, where).share == 1
+
+    def test_phrases_are_found_by_indexes_alone(self, index):
+        with index.read() as state:
+            found = Restricted(state.connection, Restriction(required=("amber birch",)))
+            assert (found.share, found.is_indexed) == (0.4, True)
+            assert found.passages(state.connection).tolist() == list(range(601, 1001))
+            excluded = Restricted(state.connection, Restriction(excluded=("birch", "?")))
+            assert (excluded.share, excluded.is_indexed) == (0.6, True)
+            everything = Restricted(state.connection, Restriction())
+            assert everything.passages(state.connection).tolist() == list(range(1, 1001))
+            assert not restricted(index, "n > 5").is_indexed
+            assert restricted(index, "id = 'd5' or title = 'x'").is_indexed
 
     def test_of_no_documents(self, tmp_path):
         with Index.create(tmp_path / "empty", "hashing:16") as index:

@@ -190,6 +190,16 @@ class TestLock:
             (tmp_path / "writer.json").unlink()
             with pytest.raises(IndexBusyError, match="unknown"), writer_lock(tmp_path):
                 pass
+            assert len(caplog.records) == 1
+
+    def test_a_writer_does_not_wait_unless_it_is_told_to(self, tmp_path, writing_elsewhere, caplog):
+        with Index.create(tmp_path / "x", "hashing:8") as index, writing_elsewhere(index.path):
+            with pytest.raises(IndexBusyError), index._store.writer():
+                pass
+            assert not caplog.records
+            with pytest.raises(IndexBusyError), index._store.writer(wait=0.1):
+                pass
+            assert len(caplog.records) == 1
 
     def test_a_directory_that_is_none(self, tmp_path):
         (tmp_path / "file").touch()
