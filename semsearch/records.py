@@ -131,7 +131,6 @@ class Stage(NamedTuple):
 
     name: str
     milliseconds: float
-    plan: str = ""  #: a description of how it was done
 
 
 class Hit(NamedTuple):

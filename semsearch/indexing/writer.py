@@ -353,7 +353,7 @@ class IndexWriter:
                     self._complete(spaces, pool)
             except SemsearchError as error:
                 failures.append(error)
-        self._store.optimise(thoroughly=True)
+        self._store.optimise()
         if failures:
             raise failures[0]
 

@@ -30,13 +30,13 @@ class Stopwatch:
         self._stages: dict[str, Stage] = {}
 
     @contextmanager
-    def __call__(self, name: str, plan: str = "") -> Iterator[None]:
+    def __call__(self, name: str) -> Iterator[None]:
         """Add the time of a block to the stage of this name."""
         started = time.perf_counter()
         yield
         spent = (time.perf_counter() - started) * 1000
-        before = self._stages.get(name, Stage(name, 0))
-        self._stages[name] = Stage(name, before.milliseconds + spent, plan or before.plan)
+        before = self._stages.get(name, Stage(name, 0)).milliseconds
+        self._stages[name] = Stage(name, before + spent)
 
     @property
     def stages(self) -> tuple[Stage, ...]:
@@ -109,10 +109,7 @@ class FirstStage:
             groups[Restriction(self.condition, required, query.excluded)].append(place)
         for restriction, places in groups.items():
             if vectors is not None:
-                plan = ""
-                if options.explain:
-                    plan = self.reader.describe_search(self.space, restriction)
-                with self.clock("vectors", plan):
+                with self.clock("vectors"):
                     found = self.reader.search_vectors(
                         self.space, vectors[places], depth, restriction, options.per_document
                     )

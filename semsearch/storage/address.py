@@ -1,7 +1,6 @@
 """Addresses of indexes.
 
-An address starts with the name of its engine and a colon: ``milvus://HOST:PORT/NAME``. Plugins add
-engines, whose addresses start with ``ENGINE://``.
+An address starts with the name of its engine and a colon: ``milvus://HOST:PORT/NAME``.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ import re
 from pathlib import Path, PurePosixPath
 from typing import cast
 
-from semsearch.errors import check_path
+from semsearch.errors import ArgumentError, check_path
 
 #: The packages of stores, by the engine of an address.
 STORES = {"milvus": "semsearch.storage.milvus", "milvus-lite": "semsearch.storage.milvus"}
@@ -60,6 +59,15 @@ def place(location: str | os.PathLike[str]) -> Path:
     return cast("Path", Address(text)) if _ADDRESS.fullmatch(text) else path
 
 
-def store_of(path: Path) -> str | None:
-    """The package of the store for a location; None if only a plugin may have one."""
-    return STORES.get(path.engine) if isinstance(path, Address) else DIRECTORIES
+def store_of(path: Path) -> str:
+    """The package of the store for a location.
+
+    Raises:
+        ArgumentError: no store has the engine of the address.
+    """
+    if not isinstance(path, Address):
+        return DIRECTORIES
+    if path.engine not in STORES:
+        known = ", ".join(STORES)
+        raise ArgumentError(f"{path}: no store is called '{path.engine}' (stores: {known})")
+    return STORES[path.engine]

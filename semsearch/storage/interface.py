@@ -1,11 +1,7 @@
 """The interface of stores: what search and indexing need of a database, and its records.
 
-A store holds documents, their passages, and one vector per passage and embedding space. A `Reader`
-reads one committed state; one process at a time has a `Writer`. Filters are passed as parsed
-conditions (`semsearch.filters`), which each store translates.
-
-A store is a package below `semsearch.storage`, or a plugin, with the functions `open_store` and
-`create_store` as they are in `semsearch.storage`.
+A store is a package with the functions `open_store` and `create_store`; see `semsearch.storage`.
+It translates filters, which are passed as parsed conditions (`semsearch.filters`).
 """
 
 from __future__ import annotations
@@ -82,7 +78,7 @@ class Passages(NamedTuple):
     """Passages as columns, in the order of their addition."""
 
     document_ids: list[str]  #: external ids of their documents
-    documents: NDArray[numpy.int64]  #: internal numbers of their documents
+    documents: NDArray[numpy.int64]  #: their internal numbers
     passage_ids: NDArray[numpy.int64]
     texts: list[str]
     vectors: Matrix
@@ -203,16 +199,10 @@ class Reader(Protocol):
         """The contents of the index."""
 
     def fields(self) -> dict[str, set[Kind]]:
-        """The kinds of values of metadata fields, by name.
-
-        Fields of deleted documents may be among them, without kinds.
-        """
+        """The kinds of values of metadata fields, by name; none for those no longer in use."""
 
     def field_values(self, condition: Condition | None = None) -> list[FieldValues]:
-        """The metadata fields of all documents, or of those that match, with values and bounds.
-
-        This reads all documents. A store may leave values and bounds out.
-        """
+        """The metadata fields with values and bounds, which a store may leave out."""
 
     # Documents and passages.
 
@@ -258,23 +248,18 @@ class Reader(Protocol):
         restriction: Restriction = NO_RESTRICTION,
         per_document: int = 1,
     ) -> list[list[ScoredPassage]]:
-        """The `k` best passages of each query (fewer only when fewer match), best first.
-
-        Equal scores are ordered by passage id.
+        """The `k` best passages of each query, best first, equal scores by passage id.
 
         Args:
             space: the embedding space.
             queries: unit vectors, float32, shape (m, dimension).
-            k: the number of passages.
+            k: the number of passages; there are fewer only if fewer match.
             restriction: the documents that may be found.
-            per_document: the maximum number of passages per document.
+            per_document: the maximum number of passages of a document.
 
         Raises:
             SpaceError: the space was dropped, or some passages have no vector.
         """
-
-    def describe_search(self, space: Space, restriction: Restriction = NO_RESTRICTION) -> str:
-        """A description of how `search_vectors` would search."""
 
     def search_bm25(
         self,
@@ -284,10 +269,7 @@ class Reader(Protocol):
         per_document: int = 1,
         phrases: Sequence[str] = (),
     ) -> list[ScoredPassage]:
-        """The `k` best passages by BM25 over their words, best first.
-
-        Passages with one of the phrases rank above those without; the more phrases, the higher.
-        """
+        """The `k` best passages by BM25, best first: those with the most of the phrases lead."""
 
     def fetch(self, passage_ids: Sequence[int]) -> dict[int, FoundPassage]:
         """The passages with these ids, as far as they exist."""
@@ -324,28 +306,16 @@ class Writer(Protocol):
         """Make a space searchable, once each passage has a vector."""
 
     def configure(self, settings: Settings) -> None:
-        """Change the settings of the index; passages are analysed again if the language changes.
-
-        Raises:
-            UnsupportedByStoreError: the store lacks such a setting.
-        """
+        """Change the settings. Raises UnsupportedByStoreError if the store lacks one."""
 
     def index_field(self, name: str) -> None:
         """Index the values of a metadata field for filters."""
 
-    def optimise(self, *, thoroughly: bool = False) -> None:
-        """Update the vector indexes if enough has changed.
-
-        Args:
-            thoroughly: update them after any change.
-        """
+    def optimise(self) -> None:
+        """Update the vector indexes if enough has changed."""
 
     def compact(self) -> None:
-        """Rewrite all files without deleted data.
-
-        Raises:
-            IndexBusyError: another process reads an older state.
-        """
+        """Rewrite all files without deleted data. Raises IndexBusyError if an old state is read."""
 
     def verify(self) -> list[Fault]:
         """Check the store and return all faults."""
@@ -370,11 +340,8 @@ class Store(Protocol):
     def writer(self, *, wait: float = 0) -> AbstractContextManager[Writer]:
         """A writer, for one thread of one process at a time; the threads of a process queue.
 
-        Args:
-            wait: how many seconds to wait for another process that is writing.
-
         Raises:
-            IndexBusyError: another process is still writing, or this thread is.
+            IndexBusyError: after `wait` seconds another process writes, or this thread does.
         """
 
     def close(self) -> None:
@@ -382,12 +349,7 @@ class Store(Protocol):
 
 
 def parse_filter(reader: Reader, where: str) -> Condition:
-    """Parse a filter and check it against the fields of an index.
-
-    Raises:
-        FilterError: the filter cannot be parsed, names an unknown field, or compares a field with
-            a value of a type that it never holds.
-    """
+    """Parse a filter and check it against the fields of an index; raises FilterError."""
     from semsearch.filters.checking import check
     from semsearch.filters.parsing import parse
 
@@ -408,15 +370,16 @@ def text_hash(text: str) -> str:
 def unit_vectors(reader: Reader, space: Space, hashes: Sequence[str]) -> Matrix:
     """The vectors of texts in a space, shape (len(hashes), dimension); see `text_hash`."""
     stored = reader.vectors_of_texts(hashes)
-    matrix = numpy.array([stored[space.id, digest] for digest in hashes], numpy.float32)
+    rows = [stored[space.id, digest] for digest in hashes]
+    matrix = numpy.array(rows, numpy.float32).reshape(len(rows), space.dimension)
     if space.dtype == "float16":  # rounding changed their length
         matrix /= numpy.linalg.norm(matrix, axis=1, keepdims=True)
-    return matrix.reshape(len(hashes), space.dimension)
+    return matrix
 
 
 @contextmanager
 def closed_on_error(opened: Any) -> Iterator[None]:
-    """Close `opened` if the block raises, since the caller never receives it to close it."""
+    """Close `opened` if the block raises."""
     try:
         yield
     except BaseException:

@@ -9,13 +9,18 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
-from threading import Lock, get_ident
+from threading import RLock
+from typing import Any
 
 from filelock import FileLock, Timeout
 
 from semsearch.errors import IndexBusyError, IndexStoreError
 
 logger = logging.getLogger(__name__)
+
+#: The queues of threads, by process and directory: a forked process has its own ones, since nobody
+#: there would release those of its parent.
+_queues: dict[tuple[int, Path], Any] = {}
 
 
 @contextmanager
@@ -31,12 +36,11 @@ def writer_lock(directory: Path, *, wait: float = 0, index: Path | None = None) 
     Raises:
         IndexBusyError: another process holds it after these seconds, or this thread does.
     """
-    index = index or directory
     owner = directory / "writer.json"
     lock = FileLock(directory / "writer.lock")
-    with _turn(directory, index):
+    with _queues.setdefault((os.getpid(), directory.resolve()), RLock()):
         try:
-            _acquire(lock, index, owner, wait)
+            _acquire(lock, index or directory, owner, wait)
         except OSError as error:
             raise IndexStoreError(f"cannot write in {directory}: {error.strerror}") from error
         try:
@@ -50,43 +54,20 @@ def writer_lock(directory: Path, *, wait: float = 0, index: Path | None = None) 
             lock.release()
 
 
-#: The threads of this process that write, one at a time, by process and directory. A forked process
-#: has its own queues: nobody there would release those of its parent.
-_queues: dict[tuple[int, Path], Lock] = {}
-_writing: dict[tuple[int, Path], int] = {}
-
-
-@contextmanager
-def _turn(directory: Path, index: Path) -> Iterator[None]:
-    """Wait for the threads of this process that came before this one."""
-    key = os.getpid(), directory.resolve()
-    if _writing.get(key) == get_ident():
-        raise IndexBusyError(f"{index} is being written by this thread")
-    with _queues.setdefault(key, Lock()):
-        _writing[key] = get_ident()
-        try:
-            yield
-        finally:
-            del _writing[key]
-
-
 def _acquire(lock: FileLock, index: Path, owner: Path, wait: float) -> None:
     try:
         lock.acquire(timeout=0)
     except Timeout:
-        busy = f"{index} is being written by {_description(owner)}"
+        try:
+            holder = json.loads(owner.read_text("utf-8"))
+        except (OSError, ValueError):  # it has just begun or ended
+            holder = {"process": "unknown", "since": "now"}
+        busy = f"{index} is being written by process {holder['process']} since {holder['since']}"
+        if holder["process"] == os.getpid():  # by this thread, as it has no predecessors
+            raise IndexBusyError(busy) from None
         if wait:
             logger.warning("%s; waiting for it", busy)
         try:
             lock.acquire(timeout=wait)
         except Timeout:
             raise IndexBusyError(busy) from None
-
-
-def _description(owner: Path) -> str:
-    """The process that holds the lock, for messages."""
-    try:
-        holder = json.loads(owner.read_text("utf-8"))
-        return f"process {holder['process']} since {holder['since']}"
-    except (OSError, ValueError, KeyError):
-        return "another process"

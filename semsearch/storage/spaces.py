@@ -37,11 +37,7 @@ class Space(NamedTuple):
         return described_precision(self.description)
 
     def check(self, encoder: Encoder, index: Path) -> None:
-        """Refuse an encoder whose fingerprint differs from that of the space.
-
-        Raises:
-            SpaceError: it is another model.
-        """
+        """Raise SpaceError if an encoder is another model than that of the space."""
         if encoder.fingerprint != self.fingerprint:
             raise SpaceError(
                 f"space '{self.name}' was made by another model than the current '{encoder.spec}' "
@@ -52,11 +48,7 @@ class Space(NamedTuple):
             )
 
     def check_complete(self, index: Path | None = None) -> None:
-        """Refuse the space while some passages have no vector.
-
-        Raises:
-            SpaceError: it is not complete.
-        """
+        """Raise SpaceError while some passages have no vector."""
         if not self.complete:
             place = "" if index is None else f" --index {quoted(str(index))}"
             raise SpaceError(
@@ -65,13 +57,10 @@ class Space(NamedTuple):
             )
 
     def check_dtype(self, dtype: str | None) -> None:
-        """Refuse a number type that differs from that of the stored vectors."""
+        """Raise SpaceError if a number type is not that of the stored vectors."""
         check_stored_type(dtype)
         if dtype not in (None, self.dtype):
-            raise SpaceError(
-                f"space '{self.name}' stores {self.dtype}, not {dtype}; "
-                "the type is chosen when a space is created"
-            )
+            raise SpaceError(f"space '{self.name}' stores {self.dtype}, not {dtype}")
 
 
 def warn_of_cut_passages(encoder: Encoder, max_tokens: int) -> None:
@@ -86,14 +75,9 @@ def warn_of_cut_passages(encoder: Encoder, max_tokens: int) -> None:
 
 
 def check_stored_type(dtype: str | None) -> None:
-    """Refuse an invalid type of stored vectors.
-
-    Raises:
-        ArgumentError: it is neither one of `STORED_TYPES` nor None.
-    """
+    """Raise ArgumentError if a number type is neither one of `STORED_TYPES` nor None."""
     if dtype is not None and dtype not in STORED_TYPES:
-        choices = " or ".join(f"'{name}'" for name in STORED_TYPES)
-        raise ArgumentError(f"dtype must be {choices}, not {shown(dtype)}")
+        raise ArgumentError(f"dtype must be {' or '.join(STORED_TYPES)}, not {shown(dtype)}")
 
 
 def free_name(spec: str, taken: Collection[str]) -> str:
@@ -107,11 +91,7 @@ def free_name(spec: str, taken: Collection[str]) -> str:
 def described_space(
     encoder: Encoder, dtype: str | None, spaces: Sequence[Space], *, complete: bool
 ) -> Space:
-    """A new space for an encoder's vectors, named after its spec.
-
-    Raises:
-        ArgumentError: `dtype` is neither float32 nor float16.
-    """
+    """A new space beside others for an encoder's vectors, named after its spec."""
     check_stored_type(dtype)
     description = dict(encoder.description())
     spec = pinned(encoder.spec, description.get("commit"))
@@ -128,11 +108,7 @@ def described_space(
 
 
 def find_space(spaces: Sequence[Space], name: str | None = None) -> Space:
-    """The space with this name; without a name, the first.
-
-    Raises:
-        SpaceError: there is no space with this name.
-    """
+    """The space with this name; without a name, the first. Raises SpaceError if there is none."""
     for space in spaces:
         if name is None or space.name == name:
             return space
@@ -141,11 +117,7 @@ def find_space(spaces: Sequence[Space], name: str | None = None) -> Space:
 
 
 def check_searchable(space: Space, spaces: Sequence[Space]) -> None:
-    """Refuse to search a space that is not among these, or incomplete there.
-
-    Raises:
-        SpaceError: it was dropped, or some passages have no vector.
-    """
+    """Raise SpaceError if a space is not among these, or incomplete there."""
     for present in spaces:
         if (present.id, present.fingerprint) == (space.id, space.fingerprint):
             present.check_complete()

@@ -97,11 +97,6 @@ class VectorIndex:
     def __len__(self) -> int:
         return len(self.ids)
 
-    @property
-    def plan(self) -> str:
-        """A description of how it searches."""
-        return "exact"
-
     def measured_recall(self) -> float:
         """The recall@10 of a search, between 0 and 1."""
         return 1.0

@@ -144,11 +144,6 @@ class IvfIndex(VectorIndex):
         built.tune(recall)
         return built
 
-    @property
-    def plan(self) -> str:
-        """A description of how it searches."""
-        return f"ivf (nprobe {self._codes.nprobe})"
-
     def tune(self, recall: float) -> None:
         """Choose the fewest lists, then the fewest candidates, that reach a recall@10, if any."""
         numbers = [1]

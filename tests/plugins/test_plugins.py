@@ -38,10 +38,10 @@ def installed(monkeypatch, tmp_path):
 
 
 def test_from_the_command_line(installed):
-    """A reader, an encoder and a store together."""
+    """A reader and an encoder together."""
 
     def run(*arguments):
-        result = CliRunner().invoke(main, [*arguments, "--index", "shelf://birds"])
+        result = CliRunner().invoke(main, [*arguments, "--index", "birds"])
         assert result.exit_code == 0, result.output
         return result.stdout
 
@@ -50,8 +50,7 @@ def test_from_the_command_line(installed):
     found = json.loads(run("query", "fabled", "-k", "1", "--format", "jsonl"))
     # Cosines of the counts of a to f: 4/√30, 3/√15 and 4/√20.
     assert found["hits"][0]["id"] == "c"
-    assert (installed / "shelf" / "birds" / "index.sqlite").exists()
-    with Index.open("shelf://birds") as index:
+    with Index.open("birds") as index:
         assert index.space().description == {"letters": "abcdef"}
         assert index.search("fabled")[0].document_id == "c"
         index.add([Document("d", "fabled")])

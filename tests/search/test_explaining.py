@@ -66,18 +66,6 @@ def test_stages(index, mode, first):
     hits = index.search("red", mode=mode, explain=True, mmr=0.5)
     assert [stage.name for stage in hits.stages] == [*first, "fetch", "diversity", "explain"]
     assert all(stage.milliseconds >= 0 for stage in hits.stages)
-    plans = {stage.plan for stage in hits.stages if stage.name == "vectors"}
-    assert plans == ({"exact over 3 vectors"} if mode != "bm25" else set())
-
-
-def test_the_plan_of_a_filter(index):
-    index.add(Document(f"more {n}", "some text", metadata={"n": 10 + n}) for n in range(400))
-    with index.writer() as writer:
-        writer.optimise()
-    many = index.search("red", where="n > 5", explain=True).stages[1].plan
-    assert many.endswith("% of the documents match the filter, checked after")
-    few = index.search("red", where="n < 3", explain=True).stages[1].plan
-    assert few.endswith("; restricted to 3 passages, searched alone")
 
 
 def test_explaining_does_not_change_the_hits(index):

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from semsearch import Document, Index
@@ -89,25 +87,3 @@ def test_compaction_fails_while_a_reader_holds_an_old_state(index, vector, monke
             compact(impatient)
     compact(index)
     assert traces(index.path, vector) == {}
-
-
-def test_a_snapshot_that_cannot_be_deleted_is_left_to_the_next_writer(tmp_path, monkeypatch):
-    """Windows deletes no file that a reader maps."""
-
-    def refuse(file, missing_ok=False):
-        if file.suffix == ".faiss":
-            raise PermissionError(13, "Access is denied", str(file))
-        real(file, missing_ok=missing_ok)
-
-    real = Path.unlink
-    with Index.create(tmp_path, "hashing:32") as index:
-        monkeypatch.setattr(Path, "unlink", refuse)
-        for number in range(4):
-            index.add(Document(f"{number} {n}", f"text {number} {n}") for n in range(50))
-        left = len(list(tmp_path.glob("*.faiss")))
-        index.delete(where="id like '0%'")
-        with pytest.raises(IndexBusyError), index.writer() as writer:
-            writer.compact()  # a snapshot still holds deleted data
-        monkeypatch.undo()
-        index.add([Document("last", "last")])
-        assert len(list(tmp_path.glob("*.faiss"))) < left

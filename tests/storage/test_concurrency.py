@@ -110,7 +110,6 @@ def test_an_interrupted_transaction_releases_the_write_lock(tmp_path, interrupti
 FORKED = """
 import os, sys
 from semsearch import Document, Index
-from semsearch.errors import IndexStoreError
 def in_child(work):
     child = os.fork()
     if not child:
@@ -131,22 +130,6 @@ child = in_child(delete)
 index.close()
 print("closed", flush=True)
 os.waitpid(child, 0)
-"""
-
-IN_USE_AT_FORK = """
-def refused(use):
-    try:
-        use()
-    except IndexStoreError as error:
-        print("refused")
-def use_all():
-    refused(lambda: index.delete(["a"]))
-    refused(lambda: Index.open(sys.argv[1]))
-index = Index.open(sys.argv[1])
-with index.read() as state:
-    os.waitpid(in_child(use_all), 0)
-    index.delete(["a"])
-os.waitpid(in_child(lambda: print(len(index))), 0)
 """
 
 
@@ -172,8 +155,3 @@ class TestFork:
         with Index.open(path) as index, index.writer() as writer:
             assert (len(index), "a" in index, "other 0" in index) == (305, False, True)
             assert writer.verify() == []
-
-    def test_the_child_of_a_reader_is_refused(self, path):
-        command = [sys.executable, "-c", FORKED + IN_USE_AT_FORK, path]
-        printed = subprocess.check_output(command, text=True).split()
-        assert printed == [*["refused"] * 2, "300"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from semsearch import Document, Index
+from semsearch.storage.interface import parse_filter
 from semsearch.storage.sqlite.fields import DISTINCT_SAMPLE
 
 
@@ -43,7 +44,7 @@ def test_kinds_and_examples(index):
                 "list of text": 1,
                 "text": 1,
             },
-            None,
+            "a",
         ),
         "year": ({"number": 2, "null": 1, "text": 1}, 1990),
     }
@@ -79,6 +80,32 @@ def test_values_are_counted_over_all_documents(index):
             ([("a", 60)], None),
             ([], 1901),
         ]
+
+
+def test_values_of_documents_that_match(index):
+    index.add(
+        Document(str(n), "Text.", metadata={'q"': "a", "y": n, "d": f"2020-01-{n + 10}", "l": [n]})
+        for n in range(4)
+    )
+    index.add([Document("no", "Text.", metadata={"y": "none", 'q"': 1, "b": True})])
+    with index.read() as state:
+        found = state.field_values(parse_filter(state, "y >= 1"))
+        everything = state.field_values()
+    dates = [(f"2020-01-{n}", 1) for n in (10, 11, 12, 13)]
+    assert everything == [
+        ("b", ["boolean"], [], None, None),
+        ("d", ["date"], dates, "2020-01-10", "2020-01-13"),
+        ("l", ["number"], [], None, None),
+        ('q"', ["number", "text"], [], None, None),  # versions of SQLite read its path differently
+        ("y", ["number", "text"], [("none", 1)], 0, 3),
+    ]
+    assert {one.name: (one.values, one.least) for one in found} == {
+        "b": ([], None),
+        "d": (dates[1:], "2020-01-11"),
+        "l": ([], None),
+        'q"': ([], None),
+        "y": ([], 1),
+    }
 
 
 def test_texts_that_are_all_distinct_are_not_listed(index):

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import pytest
-from sqlalchemy import delete
 
 from semsearch import Document, Index
-from semsearch.errors import FilterError, IndexFormatError
-from semsearch.storage.sqlite import spaces as view
-from semsearch.storage.sqlite.schema import vectors
+from semsearch.errors import FilterError
+from semsearch.storage.sqlite import reader
 
 
 @pytest.fixture
 def index(tmp_path, monkeypatch):
-    monkeypatch.setattr(view, "BLOCK_ROWS", 3)
+    monkeypatch.setattr(reader, "BLOCK_ROWS", 3)
     with Index.create(tmp_path / "i", ["hashing"]) as index:
         index.add(Document(f"d{n}", f"text number {n}", metadata={"n": n}) for n in range(10))
         index.delete(["d4"])
@@ -35,11 +33,3 @@ def test_passages_that_match_a_filter(index, hashing):
     assert index.passages(where="n > 99").vectors.shape == (0, hashing.dimension)
     with pytest.raises(FilterError):
         index.passages(where="m = 1")
-
-
-@pytest.mark.parametrize("where", [None, "n > 2"])
-def test_a_missing_vector_is_reported_as_damage(index, where):
-    with index._store.database.writing() as connection, connection.begin():
-        connection.execute(delete(vectors).where(vectors.c.passage_id == 7))
-    with pytest.raises(IndexFormatError):
-        index.passages(where=where)

@@ -8,7 +8,7 @@ import shutil
 import pytest
 
 from semsearch import Document, Index
-from semsearch.errors import IndexNotFoundError, IndexStoreError
+from semsearch.errors import IndexNotFoundError
 
 pytestmark = pytest.mark.skipif(
     os.name != "posix", reason="Windows does not replace files that are open"
@@ -67,29 +67,3 @@ def test_a_deleted_index_is_neither_read_nor_written_nor_made(path):
         assert not path.exists()
         make(path, "new")
         assert "new1" in index
-
-
-def test_a_writer_of_the_old_index_raises(path):
-    with Index.open(path) as index:
-        with index.writer() as writer:
-            writer.upsert([Document("before", "a cat before")])
-            move(path)
-            with pytest.raises(IndexStoreError):
-                writer.upsert([Document("after", "a cat after")])
-        assert [document.id for document in index] == ["new1", "new2", "new3"]
-        with index.writer() as writer:
-            assert writer.verify() == []
-
-
-def test_a_reader_of_the_old_index_keeps_it(path, caplog):
-    with Index.open(path) as index:
-        space = index.space()
-        vector = index.encoder(space).encode_queries(["cat"])
-        with index.read() as old:
-            make_anew(path)
-            assert "new1" in index
-            (found,) = old.search_vectors(space, vector, 3)
-            passages = old.fetch([one.passage_id for one in found]).values()
-            assert {one.passage.document_id for one in passages} == {"old1", "old2", "old3"}
-        assert index.search("cat")[0].document_id == "new1"
-    assert caplog.messages == []  # the snapshot of the new index is not a damaged one

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy
 import pytest
 
-from semsearch import Document, Index
+from semsearch import Document, Index, load_encoder
 from semsearch.storage.sqlite.snapshots import snapshot_record
 from semsearch.storage.sqlite.vectors import VectorView
 from semsearch.vector_indexes.ivf import IvfIndex
@@ -36,21 +36,59 @@ def files(index):
     return sorted(file.name for file in index.path.glob("*.faiss*"))
 
 
-def test_a_snapshot_is_written_when_much_has_changed(index):
-    assert (record(index).vectors, record(index).last_passage_id) == (100, 100)
-    assert (record(index).kind, record(index).recall) == ("flat", 1)
-    assert record(index).bytes == (index.path / "hashing-32-1.faiss").stat().st_size
-    index.add([Document("new", "an uncommon word")])
-    index.delete(["1"])
-    assert record(index).generation == 1
-    assert index.search("an uncommon word", k=1)[0].document_id == "new"
-    assert "1" not in [hit.document_id for hit in index.search(TEXTS[1], k=99)]
-    for run in range(3):
+def test_the_first_snapshot(index):
+    size = (index.path / "hashing-32-1.faiss").stat().st_size
+    assert record(index) == (1, 1, size, 100, 100, 0, "flat", 0.98, 1)
+    [snapshot] = index.info().snapshots.items()
+    assert snapshot == ("hashing-32", ("hashing-32-1.faiss", "flat", 100, 1))
+    assert index.info().files["hashing-32-1.faiss"] == size
+
+
+@pytest.mark.parametrize(
+    ("added", "deleted", "generation"),
+    [(0, 0, 1), (10, 0, 1), (0, 10, 1), (5, 5, 1), (11, 0, 2), (0, 11, 2), (5, 6, 2)],
+)
+def test_a_snapshot_is_written_when_more_than_a_tenth_has_changed(
+    index, added, deleted, generation
+):
+    with index.writer() as writer:
+        writer.delete([str(n) for n in range(deleted)])
+        writer.upsert(Document(f"new {n}", f"an uncommon word {n}") for n in range(added))
+    now = record(index)
+    total = 100 + added - deleted
+    written = (2, total, 100 + added if added else 100, deleted)
+    assert (now.generation, now.vectors, now.last_passage_id, now.deleted) == (
+        written if generation == 2 else (1, 100, 100, 0)
+    )
+    assert len(index.search(TEXTS[1], k=200)) == total
+    changes = added + deleted
+    with index.writer() as writer:
+        writer.compact()
+    assert record(index).generation == (2 if changes else 1)
+    assert record(index).vectors == total
+
+
+def test_the_previous_snapshot_is_kept_for_readers_that_open_it(index):
+    for run in range(2):
         index.add([Document(f"{run}-{number}", f"{run} {number}") for number in range(50)])
-    assert record(index).generation == 4
-    assert files(index) == ["hashing-32-3.faiss", "hashing-32-4.faiss"]
-    index.delete([document.id for document in list(index)[:150]])
-    assert record(index).vectors == 100
+    assert files(index) == ["hashing-32-2.faiss", "hashing-32-3.faiss"]
+    with index.writer() as writer:
+        writer.drop_space(writer.add_space(load_encoder("hashing:8")).name)
+        assert files(index) == ["hashing-32-2.faiss", "hashing-32-3.faiss"]
+        writer.compact()
+        assert files(index) == ["hashing-32-3.faiss"]
+
+
+def test_an_empty_index_has_no_snapshot_until_there_was_one(index, tmp_path):
+    index.delete([str(n) for n in range(100)])
+    assert (record(index).vectors, record(index).last_passage_id) == (0, 0)
+    assert index.search("word1") == []
+    with Index.create(tmp_path / "empty", ["hashing:32"]) as empty:
+        with empty.writer() as writer:
+            writer.compact()
+        assert files(empty) == []
+        assert record(empty) is None
+        assert empty.search("word1") == []
 
 
 @pytest.mark.parametrize("damage", ["foreign", "cut", "gone"])
@@ -123,8 +161,20 @@ class TestIndexTypes:
         assert kind == "ivf"
         assert 0.9 <= recall <= 1
         assert index.search("word3 thing4", k=20) == before
-        with Index.open(index.path) as again:
-            assert again.search("word3 thing4", k=20) == before
+        with index.writer() as writer:
+            writer.set_index_type("flat")
+            writer.optimise()
+        assert kinds(index) == {"hashing-32": ("flat", 1)}
+
+    def test_it_is_built_again_for_another_recall(self, index):
+        generations = []
+        for kind, recall in [("ivf", 0.9), ("ivf", 0.9), ("ivf", 0.8), ("flat", 0.8), ("flat", 1)]:
+            with index.writer() as writer:
+                writer.set_index_type(kind, recall=recall)
+                writer.optimise()
+            generations.append(record(index).generation)
+        assert generations == [2, 2, 3, 4, 4]
+        assert record(index).wanted_recall == 0.8
 
     def test_the_type_changes_as_the_index_grows(self, index, monkeypatch):
         monkeypatch.setattr("semsearch.vector_indexes.FLAT_NUMBERS", 120 * 32)
@@ -155,31 +205,3 @@ class TestOpenReaders:
             assert "new 1" not in [hit.document_id for hit in hits]
             index.add([Document(f"more {n}", text) for n, text in enumerate(TEXTS)])
             assert len(reader.search("word3", k=300)) == 202
-
-    def test_a_new_index_type_is_used(self, index, monkeypatch):
-        """Though no document changes, and the previous file is still there."""
-        monkeypatch.setattr("semsearch.vector_indexes.MIN_IVF_VECTORS", 100)
-        with Index.open(index.path) as reader:
-            for kind, plan in (("ivf", "ivf"), ("flat", "exact")):
-                reader.search("word3")
-                with index.writer() as writer:
-                    writer.set_index_type(kind)
-                    writer.optimise()
-                stages = reader.search("word3", explain=True).stages
-                assert any(str(stage.plan).startswith(plan) for stage in stages)
-
-    def test_a_bulk_load_refreshes_the_snapshot_while_it_runs(self, tmp_path, monkeypatch):
-        monkeypatch.setattr("semsearch.storage.sqlite.writer.LOADED_PASSAGES", 20)
-        monkeypatch.setattr("semsearch.indexing.batch.FIRST_BATCH_DOCUMENTS", 8)
-        monkeypatch.setattr("semsearch.indexing.batch.BATCH_DOCUMENTS", 8)
-        seen = []
-        with Index.create(tmp_path / "y", ["hashing:32"]) as index:
-
-            def look(summary):
-                snapshot = record(index)
-                seen.append((summary.documents, snapshot.vectors if snapshot else 0))
-
-            with index.writer(on_batch=look) as writer:
-                writer.upsert(Document(str(number), text) for number, text in enumerate(TEXTS))
-            assert record(index).vectors == 100
-        assert seen == [(n, 72 if n >= 72 else 24 if n >= 24 else 0) for n, _ in seen]

@@ -51,8 +51,7 @@ def answers(path):
 
 REPAIRABLE = {
     "DELETE FROM vectors WHERE passage_id = 7": "1 passage",
-    "UPDATE vectors SET vector = x'00' WHERE passage_id < 3": "2 damaged",
-    "UPDATE vectors SET vector = zeroblob(128) WHERE passage_id = 3": "1 damaged",
+    "UPDATE vectors SET vector = x'00' WHERE passage_id < 3": "2 passages",
     "DELETE FROM passages_fts_data WHERE id > 10": "words",
     "INSERT INTO passages_fts(rowid, words) VALUES (999, 'stray')": "words",
     "UPDATE snapshots SET vectors = 59": "size",
@@ -142,6 +141,8 @@ def test_a_space_whose_encoder_is_missing_does_not_prevent_the_repair_of_others(
     )
     with pytest.raises(EncoderError, match="no/model"):
         repair(index.path)
+    with Index.open(index.path) as again, pytest.raises(SpaceError):
+        again.search("word3", space="hashing-32" if missing == 1 else "hashing-64")
     name = "hashing-64" if missing == 1 else "hashing-32"
     with Index.open(index.path) as again:
         assert len(again.search("word3", 60, space=name)) == 60
@@ -150,18 +151,14 @@ def test_a_space_whose_encoder_is_missing_does_not_prevent_the_repair_of_others(
     assert "1 passage" in fault.what
 
 
-def test_only_a_space_that_lacks_vectors_cannot_be_searched_during_a_repair(tmp_path):
-    with Index.create(tmp_path / "two", ["hashing:32", "hashing:64"]) as index:
+def test_spaces_are_checked_one_by_one(tmp_path):
+    """Even if their vectors have the same number of bytes."""
+    with Index.create(tmp_path / "two", ["hashing:64"], dtype="float16") as index:
         index.add(DOCUMENTS)
-        damage(
-            index.path, "UPDATE vectors SET vector = x'00' WHERE space_id = 2 AND passage_id = 7"
-        )
-        with index._store.writer() as writer:
-            writer.repair()  # before the vectors are encoded again
-        for mode in ("semantic", "bm25", "hybrid"):
-            assert len(index.search("word3", 60, mode=mode)) >= 12
-        with pytest.raises(SpaceError):
-            index.search("word3", space="hashing-64")
         with index.writer() as writer:
-            writer.repair()
-        assert len(index.search("word3", 60, space="hashing-64")) == 60
+            writer.add_space(load_encoder("hashing:32"))
+    damage(index.path, "DELETE FROM vectors WHERE space_id = 2 AND passage_id = 7")
+    [fault] = faults(index.path)
+    assert fault.what == "space 'hashing-32' lacks the vectors of 1 passage"
+    repair(index.path)
+    assert faults(index.path) == []

@@ -228,13 +228,6 @@ class MilvusReader:
         search = Search(self.connection, collection, VECTORS, condition, lists)
         return search.best(list(queries), k, per_document)
 
-    def describe_search(self, space: Space, restriction: Restriction = NO_RESTRICTION) -> str:
-        """A description of how `search_vectors` would search."""
-        kind = self.record.index_kind
-        exact = "exact" if kind == EXACT else "approximate"
-        filtered = "" if restriction.condition is None else ", with the filter"
-        return f"{exact} ({kind}), by Milvus {self.connection.version}{filtered}"
-
     def search_bm25(
         self,
         text: str,

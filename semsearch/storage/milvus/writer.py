@@ -154,7 +154,7 @@ class MilvusWriter:
         """Refused: Milvus tests the fields of all documents."""
         raise UnsupportedByStoreError("an index on Milvus has no indexes of fields")
 
-    def optimise(self, *, thoroughly: bool = False) -> None:
+    def optimise(self) -> None:
         """Let Milvus build another kind of vector index if one is requested or due."""
         state = self._state()
         widest = max((space.dimension for space in state.spaces()), default=0)

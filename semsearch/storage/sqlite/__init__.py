@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 class SqliteStore:
     """SQLite and FAISS in a directory; see `semsearch.storage.interface.Store`.
 
-    If the index was replaced or deleted, the one now in the directory is read, or reading raises.
+    If the directory was replaced, the index that is there now is read and written.
     """
 
     def __init__(self, database: Database) -> None:
         self.database = database
-        self._cache = Cache(database)
+        self._cache = Cache()
 
     @property
     def path(self) -> Path:
@@ -49,20 +49,18 @@ class SqliteStore:
         from semsearch.storage.sqlite.snapshots import remove_leftovers
         from semsearch.storage.sqlite.writer import SqliteWriter
 
-        self.database.use_present_file()
+        self.database.check_present()
         with writer_lock(self.path, wait=wait), self.database.writing() as connection:
             remove_leftovers(connection, self.path, keep_previous=True)  # of a run that was killed
             yield SqliteWriter(connection, self.path, self._reader)
 
     def close(self) -> None:
         """Close the database and the snapshots."""
-        self._cache = Cache(self.database)
+        self._cache = Cache()
         self.database.close()
 
     def _reader(self, connection: Connection) -> SqliteReader:
         """The state that a connection reads."""
-        if self._cache.file != self.database.opened.file:
-            self._cache = Cache(self.database)
         return SqliteReader(connection, self.path, self._cache)
 
 

@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from functools import cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy
 from sqlalchemy import (
@@ -44,9 +44,6 @@ from semsearch.storage.words import Analyser, Language
 
 #: Below this share of documents, the allowed passages are listed before the search.
 LISTED_SHARE = 0.02
-#: SQLite accepts expressions up to 1,000 operators deep; further phrases are words only.
-MAX_PHRASES = 100
-
 PASSAGES_AT_ONCE = 4096
 
 #: Words of more than this share of the passages are left out of queries that have others: SQLite
@@ -85,16 +82,10 @@ _PASSAGES = (
 )
 
 
-class _FrequentWords(NamedTuple):
-    """The words that many passages have."""
-
-    changes: int = 0  # the passages ever added or deleted when they were counted
-    words: Sequence[str] = ()  # case-folded
-
-
 def stored_analyser(connection: Connection) -> Analyser:
     """Reads texts and queries as the index does."""
-    return Analyser(read_settings(connection).language, _frequent_words(connection).words)
+    _, frequent = _frequent_words(connection)
+    return Analyser(read_settings(connection).language, frequent)
 
 
 def search_bm25(
@@ -115,10 +106,10 @@ def search_bm25(
     match = analyser.match_expression(text, phrases)
     if match is None:
         return []
-    terms = [term for term in map(analyser.phrase_term, phrases) if term][:MAX_PHRASES]
+    terms = [term for term in map(analyser.phrase_term, phrases) if term]
     parameters: dict[str, Any] = {"match": match}
     if terms:
-        best = connection.execute(_by_words(), parameters | {"n": 1}).first()
+        best = connection.execute(_by_words(0, False), parameters | {"n": 1}).first()
         parameters |= {"best": best.score if best else 0}
         parameters |= {f"phrase{number}": term for number, term in enumerate(terms)}
     share, clause = restricted.share, restricted.clause
@@ -126,7 +117,7 @@ def search_bm25(
     if is_listed:
         parameters["passage_ids"] = restricted.passages(connection).tolist()
         share, clause = 1, None
-    query = _by_words(len(terms), among=is_listed)
+    query = _by_words(len(terms), is_listed)
     n = math.ceil((2 * k + 8) / share)
     while True:
         rows = connection.execute(query, parameters | {"n": n}).all()
@@ -139,7 +130,7 @@ def search_bm25(
 
 
 @cache
-def _by_words(phrases: int = 0, *, among: bool = False) -> Select[int, float]:
+def _by_words(phrases: int, among: bool) -> Select[int, float]:
     """The best passages by their words and by this number of phrases, `among` some passages or all.
 
     Cached, because SQLAlchemy takes longer to build a statement than to run it.
@@ -193,27 +184,30 @@ def analyse_again(connection: Connection, language: Language | None) -> None:
 
 def count_frequent_words(connection: Connection) -> None:
     """Record the frequent words, by a sample, if many passages were added or deleted since."""
-    counted = select(func.count(), func.min(passages.c.passage_id), func.max(passages.c.passage_id))
-    total, first, last = connection.execute(counted.select_from(passages)).one()
+    number = passages.c.passage_id
+    counted = select(func.count(), func.min(number), func.max(number)).select_from(passages)
+    total, first, last = connection.execute(counted).one()
     changes = (last or 0) + deleted_passages(connection)
-    if changes - _frequent_words(connection).changes <= RECOUNTED_SHARE * total:
+    counted_at, _ = _frequent_words(connection)
+    if changes - counted_at <= RECOUNTED_SHARE * total:
         return
     frequent = []
     if total >= FREQUENT_FROM:
         # Among the ids are some of deleted passages.
         count = FREQUENT_FROM * (last - first + 1) // total
         ids = values(numpy.linspace(first, last, count, dtype=numpy.int64).tolist())
-        texts = connection.scalars(select(passages.c.text).where(passages.c.passage_id.in_(ids)))
+        texts = connection.scalars(select(passages.c.text).where(number.in_(ids)))
         analyser = Analyser(read_settings(connection).language)
         sample = [analyser.words(text) for text in texts]
         counts = Counter(word for words in sample for word in words)
         frequent = [word for word, count in counts.items() if count > FREQUENT_SHARE * len(sample)]
-    put_setting(connection, "frequent_words", _FrequentWords(changes, sorted(frequent)))
+    put_setting(connection, "frequent_words", [changes, sorted(frequent)])
 
 
-def _frequent_words(connection: Connection) -> _FrequentWords:
-    """The words that were frequent when they were counted last."""
-    return _FrequentWords(*get_setting(connection, "frequent_words", ()))
+def _frequent_words(connection: Connection) -> tuple[int, list[str]]:
+    """How many passages had been added or deleted at the last count, and the frequent words."""
+    changes, words = get_setting(connection, "frequent_words", [0, []])
+    return changes, words
 
 
 def add_words(connection: Connection, condition: ColumnElement[bool]) -> None:

@@ -10,7 +10,7 @@ so it is called only for texts of about the same day; the order of texts decides
 Names and literals are only passed as bound parameters; literals as JSON, so that decimal fractions
 in expressions and in documents are parsed the same way.
 
-Limits of SQLite: text ends at a NUL, and integers beyond 64 bits become the nearest float.
+In SQLite, text ends at a NUL, and integers beyond 64 bits become the nearest float.
 """
 
 from __future__ import annotations
@@ -61,8 +61,6 @@ from semsearch.storage.sqlite.schema import values as sql_values
 MAX_TESTS = 200
 #: SQLite's parser stack holds 100 symbols (as of 3.40), enough for 28 levels; callers use some.
 MAX_DEPTH = 20
-#: SQLite's own limit.
-MAX_PATTERN_BYTES = 50_000
 
 #: A test of one value, given its kind and the value itself.
 ValueTest: TypeAlias = Callable[[ColumnElement[str], ColumnElement[Any]], ColumnElement[bool]]
@@ -161,11 +159,9 @@ def _kind(json_type: ColumnElement[str]) -> ColumnElement[str]:
 
 def _in(values: Collection[Value], field: str) -> ValueTest:
     times = _times(values, field)
-    others = [value for value in values if value not in times]
     if not times:
-        return _equal(others)
-    if not others:
-        return _equal_times(times)
+        return _equal(values)
+    others = [value for value in values if value not in times]
     by_time, by_value = _equal_times(times), _equal(others)
     return lambda kind, value: or_(by_time(kind, value), by_value(kind, value))
 
@@ -181,8 +177,6 @@ def _equal(values: Collection[Value]) -> ValueTest:
 
 
 def _like(pattern: str) -> ValueTest:
-    if len(pattern.encode()) > MAX_PATTERN_BYTES:
-        raise filter_error(f"a pattern of like is longer than {MAX_PATTERN_BYTES:,} bytes")
     return lambda kind, value: and_(kind == "text", value.like(pattern, escape="\\"))
 
 
@@ -212,11 +206,7 @@ def _times(literals: Iterable[Value], field: str) -> dict[str, int]:
 
 
 def _equal_times(times: Mapping[str, int]) -> ValueTest:
-    """Whether a value is the same time as one of these literals.
-
-    Args:
-        times: the instants of the literals.
-    """
+    """Whether a value is the same time as one of these literals, which are given with instants."""
     dates = sorted({day for time in times.values() for day in _days(time)})
     days = sql_values(dates)
     texts, instants = sql_values(times), sql_values(times.values())
@@ -230,13 +220,7 @@ def _equal_times(times: Mapping[str, int]) -> ValueTest:
 
 
 def _ordered_times(order: Order, literal: str, time: int) -> ValueTest:
-    """Whether a value is before or after a literal: as a time if it is one, else as a text.
-
-    Args:
-        order: the operator.
-        literal: the literal.
-        time: its instant.
-    """
+    """Whether a value is before or after a literal, which is a time: as times, or as texts."""
     # All texts before the first one are of earlier times, and those from the last on of later ones.
     days = _days(time)
     first, behind = days[0], f"{days[-1]}~"

@@ -40,8 +40,6 @@ from semsearch.storage.sqlite.schema import (
 
 DATABASE_NAME = "index.sqlite"
 BUSY_TIMEOUT_MS = 10_000
-#: SQLite's page cache of a writer; with the default (2 MiB), a large index is read again and again.
-WRITER_CACHE_KIB = 64 * 1024
 
 _PRAGMAS = (
     f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}",
@@ -51,11 +49,9 @@ _PRAGMAS = (
     "PRAGMA synchronous = FULL",  # what was committed survives a power cut
     "PRAGMA secure_delete = ON",
 )
+#: A larger page cache; with the default (2 MiB), a large index is read again and again.
+_WRITER_PRAGMA = "PRAGMA cache_size = -65536"
 
-#: How a database is opened: parameters of SQLite's URI. In a read-only directory, SQLite cannot
-#: create the files of a write-ahead log. If a writer has created them, it reads the log; otherwise
-#: all commits are in the database file, which is then read without locks.
-_SHARED, _READ_ONLY, _WITHOUT_LOCKS = "mode=rw", "mode=ro", "mode=ro&immutable=1"
 
 _URL = make_url("sqlite+pysqlite://")
 #: The compiled statements of all databases: SQLAlchemy takes longer to compile most than to run
@@ -68,17 +64,20 @@ def _dialect() -> Dialect:
     """The dialect of all databases; each compiled statement belongs to one."""
     engine = create_engine(_URL)
     with engine.connect():  # it initialises the dialect
-        pass
-    engine.dispose()
-    return engine.dialect
+        return engine.dialect
+
+
+_FORMAT = """
+SELECT application_id, user_version, (SELECT count(*) FROM sqlite_schema) AS tables
+FROM pragma_application_id, pragma_user_version
+"""
 
 
 class _Opened(NamedTuple):
     """What connections are open to. If it changes, they are closed."""
 
-    process: int
-    access: str
-    file: tuple[int, ...]  # device and inode; without locks, also size and time of the last change
+    parameters: str  # of SQLite's URI
+    file: tuple[int, ...]
 
 
 class Database:
@@ -101,12 +100,12 @@ class Database:
         self.file = self.directory / DATABASE_NAME
         if fill:
             _create_file(directory)
-        self.opened = self._present()
+        self._opened = self._present()
         connect: Callable[[], Any] = self._connect
         pool = QueuePool(connect, max_overflow=-1, dialect=_dialect())
         options = {"compiled_cache": _COMPILED}
         self._engine = Engine(pool, _dialect(), _URL, execution_options=options)
-        event.listen(self._engine, "begin", self._begin)
+        event.listen(self._engine, "begin", _begin)
         event.listen(self._engine, "handle_error", _keep_connection)
         _open.add(self)
         with closed_on_error(self):
@@ -114,100 +113,62 @@ class Database:
                 self._create(fill)
             self._check_format()
 
-    def is_replaced(self) -> bool:
-        """Whether the path leads to another file than the one that was read last, or to none."""
-        try:
-            return self._present().file != self.opened.file
-        except IndexStoreError:
-            return True
-
     @contextmanager
     def read(self) -> Iterator[Connection]:
-        """One committed state of the database, unchanged until the block ends.
-
-        Raises:
-            IndexBusyError: the index, in a read-only directory and thus read without locks,
-                was written meanwhile; discard what was read.
-        """
-        present = self.use_present_file()
-        try:
-            with self._connected() as connection, connection.begin():
-                yield connection
-        finally:
-            if present.access == _WITHOUT_LOCKS and self.is_replaced():
-                raise IndexBusyError(f"{self.directory} was written while it was read; try again")
+        """One committed state of the database, unchanged until the block ends."""
+        with self._connected() as connection, connection.begin():
+            yield connection
 
     @contextmanager
     def writing(self) -> Iterator[Connection]:
-        """A connection whose transactions (``with connection.begin():``) take the write lock.
-
-        A transaction raises IndexStoreError if the index was replaced or deleted.
-        """
-        present = self.use_present_file()
+        """A connection whose transactions (``with connection.begin():``) take the write lock."""
         with self._connected() as connection:
             self._prepare_for_writing(connection)
-            yield connection.execution_options(semsearch_writes=present)
+            yield connection.execution_options(semsearch_writes=True)
 
     def close(self) -> None:
         """Close the database; the last process to do so moves the log into it."""
         self._engine.dispose()
 
-    def use_present_file(self) -> _Opened:
-        """Close connections to a replaced file, and in a forked process those of its parent.
-
-        Raises:
-            IndexNotFoundError: there is none.
-        """
+    def check_present(self) -> None:
+        """Close connections to a replaced file; raise IndexNotFoundError if there is none."""
         present = self._present()
-        if present != self.opened:
-            self._engine.dispose(close=present.process == self.opened.process)
-            self.opened = present
-        return present
+        if present != self._opened:
+            self._engine.dispose()
+            self._opened = present
 
     def _present(self) -> _Opened:
-        """The file at the path, and how it can be opened."""
+        """The file at the path, and how it can be opened.
+
+        In a read-only directory, SQLite cannot create the files of a write-ahead log. If a writer
+        has created them, it reads the log; otherwise all commits are in the database file, which
+        is then read without locks.
+        """
         try:
             found = self.file.stat()
         except (FileNotFoundError, NotADirectoryError):
             raise _not_found(self._given) from None
         except OSError as error:  # a name that is too long, a directory without permission
             raise IndexStoreError(f"{error.strerror}: {self._given}") from None
-        file: tuple[int, ...] = (found.st_dev, found.st_ino)
-        access = _SHARED
-        if not os.access(self.directory, os.W_OK):
-            logs = (self.file.with_name(f"{DATABASE_NAME}-{name}") for name in ("wal", "journal"))
-            access = _READ_ONLY if any(log.exists() for log in logs) else _WITHOUT_LOCKS
-        if access == _WITHOUT_LOCKS:
-            file += (found.st_size, found.st_mtime_ns)
-        return _Opened(os.getpid(), access, file)
+        file = found.st_dev, found.st_ino
+        if os.access(self.directory, os.W_OK):
+            return _Opened("mode=rw", file)
+        if self.file.with_name(f"{DATABASE_NAME}-wal").exists():
+            return _Opened("mode=ro", file)
+        return _Opened("mode=ro&immutable=1", (*file, found.st_size, found.st_mtime_ns))
 
     @contextmanager
     def _connected(self) -> Iterator[Connection]:
-        use, pool = object(), self._engine.pool
-        _in_use[use] = os.getpid(), self.file
+        """A connection to the present file; SQLite's errors are raised as ours."""
+        self.check_present()
         try:
-            with self._translated(), self._engine.connect() as connection:
+            with self._engine.connect() as connection:
                 yield connection
-        finally:
-            del _in_use[use]
-            if self._engine.pool is not pool:  # closed meanwhile
-                pool.dispose()
-
-    def _begin(self, connection: Connection) -> None:
-        written = connection.get_execution_options().get("semsearch_writes")
-        if written is not None and written != self._present():
-            raise IndexStoreError(f"{self.directory} was replaced while it was written; try again")
-        connection.exec_driver_sql("BEGIN" if written is None else "BEGIN IMMEDIATE")
+        except (DBAPIError, sqlite3.Error) as error:
+            raise _our_error(self.file, getattr(error, "orig", error)) from error
 
     def _connect(self) -> sqlite3.Connection:
-        if any(
-            process != os.getpid() and file == self.file for process, file in [*_in_use.values()]
-        ):
-            raise IndexStoreError(
-                f"{self.directory} was being read or written when this process was forked; fork "
-                "earlier, or start the process with 'spawn' or 'forkserver'"
-            )
-        address = f"{self.file.as_uri()}?{self.opened.access}"
+        address = f"{self.file.as_uri()}?{self._opened.parameters}"
         # `_begin` begins transactions.
         connection = sqlite3.connect(
             address, uri=True, check_same_thread=False, isolation_level=None
@@ -221,7 +182,7 @@ class Database:
     def _prepare_for_writing(self, connection: Connection) -> None:
         """Set WAL mode, in which many processes can read while one writes, and a larger cache."""
         raw: Any = connection.connection.driver_connection
-        raw.execute(f"PRAGMA cache_size = -{WRITER_CACHE_KIB}")
+        raw.execute(_WRITER_PRAGMA)
         deadline = time.monotonic() + BUSY_TIMEOUT_MS / 1000
         while True:
             try:
@@ -234,17 +195,16 @@ class Database:
 
     def _create(self, fill: Callable[[Connection], None]) -> None:
         with self.writing() as connection, connection.begin():
-            if _is_blank(connection):
+            if not connection.exec_driver_sql(_FORMAT).one().tables:
                 create_tables(connection)
                 put_setting(connection, "revision", [uuid4().hex, 0])
                 fill(connection)
 
     def _check_format(self) -> None:
         with self.read() as connection:
-            application = connection.exec_driver_sql("PRAGMA application_id").scalar_one()
-            version = connection.exec_driver_sql("PRAGMA user_version").scalar_one()
-            if _is_blank(connection):
-                raise _not_found(self._given)
+            application, version, tables = connection.exec_driver_sql(_FORMAT).one()
+        if not tables:
+            raise _not_found(self._given)
         if application != APPLICATION_ID:
             raise IndexFormatError(f"{self.file} is a database of another program, not an index")
         if version != FORMAT_VERSION:
@@ -253,13 +213,10 @@ class Database:
                 f"{FORMAT_VERSION}: use the version that made it, or index the corpus again"
             )
 
-    @contextmanager
-    def _translated(self) -> Iterator[None]:
-        """SQLite's errors as ours."""
-        try:
-            yield
-        except (DBAPIError, sqlite3.Error) as error:
-            raise _our_error(self.file, getattr(error, "orig", error)) from error
+
+def _begin(connection: Connection) -> None:
+    writes = connection.get_execution_options().get("semsearch_writes")
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
 
 def _instant(value: object) -> int | None:
@@ -270,15 +227,12 @@ def _instant(value: object) -> int | None:
 
 
 _open: WeakSet[Database] = WeakSet()
-#: The process and file of each use of a connection. In a forked process, those of its parent
-#: remain: SQLite takes these files for locked there, but the locks are the parent's.
-_in_use: dict[object, tuple[int, Path]] = {}
 
 
 def _close_unused() -> None:
     """Close all connections that are not in use: SQLite's locks do not survive a fork."""
     for database in list(_open):
-        database._engine.dispose()
+        database.close()
 
 
 if hasattr(os, "register_at_fork"):  # not on Windows
@@ -290,11 +244,6 @@ def _keep_connection(context: ExceptionContext) -> None:
     # and its lock until the cursor is freed; an open connection is rolled back.
     if not isinstance(context.original_exception, sqlite3.Error):
         context.is_disconnect = False
-
-
-def _is_blank(connection: Connection) -> bool:
-    count: int = connection.exec_driver_sql("SELECT count(*) FROM sqlite_schema").scalar_one()
-    return count == 0
 
 
 def _create_file(directory: Path) -> None:
@@ -312,8 +261,7 @@ def _not_found(directory: Path) -> IndexStoreError:
         entry.name.partition(".")[0] not in ("index", "writer") for entry in directory.iterdir()
     ):
         return IndexFormatError(
-            f"{directory} is not an index: it contains other files, but no {DATABASE_NAME} with "
-            "tables; choose another directory"
+            f"{directory} contains other files, but no {DATABASE_NAME}; choose another directory"
         )
     return IndexNotFoundError(
         f"no index at {directory}; make one with: "

@@ -2,17 +2,16 @@
 
 The table `fields` counts in how many documents a field has a value of each kind, exactly, after
 every write. A count can be 0: until the index is compacted, the fields of deleted documents
-stay known, so a filter that tests one is no error. Values are stored in the documents only, so that
-no text of a deleted document remains.
+stay known, so a filter that tests one is no error.
 
 A field that was given an index has one of SQLite's, over an expression.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Collection, Mapping
-from itertools import islice
 from typing import TYPE_CHECKING
 
 from sqlalchemy import (
@@ -44,13 +43,9 @@ BUILT_IN_COLUMNS: Mapping[str, ColumnElement[str]] = dict(
     zip(BUILT_IN_FIELDS, (documents.c.external_id, documents.c.title), strict=True)
 )
 
-#: Fields listed with an example.
-EXAMPLES = 50
-#: Documents searched for an example.
-SAMPLE_DOCUMENTS = 20_000
+#: Documents searched for examples.
+SAMPLE_DOCUMENTS = 1000
 
-#: The most fields with bounds; SQLite limits the columns of a query.
-BOUNDED_FIELDS = 500
 #: Texts of a field that are not listed if all of them are distinct.
 DISTINCT_SAMPLE = 200
 
@@ -63,16 +58,26 @@ _DATE = "[0-9][0-9][0-9][0-9]-[01][0-9]-[0-3][0-9]"
 
 
 def all_fields(connection: Connection) -> list[Field]:
-    """The metadata fields of documents, sorted by name; the first `EXAMPLES` with an example."""
+    """The metadata fields of documents, sorted by name, with examples of their values."""
     query = _IN_USE.order_by(fields.c.name, fields.c.documents.desc(), fields.c.kind)
+    examples = _examples(connection)
     found: dict[str, Field] = {}
     for name, kind, in_list, count in connection.execute(query):
-        if name not in found:
-            shown = len(found) < EXAMPLES
-            value = _example(connection, name, Kind(kind)) if shown else None
-            found[name] = Field(name, {}, value)
-        found[name].kinds[f"list of {kind}" if in_list else kind] = count
+        field = found.setdefault(name, Field(name, {}, examples.get(name)))
+        field.kinds[f"list of {kind}" if in_list else kind] = count
     return list(found.values())
+
+
+def _examples(connection: Connection) -> dict[str, Value]:
+    """The first value of each field among some documents, or the first element of a list."""
+    found: dict[str, Value] = {}
+    sample = select(documents.c.metadata).limit(SAMPLE_DOCUMENTS)
+    for metadata in connection.scalars(sample):
+        for name, value in json.loads(metadata).items():
+            first = value[0] if isinstance(value, list) and value else value
+            if isinstance(first, str | int | float):
+                found.setdefault(name, first)
+    return found
 
 
 def scalar_fields(connection: Connection) -> set[str]:
@@ -93,22 +98,6 @@ def kinds_by_field(connection: Connection) -> dict[str, set[Kind]]:
         if row.documents:
             kinds.add(kind)
     return found
-
-
-def _example(connection: Connection, field: str, kind: Kind) -> Value | None:
-    """A value of a metadata field of one kind; None if the sample has none."""
-    if kind not in (Kind.TEXT, Kind.DATE, Kind.NUMBER, Kind.BOOLEAN):
-        return None
-    sample = select(documents.c.metadata).limit(SAMPLE_DOCUMENTS).subquery()
-    each = MetadataValues(sample.c.metadata)
-    query = (
-        select(each.value)
-        .select_from(each.joined_to(sample))
-        .where(each.name == field, each.kind == kind.value)
-        .limit(1)
-    )
-    value = connection.scalar(query)
-    return bool(value) if kind is Kind.BOOLEAN and value is not None else value
 
 
 def field_values(
@@ -141,8 +130,7 @@ def _frequent_texts(
 ) -> list[tuple[str, int]]:
     """The most frequent texts at a JSON path or in a list there, and how often they occur.
 
-    None if the first `DISTINCT_SAMPLE` are distinct, such as addresses: counting takes longest for
-    these.
+    None if the first ones are distinct, such as addresses: counting takes longest for these.
     """
     each = func.json_each(documents.c.metadata, path).table_valued("type", "value")
     value = each.c.value
@@ -165,7 +153,7 @@ def _bounds(
 ) -> dict[str, tuple[float | str, float | str]]:
     """The bounds of the numbers of fields, or else of their dates; those in lists are left out."""
     names, columns = [], []
-    for name, kinds in islice(known.items(), BOUNDED_FIELDS):
+    for name, kinds in known.items():
         path = json_path(name)
         if path is None or not {Kind.NUMBER, Kind.DATE} & set(kinds):
             continue

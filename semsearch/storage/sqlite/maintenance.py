@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy
-from sqlalchemy import Connection, delete, func, select, update
+from sqlalchemy import ColumnElement, Connection, delete, func, select, update
 from sqlalchemy.exc import DatabaseError
 
 from semsearch.errors import IndexBusyError, quantity
@@ -21,28 +21,17 @@ from semsearch.storage.sqlite.schema import (
     passages,
     snapshots,
     spaces,
-    tables,
     texts,
-    values,
     vectors,
 )
 from semsearch.storage.sqlite.snapshots import (
-    RECALL_TOLERANCE,
-    SnapshotRecord,
     UnusableSnapshotError,
     open_snapshot,
     refresh,
     remove_leftovers,
-    snapshot_name,
     snapshot_record,
 )
-from semsearch.storage.sqlite.spaces import all_spaces, damaged, vector_blocks
-from semsearch.vector_indexes.flat import VectorIndex
-
-ROWS_AT_ONCE = 4096
-
-#: Messages of PRAGMA integrity_check about indexes and FTS5's tables, which can be rebuilt.
-_DERIVED = ("missing from index", "wrong # of entries in index", "non-unique entry", "fts5", "FTS5")
+from semsearch.storage.sqlite.spaces import all_spaces, vector_blocks, vector_bytes
 
 
 def find_faults(connection: Connection, directory: Path) -> list[Fault]:
@@ -66,19 +55,11 @@ def find_faults(connection: Connection, directory: Path) -> list[Fault]:
     return found
 
 
-def bad_vectors(connection: Connection, space: Space) -> Iterator[int]:
-    """The passages of a space whose vector is damaged: of the wrong size, or not of unit length."""
-    query = select(vectors.c.passage_id, vectors.c.vector).where(vectors.c.space_id == space.id)
-    for rows in connection.execute(query).partitions(ROWS_AT_ONCE):
-        yield from (
-            rows[place].passage_id for place in damaged(space, [row.vector for row in rows])
-        )
-
-
 def _database_faults(connection: Connection) -> Iterator[Fault]:
     for line in connection.exec_driver_sql("PRAGMA integrity_check(20)").scalars():
         if line != "ok":
-            derived = any(mark in line for mark in _DERIVED)
+            # Indexes and FTS5's tables can be rebuilt.
+            derived = any(mark in line.lower() for mark in ("index", "fts5"))
             yield Fault(f"SQLite finds: {' '.join(line.split())}", repairable=derived)
     try:
         # Rank 1 also compares with the passages.
@@ -90,18 +71,18 @@ def _database_faults(connection: Connection) -> Iterator[Fault]:
 
 
 def _content_faults(connection: Connection) -> Iterator[Fault]:
-    query = select(texts.c.text, documents.c.text_hash).join(documents)
-    changed = sum(text_hash(row.text) != row.text_hash for row in connection.execute(query))
+    whole = select(texts.c.text, documents.c.text_hash).join(documents)
+    changed = sum(text_hash(text) != digest for text, digest in connection.execute(whole))
     if changed:
         yield Fault(f"{quantity(changed, 'document')} not as written", repairable=False)
-    whole = (
+    slices = (
         select(passages, texts.c.text.label("whole"))
         .join(texts, texts.c.document_id == passages.c.document_id)
         .order_by(passages.c.document_id)
     )
     changed = sum(
         row.whole[row.start : row.end] != row.text or text_hash(row.text) != row.text_hash
-        for row in connection.execute(whole)
+        for row in connection.execute(slices)
     )
     if changed:
         yield Fault(f"{quantity(changed, 'passage')} not as written", repairable=False)
@@ -110,9 +91,7 @@ def _content_faults(connection: Connection) -> Iterator[Fault]:
 def _vector_faults(connection: Connection, directory: Path, space: Space) -> Iterator[Fault]:
     if missing := _lacking(connection, space):
         yield Fault(f"space '{space.name}' lacks the vectors of {quantity(missing, 'passage')}")
-    bad = sum(1 for _ in bad_vectors(connection, space))
-    if bad:
-        yield Fault(f"space '{space.name}' has {quantity(bad, 'damaged vector')}")
+        return
     record = snapshot_record(connection, space)
     if record is None or not record.bytes:
         return
@@ -121,58 +100,46 @@ def _vector_faults(connection: Connection, directory: Path, space: Space) -> Ite
     except UnusableSnapshotError as error:
         yield Fault(str(error))
         return
-    if not bad and not _matches(connection, space, record, snapshot):
-        name = snapshot_name(space.name, record.generation)
-        yield Fault(f"{name} does not match the vectors of the database")
-
-
-def _matches(
-    connection: Connection, space: Space, record: SnapshotRecord, snapshot: VectorIndex
-) -> bool:
-    """Whether a snapshot has the vectors of the database, and its recall."""
     for ids, matrix in vector_blocks(connection, space):
         covered = ids <= record.last_passage_id
-        if not numpy.isin(ids[covered], snapshot.ids, assume_unique=True).all():
-            return False
-        if (snapshot.vectors(ids[covered]) != matrix[covered]).any():
-            return False
-    return snapshot.measured_recall() + RECALL_TOLERANCE >= record.recall
+        is_equal = numpy.isin(ids[covered], snapshot.ids).all()
+        if not is_equal or (snapshot.vectors(ids[covered]) != matrix[covered]).any():
+            yield Fault(f"the snapshot of space '{space.name}' does not match its vectors")
+            return
 
 
-def rebuild(connection: Connection) -> None:
-    """Rebuild SQLite's indexes, the words for BM25 and the records of fields."""
-    with connection.begin():
-        for name in tables.tables:  # not FTS5's
-            connection.exec_driver_sql(f'REINDEX "{name}"')
-        rebuild_kinds(connection)
-        rebuild_words(connection)
-        next_revision(connection)
-
-
-def discard_bad_vectors(connection: Connection, space: Space) -> None:
-    """Delete the damaged vectors of a space, and give up its snapshot.
-
-    If some passages lack a vector then, the space is incomplete until these are encoded: searching
-    it raises instead of missing passages.
-    """
-    with connection.begin():
-        of_space = vectors.c.space_id == space.id
-        bad = vectors.c.passage_id.in_(values(bad_vectors(connection, space)))
-        connection.execute(delete(vectors).where(of_space, bad))
-        # No file has this size. The next snapshot has another generation, also for open readers.
-        unusable = update(snapshots).where(snapshots.c.space_id == space.id).values(bytes=0)
-        connection.execute(unusable)
-        if _lacking(connection, space):
-            incomplete = update(spaces).where(spaces.c.space_id == space.id).values(complete=0)
-            connection.execute(incomplete)
-        next_revision(connection)
+def _sound(space: Space) -> ColumnElement[bool]:
+    """The condition for vectors of a space that have its size."""
+    has_size = func.length(vectors.c.vector) == vector_bytes(space)
+    return (vectors.c.space_id == space.id) & has_size
 
 
 def _lacking(connection: Connection, space: Space) -> int:
     """The number of passages without a vector."""
-    of_space = select(vectors.c.passage_id).where(vectors.c.space_id == space.id)
-    lacking = select(func.count()).where(passages.c.passage_id.not_in(of_space))
+    sound = select(vectors.c.passage_id).where(_sound(space))
+    lacking = select(func.count()).where(passages.c.passage_id.not_in(sound))
     return connection.execute(lacking).scalar_one()
+
+
+def rebuild(connection: Connection) -> None:
+    """Rebuild SQLite's indexes, the words for BM25 and the records of fields; give up snapshots.
+
+    Spaces that lack vectors are incomplete until these are encoded: searching them raises instead
+    of missing passages.
+    """
+    with connection.begin():
+        connection.exec_driver_sql("REINDEX")
+        rebuild_kinds(connection)
+        rebuild_words(connection)
+        # No file has this size. The next snapshot has another generation, also for open readers.
+        connection.execute(update(snapshots).values(bytes=0))
+        for space in all_spaces(connection):
+            if _lacking(connection, space):
+                of_space = vectors.c.space_id == space.id
+                connection.execute(delete(vectors).where(of_space, ~_sound(space)))
+                incomplete = update(spaces).where(spaces.c.space_id == space.id)
+                connection.execute(incomplete.values(complete=0))
+        next_revision(connection)
 
 
 def compact(connection: Connection, directory: Path, spaces: Iterable[Space]) -> None:
@@ -183,8 +150,7 @@ def compact(connection: Connection, directory: Path, spaces: Iterable[Space]) ->
     meanwhile, and killing the process does no harm.
 
     Raises:
-        IndexBusyError: a reader uses an older state; deleted data is still in the log, or in a
-            snapshot that cannot be deleted.
+        IndexBusyError: a reader uses an older state, so deleted data is still in the log.
     """
     for space in spaces:
         if space.complete:
@@ -195,12 +161,12 @@ def compact(connection: Connection, directory: Path, spaces: Iterable[Space]) ->
     with connection.begin():
         rebuild_kinds(connection)
         rebuild_words(connection)
-    left = remove_leftovers(connection, directory, keep_previous=False)
+    remove_leftovers(connection, directory, keep_previous=False)
     raw: Any = connection.connection.driver_connection  # they cannot run in a transaction
     raw.execute("VACUUM")
     busy = raw.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
-    if left or busy:
+    if busy:
         raise IndexBusyError(
-            f"{directory} is being read, by this process or another, so its log or an old snapshot "
-            "still holds deleted data; run semsearch compact again without readers"
+            f"{directory} is being read, by this process or another, so its log still holds "
+            "deleted data; run semsearch compact again without readers"
         )

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import numpy
 from sqlalchemy import ColumnElement, Connection, Row, and_, exists, func, select, true
 
-from semsearch.errors import DamagedIndexError
 from semsearch.protocols import Matrix
 from semsearch.records import Document, Kind, Passage
 from semsearch.storage.interface import (
@@ -33,7 +32,6 @@ from semsearch.storage.interface import (
 )
 from semsearch.storage.spaces import Space, check_searchable
 from semsearch.storage.sqlite import fields as kinds
-from semsearch.storage.sqlite.database import Database
 from semsearch.storage.sqlite.restrictions import Restricted, sql_condition
 from semsearch.storage.sqlite.schema import (
     FORMAT_VERSION,
@@ -48,7 +46,7 @@ from semsearch.storage.sqlite.schema import (
     vectors,
 )
 from semsearch.storage.sqlite.snapshots import snapshot_name, snapshot_record
-from semsearch.storage.sqlite.spaces import all_spaces, stored_matrix, vector_blocks
+from semsearch.storage.sqlite.spaces import BLOCK_ROWS, all_spaces, from_bytes, stored_matrix
 
 if TYPE_CHECKING:
     from semsearch.filters import Condition
@@ -81,16 +79,16 @@ _PASSAGES = (
 
 
 class Cache:
-    """What readers of one database file have loaded, for the next ones."""
+    """What readers have loaded, for the next ones."""
 
-    def __init__(self, database: Database) -> None:
-        self.file = database.opened.file
-        self._database = database
+    def __init__(self) -> None:
         self._views: dict[tuple[str, int], tuple[int, VectorView]] = {}
         self._restricted: dict[tuple[Revision, str], Restricted] = {}
         self._values: tuple[Revision, list[FieldValues]] | None = None
 
-    def view(self, connection: Connection, revision: Revision, space: Space) -> VectorView:
+    def view(
+        self, connection: Connection, directory: Path, revision: Revision, space: Space
+    ) -> VectorView:
         """The vectors of a space in the state that `connection` reads."""
         key = revision.identity, space.id
         known = self._views.get(key)
@@ -103,8 +101,6 @@ class Cache:
         if known and known[0] < revision.number:
             view = known[1].extended(connection, space)
         if view is None:
-            # The files of a replaced index are another's.
-            directory = None if self._database.is_replaced() else self._database.directory
             view = VectorView.load(connection, directory, space)
         self._views[key] = revision.number, view
         return view
@@ -117,8 +113,8 @@ class Cache:
         restricted = self._restricted.get(key)
         if restricted is None:
             restricted = Restricted(connection, restriction)
-            for oldest in list(self._restricted)[: 1 - RESTRICTIONS_KEPT]:
-                self._restricted.pop(oldest, None)
+            if len(self._restricted) >= RESTRICTIONS_KEPT:
+                self._restricted.clear()
             self._restricted[key] = restricted
         return restricted
 
@@ -272,30 +268,26 @@ class SqliteReader:
                 passages.c.document_id,
                 documents.c.external_id,
                 passages.c.text,
+                vectors.c.vector,
             )
             .join(documents, documents.c.document_id == passages.c.document_id)
+            .join(vectors, vectors.c.passage_id == passages.c.passage_id)
+            .where(vectors.c.space_id == space.id)
             .order_by(passages.c.passage_id)
         )
         if condition is not None:
             query = query.where(sql_condition(self.connection, condition))
-        rows = self.connection.execute(query).all()
-        passage_ids = numpy.array([row.passage_id for row in rows], numpy.int64)
-        matrix = numpy.empty((len(rows), space.dimension), numpy.float32)
-        filled = 0
-        for ids, block in vector_blocks(self.connection, space):
-            wanted = block[numpy.isin(ids, passage_ids, assume_unique=True)]
-            matrix[filled : filled + len(wanted)] = wanted
-            filled += len(wanted)
-        if filled != len(rows):
-            raise DamagedIndexError(
-                "the passages do not match their vectors; see: semsearch verify"
-            )
+        rows: list[Any] = []
+        blocks = [numpy.empty((0, space.dimension), numpy.float32)]
+        for block in self.connection.execute(query).partitions(BLOCK_ROWS):
+            rows += [row[:-1] for row in block]
+            blocks.append(from_bytes(space, [row.vector for row in block]))
         return Passages(
-            [row.external_id for row in rows],
-            numpy.array([row.document_id for row in rows], numpy.int64),
-            passage_ids,
-            [row.text for row in rows],
-            matrix,
+            [row[2] for row in rows],
+            numpy.array([row[1] for row in rows], numpy.int64),
+            numpy.array([row[0] for row in rows], numpy.int64),
+            [row[3] for row in rows],
+            numpy.concatenate(blocks),
         )
 
     def passages_without_vector(
@@ -341,12 +333,6 @@ class SqliteReader:
         view, restricted = self._view(space), self._restricted(restriction)
         return search_vectors(self.connection, view, restricted, queries, k, per_document)
 
-    def describe_search(self, space: Space, restriction: Restriction = NO_RESTRICTION) -> str:
-        """A description of how `search_vectors` would search."""
-        from semsearch.storage.sqlite.vectors import describe_search
-
-        return describe_search(self.connection, self._view(space), self._restricted(restriction))
-
     def search_bm25(
         self,
         text: str,
@@ -385,7 +371,7 @@ class SqliteReader:
         return stored_analyser(self.connection)
 
     def _view(self, space: Space) -> VectorView:
-        return self._cache.view(self.connection, self._revision, space)
+        return self._cache.view(self.connection, self._directory, self._revision, space)
 
     def _restricted(self, restriction: Restriction) -> Restricted:
         return self._cache.restricted(self.connection, self._revision, restriction)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
@@ -85,18 +86,15 @@ def best_passages(
     Args:
         scored: scores and passage ids, best first.
         owners: the documents of passages; other passages do not count.
-        k: the number of passages.
+        k: the number of passages, at least 1.
         per_document: the number of passages of a document.
     """
     best: list[ScoredPassage] = []
-    taken: dict[int, int] = {}
+    taken = Counter[int]()
     for score, passage_id in scored:
         document_id = owners.get(passage_id)
-        if document_id is None:
-            continue
-        count = taken.get(document_id, 0)
-        if count < per_document:
-            taken[document_id] = count + 1
+        if document_id is not None and taken[document_id] < per_document:
+            taken[document_id] += 1
             best.append(ScoredPassage(document_id, passage_id, score))
             if len(best) == k:
                 break

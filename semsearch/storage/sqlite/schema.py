@@ -52,109 +52,97 @@ FORMAT_VERSION: Final = 1
 
 tables = MetaData()
 
-settings = Table(
+
+def _table(name: str, *columns: Column[Any], **options: Any) -> Table:
+    """A table whose values SQLite checks."""
+    return Table(name, tables, *columns, sqlite_strict=True, **options)
+
+
+def _required(name: str, kind: Any, *constraints: CheckConstraint, **options: Any) -> Column[Any]:
+    """A column without nulls."""
+    return Column(name, kind, *constraints, nullable=False, **options)
+
+
+def _owned_by(key: str, **options: Any) -> Column[Any]:
+    """A column of a row that is deleted with the one whose key it has."""
+    name = key.partition(".")[2]
+    return Column(name, ForeignKey(key, ondelete="CASCADE"), nullable=False, **options)
+
+
+settings = _table(
     "settings",
-    tables,
     Column("name", Text, primary_key=True),
-    Column("value", Text, CheckConstraint("json_valid(value)"), nullable=False),
-    sqlite_strict=True,
+    _required("value", Text, CheckConstraint("json_valid(value)")),
 )
 
-documents = Table(
+documents = _table(
     "documents",
-    tables,
     Column("document_id", Integer, primary_key=True),
-    Column("external_id", Text, nullable=False, unique=True),
+    _required("external_id", Text, unique=True),
     Column("title", Text, index=True),
-    Column("metadata", Text, CheckConstraint("json_type(metadata) = 'object'"), nullable=False),
-    Column("text_hash", Text, nullable=False),
-    sqlite_strict=True,
+    _required("metadata", Text, CheckConstraint("json_type(metadata) = 'object'")),
+    _required("text_hash", Text),
 )
 
 #: Apart from `documents`, so that filters, which read every document, read no text.
-texts = Table(
-    "texts",
-    tables,
-    Column(
-        "document_id", ForeignKey("documents.document_id", ondelete="CASCADE"), primary_key=True
-    ),
-    Column("text", Text, nullable=False),
-    sqlite_strict=True,
+texts = _table(
+    "texts", _owned_by("documents.document_id", primary_key=True), _required("text", Text)
 )
 
-passages = Table(
+passages = _table(
     "passages",
-    tables,
     # Ids only grow and are never reused: a snapshot covers all ids up to its highest.
     Column("passage_id", Integer, primary_key=True),
-    Column(
-        "document_id",
-        ForeignKey("documents.document_id", ondelete="CASCADE"),
-        nullable=False,
-        index=True,
-    ),
-    Column("start", Integer, nullable=False),  # characters [start, end) of the document
-    Column("end", Integer, nullable=False),
-    Column("text", Text, nullable=False),
-    Column("text_hash", Text, nullable=False, index=True),
+    _owned_by("documents.document_id", index=True),
+    _required("start", Integer),  # characters [start, end) of the document
+    _required("end", Integer),
+    _required("text", Text),
+    _required("text_hash", Text, index=True),
     Column("analysed", Text),  # the text that BM25 reads, if it differs
     Column("words", Text, Computed("coalesce(analysed, text)", persisted=False)),
     sqlite_autoincrement=True,
-    sqlite_strict=True,
 )
 
-spaces = Table(
+spaces = _table(
     "spaces",
-    tables,
     Column("space_id", Integer, primary_key=True),
     # Files are named after it.
-    Column(
-        "name", Text, CheckConstraint("name NOT GLOB '*[^a-z0-9_-]*'"), nullable=False, unique=True
-    ),
-    Column("spec", Text, nullable=False),
-    Column("fingerprint", Text, nullable=False),
-    Column("dimension", Integer, CheckConstraint("dimension > 0"), nullable=False),
-    Column("dtype", Text, CheckConstraint("dtype IN ('float32', 'float16')"), nullable=False),
-    Column("complete", Integer, nullable=False),  # 0 while it lacks vectors of older passages
-    Column(
-        "description", Text, CheckConstraint("json_type(description) = 'object'"), nullable=False
-    ),
+    _required("name", Text, CheckConstraint("name NOT GLOB '*[^a-z0-9_-]*'"), unique=True),
+    _required("spec", Text),
+    _required("fingerprint", Text),
+    _required("dimension", Integer, CheckConstraint("dimension > 0")),
+    _required("dtype", Text, CheckConstraint("dtype IN ('float32', 'float16')")),
+    _required("complete", Integer),  # 0 while it lacks vectors of older passages
+    _required("description", Text, CheckConstraint("json_type(description) = 'object'")),
     sqlite_autoincrement=True,
-    sqlite_strict=True,
 )
 
-vectors = Table(
+vectors = _table(
     "vectors",
-    tables,
-    Column("passage_id", ForeignKey("passages.passage_id", ondelete="CASCADE"), primary_key=True),
-    Column("space_id", ForeignKey("spaces.space_id", ondelete="CASCADE"), primary_key=True),
-    Column("vector", LargeBinary, nullable=False),  # little-endian, of the space's dtype
-    sqlite_strict=True,
+    _owned_by("passages.passage_id", primary_key=True),
+    _owned_by("spaces.space_id", primary_key=True),
+    _required("vector", LargeBinary),  # little-endian, of the space's dtype
 )
 
-snapshots = Table(
+snapshots = _table(
     "snapshots",
-    tables,
-    Column("space_id", ForeignKey("spaces.space_id", ondelete="CASCADE"), primary_key=True),
-    Column("generation", Integer, nullable=False),
-    Column("bytes", Integer, nullable=False),
-    Column("vectors", Integer, nullable=False),
-    Column("last_passage_id", Integer, nullable=False),
-    Column("deleted", Integer, nullable=False),  # passages deleted before it was written
-    Column("kind", Text, nullable=False),
-    Column("wanted_recall", REAL, nullable=False),
-    Column("recall", REAL, nullable=False),  # recall@10 against exact search
-    sqlite_strict=True,
+    _owned_by("spaces.space_id", primary_key=True),
+    _required("generation", Integer),
+    _required("bytes", Integer),
+    _required("vectors", Integer),
+    _required("last_passage_id", Integer),
+    _required("deleted", Integer),  # passages deleted before it was written
+    _required("kind", Text),
+    _required("wanted_recall", REAL),
+    _required("recall", REAL),  # recall@10 against exact search
 )
 
-fields = Table(
+fields = _table(
     "fields",
-    tables,
     Column("name", Text, primary_key=True),
     Column("kind", Text, primary_key=True),
     Column("in_list", Integer, primary_key=True),  # 1 for elements of lists
-    Column("documents", Integer, nullable=False),  # how many have a value of this kind
-    sqlite_strict=True,
+    _required("documents", Integer),  # how many have a value of this kind
 )
 
 #: External content: only `passages` holds the texts. Rows are written together with those of
@@ -217,7 +205,7 @@ def insert_rows(
     Args:
         connection: in a transaction.
         table: the table.
-        names: its columns that the rows have, in the order of the table.
+        names: the columns of the rows, in the order of the table.
         rows: the rows.
         key: a unique column; a row with its value is updated.
     """

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -101,12 +102,7 @@ def open_snapshot(directory: Path, space: Space, record: SnapshotRecord) -> Vect
 
 
 def refresh(
-    connection: Connection,
-    directory: Path,
-    space: Space,
-    *,
-    thoroughly: bool = False,
-    loading: bool = False,
+    connection: Connection, directory: Path, space: Space, *, thoroughly: bool = False
 ) -> None:
     """Write a new snapshot of a space if the present one is missing, damaged or out of date.
 
@@ -115,10 +111,9 @@ def refresh(
 
     Args:
         connection: its transactions begin with the write lock.
-        directory: the directory of the snapshot.
-        space: the space.
+        directory: of the snapshot.
+        space: of the vectors.
         thoroughly: write one after any change.
-        loading: more passages will follow soon; write a flat index, which is fast.
     """
     with connection.begin():
         record = snapshot_record(connection, space)
@@ -131,12 +126,12 @@ def refresh(
             is_exact = kind == FLAT
             is_wanted = kind == record.kind and (is_exact or wanted.recall == record.wanted_recall)
             share = 0 if thoroughly else STALE_SHARE
-            if recent + gone <= share * record.vectors and (loading or is_wanted):
+            if is_wanted and recent + gone <= share * record.vectors:
                 return
-        total = _count(connection, space)
+        total = _count(connection, space, 0)
         if record is None and not total:
             return
-        kind = FLAT if loading else chosen_kind(wanted, total, space.dimension)
+        kind = chosen_kind(wanted, total, space.dimension)
         blocks = vector_blocks(connection, space)
         index = _index_class(kind).build(space.dimension, total, blocks, wanted.recall)
         generation = record.generation + 1 if record else 1
@@ -168,16 +163,13 @@ def refresh(
     remove_leftovers(connection, directory, keep_previous=True)
 
 
-def remove_leftovers(connection: Connection, directory: Path, *, keep_previous: bool) -> list[Path]:
+def remove_leftovers(connection: Connection, directory: Path, *, keep_previous: bool) -> None:
     """Delete older snapshots, drafts of killed runs, and maps of dropped spaces.
 
     Args:
         connection: its transactions begin with the write lock.
         directory: the directory of the files.
         keep_previous: keep the previous snapshot, which a reader may be about to open.
-
-    Returns:
-        The files that cannot be deleted: on Windows, while a reader maps them.
     """
     with connection.begin():
         names = connection.scalars(select(spaces.c.name)).all()
@@ -187,15 +179,11 @@ def remove_leftovers(connection: Connection, directory: Path, *, keep_previous: 
     kept = {f"{name}.map" for name in names}
     for name, generation in records:
         kept |= {snapshot_name(name, generation), snapshot_name(name, generation - keep_previous)}
-    left = []
     for pattern in ("*.faiss", "*.faiss.tmp", "*.map"):
         for file in directory.glob(pattern):
             if file.name not in kept:
-                try:
+                with suppress(PermissionError):  # on Windows, while a reader maps it
                     file.unlink(missing_ok=True)
-                except PermissionError:
-                    left.append(file)
-    return left
 
 
 def _index_class(kind: str) -> type[VectorIndex]:
@@ -217,7 +205,7 @@ def _is_usable(directory: Path, space: Space, record: SnapshotRecord) -> bool:
     return True
 
 
-def _count(connection: Connection, space: Space, after: int = 0) -> int:
+def _count(connection: Connection, space: Space, after: int) -> int:
     """The number of vectors of passages above an id."""
     is_counted = (vectors.c.space_id == space.id) & (vectors.c.passage_id > after)
     return connection.execute(select(func.count()).where(is_counted)).scalar_one()

@@ -9,7 +9,7 @@ from typing import Any
 import numpy
 from sqlalchemy import Connection, insert, select
 
-from semsearch.protocols import Encoder, Matrix, off_unit
+from semsearch.protocols import Encoder, Matrix
 from semsearch.storage.spaces import Space, described_space
 from semsearch.storage.sqlite.schema import spaces
 from semsearch.vector_indexes import Ids
@@ -45,7 +45,7 @@ def insert_space(
 def to_bytes(space: Space, matrix: Matrix) -> list[bytes]:
     """Vectors as stored in SQLite: little-endian numbers of the space's type."""
     data = matrix.astype(_stored_type(space)).tobytes()
-    width = _vector_bytes(space)
+    width = vector_bytes(space)
     return [data[start : start + width] for start in range(0, len(data), width)]
 
 
@@ -63,14 +63,6 @@ def stored_matrix(space: Space, rows: Sequence[bytes]) -> Matrix:
     return numbers.reshape(len(rows), space.dimension).astype(numpy.float32)
 
 
-def damaged(space: Space, rows: Sequence[bytes]) -> list[int]:
-    """The positions of damaged vectors: of the wrong size, or not of unit length."""
-    zeros = bytes(_vector_bytes(space))  # not of unit length, either
-    matrix = stored_matrix(space, [row if len(row) == len(zeros) else zeros for row in rows])
-    places: list[int] = numpy.flatnonzero(off_unit(matrix)).tolist()
-    return places
-
-
 def vector_blocks(
     connection: Connection, space: Space, after: int = 0
 ) -> Iterator[tuple[Ids, Matrix]]:
@@ -81,7 +73,8 @@ def vector_blocks(
         yield numpy.array(ids, numpy.int64), from_bytes(space, stored)
 
 
-def _vector_bytes(space: Space) -> int:
+def vector_bytes(space: Space) -> int:
+    """The size of a stored vector."""
     return space.dimension * _stored_type(space).itemsize
 
 

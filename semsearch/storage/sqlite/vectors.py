@@ -47,15 +47,8 @@ SPARE_DEVIATIONS = 3
 class VectorView:
     """The vectors of a space in the state that a connection reads.
 
-    Recent vectors are searched exactly. Vectors deleted since the snapshot was written are still
-    found; callers drop ids that the database no longer has.
-
-    Args:
-        connection: in a transaction.
-        space: the space.
-        record: the record of its snapshot.
-        snapshot: the snapshot, if it is usable.
-        recent: the vectors that it does not have.
+    Recent vectors, which the snapshot does not have, are searched exactly. Vectors deleted since it
+    was written are still found; callers drop ids that the database no longer has.
     """
 
     def __init__(
@@ -76,18 +69,10 @@ class VectorView:
         self._deleted = deleted_passages(connection) - (record.deleted if record else 0)
 
     @classmethod
-    def load(cls, connection: Connection, directory: Path | None, space: Space) -> VectorView:
-        """The view of the state that `connection` reads.
-
-        Without a usable snapshot, all vectors are read from SQLite, with a warning.
-
-        Args:
-            connection: in a transaction.
-            directory: the directory of the snapshot; None if it is gone.
-            space: the space.
-        """
+    def load(cls, connection: Connection, directory: Path, space: Space) -> VectorView:
+        """The view of a state; without a usable snapshot, all vectors are read from SQLite."""
         record, snapshot, last = snapshot_record(connection, space), None, 0
-        if record and directory:
+        if record:
             try:
                 snapshot, last = open_snapshot(directory, space, record), record.last_passage_id
             except UnusableSnapshotError as error:
@@ -118,19 +103,6 @@ class VectorView:
         """
         spare = SPARE if self._per_document > 1 or self._deleted else 0
         return math.ceil(k * min(2, self._per_document)) + spare
-
-    @property
-    def plan(self) -> str:
-        """A description of how it is searched."""
-        from semsearch.errors import quantity
-
-        parts = []
-        if self._snapshot:
-            vectors = quantity(len(self._snapshot), "vector")
-            parts.append(f"{self._snapshot.plan} over {vectors}")
-        if len(self._recent):
-            parts.append(f"exact over {len(self._recent):,} recent vectors")
-        return ", ".join(parts) or "nothing to search"
 
     def search(self, queries: Matrix, n: int, allowed: Ids | None = None) -> tuple[Matrix, Ids]:
         """The `n` nearest passages of each query, best first; equal scores by passage id.
@@ -190,19 +162,6 @@ def search_vectors(
         is_rare = n * share > wanted * MAX_LEFT_OUT
         if len(open_queries) and allowed is None and clause is not None and is_rare:
             allowed, n = restricted.passages(connection), wanted
-
-
-def describe_search(connection: Connection, view: VectorView, restricted: Restricted) -> str:
-    """A description of how `search_vectors` would search."""
-    if restricted.clause is None:
-        return view.plan
-    if not _is_listed(restricted):
-        share = f"{restricted.share:.0%}"
-        return f"{view.plan}; about {share} of the documents match the filter, checked after"
-    from semsearch.errors import quantity
-
-    listed = quantity(len(restricted.passages(connection)), "passage")
-    return f"{view.plan}; restricted to {listed}, searched alone"
 
 
 def _is_listed(restricted: Restricted) -> bool:

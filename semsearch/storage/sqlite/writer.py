@@ -21,7 +21,7 @@ from semsearch.storage.sqlite.bm25 import (
     remove_words,
 )
 from semsearch.storage.sqlite.fields import count_kinds, index_field
-from semsearch.storage.sqlite.maintenance import compact, discard_bad_vectors, find_faults, rebuild
+from semsearch.storage.sqlite.maintenance import compact, find_faults, rebuild
 from semsearch.storage.sqlite.reader import SqliteReader
 from semsearch.storage.sqlite.schema import (
     documents,
@@ -39,10 +39,6 @@ from semsearch.storage.sqlite.snapshots import count_deleted, refresh, remove_le
 from semsearch.storage.sqlite.spaces import all_spaces, insert_space, to_bytes
 from semsearch.storage.words import Analyser
 
-#: Within a run, snapshots are refreshed after this number of new passages, so that queries need not
-#: read them from the database; then after twice as many, and so on.
-LOADED_PASSAGES = 20_000
-
 _sequence = table("sqlite_sequence", column("name"), column("seq"))
 #: The highest passage id ever used, deleted passages included.
 _LAST_PASSAGE_ID = select(func.coalesce(func.max(_sequence.c.seq), 0)).where(
@@ -51,13 +47,7 @@ _LAST_PASSAGE_ID = select(func.coalesce(func.max(_sequence.c.seq), 0)).where(
 
 
 class SqliteWriter:
-    """A writer of a local store; see `semsearch.storage.interface.Writer`.
-
-    Args:
-        connection: its transactions begin with the write lock.
-        directory: the directory of the snapshots.
-        reader_of: returns the reader of the state that a connection reads.
-    """
+    """A writer of a local store, on a connection whose transactions begin with the write lock."""
 
     def __init__(
         self,
@@ -68,8 +58,6 @@ class SqliteWriter:
         self._connection = connection
         self._directory = directory
         self._reader_of = reader_of
-        self._loaded = 0  # passages, since snapshots were refreshed
-        self._refresh_at = LOADED_PASSAGES
 
     @contextmanager
     def read(self) -> Iterator[SqliteReader]:
@@ -88,12 +76,6 @@ class SqliteWriter:
             cut = [one for one in new if one.passages is not None]
             self._put_passages(cut, owners, text_vectors)
             next_revision(self._connection)
-        self._loaded += sum(len(one.passages or ()) for one in new)
-        if self._loaded >= self._refresh_at:
-            for space in self._spaces():
-                if space.complete:
-                    refresh(self._connection, self._directory, space, loading=True)
-            self._loaded, self._refresh_at = 0, self._refresh_at + self._loaded
 
     def remove(self, selection: Selection) -> int:
         """Remove documents with their passages and vectors; returns their number."""
@@ -149,15 +131,13 @@ class SqliteWriter:
             index_field(self._connection, name)
             next_revision(self._connection)
 
-    def optimise(self, *, thoroughly: bool = False) -> None:
+    def optimise(self) -> None:
         """Write new snapshots of complete spaces whose snapshots are out of date."""
         with self._connection.begin():
             count_frequent_words(self._connection)
         for space in self._spaces():
             if space.complete:
-                refresh(self._connection, self._directory, space, thoroughly=thoroughly)
-        if thoroughly:
-            remove_leftovers(self._connection, self._directory, keep_previous=False)
+                refresh(self._connection, self._directory, space)
 
     def compact(self) -> None:
         """Rewrite all files without deleted data."""
@@ -170,8 +150,6 @@ class SqliteWriter:
     def repair(self) -> None:
         """Rebuild derived data, and remove damaged vectors."""
         rebuild(self._connection)
-        for space in self._spaces():
-            discard_bad_vectors(self._connection, space)
 
     def _spaces(self) -> list[Space]:
         with self._connection.begin():

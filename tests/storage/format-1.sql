@@ -1,0 +1,13 @@
+CREATE TABLE documents ( document_id INTEGER NOT NULL, external_id TEXT NOT NULL, title TEXT, metadata TEXT NOT NULL CHECK (json_type(metadata) = 'object'), text_hash TEXT NOT NULL, PRIMARY KEY (document_id), UNIQUE (external_id) ) STRICT;
+CREATE TABLE fields ( name TEXT NOT NULL, kind TEXT NOT NULL, in_list INTEGER NOT NULL, documents INTEGER NOT NULL, PRIMARY KEY (name, kind, in_list) ) STRICT;
+CREATE INDEX ix_documents_title ON documents (title);
+CREATE INDEX ix_passages_document_id ON passages (document_id);
+CREATE INDEX ix_passages_text_hash ON passages (text_hash);
+CREATE TABLE passages ( passage_id INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT, document_id INTEGER NOT NULL, start INTEGER NOT NULL, "end" INTEGER NOT NULL, text TEXT NOT NULL, text_hash TEXT NOT NULL, analysed TEXT, words TEXT GENERATED ALWAYS AS (coalesce(analysed, text)) VIRTUAL, FOREIGN KEY(document_id) REFERENCES documents (document_id) ON DELETE CASCADE ) STRICT;
+CREATE VIRTUAL TABLE passages_fts USING fts5( words, content='passages', content_rowid='passage_id', tokenize="porter unicode61 remove_diacritics 2 categories 'L* N* Co Mn Mc'" );
+CREATE TABLE settings ( name TEXT NOT NULL, value TEXT NOT NULL CHECK (json_valid(value)), PRIMARY KEY (name) ) STRICT;
+CREATE TABLE snapshots ( space_id INTEGER NOT NULL, generation INTEGER NOT NULL, bytes INTEGER NOT NULL, vectors INTEGER NOT NULL, last_passage_id INTEGER NOT NULL, deleted INTEGER NOT NULL, kind TEXT NOT NULL, wanted_recall REAL NOT NULL, recall REAL NOT NULL, PRIMARY KEY (space_id), FOREIGN KEY(space_id) REFERENCES spaces (space_id) ON DELETE CASCADE ) STRICT;
+CREATE TABLE spaces ( space_id INTEGER NOT NULL PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL CHECK (name NOT GLOB '*[^a-z0-9_-]*'), spec TEXT NOT NULL, fingerprint TEXT NOT NULL, dimension INTEGER NOT NULL CHECK (dimension > 0), dtype TEXT NOT NULL CHECK (dtype IN ('float32', 'float16')), complete INTEGER NOT NULL, description TEXT NOT NULL CHECK (json_type(description) = 'object'), UNIQUE (name) ) STRICT;
+CREATE TABLE sqlite_sequence(name,seq);
+CREATE TABLE texts ( document_id INTEGER NOT NULL, text TEXT NOT NULL, PRIMARY KEY (document_id), FOREIGN KEY(document_id) REFERENCES documents (document_id) ON DELETE CASCADE ) STRICT;
+CREATE TABLE vectors ( passage_id INTEGER NOT NULL, space_id INTEGER NOT NULL, vector BLOB NOT NULL, PRIMARY KEY (passage_id, space_id), FOREIGN KEY(passage_id) REFERENCES passages (passage_id) ON DELETE CASCADE, FOREIGN KEY(space_id) REFERENCES spaces (space_id) ON DELETE CASCADE ) STRICT;
