@@ -8,15 +8,15 @@ from typing import Any, NamedTuple
 
 from semsearch.records import SCORE_DECIMALS
 from semsearch.storage.interface import ScoredPassage
-from semsearch.storage.milvus.connection import READING, Connection
+from semsearch.storage.milvus.connection import Connection
 from semsearch.storage.milvus.schema import LISTS, document_of
 
 #: The columns that are searched.
 VECTORS, WORDS = "vector", "words"
 #: The most rows that a server returns for a query.
 MAX_ROWS = 16_384
-#: How many queries are sent at once, and for how many rows.
-QUERIES_AT_ONCE, ROWS_AT_ONCE = 256, 8192
+#: For how many rows queries are sent at once.
+ROWS_AT_ONCE = 8192
 #: How many lists an approximate search searches, if that is enough.
 SEARCHED_LISTS = 64
 
@@ -33,7 +33,7 @@ class Search(NamedTuple):
     def best(self, queries: Sequence[Any], k: int, per_document: int) -> list[list[ScoredPassage]]:
         """The `k` best passages of each query; see `Reader.search_vectors`."""
         limit = min(2 * k + 8, MAX_ROWS)
-        step = min(QUERIES_AT_ONCE, max(1, ROWS_AT_ONCE // limit))
+        step = max(1, ROWS_AT_ONCE // limit)
         found: list[list[ScoredPassage]] = []
         for start in range(0, len(queries), step):
             some = queries[start : start + step]
@@ -71,10 +71,10 @@ class Search(NamedTuple):
             filter=self.condition,
             search_params={"params": {"nprobe": lists}},
             anns_field=self.column,
-            **READING,
+            consistency_level="Session",
         )
         # milvus-lite returns the scores of BM25 with the opposite sign.
-        sign = -1 if self.column == WORDS and self.connection.target.is_file else 1
+        sign = -1 if self.column == WORDS and self.connection.is_file else 1
         return [[_scored(hit, sign) for hit in answer] for answer in answers]
 
 
