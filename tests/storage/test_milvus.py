@@ -26,8 +26,8 @@ from semsearch.errors import (
 )
 from semsearch.storage.milvus import connection as connection_module
 from semsearch.storage.milvus.connection import Connection, parsed
+from semsearch.storage.milvus.reader import MAX_ROWS, VECTORS, WORDS, Search
 from semsearch.storage.milvus.schema import DOCUMENT_COLUMNS, LISTS, NO_VECTOR, passage_ids
-from semsearch.storage.milvus.search import MAX_ROWS, VECTORS, WORDS, Search
 
 
 class TestAddresses:

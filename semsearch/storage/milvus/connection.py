@@ -48,7 +48,7 @@ def parsed(address: Address) -> tuple[str, str]:
     if not parts:
         raise ArgumentError(
             f"{address}: write milvus://HOST:PORT/NAME or milvus-lite:///FOLDER/FILE.db/NAME, with "
-            "a name of letters, digits and _, not starting with a digit"
+            "a NAME of letters, digits and _"
         )
     scheme = "http" if os.environ.get(TLS, "") in ("", "0") else "https"
     return os.path.realpath(parts[1]) if is_file else f"{scheme}://{parts[1]}", parts[2]

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
+from typing import Any, NamedTuple
 
 import numpy
 
 from semsearch.errors import IndexBusyError, UnsupportedByStoreError
 from semsearch.filters import Condition
 from semsearch.protocols import Matrix
-from semsearch.records import Document, Kind, Passage, metadata_name
+from semsearch.records import SCORE_DECIMALS, Document, Kind, Passage, metadata_name
 from semsearch.storage.interface import (
     EVERYTHING,
     NO_RESTRICTION,
@@ -36,9 +38,9 @@ from semsearch.storage.milvus.schema import (
     LISTS,
     RECORD_ID,
     IndexRecord,
+    document_of,
     passage_ids,
 )
-from semsearch.storage.milvus.search import SEARCHED_LISTS, VECTORS, WORDS, Search
 from semsearch.storage.spaces import Space, check_searchable
 from semsearch.vector_indexes import FLAT, chosen_kind
 
@@ -49,6 +51,15 @@ PAGE = 4096
 FINISHED, UNFINISHED = 'text_hash != ""', 'text_hash == ""'
 
 _WHOLE = ("title", "metadata", "passages", "text_hash")
+
+#: The columns that are searched.
+VECTORS, WORDS = "vector", "words"
+#: The most rows that a server returns for a query.
+MAX_ROWS = 16_384
+#: For how many rows queries are sent at once.
+ROWS_AT_ONCE = 8192
+#: How many lists an approximate search searches, if that is enough.
+SEARCHED_LISTS = 64
 
 
 class MilvusReader:
@@ -231,8 +242,8 @@ class MilvusReader:
         """The passages with these ids, as far as they exist."""
         columns = ["id", "start", "end", "text"]
         rows = list(self.connection.listed(self.base, "passage", passage_ids, columns))
-        documents = self.named((row["id"] for row in rows), ["title", "metadata"])
-        owners = {row["id"]: row for row in documents}
+        columns = ["title", "metadata"]
+        owners = {row["id"]: row for row in self.named({row["id"] for row in rows}, columns)}
         return {
             row["passage"]: FoundPassage(
                 Passage(row["passage"], row["id"], row["start"], row["end"], row["text"]),
@@ -258,20 +269,17 @@ class MilvusReader:
         texts = {row["document"]: "" for row in rows}
         for passage in self.by_id(self.base, passage_ids(rows), ["document", *parts]):
             texts[passage["document"]] += "".join(passage[part] for part in parts)
-        if any(text_hash(texts[row["document"]]) != row["text_hash"] for row in rows):
-            raise IndexBusyError(
-                f"{self.connection.address} was written while it was read, or a command was "
-                "killed; index the documents again, or see: semsearch verify --repair"
-            )
-        return [
-            Document(
-                row["id"],
-                texts[row["document"]],
-                json.loads(row["title"]),
-                json.loads(row["metadata"]),
-            )
-            for row in rows
-        ]
+        whole = []
+        for row in rows:
+            text = texts[row["document"]]
+            if text_hash(text) != row["text_hash"]:
+                raise IndexBusyError(
+                    f"{self.connection.address} was written while it was read, or a command was "
+                    "killed; index the documents again, or see: semsearch verify --repair"
+                )
+            title, metadata = json.loads(row["title"]), json.loads(row["metadata"])
+            whole.append(Document(row["id"], text, title, metadata))
+        return whole
 
     def _counted_fields(self) -> list[Field]:
         """The fields of the present documents, with the most frequent kinds first."""
@@ -322,3 +330,76 @@ def _expression(restriction: Restriction) -> str:
     if restriction.required or restriction.excluded:
         raise UnsupportedByStoreError("an index on Milvus has no --require and no -word")
     return to_expression(restriction.condition)
+
+
+class Search(NamedTuple):
+    """Searches the passages of a space."""
+
+    connection: Connection
+    collection: str
+    column: str  #: `VECTORS` or `WORDS`
+    condition: str  #: an expression; empty for none
+    lists: int = LISTS  #: how many to search, if that is enough
+
+    def best(self, queries: Sequence[Any], k: int, per_document: int) -> list[list[ScoredPassage]]:
+        """The `k` best passages of each query; see `Reader.search_vectors`."""
+        limit = min(2 * k + 8, MAX_ROWS)
+        step = max(1, ROWS_AT_ONCE // limit)
+        found: list[list[ScoredPassage]] = []
+        for start in range(0, len(queries), step):
+            some = queries[start : start + step]
+            for query, passages in zip(some, self._request(some, limit, self.lists), strict=True):
+                found.append(self._completed(query, passages, limit, k, per_document))
+        return found
+
+    def _completed(
+        self, query: Any, passages: list[ScoredPassage], limit: int, k: int, per_document: int
+    ) -> list[ScoredPassage]:
+        """The `k` best passages, given the first ones.
+
+        More are requested while fewer than `k` count, or while others may have the same score.
+        """
+        lists = self.lists
+        while True:
+            best = _best(passages, per_document)
+            if len(best) >= k and best[k - 1].score > passages[-1].score:
+                return best[:k]
+            if len(passages) == limit < MAX_ROWS:
+                limit = min(4 * limit, MAX_ROWS)
+            elif len(best) < k and lists < LISTS:
+                lists = LISTS  # others may be in the other lists
+            else:
+                return best[:k]
+            [passages] = self._request([query], limit, lists)
+
+    def _request(self, queries: Sequence[Any], limit: int, lists: int) -> list[list[ScoredPassage]]:
+        """The best passages of each query, best first."""
+        answers = self.connection.call(
+            "search",
+            self.collection,
+            data=list(queries),
+            limit=limit,
+            filter=self.condition,
+            search_params={"params": {"nprobe": lists}},
+            anns_field=self.column,
+            consistency_level="Session",
+        )
+        # milvus-lite returns the scores of BM25 with the opposite sign.
+        sign = -1 if self.column == WORDS and self.connection.is_file else 1
+        return [[_scored(hit, sign) for hit in answer] for answer in answers]
+
+
+def _scored(hit: Any, sign: int) -> ScoredPassage:
+    score = round(sign * hit["distance"], SCORE_DECIMALS)
+    return ScoredPassage(document_of(hit.id), hit.id, score)
+
+
+def _best(passages: list[ScoredPassage], per_document: int) -> list[ScoredPassage]:
+    """At most some passages of each document, best first; equal scores by passage id."""
+    taken: Counter[int] = Counter()
+    best = []
+    for passage in sorted(passages, key=lambda one: (-one.score, one.passage_id)):
+        taken[passage.document_id] += 1
+        if taken[passage.document_id] <= per_document:
+            best.append(passage)
+    return best

@@ -121,8 +121,7 @@ def is_collection(connection: Connection, name: str) -> bool:
     properties = connection.call("describe_collection", name).get("properties", {})
     if properties.get(_FORMAT) != str(FORMAT_VERSION):
         raise IndexFormatError(
-            f"{connection.address}: the collection '{name}' is not of semsearch, or of another "
-            "format; choose another name"
+            f"the collection '{name}' is not of this version of semsearch; choose another name"
         )
     return True
 

@@ -50,7 +50,10 @@ class MilvusWriter:
     def put(self, documents: Sequence[NewDocument], vectors: TextVectors) -> None:
         """Add documents, or update those with the same ids."""
         state = self._state
-        documents, vectors = _with_kept_passages(state, documents, vectors)
+        kept = state.passages_of([one.id for one in documents if one.passages is None])
+        documents = [one._replace(passages=kept.get(one.id, one.passages)) for one in documents]
+        hashes = {passage.text_hash for passages in kept.values() for passage in passages}
+        vectors = {**state.vectors_of_texts(sorted(hashes)), **vectors}
         former = state.named([document.id for document in documents], DOCUMENT_COLUMNS)
         numbers = {row["id"]: row["document"] for row in former}
         unused = count(state.record.last_document + 1)
@@ -180,18 +183,6 @@ class MilvusWriter:
         for space in self._state.spaces():
             collection = self._connection.passages(space)
             self._connection.delete(collection, "passage", passage_ids(documents))
-
-
-def _with_kept_passages(
-    state: MilvusReader, documents: Sequence[NewDocument], vectors: TextVectors
-) -> tuple[list[NewDocument], TextVectors]:
-    """Documents with the passages that they keep, and their vectors."""
-    kept = state.passages_of([one.id for one in documents if one.passages is None])
-    hashes = {passage.text_hash for passages in kept.values() for passage in passages}
-    return (
-        [one._replace(passages=kept.get(one.id, one.passages)) for one in documents],
-        {**state.vectors_of_texts(sorted(hashes)), **vectors},
-    )
 
 
 def _document_row(document: NewDocument, number: int) -> Row:
