@@ -12,15 +12,13 @@ The grammar, with keywords in any case::
                 | field [ "not" ] "like" text
                 | field [ "not" ] "between" literal "and" literal
                 | field "is" [ "not" ] "null"
-    field       = [ "metadata." ] name
-    name        = letters, digits and _, not starting with a digit | "a name" | `a name`
+    field       = [ "metadata." ] name | "a name" | `a name`
+    name        = letters, digits and _, not starting with a digit
     literal     = text | number | "true" | "false"
     text        = 'text' | "text"
 
 Inside quotes, the quote character itself is written twice. A number is a 64-bit integer or a finite
 decimal fraction, with optional sign and exponent.
-
-Meaning:
 
 *   ``id`` and ``title`` are those of the document. A metadata field with such a name is written
     ``metadata.id``; all others can have this prefix, too. Inside quotes, a dot is part of the name:
@@ -37,8 +35,7 @@ Meaning:
     ``title`` (`semsearch.filters.times`). Any other text compares by its code points.
 *   ``like`` matches the whole text: ``%`` matches any run of characters, ``_`` any one, and a
     backslash escapes the next character. Case is ignored for A-Z only.
-*   ``is null`` is true if the field is missing or null, but not for an empty list or [null].
-*   ``in ()`` is never true.
+*   ``is null`` is true for a missing or null field, not for [] or [null]. ``in ()`` is never true.
 """
 
 from __future__ import annotations

@@ -22,7 +22,7 @@ from semsearch.filters import (
     filter_error,
     literal_text,
 )
-from semsearch.records import BUILT_IN_FIELDS, Kind, metadata_field, metadata_name
+from semsearch.records import BUILT_IN_FIELDS, Kind, metadata_field
 
 _WORDS = {
     Kind.TEXT: "text",
@@ -98,6 +98,6 @@ def _unknown(field: str, known: Collection[str]) -> FilterError:
     spellings = {other.lower(): field_text(other) for other in known}
     nearest = [spellings[match] for match in difflib.get_close_matches(field.lower(), spellings)]
     suggestion = f"; nearest: {', '.join(nearest)}" if nearest else ""
-    shown = field if field_text(field) == field else metadata_name(field)
     names = ", ".join(map(field_text, sorted(known)))
-    return filter_error(f"no document has a field {shown!r}{suggestion} (fields: {names})")
+    unknown = f"no document has a field '{field_text(field)}'"
+    return filter_error(f"{unknown}{suggestion} (fields: {names})")

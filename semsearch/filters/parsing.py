@@ -37,8 +37,7 @@ def parse(expression: str) -> Condition:
     """
     check_text("where", expression)
     if unusable := _UNUSABLE.search(expression):
-        code = ord(unusable.group())
-        raise filter_error(f"no text contains the character U+{code:04X}", unusable.start() + 1)
+        raise filter_error(f"no text contains U+{ord(unusable[0]):04X}", unusable.start() + 1)
     try:
         return _Parser(expression).parse()
     except RecursionError:
@@ -77,9 +76,7 @@ class _Token(NamedTuple):
         return self.text[1:-1].replace(quote * 2, quote)
 
     def __str__(self) -> str:
-        if self.kind == "END":
-            return "the end"
-        return reprlib.repr(self.text)
+        return "the end" if self.kind == "END" else reprlib.repr(self.text)
 
 
 def _tokens(expression: str) -> Iterator[_Token]:
@@ -163,26 +160,22 @@ class _Parser:
 
     def _field(self) -> str:
         token = self._token
-        name = metadata_name(token.text) if token.kind == "WORD" else ""
-        prefixed = token.kind == "WORD" and name != token.text
-        if is_bare_name(name):
+        name = metadata_name(token.text)
+        if token.kind == "WORD" and is_bare_name(name):
             self._advance()
-            return metadata_field(name) if prefixed else name
-        if prefixed and not name:  # metadata."a name"
-            self._advance()
-        if self._token.kind == "QUOTED" and self._token.text[0] != "'":
+            return name if name == token.text else metadata_field(name)
+        if token.kind == "QUOTED" and not token.text.startswith("'"):
             name = self._advance().unquoted
-            return name if name in BUILT_IN_FIELDS and not prefixed else metadata_field(name)
+            return name if name in BUILT_IN_FIELDS else metadata_field(name)
         raise self._unexpected("a field", "its name goes bare or in double quotes")
 
     def _values(self) -> tuple[Value, ...]:
         self._expect("(")
-        if self._accept(")"):
-            return ()
-        values = [self._value()]
-        while self._accept(","):
+        values: list[Value] = []
+        while not self._accept(")"):
+            if values:
+                self._expect(",")
             values.append(self._value())
-        self._expect(")")
         return tuple(values)
 
     def _value(self, *, ordered: bool = False) -> Value:

@@ -18,8 +18,7 @@ from semsearch.vector_indexes import Blocks, Ids
 DIGITS = 6
 
 #: Searches with fewer multiplications (some milliseconds) are single-threaded: waiting for threads
-#: takes as long as they save, and up to fifty times as long on a busy machine. So are searches for
-#: one query: FAISS uses a thread per query, and one query takes twice as long with more threads.
+#: takes as long as they save. So are searches for one query: FAISS uses a thread per query.
 ONE_THREAD_PRODUCTS = 30_000_000
 
 #: Up to this share of allowed vectors, they are copied and compared separately.
@@ -38,28 +37,17 @@ class VectorIndex:
 
     def __init__(self, index: Any) -> None:
         self._index = index  # keeps its parts alive for FAISS
-        self._flat = self._flat_in(faiss.downcast_index(index.index))
+        inner = faiss.downcast_index(index.index)
+        self._flat = faiss.downcast_index(getattr(inner, "refine_index", inner))
         #: The ids, ascending.
         self.ids: Ids = faiss.vector_to_array(index.id_map)
         #: A view of the vectors in the order of their ids, shape (n, dimension).
         self.matrix = matrix_of(self._flat)
         self._last_places: tuple[Ids, Ids] | None = None
 
-    @staticmethod
-    def _flat_in(inner: Any) -> Any:
-        """FAISS's flat index in the one that has no ids."""
-        return inner
-
     @classmethod
     def build(cls, dimension: int, count: int, blocks: Blocks, recall: float = 1) -> Self:
-        """Build an index.
-
-        Args:
-            dimension: the dimension of the vectors.
-            count: the number of vectors.
-            blocks: the vectors.
-            recall: the recall@10 for which an approximate search is tuned.
-        """
+        """Build an index of `count` vectors; `recall` tunes an approximate search."""
         del recall
         return cls._over(*filled(dimension, count, blocks))
 
@@ -128,8 +116,8 @@ class VectorIndex:
         elif len(places) > FEW_ALLOWED * len(self):
             scores, found = _nearest(self._flat, queries, n, selector(places, len(self)))
         else:
-            few, matrix = _empty(self.matrix.shape[1], len(places))
-            matrix[:] = self.matrix[places]
+            few = faiss.IndexFlatIP(self.matrix.shape[1])
+            few.add(self.matrix[places])
             scores, found = _nearest(few, queries, n)
             found = at(places, found)
         return scores, at(self.ids, found)
@@ -150,22 +138,16 @@ class VectorIndex:
 
 def filled(dimension: int, count: int, blocks: Blocks) -> tuple[Any, Ids]:
     """FAISS's flat index of the vectors of blocks, without a second copy in memory; their ids."""
-    flat, matrix = _empty(dimension, count)
-    ids = numpy.empty(count, numpy.int64)
-    filled = 0
-    for block_ids, rows in blocks:
-        ids[filled : filled + len(block_ids)] = block_ids
-        matrix[filled : filled + len(block_ids)] = rows
-        filled += len(block_ids)
-    return flat, ids
-
-
-def _empty(dimension: int, count: int) -> tuple[Any, Matrix]:
-    """FAISS's flat index for this number of vectors, and the matrix to write them to."""
     flat = faiss.IndexFlatIP(dimension)
     flat.codes.resize(count * dimension * 4)
     flat.ntotal = count
-    return flat, matrix_of(flat)
+    matrix, ids = matrix_of(flat), numpy.empty(count, numpy.int64)
+    start = 0
+    for block_ids, rows in blocks:
+        place = slice(start, start + len(block_ids))
+        ids[place], matrix[place] = block_ids, rows
+        start = place.stop
+    return flat, ids
 
 
 def matrix_of(flat: Any) -> Matrix:

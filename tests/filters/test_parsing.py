@@ -41,7 +41,15 @@ def value(literal: str) -> object:
         ("a not like 'x%'", Not(Like("a", "x%"))),
         ("a is null", IsNull("a")),
         ("a IS Not NULL", Not(IsNull("a"))),
-        ("a between 1 and 2", parse("a >= 1 and a <= 2")),
+        (
+            "a between 1 and 2",
+            And(
+                (
+                    Comparison("a", Operator.GREATER_OR_EQUAL, 1),
+                    Comparison("a", Operator.LESS_OR_EQUAL, 2),
+                )
+            ),
+        ),
         ("not a between 1 and 2 and b = 1", And((Not(parse("a between 1 and 2")), B))),
         ("a not between 1 and 2", Not(parse("a between 1 and 2"))),
         ("a = 1 or b = 1 and c = 1", Or((A, And((B, C))))),
@@ -57,13 +65,11 @@ def value(literal: str) -> object:
         ('"in" is null', IsNull("in")),
         ('"" is null', IsNull("")),
         ("größe_2 is null", IsNull("größe_2")),
-        ("metadata.year = 1 or metadata.`a` = 1", Or((Comparison("year", Operator.EQUAL, 1), A))),
+        ("metadata.year = 1 or metadata.a = 1", Or((Comparison("year", Operator.EQUAL, 1), A))),
         ("metadata.id is null", IsNull("metadata.id")),
-        ('metadata."title" is null', IsNull("metadata.title")),
+        ("metadata.title is null", IsNull("metadata.title")),
         ('"id" is null', IsNull("id")),
         ('"metadata.id" is null', IsNull("metadata.metadata.id")),
-        ('metadata."metadata.id" is null', IsNull("metadata.metadata.id")),
-        ('metadata."a b" is null', IsNull("a b")),
         ("metadata is null", IsNull("metadata")),
     ],
 )
@@ -109,8 +115,16 @@ def test_literals(literal, expected):
         ("a is 1", 6),
         ("a", 2),
         ("a not = 1", 7),
+        ("a not is null", 7),
+        ("a is in (1)", 6),
+        ("a in 1", 6),
+        ("a in (1", 8),
+        ("a in (1 2)", 9),
+        ("a in (,)", 7),
         ("release date = 1", 9),
         ("release-date = 1", 1),
+        ("metadata.'a' = 1", 1),
+        ('metadata."a b" = 1', 1),
         ("in = 1", 1),
         ("'a' = 1", 1),
         ("(a = 1", 7),
@@ -124,9 +138,17 @@ def test_literals(literal, expected):
         ("a between 1 and false", 17),
         ("a between true and 2", 11),
         ("a like 1", 8),
+        ("a like true", 8),
+        ("a like `x`", 8),
         (r"a like 'x\'", 8),
+        (r"a like 'x\\\'", 8),
         ("a = 1e999", 5),
         ("a = 9223372036854775808", 5),
+        ("a = -9223372036854775809", 5),
+        ("a = -1e999", 5),
+        ("a = 1e", 5),
+        ("a = --1", 5),
+        ("a = .", 5),
         ("a = " + "9" * 5000, 5),
         ("a = '\0'", 6),
         ("a = '\ud83d'", 6),
@@ -135,6 +157,27 @@ def test_literals(literal, expected):
 def test_mistakes(expression, column):
     with pytest.raises(FilterError, match=rf"^where: .*\bcolumn {column}\b"):
         parse(expression)
+
+
+@pytest.mark.parametrize(
+    ("expression", "hinted"),
+    [
+        ("genres = Drama", "'Drama'"),
+        ("a = null", "'is null'"),
+        ("a < TRUE", "true"),
+        ("release date = 1", "quotes"),
+        ("genres = and", ""),
+        ("a = `x`", ""),
+        ("a = ", ""),
+        ("(a = 1", ""),
+    ],
+)
+def test_frequent_mistakes_have_a_hint(expression, hinted):
+    with pytest.raises(FilterError) as caught:
+        parse(expression)
+    _, semicolon, hint = str(caught.value).partition("; ")
+    assert bool(semicolon) == bool(hinted)
+    assert hinted in hint
 
 
 @pytest.mark.parametrize(("opening", "closing"), [("(", ")"), ("not ", ""), ("not (", ")")])

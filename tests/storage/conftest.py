@@ -40,11 +40,14 @@ def server(make_server) -> Server:
 
 
 @pytest.fixture
-def lite(package, tmp_path) -> str:
-    """The address of an index to create in a milvus-lite file."""
+def lite(package, tmp_path):
+    """The address of an index to create in a milvus-lite file, which is closed after the test."""
     package("pymilvus")
     package("milvus_lite")
-    return f"milvus-lite:{tmp_path}/file.db/one"
+    yield f"milvus-lite:{tmp_path}/file.db/one"
+    from milvus_lite.server_manager import server_manager_instance
+
+    server_manager_instance.release_server(str(tmp_path / "file.db"))
 
 
 @pytest.fixture

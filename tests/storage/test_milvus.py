@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from semsearch import Document, Index, load_encoder
+from semsearch import Document, Index
 from semsearch.cli import main
 from semsearch.errors import (
     ArgumentError,
@@ -25,8 +25,9 @@ from semsearch.errors import (
 )
 from semsearch.storage.address import Address, place, store_of
 from semsearch.storage.milvus import connection as connection_module
-from semsearch.storage.milvus.connection import Connection, target
-from semsearch.storage.milvus.schema import DOCUMENT_COLUMNS, NO_VECTOR, passage_ids
+from semsearch.storage.milvus.connection import Connection, parsed
+from semsearch.storage.milvus.reader import MAX_ROWS, VECTORS, WORDS, Search
+from semsearch.storage.milvus.schema import DOCUMENT_COLUMNS, LISTS, NO_VECTOR, passage_ids
 
 
 class TestAddresses:
@@ -43,7 +44,7 @@ class TestAddresses:
         address = place(text)
         assert isinstance(address, Address)
         assert str(address) == str(place(str(address))) == text
-        assert (target(address).uri, target(address).name) == (uri, name)
+        assert parsed(address) == (uri, name)
         assert store_of(address) == "semsearch.storage.milvus"
         assert store_of(place(f"./{text}")) == "semsearch.storage.sqlite"
 
@@ -59,7 +60,7 @@ class TestAddresses:
     )
     def test_wrong_ones_are_refused(self, text):
         with pytest.raises(ArgumentError):
-            target(place(text))
+            parsed(place(text))
 
     def test_missing_extra_is_named(self, monkeypatch):
         monkeypatch.setattr(connection_module, "find_spec", lambda name: None)
@@ -104,7 +105,7 @@ class TestOpening:
         done = subprocess.run([sys.executable, "-c", code], stderr=subprocess.PIPE, text=True)
         assert IndexBusyError.__name__ in done.stderr.splitlines()[-1]
 
-    def test_a_file_stays_open_until_the_last_index_is_closed(self, lite, documents):
+    def test_a_closed_index_is_refused_and_others_of_the_file_are_not(self, lite, documents):
         with Index.create(lite, "hashing:64") as first, Index.open(lite) as second:
             first.add(documents)
             first.close()
@@ -113,16 +114,97 @@ class TestOpening:
             pass
 
 
+class Answers:
+    """A connection that answers searches with the given scores of passages, best first.
+
+    Only half of the passages are in the lists that an approximate search searches.
+    """
+
+    is_file = False
+
+    def __init__(self, scores):
+        self.hits = [_Hit(passage, score) for passage, score in scores]
+        self.requests = []
+
+    def call(self, method, collection, *, data, limit, search_params, **options):
+        lists = search_params["params"]["nprobe"]
+        self.requests.append((len(data), limit, lists))
+        reached = self.hits if lists == LISTS else self.hits[::2]
+        return [reached[:limit] for _ in data]
+
+
+class _Hit(dict):
+    def __init__(self, passage, score):
+        super().__init__(distance=score)
+        self.id = passage
+
+
+def first_passages(scores):
+    """The first passages of documents 1, 2, …"""
+    return [((number << 24), score) for number, score in enumerate(scores, start=1)]
+
+
+class TestRequests:
+    """How many rows of how many lists are requested for the best passages."""
+
+    @pytest.mark.parametrize(
+        ("k", "scores", "lists", "requests"),
+        [
+            (2, [0.9, 0.8, 0.7], LISTS, [(12, LISTS)]),
+            (2, [0.9] * 12 + [0.8], LISTS, [(12, LISTS), (48, LISTS)]),
+            (1, [0.9] + [0.8] * 99, LISTS, [(10, LISTS)]),
+            (1, [0.9] * 99, LISTS, [(10, LISTS), (40, LISTS), (160, LISTS)]),
+            (2, [0.9, 0.8, 0.7, 0.6, 0.5, 0.4], 64, [(12, 64)]),
+            (2, [0.9, 0.8], 64, [(12, 64), (12, LISTS)]),
+            (9000, [0.9, 0.8], LISTS, [(MAX_ROWS, LISTS)]),
+            (3000, [0.9] * MAX_ROWS, LISTS, [(6008, LISTS), (MAX_ROWS, LISTS)]),
+        ],
+    )
+    def test_one_query(self, k, scores, lists, requests):
+        answers = Answers(first_passages(scores))
+        [best] = Search(answers, "c", VECTORS, "", lists).best(["q"], k, 1)
+        assert answers.requests == [(1, *request) for request in requests]
+        known = scores if requests[-1][1] == LISTS else scores[::2]
+        assert [one.score for one in best] == known[:k]
+        assert [one.document_id for one in best] == sorted(one.document_id for one in best)
+
+    @pytest.mark.parametrize(("per_document", "documents"), [(1, [1, 2]), (2, [1, 1]), (3, [1, 1])])
+    def test_passages_of_a_document(self, per_document, documents):
+        answers = Answers([((1 << 24) + 1, 0.9), ((1 << 24), 0.9), (2 << 24, 0.8), (3 << 24, 0.7)])
+        [best] = Search(answers, "c", VECTORS, "").best(["q"], 2, per_document)
+        assert [one.document_id for one in best] == documents
+        assert best[0].passage_id == 1 << 24
+
+    def test_queries_are_sent_together(self):
+        answers = Answers(first_passages([0.9, 0.8]))
+        assert len(Search(answers, "c", VECTORS, "").best(["q"] * 20, 508, 1)) == 20
+        assert answers.requests == [(8, 1024, LISTS), (8, 1024, LISTS), (4, 1024, LISTS)]
+
+    def test_scores_of_milvus_lite(self):
+        answers = Answers([(1 << 24, -2.0), (2 << 24, -1.0)])
+        answers.is_file = True
+        [best] = Search(answers, "c", WORDS, "").best(["q"], 2, 1)
+        assert [one.score for one in best] == [2, 1]
+
+
+def test_creation_does_not_wait_for_the_index(lite, monkeypatch):
+    """The client would look every half second."""
+    waiting = "pymilvus.client.grpc_handler.GrpcHandler.wait_for_creating_index"
+    monkeypatch.setattr(waiting, pytest.fail)
+    Index.create(lite, "hashing:64").close()
+
+
 def test_an_approximate_index_finds_k_under_any_filter(lite_index):
     """If too few matches are in the lists that are searched, all lists are."""
     lite_index.add(Document(f"d{n}", f"red fish {n}", None, {"year": n}) for n in range(2000))
     wanted = ["year in (7, 900, 1999)", "year >= 0"]
     exact = [lite_index.search("red fish 7", 40, where=where) for where in wanted]
+    with lite_index.read() as state:
+        assert state._lists(lite_index.space()) == LISTS
     with lite_index.writer() as writer:
         writer.set_index_type("ivf")
-        writer.optimise()
     with lite_index.read() as state:
-        assert state.record.index_kind == "IVF_FLAT"
+        assert state._lists(lite_index.space()) < LISTS
     for where, hits in zip(wanted, exact, strict=True):
         found = lite_index.search("red fish 7", 40, where=where)
         assert len(found) == len(hits)
@@ -134,7 +216,9 @@ def test_an_approximate_index_finds_k_under_any_filter(lite_index):
     [
         ["query", "fish -red", "--mode", "bm25"],
         ["query", "fish", "--require", "red fish"],
+        ["query", "fish", "--where", "title like 'C%'"],
         ["map"],
+        ["configure", "--add-space", "hashing:32"],
         ["configure", "--filter-column", "year"],
         ["configure", "--stemmer", "english"],
         ["configure", "--recall", "0.9"],
@@ -226,13 +310,13 @@ class TestKills:
         kinds = {field.name: field.kinds for field in index.info().fields}
         assert kinds["year"] == {"number": 3}
 
-    @pytest.mark.parametrize("request_number", range(5))
+    @pytest.mark.parametrize("request_number", range(7))
     def test_an_interruption_at_any_request(
         self, lite_index, documents, monkeypatch, request_number
     ):
         """Each hit is a passage that a document had or has; the next run completes all."""
         if interrupt_at(request_number, monkeypatch, lambda: lite_index.add(self.CHANGED)):
-            assert request_number == 4  # there are four
+            assert request_number == 6  # there are six
         versions = [*documents, *self.CHANGED]
         for hit in lite_index.search("fish", 100, per_document=100):
             assert any(hit.text in one.text for one in versions if one.id == hit.document_id)
@@ -255,22 +339,11 @@ class TestKills:
             assert list(index) == documents[:1]  # the others are not wholly written
             self.check_rewritten(index, documents)
 
-    def test_a_server_that_lost_the_latest_settings(self, lite_index, documents):
-        """Numbers of documents are never used again."""
-        with lite_index.read() as state:
-            older = state.record._replace(last_document=1)
-        lite_index._store._connection.upsert("one", [older.row()])
-        lite_index.add([Document("new", "a white bird")])
-        assert list(lite_index) == [*documents, Document("new", "a white bird")]
-
     def test_faults_are_reported_and_repaired(self, lite_index, documents, caplog):
-        with lite_index.writer() as writer:
-            writer.add_space(load_encoder("hashing:32"))
         connection = lite_index._store._connection
         with lite_index.read() as state:
             [row] = state.named(["a"], ["passages"])
-            [whole] = state.named(["b"], [*DOCUMENT_COLUMNS])
-        connection.delete("one_space_2", "passage", passage_ids([row]))
+            [whole] = state.named(["b"], DOCUMENT_COLUMNS)
         connection.upsert("one", [whole | {"text_hash": "", "vector": NO_VECTOR}])
         with lite_index.writer() as writer:
             reported = [fault.what for fault in writer.verify()]
@@ -281,4 +354,7 @@ class TestKills:
         assert lite_index.add(documents).added == 1
         connection.delete("one_space_1", "passage", passage_ids([row]))
         with lite_index.writer() as writer:
-            assert ["2 vectors for 3 passages" in fault.what for fault in writer.verify()] == [True]
+            [fault] = writer.verify()
+        assert ("2 vectors for 3 passages" in fault.what, fault.repairable) == (True, False)
+        with pytest.raises(IndexBusyError):
+            lite_index.get("a")

@@ -9,18 +9,21 @@ from semsearch.vector_indexes import IndexType, chosen_kind
 
 
 @pytest.mark.parametrize(
-    ("wanted", "count", "kind"),
+    ("wanted", "count", "dimension", "kind"),
     [
-        ("auto", 0, "flat"),
-        ("auto", 50_000, "flat"),
-        ("auto", 50_001, "ivf"),
-        ("flat", 1_000_000, "flat"),
-        ("ivf", 999, "flat"),
-        ("ivf", 1_000, "ivf"),
+        ("auto", 0, 384, "flat"),
+        ("auto", 50_000, 384, "flat"),
+        ("auto", 50_001, 384, "ivf"),
+        ("auto", 200_000, 96, "flat"),
+        ("auto", 999, 100_000, "flat"),
+        ("auto", 1_000, 100_000, "ivf"),
+        ("flat", 1_000_000, 384, "flat"),
+        ("ivf", 999, 384, "flat"),
+        ("ivf", 1_000, 384, "ivf"),
     ],
 )
-def test_the_chosen_kind(wanted, count, kind):
-    assert chosen_kind(IndexType(wanted).checked(), count, 384) == kind
+def test_the_chosen_kind(wanted, count, dimension, kind):
+    assert chosen_kind(IndexType(wanted).checked(), count, dimension) == kind
 
 
 @pytest.mark.parametrize("kind", ["hnsw", "IVF100,SQ8", None])
@@ -34,3 +37,5 @@ def test_invalid_recalls_are_refused():
         with pytest.raises(ArgumentError):
             IndexType(recall=recall).checked()
     assert IndexType(recall=1).checked() == IndexType(recall=1)
+    assert IndexType(recall=0).checked() == IndexType("auto", 0)
+    assert IndexType() == ("auto", 0.98)

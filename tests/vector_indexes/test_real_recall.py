@@ -53,6 +53,7 @@ NIGHTLY = [
 
 @pytest.mark.parametrize(("lists", "passages", "texts"), [(1, 500, words), *NIGHTLY])
 def test_real_queries(data, minilm, definitions, encoded, monkeypatch, lists, passages, texts):
+    monkeypatch.setattr(ivf, "MANY_CANDIDATES", 10)  # so few would all be compared
     if lists > 1:
         monkeypatch.setattr(ivf, "ONE_LIST", 0)
     matrix = encoded(passages)

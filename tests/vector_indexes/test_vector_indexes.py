@@ -24,6 +24,14 @@ def matrix():
     return unit(vectors)
 
 
+@pytest.fixture(scope="module", autouse=True)
+def searched_by_codes():
+    """Otherwise, so few vectors would all be compared."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ivf, "MANY_CANDIDATES", 10)
+        yield
+
+
 @pytest.fixture(scope="module")
 def queries(matrix):
     return matrix[::50] * 0.6 + matrix[1::50] * 0.8
@@ -72,7 +80,7 @@ def test_it_contains_its_ids_and_vectors(index, matrix):
     assert (index.vectors(some) == matrix[[3, 499, 0]]).all()
 
 
-@pytest.mark.parametrize("n", [1, 40, 400])
+@pytest.mark.parametrize("n", [1, 40, 200])
 def test_it_finds_the_nearest(index, kind, matrix, queries, n):
     scores, ids = index.search(queries, n)
     assert scores.shape == ids.shape == (len(queries), n)
@@ -124,6 +132,64 @@ def test_of_equal_vectors_the_first_are_found(kind, matrix, share):
             )
 
 
+def test_equal_scores_are_ordered_by_id_and_missing_ones_come_last():
+    scores = numpy.array([[0.5, 0.50000001, 0.7, 9]], numpy.float32)
+    rounded, ids = flat.ranked(scores, numpy.array([[4, 2, 9, -1]]))
+    assert ids.tolist() == [[9, 2, 4, -1]]
+    numpy.testing.assert_allclose(rounded, [[0.7, 0.5, 0.5, -numpy.inf]], atol=1e-6)
+
+
+@pytest.mark.parametrize(("allowed", "whole"), [(None, True), (41, True), (40, False)])
+def test_few_allowed_vectors_are_compared_apart(matrix, monkeypatch, allowed, whole):
+    """Up to 2 % of them."""
+    index = built("flat", matrix)
+    searched, search = [], index._flat.search
+    monkeypatch.setattr(
+        index._flat, "search", lambda *a, **b: searched.append(1) or search(*a, **b)
+    )
+    index.search(matrix[:1], 5, None if allowed is None else IDS[:allowed])
+    assert bool(searched) == whole
+
+
+@pytest.mark.parametrize(
+    ("many", "allowed", "by_codes"),
+    [(0.1, None, False), (0.1001, None, True), (10, 41, True), (10, 40, False), (0.21, 950, False)],
+)
+def test_all_are_compared_where_codes_save_nothing(matrix, monkeypatch, many, allowed, by_codes):
+    """If a tenth would be candidates, here 200 of 2000; and if up to 2 % are allowed."""
+    index = built("ivf", matrix, 0)
+    refined = []
+    original = index._refined
+    monkeypatch.setattr(index, "_refined", lambda *args: refined.append(1) or original(*args))
+    monkeypatch.setattr(ivf, "MANY_CANDIDATES", many)
+    index.search(matrix[:1], 1, None if allowed is None else IDS[:allowed])
+    assert bool(refined) == by_codes
+
+
+@pytest.mark.parametrize(
+    ("n", "factor", "candidates"),
+    [(1, 20, 200), (10, 20, 200), (11, 20, 214), (100, 20, 1003), (100, 40, 2005)],
+)
+def test_the_number_of_candidates(matrix, n, factor, candidates):
+    index = built("ivf", matrix)
+    index._refine.k_factor = factor
+    assert index._candidates_of(n) == candidates
+
+
+@pytest.mark.parametrize(("most", "lists"), [(2000, 1), (1999, 45)])
+def test_many_vectors_are_divided_into_lists(matrix, monkeypatch, most, lists):
+    monkeypatch.setattr(ivf, "ONE_LIST", most)
+    assert IvfIndex.build(DIMENSION, len(IDS), blocks(matrix))._codes.nlist == lists
+
+
+@pytest.mark.parametrize(("dimension", "parts"), [(6, 2), (7, 7), (16, 4), (18, 6)])
+def test_a_code_has_half_a_byte_for_four_numbers(dimension, parts):
+    """Or for fewer, as their number divides the dimension."""
+    vectors = unit(numpy.random.default_rng(1).normal(size=(1000, dimension)).astype("float32"))
+    index = IvfIndex.build(dimension, 1000, [(numpy.arange(1000), vectors)])
+    assert parts == index._codes.pq.M
+
+
 def test_recall(index, kind):
     recall = index.measured_recall()
     assert recall == 1 if kind == "flat" else 0.95 <= recall <= 1
@@ -158,6 +224,28 @@ def test_the_recall_of_a_lossy_index(matrix):
     assert RecallTest.of(lossy).recall(lossy) == pytest.approx(0.5, abs=0.06)
 
 
+def test_its_queries_lie_between_vectors_and_beside_them(matrix):
+    """Halfway between two, and 1.2 aside: at a cosine of about sqrt(1/2) / sqrt(1 + 1.2²)."""
+    index = built("flat", matrix)
+    random = numpy.random.default_rng(7)
+    pairs = [index.vectors(random.choice(IDS, QUERIES)) for _ in range(2)]
+    test = RecallTest.of(index, seed=7)
+    for vectors in pairs:
+        assert (test.queries * vectors).sum(axis=1).mean() == pytest.approx(0.453, abs=0.02)
+    exact = numpy.sort(test.queries @ matrix.T, axis=1)[:, -10]
+    numpy.testing.assert_allclose(test.least, exact, atol=1e-6)
+
+
+def test_the_measured_recall_is_that_of_other_queries(matrix, monkeypatch):
+    index, seeds, original = built("lists", matrix), [], RecallTest.of
+    monkeypatch.setattr(
+        RecallTest, "of", lambda index, seed=0: seeds.append(seed) or original(index, seed)
+    )
+    index.tune(0.9)
+    index.measured_recall()
+    assert seeds == [0, 1]
+
+
 def test_the_recall_is_the_lower_bound_of_its_interval():
     """Half of 400 queries find all: 0.5 - 1.645 * 0.5 / sqrt(400)."""
 
@@ -172,6 +260,8 @@ def test_the_recall_is_the_lower_bound_of_its_interval():
 
     test = RecallTest(numpy.zeros((400, 2)), numpy.ones(400, numpy.float32))
     assert test.recall(FindsEverySecond()) == pytest.approx(0.458875)
+    test.least[1:] = 2  # and now none
+    assert test.recall(FindsEverySecond()) == 0
 
 
 @pytest.mark.parametrize(("enough", "lists"), [(1, 1), (5, 6), (40, 45), (46, 45)])

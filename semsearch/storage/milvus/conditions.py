@@ -10,31 +10,23 @@ least of them. A number is a float; a date is an instant, and a text under anoth
 
 from __future__ import annotations
 
-import fnmatch
-import glob
 import json
-import re
-import sys
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
+from semsearch.errors import UnsupportedByStoreError
 from semsearch.filters import And, Comparison, Condition, In, IsNull, Like, Not, Operator, Or, Value
 from semsearch.filters.times import instant
 from semsearch.records import BUILT_IN_FIELDS, metadata_field
 
-MAX_NUMBER = sys.float_info.max
-
 #: Holds for no row of any collection with documents' numbers.
 NEVER = "document < 0"
-
-#: Returns the texts of a field that match a pattern.
-MatchingTexts = Callable[[str, re.Pattern[str]], Collection[str]]
 
 
 def filter_json(document_id: str, title: str | None, metadata: str) -> dict[str, Any]:
     """The fields of a document as filters test them, given its metadata as JSON."""
     values = {metadata_field(name): value for name, value in json.loads(metadata).items()}
-    values |= dict(zip(BUILT_IN_FIELDS, (document_id, title), strict=True))
+    values |= {"id": document_id, "title": title}
     return {name: _by_kind(name, value) for name, value in values.items() if value is not None}
 
 
@@ -48,26 +40,27 @@ def held_kinds(fields: Mapping[str, Iterable[str]]) -> set[tuple[str, str]]:
     }
 
 
-def to_expression(condition: Condition, matching: MatchingTexts) -> str:
-    """An expression that holds for the rows that match a condition.
+def to_expression(condition: Condition | None) -> str:
+    """An expression that holds for the rows that match a condition; empty for None.
 
-    Args:
-        condition: see `semsearch.filters`.
-        matching: finds the texts for `like`, which works differently in Milvus.
+    Raises:
+        UnsupportedByStoreError: a test is ``like``.
     """
     match condition:
+        case None:
+            return ""
         case Not(inner):
-            return f"not ({to_expression(inner, matching)})"
-        case And(operands) | Or(operands):
-            word = " and " if isinstance(condition, And) else " or "
-            return word.join(f"({to_expression(each, matching)})" for each in operands)
+            return f"not ({to_expression(inner)})"
+        case And(operands):
+            return all_of(*map(to_expression, operands))
+        case Or(operands):
+            return _any_of(map(to_expression, operands))
         case IsNull(name):
             return f"not ({has_values(name)})"
         case In(name, values):
             return _equals_any(name, values)
-        case Like(name, pattern):
-            texts = matching(name, like_pattern(pattern))
-            return _any_of(_holds_any(name, kind, texts) for kind in ("text", "written"))
+        case Like():
+            raise UnsupportedByStoreError(f"an index on Milvus has no like: {condition}")
         case Comparison(name, Operator.EQUAL, value):
             return _equals_any(name, [value])
         case Comparison(name, Operator.NOT_EQUAL, value):
@@ -84,27 +77,9 @@ def has_values(*keys: str) -> str:
     return f"exists {_path(*keys)}"
 
 
-def like_pattern(pattern: str) -> re.Pattern[str]:
-    """The regular expression for a pattern of `like`."""
-    wildcards = {"%": "*", "_": "?"}
-    pieces = re.findall(r"\\.|[^\\]", pattern, re.DOTALL)
-    wild = "".join(wildcards.get(piece) or glob.escape(piece[-1]) for piece in pieces)
-    # ASCII: only A-Z match without regard to case. `translate` avoids backtracking.
-    return re.compile(fnmatch.translate(wild), re.IGNORECASE | re.ASCII)
-
-
-def quoted_text(text: str) -> str:
-    """A text as a literal of Milvus' expressions."""
-    escaped = text.translate(_ESCAPES)
-    return f'"{escaped}"'
-
-
-_ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "\n": r"\n", "\r": r"\r", "\t": r"\t"})
-
-
 def one_of(field: str, values: Sequence[int] | Sequence[str]) -> str:
     """A condition that a field has one of these values."""
-    return f"{field} in [{_literals(values)}]"
+    return f"{field} in {_literal(values)}"
 
 
 def all_of(*conditions: str) -> str:
@@ -131,7 +106,7 @@ def _comparable(name: str, value: Value) -> list[tuple[str, Value]]:
     if isinstance(value, bool):
         return [("boolean", value)]
     if not isinstance(value, str):
-        return [("number", float(max(-MAX_NUMBER, min(value, MAX_NUMBER))))]
+        return [("number", float(value))]
     time = None if name in BUILT_IN_FIELDS else instant(value)
     if time is None:
         return [("text", value), ("written", value)]
@@ -140,31 +115,29 @@ def _comparable(name: str, value: Value) -> list[tuple[str, Value]]:
 
 def _in_order(name: str, kind: str, operator: Operator, value: Value) -> str:
     place = 0 if operator in (Operator.GREATER, Operator.GREATER_OR_EQUAL) else 1
-    test = f"{_path(name, kind)}[{place}] {operator.value} {_literals([value])}"
+    test = f"{_path(name, kind)}[{place}] {operator.value} {_literal(value)}"
     # milvus-lite takes a comparison with a missing key, and the `not` of it, for unknown.
     return all_of(has_values(name, kind), test)
 
 
-def _equals_any(name: str, values: Collection[Value]) -> str:
+def _equals_any(name: str, values: Iterable[Value]) -> str:
     by_kind: dict[str, list[Value]] = {}
     for value in values:
         kind, compared = _comparable(name, value)[0]
         by_kind.setdefault(kind, []).append(compared)
-    return _any_of(_holds_any(name, kind, some) for kind, some in by_kind.items())
-
-
-def _holds_any(name: str, kind: str, values: Collection[Value]) -> str:
-    return f"json_contains_any({_path(name, kind)}, [{_literals(values)}])" if values else NEVER
+    return _any_of(
+        f"json_contains_any({_path(name, kind)}, {_literal(some)})"
+        for kind, some in by_kind.items()
+    )
 
 
 def _any_of(tests: Iterable[str]) -> str:
     return " or ".join(f"({test})" for test in tests) or NEVER
 
 
-def _literals(values: Iterable[Value]) -> str:
-    texts = (quoted_text(one) if isinstance(one, str) else json.dumps(one) for one in values)
-    return ", ".join(texts)
+def _literal(value: Value | Collection[Value]) -> str:
+    return json.dumps(value, ensure_ascii=False)
 
 
 def _path(*keys: str) -> str:
-    return "fields" + "".join(f"[{quoted_text(key)}]" for key in keys)
+    return "fields" + "".join(f"[{_literal(key)}]" for key in keys)

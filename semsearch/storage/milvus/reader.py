@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import json
-import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
-from pathlib import Path
-from typing import cast
+from typing import Any, NamedTuple
 
 import numpy
 
 from semsearch.errors import IndexBusyError, UnsupportedByStoreError
 from semsearch.filters import Condition
 from semsearch.protocols import Matrix
-from semsearch.records import Document, Kind, Passage, metadata_name
+from semsearch.records import SCORE_DECIMALS, Document, Kind, Passage, metadata_name
 from semsearch.storage.interface import (
     EVERYTHING,
     NO_RESTRICTION,
@@ -35,18 +34,15 @@ from semsearch.storage.interface import (
 from semsearch.storage.milvus.conditions import all_of, has_values, to_expression
 from semsearch.storage.milvus.connection import IDS_AT_ONCE, Connection, Row
 from semsearch.storage.milvus.schema import (
-    EXACT,
     FORMAT_VERSION,
     LISTS,
     RECORD_ID,
     IndexRecord,
     document_of,
     passage_ids,
-    read_record,
 )
-from semsearch.storage.milvus.search import SEARCHED_LISTS, VECTORS, WORDS, Search
 from semsearch.storage.spaces import Space, check_searchable
-from semsearch.storage.words.forms import folded, words
+from semsearch.vector_indexes import FLAT, chosen_kind
 
 #: How many documents a page spans.
 PAGE = 4096
@@ -56,6 +52,15 @@ FINISHED, UNFINISHED = 'text_hash != ""', 'text_hash == ""'
 
 _WHOLE = ("title", "metadata", "passages", "text_hash")
 
+#: The columns that are searched.
+VECTORS, WORDS = "vector", "words"
+#: The most rows that a server returns for a query.
+MAX_ROWS = 16_384
+#: For how many rows queries are sent at once.
+ROWS_AT_ONCE = 8192
+#: How many lists an approximate search searches, if that is enough.
+SEARCHED_LISTS = 64
+
 
 class MilvusReader:
     """What is written by now; see `semsearch.storage.interface.Reader`.
@@ -63,10 +68,9 @@ class MilvusReader:
     Milvus keeps no older states: what is written while this one is read can be read, too.
     """
 
-    def __init__(self, connection: Connection, record: IndexRecord | None = None) -> None:
+    def __init__(self, connection: Connection, record: IndexRecord) -> None:
         self.connection = connection
-        self.target = connection.target
-        self.record = record or read_record(connection)
+        self.record = record
 
     def settings(self) -> Settings:
         """The settings of the index."""
@@ -79,7 +83,7 @@ class MilvusReader:
     def info(self) -> IndexInfo:
         """The contents of the index."""
         return IndexInfo(
-            path=cast("Path", self.target.address),
+            path=self.connection.address,
             format=FORMAT_VERSION,
             documents=self.count(),
             passages=self.size(self.base),
@@ -89,7 +93,7 @@ class MilvusReader:
             files={},
             language=None,
             indexed_fields=[],
-            has_words=self.record.has_words,
+            has_words=self.connection.has_bm25,
         )
 
     def fields(self) -> dict[str, set[Kind]]:
@@ -101,7 +105,6 @@ class MilvusReader:
 
     def field_values(self, condition: Condition | None = None) -> list[FieldValues]:
         """The metadata fields, without values: Milvus does not group by fields in JSON."""
-        del condition
         return [
             FieldValues(name, sorted(kind.value for kind in kinds), [], None, None)
             for name, kinds in sorted(self.fields().items())
@@ -112,25 +115,21 @@ class MilvusReader:
     def count(self, selection: Selection = EVERYTHING) -> int:
         """The number of documents, or of selected documents."""
         if selection.ids is None:
-            return self.size(self.target.name, self.expression(selection.condition))
-        return sum(len(rows) for rows in self.selected(selection, []))
+            return self.size(self.connection.name, to_expression(selection.condition))
+        return len(self.ids(selection))
 
     def ids(self, selection: Selection = EVERYTHING, limit: int | None = None) -> list[str]:
         """The ids of all documents, or of selected ones, in the order of addition."""
-        ids: list[str] = []
-        for rows in self.selected(selection, []):
-            ids += [row["id"] for row in rows]
-            if limit is not None and len(ids) >= limit:
-                break
-        return ids[:limit]
+        ids = (row["id"] for rows in self.selected(selection, []) for row in rows)
+        return list(islice(ids, limit))
 
-    def selected(self, selection: Selection, fields: Sequence[str]) -> Iterator[list[Row]]:
+    def selected(self, selection: Selection, fields: Iterable[str]) -> Iterator[list[Row]]:
         """The rows of selected documents, in the order of addition."""
-        condition = self.expression(selection.condition)
+        condition = to_expression(selection.condition)
         if selection.ids is None:
             yield from self.pages(fields, condition)
-        elif rows := self.named(selection.ids, fields, condition):
-            yield rows
+        else:
+            yield self.named(selection.ids, fields, condition)
 
     def documents(self, ids: Sequence[str]) -> dict[str, Document]:
         """The documents with these ids, as they were added."""
@@ -153,60 +152,47 @@ class MilvusReader:
 
     def passages_of(self, ids: Sequence[str]) -> dict[str, list[NewPassage]]:
         """The passages of documents, in order, by document id."""
-        documents = self.named(ids, ["passages"])
         fields = NewPassage._fields
-        rows = iter(self.by_id(self.base, passage_ids(documents), fields))
-        return {
-            document["id"]: [
-                NewPassage(*(row[name] for name in fields))
-                for row in islice(rows, document["passages"])
-            ]
-            for document in documents
-        }
+        documents = self.named(ids, ["passages"])
+        passages: dict[str, list[NewPassage]] = {row["id"]: [] for row in documents}
+        for row in self.by_id(self.base, passage_ids(documents), ["id", *fields]):
+            passages[row["id"]].append(NewPassage(*(row[name] for name in fields)))
+        return passages
 
     def vectors_of_texts(self, hashes: Sequence[str]) -> TextVectors:
         """The stored vectors of texts, whatever their documents."""
         vectors: TextVectors = {}
-        for space in self.spaces() if self.record.last_document else ():
-            collection = self.target.passages(space)
+        for space in self.spaces():
+            collection = self.connection.passages(space)
             rows = self.connection.listed(collection, "text_hash", hashes, ["passage"])
             passages = {row["text_hash"]: row["passage"] for row in rows}  # one for each text
-            fields = ["text_hash", "vector"]
-            for row in self.by_id(collection, list(passages.values()), fields):
+            for row in self.by_id(collection, passages.values(), ["text_hash", "vector"]):
                 vectors[space.id, row["text_hash"]] = numpy.array(row["vector"], numpy.float32)
         return vectors
 
     def passages(self, space: Space, condition: Condition | None = None) -> Passages:
         """All passages with their vectors, or those whose documents match a condition."""
         check_searchable(space, self.spaces())
-        matching = all_of(FINISHED, self.expression(condition))
+        matching = all_of(FINISHED, to_expression(condition))
         ids = [one for page in self.pages(["passages"], matching) for one in passage_ids(page)]
         columns = ["id", "document", "text", "vector"]
-        rows = self.by_id(self.target.passages(space), ids, columns)
+        rows = self.by_id(self.connection.passages(space), ids, columns)
         vectors = numpy.array([row["vector"] for row in rows], numpy.float32)
         if space.dtype == "float16":  # copied vectors are rounded, which changes their length
             vectors /= numpy.linalg.norm(vectors, axis=1, keepdims=True)
         return Passages(
             document_ids=[row["id"] for row in rows],
             documents=numpy.array([row["document"] for row in rows], numpy.int64),
-            passage_ids=numpy.array(ids, numpy.int64),
+            passage_ids=numpy.array([row["passage"] for row in rows], numpy.int64),
             texts=[row["text"] for row in rows],
-            vectors=vectors.reshape(len(ids), space.dimension),
+            vectors=vectors.reshape(len(rows), space.dimension),
         )
 
     def passages_without_vector(
         self, space: Space, after: int, limit: int
     ) -> list[tuple[int, str, str]]:
-        """Passage id, text and document id of passages above an id that have no vector."""
-        found: list[int] = []
-        for page in self.pages(["passages"], FINISHED, after=max(0, document_of(after) - 1)):
-            ids = [passage for passage in passage_ids(page) if passage > after]
-            held = self.connection.listed(self.target.passages(space), "passage", ids, [])
-            found += sorted(set(ids).difference(row["passage"] for row in held))
-            if len(found) >= limit:
-                break
-        listed = self.connection.listed(self.base, "passage", found[:limit], ["id", "text"])
-        return sorted((row["passage"], row["text"], row["id"]) for row in listed)
+        """None: no space is added to an index with documents."""
+        return []
 
     # Search.
 
@@ -223,9 +209,8 @@ class MilvusReader:
     ) -> list[list[ScoredPassage]]:
         """The `k` best passages of each query (fewer only when fewer match), best first."""
         check_searchable(space, self.spaces())
-        lists = LISTS if self.record.index_kind == EXACT else SEARCHED_LISTS
-        collection, condition = self.target.passages(space), self._condition(restriction)
-        search = Search(self.connection, collection, VECTORS, condition, lists)
+        collection, condition = self.connection.passages(space), _expression(restriction)
+        search = Search(self.connection, collection, VECTORS, condition, self._lists(space))
         return search.best(list(queries), k, per_document)
 
     def search_bm25(
@@ -237,29 +222,23 @@ class MilvusReader:
         phrases: Sequence[str] = (),
     ) -> list[ScoredPassage]:
         """The `k` best passages by Milvus' BM25, which knows no phrases, best first."""
-        if not self.record.has_words:
+        if not self.connection.has_bm25:
             raise UnsupportedByStoreError(
-                f"{self.target.address}: Milvus {self.connection.version} has no BM25, which "
-                "milvus-lite and servers from 2.5 on have; search with --mode semantic"
+                f"Milvus {self.connection.version} has no BM25: search with --mode semantic"
             )
-        search = Search(self.connection, self.base, WORDS, self._condition(restriction))
+        search = Search(self.connection, self.base, WORDS, _expression(restriction))
         return search.best([text], k, per_document)[0]
 
     def matched_words(self, text: str, passage_ids: Sequence[int]) -> dict[int, list[str]]:
-        """The words of passages that occur in a text."""
-        wanted = set(words(folded(text)))
-        matched = {}
-        for row in self.connection.listed(self.base, "passage", passage_ids, ["text"]):
-            own = dict.fromkeys(words(folded(row["text"])))
-            matched[row["passage"]] = [word for word in own if word in wanted]
-        return matched
+        """None: Milvus does not tell them."""
+        return {}
 
     def fetch(self, passage_ids: Sequence[int]) -> dict[int, FoundPassage]:
         """The passages with these ids, as far as they exist."""
         columns = ["id", "start", "end", "text"]
         rows = list(self.connection.listed(self.base, "passage", passage_ids, columns))
-        documents = self.named((row["id"] for row in rows), ["title", "metadata"])
-        owners = {row["id"]: row for row in documents}
+        columns = ["title", "metadata"]
+        owners = {row["id"]: row for row in self.named({row["id"] for row in rows}, columns)}
         return {
             row["passage"]: FoundPassage(
                 Passage(row["passage"], row["id"], row["start"], row["end"], row["text"]),
@@ -270,13 +249,10 @@ class MilvusReader:
             if row["id"] in owners
         }
 
-    def _condition(self, restriction: Restriction) -> str:
-        if restriction.required or restriction.excluded:
-            raise UnsupportedByStoreError(
-                "an index on Milvus requires no phrases and excludes no words; search it without "
-                "--require and -word"
-            )
-        return self.expression(restriction.condition)
+    def _lists(self, space: Space) -> int:
+        """How many lists are searched: all of them, which is exact, while there are few vectors."""
+        wanted, about = self.record.settings.index_type, self.record.last_document
+        return LISTS if chosen_kind(wanted, about, space.dimension) == FLAT else SEARCHED_LISTS
 
     def _whole(self, rows: Sequence[Row]) -> list[Document]:
         """Documents with their texts.
@@ -285,13 +261,17 @@ class MilvusReader:
             IndexBusyError: one was written meanwhile.
         """
         parts = ["before", "text", "after"]
-        passages = iter(self.by_id(self.base, passage_ids(rows), parts))
+        texts = {row["document"]: "" for row in rows}
+        for passage in self.by_id(self.base, passage_ids(rows), ["document", *parts]):
+            texts[passage["document"]] += "".join(passage[part] for part in parts)
         whole = []
         for row in rows:
-            own = islice(passages, row["passages"])
-            text = "".join(passage[part] for passage in own for part in parts)
+            text = texts[row["document"]]
             if text_hash(text) != row["text_hash"]:
-                raise self.changed()
+                raise IndexBusyError(
+                    f"{self.connection.address} was written while it was read, or a command was "
+                    "killed; index the documents again, or see: semsearch verify --repair"
+                )
             title, metadata = json.loads(row["title"]), json.loads(row["metadata"])
             whole.append(Document(row["id"], text, title, metadata))
         return whole
@@ -299,7 +279,7 @@ class MilvusReader:
     def _counted_fields(self) -> list[Field]:
         """The fields of the present documents, with the most frequent kinds first."""
         counts = [
-            (self.size(self.target.name, has_values(name, kind)), name, kind)
+            (self.size(self.connection.name, has_values(name, kind)), name, kind)
             for name, kind in self.record.kinds
         ]
         fields: dict[str, dict[str, int]] = {}
@@ -312,59 +292,109 @@ class MilvusReader:
 
     @property
     def base(self) -> str:
-        """The collection of the first space, which has all passages."""
-        return self.target.passages(self.record.spaces[0])
+        """The collection of the first space, from which passages are read."""
+        return self.connection.passages(self.record.spaces[0])
 
     def size(self, collection: str, condition: str = "") -> int:
-        """The number of documents, passages or vectors that match a condition."""
+        """The number of documents, or of passages, that match a condition."""
         counted = all_of("document > 0", condition)
         [row] = self.connection.query(collection, counted, ["count(*)"])
         return int(row["count(*)"])
 
-    def by_id(self, collection: str, ids: Sequence[int], fields: Iterable[str]) -> list[Row]:
-        """Passages, or their vectors, in the order of their ids.
+    def by_id(self, collection: str, ids: Iterable[int], fields: Iterable[str]) -> list[Row]:
+        """Passages in the order of their ids."""
+        rows = self.connection.listed(collection, "passage", ids, fields)
+        return sorted(rows, key=lambda row: int(row["passage"]))
 
-        Raises:
-            IndexBusyError: some are missing.
-        """
-        listed = self.connection.listed(collection, "passage", ids, fields)
-        rows = {row["passage"]: row for row in listed}
-        try:
-            return [rows[passage] for passage in ids]
-        except KeyError:
-            raise self.changed() from None
-
-    def changed(self) -> IndexBusyError:
-        """The error that rows do not belong together."""
-        return IndexBusyError(
-            f"{self.target.address} was written while it was read, or a command was killed; "
-            "index the documents again, or see: semsearch verify --repair"
-        )
-
-    def pages(self, fields: Iterable[str], rest: str = "", after: int = 0) -> Iterator[list[Row]]:
-        """Documents above a number, in the order of addition."""
-        for start in range(after, self.record.last_document, PAGE):
+    def pages(self, fields: Iterable[str], rest: str = "") -> Iterator[list[Row]]:
+        """Documents that match the `rest` of a condition, in the order of addition."""
+        columns = {"id", "document", *fields}
+        for start in range(0, self.record.last_document, PAGE):
             page = all_of(f"document > {start} and document <= {start + PAGE}", rest)
-            if rows := self.connection.query(self.target.name, page, {"id", "document", *fields}):
-                yield sorted(rows, key=lambda row: int(row["document"]))
+            rows = self.connection.query(self.connection.name, page, columns)
+            yield sorted(rows, key=lambda row: int(row["document"]))
 
     def named(self, ids: Iterable[str], fields: Iterable[str], rest: str = "") -> list[Row]:
         """The documents with these ids, in the order of addition."""
-        wanted = {name for name in ids if name != RECORD_ID}
-        rows = self.connection.listed(self.target.name, "id", wanted, {"document", *fields}, rest)
+        wanted, columns = {*ids} - {RECORD_ID}, {"document", *fields}
+        rows = self.connection.listed(self.connection.name, "id", wanted, columns, rest)
         return sorted(rows, key=lambda row: int(row["document"]))
 
-    def expression(self, condition: Condition | None) -> str:
-        """A condition as an expression of Milvus; empty for none."""
-        return "" if condition is None else to_expression(condition, self._matching_texts)
 
-    def _matching_texts(self, field: str, pattern: re.Pattern[str]) -> list[str]:
-        """The distinct texts of a field that match a pattern, of all documents."""
-        texts = {
-            text
-            for rows in self.pages(["fields"])
-            for row in rows
-            for kind in ("text", "written")
-            for text in row["fields"].get(field, {}).get(kind, [])
-        }
-        return sorted(text for text in texts if pattern.fullmatch(text))
+def _expression(restriction: Restriction) -> str:
+    if restriction.required or restriction.excluded:
+        raise UnsupportedByStoreError("an index on Milvus has no --require and no -word")
+    return to_expression(restriction.condition)
+
+
+class Search(NamedTuple):
+    """Searches the passages of a space."""
+
+    connection: Connection
+    collection: str
+    column: str  #: `VECTORS` or `WORDS`
+    condition: str  #: an expression; empty for none
+    lists: int = LISTS  #: how many to search, if that is enough
+
+    def best(self, queries: Sequence[Any], k: int, per_document: int) -> list[list[ScoredPassage]]:
+        """The `k` best passages of each query; see `Reader.search_vectors`."""
+        limit = min(2 * k + 8, MAX_ROWS)
+        step = max(1, ROWS_AT_ONCE // limit)
+        found: list[list[ScoredPassage]] = []
+        for start in range(0, len(queries), step):
+            some = queries[start : start + step]
+            for query, passages in zip(some, self._request(some, limit, self.lists), strict=True):
+                found.append(self._completed(query, passages, limit, k, per_document))
+        return found
+
+    def _completed(
+        self, query: Any, passages: list[ScoredPassage], limit: int, k: int, per_document: int
+    ) -> list[ScoredPassage]:
+        """The `k` best passages, given the first ones.
+
+        More are requested while fewer than `k` count, or while others may have the same score.
+        """
+        lists = self.lists
+        while True:
+            best = _best(passages, per_document)
+            if len(best) >= k and best[k - 1].score > passages[-1].score:
+                return best[:k]
+            if len(passages) == limit < MAX_ROWS:
+                limit = min(4 * limit, MAX_ROWS)
+            elif len(best) < k and lists < LISTS:
+                lists = LISTS  # others may be in the other lists
+            else:
+                return best[:k]
+            [passages] = self._request([query], limit, lists)
+
+    def _request(self, queries: Sequence[Any], limit: int, lists: int) -> list[list[ScoredPassage]]:
+        """The best passages of each query, best first."""
+        answers = self.connection.call(
+            "search",
+            self.collection,
+            data=list(queries),
+            limit=limit,
+            filter=self.condition,
+            search_params={"params": {"nprobe": lists}},
+            anns_field=self.column,
+            consistency_level="Session",
+        )
+        # milvus-lite returns the scores of BM25 with the opposite sign.
+        sign = -1 if self.column == WORDS and self.connection.is_file else 1
+        return [[_scored(hit, sign) for hit in answer] for answer in answers]
+
+
+def _scored(hit: Any, sign: int) -> ScoredPassage:
+    score = round(sign * hit["distance"], SCORE_DECIMALS)
+    return ScoredPassage(document_of(hit.id), hit.id, score)
+
+
+def _best(passages: list[ScoredPassage], per_document: int) -> list[ScoredPassage]:
+    """At most some passages of each document, best first; equal scores by passage id."""
+    taken: Counter[int] = Counter()
+    best = []
+    for passage in sorted(passages, key=lambda one: (-one.score, one.passage_id)):
+        taken[passage.document_id] += 1
+        if taken[passage.document_id] <= per_document:
+            best.append(passage)
+    return best

@@ -4,7 +4,7 @@
     NAME_space_1    passages with their vectors in the first space, and words where Milvus has BM25
 
 Documents are numbered in the order of their addition. The number of a document gives the ids of its
-passages, so a changed document is written over its former passages.
+passages.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from semsearch.errors import IndexFormatError
 from semsearch.storage.interface import Settings
 from semsearch.storage.milvus.conditions import one_of
-from semsearch.storage.milvus.connection import READING, Connection, Row
+from semsearch.storage.milvus.connection import Connection, Row
 from semsearch.storage.spaces import Space
 from semsearch.vector_indexes import IndexType
 
@@ -31,8 +31,8 @@ MAX_BYTES = 65_535
 #: Milvus requires a vector in every collection.
 NO_VECTOR = [1.0, 0.0]
 
-#: The kinds of vector indexes, and the number of lists of an approximate one.
-EXACT, APPROXIMATE, LISTS = "FLAT", "IVF_FLAT", 1024
+#: Into how many lists Milvus divides the vectors. A search of all of them is exact.
+LISTS = 1024
 
 #: A passage's id is the number of its document, shifted by these bits, and its place there.
 _PLACE_BITS = 24
@@ -79,8 +79,6 @@ class IndexRecord(NamedTuple):
 
     settings: Settings
     spaces: list[Space]
-    has_words: bool  #: whether Milvus searches words
-    index_kind: str = EXACT  #: of the vector indexes
     last_document: int = 0  #: the highest number of a document
     kinds: Sequence[Sequence[str]] = ()  #: field and kind of all values so far
 
@@ -90,22 +88,21 @@ class IndexRecord(NamedTuple):
             "settings": self.settings._asdict(),
             "spaces": [space._asdict() for space in self.spaces],
         }
-        empty = {"VARCHAR": "", "INT64": 0, "JSON": {}}
-        row = {name: empty[kind] for name, kind in DOCUMENT_COLUMNS.items()}
+        row: Row = {"id": RECORD_ID, "document": 0, "passages": 0, "title": "", "text_hash": ""}
         text = json.dumps(values, default=dict)
-        return {**row, "id": RECORD_ID, "metadata": text, "vector": NO_VECTOR}
+        return {**row, "metadata": text, "fields": {}, "vector": NO_VECTOR}
 
 
-def read_record(connection: Connection, reading: dict[str, str] = READING) -> IndexRecord:
+def read_record(connection: Connection, consistency: str = "Session") -> IndexRecord:
     """The record of an index.
 
     Raises:
         IndexNotFoundError: the creation of the index was interrupted.
     """
     of_record = one_of("id", [RECORD_ID])
-    rows = connection.query(connection.target.name, of_record, ["metadata"], reading)
+    rows = connection.query(connection.name, of_record, ["metadata"], consistency)
     if not rows:
-        raise connection.target.not_found()
+        raise connection.not_found()
     values = json.loads(rows[0]["metadata"])
     settings = Settings(**values.pop("settings"))
     settings = settings._replace(index_type=IndexType(*settings.index_type))
@@ -113,7 +110,7 @@ def read_record(connection: Connection, reading: dict[str, str] = READING) -> In
     return IndexRecord(settings, spaces, **values)
 
 
-def check_ours(connection: Connection, name: str) -> bool:
+def is_collection(connection: Connection, name: str) -> bool:
     """Whether there is a collection with this name.
 
     Raises:
@@ -121,66 +118,35 @@ def check_ours(connection: Connection, name: str) -> bool:
     """
     if not connection.call("has_collection", name):
         return False
-    address = connection.target.address
-    found = connection.call("describe_collection", name).get("properties", {}).get(_FORMAT)
-    if found != str(FORMAT_VERSION):
+    properties = connection.call("describe_collection", name).get("properties", {})
+    if properties.get(_FORMAT) != str(FORMAT_VERSION):
         raise IndexFormatError(
-            f"{address}: the collection '{name}' is not of semsearch, or of another format "
-            f"({found}, not {FORMAT_VERSION}); choose another name"
+            f"the collection '{name}' is not of this version of semsearch; choose another name"
         )
     return True
 
 
-def create_documents(connection: Connection) -> None:
-    """Create the collection of documents."""
-    _create(connection, connection.target.name, DOCUMENT_COLUMNS, len(NO_VECTOR))
-    build_index(connection, connection.target.name, EXACT)
-
-
-def create_space(connection: Connection, record: IndexRecord, space: Space) -> None:
-    """Create the collection of a space."""
-    name, dimension = connection.target.passages(space), space.dimension
-    _create(connection, name, PASSAGE_COLUMNS, dimension, has_words=record.has_words)
-    build_index(connection, name, record.index_kind)
-
-
-def _create(
-    connection: Connection,
-    name: str,
-    columns: Mapping[str, str],
-    dimension: int,
-    *,
-    has_words: bool = False,
+def create_collection(
+    connection: Connection, name: str, columns: Mapping[str, str], dimension: int
 ) -> None:
     """Create a collection in place of one that an interrupted command left."""
     from pymilvus import DataType, Function, FunctionType, MilvusClient
 
-    if check_ours(connection, name):
+    if is_collection(connection, name):
         connection.call("drop_collection", name)
     schema = MilvusClient.create_schema(auto_id=False, enable_dynamic_field=False)
     for place, (column, type_name) in enumerate(columns.items()):
         options: dict[str, Any] = {"max_length": MAX_BYTES} if type_name == "VARCHAR" else {}
-        if has_words and column == "text":
-            options["enable_analyzer"] = True
+        options |= {"enable_analyzer": True} if column == "text" and connection.has_bm25 else {}
         schema.add_field(column, DataType[type_name], is_primary=place == 0, **options)
     schema.add_field("vector", DataType.FLOAT_VECTOR, dim=dimension)
-    if has_words:
+    indexes = MilvusClient.prepare_index_params()
+    indexes.add_index("vector", "IVF_FLAT", metric_type="COSINE", params={"nlist": LISTS})
+    if connection.has_bm25 and "text" in columns:
         schema.add_field("words", DataType.SPARSE_FLOAT_VECTOR)
         schema.add_function(Function("bm25", FunctionType.BM25, ["text"], ["words"]))
+        indexes.add_index("words", "SPARSE_INVERTED_INDEX", metric_type="BM25")
     properties = {_FORMAT: str(FORMAT_VERSION)}
     connection.call("create_collection", name, schema=schema, properties=properties)
-    if has_words:
-        words = MilvusClient.prepare_index_params()
-        words.add_index("words", "SPARSE_INVERTED_INDEX", metric_type="BM25")
-        connection.call("create_index", name, words, sync=False)
-
-
-def build_index(connection: Connection, name: str, kind: str) -> None:
-    """Let Milvus index the vectors of a collection and load it; requests wait until it has."""
-    from pymilvus import MilvusClient
-
-    indexes = MilvusClient.prepare_index_params()
-    parameters = {"nlist": LISTS} if kind == APPROXIMATE else {}
-    indexes.add_index("vector", kind, metric_type="COSINE", params=parameters)
     connection.call("create_index", name, indexes, sync=False)
-    connection.call("load_collection", name, _async=True)
+    connection.call("load_collection", name)

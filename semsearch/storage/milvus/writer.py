@@ -1,8 +1,8 @@
 """Writing an index on Milvus, which has no transactions.
 
-A document's row is written first, without the hash of its text, then its passages and vectors, over
-former ones with the same ids; at last, its row is written again, with the hash. If the command is
-killed before, the next one that reads the document writes it again.
+A document's row is written first, without the hash of its text, then its passages with their
+vectors, then its row again, with the hash. If the command is killed before, the next one that reads
+the document writes it again.
 """
 
 from __future__ import annotations
@@ -14,75 +14,61 @@ from contextlib import contextmanager
 from itertools import chain, count, pairwise
 from typing import Any, NoReturn
 
-from semsearch.errors import SpaceError, UnsupportedByStoreError, quantity
+from semsearch.errors import UnsupportedByStoreError, quantity
 from semsearch.protocols import Encoder, Matrix
 from semsearch.storage.interface import Fault, NewDocument, Selection, Settings, TextVectors
 from semsearch.storage.milvus.conditions import filter_json, held_kinds
 from semsearch.storage.milvus.connection import Connection, Row
 from semsearch.storage.milvus.reader import FINISHED, UNFINISHED, MilvusReader
 from semsearch.storage.milvus.schema import (
-    APPROXIMATE,
     DOCUMENT_COLUMNS,
-    EXACT,
     MAX_BYTES,
     NO_VECTOR,
     PASSAGE_COLUMNS,
     IndexRecord,
-    build_index,
-    create_space,
+    create_collection,
     passage_ids,
 )
 from semsearch.storage.spaces import Space, described_space
-from semsearch.vector_indexes import FLAT, IndexType, chosen_kind
+from semsearch.vector_indexes import IndexType
 
 logger = logging.getLogger(__name__)
 
 
 class MilvusWriter:
-    """The right to write; see `semsearch.storage.interface.Writer`.
-
-    Args:
-        connection: to Milvus.
-        record: of the index.
-    """
+    """The right to write; see `semsearch.storage.interface.Writer`."""
 
     def __init__(self, connection: Connection, record: IndexRecord) -> None:
         self._connection = connection
-        self._record = record
+        self._state = MilvusReader(connection, record)
 
     @contextmanager
     def read(self) -> Iterator[MilvusReader]:
         """The current state, which no other writer of this machine changes."""
-        yield self._state()
+        yield self._state
 
     def put(self, documents: Sequence[NewDocument], vectors: TextVectors) -> None:
         """Add documents, or update those with the same ids."""
-        state = self._state()
-        documents, vectors = _with_kept_passages(state, documents, vectors)
-        names = [document.id for document in documents]
-        stored = {row["id"]: row for row in state.named(names, ["passages"])}
-        numbers = count(state.record.last_document + 1)
-        written = [
-            _document_row(one, stored[one.id]["document"] if one.id in stored else next(numbers))
-            for one in documents
-        ]
-        passages = [
-            row
-            for document, owner in zip(documents, written, strict=True)
-            for row in _passage_rows(document, owner)
-        ]
-        kinds = {pair for row in written for pair in held_kinds(row["fields"])}
-        kinds.update((name, kind) for name, kind in state.record.kinds)
-        self._change(last_document=next(numbers) - 1, kinds=sorted(map(list, kinds)))
-        unfinished = [
-            row | {"passages": max(row["passages"], stored.get(row["id"], row)["passages"])}
-            for row in written
-        ]
-        self._put_documents(unfinished, text_hash="")
+        state = self._state
+        kept = state.passages_of([one.id for one in documents if one.passages is None])
+        documents = [one._replace(passages=kept.get(one.id, one.passages)) for one in documents]
+        hashes = {passage.text_hash for passages in kept.values() for passage in passages}
+        vectors = {**state.vectors_of_texts(sorted(hashes)), **vectors}
+        former = state.named([document.id for document in documents], DOCUMENT_COLUMNS)
+        numbers = {row["id"]: row["document"] for row in former}
+        unused = count(state.record.last_document + 1)
+        rows = [_document_row(one, numbers.get(one.id) or next(unused)) for one in documents]
+        kinds = {tuple(pair) for pair in state.record.kinds}
+        kinds.update(pair for row in rows for pair in held_kinds(row["fields"]))
+        self._change(last_document=next(unused) - 1, kinds=sorted(kinds))
+        self._remove_passages(former)
+        self._put_documents(rows, text_hash="")
+        pairs = zip(documents, rows, strict=True)
+        passages = [passage for pair in pairs for passage in _passage_rows(*pair)]
         for space in state.spaces():
-            self._write_vectors(space, passages, vectors)
-        self._delete_passages(sorted({*passage_ids(unfinished)} - {*passage_ids(written)}))
-        self._put_documents(written)
+            written = (row | {"vector": vectors[space.id, row["text_hash"]]} for row in passages)
+            self._connection.upsert(self._connection.passages(space), written)
+        self._put_documents(rows)
 
     def oversized_documents(self, documents: Sequence[NewDocument]) -> dict[str, str]:
         """Why Milvus cannot hold documents, by the ids of those that are too large."""
@@ -99,11 +85,10 @@ class MilvusWriter:
     def remove(self, selection: Selection) -> int:
         """Remove documents with their passages and vectors; returns their number."""
         removed = 0
-        for documents in self._state().selected(selection, [*DOCUMENT_COLUMNS]):
-            self._put_documents(documents, text_hash="")
-            self._delete_passages(passage_ids(documents))
+        for documents in self._state.selected(selection, DOCUMENT_COLUMNS):
+            self._remove_passages(documents)
             names = [row["id"] for row in documents]
-            self._connection.delete(self._connection.target.name, "id", names)
+            self._connection.delete(self._connection.name, "id", names)
             removed += len(documents)
         return removed
 
@@ -116,128 +101,88 @@ class MilvusWriter:
         self._change(settings=settings)
 
     def add_space(self, encoder: Encoder, dtype: str | None) -> Space:
-        """Add a space, which is incomplete."""
-        state = self._state()
-        spaces = state.spaces()
-        space = described_space(encoder, dtype, spaces, complete=not state.count())
-        create_space(self._connection, state.record, space)
+        """Add a space to an index without documents.
+
+        Raises:
+            UnsupportedByStoreError: the index has documents.
+        """
+        if self._state.count():
+            raise UnsupportedByStoreError(
+                f"on Milvus, a space is added before the documents: index them under another name "
+                f"than {self._connection.address}"
+            )
+        spaces = self._state.spaces()
+        space = described_space(encoder, dtype, spaces, complete=True)
+        collection = self._connection.passages(space)
+        create_collection(self._connection, collection, PASSAGE_COLUMNS, space.dimension)
         self._change(spaces=[*spaces, space])
         return space
 
     def drop_space(self, space: Space) -> None:
-        """Remove a space with its vectors.
+        """Remove a space with its vectors."""
+        self._change(spaces=[one for one in self._state.spaces() if one.id != space.id])
+        self._connection.call("drop_collection", self._connection.passages(space))
 
-        Raises:
-            SpaceError: only this space has all passages.
-        """
-        kept = [one for one in self._state().spaces() if one.id != space.id]
-        if not kept[0].complete:
-            raise SpaceError(f"space '{kept[0].name}' lacks vectors; complete it first")
-        self._change(spaces=kept)
-        self._connection.call("drop_collection", self._connection.target.passages(space))
-
-    def put_vectors(self, space: Space, passage_ids: Sequence[int], vectors: Matrix) -> None:
-        """Add the missing vectors of passages."""
-        state = self._state()
-        rows = state.by_id(state.base, passage_ids, PASSAGE_COLUMNS)
-        hashes = [(space.id, row["text_hash"]) for row in rows]
-        self._write_vectors(space, rows, dict(zip(hashes, vectors, strict=True)))
+    def put_vectors(self, space: Space, passage_ids: Sequence[int], vectors: Matrix) -> NoReturn:
+        """Refused: all passages have vectors."""
+        raise UnsupportedByStoreError("an index on Milvus lacks no vectors")
 
     def complete(self, space: Space) -> None:
-        """Make a space searchable, once each passage has a vector."""
-        spaces = self._state().spaces()
-        self._change(
-            spaces=[one._replace(complete=one.complete or one.id == space.id) for one in spaces]
-        )
+        """All spaces are."""
 
     def index_field(self, name: str) -> NoReturn:
         """Refused: Milvus tests the fields of all documents."""
         raise UnsupportedByStoreError("an index on Milvus has no indexes of fields")
 
     def optimise(self) -> None:
-        """Let Milvus build another kind of vector index if one is requested or due."""
-        state = self._state()
-        widest = max((space.dimension for space in state.spaces()), default=0)
-        wanted = chosen_kind(state.settings().index_type, state.size(state.base), widest)
-        kind = EXACT if wanted == FLAT else APPROXIMATE
-        if kind != state.record.index_kind:
-            for collection in map(state.target.passages, state.spaces()):
-                self._connection.call("release_collection", collection)
-                self._connection.call("drop_index", collection, "vector")
-                build_index(self._connection, collection, kind)
-            self._change(index_kind=kind)
+        """Milvus indexes vectors by itself."""
 
     def compact(self) -> None:
         """Ask Milvus to rewrite its files without deleted rows, which it does in its own time."""
-        target = self._connection.target
-        for collection in (target.name, *map(target.passages, self._state().spaces())):
-            self._connection.call("compact", collection)
+        for space in self._state.spaces():
+            self._connection.call("compact", self._connection.passages(space))
 
     def verify(self) -> list[Fault]:
         """Check the store and return all faults."""
-        state = self._state()
         faults = []
         if names := self._unfinished():
             unfinished = quantity(len(names), "document")
             faults.append(Fault(f"{unfinished} not wholly written, such as '{names[0]}'"))
-        pages = state.pages(["passages"], FINISHED)
+        pages = self._state.pages(["passages"], FINISHED)
         passages = sum(row["passages"] for page in pages for row in page)
-        for space in state.spaces():
-            size = state.size(state.target.passages(space))
-            if space.complete and size != passages:
+        for space in self._state.spaces():
+            size = self._state.size(self._connection.passages(space))
+            if size != passages:
                 what = f"space '{space.name}' has {size:,} vectors for {passages:,} passages"
                 faults.append(Fault(what, repairable=False))
         return faults
 
     def repair(self) -> None:
-        """Remove documents that are not wholly written; other spaces may lack vectors."""
+        """Remove documents that are not wholly written."""
         if names := self._unfinished():
             logger.warning("not wholly written, removed; index again: %s", ", ".join(names))
             self.remove(Selection(names))
-        first, *others = self._state().spaces()
-        self._change(spaces=[first, *(space._replace(complete=False) for space in others)])
 
     def _unfinished(self) -> list[str]:
         """The ids of documents that a killed command left."""
-        return [row["id"] for page in self._state().pages([], UNFINISHED) for row in page]
-
-    def _state(self) -> MilvusReader:
-        return MilvusReader(self._connection, self._record)
+        return [row["id"] for page in self._state.pages([], UNFINISHED) for row in page]
 
     def _change(self, **changes: Any) -> None:
         """Change some of the record."""
-        changed = self._state().record._replace(**changes)
-        self._connection.upsert(self._connection.target.name, [changed.row()])
-        self._record = changed
+        changed = self._state.record._replace(**changes)
+        self._connection.upsert(self._connection.name, [changed.row()])
+        self._state.record = changed
 
     def _put_documents(self, rows: Iterable[Row], **changes: str) -> None:
         whole = (row | changes | {"vector": NO_VECTOR} for row in rows)
-        self._connection.upsert(self._connection.target.name, whole)
+        self._connection.upsert(self._connection.name, whole)
 
-    def _write_vectors(self, space: Space, passages: Iterable[Row], vectors: TextVectors) -> None:
-        """Write passages to a space; an incomplete one may lack some vectors."""
-        rows = (
-            row | {"vector": vectors[key]}
-            for row in passages
-            if (key := (space.id, row["text_hash"])) in vectors or space.complete
-        )
-        self._connection.upsert(self._connection.target.passages(space), rows)
-
-    def _delete_passages(self, ids: Sequence[int]) -> None:
-        for space in self._state().spaces():
-            self._connection.delete(self._connection.target.passages(space), "passage", ids)
-
-
-def _with_kept_passages(
-    state: MilvusReader, documents: Sequence[NewDocument], vectors: TextVectors
-) -> tuple[list[NewDocument], TextVectors]:
-    """Documents with the passages that they keep, and their vectors."""
-    kept = state.passages_of([one.id for one in documents if one.passages is None])
-    hashes = {passage.text_hash for passages in kept.values() for passage in passages}
-    return (
-        [one._replace(passages=kept.get(one.id, one.passages)) for one in documents],
-        {**state.vectors_of_texts(sorted(hashes)), **vectors},
-    )
+    def _remove_passages(self, documents: Sequence[Row]) -> None:
+        """Remove the passages of documents, which are marked as unfinished before."""
+        self._put_documents(documents, text_hash="")
+        for space in self._state.spaces():
+            collection = self._connection.passages(space)
+            self._connection.delete(collection, "passage", passage_ids(documents))
 
 
 def _document_row(document: NewDocument, number: int) -> Row:
@@ -255,20 +200,14 @@ def _document_row(document: NewDocument, number: int) -> Row:
 def _passage_rows(document: NewDocument, owner: Row) -> list[Row]:
     """The rows of the passages of a document, whose own row is given."""
     passages = document.passages or ()
-    places = [0, *(place for passage in passages for place in (passage.start, passage.end))]
-    gaps = [document.text[end:start] for end, start in pairwise(places)][::2]
+    spans = chain.from_iterable((passage.start, passage.end) for passage in passages)
+    bounds = [0, *spans, len(document.text)]
+    gaps = [document.text[end:start] for end, start in pairwise(bounds)][::2]
+    own = {"id": owner["id"], "document": owner["document"], "fields": owner["fields"]}
     rows = [
-        {
-            "passage": passage_id,
-            "id": owner["id"],
-            "document": owner["document"],
-            "before": before,
-            "after": "",
-            "fields": owner["fields"],
-            **passage._asdict(),
-        }
-        for passage_id, passage, before in zip(passage_ids([owner]), passages, gaps, strict=True)
+        own | passage._asdict() | {"passage": number, "before": before, "after": ""}
+        for number, passage, before in zip(passage_ids([owner]), passages, gaps, strict=False)
     ]
     if rows:
-        rows[-1]["after"] = document.text[places[-1] :]
+        rows[-1]["after"] = gaps[-1]
     return rows
