@@ -1,4 +1,4 @@
-"""Plugins: encoders, readers and stores of other packages, found by their entry points.
+"""Plugins: encoders and stores of other packages, found by their entry points.
 
 Installed packages are searched only for names unknown to semsearch, and only the plugin with that
 name is imported.

@@ -6,7 +6,6 @@ import sqlite3
 import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -48,10 +47,10 @@ def open_query(location: Path | str, query: str) -> Iterator[Table]:
                 raise CorpusError(f"{name}: --sql selects no rows; it has to be a SELECT")
             columns = list(result.keys())
         rows = _rows(result, columns, name)
-        first = next(rows, None)
-        if first is None:
+        table = Table(name, columns, rows, remark=f"from {engine.dialect.name}")
+        if not table.head:
             raise CorpusError(f"{name}: the query selects no rows")
-        yield Table(name, columns, chain((first,), rows), remark=f"from {engine.dialect.name}")
+        yield table
 
 
 def _engine(location: Path | str) -> Engine:
@@ -61,9 +60,6 @@ def _engine(location: Path | str) -> Engine:
         file_size(location)  # raises if the file does not exist
         return create_engine("sqlite://", creator=lambda: _read_only(location))
     url = make_url(location)
-    if "@" in (url.host or ""):  # a driver's message would show it
-        reason = "write @ in a user name or password as %40"
-        raise CorpusError(f"{shown_url(location)}: {reason}")
     if url.get_backend_name() == "sqlite":
         return _engine(Path(url.database or ""))
     if url.drivername in ("postgres", "postgresql"):

@@ -10,9 +10,8 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from semsearch.corpus.celltypes import column_type
-from semsearch.corpus.limits import MAX_ROW_BYTES
-from semsearch.corpus.roles import HEADER_ROWS, USUAL, has_header, numbered, plain_name, shortened
-from semsearch.corpus.table import Row, Table, look_ahead
+from semsearch.corpus.roles import HEADER_ROWS, USUAL, has_header, numbered, plain_name
+from semsearch.corpus.table import MAX_ROW_CHARACTERS, Row, Table, look_ahead
 from semsearch.errors import BadRowError, CorpusError, quantity
 
 if TYPE_CHECKING:
@@ -26,8 +25,6 @@ _SEPARATOR = re.compile(r"\ufeff?sep=(.)\s*", re.IGNORECASE)
 _OPENING_QUOTE = re.compile(r'(?:^|\t)"')
 #: Lines above a header, in which exports tell what they are.
 MAX_LINES_ABOVE = 5
-#: How much of a first row is shown in messages.
-CELLS_SHOWN, CELL_SHOWN_CHARACTERS = 4, 30
 
 #: The location and the cells of a record; an error in place of a bad one.
 _Record = tuple[str, list[str]] | BadRowError
@@ -43,7 +40,7 @@ class Dialect(NamedTuple):
     def reader(self, lines: Iterable[str]) -> Any:
         """Python's reader of these lines."""
         # Python's limit applies to the whole process, so it is never lowered.
-        csv.field_size_limit(max(csv.field_size_limit(), MAX_ROW_BYTES))
+        csv.field_size_limit(max(csv.field_size_limit(), MAX_ROW_CHARACTERS))
         return csv.reader(
             lines,
             delimiter=self.delimiter,
@@ -95,7 +92,9 @@ def read_delimited(
     else:
         records = chain((first,), records)
         columns = [f"column {number}" for number in range(1, len(cells) + 1)]
-        remark = _headerless(cells) if is_guessed else "no header"
+        remark = "no header"
+        if is_guessed:
+            remark += ": its first row looks like data; if it is not, add --header"
     if len(columns) == 1 and (sign := _unknown_delimiter(head)):
         remark = f"every line holds {sign!r}: if it separates cells, put it in a first line 'sep='"
     rows = _rows(records, columns, cells if header else None)
@@ -130,12 +129,6 @@ def _beginning(dialect: Dialect, head: Sequence[str]) -> list[list[str]]:
     with suppress(csv.Error):  # a stray quote, or a truncated record at the end of the look-ahead
         found.extend(islice(filter(None, dialect.reader(head)), HEADER_ROWS))
     return found or [[]]
-
-
-def _headerless(first: Sequence[str]) -> str:
-    cells = ", ".join(f"'{shortened(cell, CELL_SHOWN_CHARACTERS)}'" for cell in first[:CELLS_SHOWN])
-    more = ", …" if len(first) > CELLS_SHOWN else ""
-    return f"no header: its first row looks like data ({cells}{more}); if not, add --header"
 
 
 def _rows(

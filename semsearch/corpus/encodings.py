@@ -7,14 +7,14 @@ import io
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
-from semsearch.corpus.limits import MAX_ROW_BYTES, size_shown
+from semsearch.corpus.sources import Source, reading
+from semsearch.corpus.table import MAX_ROW_CHARACTERS
 from semsearch.errors import CorpusError, UndecodableError
 from semsearch.records import ESCAPED_BYTE, first_escaped
 
-if TYPE_CHECKING:
-    from semsearch.corpus.sources import Source
+#: After so many lines, the progress of reading is noted.
+_LINES_PER_NOTE = 100
 
 # UTF-32 first: its mark begins with that of UTF-16.
 _BYTE_ORDER_MARKS = (
@@ -78,9 +78,7 @@ def likely_encoding(text: str, encoding: str = "utf-8") -> str | None:
 def remedy(text: str, encoding: str = "utf-8") -> str:
     """``not UTF-8; it looks like windows-1252 (--encoding windows-1252)``.
 
-    Args:
-        text: a part of a file, with `ESCAPED_BYTE` for undecodable bytes.
-        encoding: the encoding it was read as.
+    The arguments are those of `likely_encoding`.
     """
     name = "UTF-8" if encoding in ("utf-8", "utf-8-sig") else encoding
     likely = likely_encoding(text, encoding)
@@ -111,6 +109,7 @@ class TextStream:
 
     def __init__(self, source: Source, encoding: str | None, newline: str | None) -> None:
         self.name = source.name
+        self._source = source
         self._encoding = encoding_of(source.head, encoding)
         decoder = codecs.getincrementaldecoder(self._encoding)("surrogateescape")
         with self._decoding():
@@ -121,38 +120,35 @@ class TextStream:
         self._reader = io.TextIOWrapper(
             source.stream, self._encoding, errors="surrogateescape", newline=newline
         )
+        source.open_files.callback(self._reader.detach)  # its stream may be standard input
 
-    def lines(self, longest: int = MAX_ROW_BYTES) -> Iterator[str]:
+    def lines(self, longest: int = MAX_ROW_CHARACTERS) -> Iterator[str]:
         """Its lines, with their newlines.
 
         Raises:
-            CorpusError: a line is too long, or the bytes cannot be decoded.
+            CorpusError: a line is too long, or the bytes cannot be decoded or decompressed.
         """
         number = 0
         with self._decoding():
             while line := self._reader.readline(longest + 1):
                 number += 1
                 if len(line) > longest:
-                    raise CorpusError(
-                        f"{self.name}:{number}: the line is longer than {size_shown(longest)}"
-                    )
+                    reason = f"the line is longer than {longest:,} characters"
+                    raise CorpusError(f"{self.name}:{number}: {reason}")
+                if number % _LINES_PER_NOTE == 0:
+                    self._source.note_progress()
                 yield line
 
     def read(self, size: int) -> str:
-        """The next `size` characters, or fewer at the end.
-
-        Raises:
-            CorpusError: the bytes cannot be decoded.
-        """
+        """The next `size` characters, or fewer at the end; raises the same errors."""
         with self._decoding():
             return self._reader.read(size)
 
     @contextmanager
     def _decoding(self) -> Iterator[None]:
-        try:
-            yield
-        except UnicodeError as error:
-            reason = getattr(error, "reason", error)
-            raise CorpusError(
-                f"{self.name} cannot be read as {self._encoding}: {reason}"
-            ) from error
+        with reading(self.name):
+            try:
+                yield
+            except UnicodeError as error:
+                reason = f"cannot be read as {self._encoding}: {getattr(error, 'reason', error)}"
+                raise CorpusError(f"{self.name} {reason}") from error

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 from semsearch.arguments import check_items
-from semsearch.corpus.columns import Roles, resolve
 from semsearch.corpus.documents import DocumentReader, Notify, OnBadRow, silent, table_documents
+from semsearch.corpus.roles import Roles, resolve
 from semsearch.corpus.table import Row, Table
 from semsearch.errors import ArgumentError, CorpusError, raise_error
 from semsearch.records import Document
@@ -34,7 +34,7 @@ def frame_documents(
     """
     wanted = Roles.wanted(_names(text_columns), _name(title_column), _name(id_column))
     table = _table(frame)
-    return DocumentReader(table_documents(table, wanted, notify), on_bad_row)
+    return DocumentReader(table_documents(table, resolve(table, wanted), notify), on_bad_row)
 
 
 def documents_of(

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from semsearch.corpus.sections import Contents, Section
+from semsearch.corpus.table import Contents, Section
 from semsearch.errors import CorpusError, quantity
 
 if TYPE_CHECKING:

@@ -12,10 +12,10 @@ from click.testing import CliRunner
 
 from semsearch import Corpus, Document, Index, load_encoder, plugins
 from semsearch.cli import main
-from semsearch.errors import ArgumentError, BadRowError, CorpusError, EncoderError, IndexStoreError
+from semsearch.errors import ArgumentError, EncoderError, IndexStoreError
 
 SAMPLE = Path(__file__).parent / "sample"
-CARDS = "a: red bird\nb: blue fish\nc: a red fish\n"
+BIRDS = "id,text\na,red bird\nb,blue fish\nc,a red fish\n"
 
 
 @pytest.fixture
@@ -43,15 +43,15 @@ def warnings(caplog):
 
 
 def test_from_the_command_line(installed):
-    """A reader, an encoder and a store together."""
+    """An encoder and a store together."""
 
     def run(*arguments):
         result = CliRunner().invoke(main, [*arguments, "--index", "shelf://birds"])
         assert result.exit_code == 0, result.output
         return result.stdout
 
-    (installed / "birds.CARDS").write_text(CARDS)
-    run("index", "birds.CARDS", "--encoder", "letters:abcdef")
+    (installed / "birds.csv").write_text(BIRDS)
+    run("index", "birds.csv", "--encoder", "letters:abcdef")
     found = json.loads(run("query", "fabled", "-k", "1", "--format", "jsonl"))
     # Cosines of the counts of a to f: 4/√30, 3/√15 and 4/√20.
     assert found["hits"][0]["id"] == "c"
@@ -75,19 +75,6 @@ def test_mistakes_of_encoders_name_the_plugin(installed, spec):
         load_encoder(spec)
 
 
-@pytest.mark.parametrize("ending", ["torn", "untabled", "mapped"])
-def test_mistakes_of_readers_name_the_plugin(installed, ending):
-    (installed / f"x.{ending}").write_text(CARDS)
-    with pytest.raises(CorpusError, match=f"plugin '{ending}' of package semsearch-sample"):
-        list(Corpus(f"x.{ending}"))
-
-
-def test_rows_of_readers(installed):
-    (installed / "birds.cards").write_text(CARDS + "no card\n")
-    with pytest.raises(BadRowError, match=r"birds\.cards:4"):
-        list(Corpus("birds.cards"))
-
-
 def test_mistakes_of_stores_name_the_plugin(installed):
     for use in (Index.open, Index.create):
         with pytest.raises(IndexStoreError, match="^damp://a: .*semsearch-sample"):
@@ -96,13 +83,9 @@ def test_mistakes_of_stores_name_the_plugin(installed):
         Index.open("attic://a")
 
 
-@pytest.mark.parametrize("name", ["broken", "wrecked", "burnt"])
+@pytest.mark.parametrize("name", ["broken", "burnt"])
 def test_a_broken_plugin_is_ignored_with_one_warning(installed, caplog, name):
-    (installed / "x.wrecked").write_text("id,text\na,one\n")
     for _ in range(2):
-        if name == "wrecked":
-            assert [document.text for document in Corpus("x.wrecked")] == ["one"]
-            continue
         with pytest.raises((EncoderError, ArgumentError), match=f"'{name}'"):
             load_encoder(name) if name == "broken" else Index.create("burnt://a", "hashing")
     [warning] = warnings(caplog)
