@@ -14,7 +14,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePath, PurePosixPath
-from tempfile import TemporaryDirectory
+from tempfile import mkstemp
 from typing import IO, TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
@@ -144,10 +144,11 @@ def open_source(path: Location, progress: Progress) -> Iterator[Source]:
 
 def _copy(blocks: Iterable[bytes], files: ExitStack) -> Path:
     """A temporary file with these bytes."""
-    copy = Path(files.enter_context(TemporaryDirectory(prefix="semsearch-")), "copy")
-    with copy.open("wb") as file:
+    descriptor, name = mkstemp(prefix="semsearch-")
+    files.callback(Path(name).unlink)
+    with open(descriptor, "wb") as file:  # noqa: PTH123 - an open file
         file.writelines(blocks)
-    return copy
+    return Path(name)
 
 
 def _blocks(stream: IO[bytes]) -> Iterator[bytes]:
