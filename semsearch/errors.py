@@ -97,7 +97,7 @@ class UndecodableError(BadRowError):
     Args:
         source: the location of the row.
         what: what is wrong with it: ``text holds byte 0xe9``.
-        remedy: the encoding: ``not UTF-8; it looks like windows-1252 (--encoding windows-1252)``.
+        remedy: the encoding, and what to do: ``not UTF-8; name the right one: …``.
         document_id: the id of the document in this row; None if unknown.
     """
 

@@ -231,7 +231,7 @@ class Corpus:
                 f"{path} is a folder: --records, --sheet and --lines are for a single file"
             )
         folder = find_files(path, self._exclude)
-        if not wanted.fit_documents and not any(map(is_table, folder.files)):
+        if not wanted.fit_documents and not any(map(is_table, folder.files.values())):
             raise CorpusError(
                 f"{path} has no tables; documents only have the columns {', '.join(COLUMNS)}"
             )
@@ -242,7 +242,7 @@ def _total_size(paths: Iterable[Location], folders: Mapping[Location, Folder]) -
     """The size of all files; None if one is a pipe or a URL."""
     total = 0
     for path in paths:
-        for file in folders[path].files if path in folders else [path]:
+        for file in folders[path].files.values() if path in folders else [path]:
             with suppress(CorpusError):  # reported when it is read
                 size = file_size(file) if isinstance(file, Path) else None
                 if size is None:

@@ -1,4 +1,4 @@
-"""Decodes files: by their byte order mark or as declared; guesses encodings for messages."""
+"""Decodes files: by their byte order mark, as declared, or as UTF-8."""
 
 from __future__ import annotations
 
@@ -13,9 +13,6 @@ from semsearch.corpus.table import MAX_ROW_CHARACTERS
 from semsearch.errors import CorpusError, UndecodableError
 from semsearch.records import ESCAPED_BYTE, first_escaped
 
-#: After so many lines, the progress of reading is noted.
-_LINES_PER_NOTE = 100
-
 # UTF-32 first: its mark begins with that of UTF-16.
 _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
@@ -24,13 +21,10 @@ _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
+_BEYOND_ASCII = re.compile("[^\x00-\x7f]")
 
-#: Common encodings; among equally likely ones, the first is chosen.
-_COMMON = (
-    *("utf-8", "windows-1252", "windows-1250", "windows-1251", "windows-1253", "windows-1254"),
-    *("windows-1255", "windows-1256", "windows-1257", "koi8-r", "iso8859-2", "shift_jis"),
-    *("euc_jp", "gb18030", "big5", "euc_kr"),
-)
+#: After so many lines, the progress of reading is noted.
+_LINES_PER_NOTE = 100
 
 
 def encoding_of(head: bytes, declared: str | None) -> str:
@@ -50,46 +44,9 @@ def encoding_of(head: bytes, declared: str | None) -> str:
     return declared or "utf-8"
 
 
-def likely_encoding(text: str, encoding: str = "utf-8") -> str | None:
-    """The likely encoding of a text with escaped bytes; None if there is no good guess.
-
-    Args:
-        text: a part of the text, with `ESCAPED_BYTE` for undecodable bytes.
-        encoding: the encoding it was read as.
-    """
-    escaped = len(ESCAPED_BYTE.findall(text))
-    if not escaped or encoding.startswith(("utf-16", "utf-32")):  # these have no single bytes
-        return None
-    data = text.encode(encoding, "surrogateescape")
-    if _decoded(data, "utf-8") is not None:
-        return "utf-8"
-    if len(re.findall("[^\x00-\x7f]", text)) >= 2 * escaped:
-        return None  # most of it decodes as declared: the text is damaged
-    import charset_normalizer  # only needed for error messages
-
-    matches = charset_normalizer.from_bytes(data, cp_isolation=list(_COMMON))
-    if not (best := matches.best()):
-        return None
-    scores = best.chaos, best.coherence
-    likely = {str(match) for match in matches if (match.chaos, match.coherence) == scores}
-    return next((name for name in _COMMON if _decoded(data, name) in likely), None)
-
-
-def remedy(text: str, encoding: str = "utf-8") -> str:
-    """``not UTF-8; it looks like windows-1252 (--encoding windows-1252)``.
-
-    The arguments are those of `likely_encoding`.
-    """
-    name = "UTF-8" if encoding in ("utf-8", "utf-8-sig") else encoding
-    likely = likely_encoding(text, encoding)
-    return f"not {name}; it looks like {likely} (--encoding {likely})" if likely else f"not {name}"
-
-
-def _decoded(data: bytes, encoding: str) -> str | None:
-    try:
-        return data.decode(encoding)
-    except UnicodeError:
-        return None
+def remedy(encoding: str) -> str:
+    """What to do about bytes that cannot be decoded."""
+    return f"not {encoding.upper()}; name the right one: --encoding windows-1252, for example"
 
 
 class TextStream:
@@ -114,9 +71,10 @@ class TextStream:
         decoder = codecs.getincrementaldecoder(self._encoding)("surrogateescape")
         with self._decoding():
             head = decoder.decode(source.head)  # not final: a character may be cut off
-        if likely_encoding(head, self._encoding):
-            advice = remedy(head, self._encoding)
-            raise UndecodableError(source.name, f"its text holds {first_escaped(head)}", advice)
+        # One damaged byte among others that can be decoded is a bad row.
+        if 2 * len(ESCAPED_BYTE.findall(head)) > len(_BEYOND_ASCII.findall(head)):
+            what = f"its text holds {first_escaped(head)}"
+            raise UndecodableError(source.name, what, remedy(self._encoding))
         self._reader = io.TextIOWrapper(
             source.stream, self._encoding, errors="surrogateescape", newline=newline
         )

@@ -48,43 +48,33 @@ _PREFIX = "column."
 _EXTRA = "that need the extra 'files': pip install 'semsearch[files]'"
 
 
-def is_hidden(name: str) -> bool:
-    """Whether files and folders of this name are skipped silently, as Office's lock files are."""
-    return name.startswith((".", "~$"))
-
-
 class Folder(NamedTuple):
     """The files of a folder and its subfolders, sorted by path.
 
     Args:
         path: the folder.
-        files: those that are read.
-        left_out: the others by the reason they are left out; hidden ones are not listed.
+        files: those that are read, by name: the path inside the folder.
+        left_out: the names of others by the reason they are left out; hidden ones are not listed.
     """
 
     path: Path
-    files: list[Path]
-    left_out: dict[str, list[Path]]
+    files: dict[str, Path]
+    left_out: dict[str, list[str]]
 
     def remark(self) -> str:
         """What is read, and what is left out and why."""
-        suffixes = Counter(without_gz(file).suffix.lower()[1:] for file in self.files)
+        suffixes = Counter(without_gz(file).suffix.lower()[1:] for file in self.files.values())
         counts = ", ".join(f"{count:,} {name}" for name, count in suffixes.most_common())
         remark = quantity(len(self.files), "file") + (f" ({counts})" if counts else "")
-        shown = [
-            _counted(reason, [*map(self.name_of, files)]) for reason, files in self.left_out.items()
-        ]
-        return f"{remark}; left out: {', '.join(shown)}" if shown else remark
-
-    def name_of(self, path: Path) -> str:
-        """The name of a file: its path inside the folder; ``#`` is reserved for parts."""
-        return text_of(path.relative_to(self.path).as_posix()).replace("#", "%23")
+        shown = ", ".join(_counted(reason, names) for reason, names in self.left_out.items())
+        return f"{remark}; left out: {shown}" if shown else remark
 
 
 def find_files(path: Path, exclude: Sequence[str] = ()) -> Folder:
     """The files of a folder and its subfolders.
 
-    Linked folders, which may form a cycle, are left out.
+    Hidden files and Office's lock files are skipped. Linked folders, which may form a cycle, are
+    left out.
 
     Args:
         path: the folder.
@@ -95,32 +85,39 @@ def find_files(path: Path, exclude: Sequence[str] = ()) -> Folder:
         CorpusError: the folder cannot be read.
     """
     excluded = _spec(path, exclude)
-    folder = Folder(path, [], {})
+    folder = Folder(path, {}, {})
     readable = cache(is_readable)
-    pending = [path]
-    while pending:
-        entry = pending.pop()
-        with reading(str(entry)):
-            is_folder = entry.is_dir()
-            relative = entry.relative_to(path).as_posix() + "/" * is_folder
-            if entry != path and excluded.match_file(relative):
-                reason = "excluded"
-            elif is_folder and (entry == path or not entry.is_symlink()):
-                visible = [inner for inner in entry.iterdir() if not is_hidden(inner.name)]
-                pending.extend(sorted(visible, key=lambda inner: inner.name, reverse=True))
-                continue
-            elif is_folder:
-                reason = "linked"
-            elif entry.exists() and not entry.is_file():
-                reason = "not regular"
-            elif (found := format_by_name(entry)) is None:
-                reason = "in unsupported formats"
-            else:
-                reason = "" if readable(found) else _EXTRA
+
+    def add(entry: Path) -> None:
+        is_folder = entry.is_dir()
+        relative = entry.relative_to(path).as_posix()
+        reason = ""
+        if excluded.match_file(relative + "/" * is_folder):
+            reason = "excluded"
+        elif is_folder and entry.is_symlink():
+            reason = "linked"
+        elif is_folder:
+            add_all(entry)
+            return
+        elif entry.exists() and not entry.is_file():
+            reason = "not regular"
+        elif (found := format_by_name(entry)) is None:
+            reason = "in unsupported formats"
+        elif not readable(found):
+            reason = _EXTRA
+        name = text_of(relative).replace("#", "%23")  # "#" is reserved for parts
         if reason:
-            folder.left_out.setdefault(reason, []).append(entry)
+            folder.left_out.setdefault(reason, []).append(name)
         else:
-            folder.files.append(entry)
+            folder.files[name] = entry
+
+    def add_all(inner: Path) -> None:
+        with reading(str(inner)):
+            for entry in sorted(inner.iterdir(), key=lambda entry: entry.name):
+                if not entry.name.startswith((".", "~$")):
+                    add(entry)
+
+    add_all(path)
     return folder
 
 
@@ -145,13 +142,12 @@ def folder_documents(
     if not folder.files:
         raise CorpusError(f"{folder.path} has no documents to read: {remark}")
     notify(f"{folder.path}: {remark}")
-    files.left_out.update(map(folder.name_of, folder.left_out.get(_EXTRA, ())))
+    files.left_out.update(folder.left_out.get(_EXTRA, ()))
     wanted = how.wanted
     how = how._replace(wanted=Roles(wanted.text, wanted.title, wanted.id or wanted.earlier_id))
     unclear: list[str] = []
     unchanged_before = len(files.unchanged)
-    for path in folder.files:
-        name = folder.name_of(path)
+    for name, path in folder.files.items():
         first = files.met.setdefault(name, path)
         if first != path:
             reason = f"duplicate id '{name}' (first in {first})"

@@ -40,11 +40,7 @@ def frame_documents(
 def documents_of(
     corpus: Iterable[Document] | pandas.DataFrame, columns: Mapping[str, Any]
 ) -> Iterable[Document]:
-    """The documents of a data frame, or those that are given.
-
-    Args:
-        corpus: documents, or a data frame.
-        columns: arguments of `frame_documents`; those that are None are left out.
+    """The documents of a data frame with these arguments of `frame_documents`, or those given.
 
     Raises:
         ArgumentError: columns are named without a data frame.
@@ -71,7 +67,6 @@ def frame_text_columns(
 
 
 def _names(labels: str | int | Sequence[str | int]) -> list[Any]:
-    """The names of one column or several; see `_name`."""
     given = [labels] if isinstance(labels, (str, int)) else labels
     return [_name(label) for label in check_items("text_columns", given, "columns")]
 

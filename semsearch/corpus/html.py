@@ -78,7 +78,7 @@ def _decoded(page: bytes, encoding: str | None = None) -> str:
     encoding = encoding_of(page, encoding)
     markup = page.decode(encoding, "surrogateescape")
     if ESCAPED_BYTE.search(markup):
-        raise CorpusError(f"{first_escaped(markup)} is {remedy(markup, encoding)}")
+        raise CorpusError(f"{first_escaped(markup)} is {remedy(encoding)}")
     return markup
 
 
