@@ -96,13 +96,11 @@ def _rows(result: CursorResult[object], columns: list[str], name: str) -> Iterat
 @contextmanager
 def _translated_errors(name: str) -> Iterator[None]:
     """Turn exceptions of SQLAlchemy and drivers into a CorpusError that names the database."""
-    from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+    from sqlalchemy.exc import SQLAlchemyError
 
     try:
         yield
-    except DBAPIError as error:
-        raise CorpusError(f"{name}: {first_line(error.orig or error)}") from error
-    except SQLAlchemyError as error:
-        raise CorpusError(f"{name}: {first_line(error)}") from None  # it may quote the password
-    except ValueError as error:  # of a parameter that is not a number, or of text
-        raise CorpusError(f"{name}: {error}") from None
+    # ValueError: a parameter that is not a number, or text that cannot be decoded.
+    except (SQLAlchemyError, ValueError) as error:
+        reason = first_line(getattr(error, "orig", None) or error)
+        raise CorpusError(f"{name}: {reason}") from None  # it may quote the password

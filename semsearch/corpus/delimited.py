@@ -73,38 +73,37 @@ def read_delimited(
         head[0], delimiters = "\n", declared[1]  # a blank line keeps the line numbers
     above = _lines_above(head, delimiters)
     head[:above] = ["\n"] * above
-    dialect = guess_dialect(head, delimiters)
-    reader = dialect.reader(chain(head, lines))
+    reader = guess_dialect(head, delimiters).reader(chain(head, lines))
     records = _records(reader, text.name)
-    first = next(records, None)
-    if first is None:
+    beginning = list(islice(records, HEADER_ROWS))
+    if not beginning:
         raise CorpusError(f"{text.name} is empty")
-    if isinstance(first, BadRowError):
-        raise CorpusError(str(first))
-    cells = first[1]
-    is_guessed = header is None
-    if is_guessed:
-        header = has_header(_beginning(dialect, head), wanted)
+    if isinstance(beginning[0], BadRowError):
+        raise CorpusError(str(beginning[0]))
+    cells = beginning[0][1]
+    remark = ""
+    if header is None:
+        readable = [record[1] for record in beginning if not isinstance(record, BadRowError)]
+        header = has_header(readable, wanted)
+        remark = "" if header else ": its first row looks like data; if it is not, add --header"
     if header:
         # R and pandas write the row names under an empty header.
         columns = numbered(cell.strip() or f"column_{n}" for n, cell in enumerate(cells, 1))
         remark = f"{quantity(above, 'line')} above the header skipped" if above else ""
     else:
-        records = chain((first,), records)
         columns = [f"column {number}" for number in range(1, len(cells) + 1)]
-        remark = "no header"
-        if is_guessed:
-            remark += ": its first row looks like data; if it is not, add --header"
+        remark = f"no header{remark}"
     if len(columns) == 1 and (sign := _unknown_delimiter(head)):
         remark = f"every line holds {sign!r}: if it separates cells, put it in a first line 'sep='"
+    records = chain(beginning[1:] if header else beginning, records)
     rows = _rows(records, columns, cells if header else None)
-    look_at = []
-    while reader.line_num < len(head) and (row := next(rows, None)):
-        look_at.append(row)
-    sample = [row.fields for row in look_at if isinstance(row, Row)]
-    found = {column: column_type(row.get(column, "") for row in sample) for column in columns}
+    sample = look_ahead(rows)
+    found = {
+        column: column_type(row.fields.get(column, "") for row in sample if isinstance(row, Row))
+        for column in columns
+    }
     types = {column: kind for column, kind in found.items() if kind is not None}
-    return Table(text.name, columns, chain(look_at, rows), types, remark)
+    return Table(text.name, columns, chain(sample, rows), types, remark)
 
 
 def _records(reader: Any, name: str) -> Iterator[_Record]:
@@ -121,14 +120,6 @@ def _records(reader: Any, name: str) -> Iterator[_Record]:
             continue
         if any(cells):  # unlike blank lines, and the empty rows of spreadsheets
             yield source, cells
-
-
-def _beginning(dialect: Dialect, head: Sequence[str]) -> list[list[str]]:
-    """The readable records of the first lines; an empty one if there are none."""
-    found: list[list[str]] = []
-    with suppress(csv.Error):  # a stray quote, or a truncated record at the end of the look-ahead
-        found.extend(islice(filter(None, dialect.reader(head)), HEADER_ROWS))
-    return found or [[]]
 
 
 def _rows(

@@ -57,9 +57,9 @@ def read_html(path: Path, encoding: str | None) -> Contents:
     return html_contents(parse_html(_decoded(path.read_bytes(), encoding)))
 
 
-def html_contents(tree: etree._Element | None) -> Contents:
+def html_contents(tree: etree._Element) -> Contents:
     """The title and the sections of a page."""
-    title = None if tree is None else tree.find(".//title")
+    title = tree.find(".//title")
     sections = list(_sections(tree))
     shown = "" if title is None else "".join(map(str, title.itertext()))
     return Contents(shown, sections, quantity(len(sections), "section"))
@@ -82,19 +82,18 @@ def _decoded(page: bytes, encoding: str | None = None) -> str:
     return markup
 
 
-def parse_html(markup: str) -> etree._Element | None:
-    """The tree of a page; None if it is blank.
+def parse_html(markup: str) -> etree._Element:
+    """The tree of a page.
 
     Raises:
         CorpusError: its elements are nested too deeply.
     """
     from lxml import etree
 
-    if not markup.strip():
-        return None
     parser = etree.HTMLParser(
         encoding="utf-8", remove_comments=True, remove_pis=True, huge_tree=True
     )
+    markup = markup if markup.strip() else "<p>"  # a blank page has no tree
     tree = etree.fromstring(markup.encode("utf-8", "replace"), parser)
     # At its limits, libxml2 stops and returns the tree of what it has read.
     if parser.error_log.filter_from_level(etree.ErrorLevels.FATAL):
@@ -102,7 +101,7 @@ def parse_html(markup: str) -> etree._Element | None:
     return tree
 
 
-def _sections(tree: etree._Element | None) -> Iterator[Section]:
+def _sections(tree: etree._Element) -> Iterator[Section]:
     """The text of a page, divided at its headings; consecutive headings share a section."""
     number, heading, has_body = 1, "", False
     lines: list[str] = []
@@ -118,13 +117,11 @@ def _sections(tree: etree._Element | None) -> Iterator[Section]:
         yield Section("section", number, "\n".join(lines), heading)
 
 
-def _blocks(tree: etree._Element | None) -> Iterator[tuple[str, bool]]:
+def _blocks(tree: etree._Element) -> Iterator[tuple[str, bool]]:
     """The paragraphs and headings of a page, and whether each is a heading.
 
     Scripts, styles and menus (``nav``) are left out; the cells of a table row are one block.
     """
-    if tree is None:
-        return
     for text in "".join(_marked_text(tree)).split(_BLOCK):
         is_heading, is_verbatim = _HEADING in text, _VERBATIM in text
         text = text.replace(_HEADING, "").replace(_VERBATIM, "")

@@ -31,7 +31,7 @@ def read_docx(path: Path) -> Contents:
         convert_image=mammoth.images.img_element(lambda image: {}),  # images are not even read
     )
     tree = parse_html(converted.value)
-    for further in [] if tree is None else tree.findall(".//title")[1:]:
+    for further in tree.findall(".//title")[1:]:
         further.tag = "h1"  # a title would be left out
     return html_contents(tree)
 

@@ -25,17 +25,7 @@ _BINARY_TABLES = (CorpusFormat.PARQUET, CorpusFormat.XLSX)
 
 
 class Reading(NamedTuple):
-    """How a file is read; None means detected or guessed.
-
-    Args:
-        wanted: the columns of tables.
-        encoding: of text.
-        header: whether the first row of CSV, TSV or XLSX names the columns.
-        records: the path to the records in nested JSON.
-        sheet: the sheet of a workbook.
-        sql: the query that selects the rows of a database.
-        lines: whether each line of a text is a document.
-    """
+    """How a file is read, as in `Corpus`; None means detected or guessed."""
 
     wanted: Roles = Roles((), None, None)
     encoding: str | None = None
