@@ -20,8 +20,7 @@ from types import ModuleType
 
 from semsearch.corpus.formats import CorpusFormat, foreign, without_gz
 from semsearch.corpus.html import read_html
-from semsearch.corpus.office import read_docx, read_pptx
-from semsearch.corpus.pdf import read_pdf
+from semsearch.corpus.office import read_docx, read_pdf, read_pptx
 from semsearch.corpus.sources import Source
 from semsearch.corpus.table import COLUMNS, Contents, Row, Section, Table
 from semsearch.errors import BadFileError, BadRowError, CorpusError, MissingExtraError, first_line
@@ -59,12 +58,6 @@ def read_document(
     """The table of a document: a row for each part that has text.
 
     The id of a part is ``report.pdf#page=3``. A damaged page or document is a bad row.
-
-    Args:
-        source: the document.
-        identifier: its id.
-        kind: its format.
-        encoding: the encoding of HTML, if named by the user.
 
     Raises:
         MissingExtraError: the extra ``files`` is not installed.

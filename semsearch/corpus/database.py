@@ -21,11 +21,7 @@ _ROWS_AT_ONCE = 1_000
 
 @contextmanager
 def open_query(location: Path | str, query: str) -> Iterator[Table]:
-    """The rows of a query, read lazily; nothing is written.
-
-    Args:
-        location: an SQLite file, or a database URL as used by SQLAlchemy.
-        query: in the SQL of that database.
+    """The rows of a query to an SQLite file or a database URL, read lazily; nothing is written.
 
     Raises:
         MissingExtraError: the extra ``files`` with PostgreSQL's driver is not installed.

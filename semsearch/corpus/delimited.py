@@ -56,13 +56,9 @@ def read_delimited(
     header: bool | None = None,
     wanted: Collection[str] = (),
 ) -> Table:
-    """The table of a CSV or TSV file.
+    """The table of a CSV or TSV file with one of these delimiters.
 
-    Args:
-        text: the file.
-        delimiters: the candidates.
-        header: whether its first row names the columns; None to guess.
-        wanted: names of columns that identify a header.
+    Its first row is a header if `header` says so, or else by `has_header`, which takes `wanted`.
 
     Raises:
         CorpusError: it has no rows.

@@ -136,11 +136,7 @@ def table_documents(
 ) -> Items:
     """The documents of a table, row by row, and an error in place of each bad row.
 
-    Args:
-        table: the rows.
-        roles: of its columns.
-        notify: called with lines about how the columns are used.
-        without_ids: what names documents if there is no id column, for messages.
+    `notify` is called with lines about how the columns are used.
     """
     if not table.is_document:
         notify(describe(table, roles, without_ids))

@@ -13,11 +13,8 @@ from semsearch.corpus.table import MAX_ROW_CHARACTERS
 from semsearch.errors import CorpusError, UndecodableError
 from semsearch.records import ESCAPED_BYTE, first_escaped
 
-# UTF-32 first: its mark begins with that of UTF-16.
 _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
-    (codecs.BOM_UTF32_LE, "utf-32"),
-    (codecs.BOM_UTF32_BE, "utf-32"),
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )

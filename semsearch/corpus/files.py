@@ -48,7 +48,6 @@ class FolderFiles:
             not, or if the documents of that file have changed since.
         to_remember: the states of the files that were read completely.
         unchanged: the names of the files that were skipped as unchanged.
-        met: the first file with each name; another folder may contain the same name.
         left_out: the files that were not read, although they are there: with other options or
             packages they could be, or they are damaged. Their documents stay in an index.
     """
@@ -56,7 +55,6 @@ class FolderFiles:
     known: Callable[[str], FileState | None] = lambda name: None
     to_remember: dict[str, FileState] = field(default_factory=dict)
     unchanged: list[str] = field(default_factory=list)
-    met: dict[str, Path] = field(default_factory=dict)
     left_out: set[str] = field(default_factory=set)
 
     def is_unchanged(self, name: str, state: FileState) -> bool:

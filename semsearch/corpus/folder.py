@@ -71,14 +71,10 @@ class Folder(NamedTuple):
 
 
 def find_files(path: Path, exclude: Sequence[str] = ()) -> Folder:
-    """The files of a folder and its subfolders.
+    """The files of a folder and its subfolders, without those that match a .gitignore pattern.
 
     Hidden files and Office's lock files are skipped. Linked folders, which may form a cycle, are
     left out.
-
-    Args:
-        path: the folder.
-        exclude: .gitignore patterns, in addition to those of its .semsearchignore.
 
     Raises:
         ArgumentError: a pattern is invalid.
@@ -126,14 +122,8 @@ def folder_documents(
 ) -> Items:
     """The documents of a folder, file by file, named by their path inside the folder.
 
-    Tables whose text column cannot be guessed are left out and reported at the end.
-
-    Args:
-        folder: the folder.
-        how: how files are read.
-        files: tracks which files are unchanged and which have been read.
-        progress: updated while reading.
-        notify: called with one line about what is read, and others about what is left out.
+    Says in a line what is read, and in others what is left out, such as tables whose text column
+    cannot be guessed.
 
     Raises:
         CorpusError: there are no files to read.
@@ -148,11 +138,6 @@ def folder_documents(
     unclear: list[str] = []
     unchanged_before = len(files.unchanged)
     for name, path in folder.files.items():
-        first = files.met.setdefault(name, path)
-        if first != path:
-            reason = f"duplicate id '{name}' (first in {first})"
-            yield BadFileError(text_of(str(path)), reason, name)
-            continue
         try:
             yield from _file_documents(path, name, how, files, progress, notify)
         except _UnclearError:
@@ -238,14 +223,7 @@ def _clear_table(source: Source, how: Reading) -> tuple[Table, Roles]:
 
 
 def _row_documents(table: Table, roles: Roles, file: str, notify: Notify) -> Items:
-    """The rows of a table, with ids like ``survey.csv#id=k7`` or ``survey.csv#row=7``.
-
-    Args:
-        table: the table.
-        roles: of its columns.
-        file: its name in the folder.
-        notify: called with lines about how the columns are used.
-    """
+    """The rows of a table, with ids like ``survey.csv#id=k7`` or ``survey.csv#row=7``."""
     stem = without_gz(PurePath(file)).stem
     for row in table_documents(table, roles, notify, "documents are named by their rows"):
         if isinstance(row, BadRowError):

@@ -28,27 +28,18 @@ _HEADING = re.compile(
     r"^ {0,3}(?:#{1,6}[ \t]+(.*?\S)(?:[ \t]+#+)?[ \t]*$|(\S.*)\n {0,3}=+[ \t]*$)", re.MULTILINE
 )
 _IMAGE = re.compile(r"data:[\w/+.-]+;base64,[A-Za-z0-9+/=]+")
-#: Where the search for a heading ends: a text may have millions of lines and no heading.
-HEADING_WITHIN_CHARACTERS = 1 << 20
-
 #: The longest front matter.
 FRONT_MATTER_MAX_CHARACTERS = 1 << 16
 
 _FRONT_MATTER = re.compile(
     r"---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE
 )
-_LIKE_FIELDS = re.compile(r"\s*(?:#.*\n\s*)*[\w\"'-][^\n:]{0,100}:(?:\s|\Z)")
 
 
 def read_text(source: Source, identifier: str, encoding: str | None) -> Table:
-    """The table of a single text: one row.
+    """The table of a single text: one row with this id.
 
     For Markdown, its title is that of the front matter or its first heading.
-
-    Args:
-        source: the text.
-        identifier: its id.
-        encoding: named by the user.
     """
     text = TextStream(source, encoding, newline=None).read(MAX_ROW_CHARACTERS + 1)
     if len(text) > MAX_ROW_CHARACTERS:
@@ -100,7 +91,7 @@ def _markdown_fields(own: dict[str, Any]) -> tuple[dict[str, Any], str]:
 
 def _heading(markdown: str) -> str:
     """The first heading of a Markdown text: ``# This`` or a line underlined with ``===``."""
-    found = _HEADING.search(_HIDDEN.sub("", markdown[:HEADING_WITHIN_CHARACTERS]))
+    found = _HEADING.search(_HIDDEN.sub("", markdown))
     return (found[1] or found[2]).strip() if found else ""
 
 
@@ -114,10 +105,8 @@ def split_front_matter(text: str) -> tuple[dict[str, Any], str]:
         CorpusError: the front matter is invalid.
     """
     found = _FRONT_MATTER.match(text[:FRONT_MATTER_MAX_CHARACTERS])
-    if not found or (found[1].strip() and not _LIKE_FIELDS.match(found[1])):
-        return {}, text
-    fields = _yaml(found[1]) or {}
-    if not isinstance(fields, dict):
+    fields = (_yaml(found[1]) or {}) if found else None
+    if not found or not isinstance(fields, dict):
         return {}, text
     return {str(name): value for name, value in fields.items()}, text[found.end() :].lstrip("\n")
 
@@ -147,15 +136,9 @@ def _typed(value: Any) -> Any:
 def text_lines(
     path: Path | None, encoding: str | None = None, longest: int = MAX_ROW_CHARACTERS
 ) -> Iterator[tuple[int, str]]:
-    """The lines of a file, or of standard input for None, with their numbers from 1.
+    """The lines of a file, or of standard input for None as they come, with numbers from 1.
 
-    Files may be compressed with gzip, and have a byte order mark. Lines of standard input are
-    yielded as they come.
-
-    Args:
-        path: the file.
-        encoding: named by the user; None for UTF-8.
-        longest: the maximum number of characters in a line.
+    Files may be compressed with gzip, and have a byte order mark.
 
     Raises:
         CorpusError: the file cannot be read, or a line is too long or cannot be decoded.

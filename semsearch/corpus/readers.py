@@ -44,11 +44,8 @@ def read(
 ) -> Table:
     """The table of an open source.
 
-    Args:
-        source: the file.
-        reading: how it is read.
-        identifier: the id of a document; by default the name of its source.
-        format: its format; by default that of its suffix or first bytes.
+    A document has this id, or else the name of its source; a format is that of the suffix or the
+    first bytes unless it is given.
 
     Raises:
         BadRowError: it is damaged.

@@ -280,13 +280,7 @@ def are_ids(table: Table, column: str, text: Sequence[str]) -> bool:
 
 
 def describe(table: Table, roles: Roles, without_ids: str) -> str:
-    """One line about how the columns are used.
-
-    Args:
-        table: the table.
-        roles: of its columns.
-        without_ids: what names documents if there is no id column.
-    """
+    """One line about how the columns are used; `without_ids` is said if there is no id column."""
     parts = [f"text from {quoted_names(roles.text)}"]
     if roles.title is not None:
         parts.append(f"title from {quoted_names([roles.title])}")

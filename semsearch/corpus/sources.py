@@ -106,11 +106,7 @@ class Source:
 
 @contextmanager
 def open_source(path: Location, progress: Progress) -> Iterator[Source]:
-    """Open a path, a URL, or standard input for None.
-
-    Args:
-        path: where it is.
-        progress: updated while it is read.
+    """Open a path, a URL, or standard input for None; `progress` is updated while it is read.
 
     Raises:
         CorpusError: it cannot be opened.

@@ -22,13 +22,9 @@ _ERRORS = {"#N/A", "#NULL!", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "
 def read_workbook(
     source: Source, sheet: str | None, header: bool | None = None, wanted: Collection[str] = ()
 ) -> Table:
-    """The table of one sheet of a workbook. Formulas have their saved values.
+    """The table of the sheet with this name, or of the first visible one.
 
-    Args:
-        source: the workbook.
-        sheet: the name of the sheet; None for the first visible one.
-        header: whether its first row names the columns; None to guess.
-        wanted: names of columns that identify a header.
+    Formulas have their saved values. For `header` and `wanted`, see `read_delimited`.
 
     Raises:
         MissingExtraError: the extra ``files`` is not installed.
