@@ -21,7 +21,7 @@ with atheris.instrument_imports(include=["semsearch"]):
     from semsearch.storage.interface import Selection, parse_filter
 
 SUFFIXES = (".csv", ".tsv", ".jsonl", ".json", ".parquet", ".txt", ".csv.gz")
-SUFFIXES += (".md", ".html", ".pdf", ".xlsx", ".docx", ".pptx", ".epub", ".arrow")
+SUFFIXES += (".md", ".html", ".pdf", ".xlsx", ".docx", ".pptx")
 #: Limits of an input and of memory; a later option of the command takes precedence.
 DEFAULTS = ["-max_len=4096", "-rss_limit_mb=4096", "-max_total_time=60"]
 

@@ -98,9 +98,9 @@ def command(
 ) -> None:
     """Encode a corpus into an index, or update an index.
 
-    CORPUS is a table (CSV, TSV, JSON, Parquet, Arrow, XLSX; also .gz), a document (text,
-    Markdown, HTML, PDF, DOCX, PPTX, EPUB), a folder of these, the URL of a file, a database with
-    --sql, or - for standard input. Only new and changed documents are encoded; an interrupted run
+    CORPUS is a table (CSV, TSV, JSON, Parquet, XLSX; also .gz), a document (text, Markdown, HTML,
+    PDF, DOCX, PPTX), a folder of these, the URL of a file, a database with --sql, or - for
+    standard input. Only new and changed documents are encoded; an interrupted run
     continues where it stopped. Columns and other options for reading a corpus are remembered.
     `semsearch configure` adds spaces and changes how an index is searched.
 

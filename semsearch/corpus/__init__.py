@@ -1,4 +1,4 @@
-"""Reads corpora: CSV, TSV, JSON lines, JSON, Parquet, documents, folders, DataFrames.
+"""Reads corpora: tables, documents, folders, databases, DataFrames.
 
 The names below are loaded on first use: queries need no reader of files.
 """
@@ -12,13 +12,11 @@ if TYPE_CHECKING:
     from semsearch.corpus.corpus import Corpus, good_rows, open_table
     from semsearch.corpus.frames import frame_documents, frame_text_columns
     from semsearch.corpus.plaintext import text_lines
-    from semsearch.corpus.sources import Source
     from semsearch.corpus.table import Row, Table
 
 __all__ = [
     "Corpus",
     "Row",
-    "Source",
     "Table",
     "frame_documents",
     "frame_text_columns",
@@ -31,7 +29,6 @@ _MODULES = {
     **dict.fromkeys(("Corpus", "good_rows", "open_table"), "corpus"),
     **dict.fromkeys(("frame_documents", "frame_text_columns"), "frames"),
     **dict.fromkeys(("Row", "Table"), "table"),
-    "Source": "sources",
     "text_lines": "plaintext",
 }
 

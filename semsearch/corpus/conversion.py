@@ -18,42 +18,38 @@ from pathlib import Path, PurePath
 from threading import Thread
 from types import ModuleType
 
-from semsearch.corpus.formats import CorpusFormat, is_foreign, without_gz
+from semsearch.corpus.formats import CorpusFormat, foreign, without_gz
 from semsearch.corpus.html import read_html
-from semsearch.corpus.limits import (
-    MAX_CONVERSION_BYTES,
-    MAX_CONVERSION_SECONDS,
-    MAX_ROW_BYTES,
-    size_shown,
-)
-from semsearch.corpus.office import read_docx, read_epub, read_pptx
-from semsearch.corpus.pdf import read_pdf
-from semsearch.corpus.sections import Contents, Section
+from semsearch.corpus.office import read_docx, read_pdf, read_pptx
 from semsearch.corpus.sources import Source
-from semsearch.corpus.table import COLUMNS, Row, Table
+from semsearch.corpus.table import COLUMNS, Contents, Row, Section, Table
 from semsearch.errors import BadFileError, BadRowError, CorpusError, MissingExtraError, first_line
 
-#: The module and the distribution that each format needs; all are in the extra `files`.
-_PACKAGES = {
-    CorpusFormat.PDF: ("pypdfium2", "pypdfium2"),
-    CorpusFormat.DOCX: ("mammoth", "mammoth"),
-    CorpusFormat.PPTX: ("pptx", "python-pptx"),
-    CorpusFormat.EPUB: ("lxml", "lxml"),
-    CorpusFormat.HTML: ("lxml", "lxml"),
-    CorpusFormat.XLSX: ("openpyxl", "openpyxl"),
+#: Limits of the process: its memory, and the time per document.
+MAX_CONVERSION_BYTES, MAX_CONVERSION_SECONDS = 1 << 30, 60.0
+
+#: The module that each format needs; all are in the extra `files`.
+_MODULES = {
+    CorpusFormat.PDF: "pypdfium2",
+    CorpusFormat.DOCX: "mammoth",
+    CorpusFormat.PPTX: "pptx",
+    CorpusFormat.HTML: "lxml",
+    CorpusFormat.XLSX: "openpyxl",
 }
+
+#: The most numbers of pages without text in a remark.
+BLANK_SHOWN = 5
 
 _READERS = {
     CorpusFormat.PDF: read_pdf,
     CorpusFormat.DOCX: read_docx,
     CorpusFormat.PPTX: read_pptx,
-    CorpusFormat.EPUB: read_epub,
 }
 
 
 def is_readable(kind: CorpusFormat) -> bool:
     """Whether the package that a format needs is installed."""
-    return kind not in _PACKAGES or find_spec(_PACKAGES[kind][0]) is not None
+    return kind not in _MODULES or find_spec(_MODULES[kind]) is not None
 
 
 def read_document(
@@ -63,34 +59,27 @@ def read_document(
 
     The id of a part is ``report.pdf#page=3``. A damaged page or document is a bad row.
 
-    Args:
-        source: the document.
-        identifier: its id.
-        kind: its format.
-        encoding: the encoding of HTML, if named by the user.
-
     Raises:
         MissingExtraError: the extra ``files`` is not installed.
     """
     if not is_readable(kind):
-        raise MissingExtraError(_PACKAGES[kind][1], "files", f"reading {kind.value.upper()}")
+        raise MissingExtraError(_MODULES[kind], "files", f"reading {kind.value.upper()}")
     try:
-        if foreign := is_foreign(source.head, kind):
-            raise CorpusError(str(foreign))
+        if appearance := foreign(source.head, kind):
+            raise CorpusError(appearance)
         contents, fault = converter.run(source.on_disk(), kind, encoding)
     except CorpusError as error:
         contents, fault = Contents("", []), str(error)
-    sections = list(contents.sections)
-    readable = [section for section in sections if section.fault or section.text.strip()]
+    readable = [part for part in contents.sections if part.fault or part.text.strip()]
+    blank = [str(part.number) for part in contents.sections if part not in readable]
     remark = contents.remark
-    if contents.if_blank and 0 < len(readable) < len(sections):
-        blank = [str(section.number) for section in sections if section not in readable]
-        shown = ", ".join(blank[:5]) + (", …" if len(blank) > 5 else "")
-        remark += f"; {len(blank)} of them without text ({shown}): {contents.if_blank}"
+    if readable and blank and contents.if_blank:
+        numbers = ", ".join(blank[:BLANK_SHOWN]) + (", …" if len(blank) > BLANK_SHOWN else "")
+        remark += f"; {len(blank)} of them without text ({numbers}): {contents.if_blank}"
     if not fault and not readable:
         fault = "; ".join(filter(None, ("has no text", contents.if_blank)))
     title = " ".join(contents.title.split()) or without_gz(PurePath(identifier)).stem
-    rows = [_row(source.name, identifier, title, section) for section in readable]
+    rows = [_row(source.name, identifier, title, part) for part in readable]
     if fault:  # the parts before it are kept
         rows.append(BadFileError(source.name, fault, identifier))
     return Table(source.name, COLUMNS, iter(rows), remark=remark)
@@ -99,8 +88,6 @@ def read_document(
 def _row(source: str, file: str, title: str, section: Section) -> Row | BadRowError:
     kind, number, text, heading, fault = section
     name, location = f"{file}#{kind}={number}", f"{source}, {kind} {number}"
-    if len(text) > MAX_ROW_BYTES:
-        fault = f"longer than {size_shown(MAX_ROW_BYTES)}"
     if fault:
         return BadRowError(location, fault, name)
     if kind == "section":
@@ -152,8 +139,8 @@ class Converter:
             return future.result(timeout=MAX_CONVERSION_SECONDS)
         except TimeoutError:
             self.stop()
-            limit = f"{MAX_CONVERSION_SECONDS:.0f} s"
-            raise CorpusError(f"takes longer than {limit} to convert") from None
+            reason = f"takes longer than {MAX_CONVERSION_SECONDS:.0f} s to convert"
+            raise CorpusError(reason) from None
         except (BrokenProcessPool, MemoryError):
             self.stop()
         except BaseException:  # Ctrl-C
@@ -161,10 +148,8 @@ class Converter:
             raise
         if was_used:  # earlier documents may have used its memory
             return self.run(path, kind, encoding)
-        memory = size_shown(MAX_CONVERSION_BYTES)
-        raise CorpusError(
-            f"needs more than {memory} of memory to be converted, or crashes the converter"
-        )
+        limit = f"{MAX_CONVERSION_BYTES >> 20} MiB of memory"
+        raise CorpusError(f"needs more than {limit} to be converted, or crashes the converter")
 
     def _start(self) -> ProcessPoolExecutor:
         context = get_context("spawn")  # a forked process would have the memory of this one

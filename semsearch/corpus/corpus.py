@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
-from functools import partial
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from semsearch.corpus.columns import Roles, are_ids, likely_id_column, resolve
 from semsearch.corpus.conversion import converter
 from semsearch.corpus.database import open_query
 from semsearch.corpus.documents import (
@@ -23,15 +21,10 @@ from semsearch.corpus.documents import (
     table_documents,
 )
 from semsearch.corpus.files import FolderFiles
-from semsearch.corpus.folder import (
-    Folder,
-    find_files,
-    fits_documents,
-    folder_documents,
-    is_table,
-)
+from semsearch.corpus.folder import Folder, find_files, folder_documents, is_table
 from semsearch.corpus.formats import CorpusFormat, without_gz
 from semsearch.corpus.readers import Reading, read
+from semsearch.corpus.roles import Roles, resolve
 from semsearch.corpus.sources import (
     Location,
     Progress,
@@ -47,7 +40,6 @@ from semsearch.corpus.sources import (
 from semsearch.corpus.table import COLUMNS, Row, Table
 from semsearch.errors import (
     ArgumentError,
-    BadFileError,
     BadRowError,
     CorpusError,
     UndecodableError,
@@ -60,8 +52,6 @@ from semsearch.errors import (
 from semsearch.records import ESCAPED_BYTE, first_escaped
 
 CorpusPath = str | os.PathLike[str]
-#: Called with arguments of `Corpus`: the columns that a table is read with.
-Note = Callable[[dict[str, Any]], None]
 
 #: Options that select the rows of a file: with others, it is another corpus.
 _SELECTORS = {"records", "sheet", "sql", "lines"}
@@ -80,7 +70,7 @@ class Corpus:
     Args:
         paths: files, folders, URLs of files (http, https), or ``-`` for standard input; any of
             them may be compressed with gzip. With `sql`, SQLite files or database URLs as used by
-            SQLAlchemy. Plugins can add readers for other suffixes.
+            SQLAlchemy.
         id_column: the column with the ids of documents; guessed by its name.
         title_column: the column with their titles; guessed by its name.
         text_columns: the column with their texts, or several to be joined by line breaks; guessed
@@ -133,12 +123,12 @@ class Corpus:
             if value is not None:
                 check_text(argument, value)
         self._paths: list[Location] = [None if str(path) == "-" else path for path in given]
-        self._wanted = Roles.wanted(text_columns, title_column, id_column)
+        wanted = Roles.wanted(text_columns, title_column, id_column)
         options: dict[str, Any] = {
             **named,
             "id_column": id_column,
             "title_column": title_column,
-            "text_columns": list(self._wanted.text) or None,
+            "text_columns": list(wanted.text) or None,
             "header": header,
             "lines": lines or None,
         }
@@ -146,7 +136,7 @@ class Corpus:
         self._exclude = check_texts("exclude", exclude)
         self._on_bad_row = on_bad_row
         self._notify = notify
-        self._progress = Progress(None)
+        self._progress = Progress()
 
     @property
     def name(self) -> str:
@@ -175,86 +165,74 @@ class Corpus:
         return DocumentReader(self._items(files, readings), self._on_bad_row, files, readings)
 
     def _items(self, files: FolderFiles, readings: Readings) -> Items:
-        places = [(path, *self._options_for(path, readings)) for path in self._paths]
+        opened = [(path, *self._options_for(path, readings)) for path in self._paths]
         folders: dict[Location, Folder] = {
-            path: self._folder(path, options)
-            for path, options, _ in places
-            if "sql" not in options and isinstance(path, Path) and _is_folder(path)
+            path: self._folder(path, options, how.wanted)
+            for path, options, how in opened
+            if how.sql is None and isinstance(path, Path) and _is_folder(path)
         }
-        is_file = all(isinstance(path, Path) and "sql" not in named for path, named, _ in places)
-        self._progress = Progress(_total_size(self._paths, folders) if is_file else None)
-        # Numbers of rows would also be those of other files.
-        guesses_ids = is_file and len(self._paths) == 1 and not readings.earlier
+        is_sql = any(how.sql is not None for _, _, how in opened)
+        self._progress = Progress(None if is_sql else _total_size(self._paths, folders))
         try:
-            for path, options, earlier_id in places:
-                how = self._reading(options, earlier_id)
-                note = partial(readings.note, recorded_name(path), options)
-                if how.sql is not None:
-                    with open_query(_database(path), how.sql) as table:
-                        yield from self._table_documents(table, how.wanted, note)
-                elif path in folders:
-                    note({})
+            for path, options, how in opened:
+                name = recorded_name(path)
+                if path in folders:
+                    readings.note(name, options)
                     yield from folder_documents(
                         folders[path], how, files, self._progress, self._notify
                     )
-                else:
-                    yield from self._file_documents(_file(path), how, note, guesses_ids=guesses_ids)
+                    continue
+                try:
+                    with self._open(path, how) as table:
+                        roles = resolve(table, how.wanted)
+                        columns = {"text_columns": list(roles.text), "id_column": roles.id or ""}
+                        readings.note(name, options | ({} if table.is_document else columns))
+                        yield from table_documents(table, roles, self._notify)
+                except BadRowError as error:  # damaged at its beginning, or further down
+                    yield error
         finally:
             converter.stop()
 
-    def _options_for(self, path: Location, readings: Readings) -> tuple[dict[str, Any], str | None]:
-        """The given arguments for a file, or else those of earlier runs; their id column."""
-        earlier = dict(readings.earlier.get(recorded_name(path), {}))
+    def _options_for(self, path: Location, readings: Readings) -> tuple[dict[str, Any], Reading]:
+        """The given arguments for a file, or else those of earlier runs; how it is read."""
+        earlier = readings.earlier.get(recorded_name(path), {})
         if any(self._options[it] != earlier.get(it) for it in _SELECTORS & self._options.keys()):
             earlier = {}
-        return earlier | self._options, earlier.get("id_column")
-
-    def _reading(self, options: Mapping[str, Any], earlier_id: str | None) -> Reading:
-        wanted = self._wanted._replace(
-            text=tuple(options.get("text_columns", ())),
-            title=options.get("title_column"),
-            earlier_id=earlier_id,
+        options = {**earlier, **self._options}
+        wanted = Roles(
+            tuple(options.get("text_columns", ())),
+            options.get("title_column"),
+            self._options.get("id_column"),
+            earlier.get("id_column"),
         )
         others = ("encoding", "header", "records", "sheet", "sql", "lines")
-        return Reading(wanted, **{name: options.get(name) for name in others})
+        return options, Reading(wanted, **{name: options.get(name) for name in others})
 
-    def _file_documents(
-        self, path: Location, how: Reading, note: Note, *, guesses_ids: bool
-    ) -> Items:
-        """The documents of a single file.
+    @contextmanager
+    def _open(self, path: Location, how: Reading) -> Iterator[Table]:
+        """The table of a single file or database."""
+        is_other_url = isinstance(path, str) and not is_web(path)
+        if how.sql is not None:
+            if not (is_other_url or isinstance(path, Path)):
+                raise CorpusError("--sql needs an SQLite file or the URL of a database")
+            with open_query(path, how.sql) as table:
+                yield table
+        elif is_other_url:
+            raise CorpusError(
+                f"{shown_url(str(path))}: files are read from a path, or an http or https URL; the "
+                'rows of a database are chosen with --sql "SELECT …"'
+            )
+        else:
+            with open_source(path, self._progress) as source:
+                yield read(source, how)
 
-        Args:
-            path: where it is.
-            how: how it is read.
-            note: called with the columns of its table.
-            guesses_ids: whether a column may have ids if it is only named like that.
-        """
-        with ExitStack() as stack:
-            try:
-                source = stack.enter_context(open_source(path, self._progress))
-                table = read(source, how)
-            except BadRowError as error:
-                yield _of_a_row(error)
-                return
-            wanted = how.wanted
-            if guesses_ids and not table.is_document:
-                wanted = wanted._replace(id=_id_column(path, table, how))
-            table.rows = _until_damaged(table.rows)
-            yield from self._table_documents(table, wanted, note)
-
-    def _table_documents(self, table: Table, wanted: Roles, note: Note) -> Items:
-        roles = resolve(table, wanted)
-        columns = {"text_columns": list(roles.text), "id_column": roles.id or ""}
-        note({} if table.is_document else columns)
-        return table_documents(table, wanted, self._notify)
-
-    def _folder(self, path: Path, options: Mapping[str, Any]) -> Folder:
+    def _folder(self, path: Path, options: Mapping[str, Any], wanted: Roles) -> Folder:
         if {"records", "sheet", "lines"} & options.keys():
             raise CorpusError(
                 f"{path} is a folder: --records, --sheet and --lines are for a single file"
             )
         folder = find_files(path, self._exclude)
-        if not fits_documents(self._wanted) and not any(map(is_table, folder.files)):
+        if not wanted.fit_documents and not any(map(is_table, folder.files.values())):
             raise CorpusError(
                 f"{path} has no tables; documents only have the columns {', '.join(COLUMNS)}"
             )
@@ -262,26 +240,16 @@ class Corpus:
 
 
 def _total_size(paths: Iterable[Location], folders: Mapping[Location, Folder]) -> int | None:
-    """The size of all files; None if one is a pipe."""
+    """The size of all files; None if one is a pipe or a URL."""
     total = 0
     for path in paths:
-        for file in folders[path].files if path in folders else [path]:
+        for file in folders[path].files.values() if path in folders else [path]:
             with suppress(CorpusError):  # reported when it is read
-                size = file_size(Path(str(file)))
+                size = file_size(file) if isinstance(file, Path) else None
                 if size is None:
                     return None
                 total += size
     return total
-
-
-def _id_column(path: Location, table: Table, how: Reading) -> str | None:
-    """The id column; one without a usual name only if the whole file confirms it."""
-    roles = resolve(table, how.wanted)
-    column = likely_id_column(table, roles) if roles.id is None else None
-    if column is None:
-        return how.wanted.id
-    with open_source(path, Progress(None)) as source:
-        return column if are_ids(read(source, how).rows, column, roles.text) else None
 
 
 @contextmanager
@@ -295,7 +263,7 @@ def open_table(path: Path, *, header: bool | None = None) -> Iterator[Table]:
     Raises:
         CorpusError: the file does not exist or cannot be read.
     """
-    with open_source(path, Progress(None)) as source:
+    with open_source(path, Progress()) as source:
         is_text = source.format in (None, CorpusFormat.TEXT) and source.head[:1] not in b"{["
         named = CorpusFormat.CSV if is_text else None
         yield read(source, Reading(header=header), format=named)
@@ -315,36 +283,6 @@ def good_rows(table: Table) -> Iterator[Row]:
                 what = f"column '{column}' holds {first_escaped(value)}"
                 raise UndecodableError(row.source, what)
         yield row
-
-
-def _file(path: Location) -> Location:
-    """A path or URL of a file; CorpusError for another URL."""
-    if isinstance(path, str) and not is_web(path):
-        raise CorpusError(
-            f"{shown_url(path)}: files are read from a path, or an http or https URL; the rows of "
-            'a database are chosen with --sql "SELECT …"'
-        )
-    return path
-
-
-def _database(path: Location) -> Path | str:
-    if path is None or (isinstance(path, str) and is_web(path)):
-        raise CorpusError("--sql needs an SQLite file or the URL of a database")
-    return path
-
-
-def _until_damaged(rows: Iterator[Row | BadRowError]) -> Iterator[Row | BadRowError]:
-    """The rows of a file; its end is a bad row if it cannot be decompressed."""
-    try:
-        yield from rows
-    except BadFileError as error:
-        yield _of_a_row(error)
-
-
-def _of_a_row(error: BadRowError) -> BadRowError:
-    """The same error without the name of a file, which is no document if the file is a table."""
-    is_file = isinstance(error, BadFileError)
-    return BadRowError(error.source, error.reason) if is_file else error
 
 
 def _is_folder(path: Path) -> bool:

@@ -6,7 +6,6 @@ import sqlite3
 import warnings
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,11 +21,7 @@ _ROWS_AT_ONCE = 1_000
 
 @contextmanager
 def open_query(location: Path | str, query: str) -> Iterator[Table]:
-    """The rows of a query, read lazily; nothing is written.
-
-    Args:
-        location: an SQLite file, or a database URL as used by SQLAlchemy.
-        query: in the SQL of that database.
+    """The rows of a query to an SQLite file or a database URL, read lazily; nothing is written.
 
     Raises:
         MissingExtraError: the extra ``files`` with PostgreSQL's driver is not installed.
@@ -48,10 +43,10 @@ def open_query(location: Path | str, query: str) -> Iterator[Table]:
                 raise CorpusError(f"{name}: --sql selects no rows; it has to be a SELECT")
             columns = list(result.keys())
         rows = _rows(result, columns, name)
-        first = next(rows, None)
-        if first is None:
+        table = Table(name, columns, rows, remark=f"from {engine.dialect.name}")
+        if not table.head:
             raise CorpusError(f"{name}: the query selects no rows")
-        yield Table(name, columns, chain((first,), rows), remark=f"from {engine.dialect.name}")
+        yield table
 
 
 def _engine(location: Path | str) -> Engine:
@@ -61,9 +56,6 @@ def _engine(location: Path | str) -> Engine:
         file_size(location)  # raises if the file does not exist
         return create_engine("sqlite://", creator=lambda: _read_only(location))
     url = make_url(location)
-    if "@" in (url.host or ""):  # a driver's message would show it
-        reason = "write @ in a user name or password as %40"
-        raise CorpusError(f"{shown_url(location)}: {reason}")
     if url.get_backend_name() == "sqlite":
         return _engine(Path(url.database or ""))
     if url.drivername in ("postgres", "postgresql"):
@@ -100,13 +92,11 @@ def _rows(result: CursorResult[object], columns: list[str], name: str) -> Iterat
 @contextmanager
 def _translated_errors(name: str) -> Iterator[None]:
     """Turn exceptions of SQLAlchemy and drivers into a CorpusError that names the database."""
-    from sqlalchemy.exc import DBAPIError, SQLAlchemyError
+    from sqlalchemy.exc import SQLAlchemyError
 
     try:
         yield
-    except DBAPIError as error:
-        raise CorpusError(f"{name}: {first_line(error.orig or error)}") from error
-    except SQLAlchemyError as error:
-        raise CorpusError(f"{name}: {first_line(error)}") from None  # it may quote the password
-    except ValueError as error:  # of a parameter that is not a number, or of text
-        raise CorpusError(f"{name}: {error}") from None
+    # ValueError: a parameter that is not a number, or text that cannot be decoded.
+    except (SQLAlchemyError, ValueError) as error:
+        reason = first_line(getattr(error, "orig", None) or error)
+        raise CorpusError(f"{name}: {reason}") from None  # it may quote the password

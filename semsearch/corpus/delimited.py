@@ -10,9 +10,8 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from semsearch.corpus.celltypes import column_type
-from semsearch.corpus.limits import MAX_ROW_BYTES
-from semsearch.corpus.roles import HEADER_ROWS, USUAL, has_header, numbered, plain_name, shortened
-from semsearch.corpus.table import Row, Table, look_ahead
+from semsearch.corpus.roles import HEADER_ROWS, USUAL, has_header, numbered, plain_name
+from semsearch.corpus.table import MAX_ROW_CHARACTERS, Row, Table, look_ahead
 from semsearch.errors import BadRowError, CorpusError, quantity
 
 if TYPE_CHECKING:
@@ -26,8 +25,6 @@ _SEPARATOR = re.compile(r"\ufeff?sep=(.)\s*", re.IGNORECASE)
 _OPENING_QUOTE = re.compile(r'(?:^|\t)"')
 #: Lines above a header, in which exports tell what they are.
 MAX_LINES_ABOVE = 5
-#: How much of a first row is shown in messages.
-CELLS_SHOWN, CELL_SHOWN_CHARACTERS = 4, 30
 
 #: The location and the cells of a record; an error in place of a bad one.
 _Record = tuple[str, list[str]] | BadRowError
@@ -43,7 +40,7 @@ class Dialect(NamedTuple):
     def reader(self, lines: Iterable[str]) -> Any:
         """Python's reader of these lines."""
         # Python's limit applies to the whole process, so it is never lowered.
-        csv.field_size_limit(max(csv.field_size_limit(), MAX_ROW_BYTES))
+        csv.field_size_limit(max(csv.field_size_limit(), MAX_ROW_CHARACTERS))
         return csv.reader(
             lines,
             delimiter=self.delimiter,
@@ -59,13 +56,9 @@ def read_delimited(
     header: bool | None = None,
     wanted: Collection[str] = (),
 ) -> Table:
-    """The table of a CSV or TSV file.
+    """The table of a CSV or TSV file with one of these delimiters.
 
-    Args:
-        text: the file.
-        delimiters: the candidates.
-        header: whether its first row names the columns; None to guess.
-        wanted: names of columns that identify a header.
+    Its first row is a header if `header` says so, or else by `has_header`, which takes `wanted`.
 
     Raises:
         CorpusError: it has no rows.
@@ -76,36 +69,37 @@ def read_delimited(
         head[0], delimiters = "\n", declared[1]  # a blank line keeps the line numbers
     above = _lines_above(head, delimiters)
     head[:above] = ["\n"] * above
-    dialect = guess_dialect(head, delimiters)
-    reader = dialect.reader(chain(head, lines))
+    reader = guess_dialect(head, delimiters).reader(chain(head, lines))
     records = _records(reader, text.name)
-    first = next(records, None)
-    if first is None:
+    beginning = list(islice(records, HEADER_ROWS))
+    if not beginning:
         raise CorpusError(f"{text.name} is empty")
-    if isinstance(first, BadRowError):
-        raise CorpusError(str(first))
-    cells = first[1]
-    is_guessed = header is None
-    if is_guessed:
-        header = has_header(_beginning(dialect, head), wanted)
+    if isinstance(beginning[0], BadRowError):
+        raise CorpusError(str(beginning[0]))
+    cells = beginning[0][1]
+    remark = ""
+    if header is None:
+        readable = [record[1] for record in beginning if not isinstance(record, BadRowError)]
+        header = has_header(readable, wanted)
+        remark = "" if header else ": its first row looks like data; if it is not, add --header"
     if header:
         # R and pandas write the row names under an empty header.
         columns = numbered(cell.strip() or f"column_{n}" for n, cell in enumerate(cells, 1))
         remark = f"{quantity(above, 'line')} above the header skipped" if above else ""
     else:
-        records = chain((first,), records)
         columns = [f"column {number}" for number in range(1, len(cells) + 1)]
-        remark = _headerless(cells) if is_guessed else "no header"
+        remark = f"no header{remark}"
     if len(columns) == 1 and (sign := _unknown_delimiter(head)):
         remark = f"every line holds {sign!r}: if it separates cells, put it in a first line 'sep='"
+    records = chain(beginning[1:] if header else beginning, records)
     rows = _rows(records, columns, cells if header else None)
-    look_at = []
-    while reader.line_num < len(head) and (row := next(rows, None)):
-        look_at.append(row)
-    sample = [row.fields for row in look_at if isinstance(row, Row)]
-    found = {column: column_type(row.get(column, "") for row in sample) for column in columns}
+    sample = look_ahead(rows)
+    found = {
+        column: column_type(row.fields.get(column, "") for row in sample if isinstance(row, Row))
+        for column in columns
+    }
     types = {column: kind for column, kind in found.items() if kind is not None}
-    return Table(text.name, columns, chain(look_at, rows), types, remark)
+    return Table(text.name, columns, chain(sample, rows), types, remark)
 
 
 def _records(reader: Any, name: str) -> Iterator[_Record]:
@@ -122,20 +116,6 @@ def _records(reader: Any, name: str) -> Iterator[_Record]:
             continue
         if any(cells):  # unlike blank lines, and the empty rows of spreadsheets
             yield source, cells
-
-
-def _beginning(dialect: Dialect, head: Sequence[str]) -> list[list[str]]:
-    """The readable records of the first lines; an empty one if there are none."""
-    found: list[list[str]] = []
-    with suppress(csv.Error):  # a stray quote, or a truncated record at the end of the look-ahead
-        found.extend(islice(filter(None, dialect.reader(head)), HEADER_ROWS))
-    return found or [[]]
-
-
-def _headerless(first: Sequence[str]) -> str:
-    cells = ", ".join(f"'{shortened(cell, CELL_SHOWN_CHARACTERS)}'" for cell in first[:CELLS_SHOWN])
-    more = ", …" if len(first) > CELLS_SHOWN else ""
-    return f"no header: its first row looks like data ({cells}{more}); if not, add --header"
 
 
 def _rows(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,13 +11,12 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from semsearch.corpus.columns import Roles, describe, resolve
 from semsearch.corpus.files import FolderFiles
-from semsearch.corpus.roles import shortened
+from semsearch.corpus.roles import Roles, describe, shortened
 from semsearch.corpus.table import Row
 from semsearch.corpus.texts import joined_text, sentences_text
 from semsearch.errors import BadFileError, BadRowError, quantity
-from semsearch.records import ESCAPED_BYTE, Document, field_name
+from semsearch.records import Document, field_name
 
 if TYPE_CHECKING:
     from semsearch.corpus.celltypes import CellType
@@ -81,17 +79,10 @@ class Readings:
     earlier: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     used: dict[str, dict[str, Any]] = field(default_factory=dict)
 
-    def note(self, name: str, given: Mapping[str, Any], found: Mapping[str, Any]) -> None:
-        """Note how a file is read, unless its name or a column's cannot be decoded.
-
-        Args:
-            name: its `recorded_name`.
-            given: the arguments with which it was opened.
-            found: those that describe its table, which take precedence.
-        """
-        used = {**given, **found}
-        if name and used and not ESCAPED_BYTE.search(json.dumps([name, used], ensure_ascii=False)):
-            self.used[name] = used
+    def note(self, name: str, used: Mapping[str, Any]) -> None:
+        """Note how the file of this `recorded_name` is read, if it has one."""
+        if name and used:
+            self.used[name] = dict(used)
 
 
 class DocumentReader(Iterator[Document]):
@@ -124,7 +115,6 @@ class DocumentReader(Iterator[Document]):
             else:
                 on_bad_row(item)
                 self.skipped.add(item)
-                self.files.spoil()
 
     def __next__(self) -> Document:
         document = next(self._documents)
@@ -142,23 +132,14 @@ def silent(message: str) -> None:
 
 
 def table_documents(
-    table: Table, wanted: Roles, notify: Notify, without_ids: str = WITHOUT_IDS
+    table: Table, roles: Roles, notify: Notify, without_ids: str = WITHOUT_IDS
 ) -> Items:
     """The documents of a table, row by row, and an error in place of each bad row.
 
-    Args:
-        table: the rows.
-        wanted: the columns named by the user.
-        notify: called with lines about how the columns are used.
-        without_ids: what names documents if there is no id column, for messages.
-
-    Raises:
-        CorpusError: a wanted column does not exist, or the text column cannot be guessed.
-        ArgumentError: another id column is named than an index has ids from.
+    `notify` is called with lines about how the columns are used.
     """
-    roles = resolve(table, wanted)
     if not table.is_document:
-        notify(describe(table, roles, wanted, without_ids))
+        notify(describe(table, roles, without_ids))
     elif table.remark:
         notify(f"{table.name}: {table.remark}")
     misfits: _Misfits = {}
@@ -232,7 +213,7 @@ def _metadata(
 ) -> dict[str, Any]:
     taken = roles.names
     metadata = {
-        name: _without_bytes(value)
+        name: value
         for name, value in fields.items()
         if name not in taken and not isinstance(value, _BYTES)
     }
@@ -245,17 +226,6 @@ def _metadata(
                 value = None
             metadata[name] = value
     return {field_name(name, taken): value for name, value in metadata.items()}
-
-
-def _without_bytes(value: Any) -> Any:
-    """A value without binary data, as image files have it in a Parquet file."""
-    if isinstance(value, (list, tuple)):  # maps of Parquet are lists of tuples
-        return [_without_bytes(item) for item in value if not isinstance(item, _BYTES)]
-    if not isinstance(value, Mapping):
-        return value
-    return {
-        name: _without_bytes(item) for name, item in value.items() if not isinstance(item, _BYTES)
-    }
 
 
 def _name(value: Any, missing: str | None) -> Any:

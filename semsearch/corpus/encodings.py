@@ -1,4 +1,4 @@
-"""Decodes files: by their byte order mark or as declared; guesses encodings for messages."""
+"""Decodes files: by their byte order mark, as declared, or as UTF-8."""
 
 from __future__ import annotations
 
@@ -7,30 +7,21 @@ import io
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
-from semsearch.corpus.limits import MAX_ROW_BYTES, size_shown
+from semsearch.corpus.sources import Source, reading
+from semsearch.corpus.table import MAX_ROW_CHARACTERS
 from semsearch.errors import CorpusError, UndecodableError
 from semsearch.records import ESCAPED_BYTE, first_escaped
 
-if TYPE_CHECKING:
-    from semsearch.corpus.sources import Source
-
-# UTF-32 first: its mark begins with that of UTF-16.
 _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF8, "utf-8-sig"),
-    (codecs.BOM_UTF32_LE, "utf-32"),
-    (codecs.BOM_UTF32_BE, "utf-32"),
     (codecs.BOM_UTF16_LE, "utf-16"),
     (codecs.BOM_UTF16_BE, "utf-16"),
 )
+_BEYOND_ASCII = re.compile("[^\x00-\x7f]")
 
-#: Common encodings; among equally likely ones, the first is chosen.
-_COMMON = (
-    *("utf-8", "windows-1252", "windows-1250", "windows-1251", "windows-1253", "windows-1254"),
-    *("windows-1255", "windows-1256", "windows-1257", "koi8-r", "iso8859-2", "shift_jis"),
-    *("euc_jp", "gb18030", "big5", "euc_kr"),
-)
+#: After so many lines, the progress of reading is noted.
+_LINES_PER_NOTE = 100
 
 
 def encoding_of(head: bytes, declared: str | None) -> str:
@@ -50,48 +41,9 @@ def encoding_of(head: bytes, declared: str | None) -> str:
     return declared or "utf-8"
 
 
-def likely_encoding(text: str, encoding: str = "utf-8") -> str | None:
-    """The likely encoding of a text with escaped bytes; None if there is no good guess.
-
-    Args:
-        text: a part of the text, with `ESCAPED_BYTE` for undecodable bytes.
-        encoding: the encoding it was read as.
-    """
-    escaped = len(ESCAPED_BYTE.findall(text))
-    if not escaped or encoding.startswith(("utf-16", "utf-32")):  # these have no single bytes
-        return None
-    data = text.encode(encoding, "surrogateescape")
-    if _decoded(data, "utf-8") is not None:
-        return "utf-8"
-    if len(re.findall("[^\x00-\x7f]", text)) >= 2 * escaped:
-        return None  # most of it decodes as declared: the text is damaged
-    import charset_normalizer  # only needed for error messages
-
-    matches = charset_normalizer.from_bytes(data, cp_isolation=list(_COMMON))
-    if not (best := matches.best()):
-        return None
-    scores = best.chaos, best.coherence
-    likely = {str(match) for match in matches if (match.chaos, match.coherence) == scores}
-    return next((name for name in _COMMON if _decoded(data, name) in likely), None)
-
-
-def remedy(text: str, encoding: str = "utf-8") -> str:
-    """``not UTF-8; it looks like windows-1252 (--encoding windows-1252)``.
-
-    Args:
-        text: a part of a file, with `ESCAPED_BYTE` for undecodable bytes.
-        encoding: the encoding it was read as.
-    """
-    name = "UTF-8" if encoding in ("utf-8", "utf-8-sig") else encoding
-    likely = likely_encoding(text, encoding)
-    return f"not {name}; it looks like {likely} (--encoding {likely})" if likely else f"not {name}"
-
-
-def _decoded(data: bytes, encoding: str) -> str | None:
-    try:
-        return data.decode(encoding)
-    except UnicodeError:
-        return None
+def remedy(encoding: str) -> str:
+    """What to do about bytes that cannot be decoded."""
+    return f"not {encoding.upper()}; name the right one: --encoding windows-1252, for example"
 
 
 class TextStream:
@@ -111,48 +63,47 @@ class TextStream:
 
     def __init__(self, source: Source, encoding: str | None, newline: str | None) -> None:
         self.name = source.name
+        self._source = source
         self._encoding = encoding_of(source.head, encoding)
         decoder = codecs.getincrementaldecoder(self._encoding)("surrogateescape")
         with self._decoding():
             head = decoder.decode(source.head)  # not final: a character may be cut off
-        if likely_encoding(head, self._encoding):
-            advice = remedy(head, self._encoding)
-            raise UndecodableError(source.name, f"its text holds {first_escaped(head)}", advice)
+        # One damaged byte among others that can be decoded is a bad row.
+        if 2 * len(ESCAPED_BYTE.findall(head)) > len(_BEYOND_ASCII.findall(head)):
+            what = f"its text holds {first_escaped(head)}"
+            raise UndecodableError(source.name, what, remedy(self._encoding))
         self._reader = io.TextIOWrapper(
             source.stream, self._encoding, errors="surrogateescape", newline=newline
         )
+        source.open_files.callback(self._reader.detach)  # its stream may be standard input
 
-    def lines(self, longest: int = MAX_ROW_BYTES) -> Iterator[str]:
+    def lines(self, longest: int = MAX_ROW_CHARACTERS) -> Iterator[str]:
         """Its lines, with their newlines.
 
         Raises:
-            CorpusError: a line is too long, or the bytes cannot be decoded.
+            CorpusError: a line is too long, or the bytes cannot be decoded or decompressed.
         """
         number = 0
         with self._decoding():
             while line := self._reader.readline(longest + 1):
                 number += 1
                 if len(line) > longest:
-                    raise CorpusError(
-                        f"{self.name}:{number}: the line is longer than {size_shown(longest)}"
-                    )
+                    reason = f"the line is longer than {longest:,} characters"
+                    raise CorpusError(f"{self.name}:{number}: {reason}")
+                if number % _LINES_PER_NOTE == 0:
+                    self._source.note_progress()
                 yield line
 
     def read(self, size: int) -> str:
-        """The next `size` characters, or fewer at the end.
-
-        Raises:
-            CorpusError: the bytes cannot be decoded.
-        """
+        """The next `size` characters, or fewer at the end; raises the same errors."""
         with self._decoding():
             return self._reader.read(size)
 
     @contextmanager
     def _decoding(self) -> Iterator[None]:
-        try:
-            yield
-        except UnicodeError as error:
-            reason = getattr(error, "reason", error)
-            raise CorpusError(
-                f"{self.name} cannot be read as {self._encoding}: {reason}"
-            ) from error
+        with reading(self.name):
+            try:
+                yield
+            except UnicodeError as error:
+                reason = f"cannot be read as {self._encoding}: {getattr(error, 'reason', error)}"
+                raise CorpusError(f"{self.name} {reason}") from error

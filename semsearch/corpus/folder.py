@@ -8,30 +8,36 @@ from functools import cache
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, NamedTuple
 
-from semsearch.corpus.columns import Roles, are_ids, holds_numbers, resolve
 from semsearch.corpus.conversion import is_readable
 from semsearch.corpus.documents import table_documents
 from semsearch.corpus.files import FileState, FolderFiles
 from semsearch.corpus.formats import DOCUMENTS, CorpusFormat, format_by_name, without_gz
 from semsearch.corpus.readers import Reading, read
-from semsearch.corpus.roles import TEXT, plain_name, shortened
+from semsearch.corpus.roles import (
+    TEXT,
+    Roles,
+    are_ids,
+    holds_numbers,
+    plain_name,
+    resolve,
+    shortened,
+)
 from semsearch.corpus.sources import open_source, reading, text_of
-from semsearch.corpus.table import COLUMNS
-from semsearch.errors import ArgumentError, BadFileError, BadRowError, CorpusError, quantity, quoted
+from semsearch.errors import ArgumentError, BadFileError, BadRowError, CorpusError, quantity
 from semsearch.records import Document
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
 
     from semsearch.corpus.documents import Items, Notify
-    from semsearch.corpus.sources import Progress
+    from semsearch.corpus.sources import Progress, Source
     from semsearch.corpus.table import Table
 
 #: The file in a folder that lists patterns of files to exclude.
 IGNORE_FILE = ".semsearchignore"
 
 #: Incremented when the same file yields different documents than before.
-READERS_VERSION = 6
+READERS_VERSION = 7
 
 #: The most files named per reason for leaving them out.
 NAMED = 3
@@ -42,102 +48,82 @@ _PREFIX = "column."
 _EXTRA = "that need the extra 'files': pip install 'semsearch[files]'"
 
 
-def is_hidden(name: str) -> bool:
-    """Whether files and folders of this name are skipped silently, as Office's lock files are."""
-    return name.startswith((".", "~$"))
-
-
 class Folder(NamedTuple):
     """The files of a folder and its subfolders, sorted by path.
 
     Args:
         path: the folder.
-        files: those that are read.
-        left_out: the others by the reason they are left out; hidden ones are not listed.
+        files: those that are read, by name: the path inside the folder.
+        left_out: the names of others by the reason they are left out; hidden ones are not listed.
     """
 
     path: Path
-    files: list[Path]
-    left_out: dict[str, list[Path]]
+    files: dict[str, Path]
+    left_out: dict[str, list[str]]
 
     def remark(self) -> str:
         """What is read, and what is left out and why."""
-        suffixes = Counter(without_gz(file).suffix.lower()[1:] for file in self.files)
-        counts = sorted(suffixes.items(), key=lambda item: (-item[1], item[0]))
-        parts = [quantity(len(self.files), "file")]
-        if counts:
-            parts[0] += f" ({', '.join(f'{count:,} {name}' for name, count in counts)})"
-        if self.left_out:
-            others = sorted(self.left_out.items(), key=lambda item: (-len(item[1]), item[0]))
-            shown = (_counted(reason, [*map(self.name_of, files)]) for reason, files in others)
-            parts.append(f"left out: {', '.join(shown)}")
-        return "; ".join(parts)
-
-    def name_of(self, path: Path) -> str:
-        """The name of a file: its path inside the folder; ``#`` is reserved for parts."""
-        return text_of(path.relative_to(self.path).as_posix()).replace("#", "%23")
+        suffixes = Counter(without_gz(file).suffix.lower()[1:] for file in self.files.values())
+        counts = ", ".join(f"{count:,} {name}" for name, count in suffixes.most_common())
+        remark = quantity(len(self.files), "file") + (f" ({counts})" if counts else "")
+        shown = ", ".join(_counted(reason, names) for reason, names in self.left_out.items())
+        return f"{remark}; left out: {shown}" if shown else remark
 
 
 def find_files(path: Path, exclude: Sequence[str] = ()) -> Folder:
-    """The files of a folder and its subfolders.
+    """The files of a folder and its subfolders, without those that match a .gitignore pattern.
 
-    Linked folders, which may form a cycle, are left out.
-
-    Args:
-        path: the folder.
-        exclude: .gitignore patterns, in addition to those of its .semsearchignore.
+    Hidden files and Office's lock files are skipped. Linked folders, which may form a cycle, are
+    left out.
 
     Raises:
         ArgumentError: a pattern is invalid.
         CorpusError: the folder cannot be read.
     """
     excluded = _spec(path, exclude)
-    folder = Folder(path, [], {})
+    folder = Folder(path, {}, {})
     readable = cache(is_readable)
-    pending = [path]
-    while pending:
-        entry = pending.pop()
-        with reading(str(entry)):
-            is_folder = entry.is_dir()
-            relative = entry.relative_to(path).as_posix() + "/" * is_folder
-            if entry != path and excluded.match_file(relative):
-                reason = "excluded"
-            elif is_folder and (entry == path or not entry.is_symlink()):
-                visible = [inner for inner in entry.iterdir() if not is_hidden(inner.name)]
-                pending.extend(sorted(visible, key=lambda inner: inner.name, reverse=True))
-                continue
-            elif is_folder:
-                reason = "linked"
-            elif entry.exists() and not entry.is_file():
-                reason = "not regular"
-            elif (found := format_by_name(entry)) is None:
-                reason = "in unsupported formats"
-            else:
-                reason = "" if readable(found) else _EXTRA
+
+    def add(entry: Path) -> None:
+        is_folder = entry.is_dir()
+        relative = entry.relative_to(path).as_posix()
+        reason = ""
+        if excluded.match_file(relative + "/" * is_folder):
+            reason = "excluded"
+        elif is_folder and entry.is_symlink():
+            reason = "linked"
+        elif is_folder:
+            add_all(entry)
+            return
+        elif entry.exists() and not entry.is_file():
+            reason = "not regular"
+        elif (found := format_by_name(entry)) is None:
+            reason = "in unsupported formats"
+        elif not readable(found):
+            reason = _EXTRA
+        name = text_of(relative).replace("#", "%23")  # "#" is reserved for parts
         if reason:
-            folder.left_out.setdefault(reason, []).append(entry)
+            folder.left_out.setdefault(reason, []).append(name)
         else:
-            folder.files.append(entry)
+            folder.files[name] = entry
+
+    def add_all(inner: Path) -> None:
+        with reading(str(inner)):
+            for entry in sorted(inner.iterdir(), key=lambda entry: entry.name):
+                if not entry.name.startswith((".", "~$")):
+                    add(entry)
+
+    add_all(path)
     return folder
 
 
 def folder_documents(
-    folder: Folder,
-    reading_files: Reading,
-    files: FolderFiles,
-    progress: Progress,
-    notify: Notify,
+    folder: Folder, how: Reading, files: FolderFiles, progress: Progress, notify: Notify
 ) -> Items:
     """The documents of a folder, file by file, named by their path inside the folder.
 
-    Tables whose text column cannot be guessed are left out and reported at the end.
-
-    Args:
-        folder: the folder.
-        reading_files: how files are read.
-        files: tracks which files are unchanged and which have been read.
-        progress: updated while reading.
-        notify: called with one line about what is read, and others about what is left out.
+    Says in a line what is read, and in others what is left out, such as tables whose text column
+    cannot be guessed.
 
     Raises:
         CorpusError: there are no files to read.
@@ -146,45 +132,31 @@ def folder_documents(
     if not folder.files:
         raise CorpusError(f"{folder.path} has no documents to read: {remark}")
     notify(f"{folder.path}: {remark}")
-    files.left_out.update(map(folder.name_of, folder.left_out.get(_EXTRA, ())))
-    wanted = reading_files.wanted
-    wanted = wanted._replace(id=wanted.id or wanted.earlier_id or None, earlier_id=None)
-    reading_files = reading_files._replace(wanted=wanted)
-    unclear: list[tuple[str, str]] = []
+    files.left_out.update(folder.left_out.get(_EXTRA, ()))
+    wanted = how.wanted
+    how = how._replace(wanted=Roles(wanted.text, wanted.title, wanted.id or wanted.earlier_id))
+    unclear: list[str] = []
     unchanged_before = len(files.unchanged)
-    for path in folder.files:
-        name = folder.name_of(path)
-        first = files.met.setdefault(name, path)
-        if first != path:
-            reason = f"duplicate id '{name}' (first in {first})"
-            yield BadFileError(text_of(str(path)), reason, name)
-            continue
+    for name, path in folder.files.items():
         try:
-            yield from _file_documents(path, name, reading_files, files, progress, notify)
-        except _UnclearError as error:
-            unclear.append((name, str(error)))
-            files.left_out.add(name)
+            yield from _file_documents(path, name, how, files, progress, notify)
+        except _UnclearError:
+            unclear.append(name)
         except BadRowError as error:
             yield BadFileError(error.source, error.reason, name)
         except CorpusError as error:
             yield BadFileError("", str(error), name)
     if unchanged := len(files.unchanged) - unchanged_before:
         notify(f"{folder.path}: {quantity(unchanged, 'file')} unchanged")
-    # The first tables are reported in a line each, the others together.
-    for _, reason in unclear[:NAMED]:
-        notify(f"left out: {reason}")
-    if unclear[NAMED:]:
-        more = _counted("more tables", [name for name, _ in unclear[NAMED:]])
-        notify(f"left out: {more}; index one with: semsearch index FILE --text-column COLUMN")
+    if unclear:
+        files.left_out.update(unclear)
+        left_out = _counted("without a clear text column", unclear)
+        advice = "to index one: semsearch index FILE --text-column COLUMN"
+        notify(f"{folder.path}: left out: {left_out}; {advice}")
 
 
 def _file_documents(
-    path: Path,
-    name: str,
-    reading_files: Reading,
-    files: FolderFiles,
-    progress: Progress,
-    notify: Notify,
+    path: Path, name: str, how: Reading, files: FolderFiles, progress: Progress, notify: Notify
 ) -> Items:
     """The documents of the file with this name, unless it is unchanged.
 
@@ -192,36 +164,33 @@ def _file_documents(
         _UnclearError: it is not a table, or its text column cannot be guessed.
         CorpusError: it cannot be read.
     """
-    has_rows = is_table(path)
-    if not has_rows and not fits_documents(reading_files.wanted):
-        reading_files = reading_files._replace(wanted=Roles((), None, None))
-    with reading(str(path)):
-        state = FileState.of(path, _reading_of(reading_files))
-    if files.is_unchanged(name, path, state):
-        progress.position = state.size
-        progress.next_file()
+    if not is_table(path) and not how.wanted.fit_documents:
+        how = how._replace(wanted=Roles((), None, None))
+    options = repr((READERS_VERSION, how.encoding, how.header, *how.wanted))
+    state = FileState.of(path, options)  # before reading, so that later changes are noticed
+    if files.is_unchanged(name, state):
+        progress.end_file(state.size)
         return
-    with open_source(path, progress) as source, files.reading(name, path, state):
-        if has_rows:
-            try:
-                table = read(source, reading_files)
-            except BadRowError:
-                raise
-            except CorpusError as error:
-                raise _UnclearError(str(error)) from None
-            yield from _row_documents(table, name, reading_files.wanted, notify)
-        elif not source.head.strip():
-            notify(f"left out: {source.name} is empty")
-        else:
-            table = read(source, reading_files, name)
-            if format_by_name(path) is not CorpusFormat.TEXT:
-                table.remark = ""  # those of all files would be too many
-            yield from table_documents(table, reading_files.wanted, notify)
+    is_complete = True
+    with open_source(path, progress) as source:
+        for item in _source_documents(source, path, name, how, notify):
+            is_complete = is_complete and isinstance(item, Document)
+            yield item
+    if is_complete:
+        files.to_remember[name] = state
 
 
-def fits_documents(wanted: Roles) -> bool:
-    """Whether documents have all of the wanted columns."""
-    return set(wanted.names) <= set(COLUMNS)
+def _source_documents(source: Source, path: Path, name: str, how: Reading, notify: Notify) -> Items:
+    if is_table(path):
+        table, roles = _clear_table(source, how)
+        yield from _row_documents(table, roles, name, notify)
+    elif not source.head.strip():
+        notify(f"left out: {source.name} is empty")
+    else:
+        table = read(source, how, name)
+        if source.format is not CorpusFormat.TEXT:
+            table.remark = ""  # those of all files would be too many
+        yield from table_documents(table, resolve(table, how.wanted), notify)
 
 
 def is_table(path: Path) -> bool:
@@ -233,30 +202,30 @@ class _UnclearError(CorpusError):
     """A file is not a table, or its text column cannot be guessed."""
 
 
-def _row_documents(table: Table, file: str, wanted: Roles, notify: Notify) -> Items:
-    """The rows of a table, with ids like ``survey.csv#id=k7`` or ``survey.csv#row=7``.
-
-    Args:
-        table: the table.
-        file: its name in the folder.
-        wanted: the columns named by the user.
-        notify: called with lines about how the columns are used.
-    """
-    command = f"semsearch index {quoted(table.name)} --text-column COLUMN"
+def _clear_table(source: Source, how: Reading) -> tuple[Table, Roles]:
+    """A table and the roles of its columns, unless a guess of its text may be wrong."""
     try:
-        roles = resolve(table, wanted)
+        table = read(source, how)
+        roles = resolve(table, how.wanted)
+    except BadRowError:
+        raise
     except CorpusError as error:
-        raise _UnclearError(f"{error} ({command})") from None
-    if not wanted.text and (doubt := _doubt(table, roles)):
-        raise _UnclearError(f"{doubt} ({command})")
-    identifier = roles.id
-    if identifier and not wanted.id and not are_ids(table.sample, identifier, roles.text):
-        identifier = None
-    wanted = wanted._replace(earlier_id=identifier or "")
+        raise _UnclearError(str(error)) from None
+    column = roles.text[0]
+    # A single record may be settings.
+    is_record = source.format is CorpusFormat.JSON and len(table.sample) == 1
+    is_doubtful = is_record and plain_name(column) not in TEXT
+    if not how.wanted.text and (is_doubtful or holds_numbers(table, column)):
+        raise _UnclearError(f"{table.name}: is '{shortened(column)}' the text?")
+    if roles.id and not how.wanted.id and not are_ids(table, roles.id, roles.text):
+        roles = roles._replace(id=None)
+    return table, roles
 
+
+def _row_documents(table: Table, roles: Roles, file: str, notify: Notify) -> Items:
+    """The rows of a table, with ids like ``survey.csv#id=k7`` or ``survey.csv#row=7``."""
     stem = without_gz(PurePath(file)).stem
-    without_ids = "documents are named by their rows"
-    for row in table_documents(table, wanted, notify, without_ids):
+    for row in table_documents(table, roles, notify, "documents are named by their rows"):
         if isinstance(row, BadRowError):
             if row.document_id is None:
                 yield BadFileError(row.source, row.reason, file)
@@ -269,7 +238,8 @@ def _row_documents(table: Table, file: str, wanted: Roles, notify: Notify) -> It
             title = row.title or f"{stem}, {row.id}"
             name = f"{file}#id={row.id}"
         else:
-            own["row"] = number = _row_number(row.source)
+            # At the end of its source: ``survey.csv:7``, ``films.json, item 7``.
+            own["row"] = number = int(row.source[len(row.source.rstrip("0123456789")) :])
             title = f"{stem}, row {number}" + (f": {row.title}" if row.title else "")
             name = f"{file}#row={number}"
         others = {
@@ -277,30 +247,6 @@ def _row_documents(table: Table, file: str, wanted: Roles, notify: Notify) -> It
             for field, value in row.metadata.items()
         }
         yield Document(name, row.text, title, {**own, **others}, row.source)
-
-
-def _row_number(source: str) -> int:
-    """The number at the end of a row's source: ``survey.csv:7``, ``films.json, item 7``."""
-    return int(source[len(source.rstrip("0123456789")) :])
-
-
-def _doubt(table: Table, roles: Roles) -> str | None:
-    """Why the guessed text column may be wrong."""
-    column = roles.text[0]
-    # A single record may be settings.
-    is_json = format_by_name(PurePath(table.name)) is CorpusFormat.JSON
-    is_record = is_json and len(table.sample) == 1 and plain_name(column) not in TEXT
-    if is_record or holds_numbers(table, column):
-        return f"{table.name}: is '{shortened(column)}' the text?"
-    return None
-
-
-def _reading_of(reading_files: Reading) -> str:
-    """The options a file is read with; a file read with other options is read again."""
-    parts = [str(READERS_VERSION), reading_files.encoding or ""]
-    if reading_files.wanted.names or reading_files.header is not None:
-        parts.append(repr((*reading_files.wanted, reading_files.header)))
-    return " ".join(parts).rstrip()
 
 
 def _spec(folder: Path, exclude: Sequence[str]) -> GitIgnoreSpec:

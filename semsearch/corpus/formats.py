@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from enum import Enum
 from pathlib import PurePath
-from typing import NamedTuple
 
 
 class CorpusFormat(Enum):
@@ -16,14 +15,12 @@ class CorpusFormat(Enum):
     JSONL = "jsonl"
     JSON = "json"
     PARQUET = "parquet"
-    ARROW = "arrow"
     XLSX = "xlsx"
     TEXT = "text"
     HTML = "html"
     PDF = "pdf"
     DOCX = "docx"
     PPTX = "pptx"
-    EPUB = "epub"
 
 
 #: Documents: one text, or several by page or section.
@@ -33,13 +30,11 @@ DOCUMENTS = (
     CorpusFormat.PDF,
     CorpusFormat.DOCX,
     CorpusFormat.PPTX,
-    CorpusFormat.EPUB,
 )
 
 #: The suffixes of formats, besides that with the name of the format.
 _SUFFIXES = {
     CorpusFormat.JSONL: ("jsonl", "ndjson"),
-    CorpusFormat.ARROW: ("arrow", "arrows", "feather"),
     CorpusFormat.XLSX: ("xlsx", "xlsm"),
     CorpusFormat.TEXT: ("txt", "md"),
     CorpusFormat.HTML: ("html", "htm", "xhtml"),
@@ -59,64 +54,46 @@ def format_by_name(path: PurePath) -> CorpusFormat | None:
     return _BY_SUFFIX.get(without_gz(path).suffix.lower())
 
 
-class DetectedFormat(NamedTuple):
-    """What a file is by its first bytes, its format if it is readable, and else what to do."""
-
-    what: str
-    format: CorpusFormat | None = None
-    advice: str = "it cannot be read"
-
-    def __str__(self) -> str:
-        advice = f"rename it to .{self.format.value}" if self.format else self.advice
-        return f"looks like {self.what}: {advice}"
-
-
-_OLD_OFFICE = DetectedFormat(
-    "an encrypted or old office document",
-    advice="save it without a password, in a current format",
-)
-_SQLITE = DetectedFormat("an SQLite database", advice='choose its rows with --sql "SELECT …"')
-_PACKED = DetectedFormat("an archive", advice="unpack it first (only gzip is read compressed)")
-_MAGIC = {
-    b"%PDF-": DetectedFormat("a PDF document", CorpusFormat.PDF),
-    b"PAR1": DetectedFormat("a Parquet file", CorpusFormat.PARQUET),
-    b"ARROW1": DetectedFormat("an Arrow file", CorpusFormat.ARROW),
-    b"\xd0\xcf\x11\xe0": _OLD_OFFICE,
-    b"SQLite format 3\0": _SQLITE,
+_PACKED = "an archive; unpack it first (only gzip is read compressed)"
+#: What a file is by its first bytes: its format, or a description if it cannot be read.
+_MAGIC: dict[bytes, CorpusFormat | str] = {
+    b"%PDF-": CorpusFormat.PDF,
+    b"PAR1": CorpusFormat.PARQUET,
+    b"\xd0\xcf\x11\xe0": "an encrypted or old office document; save it in a current format",
+    b"SQLite format 3\0": 'an SQLite database; choose its rows with --sql "SELECT …"',
     **dict.fromkeys((b"BZh", b"\xfd7zXZ\0", b"\x28\xb5\x2f\xfd", b"7z\xbc\xaf", b"Rar!"), _PACKED),
-    **dict.fromkeys((b"\x89PNG", b"\xff\xd8\xff", b"GIF8"), DetectedFormat("an image")),
+    **dict.fromkeys((b"\x89PNG", b"\xff\xd8\xff", b"GIF8"), "an image"),
 }
 _ZIP_MAGIC = b"PK\x03\x04"
-#: By the names of files in an archive, or the contents of its first file.
+#: By the names of files in an archive.
 _IN_ZIP = {
-    b"application/epub+zip": DetectedFormat("an e-book (EPUB)", CorpusFormat.EPUB),
-    b"word/": DetectedFormat("a Word document (DOCX)", CorpusFormat.DOCX),
-    b"xl/": DetectedFormat("an Excel workbook (XLSX)", CorpusFormat.XLSX),
-    b"ppt/": DetectedFormat("a presentation (PPTX)", CorpusFormat.PPTX),
-    b"": _PACKED,
+    b"word/": CorpusFormat.DOCX,
+    b"xl/": CorpusFormat.XLSX,
+    b"ppt/": CorpusFormat.PPTX,
 }
 _HTML = re.compile(rb"\s*<(?:!doctype html|html|head|title|body)\b", re.IGNORECASE)
 
 
-def detect_format(head: bytes) -> DetectedFormat | None:
-    """What a file that begins with these bytes is, by its magic number; None if it has none."""
+def detect_format(head: bytes) -> CorpusFormat | str | None:
+    """The format of a file by its first bytes, or what it is instead; None if they tell nothing."""
     for magic, detected in _MAGIC.items():
         if head.startswith(magic):
             return detected
     if head.startswith(_ZIP_MAGIC):
-        return next(detected for mark, detected in _IN_ZIP.items() if mark in head)
-    return DetectedFormat("HTML", CorpusFormat.HTML) if _HTML.match(head) else None
+        return next((detected for mark, detected in _IN_ZIP.items() if mark in head), _PACKED)
+    return CorpusFormat.HTML if _HTML.match(head) else None
 
 
-def is_foreign(head: bytes, named: CorpusFormat | None) -> DetectedFormat | None:
-    """What a file is by its first bytes, if it is not in the format that is named for it.
+def foreign(head: bytes, named: CorpusFormat | None) -> str | None:
+    """What a file looks like by its first bytes, if it is not in the format that is named for it.
 
     The first bytes of a ZIP archive need not show which kind it is.
     """
     detected = detect_format(head)
-    if detected is None or detected.format is named:
+    is_some_zip = detected is _PACKED and head.startswith(_ZIP_MAGIC) and named in _IN_ZIP.values()
+    is_text = detected is CorpusFormat.HTML and named is CorpusFormat.TEXT
+    if detected is None or detected is named or is_some_zip or is_text:
         return None
-    zipped = (CorpusFormat.XLSX, CorpusFormat.DOCX, CorpusFormat.PPTX, CorpusFormat.EPUB)
-    is_any_zip = head.startswith(_ZIP_MAGIC) and detected is _PACKED and named in zipped
-    is_text = detected.format is CorpusFormat.HTML and named is CorpusFormat.TEXT
-    return None if is_any_zip or is_text else detected
+    if isinstance(detected, CorpusFormat):
+        detected = f"{detected.value.upper()}; rename it to .{detected.value}"
+    return f"looks like {detected}"

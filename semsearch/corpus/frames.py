@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
-from semsearch.corpus.columns import Roles, resolve
 from semsearch.corpus.documents import DocumentReader, Notify, OnBadRow, silent, table_documents
+from semsearch.corpus.roles import Roles, resolve
 from semsearch.corpus.table import Row, Table
 from semsearch.errors import ArgumentError, CorpusError, check_items, raise_error
 from semsearch.records import Document
@@ -33,17 +33,13 @@ def frame_documents(
     """
     wanted = Roles.wanted(_names(text_columns), _name(title_column), _name(id_column))
     table = _table(frame)
-    return DocumentReader(table_documents(table, wanted, notify), on_bad_row)
+    return DocumentReader(table_documents(table, resolve(table, wanted), notify), on_bad_row)
 
 
 def documents_of(
     corpus: Iterable[Document] | pandas.DataFrame, columns: Mapping[str, Any]
 ) -> Iterable[Document]:
-    """The documents of a data frame, or those that are given.
-
-    Args:
-        corpus: documents, or a data frame.
-        columns: arguments of `frame_documents`; those that are None are left out.
+    """The documents of a data frame with these arguments of `frame_documents`, or those given.
 
     Raises:
         ArgumentError: columns are named without a data frame.
@@ -70,7 +66,6 @@ def frame_text_columns(
 
 
 def _names(labels: str | int | Sequence[str | int]) -> list[Any]:
-    """The names of one column or several; see `_name`."""
     given = [labels] if isinstance(labels, (str, int)) else labels
     return [_name(label) for label in check_items("text_columns", given, "columns")]
 

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from semsearch.corpus.encodings import encoding_of, remedy
-from semsearch.corpus.limits import MAX_PAGE_BYTES, size_shown
-from semsearch.corpus.sections import Block, Contents, sections_of
+from semsearch.corpus.table import Contents, Section
 from semsearch.corpus.texts import one_line
 from semsearch.errors import CorpusError, quantity
 from semsearch.records import ESCAPED_BYTE, first_escaped
@@ -26,6 +25,8 @@ _DECLARED = re.compile(
     re.IGNORECASE,
 )
 _DECLARED_WITHIN = 64 << 10
+#: Longer headings are truncated.
+HEADING_MAX_CHARACTERS = 200
 #: How browsers decode some declared encodings (WHATWG's Encoding Standard), by Python's names.
 _AS_BROWSERS = {
     **dict.fromkeys(("ascii", "iso8859-1"), "windows-1252"),
@@ -50,34 +51,22 @@ _BLOCK, _HEADING, _VERBATIM = "\x00", "\x01", "\x02"
 def read_html(path: Path, encoding: str | None) -> Contents:
     """The sections of a page, each under a heading.
 
-    Args:
-        path: the page.
-        encoding: named by the user; None for the one that the page declares, or UTF-8.
-
     Raises:
-        CorpusError: it is too long, or cannot be decoded.
+        CorpusError: it cannot be decoded, or its elements are nested too deeply.
     """
-    with path.open("rb") as file:
-        page = file.read(MAX_PAGE_BYTES + 1)
-    if len(page) > MAX_PAGE_BYTES:
-        raise CorpusError(f"longer than {size_shown(MAX_PAGE_BYTES)}")
-    return html_contents(parse_html(decoded(page, encoding)))
+    return html_contents(parse_html(_decoded(path.read_bytes(), encoding)))
 
 
-def html_contents(tree: etree._Element | None) -> Contents:
+def html_contents(tree: etree._Element) -> Contents:
     """The title and the sections of a page."""
-    title = None if tree is None else tree.find(".//title")
-    sections = list(sections_of(blocks_of(tree)))
+    title = tree.find(".//title")
+    sections = list(_sections(tree))
     shown = "" if title is None else "".join(map(str, title.itertext()))
     return Contents(shown, sections, quantity(len(sections), "section"))
 
 
-def decoded(page: bytes, encoding: str | None = None) -> str:
-    """The markup of a page, in the encoding that it declares if none is named.
-
-    Args:
-        page: its bytes.
-        encoding: named by the user.
+def _decoded(page: bytes, encoding: str | None = None) -> str:
+    """The markup of a page in the encoding that is named, or that it declares, or UTF-8.
 
     Raises:
         CorpusError: it cannot be decoded.
@@ -89,23 +78,22 @@ def decoded(page: bytes, encoding: str | None = None) -> str:
     encoding = encoding_of(page, encoding)
     markup = page.decode(encoding, "surrogateescape")
     if ESCAPED_BYTE.search(markup):
-        raise CorpusError(f"{first_escaped(markup)} is {remedy(markup, encoding)}")
+        raise CorpusError(f"{first_escaped(markup)} is {remedy(encoding)}")
     return markup
 
 
-def parse_html(markup: str) -> etree._Element | None:
-    """The tree of a page; None if it is blank.
+def parse_html(markup: str) -> etree._Element:
+    """The tree of a page.
 
     Raises:
         CorpusError: its elements are nested too deeply.
     """
     from lxml import etree
 
-    if not markup.strip():
-        return None
     parser = etree.HTMLParser(
         encoding="utf-8", remove_comments=True, remove_pis=True, huge_tree=True
     )
+    markup = markup if markup.strip() else "<p>"  # a blank page has no tree
     tree = etree.fromstring(markup.encode("utf-8", "replace"), parser)
     # At its limits, libxml2 stops and returns the tree of what it has read.
     if parser.error_log.filter_from_level(etree.ErrorLevels.FATAL):
@@ -113,13 +101,27 @@ def parse_html(markup: str) -> etree._Element | None:
     return tree
 
 
-def blocks_of(tree: etree._Element | None) -> Iterator[Block]:
-    """The text of a page in order, without scripts, styles and menus (``nav``).
+def _sections(tree: etree._Element) -> Iterator[Section]:
+    """The text of a page, divided at its headings; consecutive headings share a section."""
+    number, heading, has_body = 1, "", False
+    lines: list[str] = []
+    for text, is_heading in _blocks(tree):
+        if is_heading:
+            if has_body:
+                yield Section("section", number, "\n".join(lines), heading)
+                number, lines, has_body = number + 1, [], False
+            heading = " ".join(text.split())[:HEADING_MAX_CHARACTERS]
+        has_body = has_body or not is_heading
+        lines.append(text)
+    if lines:
+        yield Section("section", number, "\n".join(lines), heading)
 
-    The cells of a table row are one block.
+
+def _blocks(tree: etree._Element) -> Iterator[tuple[str, bool]]:
+    """The paragraphs and headings of a page, and whether each is a heading.
+
+    Scripts, styles and menus (``nav``) are left out; the cells of a table row are one block.
     """
-    if tree is None:
-        return
     for text in "".join(_marked_text(tree)).split(_BLOCK):
         is_heading, is_verbatim = _HEADING in text, _VERBATIM in text
         text = text.replace(_HEADING, "").replace(_VERBATIM, "")
@@ -127,7 +129,7 @@ def blocks_of(tree: etree._Element | None) -> Iterator[Block]:
             text = "\n".join(map(one_line, text.split("\n")))
         text = text.strip().removesuffix(_CELL_END.strip()).rstrip()
         if text:
-            yield Block(text, is_heading)
+            yield text, is_heading
 
 
 def _marked_text(tree: etree._Element) -> Iterator[str]:

@@ -1,31 +1,28 @@
-"""Reads Word documents (DOCX) and e-books (EPUB) by way of HTML; presentations (PPTX)."""
+"""Reads PDF, presentations (PPTX), and Word documents (DOCX) by way of HTML."""
 
 from __future__ import annotations
 
 import io
-import posixpath
+import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote, urldefrag
-from zipfile import ZipFile
 
-from semsearch.corpus.html import blocks_of, decoded, html_contents, parse_html
-from semsearch.corpus.sections import Contents, Section, sections_of
-from semsearch.errors import CorpusError, first_line, quantity
+from semsearch.corpus.html import html_contents, parse_html
+from semsearch.corpus.table import Contents, Section
+from semsearch.errors import CorpusError, quantity
 
 if TYPE_CHECKING:
-    from lxml import etree
+    import pypdfium2
     from pptx.presentation import Presentation
 
+_NEEDS_A_PASSWORD = "Incorrect password"  # noqa: S105 - a message of PDFium
+# PDFium's marks for a word hyphenated at the end of a line.
+_BROKEN_WORD = re.compile("[\x02\ufffe]\n?")
 _STYLES = """
 p[style-name='Title'] => title:fresh
 p[style-name='Subtitle'] => p:fresh
 """
-
-
-_CONTAINER = "META-INF/container.xml"
-_PAGES = ("application/xhtml+xml", "text/html")
 
 
 def read_docx(path: Path) -> Contents:
@@ -39,7 +36,7 @@ def read_docx(path: Path) -> Contents:
         convert_image=mammoth.images.img_element(lambda image: {}),  # images are not even read
     )
     tree = parse_html(converted.value)
-    for further in [] if tree is None else tree.findall(".//title")[1:]:
+    for further in tree.findall(".//title")[1:]:
         further.tag = "h1"  # a title would be left out
     return html_contents(tree)
 
@@ -76,60 +73,40 @@ def _lines(shapes: Iterable[Any]) -> Iterator[str]:
                 yield " | ".join([*map(str, plot.categories), *(one.name for one in plot.series)])
 
 
-def read_epub(path: Path) -> Contents:
-    """The sections of a book, each under a heading; each chapter begins a new one.
+def read_pdf(path: Path) -> Contents:
+    """The pages of a PDF document.
 
     Raises:
-        CorpusError: it is not an EPUB.
+        CorpusError: it is encrypted.
     """
-    archive = ZipFile(path)
-    title, chapters = _book(archive)
-    return Contents(title, _sections(archive, chapters), quantity(len(chapters), "chapter"))
+    import pypdfium2
+
+    try:
+        document = pypdfium2.PdfDocument(path)
+    except pypdfium2.PdfiumError as error:
+        if _NEEDS_A_PASSWORD in str(error):
+            raise CorpusError("is encrypted: save it without a password first") from None
+        raise
+    document.init_forms()
+    title = document.get_metadata_value("Title")
+    blank = "if it is a scan, recognise its text first (for example with ocrmypdf)"
+    return Contents(title, _pages(document), quantity(len(document), "page"), blank)
 
 
-def _sections(archive: ZipFile, chapters: list[str]) -> Iterator[Section]:
-    number = 1
-    for path in chapters:
-        name = posixpath.basename(path)
+def _pages(document: pypdfium2.PdfDocument) -> Iterator[Section]:
+    import pypdfium2
+
+    for number in range(1, len(document) + 1):
         try:
-            found = list(sections_of(blocks_of(parse_html(decoded(archive.read(path)))), number))
-        except Exception as error:  # damaged chapters raise anything
-            found = [Section("section", number, "", fault=f"chapter {name}: {first_line(error)}")]
-        yield from found
-        number += len(found)
+            yield Section("page", number, _text(document, number - 1))
+        except pypdfium2.PdfiumError as error:
+            yield Section("page", number, "", fault=f"cannot be read: {error}")
 
 
-def _book(archive: ZipFile) -> tuple[str, list[str]]:
-    """The title of a book, and the paths of its chapters in the archive."""
-    container = _parsed(archive, _CONTAINER)
-    root = container.find(".//{*}rootfile")
-    package_path = "" if root is None else root.get("full-path", "")
-    if package_path not in archive.namelist():
-        raise CorpusError("is not an EPUB: its package document is missing")
-    package = _parsed(archive, package_path)
-    items = {
-        item.get("id"): item
-        for item in package.iterfind(".//{*}manifest/{*}item")
-        if item.get("media-type") in _PAGES and "nav" not in item.get("properties", "").split()
-    }
-    order = [item.get("idref") for item in package.iterfind(".//{*}spine/{*}itemref")]
-    folder = posixpath.dirname(package_path)
-    paths = [
-        posixpath.normpath(posixpath.join(folder, _path(items[name].get("href", ""))))
-        for name in order
-        if name in items
-    ]
-    title = package.findtext(".//{http://purl.org/dc/elements/1.1/}title") or ""
-    return title, list(dict.fromkeys(paths))  # several items may be parts of one chapter
-
-
-def _path(link: str) -> str:
-    return unquote(urldefrag(link).url)
-
-
-def _parsed(archive: ZipFile, path: str) -> etree._Element:
-    from lxml import etree
-
-    # Entities are not expanded, and nothing is fetched.
-    parser = etree.XMLParser(resolve_entities=False, no_network=True, load_dtd=False)
-    return etree.fromstring(archive.read(path), parser)
+def _text(document: pypdfium2.PdfDocument, index: int) -> str:
+    if document.formenv:
+        page = document[index]
+        page.flatten()  # the values of form fields become text of the page
+        page.close()
+    text = str(document[index].get_textpage().get_text_range(errors="replace"))
+    return _BROKEN_WORD.sub("", text.replace("\r\n", "\n"))

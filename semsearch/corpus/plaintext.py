@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterator
+from contextlib import ExitStack
 from datetime import date
 from pathlib import Path, PurePath
 from typing import Any
@@ -12,9 +12,8 @@ from typing import Any
 from semsearch.corpus.celltypes import column_type, is_missing
 from semsearch.corpus.encodings import TextStream
 from semsearch.corpus.formats import without_gz
-from semsearch.corpus.limits import MAX_ROW_BYTES, size_shown
-from semsearch.corpus.sources import Progress, Source, open_source
-from semsearch.corpus.table import COLUMNS, Row, Table
+from semsearch.corpus.sources import Progress, Source, open_source, standard_input
+from semsearch.corpus.table import COLUMNS, MAX_ROW_CHARACTERS, Row, Table
 from semsearch.errors import BadRowError, CorpusError, UndecodableError, first_line
 from semsearch.records import ESCAPED_BYTE, first_escaped
 
@@ -29,30 +28,24 @@ _HEADING = re.compile(
     r"^ {0,3}(?:#{1,6}[ \t]+(.*?\S)(?:[ \t]+#+)?[ \t]*$|(\S.*)\n {0,3}=+[ \t]*$)", re.MULTILINE
 )
 _IMAGE = re.compile(r"data:[\w/+.-]+;base64,[A-Za-z0-9+/=]+")
-#: Where the search for a heading ends: a text may have millions of lines and no heading.
-HEADING_WITHIN_CHARACTERS = 1 << 20
-
 #: The longest front matter.
 FRONT_MATTER_MAX_CHARACTERS = 1 << 16
 
-_YAML = re.compile(r"---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
-_TOML = re.compile(r"\+\+\+[ \t]*\n(.*?)^\+\+\+[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE)
-_LIKE_FIELDS = re.compile(r"\s*(?:#.*\n\s*)*[\w\"'-][^\n:]{0,100}:(?:\s|\Z)")
+_FRONT_MATTER = re.compile(
+    r"---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL | re.MULTILINE
+)
 
 
 def read_text(source: Source, identifier: str, encoding: str | None) -> Table:
-    """The table of a single text: one row.
+    """The table of a single text: one row with this id.
 
     For Markdown, its title is that of the front matter or its first heading.
-
-    Args:
-        source: the text.
-        identifier: its id.
-        encoding: named by the user.
     """
-    text = TextStream(source, encoding, newline=None).read(MAX_ROW_BYTES + 1)
-    if len(text) > MAX_ROW_BYTES:
-        fault = BadRowError(source.name, f"longer than {size_shown(MAX_ROW_BYTES)}", identifier)
+    text = TextStream(source, encoding, newline=None).read(MAX_ROW_CHARACTERS + 1)
+    if len(text) > MAX_ROW_CHARACTERS:
+        fault = BadRowError(
+            source.name, f"longer than {MAX_ROW_CHARACTERS:,} characters", identifier
+        )
         return Table(source.name, COLUMNS, iter((fault,)))
     if ESCAPED_BYTE.search(text):
         what = f"text holds {first_escaped(text)}"
@@ -98,41 +91,30 @@ def _markdown_fields(own: dict[str, Any]) -> tuple[dict[str, Any], str]:
 
 def _heading(markdown: str) -> str:
     """The first heading of a Markdown text: ``# This`` or a line underlined with ``===``."""
-    found = _HEADING.search(_HIDDEN.sub("", markdown[:HEADING_WITHIN_CHARACTERS]))
+    found = _HEADING.search(_HIDDEN.sub("", markdown))
     return (found[1] or found[2]).strip() if found else ""
 
 
 def split_front_matter(text: str) -> tuple[dict[str, Any], str]:
     """Split a Markdown text into the fields of its front matter and the rest.
 
-    YAML is enclosed in lines of ``---``, TOML in lines of ``+++``. A text that merely begins with
-    a horizontal rule has no front matter.
+    Front matter is YAML between lines of ``---``. A text that merely begins with a horizontal rule
+    has none.
 
     Raises:
         CorpusError: the front matter is invalid.
     """
-    head = text[:FRONT_MATTER_MAX_CHARACTERS]
-    if found := _TOML.match(head):
-        try:
-            fields: Any = tomllib.loads(found[1])
-        except (ValueError, RecursionError) as error:
-            raise CorpusError(f"its front matter is not TOML: {first_line(error)}") from None
-    elif (found := _YAML.match(head)) and (not found[1].strip() or _LIKE_FIELDS.match(found[1])):
-        fields = _yaml(found[1]) or {}
-    else:
+    found = _FRONT_MATTER.match(text[:FRONT_MATTER_MAX_CHARACTERS])
+    fields = (_yaml(found[1]) or {}) if found else None
+    if not found or not isinstance(fields, dict):
         return {}, text
-    if not isinstance(fields, dict):
-        return {}, text
-    named = {str(name): value for name, value in fields.items()}
-    return named, text[found.end() :].lstrip("\n")
+    return {str(name): value for name, value in fields.items()}, text[found.end() :].lstrip("\n")
 
 
 def _yaml(text: str) -> Any:
     import yaml
 
     try:
-        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text)):
-            raise yaml.YAMLError("it has aliases")  # they can expand to any amount of data
         return _typed(yaml.load(text, yaml.BaseLoader))  # noqa: S506 - it makes only strings
     except (yaml.YAMLError, RecursionError) as error:
         problem = getattr(error, "problem", None) or first_line(error)
@@ -152,25 +134,22 @@ def _typed(value: Any) -> Any:
 
 
 def text_lines(
-    path: Path | None, encoding: str | None = None, longest: int = MAX_ROW_BYTES
+    path: Path | None, encoding: str | None = None, longest: int = MAX_ROW_CHARACTERS
 ) -> Iterator[tuple[int, str]]:
-    """The lines of a file, or of standard input for None, with their numbers from 1.
+    """The lines of a file, or of standard input for None as they come, with numbers from 1.
 
     Files may be compressed with gzip, and have a byte order mark.
-
-    Each line is yielded as soon as it has come.
-
-    Args:
-        path: the file.
-        encoding: named by the user; None for UTF-8.
-        longest: the maximum number of characters in a line.
 
     Raises:
         CorpusError: the file cannot be read, or a line is too long or cannot be decoded.
     """
-    with open_source(path, Progress(None), head_bytes=1) as source:
-        stream = TextStream(source, encoding, newline=None)
-        for number, line in enumerate(stream.lines(longest), start=1):
+    with ExitStack() as stack:
+        if path is None:
+            source = Source("stdin", None, b"", standard_input(), Progress(), stack)
+        else:
+            source = stack.enter_context(open_source(path, Progress()))
+        lines = TextStream(source, encoding, newline=None).lines(longest)
+        for number, line in enumerate(lines, start=1):
             if ESCAPED_BYTE.search(line):
                 raise UndecodableError(f"{source.name}:{number}", first_escaped(line))
             yield number, line

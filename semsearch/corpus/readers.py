@@ -1,49 +1,31 @@
-"""Chooses the reader of an open file, or rejects the file and says what it is.
-
-Other packages can add readers: an entry point of `GROUP`, named like the suffix of the files.
-"""
+"""Chooses the reader of an open file, or rejects the file and says what it is."""
 
 from __future__ import annotations
 
 from pathlib import PurePath
 from typing import NamedTuple
 
-from semsearch.corpus.arrow import read_arrow, read_parquet
-from semsearch.corpus.columns import Roles
 from semsearch.corpus.conversion import read_document
 from semsearch.corpus.delimited import DELIMITERS, read_delimited
 from semsearch.corpus.encodings import TextStream, encoding_of
-from semsearch.corpus.formats import DOCUMENTS, CorpusFormat, format_by_name, is_foreign, without_gz
+from semsearch.corpus.formats import DOCUMENTS, CorpusFormat, detect_format, foreign
 from semsearch.corpus.jsonrows import read_json
+from semsearch.corpus.parquet import read_parquet
 from semsearch.corpus.plaintext import read_lines, read_text
+from semsearch.corpus.roles import Roles
 from semsearch.corpus.sources import Source, is_url
 from semsearch.corpus.table import Table
 from semsearch.corpus.workbook import read_workbook
 from semsearch.errors import BadRowError, CorpusError
-from semsearch.protocols import find_plugin
 from semsearch.records import ESCAPED_BYTE
 
-GROUP = "semsearch.readers"
-
-#: The share of NUL characters above which a file is not text in UTF-8.
-_MAX_NULS = 0.02
 _JSON = (CorpusFormat.JSON, CorpusFormat.JSONL)
 _WITH_HEADER = (CorpusFormat.CSV, CorpusFormat.TSV, CorpusFormat.XLSX)
-_BINARY_TABLES = (CorpusFormat.PARQUET, CorpusFormat.ARROW, CorpusFormat.XLSX)
+_BINARY_TABLES = (CorpusFormat.PARQUET, CorpusFormat.XLSX)
 
 
 class Reading(NamedTuple):
-    """How a file is read; None means detected or guessed.
-
-    Args:
-        wanted: the columns of tables.
-        encoding: of text.
-        header: whether the first row of CSV, TSV or XLSX names the columns.
-        records: the path to the records in nested JSON.
-        sheet: the sheet of a workbook.
-        sql: the query that selects the rows of a database.
-        lines: whether each line of a text is a document.
-    """
+    """How a file is read, as in `Corpus`; None means detected or guessed."""
 
     wanted: Roles = Roles((), None, None)
     encoding: str | None = None
@@ -62,11 +44,8 @@ def read(
 ) -> Table:
     """The table of an open source.
 
-    Args:
-        source: the file.
-        reading: how it is read.
-        identifier: the id of a document; by default the name of its source.
-        format: its format; by default that of its suffix or first bytes.
+    A document has this id, or else the name of its source; a format is that of the suffix or the
+    first bytes unless it is given.
 
     Raises:
         BadRowError: it is damaged.
@@ -74,10 +53,8 @@ def read(
     """
     if not source.head:
         raise CorpusError(f"{source.name} is empty")
-    found, table = None, _plugin_table(source)
-    if table is None:
-        found = _format(source, reading, format or source.format)
-        table = _table(source, reading, identifier, found)
+    found = _format(source, reading, format or source.format)
+    table = _table(source, reading, identifier, found)
     if not table.head:
         advice = "; if its first row is data, add --no-header" if found in _WITH_HEADER else ""
         raise CorpusError(f"{table.name} has no rows{advice}")
@@ -94,8 +71,6 @@ def _table(source: Source, reading: Reading, identifier: str | None, found: Corp
     match found:
         case CorpusFormat.PARQUET:
             return read_parquet(source)
-        case CorpusFormat.ARROW:
-            return read_arrow(source)
         case CorpusFormat.XLSX:
             return read_workbook(source, reading.sheet, reading.header, reading.wanted.names)
         case CorpusFormat.TEXT if reading.lines:
@@ -110,24 +85,16 @@ def _table(source: Source, reading: Reading, identifier: str | None, found: Corp
 
 def _text_table(source: Source, reading: Reading, found: CorpusFormat) -> Table:
     """The table of a file of text: CSV, TSV, JSON, JSON lines."""
-    encoding = encoding_of(source.head, reading.encoding)
-    if encoding == "utf-8" and source.head.count(0) > _MAX_NULS * len(source.head):
-        raise CorpusError(
-            f"{source.name} is not text in UTF-8; if it is UTF-16, add --encoding utf-16-le"
-        )
     if found in _JSON:
         text = TextStream(source, reading.encoding, newline="\n")
-        beginning = _beginning(source, encoding)
-        is_array = found is CorpusFormat.JSON and not beginning.startswith("{")
-        if reading.records is None and not is_array:
-            _refuse_nested(source.name, beginning)
+        is_array = found is CorpusFormat.JSON and not _beginning(source, reading).startswith("{")
         table = read_json(text, reading.records, is_array=is_array)
     else:
         text = TextStream(source, reading.encoding, newline="")
         delimiters = DELIMITERS if found is CorpusFormat.CSV else "\t"
         table = read_delimited(text, delimiters, reading.header, reading.wanted.names)
     if any(map(ESCAPED_BYTE.search, table.columns)):
-        raise CorpusError(f"{source.name}: the names of its columns are not {encoding}")
+        raise CorpusError(f"{source.name}: the names of its columns cannot be decoded")
     return table
 
 
@@ -142,15 +109,15 @@ def _format(source: Source, reading: Reading, named: CorpusFormat | None) -> Cor
         return CorpusFormat.TEXT
     if named in DOCUMENTS and named is not CorpusFormat.TEXT:
         return named  # if it is damaged, that is a bad row
-    if foreign := is_foreign(source.head, named):
-        if foreign.format is not None and named is None:
-            return foreign.format
+    if named is None and isinstance(detected := detect_format(source.head), CorpusFormat):
+        return detected
+    if appearance := foreign(source.head, named):
         if named in _BINARY_TABLES:
-            raise BadRowError(source.name, str(foreign))
-        raise CorpusError(f"{source.name} {foreign}")
+            raise BadRowError(source.name, appearance)
+        raise CorpusError(f"{source.name} {appearance}")
     if named is not None:
         return named
-    first, *_ = _beginning(source, encoding_of(source.head, reading.encoding)).splitlines() or [""]
+    first, *_ = _beginning(source, reading).splitlines() or [""]
     if first.startswith(("{", "[")):
         return CorpusFormat.JSONL if first.startswith("{") else CorpusFormat.JSON
     has_options = reading.wanted.names or reading.header is not None
@@ -162,28 +129,6 @@ def _format(source: Source, reading: Reading, named: CorpusFormat | None) -> Cor
     )
 
 
-def _beginning(source: Source, encoding: str) -> str:
+def _beginning(source: Source, reading: Reading) -> str:
+    encoding = encoding_of(source.head, reading.encoding)
     return source.head.decode(encoding, "replace").lstrip("\ufeff \t\r\n")
-
-
-def _refuse_nested(name: str, beginning: str) -> None:
-    """Raise CorpusError for a file that is one object in several lines."""
-    first, _, more = beginning.partition("\n")
-    if more and first.startswith("{") and first.rstrip().endswith(("{", "[", ",", ":")):
-        raise CorpusError(
-            f"{name} is one JSON object; name the path to its records, such as "
-            "--records data.items, or --records . if its values are the records"
-        )
-
-
-def _plugin_table(source: Source) -> Table | None:
-    """The table of a file from the plugin for its suffix.
-
-    None if there is no such plugin, or semsearch reads such files itself.
-    """
-    path = PurePath(source.name)
-    ending = without_gz(path).suffix.lower().removeprefix(".")
-    if not ending or format_by_name(path) is not None:
-        return None
-    read = find_plugin(GROUP, ending)
-    return None if read is None else read(source)

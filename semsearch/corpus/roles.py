@@ -1,4 +1,4 @@
-"""The roles of columns (text, id, left, score …), recognised by their names; headers.
+"""The roles of columns (text, id, left, score …), recognised by name or content; headers.
 
 One table of names serves all commands: `index` looks for text, title and id; evaluation and
 training for pairs with a score or a label, for queries and for judgements. Names are compared
@@ -10,9 +10,16 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
+from difflib import get_close_matches
 from itertools import islice, product
+from statistics import fmean
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from semsearch.errors import ColumnNotFoundError
+from semsearch.corpus.table import COLUMNS
+from semsearch.errors import ArgumentError, ColumnNotFoundError, check_text, check_texts
+
+if TYPE_CHECKING:
+    from semsearch.corpus.table import Table
 
 TEXT = (
     *("text", "content", "body", "abstract", "extract", "passage", "sentence", "description"),
@@ -74,6 +81,10 @@ _SENTENCE_END = re.compile(r"\w[.!?]['\")\]]?$|[。！？।؟۔]$")
 # Scripts without spaces between words: Thai, Lao, Khmer, Japanese and Chinese.
 _UNSPACED = re.compile(r"[\u0e00-\u0eff\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff]")
 _PROSE_WORDS, _PROSE_UNSPACED = 4, 8
+#: A column without a usual name is the text if this share of its cells is prose and as much of that
+#: is distinct, and if its cells are on average so many times as long as those of any other such
+#: column.
+MOSTLY_PROSE, MOSTLY_DISTINCT, CLEARLY_LONGER = 2 / 3, 0.8, 3
 
 _SHOWN_CHARACTERS, _NAMES_SHOWN = 100, 30
 
@@ -181,3 +192,156 @@ def listed(columns: Sequence[str]) -> str:
 def quoted_names(columns: Iterable[str]) -> str:
     """``'title', 'body'``."""
     return ", ".join(f"'{shortened(column)}'" for column in columns)
+
+
+class Roles(NamedTuple):
+    """The columns of a table that are not metadata.
+
+    Args:
+        text: the columns to search, joined in this order; empty to guess.
+        title: the column that is shown as the title, if any.
+        id: the column that identifies documents, if any.
+        earlier_id: the id column of the documents that an index has, which no other may replace;
+            empty if their ids are derived from their texts, None if it has none.
+    """
+
+    text: tuple[str, ...]
+    title: str | None
+    id: str | None
+    earlier_id: str | None = None
+
+    @classmethod
+    def wanted(cls, text: str | Iterable[str], title: str | None, id: str | None) -> Roles:  # noqa: A002
+        """The columns named by a caller; a single text column may be a string.
+
+        Raises:
+            ArgumentError: a name is not a string.
+        """
+        names = [text] if isinstance(text, str) else check_texts("text_columns", text)
+        for argument, name in (("title_column", title), ("id_column", id)):
+            if name is not None:
+                check_text(argument, name)
+        return cls(tuple(names), title, id)
+
+    @property
+    def names(self) -> list[str]:
+        """All column names."""
+        return [name for name in (*self.text, self.title, self.id) if name is not None]
+
+    @property
+    def fit_documents(self) -> bool:
+        """Whether documents, unlike tables, have all of these columns."""
+        return set(self.names) <= set(COLUMNS)
+
+
+def resolve(table: Table, wanted: Roles) -> Roles:
+    """The columns named by the user, and guesses for the others.
+
+    Raises:
+        CorpusError: a named column does not exist, two columns have the same name, or the text
+            column cannot be told.
+        ArgumentError: another id column is named than an index has ids from.
+    """
+    check_distinct(table.name, table.columns)
+    named = tuple(dict.fromkeys(_column(table, column) for column in wanted.text))
+    text = named or _text_candidates(table)[:1] or _longest_text(table)
+    if not text:
+        raise ColumnNotFoundError(
+            f"{table.name}: cannot tell which column holds the text ({_columns(table)}); "
+            f"name it with --text-column"
+        )
+    title = None if wanted.title is None else _column(table, wanted.title)
+    if title is None:
+        # A title column that is also searched is still shown as the title.
+        title = _first(TITLE, table.columns, but=text if len(text) == 1 else ())
+    return Roles(text, title, _id_column(table, wanted, text))
+
+
+def _id_column(table: Table, wanted: Roles, text: Sequence[str]) -> str | None:
+    identifier = None if wanted.id is None else _column(table, wanted.id)
+    earlier = wanted.earlier_id
+    if earlier is None:
+        return identifier or _first(ID, table.columns, but=text)
+    if identifier not in (None, earlier):
+        how = f"with ids from '{shortened(earlier)}'" if earlier else "without an id column"
+        raise ArgumentError(
+            f"{table.name}: the index was made {how}; for ids from '{shortened(identifier)}', "
+            "delete it and start again, or use another --index"
+        )
+    return _column(table, earlier) if earlier else None
+
+
+def are_ids(table: Table, column: str, text: Sequence[str]) -> bool:
+    """Whether the values of a column are distinct, and present in each row of the sample."""
+    rows = [row.fields for row in table.sample if any(map(row.fields.get, text))]
+    values = {str(row.get(column) or "").strip() for row in rows}
+    return len(values) == len(rows) > 0 and "" not in values
+
+
+def describe(table: Table, roles: Roles, without_ids: str) -> str:
+    """One line about how the columns are used; `without_ids` is said if there is no id column."""
+    parts = [f"text from {quoted_names(roles.text)}"]
+    if roles.title is not None:
+        parts.append(f"title from {quoted_names([roles.title])}")
+    parts.append(f"id from {quoted_names([roles.id])}" if roles.id is not None else without_ids)
+    line = f"{table.name}: {', '.join(parts)}"
+    if metadata := [column for column in table.columns if column not in roles.names]:
+        line += f"; metadata: {listed(metadata)}"
+    return f"{line}; {table.remark}" if table.remark else line
+
+
+def holds_numbers(table: Table, column: str) -> bool:
+    """Whether a column holds numbers, which are no texts to search, as far as the sample shows."""
+    cells = _filled_cells(table, column)
+    return bool(cells) and all(NUMBER.fullmatch(str(cell).strip()) for cell in cells)
+
+
+def _column(table: Table, wanted: str) -> str:
+    """The column with this name, or else at this position, counted from 1."""
+    column = at_position(table.columns, wanted)
+    if column is None:
+        folded = {name.lower(): name for name in table.columns}
+        nearest = get_close_matches(wanted.lower(), folded, n=1)
+        advice = f"; nearest: {shortened(folded[nearest[0]])}" if nearest else ""
+        raise ColumnNotFoundError(f"{table.name}: no column {wanted!r} ({_columns(table)}){advice}")
+    return column
+
+
+def _columns(table: Table) -> str:
+    """``columns: id, plot; sheet 'A'``."""
+    remark = f"; {table.remark}" if table.remark else ""
+    return f"columns: {listed(table.columns)}{remark}"
+
+
+def _text_candidates(table: Table) -> tuple[str, ...]:
+    if len(table.columns) == 1:
+        return tuple(table.columns)
+    return tuple(matching_columns(table.columns, TEXT))
+
+
+def _longest_text(table: Table) -> tuple[str, ...]:
+    """The column whose cells are clearly the texts; empty if none is, or more than one could be."""
+    texts = {column: _filled_cells(table, column) for column in table.columns}
+    lengths = {
+        column: fmean(len(str(cell)) for cell in cells)
+        for column, cells in texts.items()
+        if sum(map(_is_text, cells)) >= MOSTLY_PROSE * len(cells) > 0
+    }
+    longest, *others = sorted(lengths, key=lambda column: -lengths[column]) or [""]
+    is_clear = all(CLEARLY_LONGER * lengths[other] <= lengths[longest] for other in others)
+    cells = texts.get(longest, [])
+    is_distinct = len(set(cells)) >= MOSTLY_DISTINCT * len(cells) > 0
+    return (longest,) if is_clear and is_distinct else ()
+
+
+def _filled_cells(table: Table, column: str) -> list[Any]:
+    return [cell for row in table.sample if (cell := row.fields.get(column))]
+
+
+def _is_text(cell: Any) -> bool:
+    """Whether a cell is prose, rather than JSON or a printed list."""
+    return isinstance(cell, str) and is_prose(cell) and not cell.startswith(("{", "["))
+
+
+def _first(names: Sequence[str], columns: Sequence[str], but: Sequence[str]) -> str | None:
+    return next((column for column in matching_columns(columns, names) if column not in but), None)

@@ -4,36 +4,32 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-import io
+import os
 import re
 import stat
 import sys
-import tempfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path, PurePath, PurePosixPath
-from typing import IO, TYPE_CHECKING, BinaryIO
+from tempfile import mkstemp
+from typing import IO, TYPE_CHECKING
 from urllib.parse import unquote, urlsplit
 
 from semsearch import __version__
 from semsearch.corpus.formats import CorpusFormat, format_by_name
-from semsearch.corpus.limits import (
-    MAX_DOWNLOAD_BYTES,
-    MAX_SILENCE_SECONDS,
-    MAX_STORED_BYTES,
-    size_shown,
-)
-from semsearch.errors import BadFileError, CorpusError, DownloadError, first_line
+from semsearch.errors import BadRowError, CorpusError, DownloadError, first_line
 
 if TYPE_CHECKING:
-    from _typeshed import WriteableBuffer
     from httpx2 import Response
 
 #: The part of a file that its format and encoding are detected from.
 HEAD_BYTES = 64 << 10
-BUFFER_BYTES = 128 << 10
+BLOCK_BYTES = 1 << 20
+#: The timeout for a response of a web server.
+MAX_SILENCE_SECONDS = 30.0
 
 _GZIP_MAGIC = b"\x1f\x8b"
 
@@ -55,145 +51,104 @@ class Progress:
         total: the size of all files; None if unknown.
     """
 
-    def __init__(self, total: int | None) -> None:
+    def __init__(self, total: int | None = None) -> None:
         self._total = total
-        self._previous_files = 0
-        self.position = 0
+        self._earlier_files = 0
+        self.position = 0  #: in the current file
 
     @property
     def fraction(self) -> float | None:
         """From 0 to 1, or None if unknown."""
         if self._total is None:
             return None
-        return min((self._previous_files + self.position) / max(self._total, 1), 1.0)
+        return min((self._earlier_files + self.position) / max(self._total, 1), 1.0)
 
-    def next_file(self) -> None:
-        """Begin the next file, at position 0."""
-        self._previous_files += self.position
+    def end_file(self, size: int) -> None:
+        """Count a file of this size as read."""
+        self._earlier_files += size
         self.position = 0
-
-
-class _Stream(io.RawIOBase):
-    """A stream with access to its first bytes, whose failures are CorpusErrors.
-
-    Closing it does not close the inner stream, which may be standard input.
-    """
-
-    def __init__(self, inner: IO[bytes] | io.BufferedIOBase, name: str, progress: Progress) -> None:
-        self._inner = inner
-        self._name = name
-        self._progress = progress
-        self._head = b""
-        self._is_at_end = False
-
-    def readable(self) -> bool:
-        return True
-
-    def head(self, least: int) -> bytes:
-        """The first bytes, at least this many unless there are fewer, without consuming them."""
-        while len(self._head) < least and (more := self._read(HEAD_BYTES - len(self._head))):
-            self._head += more
-        return self._head
-
-    def readinto(self, buffer: WriteableBuffer) -> int:
-        target = memoryview(buffer).cast("B")
-        data = self._head[: len(target)] or self._read(len(target))
-        self._head = self._head[len(data) :]
-        target[: len(data)] = data
-        return len(data)
-
-    def _read(self, size: int) -> bytes:
-        if self._is_at_end:  # a terminal would wait for another end
-            return b""
-        with reading(self._name):
-            data: bytes | None = self._inner.read(size)
-        if data is None:  # an empty non-blocking pipe: this is not its end
-            raise CorpusError(f"cannot read {self._name}: it is a non-blocking pipe")
-        self._is_at_end = not data
-        self._progress.position += len(data)
-        return data
 
 
 @dataclass(frozen=True)
 class Source:
-    """One open file of a corpus, or standard input.
+    """One open file of a corpus, or a copy of what standard input or a URL had.
 
     Args:
         name: its name in messages.
         format: the format of its suffix.
         head: its first bytes; empty for an empty file.
         stream: all its bytes, decompressed.
-        progress: updated by the reader; reading `stream` updates it as well.
-        path: its path, if it is a regular file that is not compressed.
+        progress: updated by the reader.
+        open_files: closes what the reader opens.
     """
 
     name: str
     format: CorpusFormat | None
     head: bytes
-    stream: BinaryIO
+    stream: IO[bytes]
     progress: Progress
-    path: Path | None
-    _open_files: ExitStack
+    open_files: ExitStack
+    _path: Path | None = None
+    _stored: IO[bytes] | None = None  # `stream`, or the compressed data
+
+    def note_progress(self) -> None:
+        """Set the progress to the current position in the file."""
+        if self._stored is not None:
+            self.progress.position = self._stored.tell()
 
     def on_disk(self) -> Path:
-        """The path of a file with the same contents, if necessary a temporary one.
-
-        Raises:
-            CorpusError: it would be larger than MAX_STORED_BYTES, or cannot be written.
-        """
-        if self.path is not None:
-            self.progress.position = self.path.stat().st_size
-            return self.path.absolute()
-        folder = self._open_files.enter_context(tempfile.TemporaryDirectory())
-        copy = Path(folder, "document")
-        with reading(self.name), copy.open("wb") as file:
-            while block := self.stream.read(BUFFER_BYTES):
-                file.write(block)
-                if file.tell() > MAX_STORED_BYTES:
-                    raise CorpusError(f"longer than {size_shown(MAX_STORED_BYTES)}")
-        return copy
-
-    def seekable(self) -> IO[bytes]:
-        """That file, open while this source is."""
-        return self._open_files.enter_context(self.on_disk().open("rb"))
+        """The path of a file with the same contents, if necessary a temporary one."""
+        if self._path is not None and self.stream is self._stored:
+            return self._path.absolute()
+        with reading(self.name):
+            return _copy(_blocks(self.stream), self.open_files)
 
 
 @contextmanager
-def open_source(
-    path: Location, progress: Progress, head_bytes: int = HEAD_BYTES
-) -> Iterator[Source]:
-    """Open a path, a URL, or standard input for None.
-
-    Args:
-        path: where it is.
-        progress: updated while it is read.
-        head_bytes: how many bytes to wait for before the source is returned.
+def open_source(path: Location, progress: Progress) -> Iterator[Source]:
+    """Open a path, a URL, or standard input for None; `progress` is updated while it is read.
 
     Raises:
-        CorpusError: it cannot be opened; reading from it raises the same.
+        CorpusError: it cannot be opened.
+        BadRowError: it is damaged at the beginning.
     """
-    named: PurePath | None = None
-    plain: Path | None = None
     with ExitStack() as stack:
-        file: IO[bytes]
-        if path is None:
-            name, file = "stdin", _standard_input()
-        elif isinstance(path, str):
-            name, file = shown_url(path), stack.enter_context(downloaded(path))
-            named = file_of(path)
-        else:
-            name, named = text_of(str(path)), path
-            with reading(name):
-                file = stack.enter_context(path.open("rb"))
-            plain = path if file_size(path) is not None else None
-        stream = _Stream(file, name, progress)
-        if stream.head(head_bytes).startswith(_GZIP_MAGIC):
-            unpacked = gzip.GzipFile(fileobj=io.BufferedReader(stream, BUFFER_BYTES))
-            stream, plain = _Stream(unpacked, name, Progress(None)), None
-        format_of_name = None if named is None else format_by_name(named)
-        head, buffered = stream.head(head_bytes), io.BufferedReader(stream, BUFFER_BYTES)
-        yield Source(name, format_of_name, head, buffered, progress, plain, stack)
-    progress.next_file()
+        name = "stdin" if path is None else text_of(shown_url(str(path)))
+        with reading(name):
+            named = file_of(path) if isinstance(path, str) else path
+            if isinstance(path, str):
+                with requested(path) as response:
+                    path = _copy(response.iter_bytes(), stack)
+            elif path is None:
+                path = _copy(_blocks(standard_input()), stack)
+            elif file_size(path) is None:  # a pipe
+                path = _copy(_blocks(stack.enter_context(path.open("rb"))), stack)
+            stored = stack.enter_context(path.open("rb"))
+            is_packed = stored.read(len(_GZIP_MAGIC)) == _GZIP_MAGIC
+            stored.seek(0)
+            stream: IO[bytes] = stored
+            if is_packed:
+                stream = stack.enter_context(gzip.GzipFile(fileobj=stored))
+            head = stream.read(HEAD_BYTES)
+            stream.seek(0)
+        kind = None if named is None else format_by_name(named)
+        try:
+            yield Source(name, kind, head, stream, progress, stack, path, stored)
+        finally:
+            progress.end_file(os.fstat(stored.fileno()).st_size)
+
+
+def _copy(blocks: Iterable[bytes], files: ExitStack) -> Path:
+    """A temporary file with these bytes."""
+    descriptor, name = mkstemp(prefix="semsearch-")
+    files.callback(Path(name).unlink)
+    with open(descriptor, "wb") as file:  # noqa: PTH123 - an open file
+        file.writelines(blocks)
+    return Path(name)
+
+
+def _blocks(stream: IO[bytes]) -> Iterator[bytes]:
+    return iter(partial(stream.read, BLOCK_BYTES), b"")
 
 
 def text_of(file_name: str) -> str:
@@ -220,19 +175,18 @@ def reading(name: str) -> Iterator[None]:
     except FileNotFoundError:
         raise CorpusError(f"no such file: {name}") from None
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise BadFileError(name, f"damaged gzip data: {error}", name) from error
+        raise BadRowError(name, f"damaged gzip data: {error}") from error
     except OSError as error:
         raise CorpusError(f"cannot read {name}: {error.strerror or error}") from error
     except ValueError as error:  # an invalid file name
         raise CorpusError(f"cannot read {name!r}: {error}") from error
 
 
-def _standard_input() -> IO[bytes]:
-    # sys.stdin is None if the shell closed it (<&-).
+def standard_input() -> IO[bytes]:
+    """Standard input; CorpusError if the shell closed it (``<&-``)."""
     if sys.stdin is None:
         raise CorpusError("standard input is closed")
-    # Its buffer would wait for more than has come; a program may replace it by one without `raw`.
-    return getattr(sys.stdin.buffer, "raw", sys.stdin.buffer)
+    return sys.stdin.buffer
 
 
 def is_url(location: str) -> bool:
@@ -267,27 +221,8 @@ def recorded_name(location: Location) -> str:
     if location is not None:
         with suppress(OSError):  # reported when it is read
             if location.is_file() or location.is_dir():
-                return str(location.resolve())
+                return text_of(str(location.resolve()))
     return ""
-
-
-@contextmanager
-def downloaded(url: str) -> Iterator[IO[bytes]]:
-    """The file at a URL, in a temporary file until the block ends.
-
-    Raises:
-        CorpusError: the server cannot be reached, refuses, or sends too much.
-    """
-    name = shown_url(url)
-    with tempfile.TemporaryFile() as file:
-        with requested(url) as response:
-            for block in response.iter_bytes():
-                file.write(block)
-                if file.tell() > MAX_DOWNLOAD_BYTES:
-                    limit = f"it is larger than {size_shown(MAX_DOWNLOAD_BYTES)}"
-                    raise CorpusError(f"{name}: {limit}; download it, then index the file")
-        file.seek(0)
-        yield file
 
 
 @contextmanager

@@ -1,8 +1,8 @@
-"""The output of readers: tables of rows, which know their location."""
+"""The output of readers: tables of rows, which know their location; parts of documents."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain, islice
@@ -12,6 +12,9 @@ from semsearch.errors import BadRowError
 
 if TYPE_CHECKING:
     from semsearch.corpus.celltypes import CellType
+
+#: The maximum length of a row or text, so that a file without line ends does not fill the memory.
+MAX_ROW_CHARACTERS = 64 << 20
 
 #: How much of a file is looked at to guess dialect, types and columns; whichever comes first.
 LOOK_AHEAD_ROWS = 1_000
@@ -64,6 +67,40 @@ class Table:
     def sample(self) -> list[Row]:
         """Those of the first rows that can be used, from which the roles of columns are guessed."""
         return [row for row in self.head if isinstance(row, Row)]
+
+
+class Section(NamedTuple):
+    """A part of a document.
+
+    Args:
+        kind: ``page``, ``slide`` or ``section``.
+        number: counted from 1.
+        text: its text; may be empty.
+        heading: its heading, if any.
+        fault: why it cannot be read, if so.
+    """
+
+    kind: str
+    number: int
+    text: str
+    heading: str = ""
+    fault: str = ""
+
+
+class Contents(NamedTuple):
+    """A document as read by a converter.
+
+    Args:
+        title: of the document, if it has one.
+        sections: its parts.
+        remark: shown to users, such as ``12 pages``.
+        if_blank: what to do if parts of the document have no text.
+    """
+
+    title: str
+    sections: Iterable[Section]
+    remark: str = ""
+    if_blank: str = ""
 
 
 def look_ahead(items: Iterator[Item]) -> list[Item]:

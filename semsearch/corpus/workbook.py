@@ -1,12 +1,11 @@
-"""Reads a sheet of an Excel workbook (XLSX), row by row."""
+"""Reads a sheet of an Excel workbook (XLSX)."""
 
 from __future__ import annotations
 
 import warnings
-import zipfile
 from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
 from datetime import datetime, time
-from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 from semsearch.corpus.roles import HEADER_ROWS, has_header, listed, numbered, shortened
@@ -16,25 +15,16 @@ from semsearch.errors import BadRowError, CorpusError, MissingExtraError, first_
 if TYPE_CHECKING:
     from semsearch.corpus.sources import Source
 
-#: The most rows of a sheet. Files can claim a billion.
-MAX_ROWS = 1 << 20
-
 #: Excel's values for failed formulas.
 _ERRORS = {"#N/A", "#NULL!", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#GETTING_DATA"}
-
-_NumberedCells = tuple[int, list[Any]]
 
 
 def read_workbook(
     source: Source, sheet: str | None, header: bool | None = None, wanted: Collection[str] = ()
 ) -> Table:
-    """The table of one sheet of a workbook. Formulas have their saved values.
+    """The table of the sheet with this name, or of the first visible one.
 
-    Args:
-        source: the workbook.
-        sheet: the name of the sheet; None for the first visible one.
-        header: whether its first row names the columns; None to guess.
-        wanted: names of columns that identify a header.
+    Formulas have their saved values. For `header` and `wanted`, see `read_delimited`.
 
     Raises:
         MissingExtraError: the extra ``files`` is not installed.
@@ -44,21 +34,18 @@ def read_workbook(
     sheets = _sheets(source)
     if sheet is None:
         visible = [title for title in sheets if sheets[title].sheet_state == "visible"]
-        sheet = next(iter([*visible, *sheets]))
-    elif sheet not in sheets:
+        sheet = next(iter([*visible, *sheets]), "")
+    if sheet not in sheets:
         raise CorpusError(f"{source.name}: no sheet {sheet!r} (sheets: {listed(list(sheets))})")
     remark = f"sheet '{shortened(sheet)}'"
     name = f"{source.name}, {remark}"
     if others := [other for other in sheets if other != sheet]:
         remark += f" (others: {listed(others)})"
-    records = _filled(sheets[sheet], name)
-    head = list(islice(records, HEADER_ROWS))
-    cells = [record[1] for record in head if not isinstance(record, BadRowError)]
-    if not cells:
-        if head and isinstance(head[0], BadRowError):
-            raise head[0]
+    records = _records(sheets[sheet], name)
+    if not records:
         advice = "; read another one with --sheet" if others else ""
         raise CorpusError(f"{source.name} has no rows: {remark}{advice}")
+    cells = [record[1] for record in records[:HEADER_ROWS]]
     width = max(map(len, cells))
     above = _rows_above(cells, width)
     if above:
@@ -66,12 +53,11 @@ def read_workbook(
     texts = [[*map(_as_text, row), *[""] * (width - len(row))] for row in cells[above:]]
     if has_header(texts, wanted) if header is None else header:
         columns = numbered(text or f"column_{number}" for number, text in enumerate(texts[0], 1))
-        records = chain(head[above + 1 :], records)
+        above += 1
     else:
         columns = [f"column {number}" for number in range(1, width + 1)]
-        records = chain(head[above:], records)
         remark += "; no header"
-    return Table(source.name, columns, _rows(records, columns, name), remark=remark)
+    return Table(source.name, columns, _rows(records[above:], columns, name), remark=remark)
 
 
 def _sheets(source: Source) -> dict[str, Any]:
@@ -79,18 +65,20 @@ def _sheets(source: Source) -> dict[str, Any]:
         import openpyxl
     except ImportError:
         raise MissingExtraError("openpyxl", "files", "reading XLSX") from None
-    file = source.seekable()
-    if not zipfile.is_zipfile(file):
-        raise BadRowError(source.name, "is damaged, or not an XLSX workbook")
+    file = source.open_files.enter_context(source.on_disk().open("rb"))
+    with _parsing(source.name):
+        book = openpyxl.load_workbook(file, read_only=True, data_only=True, keep_links=False)
+        return {sheet.title: sheet for sheet in book.worksheets}
+
+
+@contextmanager
+def _parsing(name: str) -> Iterator[None]:
+    """Turn openpyxl's exceptions into a BadRowError, and silence what it does not support."""
     try:
-        with warnings.catch_warnings(action="ignore"):  # about unsupported features
-            book = openpyxl.load_workbook(file, read_only=True, data_only=True, keep_links=False)
-        sheets = {sheet.title: sheet for sheet in book.worksheets}
+        with warnings.catch_warnings(action="ignore"):
+            yield
     except Exception as error:  # damaged files make the library raise anything
-        raise _unreadable(source.name, error) from error
-    if not sheets:
-        raise BadRowError(source.name, "has no sheets")
-    return sheets
+        raise BadRowError(name, f"cannot be read as XLSX: {first_line(error)}") from error
 
 
 def _rows_above(rows: list[list[Any]], width: int) -> int:
@@ -103,36 +91,24 @@ def _rows_above(rows: list[list[Any]], width: int) -> int:
     return above
 
 
-def _filled(sheet: Any, name: str) -> Iterator[_NumberedCells | BadRowError]:
+def _records(sheet: Any, name: str) -> list[tuple[int, list[Any]]]:
     """The non-empty rows with their numbers, without trailing blank cells."""
-    sheet.reset_dimensions()  # the declared size need not be true
-    rows = sheet.iter_rows(values_only=True, max_row=MAX_ROWS)
-    number = 0
-    while True:
-        try:
-            with warnings.catch_warnings(action="ignore"):
-                found = next(rows, None)
-        except Exception as error:  # as above; the rows before it are kept
-            yield _unreadable(f"{name}, after row {number}", error)
-            return
-        if found is None:
-            return
-        number += 1
-        cells = [_value(cell) for cell in found]
-        while cells and cells[-1] is None:
-            cells.pop()
-        if cells:
-            yield number, cells
+    records = []
+    with _parsing(name):
+        sheet.reset_dimensions()  # the declared size need not be true
+        for number, row in enumerate(sheet.iter_rows(values_only=True), 1):
+            cells = [_value(cell) for cell in row]
+            while cells and cells[-1] is None:
+                cells.pop()
+            if cells:
+                records.append((number, cells))
+    return records
 
 
 def _rows(
-    records: Iterable[_NumberedCells | BadRowError], columns: list[str], name: str
+    records: Iterable[tuple[int, list[Any]]], columns: list[str], name: str
 ) -> Iterator[Row | BadRowError]:
-    for record in records:
-        if isinstance(record, BadRowError):
-            yield record
-            continue
-        number, cells = record
+    for number, cells in records:
         source = f"{name}, row {number}"
         if len(cells) > len(columns):
             expected = quantity(len(columns), "column")
@@ -156,7 +132,3 @@ def _as_text(cell: Any) -> str:
     if isinstance(cell, datetime) and cell.time() == time():
         cell = cell.date()
     return "" if cell is None else str(cell).strip()
-
-
-def _unreadable(name: str, error: Exception) -> BadRowError:
-    return BadRowError(name, f"cannot be read as XLSX: {first_line(error)}")

@@ -21,9 +21,8 @@ from semsearch.storage.interface import Reader, Selection
 FILE = "files.sqlite"
 
 _TABLE = """
-CREATE TABLE IF NOT EXISTS files (
-    name TEXT PRIMARY KEY, path TEXT, size INTEGER, modified INTEGER, reading TEXT, digest TEXT,
-    documents TEXT
+CREATE TABLE IF NOT EXISTS states (
+    name TEXT PRIMARY KEY, path TEXT, size INTEGER, modified INTEGER, options TEXT, documents TEXT
 ) WITHOUT ROWID
 """
 #: Separates a file name from the name of a part in ids; and the next character after it.
@@ -62,7 +61,7 @@ class FileMemory:
         place = f"{self._file.absolute().as_uri()}?mode=ro"
         found = None
         with suppress(*_DAMAGED), closing(sqlite3.connect(place, uri=True)) as database:
-            found = database.execute("SELECT * FROM files WHERE name = ?", (name,)).fetchone()
+            found = database.execute("SELECT * FROM states WHERE name = ?", (name,)).fetchone()
         if found is None:
             return None
         _, *columns, documents = found
@@ -78,7 +77,7 @@ class FileMemory:
         try:
             with closing(sqlite3.connect(str(self._file))) as database, database:
                 database.execute(_TABLE)
-                query = "INSERT OR REPLACE INTO files VALUES (?, ?, ?, ?, ?, ?, ?)"
+                query = "INSERT OR REPLACE INTO states VALUES (?, ?, ?, ?, ?, ?)"
                 database.executemany(query, rows)
         except _DAMAGED:
             self.forget()  # the next run makes another one

@@ -106,7 +106,7 @@ class IndexWriter:
         started = time.perf_counter()
         summary = Summary()
         files, readings = documents.files, documents.readings
-        files.known = files.known or self._memory.known
+        files.known = self._memory.known
         settings = self._settings()
         readings.earlier = readings.earlier or dict(settings.corpora)
         encoders = self._encoders()

@@ -137,14 +137,13 @@ class TestLaterRuns:
 
 
 def test_ctrl_c_keeps_what_was_committed(tmp_path, interruptible):
-    """The corpus is an endless pipe; the interrupt comes after the first batches."""
-    command = [sys.executable, "-m", "semsearch", "index", "-", "--index", "x"]
+    """The interrupt comes after the first batches of a large corpus."""
+    rows = [json.dumps({"id": str(number), "text": f"Text {number}."}) for number in range(500_000)]
+    (tmp_path / "large.jsonl").write_text("\n".join(rows))
+    command = [sys.executable, "-m", "semsearch", "index", "large.jsonl", "--index", "x"]
     command += ["--encoder", "hashing"]
-    pipes = {"stdin": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    pipes = {"stderr": subprocess.PIPE, "text": True}
     process = subprocess.Popen(command, cwd=tmp_path, start_new_session=True, **pipes)
-    for number in range(5000):
-        process.stdin.write(json.dumps({"id": str(number), "text": f"Text {number}."}) + "\n")
-    process.stdin.flush()
     deadline = time.monotonic() + 60
     documents = 0
     while documents == 0 and time.monotonic() < deadline:
@@ -152,7 +151,6 @@ def test_ctrl_c_keeps_what_was_committed(tmp_path, interruptible):
         with suppress(SemsearchError), Index.open(tmp_path / "x") as index:
             documents = len(index)
     process.send_signal(signal.SIGINT)
-    process.stdin.close()
     messages = process.stderr.read()
     process.stderr.close()
     assert process.wait(timeout=60) == 130, messages

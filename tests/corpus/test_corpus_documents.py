@@ -1,4 +1,4 @@
-"""PDF, DOCX, PPTX, EPUB and HTML, as pandoc, Chromium and python-pptx write them."""
+"""PDF, DOCX, PPTX and HTML, as pandoc, Chromium and python-pptx write them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ They are described at length.[^1]
 
 [^1]: A footnote.
 """
-FORMATS = ["docx", "epub", "html"]
+FORMATS = ["docx", "html"]
 
 
 @pytest.fixture(scope="session")
@@ -98,7 +98,7 @@ def test_sections(here, write, suffix):
         "Setup": "Setup\none item\nanother item\nname | value\nalpha | 1",
         "Methods": "Methods\nThey are described at length.",
     }
-    first = len(documents) - 2  # EPUB and HTML have the title as a section
+    first = len(documents) - 2  # HTML has the title as a section
     for number, (section, text) in enumerate(texts.items(), first):
         found = documents[number - 1]
         assert found.id == f"handbook.{suffix}#section={number}"
@@ -107,8 +107,7 @@ def test_sections(here, write, suffix):
         assert found.source == f"handbook.{suffix}, section {number}"
         assert found.text.removeprefix("The handbook\n").startswith(text)
     assert "A footnote." in documents[-1].text
-    count = "3 chapters" if suffix == "epub" else f"{len(documents)} sections"
-    assert notices == [f"handbook.{suffix}: {count}"]
+    assert notices == [f"handbook.{suffix}: {len(documents)} sections"]
     write("x.bin", (here / f"handbook.{suffix}").read_bytes())  # recognised by its content
     assert [one.text for one in Corpus("x.bin")] == [one.text for one in documents]
 
@@ -220,7 +219,6 @@ class TestHtml:
 MAIN = {
     "docx": "word/document.xml",
     "pptx": "ppt/slides/slide2.xml",
-    "epub": "EPUB/text/ch001.xhtml",
 }
 
 
@@ -248,14 +246,6 @@ class TestBroken:
     def test_truncated_file(self, here, one_bad_row, suffix):
         content = (here / f"handbook.{suffix}").read_bytes()
         assert one_bad_row(f"x.{suffix}", content[: int(0.9 * len(content))])[1] == []
-
-    def test_a_chapter_in_another_encoding(self, here, one_bad_row):
-        chapter = "<html xmlns='http://www.w3.org/1999/xhtml'><body><p>Ärger</p></body></html>"
-        content = (here / "handbook.epub").read_bytes()
-        content = rewritten(content, MAIN["epub"], lambda data: chapter.encode("latin-1"))
-        reason, others = one_bad_row("x.epub", content)
-        assert reason.startswith("chapter ch001.xhtml: byte 0xc4 is not UTF-8")
-        assert others != []
 
     @pytest.mark.parametrize("suffix", MAIN)
     def test_entities_are_not_expanded(self, here, write, suffix):

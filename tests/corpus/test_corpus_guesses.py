@@ -1,4 +1,4 @@
-"""The columns that are taken as text and id without a usual name."""
+"""The columns that are taken as the text without a usual name."""
 
 from __future__ import annotations
 
@@ -60,33 +60,3 @@ def test_by_far_the_longest_texts(tmp_path):
 def test_none_is_clearly_the_text(tmp_path, columns):
     with pytest.raises(ColumnNotFoundError):
         read(tmp_path, {**OTHERS, **columns})
-
-
-def ids(folder, name, values):
-    columns = {name: values.__getitem__, "text": lambda row: values[row] and f"text {values[row]}"}
-    documents, _ = read(folder, columns, len(values), on_bad_row=lambda error: None)
-    return [document.id for document in documents]
-
-
-@pytest.mark.parametrize(
-    "name", ["Resp. no.", "Ticket #", "KEY", "Nr.", "ticketId", "ticket-id", "Vorgangsnummer"]
-)
-def test_a_column_named_like_an_id(tmp_path, name):
-    assert ids(tmp_path, name, ["7", "9", ""]) == ["7", "9"]  # a total has no text
-
-
-@pytest.mark.parametrize("name", ["year", "note", "number", "idea", "piano"])
-def test_columns_with_other_names_are_no_ids(tmp_path, name):
-    assert ids(tmp_path, name, ["7", "9"]) == [None, None]
-
-
-def test_repeated_and_missing_values_are_no_ids(tmp_path):
-    """Even far below; nor are those of several files."""
-    values = [str(number) for number in range(1, 3001)]
-    assert ids(tmp_path, "Nr.", values) == values
-    assert "1" not in ids(tmp_path, "Nr.", [*values, "1"])
-    paths = [tmp_path / "a.csv", tmp_path / "b.csv"]
-    paths[0].write_text("Nr.,text\n1,one\n,two\n")
-    paths[1].write_text("Nr.,text\n2,one\n3,two\n")
-    assert {document.id for document in Corpus(paths[0])} == {None}
-    assert {document.id for document in Corpus(paths)} == {None}

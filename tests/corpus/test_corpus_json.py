@@ -5,11 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from semsearch.corpus import Corpus
-from semsearch.corpus.jsonrows import read_json
 from semsearch.errors import BadRowError, CorpusError
 from semsearch.records import Document
 
@@ -93,61 +90,19 @@ def test_bad_items(write):
         ("films.jsonl", "no JSON\nat all\n", ":1"),
         ("films.json", " ", ""),
         ("films.json", "[]", ""),
-        ("films.json", "[", ", item 1"),
+        ("films.json", "[", ""),
         ("films.json", "3", ""),
         ("films.json", '[{"text": "x"}', ""),
         ("films.json", '[{"text": "x"} {}]', ""),
-        ("films.json", '[{"text": "x"},]', ", item 2"),
+        ("films.json", '[{"text": "x"},]', ""),
         ("films.json", '[{"text": "x"}] []', ""),
-        ("films.json", '[{"text": "x"}, {"text": "cut', ", item 2"),
-        ("films.json", '[{"text": "x"}, ' + "[" * 100_000 + "]" * 100_000 + "]", ", item 2"),
+        ("films.json", '[{"text": "x"}, {"text": "cut', ""),
+        ("films.json", "[" * 100_000 + "]" * 100_000, ""),
     ],
 )
 def test_broken_files(write, name, content, place):
     with pytest.raises(CorpusError, match=rf"^{name}{place}\b"):
         list(Corpus(write(name, content), on_bad_row=lambda row: None))
-
-
-class _Blocks:
-    """A text stream that is read in blocks of a given size."""
-
-    name = "films.json"
-
-    def __init__(self, content: str, block: int | None = None) -> None:
-        self.content = content
-        self.block = block
-        self.position = 0
-
-    def read(self, size: int) -> str:
-        size = self.block or size
-        self.position += size
-        return self.content[self.position - size : self.position]
-
-
-def test_an_error_is_reported_without_reading_on():
-    text = _Blocks('[{"text": "x"}, {broken' + " " * 1_000_000)
-    with pytest.raises(CorpusError, match=r"^films\.json, item 2"):
-        read_json(text, None, is_array=True)
-    assert text.position <= 128 << 10
-
-
-VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner),
-    max_leaves=8,
-)
-
-
-@settings(max_examples=25)
-@given(
-    objects=st.lists(st.dictionaries(st.text(max_size=4), VALUES, max_size=4), min_size=1),
-    block=st.integers(1, 40),
-    indent=st.sampled_from([None, 1]),
-    ascii_only=st.booleans(),
-)
-def test_arrays_round_trip_with_any_block_size(objects, block, indent, ascii_only):
-    text = _Blocks(json.dumps(objects, indent=indent, ensure_ascii=ascii_only), block)
-    assert [row.fields for row in read_json(text, None, is_array=True).rows] == objects
 
 
 NESTED = {"status": {"code": [1, 2]}, "data": {"n": 2, "items": [{"id": 7, "text": "One."}]}}

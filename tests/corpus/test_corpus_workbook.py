@@ -139,12 +139,10 @@ def test_a_broken_workbook_is_one_bad_row(write_book, write, tmp_path):
     content = (tmp_path / write_book({"Films": ROWS})).read_bytes()
     write("good.txt", "A text.")
     write("films.xlsx", content[:-100])
-    assert one_bad_row("films.xlsx") == "is damaged, or not an XLSX workbook"
+    assert one_bad_row("films.xlsx").startswith("cannot be read as XLSX: ")
     sheet = "xl/worksheets/sheet1.xml"
     write("films.xlsx", rewritten(content, sheet, lambda xml: xml[:500]))
     assert one_bad_row("films.xlsx").startswith("cannot be read as XLSX: ")
-    write("films.xlsx", rewritten(content, "xl/workbook.xml", lambda xml: b"<a/>"))
-    assert one_bad_row("films.xlsx") == "has no sheets"
 
 
 def test_other_characters_as_excel_escapes_them(write_book):

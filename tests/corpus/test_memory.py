@@ -75,7 +75,7 @@ CAT = "\U0001f408".encode()
         (long(b"id,text\n1,", b"x"), "stdin:2: "),
         (long(b'text,n\n"', b'b","c\n', 16 * MIB), "stdin:2: "),  # millions of cells
         (long(b'{"text": "', CAT), "stdin:1: "),
-        (long(b"[", b"[", 60 * MIB), "stdin, item 1: "),
+        (long(b"[", b"[", 60 * MIB), "stdin: "),
     ],
 )
 def test_a_corpus(tmp_path, blocks, place):

@@ -11,10 +11,10 @@ from click.testing import CliRunner
 
 from semsearch import Corpus, Document, Index, load_encoder, protocols
 from semsearch.cli import main
-from semsearch.errors import ArgumentError, BadRowError, EncoderError
+from semsearch.errors import ArgumentError, EncoderError
 
 SAMPLE = Path(__file__).parent / "sample"
-CARDS = "a: red bird\nb: blue fish\nc: a red fish\n"
+BIRDS = "id,text\na,red bird\nb,blue fish\nc,a red fish\n"
 
 
 @pytest.fixture
@@ -38,15 +38,13 @@ def installed(monkeypatch, tmp_path):
 
 
 def test_from_the_command_line(installed):
-    """A reader and an encoder together."""
-
-    def run(*arguments):
+        def run(*arguments):
         result = CliRunner().invoke(main, [*arguments, "--index", "birds"])
         assert result.exit_code == 0, result.output
         return result.stdout
 
-    (installed / "birds.CARDS").write_text(CARDS)
-    run("index", "birds.CARDS", "--encoder", "letters:abcdef")
+    (installed / "birds.csv").write_text(BIRDS)
+    run("index", "birds.csv", "--encoder", "letters:abcdef")
     found = json.loads(run("query", "fabled", "-k", "1", "--format", "jsonl"))
     # Cosines of the counts of a to f: 4/√30, 3/√15 and 4/√20.
     assert found["hits"][0]["id"] == "c"
@@ -67,12 +65,6 @@ def test_a_folder_of_that_name_comes_first(installed):
 def test_mistakes_of_encoders_name_the_plugin(installed, spec):
     with pytest.raises(EncoderError, match=f"'{spec.partition(':')[0]}'"):
         load_encoder(spec)
-
-
-def test_rows_of_readers(installed):
-    (installed / "birds.cards").write_text(CARDS + "no card\n")
-    with pytest.raises(BadRowError, match=r"birds\.cards:4"):
-        list(Corpus("birds.cards"))
 
 
 def test_unknown_stores_are_refused(installed):

@@ -1,9 +1,8 @@
-"""Reads Parquet, Arrow IPC files (Feather) and Arrow streams, a batch of rows at a time."""
+"""Reads Parquet, a batch of rows at a time."""
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -12,66 +11,36 @@ from semsearch.errors import BadRowError, first_line
 
 if TYPE_CHECKING:
     import pyarrow
-    import pyarrow.parquet
 
     from semsearch.corpus.sources import Source
 
-_FILE_MAGIC = b"ARROW1"
 _BATCH_ROWS = 1_000
 _BUFFER_BYTES = 1 << 20
 
 
-def read_arrow(source: Source) -> Table:
-    """The table of an Arrow file or stream.
-
-    Raises:
-        BadRowError: it is damaged at the beginning; later damage is reported as a bad row.
-    """
-    import pyarrow.ipc
-
-    with _parsing(source.name):
-        stored = source.seekable()
-        batches: Iterable[pyarrow.RecordBatch]
-        if source.head.startswith(_FILE_MAGIC):
-            file = pyarrow.ipc.open_file(stored)
-            schema = file.schema
-            batches = (file.get_batch(number) for number in range(file.num_record_batches))
-        else:
-            batches = stream = pyarrow.ipc.open_stream(stored)
-            schema = stream.schema
-
-    def validated() -> Iterator[pyarrow.RecordBatch]:
-        for batch in batches:
-            batch.validate(full=True)  # offsets in damaged files may point anywhere
-            for start in range(0, batch.num_rows, _BATCH_ROWS):
-                yield batch.slice(start, _BATCH_ROWS)
-
-    return Table(source.name, schema.names, _rows(validated(), source.name))
-
-
 def read_parquet(source: Source) -> Table:
-    """The table of a Parquet file.
+    """The table of a Parquet file, without columns of binary data, such as images.
 
     Raises:
         BadRowError: it is damaged at the beginning; later damage is reported as a bad row.
     """
     import pyarrow.parquet
 
-    stored = source.seekable()
-    size = os.fstat(stored.fileno()).st_size
+    path = source.on_disk()
     with _parsing(source.name):
         # Buffers instead of whole row groups, which writers make as large as memory allows.
-        file = pyarrow.parquet.ParquetFile(stored, buffer_size=_BUFFER_BYTES, pre_buffer=False)
+        file = pyarrow.parquet.ParquetFile(path, buffer_size=_BUFFER_BYTES, pre_buffer=False)
+        columns = [field.name for field in file.schema_arrow if "binary" not in str(field.type)]
+    size, total = path.stat().st_size, file.metadata.num_rows
 
     def batches() -> Iterator[pyarrow.RecordBatch]:
         rows = 0
-        for batch in file.iter_batches(_BATCH_ROWS) if file.metadata.num_rows else ():
+        for batch in file.iter_batches(_BATCH_ROWS, columns=columns) if total else ():
             yield batch
             rows += batch.num_rows
-            source.progress.position = size * rows // file.metadata.num_rows
+            source.progress.position = size * rows // total
 
-    source.progress.position = 0  # progress counts rows, not the bytes read for the format
-    return Table(source.name, file.schema_arrow.names, _rows(batches(), source.name))
+    return Table(source.name, columns, _rows(batches(), source.name))
 
 
 def _rows(batches: Iterator[pyarrow.RecordBatch], name: str) -> Iterator[Row | BadRowError]:
@@ -115,5 +84,5 @@ def _parsing(name: str) -> Iterator[None]:
         yield
     # ValueError: names in invalid UTF-8; MemoryError: absurd lengths in a damaged file.
     except (pyarrow.ArrowException, ValueError, OSError, MemoryError) as error:
-        reason = f"cannot be read as Arrow or Parquet: {first_line(error)}"
+        reason = f"cannot be read as Parquet: {first_line(error)}"
         raise BadRowError(name, reason) from error
