@@ -25,7 +25,6 @@ from semsearch.errors import first_line
 from semsearch.protocols import Matrix
 
 if TYPE_CHECKING:
-    from semsearch.encoders.parity import Parity
     from semsearch.encoders.torch_models import TorchEncoder
 
 #: Incremented with every change of the converted files.
@@ -69,14 +68,14 @@ class OpenVINOEncoder(BiEncoder):
         return self.queries
 
     def description(self) -> Mapping[str, Any]:
-        """The description of a bi-encoder; with int8, also the measured parity."""
+        """The description of a bi-encoder; with int8, also its agreement with fp32."""
         described = super().description()
         if self._is_quantized:
-            return {**described, "parity": self._quantized[1]._asdict()}
+            return {**described, "agreement": self._quantized[1]}
         return described
 
     @cached_property
-    def _quantized(self) -> tuple[Converted, Parity]:
+    def _quantized(self) -> tuple[Converted, float]:
         from semsearch.encoders.quantization import quantized_model
 
         return quantized_model(self._converted, self.folder.whole().fingerprint)
