@@ -62,8 +62,7 @@ def load_encoder(
         spec: ``minilm`` (all-MiniLM-L6-v2), a folder that Sentence-Transformers wrote, a name on
             the hub (``NAME@REVISION`` for a branch, a tag or a commit), each also with ``@mean``,
             ``@cls``, ``@max`` or ``@pooler`` (a plain BERT with that pooling) and with ``@192d``
-            (its leading 192 dimensions), ``glove:PATH`` (averaged word vectors;
-            ``glove:PATH@sif`` weights the words),
+            (its leading 192 dimensions), ``glove:PATH`` (averaged word vectors),
             ``hashing[:DIMENSION]`` (no model), or the name of a plugin (``NAME[:…]``).
         device: a torch device (``cpu``, ``cuda``), which selects torch, also for queries; None uses
             a GPU for documents if there is one.
@@ -84,7 +83,7 @@ def load_encoder(
 
         return HashingEncoder(spec)
     if spec.partition(":")[0] == "glove":
-        from semsearch.encoders.words.encoder import WordVectorEncoder  # seldom needed
+        from semsearch.encoders.words import WordVectorEncoder  # seldom needed
 
         return WordVectorEncoder(spec)
     if (plugin := _plugin_encoder(spec)) is not None:

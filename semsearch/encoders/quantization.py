@@ -5,6 +5,7 @@ Post-training static quantisation (Jacob et al. 2018) by NNCF, with SmoothQuant 
 
 from __future__ import annotations
 
+import csv
 import io
 import logging
 import shutil
@@ -12,6 +13,7 @@ import warnings
 from collections.abc import Sequence
 from contextlib import redirect_stdout
 from functools import cache
+from importlib.resources import files
 from importlib.util import find_spec
 from itertools import cycle, islice, takewhile
 from pathlib import Path
@@ -27,7 +29,6 @@ from semsearch.encoders.openvino.runtime import (
     import_openvino,
     openvino_core,
 )
-from semsearch.encoders.sample import sample_texts
 from semsearch.encoders.specs import Precision
 from semsearch.encoders.text_model import TextModel
 from semsearch.errors import EncoderError, MissingExtraError
@@ -184,6 +185,7 @@ def quantize(converted: Converted, draft: Path) -> None:
 
 def _calibration_texts() -> list[str]:
     """Texts of several lengths from the sample corpus."""
-    notes = iter(sample_texts())
+    sample = (files("semsearch.corpus") / "sample" / "notes.csv").read_text("utf-8")
+    notes = (row["text"] for row in csv.DictReader(io.StringIO(sample)))
     joined = (" ".join(islice(notes, count)) for count in cycle(JOINED))
     return list(takewhile(bool, joined))

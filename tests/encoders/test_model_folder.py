@@ -39,7 +39,7 @@ def test_no_such_model(spec):
         load_encoder(spec)
 
 
-@pytest.mark.parametrize("spec", ["hashing", "hashing:64", "glove:vectors.txt@sif"])
+@pytest.mark.parametrize("spec", ["hashing", "hashing:64", "glove:vectors.txt"])
 def test_encoders_that_are_not_models(spec):
     with pytest.raises(EncoderError):
         find_model(spec)

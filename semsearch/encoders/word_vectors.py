@@ -27,7 +27,7 @@ from semsearch.protocols import Matrix
 logger = logging.getLogger(__name__)
 
 #: Incremented with every change of the written files.
-VERSION = 2
+VERSION = 3
 
 #: Lower-cased files also have a few words with capitals, such as UNK.
 CASED_SHARE = 0.01
@@ -65,7 +65,7 @@ class WordVectors(NamedTuple):
     """The vectors of a file, one row per line, and their words."""
 
     vectors: Matrix  #: as published, not normalised; shape (lines, dimension)
-    mean: NDArray[numpy.float64]  #: of all words, shape (dimension,)
+    mean: NDArray[numpy.float64]  #: of all lines, shape (dimension,); not zero
     vocabulary: Vocabulary
     is_cased: bool  #: whether words differ by case
     has_contractions: bool  #: whether "don't" is split into "do" and "n't"
@@ -85,6 +85,7 @@ def open_word_vectors(file: Path, sha256: str) -> WordVectors:
     facts = json.loads((entry / "facts.json").read_text("utf-8"))
     vectors = numpy.load(entry / "vectors.npy", mmap_mode="r", allow_pickle=False)
     mean = numpy.load(entry / "mean.npy", allow_pickle=False)
+    mean = mean if mean.any() else numpy.ones_like(mean)
     vocabulary = Vocabulary(entry / "words.sqlite")
     return WordVectors(numpy.asarray(vectors), mean, vocabulary, **facts)
 
@@ -117,11 +118,7 @@ def _convert(file: Path, draft: Path) -> None:
             raise EncoderError(f"{file} contains no word vectors")
         stream.seek(0)
         _write_header(stream, shape)  # numpy leaves room for a longer first axis
-        kept = [row for (row,) in connection.execute("SELECT row FROM words")]
-    vectors = numpy.load(draft / "vectors.npy", mmap_mode="r", allow_pickle=False)
-    for row in numpy.setdiff1d(numpy.arange(shape[0]), kept):
-        total -= vectors[row]
-    numpy.save(draft / "mean.npy", total / len(kept))
+    numpy.save(draft / "mean.npy", total / shape[0])
     facts = {
         "is_cased": cased >= CASED_SHARE * shape[0],
         "has_contractions": Vocabulary(draft / "words.sqlite").rows(["n't"]) != [None],
