@@ -12,8 +12,13 @@ from pathlib import Path
 
 from semsearch.corpus.texts import joined_text, one_line
 from semsearch.errors import DatasetError
-from semsearch.evaluation.datasets.judging import Qrels, judge, relevance, retrieval_set
-from semsearch.evaluation.datasets.records import RetrievalSet
+from semsearch.evaluation.datasets.records import (
+    Qrels,
+    RetrievalSet,
+    judge,
+    relevance,
+    retrieval_set,
+)
 from semsearch.evaluation.datasets.textlines import files_named, numbered_lines
 
 #: File names, in any case: ``cran.all.1400``, ``CISI.QRY``, ``cranqrel``.

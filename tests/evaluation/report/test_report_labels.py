@@ -11,7 +11,6 @@ from semsearch.evaluation.report.labels import (
     LABEL_CHARACTERS,
     rate_cell,
     short_name,
-    short_names,
     shortened,
 )
 from semsearch.evaluation.report.provenance import contents_digest
@@ -23,11 +22,6 @@ def test_long_paths_keep_their_last_part():
     assert short_name("hybrid:glove:/home/me/vectors/g.txt") == "hybrid:glove:…/g.txt"
     assert short_name("a/model/of/mine+cross-encoder:b/c/d") == "…/mine+cross-encoder:…/d"
     assert len(short_name("x" * 200)) <= LABEL_CHARACTERS
-
-
-def test_labels_are_unique():
-    systems = [f"glove:/a/long/folder/number/{n}/vectors.txt" for n in range(2)]
-    assert [*short_names(systems).values()] == ["glove:…/vectors.txt", "glove:…/vectors.txt (2)"]
 
 
 def test_rates():
