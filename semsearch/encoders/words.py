@@ -141,7 +141,8 @@ class WordVectorEncoder(EncodesSentences):
             total = self._words.vectors[found].sum(axis=0, dtype=numpy.float64)
             if total.any():
                 row[:] = total
-        return (sums / numpy.linalg.norm(sums, axis=1, keepdims=True)).astype(numpy.float32)
+        unit: Matrix = (sums / numpy.linalg.norm(sums, axis=1)[:, None]).astype(numpy.float32)
+        return unit
 
     def _words_of(self, text: str) -> list[str]:
         spans = word_spans(text, contractions=self._words.has_contractions)

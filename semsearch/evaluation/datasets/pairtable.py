@@ -128,13 +128,12 @@ def _find(table: Table, names: Sequence[str], what: str, wanted: PairColumns) ->
         usual = (*(find_pair(table.columns) or (None, None)), find_column(table.columns, names))
     named = [(name and at_position(table.columns, name.strip())) or name for name in wanted]
     found = [one or other for one, other in zip(named, usual, strict=True)]
-    columns = [column for column in found if column in table.columns]
+    columns = [column for column in found if column is not None and column in table.columns]
     if len(set(columns)) < 3:
         options = "; name them with --left-column, --right-column, --score-column"
         raise ColumnNotFoundError(
             f"{table.name}: no columns for two texts and a {what} (columns: "
             f"{listed(table.columns)}; expected: sentence1, sentence2, {names[0]})"
-            + options
-            * (what == "score")
+            f"{options if what == 'score' else ''}"
         )
     return columns

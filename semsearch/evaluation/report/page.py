@@ -10,7 +10,7 @@ from pathlib import Path
 
 from semsearch.errors import ArgumentError, MissingExtraError
 from semsearch.evaluation.report import figures, labels, worst
-from semsearch.evaluation.report.provenance import Provenance, contents_digest
+from semsearch.evaluation.report.provenance import Provenance
 from semsearch.evaluation.retrieval import IrEvaluation
 from semsearch.evaluation.statistics import shown_number
 from semsearch.evaluation.sts import StsEvaluation
@@ -71,7 +71,6 @@ def write_report(
         labels=labels,
         shown_number=shown_number,
         worst=worst,
-        digest=contents_digest,
         generator=Markup(GENERATOR),  # noqa: S704 -- ours
         drawn=Markup,
     )

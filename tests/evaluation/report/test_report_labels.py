@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import shlex
 
-from semsearch.evaluation.datasets import ScoredPair, StsSet
 from semsearch.evaluation.report import provenance
 from semsearch.evaluation.report.labels import (
     LABEL_CHARACTERS,
@@ -13,7 +12,6 @@ from semsearch.evaluation.report.labels import (
     short_name,
     shortened,
 )
-from semsearch.evaluation.report.provenance import contents_digest
 
 
 def test_long_paths_keep_their_last_part():
@@ -42,11 +40,3 @@ def test_command_is_quoted_for_the_shell():
     assert found.facts["bootstrap"] == "1,000 resamples, seed 0"
     assert int(found.facts["cores"]) >= 1
     assert found.facts["processor"]
-
-
-def test_digest_depends_on_the_data_not_on_the_name():
-    pair = ScoredPair("a", "b", 1.0)
-    first = StsSet("one", "test", {"part": [pair]}, 0)
-    assert contents_digest(first) == contents_digest(first._replace(name="two"))
-    other = first._replace(subsets={"part": [pair._replace(gold=2.0)]})
-    assert contents_digest(first) != contents_digest(other)
