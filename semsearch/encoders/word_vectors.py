@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import logging
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -50,15 +50,14 @@ class Vocabulary:
     def __len__(self) -> int:
         return int(self._connection.execute("SELECT COUNT(*) FROM words").fetchone()[0])
 
-    def rows(self, words: Sequence[str]) -> list[int | None]:
-        """The row of each word, or None."""
+    def rows(self, words: Iterable[str]) -> dict[str, int]:
+        """The rows of those words that are in the file."""
         query = (
             "SELECT word, row FROM words "
             "WHERE word IN (SELECT CAST(value AS BLOB) FROM json_each(?))"
         )
-        rows = dict(self._connection.execute(query, (json.dumps(list(words)),)).fetchall())
-        # Texts may contain unpaired surrogates, words of files do not.
-        return [rows.get(word.encode("utf-8", "surrogatepass")) for word in words]
+        found = self._connection.execute(query, (json.dumps(list(words)),))
+        return {word.decode("utf-8", "replace"): row for word, row in found}
 
 
 class WordVectors(NamedTuple):
@@ -121,7 +120,7 @@ def _convert(file: Path, draft: Path) -> None:
     numpy.save(draft / "mean.npy", total / shape[0])
     facts = {
         "is_cased": cased >= CASED_SHARE * shape[0],
-        "has_contractions": Vocabulary(draft / "words.sqlite").rows(["n't"]) != [None],
+        "has_contractions": bool(Vocabulary(draft / "words.sqlite").rows(["n't"])),
     }
     (draft / "facts.json").write_text(json.dumps(facts), "utf-8")
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -152,23 +152,23 @@ class WordVectorEncoder(EncodesSentences):
 
     def _find(self, words: Iterable[str]) -> dict[str, list[int]]:
         """The rows of each word: its own, or those of its parts, or none."""
-        whole = self._find_whole(words)
-        parts = {word: re.split("[-/]", word) for word, row in whole.items() if row is None}
-        part_rows = self._find_whole({part for each in parts.values() for part in each})
-        rows = {
-            word: [part_rows[part] for part in parts[word]] if row is None else [row]
-            for word, row in whole.items()
-        }
-        return {word: [row for row in each if row is not None] for word, each in rows.items()}
+        parts = {word: [word, *re.split("[-/]", word)] for word in words}
+        known = self._find_whole({part for each in parts.values() for part in each})
+        rows = {}
+        for word, (_, *others) in parts.items():
+            read = [word] if word in known else others
+            rows[word] = [known[part] for part in read if part in known]
+        return rows
 
-    def _find_whole(self, words: Iterable[str]) -> dict[str, int | None]:
-        """The row of each word as it is or lower-cased; None if unknown."""
-        words = list(words)
-        rows = self._words.vocabulary.rows(words)
+    def _find_whole(self, words: Collection[str]) -> dict[str, int]:
+        """The rows of words as they are or lower-cased; unknown ones are left out."""
+        known = self._words.vocabulary.rows(words)
         if self._words.is_cased:
-            lower = self._words.vocabulary.rows([word.lower() for word in words])
-            rows = [low if row is None else row for row, low in zip(rows, lower, strict=True)]
-        return dict(zip(words, rows, strict=True))
+            lower = self._words.vocabulary.rows(word.lower() for word in words)
+            for word in words:
+                if word not in known and word.lower() in lower:
+                    known[word] = lower[word.lower()]
+        return known
 
 
 def word_spans(text: str, *, contractions: bool) -> Iterator[tuple[int, int]]:

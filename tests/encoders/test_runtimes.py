@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy
 import pytest
 from sentence_transformers import SentenceTransformer
@@ -123,3 +126,35 @@ def test_errors_of_a_runtime_become_encoder_errors(plain_bert, monkeypatch, devi
         for texts in (TEXTS * 3, TEXTS):
             with pytest.raises(EncoderError, match="CUDA out of memory$"):
                 encode(texts)
+
+
+def test_openvino_is_imported_without_telemetry_and_its_converter():
+    code = """
+import sys
+from semsearch.encoders.openvino.runtime import CONVERTER, import_openvino
+print(import_openvino().__name__, sys.modules["openvino_telemetry"], CONVERTER in sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["openvino", "None", "False"]
+
+
+@pytest.mark.parametrize(
+    ("words", "few", "many"),
+    [(3, 8, 5), (6, 8, 8), (7, 16, 9), (29, 32, 31), (30, 32, 32), (35, 32, 32)],
+)
+def test_shapes_of_batches(plain_bert, monkeypatch, words, few, many):
+    """Few texts are padded to multiples of eight tokens, those of batches are not up to 32."""
+    encoder = load_encoder(str(plain_bert), precision="fp32")
+    shapes = []
+
+    def run(features):
+        shapes.append(features["input_ids"].shape)
+        return numpy.ones((len(features["input_ids"]), 32), numpy.float32) / 32**0.5
+
+    runtime = encoder.queries._runtime
+    monkeypatch.setattr(runtime, "run_alone", run)
+    monkeypatch.setattr(runtime, "run", lambda batches: map(run, batches))
+    encoder.encode_queries(["a " * words] * 4)
+    encoder.encode_queries(["a " * words] * 5)
+    assert [length for _, length in shapes] == [few] + [many] * (len(shapes) - 1)
+    assert sum(count for count, _ in shapes) == 9

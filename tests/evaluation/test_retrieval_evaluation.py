@@ -216,7 +216,7 @@ def test_an_existing_index_is_evaluated(tmp_path, hashing):
     assert [one.estimate for one in found.results] == [one.estimate for one in made.results]
 
 
-def test_results_include_the_precision():
+def test_results_include_the_precision(tmp_path):
     class Precise(Wrapped):
         def __init__(self, precision):
             self.precision = precision
@@ -232,6 +232,9 @@ def test_results_include_the_precision():
     ]
     found = [ranker.precision for ranker in rankers]
     assert found == ["fp32", None, "fp32", "bf16+fp32", "fp32"]
+    with Index.create(tmp_path / "index", Precise("bf16")) as index:
+        found = [ranker.precision for ranker in index_rankers(index)]
+    assert found == ["bf16", None]
     known = Ranked("known", {})
     known.precision = "bf16"
     assert evaluate_retrieval(PETS, [known], ["nDCG@10"]).results[0].precision == "bf16"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import shlex
+from pathlib import Path
 
 from semsearch.evaluation.report import provenance
 from semsearch.evaluation.report.labels import (
@@ -39,4 +40,6 @@ def test_command_is_quoted_for_the_shell():
     assert found.facts["torch"].startswith("2.13.0")
     assert found.facts["bootstrap"] == "1,000 resamples, seed 0"
     assert int(found.facts["cores"]) >= 1
-    assert found.facts["processor"]
+    cpus = Path("/proc/cpuinfo").read_text("utf-8")
+    assert f": {found.facts['processor']}\n" in cpus
+    assert found.facts["ir-measures"] != "not installed"

@@ -101,6 +101,12 @@ def test_links_and_ids(page):
     assert {link.removeprefix("#") for link in links} <= set(ids)
 
 
+def test_figures_are_described(page):
+    labels = page.xpath("//*[local-name()='svg']/@aria-label")
+    assert len(labels) == len(page.xpath("//*[local-name()='svg'][@role='img']")) > 2
+    assert "Estimates on " in labels[0]
+
+
 def test_page_loads_no_resources(page):
     assert not page.xpath("//script | //link | //img | //iframe | //object | //embed | //base")
     for element in page.iter():
