@@ -46,7 +46,6 @@ class Given:
 
     spec = fingerprint = "given"
     max_document_tokens = 256
-    max_query_tokens = None
 
     def __init__(self, file: Path) -> None:
         self._file = file

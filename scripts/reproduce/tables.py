@@ -47,7 +47,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="scripts/reproduce/tables", description=__doc__)
     parser.add_argument("--part", action="append", choices=PARTS, help="only this one")
     glove = data_folder() / GLOVE
-    words = [f"glove:{glove}", f"glove:{glove}@sif"] if glove.is_file() else []
+    words = [f"glove:{glove}"] if glove.is_file() else []
     for part in parser.parse_args().part or PARTS:
         for table in PARTS[part](words):
             print(f"{table}\n", flush=True)

@@ -41,7 +41,7 @@ def list_sets() -> None:
 def fetch(names: tuple[str, ...]) -> None:
     """Download data sets from their publishers, and print their folders.
 
-    Existing files are verified and kept. Interrupted downloads are resumed.
+    Existing files are verified and kept.
     """
     for known in [known_set(name) for name in names]:
         with IndexingProgress("kB", "connecting") as progress:

@@ -70,7 +70,7 @@ FIRST_DOCUMENTS = 256
     shell_complete=complete_file,
     multiple=True,
     help="minilm, a Sentence-Transformers model by name or folder, glove:PATH (averaged word "
-    "vectors; the suffix @sif weights the words), or hashing; may be repeated for several spaces.  "
+    "vectors), or hashing; may be repeated for several spaces.  "
     f"[default: the index's own, or {DEFAULT_ENCODER}]",
 )
 @precision_option

@@ -7,11 +7,9 @@ import logging
 import os
 import re
 import sys
-from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from runpy import run_path
-from typing import Any
 
 from semsearch.encoders.base import EncodesSentences
 from semsearch.encoders.model_folder import (
@@ -39,19 +37,6 @@ logger = logging.getLogger(__name__)
 
 DEFAULT_ENCODER = "minilm"
 
-#: The modules that run transformers, by name, in order of preference, with their classes of
-#: encoders and rerankers. These are called with a ModelFolder, a device and a Precision, and raise
-#: `NotConvertibleError` if the next module may run the model.
-RUNTIMES = {
-    "openvino": ("semsearch.encoders.openvino.models", "OpenVINOEncoder", "OpenVINOReranker"),
-    "torch": ("semsearch.encoders.torch_models", "TorchEncoder", "TorchReranker"),
-}
-#: Those on a machine with a GPU; the first one uses both of the others.
-GPU_RUNTIMES = {
-    "gpu": ("semsearch.encoders.gpu_models", "GPUEncoder", "TorchReranker"),
-    "torch": RUNTIMES["torch"],
-}
-
 
 def load_encoder(
     spec: str | os.PathLike[str],
@@ -76,8 +61,7 @@ def load_encoder(
         spec: ``minilm`` (all-MiniLM-L6-v2), a folder that Sentence-Transformers wrote, a name on
             the hub (``NAME@REVISION`` for a branch, a tag or a commit), each also with ``@mean``,
             ``@cls``, ``@max`` or ``@pooler`` (a plain BERT with that pooling) and with ``@192d``
-            (its leading 192 dimensions), ``glove:PATH`` (averaged word vectors;
-            ``glove:PATH@sif`` weights the words),
+            (its leading 192 dimensions), ``glove:PATH`` (averaged word vectors),
             ``hashing[:DIMENSION]`` (no model), or the name of a plugin (``NAME[:…]``).
         device: a torch device (``cpu``, ``cuda``), which selects torch, also for queries; None uses
             a GPU for documents if there is one.
@@ -98,14 +82,28 @@ def load_encoder(
 
         return HashingEncoder(spec)
     if spec.partition(":")[0] == "glove":
-        from semsearch.encoders.words.encoder import WordVectorEncoder  # seldom needed
+        from semsearch.encoders.words import WordVectorEncoder  # seldom needed
 
         return WordVectorEncoder(spec)
     if (plugin := _plugin_encoder(spec)) is not None:
         return plugin
     folder = find_model(spec, local_files_only=local_files_only)
     check_bi_encoder(folder)
-    encoder: Encoder = _on_first(1, folder, device, precision)
+    reason: NotConvertibleError | None = None
+    if device is None:
+        from semsearch.encoders.openvino.models import GPUEncoder, OpenVINOEncoder
+
+        on_cpu = precision is Precision.INT8 or not has_gpu()
+        try:
+            return (OpenVINOEncoder if on_cpu else GPUEncoder)(folder, precision)
+        except NotConvertibleError as error:
+            if precision is Precision.INT8:
+                raise EncoderError(f"model '{folder.spec}' cannot run in int8: {error}") from error
+            reason = error
+    from semsearch.encoders.torch_models import TorchEncoder
+
+    encoder = TorchEncoder(folder, device, precision)
+    _warn_of_torch(folder, reason)
     return encoder
 
 
@@ -147,41 +145,24 @@ def load_reranker(
     if folder.pooling:
         raise EncoderError(f"'{spec}': a cross-encoder has no pooling; remove the suffix")
     check_cross_encoder(folder)
-    reranker: Reranker = _on_first(2, folder, device, precision)
+    reason: NotConvertibleError | None = None
+    if device is None and not has_gpu():
+        from semsearch.encoders.openvino.models import OpenVINOReranker
+
+        try:
+            return OpenVINOReranker(folder, precision)
+        except NotConvertibleError as error:
+            reason = error
+    from semsearch.encoders.torch_models import TorchReranker
+
+    reranker = TorchReranker(folder, device)
+    _warn_of_torch(folder, reason)
     return reranker
 
 
-def _on_first(place: int, folder: ModelFolder, device: str | None, precision: Precision) -> Any:
-    """Load a model on the first runtime that can run it; log a warning if it is not the first.
-
-    Args:
-        place: of the class in a row of `RUNTIMES`.
-        folder: the model.
-        device: a torch device, which selects torch.
-        precision: its precision; int8 selects OpenVINO.
-
-    Raises:
-        EncoderError: no runtime can run it.
-    """
-    runtimes = RUNTIMES
-    if device is not None:
-        runtimes = {"torch": RUNTIMES["torch"]}
-    elif precision is Precision.INT8:
-        runtimes = {"openvino": RUNTIMES["openvino"]}
-    elif has_gpu():
-        runtimes = GPU_RUNTIMES
-    reason: NotConvertibleError | None = None
-    for name, row in runtimes.items():
-        try:
-            model = getattr(import_module(row[0]), row[place])(folder, device, precision)
-        except NotConvertibleError as error:
-            reason = error
-            continue
-        if reason is not None:
-            getattr(model, "model", None)  # load it now: a broken model fails here, too
-            logger.warning("model '%s' runs on %s: %s", model.spec, name, reason)
-        return model
-    raise EncoderError(f"model '{folder.spec}' cannot run on {', '.join(runtimes)}: {reason}")
+def _warn_of_torch(folder: ModelFolder, reason: NotConvertibleError | None) -> None:
+    if reason is not None:
+        logger.warning("model '%s' runs on torch: %s", folder.spec, reason)
 
 
 def _checked_spec(spec: object) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
@@ -12,14 +11,12 @@ import numpy
 
 from semsearch.encoders.model_folder import ModelFolder, first_stage_weight
 from semsearch.encoders.specs import CROSS_ENCODER_PREFIX
-from semsearch.encoders.text_model import ModelFacts, TextModel
+from semsearch.encoders.text_model import TextModel
 from semsearch.errors import (
-    ArgumentError,
     EncoderError,
     check_text,
     check_texts,
     first_line,
-    shown,
 )
 from semsearch.protocols import Encoder, Matrix, Scores, TokenSpans, check_unit
 
@@ -32,12 +29,8 @@ class EncodesSentences:
         sentences: str | Sequence[str],
         prompt_name: str | None = None,
         *,
-        batch_size: int | None = None,
-        show_progress_bar: bool | None = None,
         convert_to_tensor: bool = False,
-        convert_to_numpy: bool = True,
-        normalize_embeddings: bool = True,
-        **others: Any,
+        **ignored: Any,
     ) -> Any:
         """Unit vectors of sentences.
 
@@ -47,27 +40,17 @@ class EncodesSentences:
 
         Args:
             sentences: one, or several.
-            prompt_name: ``query`` encodes them as queries, None and ``document`` as documents.
-            batch_size: ignored; texts are batched by length.
-            show_progress_bar: ignored; there is none.
+            prompt_name: ``query`` encodes them as queries, anything else as documents.
             convert_to_tensor: return a torch tensor.
-            convert_to_numpy: ignored; an array is returned without `convert_to_tensor`.
-            normalize_embeddings: ignored; vectors always have unit length.
-            others: other arguments of sentence-transformers, which must be None.
+            ignored: other arguments of sentence-transformers, which have no effect.
 
         Returns:
             float32, shape (dimension,) for one sentence, else (sentences, dimension).
 
         Raises:
-            ArgumentError: the prompt is unknown, the sentences are not strings, or an unsupported
-                argument is given.
+            ArgumentError: the sentences are not strings.
         """
-        del batch_size, show_progress_bar, convert_to_numpy, normalize_embeddings
-        for name, value in others.items():
-            if value is not None:
-                raise ArgumentError(f"encode does not support {name}={shown(value)}; leave it out")
-        if prompt_name not in (None, "document", "query"):
-            raise ArgumentError(f"prompt_name must be query or document, not {shown(prompt_name)}")
+        del ignored
         one = isinstance(sentences, str)
         texts = check_texts("sentences", [sentences] if one else sentences)
         encode = self.encode_queries if prompt_name == "query" else self.encode_documents
@@ -94,33 +77,32 @@ class BiEncoder(EncodesSentences):
 
     Args:
         folder: the model.
+        queries: the model for queries; its rows are unit vectors.
+        precision: the precision; int8 applies to documents.
+
+    Raises:
+        EncoderError: the spec names more dimensions than the model has.
     """
 
-    facts: ModelFacts  #: the properties of the model
-    precision: str  #: int8 applies to documents
-    queries: TextModel  #: the model for queries; its rows are unit vectors
-    documents: TextModel  #: the model for documents
-
-    def __init__(self, folder: ModelFolder) -> None:
+    def __init__(self, folder: ModelFolder, queries: TextModel, precision: str) -> None:
         self.folder = folder
         self.spec = folder.spec  #: loads it again; a folder is named by its absolute path
+        self.queries = queries
+        self.facts = queries.facts
+        self.precision = precision
+        self.dimension = folder.dimension or self.facts.dimension
+        if self.dimension > self.facts.dimension:
+            raise EncoderError(f"model '{self.spec}' has only {self.facts.dimension} dimensions")
+
+    @cached_property
+    def documents(self) -> TextModel:
+        """The model for documents."""
+        return self.queries
 
     @property
     def fingerprint(self) -> str:
         """SHA-256 of the model's files, without loading it."""
         return self.folder.fingerprint
-
-    @cached_property
-    def dimension(self) -> int:
-        """The dimension of its vectors.
-
-        Raises:
-            EncoderError: the spec names more dimensions than the model has.
-        """
-        wanted = self.folder.dimension or self.facts.dimension
-        if wanted > self.facts.dimension:
-            raise EncoderError(f"model '{self.spec}' has only {self.facts.dimension} dimensions")
-        return wanted
 
     @cached_property
     def max_document_tokens(self) -> int:
@@ -130,11 +112,6 @@ class BiEncoder(EncodesSentences):
             EncoderError: the prompt alone reaches the model's limit.
         """
         return self._tokens_left("document")
-
-    @cached_property
-    def max_query_tokens(self) -> int | None:
-        """The maximum number of tokens of a query; None if there is no limit."""
-        return self._tokens_left("query")
 
     def description(self) -> Mapping[str, Any]:
         """Its modules, prompts, maximum length and precision."""
@@ -160,21 +137,21 @@ class BiEncoder(EncodesSentences):
         return self._encode(self.documents, texts, "document")
 
     def _encode(self, model: TextModel, texts: Sequence[str], name: str) -> Matrix:
-        listed = check_texts("texts", texts)
         with running(self.spec):
-            found = model.encode(listed, self.facts.prompts.get(name, ""))
-        return self._unit(found) if self.folder.dimension else check_unit(found, self.spec)
+            found = model.encode(check_texts("texts", texts), self.facts.prompts.get(name, ""))
+        return self._unit(found)
 
     def _unit(self, vectors: Matrix) -> Matrix:
-        """Vectors normalised after truncation to the leading dimensions that the spec names.
+        """Unit vectors, normalised again if only their leading dimensions are kept.
 
         Any model can be truncated; models trained for it lose less (Kusupati et al. 2022,
         Matryoshka representation learning).
         """
-        leading = vectors[:, : self.dimension]
-        with numpy.errstate(divide="ignore", invalid="ignore"):  # zero vectors become NaN
-            unit: Matrix = leading / numpy.linalg.norm(leading, axis=1, keepdims=True)
-        return check_unit(unit, self.spec)
+        if self.folder.dimension:
+            vectors = vectors[:, : self.dimension]
+            with numpy.errstate(divide="ignore", invalid="ignore"):  # zero vectors become NaN
+                vectors = vectors / numpy.linalg.norm(vectors, axis=1, keepdims=True)
+        return check_unit(vectors, self.spec)
 
     def _tokens_left(self, name: str) -> int:
         """The maximum number of tokens of a text after a prompt."""
@@ -187,17 +164,21 @@ class BiEncoder(EncodesSentences):
         return limit - used
 
 
-class BaseReranker(ABC):
+class BaseReranker:
     """A transformer that scores pairs of texts, on any runtime.
 
     Args:
         folder: the model.
+        pairs: the model for pairs, with one output.
+        precision: its precision.
     """
 
-    def __init__(self, folder: ModelFolder) -> None:
+    def __init__(self, folder: ModelFolder, pairs: TextModel, precision: str) -> None:
         self.folder = folder
         self.spec = CROSS_ENCODER_PREFIX + folder.spec
         self.first_stage_weight = first_stage_weight(folder.path)
+        self.pairs = pairs
+        self.precision = precision
 
     def score(self, query: str, passages: Sequence[str]) -> Scores:
         """One score per passage, higher is better, shape (len(passages),)."""
@@ -205,10 +186,8 @@ class BaseReranker(ABC):
 
     def score_pairs(self, pairs: Sequence[tuple[str, str]]) -> Scores:
         """One score per pair, higher is better, shape (len(pairs),)."""
-        pairs = [(left, right) for left, right in pairs]
         with running(self.spec):
-            return self._scores(pairs)
+            return self._scores([(left, right) for left, right in pairs])
 
-    @abstractmethod
     def _scores(self, pairs: Sequence[tuple[str, str]]) -> Scores:
-        """One score per pair, shape (len(pairs),)."""
+        return self.pairs.run(pairs)[:, 0]

@@ -9,7 +9,6 @@ import shutil
 import tempfile
 from collections.abc import Callable
 from contextlib import suppress
-from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
@@ -22,13 +21,8 @@ MEMORY = "sha256.json"
 SMALL_BYTES = 1_000_000
 
 
-_temporary: ContextVar[Path | None] = ContextVar("temporary", default=None)
-
-
 def cache_folder() -> Path:
     """The folder of the cache: SEMSEARCH_CACHE, by default in the system's folder for caches."""
-    if (folder := _temporary.get()) is not None:
-        return folder
     named = os.environ.get("SEMSEARCH_CACHE")
     return Path(named) if named else user_cache_path("semsearch")
 

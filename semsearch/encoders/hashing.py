@@ -37,7 +37,6 @@ class HashingEncoder(EncodesSentences):
         self.dimension = int(number)
         self.fingerprint = f"hashing-1-{self.dimension}"
         self.max_document_tokens = 256
-        self.max_query_tokens = None  # no limit
 
     def description(self) -> Mapping[str, Any]:
         """The maximum length of passages."""

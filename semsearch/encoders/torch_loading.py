@@ -1,4 +1,4 @@
-"""Loading models on torch: quietly, whole, and within the number of their positions."""
+"""Loading models on torch: quietly, whole, and with a maximum length."""
 
 from __future__ import annotations
 
@@ -85,8 +85,11 @@ def load_checked(
             },
         )
         check_weights(model, folder, needs_pooler=needs_pooler)
-        check_tokenizer(model, folder.spec)
-        limit_length(model)
+        special = getattr(model.tokenizer, "all_special_tokens", None)
+        if special is not None and len(model.tokenizer) <= len(special):  # made by transformers
+            raise EncoderError(f"model '{folder.spec}' has no tokenizer")
+        if transformers_of(model) and not (model.max_seq_length or LONGEST) < LONGEST:
+            model.max_seq_length = UNLIMITED_LENGTH
     return model.eval()
 
 
@@ -142,46 +145,6 @@ def check_weights(
         missing = {name for name in missing if ".pooler." not in f".{name}"}
     if missing:
         raise EncoderError(f"model '{folder.spec}' lacks weights: {', '.join(sorted(missing)[:3])}")
-
-
-def check_tokenizer(model: SentenceTransformer | CrossEncoder, spec: str) -> None:
-    """Refuse a model whose tokenizer is missing or that of another model.
-
-    For a model without a vocabulary, transformers makes an empty tokenizer. Where a token has no
-    weights, OpenVINO computes vectors nevertheless.
-
-    Raises:
-        EncoderError: the tokenizer knows no tokens, or more than the model has weights for.
-    """
-    special = getattr(model.tokenizer, "all_special_tokens", None)
-    if special is not None and len(model.tokenizer) <= len(special):
-        raise EncoderError(f"model '{spec}' has no tokenizer, or one without a vocabulary")
-    tokens = getattr(model.tokenizer, "vocab_size", 0)  # without added ones, often unused
-    for transformer in transformers_of(model):
-        rows = len(transformer.get_input_embeddings().weight)
-        if tokens > rows:
-            raise EncoderError(f"model '{spec}' has weights for {rows} tokens, not for {tokens:,}")
-
-
-def limit_length(model: SentenceTransformer | CrossEncoder) -> None:
-    """Let a transformer read no more tokens than it has positions for."""
-    for transformer in transformers_of(model):
-        positions = positions_of(transformer)
-        longest = min(model.max_seq_length or LONGEST, positions or LONGEST)
-        model.max_seq_length = longest if longest < LONGEST else UNLIMITED_LENGTH
-
-
-def positions_of(transformer: PreTrainedModel) -> int | None:
-    """The number of tokens that a transformer has positions for; None if there is no limit."""
-    config = transformer.config
-    positions: int | None = getattr(config, "max_position_embeddings", None)
-    if positions is None or not getattr(config, "position_biased_input", True):
-        return None  # they are relative
-    for name, module in transformer.named_modules():
-        padding: int | None = getattr(module, "padding_idx", None)
-        if name.endswith("position_embeddings") and padding is not None:
-            return positions - padding - 1  # RoBERTa's begin after that of padding
-    return positions
 
 
 def why_not_by_ids(model: SentenceTransformer | CrossEncoder) -> str | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from functools import cached_property, partial
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy
@@ -30,12 +30,18 @@ TORCH_PRECISIONS = {"torch.float32": "fp32", "torch.bfloat16": "bf16", "torch.fl
 
 
 class TorchEncoder(BiEncoder):
-    """A bi-encoder on torch. The model is loaded at its first use.
+    """A bi-encoder on torch.
 
     Texts are batched by length for transformers; other models batch texts themselves.
 
+    Args:
+        folder: the model.
+        device: a torch device; None for a GPU if there is one.
+        precision: its precision.
+        attention: transformers' implementation of attention; None for its default.
+
     Raises:
-        EncoderError: torch does not support the precision.
+        EncoderError: the model cannot be loaded, or torch does not support the precision.
     """
 
     def __init__(
@@ -46,38 +52,30 @@ class TorchEncoder(BiEncoder):
         *,
         attention: str | None = None,
     ) -> None:
+        from sentence_transformers import SentenceTransformer
+
         if precision is Precision.INT8:
             raise EncoderError(f"model '{folder.spec}' runs on torch, which does not support int8")
-        super().__init__(folder)
-        self._device = device
-        self._attention = attention  # transformers' implementation; None for its default
-        self._precision = precision
-
-    @cached_property
-    def facts(self) -> ModelFacts:  # type: ignore[override]
-        """The properties of the model."""
-        return model_facts(
+        model = load_checked(
+            SentenceTransformer,
+            folder,
+            device,
+            attention=attention,
+            dtype=_number_type(device, precision),
+            needs_pooler=folder.pooling is Pooling.POOLER,
+        )
+        self.model = repooled(model, folder.pooling) if folder.pooling else model
+        self._max_tokens = _max_tokens(self.model)
+        facts = model_facts(
             self.model,
             int(self.model.get_embedding_dimension()),
-            UNLIMITED_MAX_TOKENS if self._longest is None else self._longest,
+            self._max_tokens or UNLIMITED_MAX_TOKENS,
             {name: text for name, text in self.model.prompts.items() if text},
         )
-
-    @cached_property
-    def precision(self) -> str:  # type: ignore[override]
-        """The precision of its weights."""
-        return TORCH_PRECISIONS[str(self.model.dtype)]
-
-    @cached_property
-    def queries(self) -> TextModel:  # type: ignore[override]
-        """The model for queries; its rows are unit vectors."""
-        return self.documents
-
-    @cached_property
-    def documents(self) -> TextModel:  # type: ignore[override]
-        """The model for documents."""
         runtime = TorchRuntime(self.model, self.result_of)
-        return TextModel(self.facts, partial(cutting_tokenizer, self.model), runtime)
+        queries = TextModel(facts, partial(cutting_tokenizer, self.model), runtime)
+        super().__init__(folder, queries, TORCH_PRECISIONS[str(self.model.dtype)])
+        self._is_by_ids = why_not_by_ids(self.model) is None  # `TextModel` batches the texts
 
     def result_of(self, features: dict[str, Any]) -> Any:
         """The unit vectors in the output of the modules, truncated if the model says so."""
@@ -85,137 +83,75 @@ class TorchEncoder(BiEncoder):
 
         return normalize(features["sentence_embedding"][:, : self.facts.dimension].float(), dim=1)
 
-    @cached_property
-    def max_query_tokens(self) -> int | None:
-        """The maximum number of tokens of a query; None if there is no limit."""
-        return None if self._longest is None else self._tokens_left("query")
-
-    @cached_property
-    def _longest(self) -> int | None:
-        tokenizer = self.model.tokenizer
-        longest = self.model.get_max_seq_length()
-        if longest is None or math.isinf(longest):  # averaged word vectors
-            truncation = getattr(tokenizer, "truncation", None)
-            return int(truncation["max_length"]) if truncation else None
-        count = getattr(tokenizer, "num_special_tokens_to_add", None)  # not for word embeddings
-        return int(longest) - (int(count(pair=False)) if count else 0)
-
     def _encode(self, model: TextModel, texts: Sequence[str], name: str) -> Matrix:
         if self._is_by_ids:
             return super()._encode(model, texts, name)
         encode = self.model.encode_query if name == "query" else self.model.encode_document
-        return self._encode_unbatched(encode, texts)
-
-    def encode_plainly(self, texts: Sequence[str]) -> Matrix:
-        """Unit vectors without a prompt, batched by Sentence-Transformers."""
-        return self._encode_unbatched(partial(self.model.encode, prompt=""), texts)
-
-    @cached_property
-    def _is_by_ids(self) -> bool:
-        """Whether `TextModel` batches the texts."""
-        return why_not_by_ids(self.model) is None
-
-    def _encode_unbatched(self, encode: Callable[..., Any], texts: Sequence[str]) -> Matrix:
         listed = check_texts("texts", texts)
         with running(self.spec):
-            found = encode(listed, show_progress_bar=False)
+            found = encode(listed, show_progress_bar=False, normalize_embeddings=True)
         return self._unit(numpy.asarray(found, numpy.float32).reshape(-1, self.facts.dimension))
 
-    @cached_property
-    def model(self) -> SentenceTransformer:
-        """The loaded model."""
-        from sentence_transformers import SentenceTransformer
 
-        model = load_checked(
-            SentenceTransformer,
-            self.folder,
-            self._device,
-            attention=self._attention,
-            dtype=self._number_type(),
-            needs_pooler=self.folder.pooling is Pooling.POOLER,
-        )
-        return repooled(model, self.folder.pooling) if self.folder.pooling else model
+def _max_tokens(model: SentenceTransformer) -> int | None:
+    """The maximum number of tokens without special ones; None if there is no limit."""
+    longest = model.get_max_seq_length()
+    if longest is None or math.isinf(longest):  # averaged word vectors
+        truncation = getattr(model.tokenizer, "truncation", None)
+        return int(truncation["max_length"]) if truncation else None
+    count = getattr(model.tokenizer, "num_special_tokens_to_add", None)  # not for word embeddings
+    return int(longest) - (int(count(pair=False)) if count else 0)
 
-    def _number_type(self) -> str:
-        """The torch number type. AUTO uses half precision on a GPU; a CPU may only emulate it."""
-        if self._precision is Precision.AUTO:
-            import torch
 
-            device = self._device or ("cuda" if torch.cuda.is_available() else "cpu")
-            return "float32" if torch.device(device).type == "cpu" else "float16"
-        return "bfloat16" if self._precision is Precision.BF16 else "float32"
+def _number_type(device: str | None, precision: Precision) -> str:
+    """The torch number type. AUTO uses half precision on a GPU; a CPU may only emulate it."""
+    if precision is Precision.AUTO:
+        import torch
+
+        device = device or ("cuda" if torch.cuda.is_available() else "cpu")
+        return "float32" if torch.device(device).type == "cpu" else "float16"
+    return "bfloat16" if precision is Precision.BF16 else "float32"
 
 
 class TorchReranker(BaseReranker):
-    """A cross-encoder with one output, on torch in fp32. It is loaded at its first use."""
+    """A cross-encoder with one output, on torch in fp32.
+
+    Args:
+        folder: the model.
+        device: a torch device; None for a GPU if there is one.
+        attention: transformers' implementation of attention; None for its default.
+
+    Raises:
+        EncoderError: it cannot be loaded, lacks a trained head, or returns several scores per pair.
+    """
 
     def __init__(
-        self,
-        folder: ModelFolder,
-        device: str | None = None,
-        precision: Precision = Precision.FP32,
-        *,
-        attention: str | None = None,
+        self, folder: ModelFolder, device: str | None = None, *, attention: str | None = None
     ) -> None:
-        super().__init__(folder)
-        self._device = device
-        self._attention = attention  # transformers' implementation; None for its default
+        from sentence_transformers import CrossEncoder
 
-    @cached_property
-    def precision(self) -> str:
-        """The precision of its weights."""
-        return TORCH_PRECISIONS[str(self.model.dtype)]
-
-    @cached_property
-    def facts(self) -> ModelFacts:
-        """The properties of the model."""
+        self.model = load_checked(
+            CrossEncoder, folder, device, attention=attention, dtype="float32", needs_pooler=True
+        )
+        if self.model.num_labels > 1:
+            raise EncoderError(
+                f"model '{folder.spec}' returns {self.model.num_labels} values per pair, not one"
+            )
         special: int = self.model.tokenizer.num_special_tokens_to_add(pair=True)
-        return model_facts(self.model, 1, int(self.model.max_seq_length) - special, {})
-
-    def _scores(self, pairs: Sequence[tuple[str, str]]) -> Scores:
-        return self.score_plainly(pairs) if self._pairs is None else self._pairs.run(pairs)[:, 0]
-
-    def score_plainly(self, pairs: Sequence[tuple[str, str]]) -> Scores:
-        """One score per pair, batched by Sentence-Transformers."""
-        if not pairs:
-            return numpy.empty(0, numpy.float32)
-        scores = self.model.predict(list(pairs), show_progress_bar=False)
-        return numpy.asarray(scores, numpy.float32).reshape(len(pairs))
+        facts = model_facts(self.model, 1, int(self.model.max_seq_length) - special, {})
+        runtime = TorchRuntime(self.model, self.result_of)
+        pairs = TextModel(facts, partial(cutting_tokenizer, self.model), runtime)
+        super().__init__(folder, pairs, TORCH_PRECISIONS[str(self.model.dtype)])
 
     def result_of(self, features: dict[str, Any]) -> Any:
         """The scores in the output of the modules, with the model's activation: (pairs, 1)."""
         return self.model.activation_fn(features["scores"]).reshape(-1, 1)
 
-    @cached_property
-    def _pairs(self) -> TextModel | None:
-        """The model for batches by length; None if it makes batches itself."""
-        if why_not_by_ids(self.model) is not None:
-            return None
-        runtime = TorchRuntime(self.model, self.result_of)
-        return TextModel(self.facts, partial(cutting_tokenizer, self.model), runtime)
-
-    @cached_property
-    def model(self) -> CrossEncoder:
-        """The loaded model.
-
-        Raises:
-            EncoderError: it lacks a trained head, or returns several scores per pair.
-        """
-        from sentence_transformers import CrossEncoder
-
-        model = load_checked(
-            CrossEncoder,
-            self.folder,
-            self._device,
-            attention=self._attention,
-            dtype="float32",
-            needs_pooler=True,
-        )
-        if model.num_labels > 1:
-            raise EncoderError(
-                f"model '{self.folder.spec}' returns {model.num_labels} values per pair, not one"
-            )
-        return model
+    def _scores(self, pairs: Sequence[tuple[str, str]]) -> Scores:
+        if why_not_by_ids(self.model) is None:
+            return super()._scores(pairs)
+        scores = self.model.predict(list(pairs), show_progress_bar=False)
+        return numpy.asarray(scores, numpy.float32).reshape(len(pairs))
 
 
 CPU_BATCHING = Batching(1024, 250_000, least_fill=0.9)

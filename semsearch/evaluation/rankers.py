@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
+import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import partial
@@ -39,9 +40,6 @@ RUN_PREFIX = "run:"
 
 #: The vectors of BM25's index, and its passages if no encoder is evaluated.
 LEXICAL_ENCODER = "hashing"
-
-#: More tokens than any document has; fits into SQLite's integers.
-NO_LIMIT = 2**62
 
 
 class Ranking(NamedTuple):
@@ -269,7 +267,7 @@ class Passages(EncodesSentences):
         self.spec = encoder.spec
         self.fingerprint = encoder.fingerprint
         self.dimension = encoder.dimension
-        self.max_document_tokens = NO_LIMIT if other is None else other.max_document_tokens
+        self.max_document_tokens = sys.maxsize if other is None else other.max_document_tokens
         if other is not None:
             self.fingerprint += f"+{other.fingerprint}"
 
@@ -319,12 +317,16 @@ def load_rankers(
     lexical = load_encoder(LEXICAL_ENCODER)
     if named and named[0].fingerprint != lexical.fingerprint:
         lexical = Passages(lexical, named[0])
-
-    def searched(spec: str, system: System, reranker: Reranker | None) -> Ranker:
+    rerankers = _rerankers(systems.values(), precision)
+    rankers: list[Ranker] = []
+    for spec, system in systems.items():
+        if system.run is not None:
+            rankers.append(RecordedRanker(spec, system.run))
+            continue
         encoder = lexical if system.name is None else loaded[system.name]
-        return IndexRanker(spec, system.mode, encoder, reranker=reranker)
-
-    return _rankers(systems, precision, searched)
+        reranker = rerankers[system.reranker]
+        rankers.append(IndexRanker(spec, system.mode, encoder, reranker=reranker))
+    return rankers
 
 
 def index_rankers(
@@ -345,13 +347,18 @@ def index_rankers(
         EncoderError: a model cannot be loaded.
     """
     names = check_texts("specs", specs) or index.info().systems
-
-    def searched(spec: str, system: System, reranker: Reranker | None) -> Ranker:
+    systems = {name: System.parsed(name) for name in names}
+    rerankers = _rerankers(systems.values(), precision)
+    rankers: list[Ranker] = []
+    for spec, system in systems.items():
+        if system.run is not None:
+            rankers.append(RecordedRanker(spec, system.run))
+            continue
         space = index.space(system.name, complete=True)
         encoder = None if system.name is None else index.encoder(space)
-        return IndexRanker(spec, system.mode, encoder, space=system.name, reranker=reranker)
-
-    return _rankers({name: System.parsed(name) for name in names}, precision, searched)
+        reranker = rerankers[system.reranker]
+        rankers.append(IndexRanker(spec, system.mode, encoder, system.name, reranker))
+    return rankers
 
 
 def recorded_files(specs: Sequence[str]) -> list[Path]:
@@ -359,19 +366,9 @@ def recorded_files(specs: Sequence[str]) -> list[Path]:
     return [system.run for system in map(System.parsed, specs) if system.run is not None]
 
 
-def _rankers(
-    systems: Mapping[str, System],
-    precision: Precision | str,
-    searched: Callable[[str, System, Reranker | None], Ranker],
-) -> list[Ranker]:
-    """The systems with their cross-encoders, each loaded once."""
-    rerankers: dict[str | None, Reranker | None] = {None: None}
-    for system in systems.values():
-        if system.reranker not in rerankers:
-            rerankers[system.reranker] = load_reranker(str(system.reranker), precision=precision)
-    return [
-        RecordedRanker(spec, system.run)
-        if system.run is not None
-        else searched(spec, system, rerankers[system.reranker])
-        for spec, system in systems.items()
-    ]
+def _rerankers(
+    systems: Iterable[System], precision: Precision | str
+) -> dict[str | None, Reranker | None]:
+    """The cross-encoders of systems by name, each loaded once; None for None."""
+    names = {system.reranker for system in systems if system.reranker is not None}
+    return {None: None} | {name: load_reranker(name, precision=precision) for name in names}

@@ -6,6 +6,7 @@ import logging
 from collections import defaultdict
 from collections.abc import Sequence
 from itertools import combinations
+from subprocess import CalledProcessError
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy
@@ -33,9 +34,6 @@ logger = logging.getLogger(__name__)
 MEASURES = ("nDCG@10", "RR@10", "R@10", "R@100", "AP")
 PUBLISHED_MEASURE = "nDCG@10"
 
-#: The highest relevance of gdeval, which computes ERR and nDCG(dcg='exp-log2').
-MAX_RELEVANCE_OF_GDEVAL = 4
-
 
 class IrEvaluation(NamedTuple):
     """All systems on one set."""
@@ -52,8 +50,7 @@ def measures(names: Sequence[str]) -> list[Measure]:
     """Parse the names of measures.
 
     Raises:
-        ArgumentError: a name is unknown to ir-measures, no installed package computes it, or there
-            are none.
+        ArgumentError: no installed package computes a measure with this name, or there are none.
     """
     from ir_measures import DefaultPipeline, parse_measure
 
@@ -65,14 +62,14 @@ def measures(names: Sequence[str]) -> list[Measure]:
         try:
             measure = parse_measure(name)
             measure.validate_params()  # type: ignore[no-untyped-call]
+            is_computed = DefaultPipeline.supports(measure)  # type: ignore[no-untyped-call]
         except (NameError, ValueError, SyntaxError, AssertionError, KeyError, TypeError):
+            is_computed = False
+        if not is_computed or measure.params.get("cutoff", 1) < 1:  # trec_eval aborts at 0
             raise ArgumentError(
                 f"unknown measure '{name}' (measures: {', '.join(MEASURES)}, and others of "
                 "ir-measures)"
-            ) from None
-        is_computed = DefaultPipeline.supports(measure)  # type: ignore[no-untyped-call]
-        if not is_computed or measure.params.get("cutoff", 1) < 1:  # trec_eval aborts at 0
-            raise ArgumentError(f"no package that is installed computes '{name}'")
+            )
         found.append(measure)
     return found
 
@@ -104,11 +101,10 @@ def evaluate_retrieval(
 
     Raises:
         ArgumentError: a measure is unknown, or two systems have the same name.
-        DatasetError: a judgement is higher than a measure allows.
+        DatasetError: a measure cannot be computed for these judgements.
     """
     rankers = check_systems("rankers", rankers)
     wanted = measures(names)
-    _check_relevance(retrieval, wanted)
     if any(isinstance(ranker, IndexRanker) and ranker.reads_operators for ranker in rankers):
         _warn_of_operators(retrieval)
     runs, per_query = {}, {}
@@ -135,20 +131,6 @@ def evaluate_retrieval(
             found = randomised_difference(per_query[system][name], before)
             differences.append(PairedDifference(name, system, other, found))
     return IrEvaluation(retrieval, runs, per_query, results, differences, whole_documents)
-
-
-def _check_relevance(retrieval: RetrievalSet, wanted: Sequence[Measure]) -> None:
-    """Refuse judgements that are higher than gdeval allows, before anything is ranked."""
-    from ir_measures import gdeval
-
-    judged = retrieval.qrels.values()
-    highest = max((grade for grades in judged for grade in grades.values()), default=0)
-    of_gdeval = [measure for measure in wanted if gdeval.supports(measure)]
-    if of_gdeval and highest > MAX_RELEVANCE_OF_GDEVAL:
-        raise DatasetError(
-            f"{retrieval.name} has a relevance of {highest:,}; {of_gdeval[0]} allows up to "
-            f"{MAX_RELEVANCE_OF_GDEVAL}"
-        )
 
 
 def _warn_of_operators(retrieval: RetrievalSet) -> None:
@@ -191,7 +173,7 @@ def _measured(retrieval: RetrievalSet, run: Run, wanted: Sequence[Measure]) -> d
             # IPrec is NaN for queries without relevant documents, for which other measures are 0.
             value = 100 * numpy.nan_to_num(metric.value)
             values[str(metric.measure)][int(metric.query_id)] = value
-    except (ValueError, ZeroDivisionError) as error:
+    except (ValueError, ZeroDivisionError, CalledProcessError) as error:  # of a script in Perl
         shown = ", ".join(values)
         raise DatasetError(f"{retrieval.name} cannot be measured by {shown}: {error}") from error
     return values

@@ -25,7 +25,7 @@ from semsearch.evaluation.datasets import (
     load_sts_set,
     sts_names,
 )
-from semsearch.evaluation.datasets.translated import is_translated
+from semsearch.evaluation.datasets.sts import is_translated
 from semsearch.training.examples import (
     POSITIVE_LABELS,
     Examples,

@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any
 import numpy
 
 from semsearch.encoders.model_folder import ModelFolder, find_model, model_modules
-from semsearch.encoders.torch_loading import positions_of
 from semsearch.encoders.torch_models import TorchEncoder
 from semsearch.errors import ArgumentError
 from semsearch.records import Document
@@ -294,8 +293,9 @@ def limit_tokens(model: Any, max_tokens: int | None) -> None:
     if max_tokens is None:
         return
     transformer = model.transformers_model
-    positions = 0 if transformer is None else positions_of(transformer)
-    if positions is not None and max_tokens > positions:
+    config = None if transformer is None else transformer.config
+    positions = getattr(config, "max_position_embeddings", math.inf if config else 0)
+    if max_tokens > positions:
         raise ArgumentError(f"max_tokens: the model has only {positions} positions")
     model.max_seq_length = max_tokens
 

@@ -16,13 +16,13 @@ from semsearch.errors import (
     CorpusError,
     DatasetNotFoundError,
 )
-from semsearch.evaluation.datasets.textlines import numbered_lines
-from semsearch.evaluation.datasets.translated import (
+from semsearch.evaluation.datasets.sts import (
     SOURCE_LANGUAGE,
     is_translated,
     languages_of,
     parallel_sentences,
 )
+from semsearch.evaluation.datasets.textlines import numbered_lines
 from semsearch.training.examples import Examples, Kind, Notify
 
 SOURCE_COLUMNS = ("source", "src", "english", SOURCE_LANGUAGE, "anchor", "sentence1")

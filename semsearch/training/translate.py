@@ -22,7 +22,7 @@ import numpy
 from semsearch.encoders import load_encoder
 from semsearch.encoders.specs import Precision
 from semsearch.errors import EncoderError
-from semsearch.evaluation.datasets.translated import SOURCE_LANGUAGE, TRANSLATED
+from semsearch.evaluation.datasets.sts import SOURCE_LANGUAGE, TRANSLATED
 from semsearch.protocols import Matrix
 from semsearch.training.data import NO_DEVELOPMENT, found_sts, held_out, load_tests
 from semsearch.training.encoder import compare_encoders, limit_tokens, load_plain, plain_encode

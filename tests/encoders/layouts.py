@@ -9,8 +9,6 @@ from pathlib import Path
 import torch
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import (
-    CNN,
-    LSTM,
     Dense,
     LayerNorm,
     Normalize,
@@ -19,7 +17,6 @@ from sentence_transformers.sentence_transformer.modules import (
     StaticEmbedding,
     Transformer,
     WordEmbeddings,
-    WordWeights,
 )
 from sentence_transformers.sentence_transformer.modules.tokenizer import WhitespaceTokenizer
 from tokenizers import Tokenizer
@@ -51,13 +48,6 @@ MODULES = {
     "dense": lambda plain: [*bert(plain), Dense(WIDTH, 16), LayerNorm(16), Normalize()],
     "static": lambda plain: [static(), Normalize()],
     "words": lambda plain: [words(), Pooling(8, "max")],
-    "weighted words": lambda plain: [
-        words(),
-        WordWeights(WORDS, {"a": 0.5, "b": 2.0, "c": 1.5}),
-        Pooling(8, "mean"),
-    ],
-    "cnn": lambda plain: [words(), CNN(8, 4, [1, 3]), Pooling(8, "mean")],
-    "lstm": lambda plain: [words(), LSTM(8, 4), Pooling(8, "mean")],
     "router": lambda plain: [Router.for_query_document([static()], [static()])],
 }
 #: All layouts; the last four are variants of those above or of a plain BERT.

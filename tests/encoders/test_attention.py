@@ -35,6 +35,15 @@ def position_bias(mask):
     return op.add(op.multiply(rows, op.constant(bias)), floats_of(mask))
 
 
+def window(mask):
+    """Torch's mask of local attention: tokens see others up to nine places away."""
+    places = op.range(0, op.gather(op.shape_of(mask), 1, 0), 1, "i64")
+    apart = op.abs(op.subtract(op.unsqueeze(places, 1), op.unsqueeze(places, 0)))
+    lowest = numpy.finfo(numpy.float32).min
+    far = op.select(op.greater(apart, numpy.int64(9)), lowest, numpy.float32(0))
+    return op.maximum(op.add(op.unsqueeze(far, [0, 1]), floats_of(mask)), lowest)
+
+
 def causal_mask(mask):
     """Torch's mask of a decoder."""
     rows = op.constant(numpy.arange(LENGTHS[0]).reshape(1, 1, -1, 1))
@@ -63,10 +72,10 @@ def model(added=None, keys_in_columns=True, scale=None, causal=False):
     return openvino.Model([op.result(attended)], [ids, mask], "attention")
 
 
-def output(one):
+def output(one, lengths=LENGTHS):
     """The output of a model for three padded texts."""
-    ids = numpy.arange(3 * LENGTHS[0]).reshape(3, -1)
-    mask = numpy.arange(LENGTHS[0]) < numpy.array(LENGTHS)[:, None]
+    ids = numpy.arange(3 * lengths[0]).reshape(3, -1) % 20
+    mask = numpy.arange(lengths[0]) < numpy.array(lengths)[:, None]
     run = openvino.Core().compile_model(one, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
     return numpy.array(run({"input_ids": ids, MASK: mask.astype(numpy.int64)})[0])
 
@@ -95,6 +104,15 @@ def test_outputs_are_unchanged(options):
     assert found["ScaledDotProductAttention"] == 0
     assert found["MatMul"] == 2
     numpy.testing.assert_allclose(output(one), expected, atol=1e-6)
+
+
+def test_windows_longer_than_the_first_check_are_kept():
+    one = model(added=window)
+    lengths = [20, 12, 1]
+    expected = output(one, lengths)
+    write_out_attention(one, 20)
+    assert kinds(one)["MatMul"] == 2
+    numpy.testing.assert_allclose(output(one, lengths), expected, atol=1e-6)
 
 
 def test_keys_are_transposed_once():

@@ -1,13 +1,15 @@
-"""The user's cache: entries are complete, made once, and checked before use."""
+"""The user's cache: entries are complete and made once; hashes of files are computed once."""
 
 from __future__ import annotations
 
+import hashlib
+import os
 import threading
 import time
 
 import pytest
 
-from semsearch.encoders.cache import cache_folder, cached_entry
+from semsearch.encoders.cache import MEMORY, SMALL_BYTES, cache_folder, cached_entry, file_sha256
 from semsearch.errors import EncoderError
 
 
@@ -30,20 +32,12 @@ class Maker:
         (folder / "b").write_bytes(b"second")
 
 
-def test_an_entry_is_made_once():
-    make = Maker()
-    entry = cached_entry("thing", make)
-    assert entry == cached_entry("thing", make) == cache_folder() / "thing"
-    assert make.calls == 1
-    assert (entry / "b").read_bytes() == b"second"
-
-
 def test_an_interrupted_entry_is_discarded():
     with pytest.raises(RuntimeError):
         cached_entry("thing", Maker(fail=True))
     assert [file.name for file in cache_folder().iterdir()] == ["thing.lock"]
     make = Maker()
-    cached_entry("thing", make)
+    assert cached_entry("thing", make) == cache_folder() / "thing"
     assert make.calls == 1
 
 
@@ -67,7 +61,8 @@ def test_threads_make_an_entry_once():
     for thread in threads:
         thread.join()
     assert make.calls == 1
-    assert len(set(found)) == 1
+    assert found == [cache_folder() / "thing"] * 4
+    assert (found[0] / "b").read_bytes() == b"second"
 
 
 def test_a_cache_that_cannot_be_written(tmp_path, monkeypatch):
@@ -75,3 +70,46 @@ def test_a_cache_that_cannot_be_written(tmp_path, monkeypatch):
     monkeypatch.setenv("SEMSEARCH_CACHE", str(tmp_path / "file"))
     with pytest.raises(EncoderError):
         cached_entry("thing", Maker())
+
+
+@pytest.fixture
+def file(tmp_path):
+    """A file that is large enough for its hash to be cached."""
+    file = tmp_path / "weights"
+    file.write_bytes(b"a" * SMALL_BYTES)
+    return file
+
+
+def sha256(file):
+    return hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+def test_a_large_file_is_hashed_once(file, tmp_path, monkeypatch):
+    assert file_sha256(file) == sha256(file)
+    monkeypatch.setattr(hashlib, "file_digest", None)  # cannot be called again
+    assert file_sha256(file) == sha256(file)
+    (tmp_path / "small").write_bytes(b"b" * (SMALL_BYTES - 1))
+    assert file_sha256(tmp_path / "small") == sha256(tmp_path / "small")
+    assert str(tmp_path / "small") not in (cache_folder() / MEMORY).read_text()
+
+
+def test_changed_and_replaced_files_are_hashed_again(file, tmp_path):
+    """Also one with the same size and time."""
+    seen = [file_sha256(file)]
+    file.write_bytes(b"b" * SMALL_BYTES)
+    assert file_sha256(file) == sha256(file) not in seen
+    seen.append(sha256(file))
+    stamps = file.stat()
+    (tmp_path / "other").write_bytes(b"c" * SMALL_BYTES)
+    os.utime(tmp_path / "other", ns=(stamps.st_atime_ns, stamps.st_mtime_ns))
+    (tmp_path / "other").replace(file)
+    assert file_sha256(file) == sha256(file) not in seen
+
+
+def test_hashes_of_files_that_are_gone_are_forgotten(file, tmp_path):
+    file_sha256(file)
+    other = file.rename(tmp_path / "other")
+    file_sha256(other)
+    memory = (cache_folder() / MEMORY).read_text()
+    assert str(other) in memory
+    assert str(file) not in memory

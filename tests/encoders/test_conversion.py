@@ -42,7 +42,6 @@ def check(spec):
     assert converted.fingerprint == plain.fingerprint
     assert converted.dimension == plain.dimension
     assert converted.max_document_tokens == plain.max_document_tokens
-    assert converted.max_query_tokens == plain.max_query_tokens
     assert converted.description() == plain.description()
     numpy.testing.assert_array_equal(converted.token_spans("a b"), plain.token_spans("a b"))
     for name in ("encode_documents", "encode_queries"):

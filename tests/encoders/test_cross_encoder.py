@@ -82,12 +82,3 @@ def test_it_is_no_bi_encoder(folder, tmp_path):
         load_encoder(str(tmp_path))
     assert load_encoder(f"{tmp_path}@mean").dimension == 32
     assert load_reranker(str(tmp_path)).score("a b", ["c"]).shape == (1,)
-
-
-def test_more_words_than_weights(plain_bert, tmp_path):
-    config = BertConfig.from_pretrained(plain_bert, num_labels=1, vocab_size=6)
-    BertForSequenceClassification(config).save_pretrained(tmp_path)
-    BertTokenizerFast.from_pretrained(plain_bert).save_pretrained(tmp_path)
-    for load in (load_reranker, load_encoder):
-        with pytest.raises(EncoderError, match="weights for 6 tokens"):
-            load(str(tmp_path))

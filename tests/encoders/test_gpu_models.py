@@ -7,8 +7,7 @@ import pytest
 
 from semsearch import encoders as loading
 from semsearch.encoders import load_encoder
-from semsearch.encoders.gpu_models import FIRST_DOCUMENTS, GPUEncoder
-from semsearch.encoders.openvino.models import OpenVINOEncoder
+from semsearch.encoders.openvino.models import FIRST_DOCUMENTS, GPUEncoder, OpenVINOEncoder
 from semsearch.encoders.specs import Precision, described_precision
 from semsearch.encoders.torch_models import TorchEncoder, ready_attention
 from semsearch.errors import EncoderError
@@ -50,7 +49,7 @@ def test_documents_are_encoded_on_the_gpu_after_the_first(plain_bert, on_torch):
 
 def test_queries_are_encoded_on_the_cpu(plain_bert, on_torch):
     encoder = load_encoder(str(plain_bert))
-    expected = OpenVINOEncoder(encoder.folder, None, Precision.AUTO).encode_queries(TEXTS)
+    expected = OpenVINOEncoder(encoder.folder, Precision.AUTO).encode_queries(TEXTS)
     encoder.encode_documents(["a"] * (FIRST_DOCUMENTS + 1))
     on_torch.clear()
     numpy.testing.assert_array_equal(encoder.encode_queries(TEXTS), expected)

@@ -1,18 +1,105 @@
-"""Runtimes are chosen for a model; their errors name it."""
+"""A model that OpenVINO cannot run, runs on torch, and a warning of one line says why; errors."""
 
 from __future__ import annotations
+
+import subprocess
+import sys
 
 import numpy
 import pytest
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Pooling, WordEmbeddings
 from sentence_transformers.sentence_transformer.modules.tokenizer import WhitespaceTokenizer
+from transformers import BertConfig, BertForSequenceClassification, BertTokenizerFast
 
-from semsearch.encoders import load_encoder
-from semsearch.encoders.torch_models import TorchEncoder
+from semsearch.encoders import load_encoder, load_reranker
+from semsearch.encoders.openvino import conversion
+from semsearch.encoders.torch_models import TorchEncoder, TorchReranker
 from semsearch.errors import EncoderError
 
-TEXTS = ["a b c", "d", "a a a a e f", "b " * 50, "", "f e d c b a"]
+TEXTS = ["a b c", "d"]
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    """An empty cache, without converted models."""
+    monkeypatch.setenv("SEMSEARCH_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture(scope="module")
+def classifier(plain_bert, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("classifier")
+    config = BertConfig.from_pretrained(plain_bert, num_labels=1)
+    BertForSequenceClassification(config).eval().save_pretrained(folder)
+    BertTokenizerFast.from_pretrained(plain_bert).save_pretrained(folder)
+    return str(folder)
+
+
+@pytest.fixture
+def failing(monkeypatch):
+    """Makes the conversion fail; returns the list of its calls."""
+
+    def fail(error):
+        calls = []
+
+        def traced(*arguments):
+            calls.append(arguments)
+            raise error
+
+        monkeypatch.setattr(conversion, "_traced", traced)
+        return calls
+
+    return fail
+
+
+def runs_on_torch(spec, caplog):
+    caplog.clear()
+    encoder = load_encoder(spec)
+    assert isinstance(encoder, TorchEncoder)
+    (message,) = [record.getMessage() for record in caplog.records]
+    assert message.startswith(f"model '{spec}' runs on torch: ")
+    assert "\n" not in message
+    expected = load_encoder(spec, device="cpu").encode_documents(TEXTS)
+    numpy.testing.assert_allclose(encoder.encode_documents(TEXTS), expected, atol=1e-6)
+
+
+def test_a_refusal_is_remembered(failing, plain_bert, caplog):
+    calls = failing(RuntimeError("Check 'x' failed at src/y.cpp:1:\nmore"))
+    for _ in range(2):
+        runs_on_torch(str(plain_bert), caplog)
+    assert len(calls) == 1
+
+
+@pytest.mark.parametrize("error", [MemoryError(), OSError("No space left on device")])
+def test_a_lack_of_resources_is_not(failing, plain_bert, caplog, cache, error):
+    calls = failing(error)
+    for _ in range(2):
+        runs_on_torch(str(plain_bert), caplog)
+    assert len(calls) == 2
+    assert not list(cache.glob("encoder-*.draft*"))  # no partial conversion is left
+
+
+def test_vectors_and_scores_that_would_change(plain_bert, classifier, caplog, monkeypatch):
+    monkeypatch.setattr(conversion, "PARITY", 1.1)
+    monkeypatch.setattr(conversion, "TOLERANCE", -1)
+    runs_on_torch(str(plain_bert), caplog)
+    reranker = load_reranker(classifier)
+    assert isinstance(reranker, TorchReranker)
+    expected = load_reranker(classifier, "cpu").score("a", ["b", "c d"])
+    numpy.testing.assert_allclose(reranker.score("a", ["b", "c d"]), expected, atol=1e-6)
+
+
+def test_a_cache_that_cannot_be_written(plain_bert, caplog, cache):
+    cache.write_text("a file where the folder should be")
+    runs_on_torch(str(plain_bert), caplog)
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
+def test_interrupts_propagate(failing, plain_bert, error):
+    failing(error())
+    with pytest.raises(error):
+        load_encoder(str(plain_bert))
 
 
 def test_a_model_that_openvino_cannot_run(tmp_path, caplog):
@@ -36,6 +123,38 @@ def test_errors_of_a_runtime_become_encoder_errors(plain_bert, monkeypatch, devi
     monkeypatch.setattr(model, "run", fail)
     monkeypatch.setattr(model, "run_alone", fail)
     for encode in (encoder.encode_documents, encoder.encode_queries):
-        for texts in (TEXTS, TEXTS[:1]):
+        for texts in (TEXTS * 3, TEXTS):
             with pytest.raises(EncoderError, match="CUDA out of memory$"):
                 encode(texts)
+
+
+def test_openvino_is_imported_without_telemetry_and_its_converter():
+    code = """
+import sys
+from semsearch.encoders.openvino.runtime import CONVERTER, import_openvino
+print(import_openvino().__name__, sys.modules["openvino_telemetry"], CONVERTER in sys.modules)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["openvino", "None", "False"]
+
+
+@pytest.mark.parametrize(
+    ("words", "few", "many"),
+    [(3, 8, 5), (6, 8, 8), (7, 16, 9), (29, 32, 31), (30, 32, 32), (35, 32, 32)],
+)
+def test_shapes_of_batches(plain_bert, monkeypatch, words, few, many):
+    """Few texts are padded to multiples of eight tokens, those of batches are not up to 32."""
+    encoder = load_encoder(str(plain_bert), precision="fp32")
+    shapes = []
+
+    def run(features):
+        shapes.append(features["input_ids"].shape)
+        return numpy.ones((len(features["input_ids"]), 32), numpy.float32) / 32**0.5
+
+    runtime = encoder.queries._runtime
+    monkeypatch.setattr(runtime, "run_alone", run)
+    monkeypatch.setattr(runtime, "run", lambda batches: map(run, batches))
+    encoder.encode_queries(["a " * words] * 4)
+    encoder.encode_queries(["a " * words] * 5)
+    assert [length for _, length in shapes] == [few] + [many] * (len(shapes) - 1)
+    assert sum(count for count, _ in shapes) == 9

@@ -6,7 +6,6 @@ import json
 
 import numpy
 import pytest
-import transformers
 from safetensors.torch import load_file, save_file
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
@@ -14,7 +13,6 @@ from sentence_transformers.sentence_transformer.modules import Pooling, Transfor
 from semsearch.encoders import load_encoder
 from semsearch.encoders import torch_models as torch_runtime
 from semsearch.encoders.text_model import Batching
-from semsearch.encoders.torch_loading import positions_of
 from semsearch.errors import EncoderError
 
 TEXTS = ["a b c", "d", "a a a a e f"]
@@ -81,19 +79,6 @@ def test_settings_of_the_model_count(copied, device):
     spans = encoder.token_spans(long)
     assert len(spans) == 80
     assert (numpy.diff(spans[:, 0]) > 0).all()
-
-
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [("Roberta", 68), ("MPNet", 68), ("Bert", 70), ("DistilBert", 70), ("DebertaV2", None)],
-)
-def test_positions(name, expected):
-    """RoBERTa and MPNet number them from that of padding, 1; DeBERTa's are relative."""
-    options = {"max_position_embeddings": 70, "vocab_size": 30, "hidden_size": 32}
-    options |= {"position_biased_input": False} if name == "DebertaV2" else {}
-    options |= {"dim": 32, "n_heads": 4} if name == "DistilBert" else {"num_attention_heads": 4}
-    config = getattr(transformers, f"{name}Config")(**options)
-    assert positions_of(getattr(transformers, f"{name}Model")(config)) == expected
 
 
 @pytest.mark.parametrize("include_prompt", [True, False])

@@ -128,7 +128,9 @@ def test_a_bi_encoder_scores_by_the_cosine(hashing):
     ]
     vectors = [hashing.encode_documents(list(pair)) for pair in pairs]
     expected = [float(left @ right) for left, right in vectors]
-    found = CosineScorer(hashing).score_pairs(pairs)
+    scorer = CosineScorer(hashing)
+    assert (scorer.spec, scorer.precision) == (hashing.spec, None)
+    found = scorer.score_pairs(pairs)
     numpy.testing.assert_allclose(found, expected, atol=1e-6)
     assert found[2:].tolist() == [1.0, 1.0]  # tied
 

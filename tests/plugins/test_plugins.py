@@ -38,7 +38,7 @@ def installed(monkeypatch, tmp_path):
 
 
 def test_from_the_command_line(installed):
-        def run(*arguments):
+    def run(*arguments):
         result = CliRunner().invoke(main, [*arguments, "--index", "birds"])
         assert result.exit_code == 0, result.output
         return result.stdout

@@ -57,7 +57,8 @@ def convert_encoder(folder: ModelFolder, draft: Path) -> None:
     encoder = TorchEncoder(folder, device="cpu", attention="eager")
     converted = _save(encoder, draft)
     vectors = converted.text_model(Precision.FP32).encode(PROBE)
-    cosines = (vectors * encoder.encode_plainly(PROBE)).sum(axis=1)
+    expected = encoder.model.encode(list(PROBE), prompt="", normalize_embeddings=True)
+    cosines = (vectors * expected).sum(axis=1)
     if not cosines.min() >= PARITY:
         raise NotConvertibleError(f"its vectors would change (cosine {cosines.min():.4f})")
 
@@ -72,7 +73,7 @@ def convert_reranker(folder: ModelFolder, draft: Path) -> None:
     converted = _save(reranker, draft)
     pairs = [(left, right) for left in PROBE[:2] for right in PROBE]
     scores = converted.text_model(Precision.FP32).run(pairs)[:, 0]
-    expected = reranker.score_plainly(pairs)
+    expected = reranker.model.predict(pairs, show_progress_bar=False)
     if not numpy.allclose(scores, expected, rtol=TOLERANCE, atol=TOLERANCE):
         worst = float(numpy.abs(scores - expected).max())
         raise NotConvertibleError(f"its scores would change (by {worst:.4f})")
@@ -83,7 +84,8 @@ def _save(original: TorchEncoder | TorchReranker, draft: Path) -> Converted:
     model = original.model
     if reason := why_not_by_ids(model):
         raise NotConvertibleError(reason)
-    facts, tokenizer = original.facts, cutting_tokenizer(model)
+    text_model = original.queries if isinstance(original, TorchEncoder) else original.pairs
+    facts, tokenizer = text_model.facts, cutting_tokenizer(model)
     texts = list(PROBE[:2])
     features = model.tokenizer(
         texts,

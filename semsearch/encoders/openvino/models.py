@@ -20,14 +20,21 @@ from semsearch.encoders.openvino.runtime import (
 )
 from semsearch.encoders.specs import Precision
 from semsearch.encoders.text_model import ModelFacts, TextModel
-from semsearch.errors import first_line
-from semsearch.protocols import Scores
+from semsearch.errors import check_texts, first_line
+from semsearch.protocols import Matrix
 
 if TYPE_CHECKING:
-    from semsearch.encoders.parity import Parity
+    from semsearch.encoders.torch_models import TorchEncoder
 
 #: Incremented with every change of the converted files.
 VERSION = 5
+
+#: The number of documents that the CPU encodes. Importing torch and starting a GPU takes several
+#: seconds, in which two CPU cores encode as many passages of 60 tokens.
+FIRST_DOCUMENTS = 1000
+
+#: The precisions of torch on a GPU.
+GPU_PRECISIONS = {Precision.AUTO: "fp16", Precision.FP32: "fp32", Precision.BF16: "bf16"}
 
 #: Why a model cannot be converted; cached, because trying takes as long as converting.
 REFUSED = "refused.txt"
@@ -38,7 +45,6 @@ class OpenVINOEncoder(BiEncoder):
 
     Args:
         folder: the original model.
-        device: ignored; it runs on the CPU.
         precision: its precision.
 
     Raises:
@@ -46,34 +52,65 @@ class OpenVINOEncoder(BiEncoder):
         EncoderError: the processor does not support that precision.
     """
 
-    def __init__(self, folder: ModelFolder, device: str | None, precision: Precision) -> None:
-        super().__init__(folder)
+    def __init__(self, folder: ModelFolder, precision: Precision) -> None:
         self._converted = converted_model("encoder", folder.whole())
         self._is_quantized = precision is Precision.INT8
         self._floats = float_precision(Precision.AUTO if self._is_quantized else precision)
-        self.facts = self._converted.facts
-        self.precision = "int8" if self._is_quantized else self._floats.value
-        self.queries = self._converted.text_model(self._floats)  # not quantised
+        queries = self._converted.text_model(self._floats)  # not quantised
+        super().__init__(folder, queries, "int8" if self._is_quantized else self._floats.value)
 
     @cached_property
-    def documents(self) -> TextModel:  # type: ignore[override]
+    def documents(self) -> TextModel:
         """The model for documents."""
         if self._is_quantized:
             return self._quantized[0].text_model(self._floats)
         return self.queries
 
     def description(self) -> Mapping[str, Any]:
-        """The description of a bi-encoder; with int8, also the measured parity."""
+        """The description of a bi-encoder; with int8, also its agreement with fp32."""
         described = super().description()
         if self._is_quantized:
-            return {**described, "parity": self._quantized[1]._asdict()}
+            return {**described, "agreement": self._quantized[1]}
         return described
 
     @cached_property
-    def _quantized(self) -> tuple[Converted, Parity]:
+    def _quantized(self) -> tuple[Converted, float]:
         from semsearch.encoders.quantization import quantized_model
 
         return quantized_model(self._converted, self.folder.whole().fingerprint)
+
+
+class GPUEncoder(OpenVINOEncoder):
+    """A bi-encoder that encodes documents on the GPU, and queries on the CPU without torch.
+
+    A single query is not faster on a GPU, which takes seconds to start. For the same reason, the
+    first `FIRST_DOCUMENTS` documents are encoded on the CPU.
+
+    Args:
+        folder: the original model.
+        precision: that of the GPU; the CPU has fp32 for fp32, or else its best one.
+    """
+
+    def __init__(self, folder: ModelFolder, precision: Precision) -> None:
+        on_cpu = Precision.FP32 if precision is Precision.FP32 else Precision.AUTO
+        super().__init__(folder, on_cpu)
+        self._gpu_precision = precision
+        self.precision = GPU_PRECISIONS[precision]
+        self._count = 0  # of documents
+
+    def encode_documents(self, texts: Sequence[str]) -> Matrix:
+        """Unit vectors with the model's prompt for documents, shape (len(texts), dimension)."""
+        listed = check_texts("texts", texts)
+        self._count += len(listed)
+        if self._count <= FIRST_DOCUMENTS:
+            return super().encode_documents(listed)
+        return self._on_gpu.encode_documents(listed)
+
+    @cached_property
+    def _on_gpu(self) -> TorchEncoder:
+        from semsearch.encoders.torch_models import TorchEncoder
+
+        return TorchEncoder(self.folder, precision=self._gpu_precision)
 
 
 class OpenVINOReranker(BaseReranker):
@@ -84,15 +121,10 @@ class OpenVINOReranker(BaseReranker):
         EncoderError: the processor does not support that precision.
     """
 
-    def __init__(self, folder: ModelFolder, device: str | None, precision: Precision) -> None:
-        super().__init__(folder)
-        converted = converted_model("reranker", folder)
+    def __init__(self, folder: ModelFolder, precision: Precision) -> None:
         floats = float_precision(precision)
-        self.precision = floats.value
-        self._model = converted.text_model(floats)
-
-    def _scores(self, pairs: Sequence[tuple[str, str]]) -> Scores:
-        return self._model.run(pairs)[:, 0]
+        pairs = converted_model("reranker", folder).text_model(floats)
+        super().__init__(folder, pairs, floats.value)
 
 
 def converted_model(kind: str, folder: ModelFolder) -> Converted:

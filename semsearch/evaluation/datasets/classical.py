@@ -12,8 +12,8 @@ from pathlib import Path
 
 from semsearch.corpus.texts import joined_text, one_line
 from semsearch.errors import DatasetError
-from semsearch.evaluation.datasets.judging import Qrels, judge, relevance, retrieval_set
-from semsearch.evaluation.datasets.records import RetrievalSet
+from semsearch.evaluation.datasets import records
+from semsearch.evaluation.datasets.records import Qrels, RetrievalSet, judge, relevance
 from semsearch.evaluation.datasets.textlines import files_named, numbered_lines
 
 #: File names, in any case: ``cran.all.1400``, ``CISI.QRY``, ``cranqrel``.
@@ -42,17 +42,14 @@ def read_classical(name: str, folder: Path) -> RetrievalSet:
 
     Judgements refer to queries by the ids in the query file if it has all of them, else by their
     position. The latter is Cranfield: its queries have the ids 1, 2, 4, 8 … 365, and its judgements
-    number them from 1 to 225. (With a plain tf-idf ranking, nDCG@10 is 0.34 by position and 0.01
-    by id.) The ids of the result are then 1, 2, 3 …
+    number them from 1 to 225, which become the ids.
 
     Judgements are ``query document relevance``, ``query 0 document relevance`` (TREC), or ``query
     document`` with or without columns of zeros (CISI, CACM), whose grade is 1. Three numbers in
     each line are read as the first of these formats.
 
     Cranfield grades from 1, a complete answer, to 4, minimum interest; these become 4 to 1, so
-    that higher is better. Its code 5, no interest, and the undocumented -1 become 0. There is one
-    -1 for each query, and tf-idf ranks those documents high; like most publications, we still
-    count them as not relevant.
+    that higher is better. Its code 5, no interest, and the undocumented -1 become 0.
 
     Args:
         name: the name of the set.
@@ -73,7 +70,7 @@ def read_classical(name: str, folder: Path) -> RetrievalSet:
         by_position = {str(number): text for number, text in enumerate(queries.values(), start=1)}
         if qrels.keys() <= by_position.keys():
             queries = by_position
-    return retrieval_set(name, read_entries(files["documents"]), queries, qrels)
+    return records.retrieval_set(name, read_entries(files["documents"]), queries, qrels)
 
 
 def read_entries(file: Path) -> dict[str, str]:

@@ -15,8 +15,7 @@ from pathlib import Path
 
 from semsearch.corpus.texts import joined_text, one_line
 from semsearch.errors import DatasetError
-from semsearch.evaluation.datasets.judging import Qrels, judge, retrieval_set
-from semsearch.evaluation.datasets.records import RetrievalSet
+from semsearch.evaluation.datasets.records import Qrels, RetrievalSet, judge, retrieval_set
 from semsearch.evaluation.datasets.textlines import Line, files_named, numbered_lines
 
 logger = logging.getLogger(__name__)

@@ -22,12 +22,11 @@ from semsearch.evaluation.datasets.registry import (
 )
 from semsearch.evaluation.datasets.sts import (
     has_semeval_files,
-    is_stsbenchmark,
+    is_translated,
     read_semeval,
     read_stsbenchmark,
-    read_stsbenchmark_file,
+    read_translated,
 )
-from semsearch.evaluation.datasets.translated import is_translated, read_translated
 
 _SICK = {"train": "SICK_train", "trial": "SICK_trial", "test": "SICK_test_annotated"}
 _LABELLED = {
@@ -84,8 +83,6 @@ def load_sts_set(
         if not has_semeval_files(path):
             raise DatasetError(f"{path} has no file STS.input.NAME.txt; name a file of pairs")
         return StsSet(name, split, *read_semeval(path))
-    if is_stsbenchmark(path):
-        return StsSet(name, split, {name: read_stsbenchmark_file(path)}, 0)
     table = read_scored_table(path, columns)
     notify(table.columns)
     return StsSet(name, split, {name: table.pairs}, table.unscored)
@@ -115,21 +112,17 @@ def labelled_names() -> list[str]:
     return list(_LABELLED)
 
 
-def load_labelled_pairs(name_or_path: str, split: str = "test") -> list[LabelledPair]:
+def load_labelled_pairs(name: str, split: str = "test") -> list[LabelledPair]:
     """Read labelled sentence pairs, without those that have no gold label (``-``).
 
     Args:
-        name_or_path: ``snli`` (splits dev and test), ``msrp`` (train, dev, test; label 1 for a
-            paraphrase), ``quora`` (dev; 1 for a duplicate); or a CSV or TSV file.
-        split: the split of a known set.
+        name: ``snli`` (splits dev and test), ``msrp`` (train, dev, test; label 1 for a paraphrase)
+            or ``quora`` (dev; 1 for a duplicate).
+        split: the split of the set.
 
     Raises:
-        DatasetNotFoundError: the set has not been downloaded, or the path does not exist.
-        CorpusError: the file cannot be read, or lacks the columns.
+        DatasetNotFoundError: the set has not been downloaded.
         DatasetError: the split does not exist.
     """
-    files = _LABELLED.get(name_or_path)
-    if files is None:
-        return read_labelled_table(existing_path(name_or_path, _LABELLED, "set of pairs")[0])
-    check_split(name_or_path, split, tuple(files))
-    return read_labelled_table(data_file(files[split]))
+    check_split(name, split, _LABELLED[name])
+    return read_labelled_table(data_file(_LABELLED[name][split]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,6 +22,8 @@ from semsearch.errors import ColumnNotFoundError, DatasetError
 from semsearch.evaluation.datasets.records import LabelledPair, ScoredPair
 from semsearch.evaluation.datasets.textlines import cell
 
+#: The columns of a table without a header, two texts and a value.
+BARE = ("column 1", "column 2", "column 3")
 #: The labels of pairs on which annotators did not agree.
 NO_LABEL = ("", "-")
 
@@ -45,7 +48,7 @@ def read_scored_table(file: Path, wanted: PairColumns | None = None) -> ScoredTa
     """The pairs of a table that have a gold score.
 
     The header names two text columns (``sentence1`` and ``sentence2``, or others of
-    `corpus.roles`) and a score. Without a header there are three columns, two texts and a number.
+    `corpus.roles`) and a score. Without a header, they are the three columns in this order.
 
     Args:
         file: CSV, TSV, JSON lines …, optionally gzipped.
@@ -96,16 +99,10 @@ def gold_score(text: str, place: str) -> float | None:
     """
     if not text.strip():
         return None
-    if not _is_number(text):
-        raise DatasetError(f"{place}: the gold score is not a number: {text.strip()[:40]!r}")
-    return float(text)
-
-
-def _is_number(text: str) -> bool:
-    try:
-        return math.isfinite(float(text))
-    except ValueError:
-        return False
+    with suppress(ValueError):
+        if math.isfinite(gold := float(text)):
+            return gold
+    raise DatasetError(f"{place}: the gold score is not a number: {text.strip()[:40]!r}")
 
 
 def _pairs(table: Table, columns: Sequence[str]) -> Iterator[tuple[Row, str, str, str]]:
@@ -114,9 +111,7 @@ def _pairs(table: Table, columns: Sequence[str]) -> Iterator[tuple[Row, str, str
         yield row, left, right, value
 
 
-def _find(
-    table: Table, names: Sequence[str], what: str, wanted: PairColumns
-) -> tuple[str, str, str]:
+def _find(table: Table, names: Sequence[str], what: str, wanted: PairColumns) -> list[str]:
     """The columns of both texts and of the value: those named by the user, others by usual names.
 
     Args:
@@ -128,38 +123,17 @@ def _find(
     Raises:
         ColumnNotFoundError: a named column does not exist, or a column cannot be found.
     """
-    columns = list(table.columns)
-    named = [name and _named(table, name.strip()) for name in wanted]
-    usual = find_pair(columns) or (None, None)
-    left, right, value = named[0] or usual[0], named[1] or usual[1], named[2]
-    value = value or find_column(columns, names)
-    has_header = columns[0] != "column 1"
-    if value is None and not has_header:
-        numbers = [
-            one for one in columns if all(_is_number(cell(row, one)) for row in table.sample)
-        ]
-        value = numbers[0] if len(numbers) == 1 else None
-    if value is not None and len(columns) == 3 and (any(named) or not has_header):
-        others = [column for column in columns if column not in (value, left, right)]
-        left = left or (others.pop(0) if others else None)
-        right = right or (others.pop(0) if others else None)
-    if left is None or right is None or value is None:
+    usual: Sequence[str | None] = BARE
+    if tuple(table.columns) != BARE:
+        usual = (*(find_pair(table.columns) or (None, None)), find_column(table.columns, names))
+    named = [(name and at_position(table.columns, name.strip())) or name for name in wanted]
+    found = [one or other for one, other in zip(named, usual, strict=True)]
+    columns = [column for column in found if column is not None and column in table.columns]
+    if len(set(columns)) < 3:
         options = "; name them with --left-column, --right-column, --score-column"
         raise ColumnNotFoundError(
-            f"{table.name}: no columns for two texts and a {what} (columns: {listed(columns)}; "
-            f"expected: sentence1, sentence2, {names[0]})" + options * (what == "score")
+            f"{table.name}: no columns for two texts and a {what} (columns: "
+            f"{listed(table.columns)}; expected: sentence1, sentence2, {names[0]})"
+            f"{options if what == 'score' else ''}"
         )
-    if len({left, right, value}) < 3:
-        raise ColumnNotFoundError(
-            f"{table.name}: the texts and the {what} must be three different columns"
-        )
-    return left, right, value
-
-
-def _named(table: Table, name: str) -> str:
-    column = at_position(table.columns, name)
-    if column is None:
-        raise ColumnNotFoundError(
-            f"{table.name}: no column {name!r} (columns: {listed(table.columns)})"
-        )
-    return column
+    return columns

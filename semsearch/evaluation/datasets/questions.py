@@ -18,8 +18,13 @@ from semsearch.corpus.roles import (
     quoted_names,
 )
 from semsearch.errors import ColumnNotFoundError, DatasetError, check_path
-from semsearch.evaluation.datasets.judging import Qrels, check_queries, judge, relevance
-from semsearch.evaluation.datasets.records import RetrievalSet
+from semsearch.evaluation.datasets.records import (
+    Qrels,
+    RetrievalSet,
+    check_queries,
+    judge,
+    relevance,
+)
 from semsearch.evaluation.datasets.registry import stem
 from semsearch.evaluation.datasets.textlines import cell, numbered_lines
 
@@ -154,15 +159,12 @@ def _columns(table: Table, *names: Sequence[str]) -> list[str]:
     Raises:
         ColumnNotFoundError: the table lacks one, or one column matches two of them.
     """
-    found = [find_column(table.columns, synonyms) for synonyms in names]
-    columns = [column for column in found if column is not None]
-    if len(set(columns)) == len(names):
-        return columns
-    missing = "; ".join(
-        " or ".join(synonyms)
-        for column, synonyms in zip(found, names, strict=True)
-        if column is None or found.count(column) > 1
-    )
-    raise ColumnNotFoundError(
-        f"{table.name}: missing columns (columns: {listed(table.columns)}; expected: {missing})"
-    )
+    columns = [find_column(table.columns, synonyms) for synonyms in names]
+    found = [column for column in columns if column is not None]
+    if len(set(found)) < len(names):
+        expected = "; ".join(" or ".join(synonyms) for synonyms in names)
+        raise ColumnNotFoundError(
+            f"{table.name}: missing columns (columns: {listed(table.columns)}; expected: "
+            f"{expected})"
+        )
+    return found

@@ -1,22 +1,52 @@
-"""The figures of a report, by section: captions with SVG elements."""
+"""The figures of a report: matplotlib's, as inline SVG in the colours of the page."""
 
 from __future__ import annotations
 
+import hashlib
+import io
 import math
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+import re
+import warnings
+from collections.abc import Callable, Sequence
+from html import escape
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy
 
-from semsearch.evaluation.report.drawing import ACCENT, FAINT, INK, PAPER, WORSE, draw
-from semsearch.evaluation.report.labels import name_of, short_name, short_names
+from semsearch.evaluation.report.labels import name_of, printable, short_name
 from semsearch.evaluation.retrieval import IrEvaluation
 from semsearch.evaluation.statistics import Interval, Values, shown_number
 from semsearch.evaluation.sts import StsEvaluation
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+#: Colours of the figures, replaced by CSS variables of the page (light and dark).
+INK, FAINT, LINE, PAPER = "#1a1a1a", "#8a8a8a", "#dddddd", "#fefefe"
+ACCENT, WORSE = "#1f6fb5", "#c0500c"
+_CSS = {INK: "ink", FAINT: "faint", LINE: "line", PAPER: "paper", ACCENT: "accent", WORSE: "worse"}
+
+STYLE: dict[str, Any] = {
+    "svg.fonttype": "none",  # searchable text in the page's font
+    "svg.hashsalt": "semsearch",  # the same figure has the same ids
+    "text.parse_math": False,  # names may contain dollars
+    "text.color": INK,
+    "axes.labelcolor": INK,
+    "axes.edgecolor": FAINT,
+    "axes.facecolor": "none",
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.axisbelow": True,
+    "axes.titlesize": "medium",
+    "axes.titlelocation": "left",
+    "figure.facecolor": "none",
+    "figure.constrained_layout.use": True,
+    "grid.color": LINE,
+    "xtick.color": FAINT,
+    "ytick.color": FAINT,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+}
 
 #: More points than this are drawn as cells, coloured by density.
 DOTS = 400
@@ -33,55 +63,36 @@ class Picture(NamedTuple):
     drawings: list[str]
 
 
-class Pictures(NamedTuple):
-    """The figures of a report."""
-
-    results: list[Picture]  #: estimates with their intervals
-    details: list[Picture]  #: scores against gold scores, or differences by query
-    speed: Picture
-
-
 class Point(NamedTuple):
-    """A system in a figure."""
+    """An estimate in a figure."""
 
     label: str
-    place: float  #: the published value in a forest plot, or the speed; NaN if unknown
     interval: Interval
+    published: float  #: NaN if unknown
 
 
-def pictures(evaluations: Sequence[StsEvaluation] | Sequence[IrEvaluation]) -> Pictures:
-    """Estimates, scores against gold scores or differences by query, and speed."""
-    names = short_names(dict.fromkeys(result.system for result in evaluations[0].results))
-    forests, details, speeds = [], [], []
-    for evaluation in evaluations:
-        name = name_of(evaluation.dataset)
-        if isinstance(evaluation, StsEvaluation):
-            details.append(_scatters(evaluation, names))
-            things, count, quality = "pairs", len(evaluation.dataset.pairs), "Spearman"
-        else:
-            details.append(_gains(evaluation, names))
-            things, quality = "documents and queries", "mean"
-            count = len(evaluation.dataset.documents) + len(evaluation.dataset.queries)
-        panels: dict[str, list[Point]] = {}
-        known = []
-        for one in evaluation.results:
-            point = Point(names[one.system], one.published or math.nan, one.estimate)
-            panels.setdefault(one.over, []).append(point)
-            is_known = not math.isnan(one.seconds + one.estimate.value)
-            if one.over == evaluation.results[0].over and is_known:
-                known.append(point._replace(place=count / one.seconds))
-        alt = f"Estimates on {name} with intervals; the table above has the values."
-        drawing = draw_forest(list(panels.items()), f"{quality} × 100", alt)
-        caption = f"{name}. Dot: {quality}; line: 95 % interval; hollow diamond: published value."
-        forests.append(Picture(caption, [drawing]))
-        if known:
-            over = "Spearman" if quality == "Spearman" else evaluation.results[0].over
-            alt = f"{things.capitalize()} per second against {over} on {name}; see the results."
-            speeds.append(draw_speed(known, short_name(name), things, f"{over} × 100", alt))
-    return Pictures(forests, details, Picture("Lines are 95 % intervals.", speeds))
+def estimates(evaluation: StsEvaluation | IrEvaluation) -> Picture:
+    """The estimates of an evaluation with their intervals."""
+    name = name_of(evaluation.dataset)
+    quality = "Spearman" if isinstance(evaluation, StsEvaluation) else "mean"
+    panels: dict[str, list[Point]] = {}
+    for one in evaluation.results:
+        point = Point(short_name(one.system), one.estimate, one.published or math.nan)
+        panels.setdefault(one.over, []).append(point)
+    alt = f"Estimates on {name} with intervals; the table above has the values."
+    drawing = draw_forest(list(panels.items()), f"{quality} × 100", alt)
+    caption = f"{name}. Dot: {quality}; line: 95 % interval; hollow diamond: published value."
+    return Picture(caption, [drawing])
 
 
-def _scatters(evaluation: StsEvaluation, names: Mapping[str, str]) -> Picture:
+def details(evaluation: StsEvaluation | IrEvaluation) -> Picture:
+    """Scores against gold scores, or differences by query."""
+    if isinstance(evaluation, StsEvaluation):
+        return _scatters(evaluation)
+    return _gains(evaluation)
+
+
+def _scatters(evaluation: StsEvaluation) -> Picture:
     """The scores of each system against gold scores."""
     name = name_of(evaluation.dataset)
     gold = numpy.array([pair.gold for pair in evaluation.dataset.pairs])
@@ -90,14 +101,14 @@ def _scatters(evaluation: StsEvaluation, names: Mapping[str, str]) -> Picture:
     drawings = []
     for result in evaluation.results[: len(evaluation.scores)]:  # over all pairs
         found = f"Spearman {shown_number(result.estimate.value)}"
-        title = f"{names[result.system]}\n{found}"
+        title = f"{short_name(result.system)}\n{found}"
         alt = f"Scores of {result.system} against gold on {name}: {found}."
         scores = evaluation.scores[result.system]
         drawings.append(draw_scatter(gold, scores, limits, title, alt))
     return Picture(f"{name}: the score of each of {len(gold):,} pairs against gold.", drawings)
 
 
-def _gains(evaluation: IrEvaluation, names: Mapping[str, str]) -> Picture:
+def _gains(evaluation: IrEvaluation) -> Picture:
     """The differences of the first measure between the first system and the others, by query."""
     name, measure = name_of(evaluation.dataset), evaluation.results[0].over
     first, *others = evaluation.runs
@@ -106,7 +117,7 @@ def _gains(evaluation: IrEvaluation, names: Mapping[str, str]) -> Picture:
         values = evaluation.per_query[system][measure] - evaluation.per_query[first][measure]
         better, worse = int((values > 0).sum()), int((values < 0).sum())
         counts = f"better {better}, same {len(values) - better - worse}, worse {worse}"
-        title = f"{names[system]}\nminus {names[first]}: {counts}"
+        title = f"{short_name(system)}\nminus {short_name(first)}: {counts}"
         alt = f"{measure} of {system} minus that of {first} by query: {counts}."
         drawings.append(draw_gains(values, title, alt))
     return Picture(f"{name}: difference of {measure} × 100, a bar for each query.", drawings)
@@ -129,7 +140,7 @@ def draw_forest(groups: Sequence[tuple[str, Sequence[Point]]], axis_label: str, 
             for y, row in enumerate(rows):
                 axes.hlines(y, row.interval.low, row.interval.high, color=ACCENT, linewidth=2)
                 axes.plot(row.interval.value, y, "o", color=ACCENT, markersize=6)
-                axes.plot(row.place, y, "D", markersize=8, color=INK, markerfacecolor="none")
+                axes.plot(row.published, y, "D", markersize=8, color=INK, markerfacecolor="none")
         grid[-1, 0].set_xlabel(axis_label)
 
     return draw(5.0, sum(heights) + 0.4, alt, paint)
@@ -180,52 +191,43 @@ def draw_gains(differences: Values, title: str, alt: str) -> str:
     return draw(4.2, 3.0, alt, paint)
 
 
-def draw_speed(points: Sequence[Point], title: str, things: str, quality: str, alt: str) -> str:
-    """A labelled dot with its interval for each system; right is faster, up is better."""
-    from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter
-
-    rates = [point.place for point in points]
-    steps = (1.0, 3.0) if max(rates) < 30 * min(rates) else (1.0,)
-
-    def paint(figure: Figure) -> None:
-        axes = figure.subplots()
-        axes.set_xscale("log")
-        axes.set_xlim(min(rates) / 3, max(rates) * 3)
-        axes.xaxis.set_major_locator(LogLocator(subs=steps))
-        axes.xaxis.set_minor_locator(NullLocator())
-        axes.xaxis.set_major_formatter(StrMethodFormatter("{x:,g}"))
-        axes.grid()
-        for point in points:
-            axes.vlines(
-                point.place, point.interval.low, point.interval.high, color=ACCENT, linewidth=2
-            )
-            axes.plot(point.place, point.interval.value, "o", color=ACCENT, markersize=7)
-        axes.set(title=title, xlabel=f"{things} per second", ylabel=quality)
-        _label_beside(axes, points)
-
-    return draw(4.8, 3.2, alt, paint)
-
-
-def _label_beside(axes: Axes, points: Sequence[Point]) -> None:
-    """Write names in the right margin, without overlaps, with lines to their dots."""
-    low, high = axes.get_ylim()
-    apart = 0.07 * (high - low)
-    height = -math.inf
-    for point in sorted(points, key=lambda one: one.interval.value):
-        height = max(height + apart, point.interval.value)
-        axes.annotate(
-            point.label,
-            (point.place, point.interval.value),
-            (1.03, height),
-            textcoords=axes.get_yaxis_transform(),
-            va="center",
-            annotation_clip=False,
-            arrowprops={"arrowstyle": "-", "color": FAINT, "linewidth": 0.6, "shrinkB": 6},
-            bbox={"color": PAPER, "pad": 1, "linewidth": 0},
-        )
-
-
 def _widened(low: float, high: float) -> tuple[float, float]:
     """Limits with a margin, also for a single value."""
     margin = 0.04 * (high - low) or 0.5
     return low - margin, high + margin
+
+
+def draw(width: float, height: float, alt: str, paint: Callable[[Figure], None]) -> str:
+    """Draw a figure in the style of the page; returns an SVG element.
+
+    Args:
+        width: in inches.
+        height: in inches.
+        alt: a description for screen readers.
+        paint: adds axes to the figure.
+    """
+    from matplotlib import style
+    from matplotlib.figure import Figure
+
+    picture = io.StringIO()
+    with style.context(["default", STYLE]), warnings.catch_warnings():
+        # The page has a font for characters that matplotlib's font lacks.
+        warnings.filterwarnings("ignore", "Glyph .* missing from font")
+        figure = Figure(figsize=(width, height))
+        paint(figure)
+        unnamed = dict.fromkeys(("Date", "Creator", "Format", "Type"))
+        figure.savefig(picture, format="svg", metadata=unnamed)
+    svg = picture.getvalue()
+    svg = svg[svg.index("<svg") :]
+    svg = re.sub(r"<style.*?</style>", "", svg, flags=re.DOTALL)  # would apply to the whole page
+    key = hashlib.sha256(svg.encode()).hexdigest()[:8]
+    svg = re.sub(r"<[^>]*>", lambda tag: _inline(tag[0], key), svg)
+    return svg.replace("<svg ", f'<svg role="img" aria-label="{escape(printable(alt))}" ', 1)
+
+
+def _inline(tag: str, key: str) -> str:
+    """A tag whose ids begin with a key, and whose colours are those of the page."""
+    tag = re.sub(r'(\bid="|href="#|url\(#)', rf"\g<1>{key}-", tag)
+    for colour, variable in _CSS.items():
+        tag = tag.replace(colour, f"var(--{variable})")
+    return tag

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable
-from itertools import chain, count
 
 from semsearch.corpus.texts import one_line
 from semsearch.evaluation.datasets import RetrievalSet, StsSet
@@ -34,16 +33,6 @@ def short_name(name: str) -> str:
         half = (LABEL_CHARACTERS - 1) // 2
         label = f"{label[:half]}…{label[-half:]}"
     return label
-
-
-def short_names(systems: Iterable[str]) -> dict[str, str]:
-    """A distinct label for each system."""
-    labels: dict[str, str] = {}
-    for system in systems:
-        label = short_name(system)
-        numbered = (f"{label} ({number})" for number in count(2))
-        labels[system] = next(one for one in chain([label], numbered) if one not in labels.values())
-    return labels
 
 
 def name_of(dataset: StsSet | RetrievalSet) -> str:

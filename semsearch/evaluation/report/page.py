@@ -9,9 +9,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from semsearch.errors import ArgumentError, MissingExtraError
-from semsearch.evaluation.report import labels, worst
-from semsearch.evaluation.report.figures import pictures
-from semsearch.evaluation.report.provenance import Provenance, contents_digest
+from semsearch.evaluation.report import figures, labels, worst
+from semsearch.evaluation.report.provenance import Provenance
 from semsearch.evaluation.retrieval import IrEvaluation
 from semsearch.evaluation.statistics import shown_number
 from semsearch.evaluation.sts import StsEvaluation
@@ -67,12 +66,11 @@ def write_report(
         is_sts=isinstance(evaluations[0], StsEvaluation),
         evaluations=evaluations,
         systems=list(dict.fromkeys(result.system for result in evaluations[0].results)),
-        pictures=pictures(evaluations),
+        figures=figures,
         provenance=provenance,
         labels=labels,
         shown_number=shown_number,
         worst=worst,
-        digest=contents_digest,
         generator=Markup(GENERATOR),  # noqa: S704 -- ours
         drawn=Markup,
     )

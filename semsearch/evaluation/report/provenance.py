@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
 import platform
 import re
@@ -15,7 +13,6 @@ from pathlib import Path
 from typing import NamedTuple
 
 from semsearch import __version__
-from semsearch.evaluation.datasets import RetrievalSet, StsSet
 from semsearch.evaluation.statistics import PERMUTATIONS, RESAMPLES, SEED
 
 #: Packages that affect the results.
@@ -23,7 +20,6 @@ PACKAGES = (
     *("torch", "transformers", "sentence-transformers", "openvino", "faiss-cpu", "numpy", "scipy"),
     "ir-measures",
 )
-DIGEST_CHARACTERS = 16
 
 
 class Provenance(NamedTuple):
@@ -52,14 +48,8 @@ def provenance(arguments: Sequence[str], fingerprints: Mapping[str, str]) -> Pro
         "randomisation test": f"{PERMUTATIONS:,} permutations, seed {SEED}",
     }
     for spec, digest in fingerprints.items():
-        facts[f"fingerprint of {spec}"] = digest[:DIGEST_CHARACTERS]
+        facts[f"fingerprint of {spec}"] = digest[:16]
     return Provenance(shlex.join(["semsearch", *arguments]), facts)
-
-
-def contents_digest(dataset: StsSet | RetrievalSet) -> str:
-    """A digest of the data of an evaluation: the beginning of the SHA-256 of its JSON."""
-    contents = json.dumps([*dataset[1:4]], ensure_ascii=True).encode()
-    return hashlib.sha256(contents).hexdigest()[:DIGEST_CHARACTERS]
 
 
 def _version(package: str) -> str:

@@ -17,7 +17,6 @@ class Served:
     def __init__(self, content: bytes) -> None:
         self.content = content
         self.breaks_after: list[int] = []  #: sizes at which the next answers break off
-        self.asked: list[str | None] = []  #: the Range of each request
         self.url = ""
 
     def file(self, path: str, content: bytes | None = None) -> KnownFile:
@@ -30,16 +29,10 @@ class _Handler(BaseHTTPRequestHandler):
     served: Served
 
     def do_GET(self):
-        served, asked = self.served, self.headers["Range"]
-        served.asked.append(asked)
+        served, body = self.served, self.served.content
         self.close_connection = True
-        start = int(asked.removeprefix("bytes=").removesuffix("-")) if asked else 0
-        body = served.content[start:]
-        self.send_response(206 if start else 200)
+        self.send_response(200)
         self.send_header("Content-Length", str(len(body)))
-        if start:
-            end = len(served.content)
-            self.send_header("Content-Range", f"bytes {start}-{end - 1}/{end}")
         self.end_headers()
         if served.breaks_after:
             body = body[: served.breaks_after.pop(0)]

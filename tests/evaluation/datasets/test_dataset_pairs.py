@@ -15,6 +15,7 @@ from semsearch.evaluation.datasets import (
     load_labelled_pairs,
     load_sts_set,
 )
+from semsearch.evaluation.datasets.pairtable import read_labelled_table
 
 CATS = ScoredPair("A cat sleeps.", "A cat is asleep.", 4.5)
 DOGS = ScoredPair("A dog barks.", "It rains.", 0.0)
@@ -72,8 +73,7 @@ class TestTables:
             "id,left,right,similarity\r\n7,A cat sleeps.,A cat is asleep.,4.5\r\n",
             "label;text1;text2\n4.5;A cat sleeps.;A cat is asleep.\n",
             'a,b,score\n"A cat sleeps.","A cat is asleep."," 4.5 "\n\n',
-            "4.5,A cat sleeps.,A cat is asleep.\n",
-            "main-news\tx\t2013\t7\t4.5\tA cat sleeps.\tA cat is asleep.\tsource\tsource\n",
+            "A cat sleeps.,A cat is asleep.,4.5\n",
         ],
     )
     def test_columns(self, put, text):
@@ -123,8 +123,8 @@ class TestTables:
                 load_sts_set(file, columns=PairColumns(*columns))
 
     def test_labels(self, put):
-        text = "gold_label,sentence1,sentence2\nneutral,x,y\n-,x,z\nentailment,x,w\n"
-        assert load_labelled_pairs(str(put("n.csv", text))) == [
+        text = "gold_label,sentence1,sentence2\nneutral,x,y\n-,x,z\n ,x,v\n entailment,x,w\n"
+        assert read_labelled_table(put("n.csv", text)) == [
             LabelledPair("x", "y", "neutral"),
             LabelledPair("x", "w", "entailment"),
         ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
@@ -54,3 +55,21 @@ def test_an_invalid_line_of_stsbenchmark(put, tmp_path, monkeypatch):
     put("sts/stsbenchmark/sts-test.csv", "main-news\tx\t2013\t7\t4.5\tA cat.\n")
     with pytest.raises(DatasetError, match=r"sts-test\.csv:1"):
         read_stsbenchmark()
+
+
+def test_the_lists_of_sets_and_files():
+    """The first and the last line of known_files.tsv; the properties of a set."""
+    known = known_sets.__wrapped__()
+    assert known == known_sets()
+    files = Path(registry.__file__).with_name("known_files.tsv").read_text("utf-8").splitlines()
+    for line in (files[1], files[-1]):
+        name, path, size, sha256, url = line.split("\t")
+        [file] = [file for file in known[name].files if file.path == path]
+        assert (file.size, file.sha256, file.url) == (
+            int(size) if size else None,
+            sha256 or None,
+            url or None,
+        )
+    assert sum(len(one.files) for one in known.values()) == len(files) - 1
+    with pytest.raises(DatasetNotFoundError):
+        known_set("nothing")

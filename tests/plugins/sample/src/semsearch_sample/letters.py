@@ -11,7 +11,6 @@ class LettersEncoder(EncodesSentences):
     """Counts of letters, of unit length: ``letters``, or ``letters:aeiou`` for some of them."""
 
     max_document_tokens = 100
-    max_query_tokens = None
 
     def __init__(self, spec):
         self.spec = spec

@@ -12,7 +12,7 @@ from __future__ import annotations
 import json
 import logging
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -27,7 +27,7 @@ from semsearch.protocols import Matrix
 logger = logging.getLogger(__name__)
 
 #: Incremented with every change of the written files.
-VERSION = 2
+VERSION = 3
 
 #: Lower-cased files also have a few words with capitals, such as UNK.
 CASED_SHARE = 0.01
@@ -50,22 +50,21 @@ class Vocabulary:
     def __len__(self) -> int:
         return int(self._connection.execute("SELECT COUNT(*) FROM words").fetchone()[0])
 
-    def rows(self, words: Sequence[str]) -> list[int | None]:
-        """The row of each word, or None."""
+    def rows(self, words: Iterable[str]) -> dict[str, int]:
+        """The rows of those words that are in the file."""
         query = (
             "SELECT word, row FROM words "
             "WHERE word IN (SELECT CAST(value AS BLOB) FROM json_each(?))"
         )
-        rows = dict(self._connection.execute(query, (json.dumps(list(words)),)).fetchall())
-        # Texts may contain unpaired surrogates, words of files do not.
-        return [rows.get(word.encode("utf-8", "surrogatepass")) for word in words]
+        found = self._connection.execute(query, (json.dumps(list(words)),))
+        return {word.decode("utf-8", "replace"): row for word, row in found}
 
 
 class WordVectors(NamedTuple):
     """The vectors of a file, one row per line, and their words."""
 
     vectors: Matrix  #: as published, not normalised; shape (lines, dimension)
-    mean: NDArray[numpy.float64]  #: of all words, shape (dimension,)
+    mean: NDArray[numpy.float64]  #: of all lines, shape (dimension,); not zero
     vocabulary: Vocabulary
     is_cased: bool  #: whether words differ by case
     has_contractions: bool  #: whether "don't" is split into "do" and "n't"
@@ -85,6 +84,7 @@ def open_word_vectors(file: Path, sha256: str) -> WordVectors:
     facts = json.loads((entry / "facts.json").read_text("utf-8"))
     vectors = numpy.load(entry / "vectors.npy", mmap_mode="r", allow_pickle=False)
     mean = numpy.load(entry / "mean.npy", allow_pickle=False)
+    mean = mean if mean.any() else numpy.ones_like(mean)
     vocabulary = Vocabulary(entry / "words.sqlite")
     return WordVectors(numpy.asarray(vectors), mean, vocabulary, **facts)
 
@@ -117,14 +117,10 @@ def _convert(file: Path, draft: Path) -> None:
             raise EncoderError(f"{file} contains no word vectors")
         stream.seek(0)
         _write_header(stream, shape)  # numpy leaves room for a longer first axis
-        kept = [row for (row,) in connection.execute("SELECT row FROM words")]
-    vectors = numpy.load(draft / "vectors.npy", mmap_mode="r", allow_pickle=False)
-    for row in numpy.setdiff1d(numpy.arange(shape[0]), kept):
-        total -= vectors[row]
-    numpy.save(draft / "mean.npy", total / len(kept))
+    numpy.save(draft / "mean.npy", total / shape[0])
     facts = {
         "is_cased": cased >= CASED_SHARE * shape[0],
-        "has_contractions": Vocabulary(draft / "words.sqlite").rows(["n't"]) != [None],
+        "has_contractions": bool(Vocabulary(draft / "words.sqlite").rows(["n't"])),
     }
     (draft / "facts.json").write_text(json.dumps(facts), "utf-8")
 

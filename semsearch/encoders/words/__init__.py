@@ -1,1 +1,0 @@
-"""Averaged word vectors: texts as the mean of their words, a baseline without a neural network."""
