@@ -88,8 +88,6 @@ def command(
 
     Without a FILE, the passages of an index are compared, except those of the same document.
 
-    Up to 100,000 texts, search is exact. For more, it is approximate and reports its recall.
-
     \b
     semsearch pairs questions.csv
     semsearch pairs tickets.jsonl --text-column title -k 100 --format csv > pairs.csv
@@ -176,13 +174,7 @@ def _indexed(directory: Path, space_name: str | None) -> _Items:
 
 def _pairs(items: _Items, k: int | None, min_score: float | None) -> Iterable[Pair]:
     if k is None:  # no progress bar, which would mix with the pairs
-        return similar_pairs(
-            items.vectors,
-            None,
-            min_score,
-            groups=items.owners,
-            notify=lambda message: click.echo(message, err=True),
-        )
+        return similar_pairs(items.vectors, None, min_score, groups=items.owners)
     started = time.perf_counter()
     compared = 0
     with IndexingProgress("pairs compared") as progress:
@@ -195,12 +187,7 @@ def _pairs(items: _Items, k: int | None, min_score: float | None) -> Iterable[Pa
         progress.update(0, None)
         pairs = list(
             similar_pairs(
-                items.vectors,
-                k,
-                min_score,
-                groups=items.owners,
-                notify=progress.note,
-                on_progress=on_progress,
+                items.vectors, k, min_score, groups=items.owners, on_progress=on_progress
             )
         )
         progress.note(f"{quantity(compared, 'pair')} compared {_in_seconds(started)}")

@@ -180,7 +180,7 @@ def _print_csv(hits: Hits, fields: Sequence[str]) -> None:
 def _write_parquet(results: Iterable[Hits], fields: Sequence[str]) -> None:
     if sys.stdout.isatty():
         raise ArgumentError("write Parquet to a file: semsearch query … --format parquet > FILE")
-    from semsearch.explore.tables import write_parquet
+    from semsearch.explore.export import write_parquet
 
     rows = []
     for hits in results:
@@ -190,7 +190,7 @@ def _write_parquet(results: Iterable[Hits], fields: Sequence[str]) -> None:
             row |= {column_name(name, HIT_COLUMNS): hit.metadata[name] for name in hit.metadata}
             rows.append(row)
     names = [column_name(name, HIT_COLUMNS) for name in fields]
-    as_json = write_parquet(sys.stdout.buffer, lambda: iter(rows), HIT_COLUMNS, names)
+    as_json = write_parquet(sys.stdout.buffer, rows, HIT_COLUMNS, names)
     note_json_columns(as_json)
 
 

@@ -32,14 +32,13 @@ def run(tmp_path, monkeypatch):
 
 
 def test_options(run):
-    assert run("export", "set", "--format", "datasets").stdout.startswith("set/train.parquet: 3 ")
     result = run("export", "new.parquet", "--where", "year > 2000", "--vectors")
     assert result.stdout == "new.parquet: 1 passage\n"
     assert code_of(run("export", "new.parquet", code=1)) == "invalid-argument"
     every = run("export", "all.parquet")
     assert every.stdout == "all.parquet: 3 documents\n"
     assert "odd" in every.stderr  # its values fit no single type of Parquet
-    assert code_of(run("export", "-", "--format", "jsonl", code=1)) == "invalid-argument"
+    assert code_of(run("export", "-", code=1)) == "invalid-argument"
 
 
 def test_exported_file_can_be_indexed(run):

@@ -11,7 +11,6 @@ import pytest
 
 from semsearch import Document, Index
 from semsearch.cli import pairs_command
-from semsearch.explore.pairs import similar_pairs
 from tests.cli.conftest import invoke
 
 CORPUS = """id,title,text
@@ -77,17 +76,6 @@ def test_all_pairs_with_the_minimum_score(run, tmp_path, format_name):
     (tmp_path / "c.csv").write_text(f"id,text\n{rows}")
     output = run("c.csv", *HASHING, "--format", format_name, "--min-score", 0.9).stdout
     assert output.count("\n") == 30 * 29 // 2 + (format_name == "csv")
-
-
-def test_approximate_search_is_reported(run, tmp_path, monkeypatch):
-    monkeypatch.setattr(pairs_command, "similar_pairs", partial(similar_pairs, exact_up_to=100))
-    rows = "".join(f"{number},text number {number % 400}\n" for number in range(800))
-    (tmp_path / "c.csv").write_text(f"id,text\n{rows}")
-    for options in (["-k", 100_000], []):
-        result = run("c.csv", *HASHING, "--format", "jsonl", "--min-score", 1, *options)
-        # Other texts have equal vectors, too: words are hashed into 256 dimensions.
-        assert {(str(number), str(number + 400)) for number in range(400)} <= set(ids(result))
-        assert "too many to compare all pairs" in result.stderr
 
 
 class TestCorpus:
