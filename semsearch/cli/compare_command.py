@@ -17,7 +17,7 @@ from semsearch.cli.options import (
     where_option,
 )
 from semsearch.cli.render import console, json_text, shortened, visible
-from semsearch.encoders import DEFAULT_ENCODER, load_reranker
+from semsearch.encoders import DEFAULT_ENCODER
 from semsearch.errors import ArgumentError, quantity
 from semsearch.explore.compare import (
     Neighbours,
@@ -56,12 +56,6 @@ CELL_MAX_CHARACTERS = 160
     "-k", metavar="N", help="The number of documents per system.  [default: 10]", type=int
 )
 @where_option
-@click.option(
-    "--judge",
-    metavar="MODEL",
-    shell_complete=complete_file,
-    help="A cross-encoder that scores the documents found.",
-)
 @format_option("table", "jsonl", description="A table, or one line per system and pair of systems.")
 def command(
     text: str | None,
@@ -70,15 +64,13 @@ def command(
     directory: Path | None,
     k: int | None,
     where: str | None,
-    judge: str | None,
     format_name: str,
 ) -> None:
-    """Show what several systems find for TEXT, side by side, and their agreement.
+    """Show what several systems find for TEXT, side by side, and how many documents they share.
 
     The systems are embedding spaces of one index (semsearch configure --add-space), bm25, or both
-    together. The rank correlation is Kendall's tau-b over the documents that either system shows,
-    by their ranks among the first 1,000 of each. With --sentence, given twice or more, no index is
-    needed: all sentences are compared with each other.
+    together. With --sentence, given twice or more, no index is needed: all sentences are compared
+    with each other.
 
     \b
     semsearch compare "a heist goes wrong" --index indexes/films --system minilm --system bm25
@@ -86,18 +78,15 @@ def command(
         --system minilm --system minilm@cls
     """
     if sentences:
-        if is_given("directory") or (text, k, where, judge) != (None, None, None, None):
+        if is_given("directory") or (text, k, where) != (None, None, None):
             raise ArgumentError("--sentence can only be used with --system and --format")
         compared = compare_sentences(sentences, systems or (DEFAULT_ENCODER,))
         (_print_matrices if format_name == "table" else _write_matrices)(sentences, compared)
         return
     if text is None:
         raise ArgumentError("give a TEXT to search for, or --sentence twice or more")
-    reranker = None if judge is None else load_reranker(judge)
     k = 10 if k is None else k
-    found = compare_neighbours(
-        existing_index(directory), text, systems, k, where=where, judge=reranker
-    )
+    found = compare_neighbours(existing_index(directory), text, systems, k, where=where)
     (_print_neighbours if format_name == "table" else _write_neighbours)(found)
 
 
@@ -115,26 +104,17 @@ def _print_neighbours(found: Neighbours) -> None:
     out = console()
     out.print(table)
     out.print(Text("\n* found by all; + by more than one"))
-    for left, right, shared, correlation in found.agreements:
-        line = f"{left} and {right}: "
-        if correlation is None:
-            line += f"too few shared documents ({shared}) for a rank correlation"
-        else:
-            line += f"{quantity(shared, 'document')} shared, "
-            line += f"rank correlation {correlation:+.2f} (Kendall, over all documents shown)"
-        out.print(Text(visible(line)))
+    for left, right, shared in found.agreements():
+        out.print(Text(visible(f"{left} and {right}: {quantity(shared, 'document')} shared")))
 
 
 def _cell(found: Neighbours, hit: Hit) -> Text:
     from rich.text import Text
 
-    systems = found.found_by[hit.document_id]
-    mark = "* " if systems == len(found.hits) else "+ " if systems > 1 else "  "
+    mark = found.mark(hit)
     head = f"{mark}{hit.score:.3f} {hit.title or hit.document_id}"
-    if hit.document_id in found.verdicts:
-        head += f" (judge {found.verdicts[hit.document_id]:.3f})"
     passage = shortened(visible(hit.text), CELL_MAX_CHARACTERS)
-    style = "bold" if systems == len(found.hits) else ""
+    style = "bold" if mark == "* " else ""
     return Text.assemble((visible(head), style), "\n", (passage, "dim"))
 
 
@@ -147,13 +127,12 @@ def _write_neighbours(found: Neighbours) -> None:
                 "score": round(hit.score, 6),
                 "id": hit.document_id,
                 "found_by": found.found_by[hit.document_id],
-                "judge": found.verdicts.get(hit.document_id),
                 "text": hit.text,
             }
             for hit in hits
         ]
         click.echo(json_text({"system": name, "hits": records}))
-    for agreement in found.agreements:
+    for agreement in found.agreements():
         click.echo(json_text(agreement._asdict()))
 
 

@@ -186,9 +186,7 @@ def _pairs(items: _Items, k: int | None, min_score: float | None) -> Iterable[Pa
 
         progress.update(0, None)
         pairs = list(
-            similar_pairs(
-                items.vectors, k, min_score, groups=items.owners, on_progress=on_progress
-            )
+            similar_pairs(items.vectors, k, min_score, groups=items.owners, on_progress=on_progress)
         )
         progress.note(f"{quantity(compared, 'pair')} compared {_in_seconds(started)}")
         return pairs

@@ -55,7 +55,6 @@ invalid-filter        cluster --where "yaer = 1"
 invalid-argument      cluster -n 2 --min-score 0.5
 invalid-argument      cluster --min-size 3
 unusable-space        compare x --system hashing --system none
-model-not-found       compare x --judge ./none
 invalid-argument      compare x -k 0
 invalid-argument      compare " "
 invalid-argument      compare --sentence x
