@@ -8,7 +8,7 @@ import click
 
 from semsearch.cli.options import existing_index, index_option, space_option, where_option
 from semsearch.cli.progress import IndexingProgress
-from semsearch.cli.render import note_json_columns, visible
+from semsearch.cli.render import note, say
 from semsearch.errors import quantity
 from semsearch.explore.export import export_index
 from semsearch.index import Index
@@ -20,7 +20,7 @@ from semsearch.index import Index
 @click.option("--vectors", is_flag=True, help="Write passages with their vectors, not documents.")
 @space_option
 @where_option
-def command(
+def export_command(
     output: Path,
     directory: Path | None,
     vectors: bool,
@@ -48,6 +48,8 @@ def command(
             where=where,
             on_progress=lambda done, total: progress.update(done, done / total),
         )
-    note_json_columns(exported.as_json)
+    if exported.as_json:
+        columns = ", ".join(exported.as_json)
+        note(f"written as JSON text, since no Parquet type fits all values: {columns}")
     noun = "passage" if vectors else "document"
-    click.echo(visible(f"{exported.file}: {quantity(exported.rows, noun)}"))
+    say(f"{exported.file}: {quantity(exported.rows, noun)}")

@@ -77,7 +77,7 @@ class TestFormats:
             for number, text in enumerate(texts)
         }
         assert found[4]["group_words"] == "dough oven"
-        assert found[4]["score"] == "1.000000"
+        assert found[4]["score"] == "1.0"
 
     def test_ungrouped_passages_are_reported(self, run):
         options = ("--min-score", 0.5, "--min-size", 3)

@@ -17,10 +17,7 @@ import openpyxl
 import pytest
 
 from semsearch import Index
-from semsearch.cli.language_fit import poor_fit
-from semsearch.encoders.vocabulary_fit import Fit
 from semsearch.errors import SemsearchError
-from semsearch.storage.spaces import Space
 from tests.cli.conftest import CORPUS, code_of
 
 
@@ -37,7 +34,7 @@ class TestIndex:
         del minilm  # the fixture converts it
         rows = ["O gato dorme no tapete perto da janela.", "Hoje de manhã choveu muito na cidade."]
         (tmp_path / "pt.csv").write_text("\n".join(["text", *rows]), encoding="utf-8")
-        warning = "minilm does not read the language of 2 of 2 sampled passages"
+        warning = "minilm does not read the language of 2 of 2 sampled texts"
         first = run("index", "pt.csv", "--index", "x")
         assert warning in first.stderr
         again = run("index", "pt.csv", "--index", "x")
@@ -160,17 +157,3 @@ def test_ctrl_c_keeps_what_was_committed(tmp_path, interruptible):
     with Index.open(tmp_path / "x") as index:
         assert len(index) >= documents > 0
         assert f"{len(index):,} documents saved in" in messages
-
-
-@pytest.mark.parametrize(
-    ("spec", "command"),
-    [
-        ("minilm", "train translate --parallel"),
-        ("some/model", "train translate --base some/model --parallel"),
-        ("some/model@96d", "train translate --base some/model --parallel"),  # never truncated
-    ],
-)
-def test_suggestion_for_a_language_that_an_encoder_does_not_read(spec, command):
-    space = Space(1, "notes", spec, "f", 96, "float32", True, {})
-    assert command in poor_fit(space, Fit(texts=10, poor=9, pieces_per_word=1.9))
-    assert poor_fit(space, Fit(texts=10, poor=1, pieces_per_word=1.9)) is None

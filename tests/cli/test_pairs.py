@@ -11,6 +11,7 @@ import pytest
 
 from semsearch import Document, Index
 from semsearch.cli import pairs_command
+from semsearch.cli.progress import IndexingProgress
 from tests.cli.conftest import invoke
 
 CORPUS = """id,title,text
@@ -58,7 +59,7 @@ class TestFormats:
         assert list(rows[0]) == ["score", "left_id", "right_id", "left_text", "right_text"]
         found = [(row["left_id"], row["right_id"]) for row in rows[:3]]
         assert found == [("a", "c"), ("a", "d"), ("c", "d")]
-        assert rows[0]["score"] == "1.000000"
+        assert rows[0]["score"] == "1.0"
         assert len(rows) == 6
         (text,) = {row["left_text"] for row in rows if row["left_id"] == "b"}
         assert text == 'a baker, "kneading" dough\nbefore dawn'
@@ -90,7 +91,7 @@ class TestCorpus:
                 return hashing.encode_documents(texts)
 
         texts = ["a", "b", "a", "c", "b"]
-        vectors = pairs_command._encoded(texts, Counting(), lambda *done: None)
+        vectors = pairs_command._encoded(texts, Counting(), IndexingProgress(quiet=True))
         assert seen == ["a", "b", "c"]
         assert (vectors == hashing.encode_documents(texts)).all()
 
