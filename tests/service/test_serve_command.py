@@ -12,7 +12,6 @@ import time
 from urllib.error import HTTPError, URLError
 from urllib.request import Request, urlopen
 
-import click
 import pytest
 from click.testing import CliRunner
 
