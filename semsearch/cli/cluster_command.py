@@ -25,7 +25,6 @@ from semsearch.cli.render import (
     shortened,
     visible,
     write_csv,
-    write_json_line,
 )
 from semsearch.errors import MissingExtraError, quantity, quoted
 from semsearch.explore.clusters import DEFAULT_MIN_SIZE, Clustering, check_arguments, cluster
@@ -52,9 +51,7 @@ from semsearch.storage.interface import Passages
     help=f"With --min-score, the minimum size of groups.  [default: {DEFAULT_MIN_SIZE}]",
 )
 @where_option
-@format_option(
-    "table", "jsonl", "csv", description="A table, one line per group, or one row per passage."
-)
+@format_option("table", "csv", description="A table of groups, or one row per passage.")
 def cluster_command(
     directory: Path | None,
     space: str | None,
@@ -68,8 +65,8 @@ def cluster_command(
 
     With -n, or without --min-score, by k-means: every passage is in one of N groups. With
     --min-score, groups are passages within that score of a central one; the other passages are
-    ungrouped, with an empty group in csv and null in jsonl. This compares all pairs of passages, so
-    the time grows with the square of their number.
+    ungrouped, last in csv and without a group. This compares all pairs of passages, so the time
+    grows with the square of their number.
 
     The largest group is first, with its distinctive keywords, the text nearest to its centroid, and
     its cohesion: the mean cosine of its passages with the centroid.
@@ -97,8 +94,7 @@ def cluster_command(
     if clustering.ungrouped:
         counts.append(f"{quantity(len(clustering.ungrouped), 'passage')} ungrouped")
     note(", ".join(counts))
-    formats = {"table": _print_table, "jsonl": _print_lines, "csv": _print_rows}
-    formats[format_name](passages, clustering)
+    (_print_table if format_name == "table" else _print_rows)(passages, clustering)
 
 
 def _print_table(passages: Passages, clustering: Clustering) -> None:
@@ -109,28 +105,6 @@ def _print_table(passages: Passages, clustering: Clustering) -> None:
         entries.append(Entry(cells, words, Text(shortened(passages.texts[group.central]))))
     if entries:
         print_entries(console(), [">", ">size", ">cohesion", "words"], entries)
-
-
-def _print_lines(passages: Passages, clustering: Clustering) -> None:
-    """``{"group", "size", "cohesion", "words", "examples": [{"id", "score", "text"}], "members"}``.
-
-    Ungrouped passages are last: ``{"group": null, "size", "members"}``.
-    """
-    ids = passages.document_ids
-    for group in clustering.clusters:
-        row = group.central
-        example = {"id": ids[row], "score": group.scores[0], "text": passages.texts[row]}
-        record = {
-            "group": group.label,
-            "size": len(group.members),
-            "cohesion": round(group.cohesion, 6),
-            "words": group.words,
-            "examples": [example],
-            "members": [ids[row] for row in group.members],
-        }
-        write_json_line(record)
-    if rest := [ids[row] for row in clustering.ungrouped]:
-        write_json_line({"group": None, "size": len(rest), "members": rest})
 
 
 def _print_rows(passages: Passages, clustering: Clustering) -> None:

@@ -5,20 +5,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import zip_longest
 from pathlib import Path
-from typing import Any
 
 import click
 from rich.text import Text
 
 from semsearch.cli.options import (
-    NAME_OR_FILE,
     existing_index,
-    format_option,
     index_option,
     is_given,
+    repeated_option,
     where_option,
 )
-from semsearch.cli.render import console, grid, shortened, visible, write_json_line
+from semsearch.cli.render import console, grid, shortened, visible
 from semsearch.encoders import DEFAULT_ENCODER
 from semsearch.errors import ArgumentError, quantity
 from semsearch.explore.compare import Neighbours, compare_neighbours, compare_sentences
@@ -29,26 +27,17 @@ CELL_MAX_CHARACTERS = 160
 
 @click.command("compare")
 @click.argument("text", required=False)
-@click.option(
+@repeated_option(
     "--system",
     "systems",
-    metavar="SPEC",
-    type=NAME_OR_FILE,
-    multiple=True,
-    help="A space of the index, bm25, or hybrid:SPACE; for sentences, an encoder or "
+    "SPEC",
+    "A space of the index, bm25, or hybrid:SPACE; for sentences, an encoder or "
     "cross-encoder:MODEL.  [default: all spaces and bm25; for sentences, minilm]",
 )
-@click.option(
-    "--sentence",
-    "sentences",
-    metavar="TEXT",
-    multiple=True,
-    help="Instead of a search, compare these sentences with each other.",
-)
+@repeated_option("--sentence", "sentences", "TEXT", "Instead of a search, compare these sentences.")
 @index_option
 @click.option("-k", metavar="N", default=10, show_default=True, help="Documents per system.")
 @where_option
-@format_option("table", "jsonl", description="A table, or one line per system and pair of systems.")
 def compare_command(
     text: str | None,
     systems: tuple[str, ...],
@@ -56,7 +45,6 @@ def compare_command(
     directory: Path | None,
     k: int,
     where: str | None,
-    format_name: str,
 ) -> None:
     """Show what several systems find for TEXT, side by side, and how many documents they share.
 
@@ -71,34 +59,13 @@ def compare_command(
     """
     if sentences:
         if text is not None or any(map(is_given, ("directory", "k", "where"))):
-            raise ArgumentError("--sentence can only be used with --system and --format")
+            raise ArgumentError("--sentence can only be used with --system")
         for system, matrix in compare_sentences(sentences, systems or (DEFAULT_ENCODER,)):
-            if format_name == "table":
-                _print_matrix(system, sentences, matrix.tolist())
-            else:
-                rows = matrix.astype(float).round(6).tolist()
-                write_json_line({"system": system, "sentences": sentences, "matrix": rows})
+            _print_matrix(system, sentences, matrix.tolist())
         return
     if text is None:
         raise ArgumentError("give a TEXT to search for, or --sentence twice or more")
-    found = compare_neighbours(existing_index(directory), text, systems, k, where=where)
-    if format_name == "table":
-        _print_neighbours(found)
-        return
-    for name, hits in found.hits.items():
-        write_json_line({"system": name, "hits": [_record(found, hit) for hit in hits]})
-    for agreement in found.agreements():
-        write_json_line(agreement._asdict())
-
-
-def _record(found: Neighbours, hit: Hit) -> dict[str, Any]:
-    return {
-        "rank": hit.rank,
-        "score": round(hit.score, 6),
-        "id": hit.document_id,
-        "found_by": found.found_by[hit.document_id],
-        "text": hit.text,
-    }
+    _print_neighbours(compare_neighbours(existing_index(directory), text, systems, k, where=where))
 
 
 def _print_neighbours(found: Neighbours) -> None:

@@ -12,6 +12,7 @@ from semsearch.cli.options import (
     encoder_precision_option,
     existing_index,
     index_option,
+    repeated_option,
 )
 from semsearch.cli.progress import IndexingProgress
 from semsearch.cli.render import say
@@ -31,9 +32,7 @@ from semsearch.records import STORED_TYPES
     "dimensions of its vectors.",
 )
 @click.option(
-    "--stored-type",
-    type=click.Choice(STORED_TYPES),
-    help="The data type of its stored vectors.  [default: float32]",
+    "--stored-type", type=click.Choice(STORED_TYPES), help="Of its vectors.  [default: float32]"
 )
 @encoder_precision_option
 @click.option("--drop-space", metavar="SPACE", help="Remove a space.")
@@ -43,24 +42,15 @@ from semsearch.records import STORED_TYPES
     help="Vector index: flat (exact), ivf (approximate), or auto: flat up to 50,000 passages, "
     "then ivf.  [default of an index: auto]",
 )
-@click.option(
-    "--recall",
-    type=float,
-    metavar="R",
-    help="Target recall@10 of ivf.  [default of an index: 0.98]",
-)
+@click.option("--recall", type=float, metavar="R", help="Target recall@10 of ivf.  [default: 0.98]")
 @click.option(
     "--stemmer",
     metavar="NAME",
     help="Stemmer and stop words of BM25 (english, german, …), or none.  [default of an index: the "
     "Porter stemmer]  [needs the extra 'languages']",
 )
-@click.option(
-    "--filter-column",
-    "filter_columns",
-    metavar="FIELD",
-    multiple=True,
-    help="Index a metadata field for fast filters; may be repeated.",
+@repeated_option(
+    "--filter-column", "filter_columns", "FIELD", "Index a metadata field for fast filters."
 )
 def configure_command(
     directory: Path | None,

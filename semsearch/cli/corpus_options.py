@@ -6,16 +6,15 @@ from typing import Any
 
 import click
 
-from semsearch.cli.options import NAME_OR_FILE, together
+from semsearch.cli.options import NAME_OR_FILE, repeated_option, together
 from semsearch.cli.progress import IndexingProgress
 from semsearch.errors import BadRowError
 
-text_column_option = click.option(
+text_column_option = repeated_option(
     "--text-column",
     "text_columns",
-    metavar="C",
-    multiple=True,
-    help="The column of texts, by name or (CSV, TSV, XLSX) position; several are joined.",
+    "C",
+    "The column of texts, by name or (CSV, TSV, XLSX) position; several are joined.",
 )
 id_column_option = click.option("--id-column", metavar="C", help="The column with the ids.")
 
@@ -40,11 +39,8 @@ corpus_options = together(
     click.option("--sql", metavar="QUERY", help="The query for rows of a database: SELECT …."),
     click.option("--lines", is_flag=True, help="Each line of a text file is a document."),
     click.option("--encoding", metavar="NAME", help="Encoding of files.  [default: BOM, or utf-8]"),
-    click.option(
-        "--exclude",
-        metavar="PATTERN",
-        multiple=True,
-        help="Exclude files of folders by a .gitignore pattern, besides their .semsearchignore.",
+    repeated_option(
+        "--exclude", "exclude", "PATTERN", "Leave out files of folders, as a .gitignore does."
     ),
     click.option("--skip-bad-rows", is_flag=True, help="Report and skip rows that cannot be used."),
 )

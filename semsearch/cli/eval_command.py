@@ -11,7 +11,6 @@ import click
 
 from semsearch.cli.options import (
     FILE,
-    NAME_OR_FILE,
     Decorator,
     directory_option,
     existing_index,
@@ -19,6 +18,7 @@ from semsearch.cli.options import (
     is_given,
     judged_options,
     precision_option,
+    repeated_option,
     together,
 )
 from semsearch.cli.progress import IndexingProgress
@@ -64,9 +64,7 @@ def eval_command() -> None:
 def _data_options(description: str, split: str) -> Decorator:
     """``--data`` and ``--split``."""
     return together(
-        click.option(
-            "--data", metavar="NAME|PATH", type=NAME_OR_FILE, multiple=True, help=description
-        ),
+        repeated_option("--data", "data", "NAME|PATH", description),
         click.option("--split", metavar="NAME", default="test", show_default=True, help=split),
     )
 
@@ -74,14 +72,7 @@ def _data_options(description: str, split: str) -> Decorator:
 def _common_options(systems: str) -> Decorator:
     """The options of both commands."""
     return together(
-        click.option(
-            "--system",
-            "systems",
-            metavar="SPEC",
-            type=NAME_OR_FILE,
-            multiple=True,
-            help=systems,
-        ),
+        repeated_option("--system", "systems", "SPEC", systems),
         precision_option(
             "fp32",
             "The precision of models: fp32 as in published results, auto as in an index; an "
@@ -128,8 +119,7 @@ def sts(
     sets are scored in both usual ways: all pairs together (as in the SBERT paper), and the mean
     over subsets.
 
-    If a model has a prompt for documents, both sentences are encoded with it, as in an index. Other
-    tools may use no prompt, as `semsearch train siamese` does for its own scores.
+    If a model has a prompt for documents, both sentences are encoded with it, as in an index.
 
     \b
     semsearch eval sts --data stsbenchmark
@@ -178,14 +168,11 @@ def _shown_in(
 )
 @directory_option("Evaluate this index, with --queries and --qrels.")
 @judged_options
-@click.option(
+@repeated_option(
     "--measure",
     "measures",
-    metavar="NAME",
-    multiple=True,
-    default=MEASURES,
-    show_default=True,
-    help="A measure, as named by ir-measures.",
+    "NAME",
+    f"A measure, as named by ir-measures.  [default: {', '.join(MEASURES)}]",
 )
 @click.option(
     "--runs", metavar="DIR", type=FILE, help="Also write rankings in TREC's format to this folder."
@@ -225,6 +212,7 @@ def ir(
     semsearch eval ir --index indexes/news --queries questions.csv --qrels answers.csv
     semsearch eval ir --data cranfield --system run:theirs.run --system minilm --report report
     """
+    measures = measures or MEASURES
     parsed_measures(measures)  # fail before anything is encoded
     if per_query and format_name != "jsonl":
         raise ArgumentError("--per-query needs --format jsonl")

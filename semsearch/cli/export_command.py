@@ -21,11 +21,7 @@ from semsearch.index import Index
 @space_option
 @where_option
 def export_command(
-    output: Path,
-    directory: Path | None,
-    vectors: bool,
-    space: str | None,
-    where: str | None,
+    output: Path, directory: Path | None, vectors: bool, space: str | None, where: str | None
 ) -> None:
     """Export the documents of an index, or its vectors, to OUTPUT: .parquet, .jsonl or .csv.
 

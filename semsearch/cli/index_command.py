@@ -14,13 +14,13 @@ from semsearch.cli.corpus_options import BadRows, corpora_argument, corpus_optio
 from semsearch.cli.language_fit import warn_of_poor_fit, warn_of_unknown_words
 from semsearch.cli.options import (
     INDEXES,
-    NAME_OR_FILE,
     allowance,
     directory_option,
     dry_run_option,
     encoder_precision_option,
     existing_index,
     removals_option,
+    repeated_option,
 )
 from semsearch.cli.preload import preload_for_documents
 from semsearch.cli.progress import IndexingProgress
@@ -53,13 +53,11 @@ FIRST_DOCUMENTS = 256
     help="Index the sample corpus of semsearch, in English or in Portuguese.",
 )
 @corpus_options
-@click.option(
+@repeated_option(
     "--encoder",
     "encoders",
-    metavar="SPEC",
-    type=NAME_OR_FILE,
-    multiple=True,
-    help="minilm, a Sentence-Transformers model by name or folder, glove:PATH (averaged word "
+    "SPEC",
+    "minilm, a Sentence-Transformers model by name or folder, glove:PATH (averaged word "
     "vectors; the suffix @sif weights the words), or hashing; may be repeated for several spaces.  "
     f"[default: the index's own, or {DEFAULT_ENCODER}]",
 )

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import click
 from rich.text import Text
 
-from semsearch.cli.options import NAME_OR_FILE, format_option
-from semsearch.cli.render import console, grid, shortened, visible, write_json_line
+from semsearch.cli.options import repeated_option
+from semsearch.cli.render import console, grid, shortened, visible
 from semsearch.encoders import DEFAULT_ENCODER
 from semsearch.explore.inspect import (
     Inspection,
@@ -18,11 +17,6 @@ from semsearch.explore.inspect import (
     inspect_text,
     token_similarity,
 )
-from semsearch.protocols import Matrix
-
-DECIMALS = 6
-#: The attributes in JSON.
-FACTS = ("text_tokens", "read_to", "cut_off", "max_tokens", "pooling", "norm")
 
 #: The most rows of a matrix in a terminal, and the widths of their labels and of columns.
 MATRIX_ROWS, ROW_LABEL_CELLS, COLUMN_CELLS = 40, 13, 8
@@ -30,21 +24,14 @@ MATRIX_ROWS, ROW_LABEL_CELLS, COLUMN_CELLS = 40, 13, 8
 
 @click.command("inspect")
 @click.argument("text")
-@click.option(
+@repeated_option(
     "--encoder",
     "specs",
-    metavar="SPEC",
-    type=NAME_OR_FILE,
-    multiple=True,
-    default=[DEFAULT_ENCODER],
-    show_default=True,
-    help="An encoder as for `semsearch index`; can be repeated.",
+    "SPEC",
+    f"An encoder as for `semsearch index`; can be repeated.  [default: {DEFAULT_ENCODER}]",
 )
 @click.option("--against", metavar="TEXT2", help="Compare all tokens with those of this text.")
-@format_option("table", "jsonl", description="A table, or one line per encoder.")
-def inspect_command(
-    text: str, specs: tuple[str, ...], against: str | None, format_name: str
-) -> None:
+def inspect_command(text: str, specs: tuple[str, ...], against: str | None) -> None:
     """Show how an encoder reads TEXT.
 
     For a transformer: word pieces and ids, where the text is truncated, the cosine of each token
@@ -57,21 +44,13 @@ def inspect_command(
     \b
     semsearch inspect "Sinan loves a beautiful day"
     semsearch inspect "a brown bear" --against "a polar bear cannot bear the noise"
-    semsearch inspect "a brown bear" --encoder minilm --encoder hashing --format jsonl
+    semsearch inspect "a brown bear" --encoder minilm --encoder hashing
     """
-    for spec in specs:
+    for spec in specs or (DEFAULT_ENCODER,):
         if against is None:
-            inspection = inspect_text(spec, text)
-            if format_name == "table":
-                _print_inspection(inspection)
-            else:
-                write_json_line(_inspection_record(inspection))
+            _print_inspection(inspect_text(spec, text))
         else:
-            similarity = token_similarity(spec, text, against)
-            if format_name == "table":
-                _print_similarity(similarity)
-            else:
-                write_json_line(_similarity_record(similarity))
+            _print_similarity(token_similarity(spec, text, against))
 
 
 def _print_inspection(inspection: Inspection) -> None:
@@ -146,8 +125,7 @@ def _print_similarity(similarity: TokenSimilarity) -> None:
     out.print(table)
     for name, shown, side in (("rows", rows, left), ("columns", columns, right)):
         if len(shown) < len(side.tokens):
-            part = f"the first {len(shown)} of {len(side.tokens):,} {name}"
-            out.print(f"{part}; --format jsonl has all")
+            out.print(f"the first {len(shown)} of {len(side.tokens):,} {name}")
     if shared := similarity.shared():
         both = ", ".join(f"{visible(piece)} {_number(cosine, 2)}" for piece, cosine in shared)
         out.print(f"in both: {both}", overflow="ellipsis", no_wrap=True)
@@ -157,38 +135,3 @@ def _print_similarity(similarity: TokenSimilarity) -> None:
 
 def _number(cosine: float | None, decimals: int = 3) -> str:
     return "-" if cosine is None or math.isnan(cosine) else f"{cosine:z.{decimals}f}"
-
-
-def _inspection_record(inspection: Inspection) -> dict[str, Any]:
-    poolings = inspection.poolings
-    return {
-        "encoder": inspection.spec,
-        **_side(inspection),
-        **{name: getattr(inspection, name) for name in FACTS},
-        "dimension": len(inspection.vector),
-        "poolings": None if poolings is None else poolings._asdict(),
-        "vector": _rounded(inspection.vector.reshape(1, -1))[0],
-    }
-
-
-def _similarity_record(similarity: TokenSimilarity) -> dict[str, Any]:
-    return {
-        "encoder": similarity.left.spec,
-        "left": _side(similarity.left),
-        "right": _side(similarity.right),
-        "sentence_cosine": round(similarity.sentence_cosine, DECIMALS),
-        "cosines": _rounded(similarity.cosines),
-    }
-
-
-def _side(inspection: Inspection) -> dict[str, Any]:
-    tokens = [token._asdict() | {"kind": token.kind.value} for token in inspection.tokens]
-    return {"text": inspection.text, "tokens": tokens}
-
-
-def _rounded(matrix: Matrix) -> list[list[float | None]]:
-    """Rounded values for JSON, with null for NaN."""
-    return [
-        [None if math.isnan(value) else round(value, DECIMALS) for value in row]
-        for row in matrix.tolist()
-    ]

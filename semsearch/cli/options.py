@@ -89,6 +89,14 @@ def together(*options: Decorator) -> Decorator:
     return decorate
 
 
+def repeated_option(flag: str, name: str, metavar: str, description: str, **more: Any) -> Decorator:
+    """An option that may be repeated, passed to the command as `name`."""
+    kind = NAME_OR_FILE if "SPEC" in metavar or "NAME|" in metavar else None  # completed as files
+    return click.option(
+        flag, name, metavar=metavar, type=kind, multiple=True, help=description, **more
+    )
+
+
 def directory_option(description: str, envvar: str | None = None) -> Decorator:
     """``--index DIR``, passed to the command as `directory`."""
     return click.option(

@@ -25,15 +25,7 @@ from semsearch.cli.options import (
 )
 from semsearch.cli.preload import preload_for_documents
 from semsearch.cli.progress import IndexingProgress
-from semsearch.cli.render import (
-    Entry,
-    console,
-    note,
-    print_entries,
-    shortened,
-    write_csv,
-    write_json_line,
-)
+from semsearch.cli.render import Entry, console, note, print_entries, shortened, write_csv
 from semsearch.corpus import Corpus
 from semsearch.encoders import DEFAULT_ENCODER
 from semsearch.errors import ArgumentError, quantity
@@ -53,10 +45,10 @@ ENCODED_AT_ONCE = 4096
     "-k",
     type=int,
     metavar="N",
-    help=f"The number of pairs.  [default: {DEFAULT_K}; for jsonl and csv with --min-score, all]",
+    help=f"Pairs.  [default: {DEFAULT_K}; all for csv with --min-score]",
 )
 @click.option("--min-score", type=float, metavar="S", help="The minimum score of pairs.")
-@format_option("table", "jsonl", "csv", description="A table, or one line or row per pair.")
+@format_option("table", "csv", description="A table, or one row per pair.")
 @click.option(
     "--encoder",
     "spec",
@@ -84,8 +76,8 @@ def pairs_command(
     to six decimals. Each pair is listed once, in the order of the collection, the best pair first.
     Identical texts are pairs with score 1. A text without an id is identified by its location.
 
-    With --min-score and without -k, jsonl and csv list all pairs as they are found, not sorted by
-    score, and without storing them in memory.
+    With --min-score and without -k, csv lists all pairs as they are found, not sorted by score, and
+    without storing them in memory.
 
     Without a FILE, the passages of an index are compared by their stored vectors, except those of
     the same document.
@@ -93,7 +85,7 @@ def pairs_command(
     \b
     semsearch pairs questions.csv
     semsearch pairs tickets.jsonl --text-column title -k 100 --format csv > pairs.csv
-    semsearch pairs notes/ --min-score 0.9 --format jsonl > duplicates.jsonl
+    semsearch pairs notes/ --min-score 0.9 --format csv > duplicates.csv
     semsearch pairs
     semsearch pairs --index films
     """
@@ -129,7 +121,7 @@ def pairs_command(
         )
         if not is_stream:
             pairs = list(pairs)
-    _print(format_name, items, pairs)
+    (_print_table if format_name == "table" else _print_rows)(items, pairs)
 
 
 class _Items(NamedTuple):
@@ -165,21 +157,12 @@ def _encoded(texts: list[str], encoder: Encoder, progress: IndexingProgress) -> 
     return vectors[[places[text] for text in texts]]
 
 
-def _print(format_name: str, items: _Items, pairs: Iterable[Pair]) -> None:
+def _print_rows(items: _Items, pairs: Iterable[Pair]) -> None:
     ids, texts = items.ids, items.texts
-    if format_name == "jsonl":
-        for left, right, score in pairs:
-            first = {"id": ids[left], "text": texts[left]}
-            second = {"id": ids[right], "text": texts[right]}
-            write_json_line({"score": score, "left": first, "right": second})
-    elif format_name == "csv":
-        rows = (
-            (score, ids[left], ids[right], texts[left], texts[right])
-            for left, right, score in pairs
-        )
-        write_csv(["score", "left_id", "right_id", "left_text", "right_text"], rows)
-    else:
-        _print_table(items, pairs)
+    rows = (
+        (score, ids[left], ids[right], texts[left], texts[right]) for left, right, score in pairs
+    )
+    write_csv(["score", "left_id", "right_id", "left_text", "right_text"], rows)
 
 
 def _print_table(items: _Items, pairs: Iterable[Pair]) -> None:

@@ -15,6 +15,7 @@ from semsearch.cli.options import (
     existing_index,
     format_option,
     index_option,
+    repeated_option,
     space_option,
     where_option,
 )
@@ -67,9 +68,7 @@ HIT_COLUMNS = ["query", "rank", "score", *HitScores._fields, "id", "title", "tex
     help='By vectors, by words, or both. In the latter two, "a phrase" raises passages that '
     "contain it, and -word excludes.",
 )
-@click.option(
-    "--require", metavar="PHRASE", multiple=True, help="Only documents that contain this phrase."
-)
+@repeated_option("--require", "require", "PHRASE", "Only documents that contain this phrase.")
 @click.option("--min-score", type=float, metavar="S", help="Drop hits with a lower score.")
 @click.option(
     "--per-document", default=1, show_default=True, metavar="N", help="Most passages per document."
@@ -83,19 +82,15 @@ HIT_COLUMNS = ["query", "rank", "score", *HitScores._fields, "id", "title", "tex
     help="A cross-encoder, by name or folder, that reorders the first documents.",
 )
 @click.option("--rerank-budget", metavar="SECONDS", type=float, help="Its time limit per query.")
-@click.option("--like", metavar="ID", multiple=True, help="A document that hits should resemble.")
-@click.option(
-    "--unlike", metavar="ID", multiple=True, help="A document that hits should not resemble."
-)
+@repeated_option("--like", "like", "ID", "A document that hits should resemble.")
+@repeated_option("--unlike", "unlike", "ID", "A document that hits should not resemble.")
 @format_option(
     "table", "jsonl", "csv", description="A table, a line of JSON per query, or a row per hit."
 )
 @click.option(
     "--explain", is_flag=True, help="Show ranks, shared words, the nearest sentence, and timings."
 )
-@click.option(
-    "--show", metavar="FIELD", multiple=True, help="A field to show in the table; may be repeated."
-)
+@repeated_option("--show", "show", "FIELD", "A field to show in the table; may be repeated.")
 @click.option(
     "--queries", metavar="FILE", type=NAME_OR_FILE, help="One query per line; - is standard input."
 )

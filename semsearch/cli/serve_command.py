@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from semsearch.cli.options import INDEXES, Place, existing_index, indexes_here
+from semsearch.cli.options import INDEXES, Place, existing_index, indexes_here, repeated_option
 from semsearch.cli.render import note
 from semsearch.errors import ArgumentError, MissingExtraError
 
@@ -32,38 +32,22 @@ SECONDS_TO_STOP = 10
 @click.option("--mcp", is_flag=True, help="Serve one agent over standard input and output.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
 @click.option(
-    "--port",
-    default=8080,
-    show_default=True,
-    type=click.IntRange(0, 65535),
-    help="The port to listen on; 0 for a free one.",
+    "--port", default=8080, show_default=True, help="The port to listen on; 0 for a free one."
 )
 @click.option("--writable", is_flag=True, help="Allow adding and removing documents.")
-@click.option(
-    "--allow-host", "hosts", metavar="NAME", multiple=True, help="A further allowed host name."
+@repeated_option("--allow-host", "hosts", "NAME", "A further allowed host name.")
+@repeated_option(
+    "--allow-origin", "origins", "URL", "An origin whose pages may call: https://example.org."
 )
 @click.option(
-    "--allow-origin",
-    "origins",
-    metavar="URL",
-    multiple=True,
-    help="An origin whose web pages may call the service, such as https://example.org.",
-)
-@click.option(
-    "--concurrency",
-    default=64,
-    show_default=True,
-    type=click.IntRange(1),
-    help="The most requests processed at once; more get status 429.",
+    "--concurrency", default=64, show_default=True, help="Most requests at once; more get 429."
 )
 @click.option(
     "--timeout",
     "seconds",
-    metavar="SECONDS",
-    default=30,
+    default=30.0,
     show_default=True,
-    type=click.FloatRange(0),
-    help="The maximum duration of a request; longer ones get status 504.",
+    help="Of requests; longer ones get 504.",
 )
 def serve_command(
     directories: tuple[Path, ...],

@@ -14,6 +14,7 @@ from semsearch.cli.options import (
     existing_index,
     is_given,
     judged_options,
+    repeated_option,
 )
 from semsearch.cli.training_options import (
     base_option,
@@ -45,17 +46,7 @@ from semsearch.training.stages import per_stage
 
 @click.group("train")
 def train_command() -> None:
-    """Train a model; needs the extra 'train'.
-
-    \b
-    semsearch train siamese --data pairs.csv --loss cosine --output my-encoder
-    semsearch train cross-encoder --data pairs.csv --output my-reranker
-    semsearch train adapt corpus.csv
-    semsearch train pretrain corpus.csv --size tiny
-    semsearch train contrast corpus.csv --base bert --output encoder
-    semsearch train translate --parallel stsb-multi:pt --output minilm-pt
-    semsearch train distill minilm corpus.csv --static
-    """
+    """Train a model; needs the extra 'train'."""
 
 
 @train_command.command("siamese", short_help="Train a bi-encoder on pairs or triplets.")
@@ -84,13 +75,11 @@ def siamese(losses: tuple[str, ...], data: tuple[str, ...], **choices: Any) -> N
     `semsearch datasets fetch`, with its split: stsbenchmark:train. Pairs that are also in the
     development or test sets, in either order, are reported and left out. The checkpoint that scores
     best on the development set is kept. The gain over MODEL is shown with its 95 % interval; the
-    softmax loss trains a classifier, whose accuracy says little about the encoder.
+    softmax loss trains a classifier, whose accuracy says little about the encoder. Prompts of MODEL
+    are not used.
 
     DIR is written when the model is finished; until then checkpoints are in DIR.training. After
     Ctrl-C or a kill, the same command continues from them.
-
-    If MODEL has prompts for queries and documents, they are used neither in training nor for its
-    scores; `semsearch eval` and indexes use them.
 
     \b
     semsearch train siamese --data pairs.csv --output my-encoder
@@ -171,9 +160,8 @@ def adapt(
     Old and new weights are averaged.
 
     The model is written only if nDCG@10 rises beyond chance on your own queries, or, without these,
-    on keywords and half sentences of held-out documents, and if the STS Benchmark score, where
-    its data are on this machine, does not fall by more than a point. Otherwise the exit status
-    is 1. Give your own queries if you have any: they best show what your users ask.
+    on keywords and half sentences of held-out documents, and if the STS Benchmark score, where its
+    data are on this machine, does not fall by more than a point. Otherwise the exit status is 1.
 
     \b
     semsearch train adapt corpus.csv
@@ -218,10 +206,9 @@ def pretrain(
     """Pre-train a BERT on a corpus: masked words and next sentences.
 
     CORPUS is read as `semsearch index` reads it, or is the directory of an index; documents of one
-    sentence are not used. A twentieth of the documents is held out; the losses on them are printed
-    during training, and the checkpoint with the lowest is kept. `--epochs 0` writes random weights,
-    which `semsearch train contrast` can start from. The result is a plain BERT, for fine-tuning:
-    its vectors are not yet good for search.
+    sentence are not used. The checkpoint with the lowest loss on a held-out twentieth is kept.
+    `--epochs 0` writes random weights, which `semsearch train contrast` can start from. The result
+    is a plain BERT, for fine-tuning: its vectors are not yet good for search.
 
     \b
     semsearch train pretrain corpus.csv --size tiny
@@ -251,11 +238,8 @@ def contrast(corpora: tuple[str, ...], **choices: Any) -> None:
     CORPUS is read as `semsearch index` reads it, or is the directory of an index. MODEL is a BERT,
     such as `semsearch train pretrain` writes, or a sentence encoder. A title and the sentence after
     it, and neighbouring sentences, are positive pairs; the others of a large batch are the
-    negatives. A twentieth of the documents is held out, and the checkpoint that finds most of their
-    pairs is kept. The result is a starting point for `semsearch train siamese` if labels are few.
-
-    The learning rate is 1e-3 for a BERT of up to 256 dimensions, 5e-4 for one of up to 512, else
-    2e-5.
+    negatives. The checkpoint that finds most pairs of a held-out twentieth is kept. The result is a
+    starting point for `semsearch train siamese` if labels are few.
 
     \b
     semsearch train pretrain corpus.csv --size tiny --epochs 0 --output bert
@@ -267,20 +251,18 @@ def contrast(corpora: tuple[str, ...], **choices: Any) -> None:
 
 @train_command.command("translate", short_help="Teach an encoder other languages.")
 @base_option()
-@click.option(
+@repeated_option(
     "--parallel",
-    multiple=True,
+    "parallel",
+    "NAME|FILE",
+    "English sentences with translations; give at least once per language.",
     required=True,
-    metavar="FILE|NAME",
-    type=NAME_OR_FILE,
-    help="English sentences with translations; give at least once per language.",
 )
-@click.option(
+@repeated_option(
     "--language",
     "languages",
-    multiple=True,
-    metavar="CODE",
-    help="Such as pt; give once, or once per --parallel.  [default: as named by the file or set]",
+    "CODE",
+    "Such as pt; give once, or once per --parallel.  [default: as named by the file or set]",
 )
 @tests_option
 @run_options("NAME-OF-THE-TEXT-translate", "3", "5e-05", 80)
@@ -300,9 +282,8 @@ def translate(
 
     FILE is a table with the columns source and translation (or only two columns), a TMX file, or
     the translation in a pair of line-aligned files: news.pt beside news.en. NAME is
-    stsb-multi:LANGUAGE, the training split of STS Benchmark, from `semsearch datasets fetch`.
-    Some sentences are held out; the checkpoint whose vectors of them are nearest to the
-    teacher's is kept. The result is tested on STS Benchmark if it is on this machine.
+    stsb-multi:LANGUAGE, the training split of STS Benchmark, from `semsearch datasets fetch`. The
+    checkpoint whose vectors of held-out sentences are nearest to the teacher's is kept.
 
     \b
     semsearch train translate --parallel stsb-multi:pt --output minilm-pt

@@ -13,7 +13,7 @@ import click
 
 from semsearch.cli.command import INTERRUPTED_STATUS
 from semsearch.cli.corpus_options import BadRows, text_column_option
-from semsearch.cli.options import FILE, NAME_OR_FILE, Decorator, together
+from semsearch.cli.options import FILE, NAME_OR_FILE, Decorator, repeated_option, together
 from semsearch.cli.progress import IndexingProgress
 from semsearch.cli.render import say
 from semsearch.corpus import Corpus
@@ -56,13 +56,8 @@ class Setting(click.ParamType[tuple[str, Any]]):
             self.fail(f"'{text}' is no {SETTABLE[name]} for {name}", param, ctx)
 
 
-tests_option = click.option(
-    "--test",
-    "tests",
-    multiple=True,
-    metavar="NAME|FILE",
-    type=NAME_OR_FILE,
-    help="Test set for the finished model, such as stsbenchmark; may be repeated.",
+tests_option = repeated_option(
+    "--test", "tests", "NAME|FILE", "Test set for the finished model, such as stsbenchmark."
 )
 
 
@@ -115,12 +110,8 @@ def corpus_options(output: str, epochs: str, learning_rate: str, batch_size: int
 #: The options of commands that train on labelled data.
 pairs_options = together(
     base_option(),
-    click.option(
-        "--data",
-        multiple=True,
-        metavar="NAME|FILE",
-        type=NAME_OR_FILE,
-        help="Training set; repeat it to train on several sets in turn.",
+    repeated_option(
+        "--data", "data", "NAME|FILE", "Training set; repeat it to train on several in turn."
     ),
     click.option(
         "--dev",

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import json
 from functools import partial
 
-import numpy
 import pytest
 from rich.cells import cell_len
 
 from tests.cli.conftest import invoke
 
 HASHING = ("--encoder", "hashing")
-LEFT = "He will get scared"
 
 
 @pytest.fixture
@@ -24,36 +21,43 @@ def run(tmp_path, monkeypatch):
 
 
 class TestOneText:
-    def test_jsonl(self, run):
-        (line,) = run(LEFT, "--format", "jsonl").stdout.splitlines()
-        record = json.loads(line)
-        ids = [token["id"] for token in record["tokens"]]
-        assert ids == [101, 2002, 2097, 2131, 6015, 102]
-        assert record["tokens"][0]["kind"] == "special"
-        assert len(record["vector"]) == record["dimension"] == 384
-        assert numpy.linalg.norm(record["vector"]) == pytest.approx(1, abs=1e-4)
-        assert record["max_tokens"] == 254
-        assert set(record["poolings"]) == {"first_mean", "first_sentence", "mean_sentence"}
-
     def test_truncated_tokens_are_reported(self, run):
         output = run("word " * 300 + "last").stdout
         assert "254 of 301" in output
         assert "1,269 of 1,504: word word" in output  # the first character that is not read
 
+    def test_tokens(self, run):
+        lines = run("Sinan will get [it]").stdout.splitlines()
+        (place,) = [number for number, line in enumerate(lines) if line.startswith("   token")]
+        tokens = [line.split() for line in lines[place + 1 : -1]]
+        assert [token[1] for token in tokens] == [
+            "[CLS]",
+            "sin",
+            "##an",
+            "will",
+            "get",
+            "[",
+            "it",
+            "]",
+            "[SEP]",
+        ]
+        assert tokens[0][2:6] == ["101", "yes", "special", "1"]
+        assert tokens[3][2:8] == ["2097", "yes", "text", "1", "6-10", "will"]
+
     def test_several_encoders(self, run):
-        both = ("--encoder", "hashing:8", "--encoder", "hashing")
-        lines = run("a b", *both, "--format", "jsonl").stdout.splitlines()
-        assert [json.loads(line)["encoder"] for line in lines] == ["hashing:8", "hashing"]
-        output = run("a b", *both).stdout
+        output = run("a b", "--encoder", "hashing:8", "--encoder", "hashing").stdout
         assert output.index("hashing:8\n") < output.index("hashing\n")
 
 
 class TestTwoTexts:
-    def test_jsonl_is_the_matrix(self, run):
-        record = json.loads(run("a b", "--against", "b c a", *HASHING, "--format", "jsonl").stdout)
-        assert record["cosines"] == [[0, 0, 1], [1, 0, 0]]
-        assert [token["piece"] for token in record["right"]["tokens"]] == ["b", "c", "a"]
-        assert record["sentence_cosine"] == pytest.approx(2 / 6**0.5, abs=1e-5)
+    def test_matrix(self, run):
+        lines = run("a b", "--against", "b c a", *HASHING).stdout.splitlines()
+        assert [line.split() for line in lines[3:6]] == [
+            ["b", "c", "a"],
+            ["a", "0.00", "0.00", "1.00"],
+            ["b", "1.00", "0.00", "0.00"],
+        ]
+        assert lines[6:8] == ["in both: a 1.00, b 1.00", "the two sentence vectors: 0.82"]
 
     def test_it_fits_a_narrow_terminal(self, run, monkeypatch):
         monkeypatch.setenv("COLUMNS", "80")

@@ -10,6 +10,7 @@ import pytest
 
 from semsearch.cli import progress as module
 from semsearch.cli.progress import IndexingProgress
+from tests.cli.conftest import shown_on
 
 
 def test_a_line_at_most_every_thirty_seconds(monkeypatch, capsys):
@@ -48,6 +49,7 @@ def test_a_bar_on_a_terminal(tmp_path):
     """Its notes stay; standard output is not redirected with it."""
     pty = pytest.importorskip("pty", reason="needs a pseudo-terminal")
     code = """from semsearch.cli.progress import IndexingProgress
+from tests.cli.conftest import shown_on
 with IndexingProgress("texts") as progress:
     progress.update(1, 0.5)
     progress.note("a [note]")
@@ -59,8 +61,7 @@ with IndexingProgress("texts") as progress:
         [sys.executable, "-c", code], stderr=theirs, stdout=subprocess.PIPE, env=environment
     )
     os.close(theirs)
-    shown = os.read(ours, 1 << 16).decode()
-    os.close(ours)
+    shown = shown_on(ours)
     assert (done.returncode, done.stdout) == (0, b"output\n")
     for text in ("1 texts", "a [note]", "step 1 of 2"):
         assert text in shown
