@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
-from semsearch.cli.options import NAME_OR_FILE, repeated_option, together
+from semsearch.cli.options import NAME_OR_FILE, Decorator, repeated_option, together
 from semsearch.cli.progress import IndexingProgress
 from semsearch.errors import BadRowError
 
@@ -46,7 +44,7 @@ corpus_options = together(
 )
 
 
-def corpora_argument(metavar: str, *, required: bool = True) -> Any:
+def corpora_argument(metavar: str, *, required: bool = True) -> Decorator:
     """Files and folders, passed to the command as `corpora`."""
     return click.argument(
         "corpora", metavar=metavar, type=NAME_OR_FILE, nargs=-1, required=required

@@ -23,7 +23,7 @@ def warn_of_poor_fit(index: Index, space: Space) -> None:
     if fit.is_poor:
         note(
             f"{space.name} does not read the language of {fit.poor} of {fit.texts} sampled texts "
-            "well; to teach it: semsearch train translate --help"
+            "well; teach it: semsearch train translate --parallel FILE"
         )
 
 

@@ -71,9 +71,12 @@ def grid(headings: Iterable[str]) -> Table:
 
     table = Table(box=None, pad_edge=False, header_style="dim")
     for heading in headings:
-        name = visible(heading.removeprefix(">"))
-        side = "right" if heading.startswith(">") else "left"
-        table.add_column(name, justify=side, overflow="fold")
+        is_right = heading.startswith(">")
+        table.add_column(
+            visible(heading.removeprefix(">")),
+            justify="right" if is_right else "left",
+            overflow="fold",
+        )
     return table
 
 
