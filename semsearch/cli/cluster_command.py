@@ -126,10 +126,7 @@ def map_command(directory: Path | None, space: str | None) -> None:
     """Project the passages of an index to a map in two dimensions.
 
     Positions (by t-SNE) and groups (by k-means) are stored beside the index; the page of
-    `semsearch serve` shows the newest map.
-    Passages added later are shown after the map is created again.
-
-    Needs the extra 'map'.
+    `semsearch serve` shows the newest map. Needs the extra 'map'.
 
     \b
     semsearch map --index indexes/films

@@ -108,10 +108,6 @@ def index_command(
         raise ArgumentError("name a corpus (a file, a folder or -), or use --sample")
     if sample:
         corpora = (str(files("semsearch.corpus") / "sample" / SAMPLES[sample]),)
-    if options["ray"]:  # check the address before a long run
-        from semsearch.indexing.ray import pool_on
-
-        pool_on(options["ray"])
 
     def index_corpus() -> None:
         _index_corpus(corpora, directory, **options)

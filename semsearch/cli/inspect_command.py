@@ -38,8 +38,7 @@ def inspect_command(text: str, specs: tuple[str, ...], against: str | None) -> N
     vector with the sentence vector, and of [CLS] with the mean of all tokens. For a word encoder:
     which words it knows, and the same cosines. TEXT is read as a document.
 
-    With --against, the cosines of all tokens with those of TEXT2. In the example below, that of the
-    brown bear is 0.87 with the polar bear, and 0.37 with the verb "bear".
+    With --against, the cosines of all tokens with those of TEXT2.
 
     \b
     semsearch inspect "Sinan loves a beautiful day"

@@ -72,15 +72,12 @@ def pairs_command(
     """Find the most similar pairs in a collection.
 
     FILE is a corpus as for `semsearch index`, or an index, as with --index. All of its texts are
-    compared with each other, long ones truncated by the encoder; the score is the cosine, rounded
-    to six decimals. Each pair is listed once, in the order of the collection, the best pair first.
-    Identical texts are pairs with score 1. A text without an id is identified by its location.
+    compared with each other, long ones truncated by the encoder; the score is the cosine. Each pair
+    is listed once, the best first. Without a FILE, the passages of an index are compared by their
+    stored vectors, except those of the same document.
 
     With --min-score and without -k, csv lists all pairs as they are found, not sorted by score, and
     without storing them in memory.
-
-    Without a FILE, the passages of an index are compared by their stored vectors, except those of
-    the same document.
 
     \b
     semsearch pairs questions.csv

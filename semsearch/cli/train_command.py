@@ -115,9 +115,8 @@ def cross_encoder(
     """Train a cross-encoder, for --rerank and --system ENCODER+cross-encoder:DIR.
 
     With --data, it is trained on pairs with gold scores (columns sentence1, sentence2, score) or
-    labels (sentence1, sentence2, label). Files, checks and resuming are as in `semsearch train
-    siamese`. With scores or two classes, the model has one output and can rerank; with more
-    classes, it has one output per class and cannot.
+    labels (sentence1, sentence2, label), read as by `semsearch train siamese`. With more than two
+    classes, it has one output per class and cannot rerank.
 
     With --index, it is trained on queries and the documents of an index that are relevant to them,
     as for `semsearch eval ir`. Other passages that the index finds for a query are the negatives.
