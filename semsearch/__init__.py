@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from semsearch.encoders import load_encoder, load_reranker
     from semsearch.errors import SemsearchError
     from semsearch.explore.clusters import Cluster, Clustering, cluster
-    from semsearch.explore.export import Exported, ExportFormat, export_index
+    from semsearch.explore.export import Exported, export_index
     from semsearch.explore.pairs import similar_pairs
     from semsearch.index import Index
     from semsearch.indexing.batch import Summary
@@ -35,7 +35,6 @@ __all__ = [
     "Corpus",
     "Document",
     "Encoder",
-    "ExportFormat",
     "Exported",
     "Hit",
     "Hits",
@@ -63,7 +62,6 @@ _MODULES = {
     "Corpus": "corpus",
     "Document": "records",
     "Encoder": "protocols",
-    "ExportFormat": "explore.export",
     "Exported": "explore.export",
     "Hit": "records",
     "Hits": "records",

@@ -14,14 +14,11 @@ from pathlib import Path
 import click
 import pytest
 
-from scripts.dev.examples import ELSEWHERE, FILES, ROOT, blocks, pages, pictures, provide, run, same
+from scripts.dev.examples import ELSEWHERE, FILES, ROOT, blocks, pages, provide, run, same
 from semsearch.cli import COMMANDS, main
 
 #: Packages that pages need besides those that `scripts/test` installs.
 PACKAGES = {"docs/milvus.md": "milvus_lite"}
-
-#: Pictures that the commands of a page make.
-MADE = {"docs/explanations/from-glove-to-sbert.md": ["get.svg"]}
 
 #: Pages that scripts/dev/site.py generates.
 GENERATED = {"results.md", "changelog.md", "contributing.md"}
@@ -56,8 +53,6 @@ def test_the_examples_of_a_page_print_what_it_shows(name, package, request, tmp_
         provide(name, request.getfixturevalue("data"))
     for example in run(TEXTS[name]):
         assert same(example.shown, example.printed), example.printed
-    for picture in MADE.get(name, []):
-        assert picture in pictures(TEXTS[name])
 
 
 @pytest.fixture

@@ -11,8 +11,7 @@ A comment above a block keeps it from running, and says why and which test cover
 
     <!-- not run: needs a Milvus server (tests/storage/test_congruence.py) -->
 
-`--update` writes the output into the pages, and pictures that the commands made beside them. Some
-pages need files of SEMSEARCH_DATA.
+`--update` writes the output into the pages. Some pages need files of SEMSEARCH_DATA.
 """
 
 from __future__ import annotations
@@ -22,7 +21,6 @@ import io
 import os
 import re
 import shlex
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -172,11 +170,6 @@ def updated(text: str, examples: list[Example]) -> str:
     return text
 
 
-def pictures(text: str) -> list[str]:
-    """The pictures that a page shows and that its commands have made in the current folder."""
-    return [name for name in re.findall(r"!\[[^]]*\]\(([^)]+)\)", text) if Path(name).is_file()]
-
-
 def provide(name: str, data: Path) -> None:
     """Link the files that a page needs into the current folder."""
     for link, source in FILES.get(name, {}).items():
@@ -256,9 +249,6 @@ def main() -> None:
             if name in FILES:
                 provide(name, Path(os.environ["SEMSEARCH_DATA"]))
             examples = run(text)
-            if "--update" in sys.argv:
-                for picture in pictures(text):
-                    shutil.copyfile(picture, page.parent / picture)
         wrong = [example for example in examples if not same(example.shown, example.printed)]
         stale += len(wrong)
         print(f"{name}: {len(examples)} shown, {len(wrong)} differ", flush=True)

@@ -1,13 +1,12 @@
-"""``semsearch cluster``: group the passages of an index."""
+"""``semsearch cluster`` and ``semsearch map``: the passages of an index by topic."""
 
 from __future__ import annotations
 
-import time
-from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import click
+from rich.text import Text
 
 from semsearch.cli.options import (
     existing_index,
@@ -20,20 +19,15 @@ from semsearch.cli.progress import IndexingProgress
 from semsearch.cli.render import (
     Entry,
     console,
-    csv_line,
-    json_text,
+    note,
     print_entries,
+    say,
     shortened,
     visible,
-    write_line,
+    write_csv,
 )
-from semsearch.errors import quantity
-from semsearch.explore.clusters import (
-    DEFAULT_MIN_SIZE,
-    Clustering,
-    check_arguments,
-    cluster,
-)
+from semsearch.errors import MissingExtraError, quantity, quoted
+from semsearch.explore.clusters import DEFAULT_MIN_SIZE, Clustering, check_arguments, cluster
 from semsearch.index import Index
 from semsearch.storage.interface import Passages
 
@@ -57,10 +51,8 @@ from semsearch.storage.interface import Passages
     help=f"With --min-score, the minimum size of groups.  [default: {DEFAULT_MIN_SIZE}]",
 )
 @where_option
-@format_option(
-    "table", "jsonl", "csv", description="A table, one line per group, or one row per passage."
-)
-def command(
+@format_option("table", "csv", description="A table of groups, or one row per passage.")
+def cluster_command(
     directory: Path | None,
     space: str | None,
     n: int | None,
@@ -73,8 +65,8 @@ def command(
 
     With -n, or without --min-score, by k-means: every passage is in one of N groups. With
     --min-score, groups are passages within that score of a central one; the other passages are
-    ungrouped, with an empty group in csv and null in jsonl. This compares all pairs of passages, so
-    the time grows with the square of their number.
+    ungrouped, last in csv and without a group. This compares all pairs of passages, so the time
+    grows with the square of their number.
 
     The largest group is first, with its distinctive keywords, the text nearest to its centroid, and
     its cohesion: the mean cosine of its passages with the centroid.
@@ -88,7 +80,6 @@ def command(
     with Index.open(existing_index(directory)) as index:
         passages = index.passages(space, where)
         stop_words = index.info().stop_words
-    started = time.perf_counter()
     with IndexingProgress(beginning="grouping") as progress:
         clustering = cluster(
             passages.vectors,
@@ -99,68 +90,55 @@ def command(
             stop_words=stop_words,
             notify=progress.note,
         )
-        progress.note(_summary(clustering, len(passages.texts), time.perf_counter() - started))
-    if format_name == "table":
-        _print_table(passages, clustering)
-        return
-    for line in (_json_lines if format_name == "jsonl" else _csv_lines)(passages, clustering):
-        write_line(line)
-
-
-def _summary(clustering: Clustering, passages: int, seconds: float) -> str:
-    summary = f"{quantity(passages, 'passage')}, {quantity(len(clustering.clusters), 'group')}"
+    counts = [quantity(len(passages.texts), "passage"), quantity(len(clustering.clusters), "group")]
     if clustering.ungrouped:
-        summary += f", {quantity(len(clustering.ungrouped), 'passage')} ungrouped"
-    return f"{summary}, in {seconds:.2f} s"
+        counts.append(f"{quantity(len(clustering.ungrouped), 'passage')} ungrouped")
+    note(", ".join(counts))
+    (_print_table if format_name == "table" else _print_rows)(passages, clustering)
 
 
 def _print_table(passages: Passages, clustering: Clustering) -> None:
-    from rich.text import Text
-
-    if not clustering.clusters:
-        click.echo("no groups")
-        return
     entries = []
     for group in clustering.clusters:
         cells = [f"{group.label}", f"{len(group.members):,}", f"{group.cohesion:.3f}"]
         words = Text(visible(", ".join(group.words)), style="bold")
-        entries.append(Entry(cells, words, Text(shortened(visible(passages.texts[group.central])))))
-    print_entries(console(), [">", ">size", ">cohesion", "words"], entries)
+        entries.append(Entry(cells, words, Text(shortened(passages.texts[group.central]))))
+    if entries:
+        print_entries(console(), [">", ">size", ">cohesion", "words"], entries)
 
 
-def _json_lines(passages: Passages, clustering: Clustering) -> Iterator[str]:
-    """``{"group", "size", "cohesion", "words", "examples": [{"id", "score", "text"}], "members"}``.
-
-    Ungrouped passages are last: ``{"group": null, "size", "members"}``.
-    """
-    names = passages.document_ids
-    for group in clustering.clusters:
-        row, score = group.members[0], group.scores[0]
-        record: dict[str, Any] = {
-            "group": group.label,
-            "size": len(group.members),
-            "cohesion": round(group.cohesion, 6),
-            "words": group.words,
-            "examples": [{"id": names[row], "score": score, "text": passages.texts[row]}],
-            "members": [names[row] for row in group.members],
-        }
-        yield json_text(record)
-    if clustering.ungrouped:
-        members = [names[row] for row in clustering.ungrouped]
-        record = {"group": None, "size": len(members), "members": members}
-        yield json_text(record)
-
-
-def _csv_lines(passages: Passages, clustering: Clustering) -> Iterator[str]:
+def _print_rows(passages: Passages, clustering: Clustering) -> None:
     """Group by group, the nearest to the centroid first; then ungrouped passages."""
-    yield "group,group_words,score,document_id,text"
+    ids, texts = passages.document_ids, passages.texts
+    rows = [
+        (group.label, " ".join(group.words), score, ids[row], texts[row])
+        for group in clustering.clusters
+        for row, score in zip(group.members, group.scores, strict=True)
+    ]
+    rest = [(None, None, None, ids[row], texts[row]) for row in clustering.ungrouped]
+    write_csv(["group", "group_words", "score", "document_id", "text"], [*rows, *rest])
 
-    def line(row: int, *start: object) -> str:
-        return csv_line([*start, passages.document_ids[row], passages.texts[row]])
 
-    for group in clustering.clusters:
-        words = " ".join(group.words)
-        for row, score in zip(group.members, group.scores, strict=True):
-            yield line(row, group.label, words, f"{score:.6f}")
-    for row in clustering.ungrouped:
-        yield line(row, "", "", "")
+@click.command("map")
+@index_option
+@space_option
+def map_command(directory: Path | None, space: str | None) -> None:
+    """Project the passages of an index to a map in two dimensions.
+
+    Positions (by t-SNE) and groups (by k-means) are stored beside the index; the page of
+    `semsearch serve` shows the newest map. Needs the extra 'map'.
+
+    \b
+    semsearch map --index indexes/films
+    semsearch serve --index indexes/films
+    """
+    if find_spec("openTSNE") is None:
+        raise MissingExtraError("openTSNE", "map", "a map")
+    from semsearch.explore.map import make_map
+
+    path = existing_index(directory)
+    with Index.open(path) as index, IndexingProgress(beginning="reading the passages") as progress:
+        found = make_map(index, space, on_progress=progress.step)
+        found.save(index.path)
+    say(f"{quantity(len(found), 'passage')} in {quantity(len(found.names), 'group')}")
+    say(f"view it with: semsearch serve --index {quoted(str(path))}")

@@ -16,37 +16,6 @@ from semsearch.errors import ArgumentError, SemsearchError, with_code
 #: The exit status after Ctrl-C.
 INTERRUPTED_STATUS = 130
 
-
-class LazyGroup(click.Group):
-    """A group that imports a command only when it is called.
-
-    Args:
-        lazy: by the name of a command, in the order of the help: the module that defines it as
-            ``command``, and its line of help.
-    """
-
-    def __init__(self, *args: Any, lazy: dict[str, tuple[str, str]], **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self._lazy = lazy
-        self.commands = {name: click.Command(name) for name in lazy}  # for suggestions
-
-    def list_commands(self, context: click.Context) -> list[str]:
-        """The names of all commands."""
-        return list(self._lazy)
-
-    def get_command(self, context: click.Context, name: str) -> click.Command | None:
-        """The command with this name."""
-        if name not in self._lazy:
-            return None
-        command: click.Command = import_module(self._lazy[name][0]).command
-        return command
-
-    def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the commands without loading them."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, line) for name, (_, line) in self._lazy.items()])
-
-
 #: Commands by name, with a line of help, under the headings of the help.
 SECTIONS = {
     "Search": {
@@ -77,10 +46,28 @@ SECTIONS = {
     },
 }
 COMMANDS = {name: line for section in SECTIONS.values() for name, line in section.items()}
+#: The modules of commands that are not in one of their own, ``NAME_command``.
+MODULES = {"map": "cluster_command"} | dict.fromkeys(SECTIONS["Maintain"], "maintenance")
 
 
-class MainGroup(LazyGroup):
-    """Lists commands under headings, and prints errors in one line."""
+class MainGroup(click.Group):
+    """Imports a command when it is called, lists all under headings, prints errors in one line."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.commands = {name: click.Command(name) for name in COMMANDS}  # for suggestions
+
+    def list_commands(self, context: click.Context) -> list[str]:
+        """The names of all commands."""
+        return list(COMMANDS)
+
+    def get_command(self, context: click.Context, name: str) -> click.Command | None:
+        """The command with this name."""
+        if name not in COMMANDS:
+            return None
+        module = import_module(f"semsearch.cli.{MODULES.get(name, f'{name}_command')}")
+        command: click.Command = getattr(module, f"{name}_command")
+        return command
 
     def format_commands(self, context: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands under their headings, without loading them."""
@@ -114,7 +101,6 @@ class _MessageHandler(logging.Handler):
 
 @click.group(
     cls=MainGroup,
-    lazy={name: (f"semsearch.cli.{name}_command", line) for name, line in COMMANDS.items()},
     epilog="Options and examples: semsearch COMMAND --help",
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )

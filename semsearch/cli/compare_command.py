@@ -2,83 +2,55 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
+from rich.text import Text
 
 from semsearch.cli.options import (
-    complete_file,
     existing_index,
-    format_option,
     index_option,
     is_given,
+    repeated_option,
     where_option,
 )
-from semsearch.cli.render import console, json_text, shortened, visible
-from semsearch.encoders import DEFAULT_ENCODER, load_reranker
+from semsearch.cli.render import console, grid, shortened, visible
+from semsearch.encoders import DEFAULT_ENCODER
 from semsearch.errors import ArgumentError, quantity
-from semsearch.explore.compare import (
-    Neighbours,
-    SentenceSimilarities,
-    compare_neighbours,
-    compare_sentences,
-)
+from semsearch.explore.compare import Neighbours, compare_neighbours, compare_sentences
 from semsearch.records import Hit
-
-if TYPE_CHECKING:
-    from rich.text import Text
 
 CELL_MAX_CHARACTERS = 160
 
 
 @click.command("compare")
 @click.argument("text", required=False)
-@click.option(
+@repeated_option(
     "--system",
     "systems",
-    metavar="SPEC",
-    shell_complete=complete_file,
-    multiple=True,
-    help="A space of the index, bm25, or hybrid:SPACE; for sentences, an encoder or "
+    "SPEC",
+    "A space of the index, bm25, or hybrid:SPACE; for sentences, an encoder or "
     "cross-encoder:MODEL.  [default: all spaces and bm25; for sentences, minilm]",
 )
-@click.option(
-    "--sentence",
-    "sentences",
-    metavar="TEXT",
-    multiple=True,
-    help="Instead of a search, compare these sentences with each other.",
-)
+@repeated_option("--sentence", "sentences", "TEXT", "Instead of a search, compare these sentences.")
 @index_option
-@click.option(
-    "-k", metavar="N", help="The number of documents per system.  [default: 10]", type=int
-)
+@click.option("-k", metavar="N", default=10, show_default=True, help="Documents per system.")
 @where_option
-@click.option(
-    "--judge",
-    metavar="MODEL",
-    shell_complete=complete_file,
-    help="A cross-encoder that scores the documents found.",
-)
-@format_option("table", "jsonl", description="A table, or one line per system and pair of systems.")
-def command(
+def compare_command(
     text: str | None,
     systems: tuple[str, ...],
     sentences: tuple[str, ...],
     directory: Path | None,
-    k: int | None,
+    k: int,
     where: str | None,
-    judge: str | None,
-    format_name: str,
 ) -> None:
-    """Show what several systems find for TEXT, side by side, and their agreement.
+    """Show what several systems find for TEXT, side by side, and how many documents they share.
 
     The systems are embedding spaces of one index (semsearch configure --add-space), bm25, or both
-    together. The rank correlation is Kendall's tau-b over the documents that either system shows,
-    by their ranks among the first 1,000 of each. With --sentence, given twice or more, no index is
-    needed: all sentences are compared with each other.
+    together. With --sentence, given twice or more, no index is needed: all sentences are compared
+    with each other.
 
     \b
     semsearch compare "a heist goes wrong" --index indexes/films --system minilm --system bm25
@@ -86,95 +58,38 @@ def command(
         --system minilm --system minilm@cls
     """
     if sentences:
-        if is_given("directory") or (text, k, where, judge) != (None, None, None, None):
-            raise ArgumentError("--sentence can only be used with --system and --format")
-        compared = compare_sentences(sentences, systems or (DEFAULT_ENCODER,))
-        (_print_matrices if format_name == "table" else _write_matrices)(sentences, compared)
+        if text is not None or any(map(is_given, ("directory", "k", "where"))):
+            raise ArgumentError("--sentence can only be used with --system")
+        for system, matrix in compare_sentences(sentences, systems or (DEFAULT_ENCODER,)):
+            _print_matrix(system, sentences, matrix.tolist())
         return
     if text is None:
         raise ArgumentError("give a TEXT to search for, or --sentence twice or more")
-    reranker = None if judge is None else load_reranker(judge)
-    k = 10 if k is None else k
-    found = compare_neighbours(
-        existing_index(directory), text, systems, k, where=where, judge=reranker
-    )
-    (_print_neighbours if format_name == "table" else _write_neighbours)(found)
+    _print_neighbours(compare_neighbours(existing_index(directory), text, systems, k, where=where))
 
 
 def _print_neighbours(found: Neighbours) -> None:
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=None, pad_edge=False, header_style="bold", padding=(0, 2, 0, 0))
-    table.add_column("", justify="right", style="dim")
-    for name in found.hits:
-        table.add_column(visible(name), ratio=1, overflow="fold")
+    table = grid([">", *found.hits])
+    for column in table.columns[1:]:
+        column.ratio = 1
     for rank, row in enumerate(zip_longest(*found.hits.values()), start=1):
-        cells = [Text("") if hit is None else _cell(found, hit) for hit in row]
-        table.add_row(Text(str(rank)), *cells)
+        table.add_row(str(rank), *(hit and _cell(found, hit) for hit in row))
     out = console()
     out.print(table)
-    out.print(Text("\n* found by all; + by more than one"))
-    for left, right, shared, correlation in found.agreements:
-        line = f"{left} and {right}: "
-        if correlation is None:
-            line += f"too few shared documents ({shared}) for a rank correlation"
-        else:
-            line += f"{quantity(shared, 'document')} shared, "
-            line += f"rank correlation {correlation:+.2f} (Kendall, over all documents shown)"
-        out.print(Text(visible(line)))
+    out.print("\n* found by all; + by more than one")
+    for left, right, shared in found.agreements():
+        out.print(visible(f"{left} and {right}: {quantity(shared, 'document')} shared"))
 
 
 def _cell(found: Neighbours, hit: Hit) -> Text:
-    from rich.text import Text
-
-    systems = found.found_by[hit.document_id]
-    mark = "* " if systems == len(found.hits) else "+ " if systems > 1 else "  "
-    head = f"{mark}{hit.score:.3f} {hit.title or hit.document_id}"
-    if hit.document_id in found.verdicts:
-        head += f" (judge {found.verdicts[hit.document_id]:.3f})"
-    passage = shortened(visible(hit.text), CELL_MAX_CHARACTERS)
-    style = "bold" if systems == len(found.hits) else ""
-    return Text.assemble((visible(head), style), "\n", (passage, "dim"))
+    head = visible(f"{found.mark(hit)}{hit.score:.3f} {hit.title or hit.document_id}")
+    passage = shortened(hit.text, CELL_MAX_CHARACTERS)
+    return Text.assemble((head, "bold"), "\n", (passage, "dim"))
 
 
-def _write_neighbours(found: Neighbours) -> None:
-    """A line per system, and a line per pair of systems."""
-    for name, hits in found.hits.items():
-        records = [
-            {
-                "rank": hit.rank,
-                "score": round(hit.score, 6),
-                "id": hit.document_id,
-                "found_by": found.found_by[hit.document_id],
-                "judge": found.verdicts.get(hit.document_id),
-                "text": hit.text,
-            }
-            for hit in hits
-        ]
-        click.echo(json_text({"system": name, "hits": records}))
-    for agreement in found.agreements:
-        click.echo(json_text(agreement._asdict()))
-
-
-def _print_matrices(sentences: tuple[str, ...], compared: list[SentenceSimilarities]) -> None:
-    from rich.table import Table
-    from rich.text import Text
-
-    out = console()
-    for system, matrix in compared:
-        table = Table(box=None, pad_edge=False, header_style="dim")
-        table.add_column(visible(system), ratio=1, overflow="fold", header_style="bold")
-        for number in range(1, len(sentences) + 1):
-            table.add_column(str(number), justify="right")
-        for number, (sentence, row) in enumerate(zip(sentences, matrix, strict=True), start=1):
-            named = Text(f"{number}  {shortened(visible(sentence))}")
-            table.add_row(named, *[Text(f"{value:.3f}") for value in row])
-        out.print(table)
-
-
-def _write_matrices(sentences: tuple[str, ...], compared: list[SentenceSimilarities]) -> None:
-    for system, matrix in compared:
-        rows = [[round(float(value), 6) for value in row] for row in matrix]
-        line = {"system": system, "sentences": list(sentences), "matrix": rows}
-        click.echo(json_text(line))
+def _print_matrix(system: str, sentences: Sequence[str], matrix: list[list[float]]) -> None:
+    table = grid([system, *(f">{number}" for number in range(1, len(sentences) + 1))])
+    table.columns[0].ratio = 1
+    for number, (sentence, row) in enumerate(zip(sentences, matrix, strict=True), start=1):
+        table.add_row(f"{number}  {shortened(sentence)}", *(f"{value:.3f}" for value in row))
+    console().print(table)

@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
-from semsearch.cli.language_fit import sampled_texts, warn_of_poor_fit, warn_of_unknown_words
-from semsearch.cli.options import complete_file, existing_index, index_option, precision_option
+from semsearch.cli.language_fit import warn_of_poor_fit, warn_of_unknown_words
+from semsearch.cli.options import (
+    NAME_OR_FILE,
+    encoder_precision_option,
+    existing_index,
+    index_option,
+    repeated_option,
+)
 from semsearch.cli.progress import IndexingProgress
-from semsearch.cli.render import visible
-from semsearch.encoders.specs import with_dimension
+from semsearch.cli.render import say
+from semsearch.encoders import load_encoder
 from semsearch.errors import ArgumentError, quantity
-from semsearch.indexing.batch import Summary
+from semsearch.index import Index
 from semsearch.records import STORED_TYPES
-
-if TYPE_CHECKING:
-    from semsearch.index import Index
 
 
 @click.command("configure")
@@ -25,22 +27,14 @@ if TYPE_CHECKING:
 @click.option(
     "--add-space",
     metavar="SPEC",
-    shell_complete=complete_file,
-    help="Encode the stored texts with another encoder.",
+    type=NAME_OR_FILE,
+    help="Encode the stored texts with another encoder; the suffix @Nd keeps the leading N "
+    "dimensions of its vectors.",
 )
 @click.option(
-    "--dimension",
-    type=click.IntRange(1),
-    metavar="N",
-    help="Keep the leading N dimensions of its vectors, like the suffix @Nd of SPEC; models "
-    "trained for it lose less.",
+    "--stored-type", type=click.Choice(STORED_TYPES), help="Of its vectors.  [default: float32]"
 )
-@click.option(
-    "--stored-type",
-    type=click.Choice(STORED_TYPES),
-    help="The data type of its stored vectors.  [default: float32]",
-)
-@precision_option
+@encoder_precision_option
 @click.option("--drop-space", metavar="SPACE", help="Remove a space.")
 @click.option(
     "--index-type",
@@ -48,30 +42,20 @@ if TYPE_CHECKING:
     help="Vector index: flat (exact), ivf (approximate), or auto: flat up to 50,000 passages, "
     "then ivf.  [default of an index: auto]",
 )
-@click.option(
-    "--recall",
-    type=float,
-    metavar="R",
-    help="Target recall@10 of ivf.  [default of an index: 0.98]",
-)
+@click.option("--recall", type=float, metavar="R", help="Target recall@10 of ivf.  [default: 0.98]")
 @click.option(
     "--stemmer",
     metavar="NAME",
     help="Stemmer and stop words of BM25 (english, german, …), or none.  [default of an index: the "
     "Porter stemmer]  [needs the extra 'languages']",
 )
-@click.option(
-    "--filter-column",
-    "filter_columns",
-    metavar="FIELD",
-    multiple=True,
-    help="Index a metadata field for fast filters; may be repeated.",
+@repeated_option(
+    "--filter-column", "filter_columns", "FIELD", "Index a metadata field for fast filters."
 )
-def command(
+def configure_command(
     directory: Path | None,
     add_space: str | None,
     drop_space: str | None,
-    dimension: int | None,
     stored_type: str | None,
     precision: str | None,
     index_type: str | None,
@@ -88,55 +72,47 @@ def command(
     semsearch configure --stemmer german --index indexes/berichte
     semsearch configure --filter-column year --filter-column genres
     """
-    from semsearch.index import Index
-
-    changes = (add_space, drop_space, index_type, recall, stemmer)
-    if not filter_columns and all(change is None for change in changes):
+    changes_vectors = index_type is not None or recall is not None
+    if not (add_space or drop_space or stemmer or filter_columns or changes_vectors):
         raise ArgumentError("nothing to change: name at least one option")
-    if add_space is None and (dimension or stored_type or precision):
-        raise ArgumentError("--dimension, --stored-type and --precision need --add-space SPEC")
+    if add_space is None and (stored_type or precision):
+        raise ArgumentError("--stored-type and --precision need --add-space SPEC")
     place = existing_index(directory)
-
-    def report(line: str) -> None:
-        click.echo(visible(f"{place}: {line}"))
-
     with Index.open(place) as index:
         if drop_space:  # report a wrong name before a long run
             index.space(drop_space)
         if add_space:
-            named = add_space if dimension is None else with_dimension(add_space, dimension)
-            report(_add_space(index, named, stored_type, precision))
+            _add_space(index, place, add_space, stored_type, precision)
         with index.writer() as writer:
             if drop_space:
                 writer.drop_space(drop_space)
-                report(f"space '{drop_space}' dropped")
+                say(f"{place}: space '{drop_space}' dropped")
             if stemmer:
                 writer.set_stemmer(stemmer)
-                report(f"BM25 uses the stemmer '{stemmer}'")
+                say(f"{place}: BM25 uses the stemmer '{stemmer}'")
             for name in filter_columns:
                 writer.index_field(name)
-                report(f"field '{name}' is indexed for filters")
-            if index_type or recall is not None:
+                say(f"{place}: field '{name}' is indexed for filters")
+            if changes_vectors:
                 writer.set_index_type(index_type, recall=recall)
                 writer.optimise()
-        for name, snapshot in index.info().snapshots.items() if index_type or recall else ():
-            report(f"space '{name}' has index {snapshot.kind}, recall {snapshot.recall:.3f}")
+        for name, found in index.info().snapshots.items() if changes_vectors else ():
+            say(f"{place}: space '{name}' has index {found.kind}, recall {found.recall:.3f}")
 
 
-def _add_space(index: Index, spec: str, stored_type: str | None, precision: str | None) -> str:
-    """Encode the stored passages with another encoder; returns what was done."""
-    from semsearch.encoders import load_encoder
-
+def _add_space(
+    index: Index, place: Path, spec: str, stored_type: str | None, precision: str | None
+) -> None:
+    """Encode the stored passages with another encoder."""
     total = index.info().passages
-    with IndexingProgress("passages") as progress:
-
-        def on_batch(summary: Summary) -> None:
-            progress.update(summary.encoded, summary.encoded / total)
-
-        encoder = load_encoder(spec, precision=precision or "auto")
-        with index.writer(on_batch=on_batch) as writer:
-            space = writer.add_space(encoder, stored_type)
-        texts = sampled_texts(index, total)
+    encoder = load_encoder(spec, precision=precision or "auto")
+    with (
+        IndexingProgress("passages") as progress,
+        index.writer(
+            on_batch=lambda summary: progress.update(summary.encoded, summary.encoded / total)
+        ) as writer,
+    ):
+        space = writer.add_space(encoder, stored_type)
+    say(f"{place}: space '{space.name}' holds the vectors of {quantity(total, 'passage')}")
     warn_of_unknown_words(space.name, encoder)
-    warn_of_poor_fit(space, texts)
-    return f"space '{space.name}' holds the vectors of {quantity(total, 'passage')}"
+    warn_of_poor_fit(index, space)

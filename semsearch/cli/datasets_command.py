@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import click
+from rich.text import Text
 
 from semsearch.cli.progress import IndexingProgress
-from semsearch.cli.render import Entry, console, print_entries, visible
+from semsearch.cli.render import Entry, console, print_entries
 from semsearch.evaluation.datasets.fetching import fetch_set
 from semsearch.evaluation.datasets.registry import KnownSet, known_set, known_sets
 
 
 @click.group("datasets")
-def command() -> None:
+def datasets_command() -> None:
     """List and download published data sets.
 
     They are stored in the folder SEMSEARCH_DATA or, by default, in the user's data directory. Each
@@ -23,11 +24,9 @@ def command() -> None:
     """
 
 
-@command.command("list")
+@datasets_command.command("list")
 def list_sets() -> None:
     """List the known data sets."""
-    from rich.text import Text
-
     entries = []
     for known in known_sets().values():
         rows = ", ".join(f"{part} {count:,}" for part, count in known.rows.items())
@@ -36,7 +35,7 @@ def list_sets() -> None:
     print_entries(console(), ["name", "kind", "here"], entries, indent=4)
 
 
-@command.command("fetch")
+@datasets_command.command("fetch")
 @click.argument("names", metavar="NAME...", nargs=-1, required=True)
 def fetch(names: tuple[str, ...]) -> None:
     """Download data sets from their publishers, and print their folders.
@@ -44,13 +43,11 @@ def fetch(names: tuple[str, ...]) -> None:
     Existing files are verified and kept.
     """
     for known in [known_set(name) for name in names]:
-        with IndexingProgress("kB", "connecting") as progress:
-
-            def show(done: int, total: int, progress: IndexingProgress = progress) -> None:
-                progress.update(done // 1000, done / total)
-
-            place = fetch_set(known.name, show)
-            progress.note(visible(f"{known.name}: licence: {known.licence} ({known.home})"))
+        with IndexingProgress(beginning="connecting") as progress:
+            place = fetch_set(
+                known.name, lambda done, total: progress.step("kB", done // 1000, total // 1000)
+            )
+            progress.note(f"{known.name}: licence: {known.licence} ({known.home})")
         click.echo(str(place))
 
 

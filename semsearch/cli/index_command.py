@@ -2,31 +2,28 @@
 
 from __future__ import annotations
 
-import math
 import shutil
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from semsearch.cli.corpus_options import BadRows, corpus_options, opened_corpus
-from semsearch.cli.language_fit import sampled_texts, warn_of_poor_fit, warn_of_unknown_words
+from semsearch.cli.corpus_options import BadRows, corpora_argument, corpus_options
+from semsearch.cli.language_fit import warn_of_poor_fit, warn_of_unknown_words
 from semsearch.cli.options import (
     INDEXES,
     allowance,
-    complete_file,
     directory_option,
     dry_run_option,
+    encoder_precision_option,
     existing_index,
-    precision_option,
     removals_option,
+    repeated_option,
 )
 from semsearch.cli.preload import preload_for_documents
 from semsearch.cli.progress import IndexingProgress
-from semsearch.cli.render import visible
+from semsearch.cli.render import say
 from semsearch.corpus import Corpus
 from semsearch.encoders import DEFAULT_ENCODER
 from semsearch.errors import ArgumentError, quantity
@@ -35,7 +32,6 @@ if TYPE_CHECKING:  # imported while the encoder is loading
     from semsearch.corpus.documents import DocumentReader
     from semsearch.index import Index
     from semsearch.indexing.batch import Summary
-    from semsearch.indexing.preview import Preview
     from semsearch.protocols import Encoder
 
 #: The sample corpus by language, with the same notes and ids.
@@ -46,7 +42,7 @@ FIRST_DOCUMENTS = 256
 
 
 @click.command("index")
-@click.argument("corpora", metavar="CORPUS...", shell_complete=complete_file, nargs=-1)
+@corpora_argument("CORPUS...", required=False)
 @directory_option("The index to create or update.  [default: indexes/NAME-OF-THE-CORPUS]")
 @click.option(
     "--sample",
@@ -55,25 +51,16 @@ FIRST_DOCUMENTS = 256
     flag_value="en",
     help="Index the sample corpus of semsearch, in English or in Portuguese.",
 )
-@click.option(
-    "--wait",
-    is_flag=True,
-    callback=lambda ctx, option, is_given: math.inf if is_given else 0,
-    help="Wait for another process that is writing the index.",
-)
 @corpus_options
-@click.option("--title-column", metavar="C", help="The column with the titles.")
-@click.option(
+@repeated_option(
     "--encoder",
     "encoders",
-    metavar="SPEC",
-    shell_complete=complete_file,
-    multiple=True,
-    help="minilm, a Sentence-Transformers model by name or folder, glove:PATH (averaged word "
+    "SPEC",
+    "minilm, a Sentence-Transformers model by name or folder, glove:PATH (averaged word "
     "vectors), or hashing; may be repeated for several spaces.  "
     f"[default: the index's own, or {DEFAULT_ENCODER}]",
 )
-@precision_option
+@encoder_precision_option
 @click.option(
     "--ray",
     metavar="ADDRESS",
@@ -88,11 +75,10 @@ FIRST_DOCUMENTS = 256
     is_flag=True,
     help="Then index changes to the files, until Ctrl-C.  [needs the extra 'files']",
 )
-def command(
+def index_command(
     corpora: tuple[str, ...],
     directory: Path | None,
     sample: str | None,
-    encoders: tuple[str, ...],
     watch: bool,
     **options: Any,
 ) -> None:
@@ -119,144 +105,103 @@ def command(
     directory = directory and existing_index(directory)
     if bool(sample) == bool(corpora):
         raise ArgumentError("name a corpus (a file, a folder or -), or use --sample")
-    if options["ray"]:  # check the address before a long run
-        from semsearch.indexing.ray import pool_on
+    if sample:
+        corpora = (str(files("semsearch.corpus") / "sample" / SAMPLES[sample]),)
 
-        pool_on(options["ray"])
-
-    def index_corpus(encoders: tuple[str, ...]) -> None:
-        _index_corpus(corpora, directory, sample=sample, encoders=encoders, **options)
+    def index_corpus() -> None:
+        _index_corpus(corpora, directory, **options)
 
     if not watch:
-        index_corpus(encoders)
+        index_corpus()
         return
     from semsearch.cli.watching import keep_in_step
 
     if sample or options["dry_run"] or options["sql"]:
         raise ArgumentError("--watch is for files and folders, without --dry-run")
-    index_directory = directory or INDEXES / Corpus(corpora).name
-    keep_in_step(corpora, index_directory, index_corpus, encoders)
+    keep_in_step(corpora, directory or INDEXES / Corpus(corpora).name, index_corpus)
 
 
 def _index_corpus(
     corpora: tuple[str, ...],
     directory: Path | None,
     *,
-    sample: str | None,
     encoders: tuple[str, ...],
     precision: str | None,
     ray: str | None,
-    wait: float,
     sync: bool,
     allow_removals: bool,
     dry_run: bool,
     skip_bad_rows: bool,
     **columns: Any,
 ) -> None:
-    paths = (
-        [str(files("semsearch.corpus") / "sample" / SAMPLES[sample])] if sample else list(corpora)
-    )
     with IndexingProgress("documents") as progress:
         bad_rows = BadRows(progress, skip=skip_bad_rows)
-        corpus = opened_corpus(paths, progress, bad_rows, **columns)
+        corpus = Corpus(corpora, notify=progress.note, on_bad_row=bad_rows, **columns)
         directory = directory or INDEXES / corpus.name
+        if dry_run:
+            preview = _preview(directory, corpus, bad_rows, sync, allow_removals)
+            say(f"{directory}: dry run, nothing is written: {preview}")
+            return
+        documents = iter(corpus)
 
-        def preview() -> Preview:
-            from semsearch.indexing.preview import preview_index
+        def on_batch(summary: Summary) -> None:
+            read = corpus.fraction_read  # ahead of what is written
+            fraction = read and read * summary.documents / max(documents.taken, 1)
+            progress.update(summary.documents, fraction, _nodes(summary))
 
-            return preview_index(directory, iter(corpus), sync=sync, on_bad_row=bad_rows)
-
-        with bad_rows.listed(preview):
-            if dry_run:
-                line = _preview_line(directory, preview(), bad_rows.skipped, allow_removals)
-                click.echo(visible(line))
-                return
-            documents = iter(corpus)
-
-            def on_batch(summary: Summary) -> None:
-                read = corpus.fraction_read  # ahead of what is written
-                fraction = read and read * summary.documents / max(documents.taken, 1)
-                progress.update(summary.documents, fraction, _nodes(summary))
-
-            with ExitStack() as stack:
-                index = stack.enter_context(
-                    _opened(directory, documents, encoders, precision, on_cluster=bool(ray))
-                )
-                stack.enter_context(_reported_if_interrupted(index, progress))
-                writing = index.writer(on_bad_row=bad_rows, on_batch=on_batch, wait=wait, ray=ray)
-                writer = stack.enter_context(writing)
-                if sync:
-                    allowed = allowance(allow_removals, progress)
-                    summary = writer.sync(documents, allow_removals=allowed)
-                else:
-                    summary = writer.upsert(documents)
-                info = index.info()
-                encoders_used = [(space, index.encoder(space)) for space in info.spaces]
-                mostly_added = 2 * summary.added >= info.documents
-                texts = sampled_texts(index, info.passages) if mostly_added else []
-    click.echo(visible(_summary_line(directory, summary, bad_rows.skipped)))
-    if others := info.documents - summary.documents - summary.kept:
-        verb = "is" if others == 1 else "are"
-        click.echo(f"{quantity(others, 'document')} of earlier runs {verb} also in the index")
-    for space, encoder in encoders_used:
-        warn_of_unknown_words(space.name, encoder)
-        warn_of_poor_fit(space, texts)
+        index, is_new = _opened(directory, documents, encoders, precision, preload=not ray)
+        with index:
+            try:
+                with index.writer(on_bad_row=bad_rows, on_batch=on_batch, ray=ray) as writer:
+                    if sync:
+                        allowed = allowance(allow_removals, progress)
+                        summary = writer.sync(documents, allow_removals=allowed)
+                    else:
+                        summary = writer.upsert(documents)
+            except KeyboardInterrupt:
+                saved = f"{quantity(len(index), 'document')} saved in {index.path}"
+                progress.note(f"interrupted; {saved}; run the same command to continue")
+                raise
+            except Exception:
+                if is_new:
+                    index.close()
+                    shutil.rmtree(directory, ignore_errors=True)
+                raise
+            progress.stop()
+            info = index.info()
+            say(f"{directory}: {_described(summary, bad_rows.skipped)}")
+            if others := info.documents - summary.documents - summary.kept:
+                verb = "is" if others == 1 else "are"
+                say(f"{quantity(others, 'document')} of earlier runs {verb} also in the index")
+            for space in info.spaces:
+                warn_of_unknown_words(space.name, index.encoder(space))
+                if 2 * summary.added >= info.documents:
+                    warn_of_poor_fit(index, space)
 
 
-@contextmanager
 def _opened(
     directory: Path,
     documents: DocumentReader,
     encoders: tuple[str, ...],
     precision: str | None,
     *,
-    on_cluster: bool,
-) -> Iterator[Index]:
-    """The index, which reads a corpus as in earlier runs; a new one is removed if the run fails.
-
-    After Ctrl-C, a new one is kept, and the next run continues.
-    """
+    preload: bool,
+) -> tuple[Index, bool]:
+    """The index, and whether it is new: its encoders are then loaded while the corpus is opened."""
     from semsearch.storage.address import Address
 
-    if isinstance(directory, Address) or any(directory.glob("*")):
-        from semsearch.index import Index
-        from semsearch.indexing.files import FileMemory
-
-        with Index.create(directory, encoders or None, precision=precision) as index:
-            with index.read() as state:
-                documents.readings.earlier = dict(state.settings().corpora)
-            documents.files.known = FileMemory(index.path, index.read).known
-            yield index
-        return
-    chosen: list[str | Encoder] = [*encoders] or [DEFAULT_ENCODER]
-    if not on_cluster:  # load them in the background while the corpus is opened
-        chosen = [preload_for_documents(str(spec), precision or "auto") for spec in chosen]
-    documents.files.known = lambda name: None
-    documents.look_ahead(FIRST_DOCUMENTS)
+    chosen: list[str | Encoder] = [*encoders]
+    is_new = not isinstance(directory, Address) and not any(directory.glob("*"))
+    if is_new:
+        chosen = chosen or [DEFAULT_ENCODER]
+        if preload:
+            chosen = [preload_for_documents(str(spec), precision or "auto") for spec in chosen]
+        documents.files.known = lambda name: None
+        documents.look_ahead(FIRST_DOCUMENTS)
     from semsearch.index import Index
 
-    index = Index.create(directory, chosen, precision=precision)
-    is_ours = not len(index)  # not made by another process meanwhile
-    try:
-        with index:
-            yield index
-    except Exception:
-        if is_ours:
-            shutil.rmtree(directory, ignore_errors=True)
-        raise
-
-
-@contextmanager
-def _reported_if_interrupted(index: Index, progress: IndexingProgress) -> Iterator[None]:
-    """On Ctrl-C, report what was saved."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        progress.note(
-            f"\ninterrupted; {quantity(len(index), 'document')} saved in {index.path}; "
-            "run the same command to continue"
-        )
-        raise
+    index = Index.create(directory, chosen or None, precision=precision)
+    return index, is_new and not len(index)  # another process may have made it meanwhile
 
 
 def _nodes(summary: Summary) -> str:
@@ -264,7 +209,7 @@ def _nodes(summary: Summary) -> str:
     return f" on {quantity(len(summary.nodes), 'node')}" if summary.nodes else ""
 
 
-def _summary_line(directory: Path, summary: Summary, skipped: int) -> str:
+def _described(summary: Summary, skipped: int) -> str:
     counts = {
         "added": summary.added,
         "changed": summary.changed,
@@ -273,34 +218,28 @@ def _summary_line(directory: Path, summary: Summary, skipped: int) -> str:
         "removed": summary.removed,
         "missing from the corpus, kept": summary.kept,
     }
-    parts = ", ".join(
-        [
-            *(f"{count:,} {name}" for name, count in counts.items() if count),
-            *([f"{quantity(skipped, 'bad row')} skipped"] if skipped else []),
-        ]
-    )
+    parts = [f"{count:,} {name}" for name, count in counts.items() if count]
+    if skipped:
+        parts.append(f"{quantity(skipped, 'bad row')} skipped")
     rate = quantity(round(summary.documents / max(summary.seconds, 1e-9)), "document")
     return (
-        f"{directory}: {quantity(summary.documents, 'document')} ({parts}), "
+        f"{quantity(summary.documents, 'document')} ({', '.join(parts)}), "
         f"{quantity(summary.passages, 'passage')} "
         f"written in {summary.seconds:.1f} s{_nodes(summary)} ({rate}/s)"
     )
 
 
-def _preview_line(directory: Path, preview: Preview, skipped: int, allowed: bool) -> str:
+def _preview(directory: Path, corpus: Corpus, bad_rows: BadRows, sync: bool, allowed: bool) -> str:
+    """What indexing a corpus would change."""
     from semsearch.indexing.changes import Change
+    from semsearch.indexing.preview import preview_index
 
-    changes, removal = preview
-    counts = {
-        "to change": changes[Change.CHANGED],
-        "with new metadata": changes[Change.METADATA_CHANGED],
-        "unchanged": changes[Change.UNCHANGED],
-    }
-    parts = ", ".join(f"{count:,} {name}" for name, count in counts.items())
+    changes, removal = preview_index(directory, iter(corpus), sync=sync, on_bad_row=bad_rows)
     line = (
-        f"{directory}: dry run, nothing is written: "
-        f"{quantity(changes[Change.ADDED], 'document')} to add, {parts}, "
-        f"{quantity(skipped, 'bad row')} to skip"
+        f"{quantity(changes[Change.ADDED], 'document')} to add, "
+        f"{changes[Change.CHANGED]:,} to change, "
+        f"{changes[Change.METADATA_CHANGED]:,} with new metadata, "
+        f"{changes[Change.UNCHANGED]:,} unchanged, {quantity(bad_rows.skipped, 'bad row')} to skip"
     )
     if removal is None:
         return line

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from semsearch.cli.options import existing_index, format_option, index_option
-from semsearch.cli.render import json_text, shortened, visible
+from semsearch.cli.render import json_text, say, shortened
 from semsearch.errors import quantity
 from semsearch.filters import field_text, literal_text
 from semsearch.index import Index
@@ -22,7 +22,7 @@ EXAMPLE_MAX_CHARACTERS = 60
 @click.command("info")
 @index_option
 @format_option("text", "json", description="Text for people, JSON for programs.")
-def command(directory: Path | None, format_name: str) -> None:
+def info_command(directory: Path | None, format_name: str) -> None:
     """Show what an index holds: documents, passages, embedding spaces, files.
 
     \b
@@ -33,9 +33,9 @@ def command(directory: Path | None, format_name: str) -> None:
         info = index.info()
     if format_name == "json":
         click.echo(json_text(_record(info), indent=2))
-    else:
-        for line in _lines(info):
-            click.echo(visible(line))
+        return
+    for line in _lines(info):
+        say(line)
 
 
 def _record(info: IndexInfo) -> dict[str, Any]:
@@ -72,7 +72,8 @@ def _lines(info: IndexInfo) -> Iterator[str]:
     yield f"index: {info.path} (format {info.format})"
     yield f"documents: {info.documents:,}"
     yield f"passages: {info.passages:,}"
-    yield f"BM25: {_stemming(info)}"
+    stemmer = "Porter (English)" if info.language is None else info.language.name
+    yield f"BM25: {f'stemmer {stemmer}' if info.has_words else 'none'}"
     yield f"fields: {', '.join(field.name for field in info.fields) or 'none'}"
     for field in info.fields:
         indexed = ", indexed" if field.name in info.indexed_fields else ""
@@ -91,21 +92,10 @@ def _lines(info: IndexInfo) -> Iterator[str]:
         yield f"file {name}: {size / 1e6:,.3f} MB"
 
 
-def _stemming(info: IndexInfo) -> str:
-    if not info.has_words:
-        return "none"
-    if info.language is None:
-        return "Porter stemmer and stop words (English)"
-    name, words = info.language.name, len(info.language.stop_words)
-    return f"stemmer '{name}', {words or 'no'} stop words"
-
-
 def _described(field: Field) -> str:
-    """``year: number (1,598 documents), text (1), such as 1990``."""
-    (kind, most), *others = field.kinds.items()
-    counts = [f"{kind} ({quantity(most, 'document')})"]
-    counts += [f"{other} ({count:,})" for other, count in others]
+    """``year: number (1,598), text (1), such as 1990``."""
+    kinds = ", ".join(f"{kind} ({count:,})" for kind, count in field.kinds.items())
     such = ""
     if field.example is not None:
         such = f", such as {shortened(literal_text(field.example), EXAMPLE_MAX_CHARACTERS)}"
-    return f"{field_text(metadata_field(field.name))}: {', '.join(counts)}{such}"
+    return f"{field_text(metadata_field(field.name))}: {kinds}{such}"

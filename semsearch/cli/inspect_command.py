@@ -3,207 +3,134 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
-from typing import Any
 
 import click
+from rich.text import Text
 
-from semsearch.cli.heatmap import check_picture, draw_heat_maps, print_heat_map
-from semsearch.cli.options import complete_file, format_option
-from semsearch.cli.render import console, json_text, shortened, visible
+from semsearch.cli.options import repeated_option
+from semsearch.cli.render import console, grid, shortened, visible
 from semsearch.encoders import DEFAULT_ENCODER
-from semsearch.errors import ArgumentError
 from semsearch.explore.inspect import (
     Inspection,
-    Token,
     TokenKind,
     TokenSimilarity,
     inspect_text,
     token_similarity,
 )
-from semsearch.protocols import Matrix
 
-#: The most tokens in the table; models usually read up to 512, word encoders any number.
-TABLE_MAX_TOKENS = 512
-TABLE_VALUES = 6
-DECIMALS = 6
+#: The most rows of a matrix in a terminal, and the widths of their labels and of columns.
+MATRIX_ROWS, ROW_LABEL_CELLS, COLUMN_CELLS = 40, 13, 8
 
 
 @click.command("inspect")
 @click.argument("text")
-@click.option(
+@repeated_option(
     "--encoder",
     "specs",
-    metavar="SPEC",
-    shell_complete=complete_file,
-    multiple=True,
-    default=[DEFAULT_ENCODER],
-    show_default=True,
-    help="An encoder as for `semsearch index`; can be repeated.",
+    "SPEC",
+    f"An encoder as for `semsearch index`; can be repeated.  [default: {DEFAULT_ENCODER}]",
 )
 @click.option("--against", metavar="TEXT2", help="Compare all tokens with those of this text.")
-@format_option("table", "jsonl", description="A table, or one line per encoder.")
-@click.option(
-    "--output",
-    "picture",
-    metavar="FILE",
-    type=click.Path(path_type=Path),
-    help="With --against, also draw the comparison to FILE.png or FILE.svg (extra plot).",
-)
-def command(
-    text: str, specs: tuple[str, ...], against: str | None, format_name: str, picture: Path | None
-) -> None:
+def inspect_command(text: str, specs: tuple[str, ...], against: str | None) -> None:
     """Show how an encoder reads TEXT.
 
     For a transformer: word pieces and ids, where the text is truncated, the cosine of each token
     vector with the sentence vector, and of [CLS] with the mean of all tokens. For a word encoder:
     which words it knows, and the same cosines. TEXT is read as a document.
 
-    With --against, the cosines of all tokens with those of TEXT2. In the example below, that of the
-    brown bear is 0.87 with the polar bear, and 0.37 with the verb "bear".
+    With --against, the cosines of all tokens with those of TEXT2.
 
     \b
     semsearch inspect "Sinan loves a beautiful day"
-    semsearch inspect "a brown bear" --against "a polar bear cannot bear the noise" \\
-        --output bears.png
-    semsearch inspect "a brown bear" --encoder minilm --encoder hashing --format jsonl
+    semsearch inspect "a brown bear" --against "a polar bear cannot bear the noise"
+    semsearch inspect "a brown bear" --encoder minilm --encoder hashing
     """
-    if picture is not None:
+    for spec in specs or (DEFAULT_ENCODER,):
         if against is None:
-            raise ArgumentError("--output draws a comparison; name the other text with --against")
-        check_picture(picture)
-    similarities = []
-    for spec in specs:
-        if against is None:
-            inspection = inspect_text(spec, text)
-            if format_name == "table":
-                _print_inspection(inspection)
-            else:
-                click.echo(json_text(_inspection_record(inspection)))
-            continue
-        similarity = token_similarity(spec, text, against)
-        similarities.append(similarity)
-        if format_name == "table":
-            print_heat_map(similarity)
+            _print_inspection(inspect_text(spec, text))
         else:
-            click.echo(json_text(_similarity_record(similarity)))
-    if picture is not None:
-        for note in draw_heat_maps(similarities, picture):
-            click.echo(note, err=True)
+            _print_similarity(token_similarity(spec, text, against))
 
 
 def _print_inspection(inspection: Inspection) -> None:
-    from rich.table import Table
-    from rich.text import Text
-
     out = console()
-    out.print(Text(visible(inspection.spec), style="bold"))
-    facts = Table(box=None, pad_edge=False, show_header=False)
-    facts.add_column(style="dim")
-    facts.add_column(overflow="fold")
+    out.print(visible(inspection.spec), style="bold")
+    facts = grid(["", ""])
+    facts.show_header = False
     for name, fact in _facts(inspection).items():
-        facts.add_row(Text(name), Text(fact))
+        facts.add_row(Text(visible(name), style="dim"), visible(fact))
     out.print(facts)
-    shown = inspection.tokens[:TABLE_MAX_TOKENS]
-    columns = {name: cells for name, cells in _columns(inspection, shown).items() if any(cells)}
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    for name in columns:
-        is_text = name in ("token", "text", "kind", "known")
-        table.add_column(name, justify="left" if is_text else "right", overflow="fold")
+    tokens = inspection.tokens
+    known = {True: "yes", False: "no", None: ""}
+    columns = {
+        ">": [str(number) for number in range(1, len(tokens) + 1)],
+        "token": [token.piece for token in tokens],
+        ">id": ["" if token.id is None else str(token.id) for token in tokens],
+        "known": [known[token.known] for token in tokens],
+        "kind": [token.kind.value for token in tokens],
+        ">mask": [str(token.attention) for token in tokens],
+        ">characters": [
+            f"{token.start}-{token.end}" if token.end > token.start else "" for token in tokens
+        ],
+        "text": [inspection.text[token.start : token.end] for token in tokens],
+        ">cosine": [_number(token.cosine) for token in tokens],
+    }
+    columns = {name: cells for name, cells in columns.items() if any(cells)}
+    table = grid(columns)
     for row in zip(*columns.values(), strict=True):
-        table.add_row(*map(Text, row))
+        table.add_row(*map(visible, row))
     out.print(table)
-    if more := len(inspection.tokens) - len(shown):
-        out.print(Text(f"… {more:,} more; --format jsonl has all"))
     out.print()
 
 
 def _facts(inspection: Inspection) -> dict[str, str]:
     """The facts printed above the tokens, by name."""
-    read = sum(token.kind is TokenKind.TEXT for token in inspection.tokens)
-    tokens = f"{read:,} of {inspection.text_tokens:,} are read"
-    for kind in (TokenKind.PROMPT, TokenKind.SPECIAL):
-        if count := sum(token.kind is kind for token in inspection.tokens):
-            tokens += f", and {count:,} {kind.value} ones"
-    facts = {"tokens": tokens}
+    counts = {kind: sum(token.kind is kind for token in inspection.tokens) for kind in TokenKind}
+    tokens = f"{counts.pop(TokenKind.TEXT):,} of {inspection.text_tokens:,} are read"
+    others = [f", and {count:,} {kind.value} ones" for kind, count in counts.items() if count]
+    facts = {"tokens": tokens + "".join(others)}
     if inspection.cut_off:
         start = f"from character {inspection.read_to:,} of {len(inspection.text):,}"
-        facts["cut off"] = f"{start}: {shortened(visible(inspection.cut_off))}"
+        facts["cut off"] = f"{start}: {shortened(inspection.cut_off)}"
     if inspection.max_tokens is not None:
         facts["longest text"] = f"{inspection.max_tokens:,} tokens"
     if inspection.pooling is not None:
         facts["pooling"] = inspection.pooling
     facts["dimension"] = f"{len(inspection.vector):,}"
-    if inspection.norm is not None:
-        facts["norm"] = f"{inspection.norm:.4f} before normalisation"
-    first = " ".join(f"{value:z.4f}" for value in inspection.vector[:TABLE_VALUES])
-    facts["vector"] = first + " …" * (len(inspection.vector) > TABLE_VALUES)
     if (poolings := inspection.poolings) is not None:
-        name = visible(inspection.tokens[0].piece)
+        name = inspection.tokens[0].piece
         facts[f"cosine of {name} with the mean"] = _number(poolings.first_mean)
         facts[f"cosine of {name} with the sentence"] = _number(poolings.first_sentence)
         facts["cosine of the mean with the sentence"] = _number(poolings.mean_sentence)
     return facts
 
 
-def _columns(inspection: Inspection, tokens: tuple[Token, ...]) -> dict[str, list[str]]:
-    """The cells of the table by column; columns without values are empty."""
-    known = {True: "yes", False: "no", None: ""}
-    return {
-        "": [str(number) for number in range(1, len(tokens) + 1)],
-        "token": [visible(token.piece) for token in tokens],
-        "id": ["" if token.id is None else str(token.id) for token in tokens],
-        "known": [known[token.known] for token in tokens],
-        "kind": [token.kind.value for token in tokens],
-        "mask": [str(token.attention) for token in tokens],
-        "characters": [
-            f"{token.start}-{token.end}" if token.end > token.start else "" for token in tokens
-        ],
-        "text": [visible(inspection.text[token.start : token.end]) for token in tokens],
-        "cosine": [_number(token.cosine) for token in tokens],
-    }
-
-
-def _number(cosine: float | None) -> str:
-    return "-" if cosine is None else f"{cosine:z.3f}"
-
-
-def _inspection_record(inspection: Inspection) -> dict[str, Any]:
-    poolings = inspection.poolings
-    return {
-        "encoder": inspection.spec,
-        "text": inspection.text,
-        "tokens": _token_records(inspection),
-        "text_tokens": inspection.text_tokens,
-        "read_to": inspection.read_to,
-        "cut_off": inspection.cut_off,
-        "max_tokens": inspection.max_tokens,
-        "pooling": inspection.pooling,
-        "dimension": len(inspection.vector),
-        "norm": inspection.norm,
-        "poolings": None if poolings is None else poolings._asdict(),
-        "vector": _rounded(inspection.vector.reshape(1, -1))[0],
-    }
-
-
-def _similarity_record(similarity: TokenSimilarity) -> dict[str, Any]:
+def _print_similarity(similarity: TokenSimilarity) -> None:
+    """Print the cosines of as many tokens as fit, and report how many are left out."""
+    out = console()
     left, right = similarity.left, similarity.right
-    return {
-        "encoder": left.spec,
-        "left": {"text": left.text, "tokens": _token_records(left)},
-        "right": {"text": right.text, "tokens": _token_records(right)},
-        "sentence_cosine": round(similarity.sentence_cosine, DECIMALS),
-        "cosines": _rounded(similarity.cosines),
-    }
+    rows = [visible(token.piece) for token in left.tokens[:MATRIX_ROWS]]
+    fitting = max(1, (out.width - ROW_LABEL_CELLS) // (COLUMN_CELLS + 1))
+    columns = [visible(token.piece) for token in right.tokens[:fitting]]
+    out.print(visible(left.spec), style="bold")
+    out.print(f"rows     {visible(left.text)}", overflow="ellipsis", no_wrap=True)
+    out.print(f"columns  {visible(right.text)}", overflow="ellipsis", no_wrap=True)
+    table = grid(["", *(f">{label}" for label in columns)])
+    for column in table.columns:
+        column.no_wrap, column.overflow, column.max_width = True, "ellipsis", COLUMN_CELLS
+    table.columns[0].max_width = ROW_LABEL_CELLS
+    for label, cosines in zip(rows, similarity.cosines.tolist(), strict=False):
+        table.add_row(label, *(_number(cosine, 2) for cosine in cosines[:fitting]))
+    out.print(table)
+    for name, shown, side in (("rows", rows, left), ("columns", columns, right)):
+        if len(shown) < len(side.tokens):
+            out.print(f"the first {len(shown)} of {len(side.tokens):,} {name}")
+    if shared := similarity.shared():
+        both = ", ".join(f"{visible(piece)} {_number(cosine, 2)}" for piece, cosine in shared)
+        out.print(f"in both: {both}", overflow="ellipsis", no_wrap=True)
+    out.print(f"the two sentence vectors: {_number(similarity.sentence_cosine, 2)}")
+    out.print()
 
 
-def _token_records(inspection: Inspection) -> list[dict[str, Any]]:
-    return [token._asdict() | {"kind": token.kind.value} for token in inspection.tokens]
-
-
-def _rounded(matrix: Matrix) -> list[list[float | None]]:
-    """Rounded values for JSON, with null for NaN."""
-    return [
-        [None if math.isnan(value) else round(value, DECIMALS) for value in row]
-        for row in matrix.tolist()
-    ]
+def _number(cosine: float | None, decimals: int = 3) -> str:
+    return "-" if cosine is None or math.isnan(cosine) else f"{cosine:z.{decimals}f}"

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import os
-import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
 
 from semsearch.cli.progress import IndexingProgress
 from semsearch.cli.render import visible
-from semsearch.errors import ArgumentError, IndexNotFoundError
+from semsearch.errors import IndexNotFoundError
 
 if TYPE_CHECKING:
     from semsearch.indexing.removal import Allowance, Removal
@@ -23,12 +21,38 @@ if TYPE_CHECKING:
 INDEXES = Path("indexes")
 #: The variable that names an index, for most commands.
 INDEX_VARIABLE = "SEMSEARCH_INDEX"
+#: Adds options to a command.
+Decorator = Callable[[Any], Any]
+
+#: The type of names and files, which are completed as files.
+NAME_OR_FILE = click.Path()
+FILE = click.Path(path_type=Path)
+
+
+class Place(click.Path):
+    """A directory, or the address of an index (`semsearch.storage.address`)."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
+        """Parse the location."""
+        from semsearch.storage.address import place
+
+        return place(str(value))
 
 
 def indexes_here() -> list[Path]:
-    """The indexes under indexes/, by name; not those whose creation failed."""
+    """The indexes under indexes/, by name; not those whose creation failed.
+
+    Raises:
+        IndexNotFoundError: there is none.
+    """
     files = INDEXES.glob("*/index.sqlite")
-    return sorted(file.parent for file in files if file.exists() and file.stat().st_size)
+    found = sorted(file.parent for file in files if file.exists() and file.stat().st_size)
+    if not found:
+        raise IndexNotFoundError(
+            f"no index under {INDEXES}/; make one with: semsearch index CORPUS, "
+            "or name one with --index"
+        )
+    return found
 
 
 def existing_index(directory: Path | None) -> Path:
@@ -44,19 +68,10 @@ def existing_index(directory: Path | None) -> Path:
         is_name = (known / "index.sqlite").exists() and not directory.exists()
         return known if is_name else directory
     found = indexes_here()
-    if len(found) == 1:
-        return found[0]
-    if not found:
-        raise _no_index()
-    names = ", ".join(map(str, found))
-    raise IndexNotFoundError(f"several indexes here ({names}); name one with --index")
-
-
-def index_to_change(directory: Path | None) -> Path:
-    """As `existing_index`, for commands whose `--index` has no variable: it comes second."""
-    named = os.environ.get(INDEX_VARIABLE)
-    is_named = directory is None and named
-    return existing_index(Place().convert(named, None, None) if is_named else directory)
+    if len(found) > 1:
+        names = ", ".join(map(str, found))
+        raise IndexNotFoundError(f"several indexes here ({names}); name one with --index")
+    return found[0]
 
 
 def is_given(name: str) -> bool:
@@ -64,58 +79,10 @@ def is_given(name: str) -> bool:
     return click.get_current_context().get_parameter_source(name) is ParameterSource.COMMANDLINE
 
 
-def all_indexes(directories: Sequence[Path]) -> dict[str, Path]:
-    """The given indexes, or all under indexes/, by name.
-
-    Raises:
-        ArgumentError: two indexes have the same name.
-        IndexNotFoundError: none is given, and there is none.
-    """
-    found: dict[str, Path] = {}
-    for directory in map(existing_index, directories or indexes_here()):
-        name = directory.resolve().name
-        if name in found:
-            raise ArgumentError(f"two indexes are named '{name}'; rename one of the directories")
-        found[name] = directory
-    if not found:
-        raise _no_index()
-    return found
-
-
-def _no_index() -> IndexNotFoundError:
-    return IndexNotFoundError(
-        f"no index under {INDEXES}/; make one with: semsearch index CORPUS, "
-        "or name one with --index"
-    )
-
-
-#: Completes files and folders.
-complete_file = click.Path().shell_complete
-
-_Command = TypeVar("_Command", bound=Callable[..., Any])
-
-
-class Decorator(Protocol):
-    """A decorator that adds options to a command."""
-
-    def __call__(self, command: _Command, /) -> _Command:
-        """Add the options."""
-
-
-class Place(click.Path):
-    """A directory, or the address of an index (`semsearch.storage.address`)."""
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:
-        """Parse the location."""
-        from semsearch.storage.address import place
-
-        return place(str(value))
-
-
 def together(*options: Decorator) -> Decorator:
     """Combine several options into one decorator; help lists them in this order."""
 
-    def decorate(command: _Command) -> _Command:
+    def decorate(command: Any) -> Any:
         for option in reversed(options):
             command = option(command)
         return command
@@ -123,35 +90,18 @@ def together(*options: Decorator) -> Decorator:
     return decorate
 
 
-def directory_option(description: str, envvar: str | None = None) -> Decorator:
-    """``--index DIR``, passed to the command as `directory`."""
+def repeated_option(flag: str, name: str, metavar: str, description: str, **more: Any) -> Decorator:
+    """An option that may be repeated, passed to the command as `name`."""
+    kind = NAME_OR_FILE if "SPEC" in metavar or "NAME|" in metavar else None  # completed as files
     return click.option(
-        "--index",
-        "directory",
-        metavar="DIR",
-        type=Place(),
-        envvar=envvar,
-        help=description,
+        flag, name, metavar=metavar, type=kind, multiple=True, help=description, **more
     )
 
 
-def judged_option(beginning: str) -> Decorator:
-    """``--queries FILE`` and ``--qrels FILE``; `beginning` starts the help of `--queries`."""
-    file = click.Path(path_type=Path)
-    return together(
-        click.option(
-            "--queries",
-            metavar="FILE",
-            type=file,
-            help=f"{beginning}JSON lines with _id and text, or a table of id and text.",
-        ),
-        click.option(
-            "--qrels",
-            metavar="FILE",
-            type=file,
-            help="TREC's 'query 0 document relevance', or a table of query-id, document-id, "
-            "relevance.",
-        ),
+def directory_option(description: str, envvar: str | None = None) -> Decorator:
+    """``--index DIR``, passed to the command as `directory`."""
+    return click.option(
+        "--index", "directory", metavar="DIR", type=Place(), envvar=envvar, help=description
     )
 
 
@@ -167,18 +117,11 @@ def format_option(*names: str, description: str) -> Decorator:
     )
 
 
-def systems_option(default: str | None, description: str, shown_default: str = "") -> Decorator:
-    """``--system SPEC``, which may be repeated, passed to the command as `systems`."""
+def precision_option(default: str | None, description: str) -> Decorator:
+    """``--precision``."""
+    kinds = click.Choice(["auto", "fp32", "bf16", "int8"])
     return click.option(
-        "--system",
-        "systems",
-        metavar="SPEC",
-        shell_complete=complete_file,
-        multiple=True,
-        default=None if default is None else [default],
-        show_default=not shown_default,
-        help=f"{description}; several are compared."
-        + (f"  [default: {shown_default}]" if shown_default else ""),
+        "--precision", type=kinds, default=default, show_default=True, help=description
     )
 
 
@@ -187,68 +130,34 @@ index_option = directory_option(
     f"[env: {INDEX_VARIABLE}]",
     envvar=INDEX_VARIABLE,
 )
-
 space_option = click.option(
-    "--space",
-    metavar="NAME",
-    help="The embedding space of the index.  [default: the first]",
+    "--space", metavar="NAME", help="The embedding space of the index.  [default: the first]"
 )
-
 where_option = click.option(
-    "--where",
-    metavar="EXPR",
-    help="Only documents whose metadata match this filter.",
+    "--where", metavar="EXPR", help="Only documents whose metadata match this filter."
 )
 
-
-precision_option = click.option(
-    "--precision",
-    type=click.Choice(["auto", "fp32", "bf16", "int8"]),
-    help="The precision of the encoder: auto is bf16 if the processor supports it; int8 needs "
-    "VNNI (on x86), the extra 'int8', and STS Benchmark and SciFact, and is refused if it loses "
-    "too much on them.  [default: auto, or the index's own]",
+encoder_precision_option = precision_option(
+    None,
+    "The precision of the encoder: auto is bf16 if the processor supports it; int8 needs VNNI (on "
+    "x86), the extra 'int8', and STS Benchmark and SciFact, and is refused if it loses too much on "
+    "them.  [default: auto, or the index's own]",
 )
 
-eval_precision_option = click.option(
-    "--precision",
-    type=click.Choice(["auto", "fp32", "bf16", "int8"]),
-    default="fp32",
-    show_default=True,
-    help="The precision of models: fp32 as in published results, auto as in an index; an existing "
-    "index has its own.",
-)
-
-
-class Duration(click.ParamType[float]):
-    """A time in seconds, such as ``300ms``, ``2s`` or ``30m``."""
-
-    name = "TIME"
-
-    def convert(
-        self, value: Any, param: click.Parameter | None, ctx: click.Context | None
-    ) -> float:
-        """Parse the time, in seconds."""
-        found = re.fullmatch(r"(\d+(?:\.\d+)?) ?(ms|[smh])", str(value))
-        if not found:
-            self.fail(f"'{value}' is not a time such as 300ms, 2s or 30m", param, ctx)
-        return float(found[1]) * {"ms": 0.001, "s": 1, "m": 60, "h": 3600}[found[2]]
-
-
-report_option = click.option(
-    "--report",
-    metavar="DIR",
-    type=click.Path(path_type=Path),
-    help="Also write a page with tables and plots: DIR/index.html.  [needs the extra 'plot']",
-)
-
-
-indexes_option = click.option(
-    "--index",
-    "directories",
-    metavar="DIR",
-    multiple=True,
-    type=Place(),
-    help=f"An index directory; may be repeated.  [default: all under {INDEXES}/]",
+#: Judged queries: ``--queries FILE`` and ``--qrels FILE``.
+judged_options = together(
+    click.option(
+        "--queries",
+        metavar="FILE",
+        type=FILE,
+        help="Your own queries: JSON lines with _id and text, or a table of id and text.",
+    ),
+    click.option(
+        "--qrels",
+        metavar="FILE",
+        type=FILE,
+        help="TREC's 'query 0 document relevance', or a table of query-id, document-id, relevance.",
+    ),
 )
 
 removals_option = click.option(
@@ -256,7 +165,6 @@ removals_option = click.option(
     is_flag=True,
     help="Allow removing more than ten documents and a tenth of the index, without asking.",
 )
-
 dry_run_option = click.option(
     "--dry-run", is_flag=True, help="Only report what would be done; nothing is written."
 )

@@ -2,26 +2,30 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import click
 import numpy
 
-from semsearch.cli.corpus_options import BadRows
+from semsearch.cli.corpus_options import (
+    BadRows,
+    corpora_argument,
+    id_column_option,
+    text_column_option,
+)
 from semsearch.cli.options import (
-    INDEX_VARIABLE,
-    complete_file,
-    directory_option,
+    NAME_OR_FILE,
+    existing_index,
     format_option,
-    index_to_change,
+    index_option,
+    is_given,
     space_option,
 )
 from semsearch.cli.preload import preload_for_documents
 from semsearch.cli.progress import IndexingProgress
-from semsearch.cli.render import console, csv_line, json_text, shortened, visible, write_line
+from semsearch.cli.render import Entry, console, note, print_entries, shortened, write_csv
 from semsearch.corpus import Corpus
 from semsearch.encoders import DEFAULT_ENCODER
 from semsearch.errors import ArgumentError, quantity
@@ -35,37 +39,27 @@ ENCODED_AT_ONCE = 4096
 
 
 @click.command("pairs")
-@click.argument("corpora", metavar="[FILE]...", shell_complete=complete_file, nargs=-1)
-@directory_option(
-    "Without a FILE: the index whose passages are compared, by their stored vectors.  [default: "
-    f"{INDEX_VARIABLE} or the only index under indexes/]"
-)
+@corpora_argument("[FILE]...", required=False)
+@index_option
 @click.option(
     "-k",
     type=int,
     metavar="N",
-    help=f"The number of pairs.  [default: {DEFAULT_K}; for jsonl and csv with --min-score, all]",
+    help=f"Pairs.  [default: {DEFAULT_K}; all for csv with --min-score]",
 )
 @click.option("--min-score", type=float, metavar="S", help="The minimum score of pairs.")
-@format_option("table", "jsonl", "csv", description="A table, or one line or row per pair.")
+@format_option("table", "csv", description="A table, or one row per pair.")
 @click.option(
     "--encoder",
     "spec",
     metavar="SPEC",
-    shell_complete=complete_file,
-    help="For a FILE: minilm, a Sentence-Transformers model by name or folder, glove:PATH, or "
-    f"hashing.  [default: {DEFAULT_ENCODER}]",
+    type=NAME_OR_FILE,
+    help=f"For a FILE: an encoder as for `semsearch index`.  [default: {DEFAULT_ENCODER}]",
 )
 @space_option
-@click.option("--id-column", metavar="C", help="For a FILE: the column with the ids.")
-@click.option(
-    "--text-column",
-    "text_columns",
-    metavar="C",
-    multiple=True,
-    help="For a FILE: the column to compare, by name or position; several are joined.",
-)
-def command(
+@id_column_option
+@text_column_option
+def pairs_command(
     corpora: tuple[str, ...],
     directory: Path | None,
     k: int | None,
@@ -73,50 +67,58 @@ def command(
     format_name: str,
     spec: str | None,
     space: str | None,
-    id_column: str | None,
-    text_columns: tuple[str, ...],
+    **columns: Any,
 ) -> None:
     """Find the most similar pairs in a collection.
 
     FILE is a corpus as for `semsearch index`, or an index, as with --index. All of its texts are
-    compared with each other, long ones truncated by the encoder; the score is the cosine, rounded
-    to six decimals. Each pair is listed once, in the order of the collection, the best pair first.
-    Identical texts are pairs with score 1. A text without an id is identified by its location.
+    compared with each other, long ones truncated by the encoder; the score is the cosine. Each pair
+    is listed once, the best first. Without a FILE, the passages of an index are compared by their
+    stored vectors, except those of the same document.
 
-    With --min-score and without -k, jsonl and csv list all pairs as they are found, not sorted by
-    score, and without storing them in memory.
-
-    Without a FILE, the passages of an index are compared, except those of the same document.
-
-    Up to 100,000 texts, search is exact. For more, it is approximate and reports its recall.
+    With --min-score and without -k, csv lists all pairs as they are found, not sorted by score, and
+    without storing them in memory.
 
     \b
     semsearch pairs questions.csv
     semsearch pairs tickets.jsonl --text-column title -k 100 --format csv > pairs.csv
-    semsearch pairs notes/ --min-score 0.9 --format jsonl > duplicates.jsonl
+    semsearch pairs notes/ --min-score 0.9 --format csv > duplicates.csv
     semsearch pairs
     semsearch pairs --index films
     """
     if k is None and (min_score is None or format_name == "table"):
         k = DEFAULT_K
     check_limits(k, min_score)
-    if directory is None and len(corpora) == 1 and Path(corpora[0], "index.sqlite").is_file():
-        directory, corpora = Path(corpora[0]), ()
-    if directory is not None and corpora:
+    if corpora and is_given("directory"):
         raise ArgumentError("name a FILE, or an index with --index DIR, not both")
+    if len(corpora) == 1 and Path(corpora[0], "index.sqlite").is_file():
+        directory, corpora = Path(corpora[0]), ()
     if corpora:
         if space is not None:
             raise ArgumentError("--space needs --index; for a FILE, use --encoder SPEC")
-        items = _encoded_corpus(corpora, spec or DEFAULT_ENCODER, id_column, text_columns)
+        items = _encoded_corpus(corpora, spec or DEFAULT_ENCODER, columns)
     else:
-        if id_column or text_columns:
-            raise ArgumentError("--id-column and --text-column apply to a FILE, not to an index")
-        if spec is not None:
-            raise ArgumentError(f"for an index, name one of its spaces: --space {spec}")
-        items = _indexed(index_to_change(directory), space)
+        if spec is not None or any(columns.values()):
+            raise ArgumentError("--encoder and columns apply to a FILE; an index has a --space")
+        from semsearch.index import Index  # not needed for a file
+
+        with Index.open(existing_index(directory)) as index:
+            found = index.passages(space)
+        items = _Items(found.document_ids, found.texts, found.vectors, found.documents)
     if len(items.texts) < 2:
-        click.echo("at least two texts are needed", err=True)
-    _print(format_name, items, _pairs(items, k, min_score))
+        note("at least two texts are needed")
+    is_stream = k is None  # without a bar, which would mix with the pairs
+    with IndexingProgress("pairs compared", "comparing", quiet=is_stream) as progress:
+        pairs: Iterable[Pair] = similar_pairs(
+            items.vectors,
+            k,
+            min_score,
+            groups=items.owners,
+            on_progress=lambda done, total: progress.update(done, done / max(1, total)),
+        )
+        if not is_stream:
+            pairs = list(pairs)
+    (_print_table if format_name == "table" else _print_rows)(items, pairs)
 
 
 class _Items(NamedTuple):
@@ -128,133 +130,50 @@ class _Items(NamedTuple):
     owners: Rows | None = None  # texts with the same owner are not compared
 
 
-def _encoded_corpus(
-    corpora: tuple[str, ...], spec: str, id_column: str | None, text_columns: tuple[str, ...]
-) -> _Items:
+def _encoded_corpus(corpora: Sequence[str], spec: str, columns: dict[str, Any]) -> _Items:
     encoder = preload_for_documents(spec, "auto")
     with IndexingProgress("texts") as progress:
-        corpus = Corpus(
-            list(corpora),
-            id_column=id_column,
-            text_columns=text_columns,
-            notify=lambda message: progress.note(visible(message)),
-            on_bad_row=BadRows(progress, skip=True),
-        )
+        bad_rows = BadRows(progress)
+        corpus = Corpus(corpora, notify=progress.note, on_bad_row=bad_rows, **columns)
         documents = list(corpus)
-        ids = [one.source if one.id is None else one.id for one in documents]
         texts = [one.text for one in documents]
-        started = time.perf_counter()
-        vectors = _encoded(texts, encoder, progress.update)
-        progress.note(f"{quantity(len(texts), 'text')} encoded {_in_seconds(started)}")
-        return _Items(ids, texts, vectors)
+        vectors = _encoded(texts, encoder, progress)
+        progress.note(f"{quantity(len(texts), 'text')} encoded")
+    return _Items([one.id or one.source for one in documents], texts, vectors)
 
 
-def _encoded(texts: list[str], encoder: Encoder, on_window: Callable[[int, float], None]) -> Matrix:
+def _encoded(texts: list[str], encoder: Encoder, progress: IndexingProgress) -> Matrix:
     """The vectors of texts; identical texts have identical vectors, whatever their batches."""
-    first: dict[str, int] = {}
-    sources = numpy.array([first.setdefault(text, row) for row, text in enumerate(texts)], int)
-    repeated = sources != numpy.arange(len(texts))
-    distinct = numpy.flatnonzero(~repeated)
-    vectors = numpy.empty((len(texts), encoder.dimension), numpy.float32)
+    places = {text: place for place, text in enumerate(dict.fromkeys(texts))}
+    distinct = list(places)
+    vectors = numpy.empty((len(distinct), encoder.dimension), numpy.float32)
     for start in range(0, len(distinct), ENCODED_AT_ONCE):
         window = distinct[start : start + ENCODED_AT_ONCE]
-        vectors[window] = encoder.encode_documents([texts[row] for row in window])
-        done = start + len(window)
-        on_window(done, done / len(distinct))
-    vectors[repeated] = vectors[sources[repeated]]
-    return vectors
+        vectors[start : start + len(window)] = encoder.encode_documents(window)
+        progress.update(start + len(window), (start + len(window)) / len(distinct))
+    return vectors[[places[text] for text in texts]]
 
 
-def _indexed(directory: Path, space_name: str | None) -> _Items:
-    """The passages of an index with their stored vectors; no encoder is loaded."""
-    from semsearch.index import Index  # not needed for a file
-
-    with Index.open(directory) as index:
-        found = index.passages(space_name)
-    return _Items(found.document_ids, found.texts, found.vectors, found.documents)
-
-
-def _pairs(items: _Items, k: int | None, min_score: float | None) -> Iterable[Pair]:
-    if k is None:  # no progress bar, which would mix with the pairs
-        return similar_pairs(
-            items.vectors,
-            None,
-            min_score,
-            groups=items.owners,
-            notify=lambda message: click.echo(message, err=True),
-        )
-    started = time.perf_counter()
-    compared = 0
-    with IndexingProgress("pairs compared") as progress:
-
-        def on_progress(done: int, total: int) -> None:
-            nonlocal compared
-            compared = done
-            progress.update(done, done / max(1, total))
-
-        progress.update(0, None)
-        pairs = list(
-            similar_pairs(
-                items.vectors,
-                k,
-                min_score,
-                groups=items.owners,
-                notify=progress.note,
-                on_progress=on_progress,
-            )
-        )
-        progress.note(f"{quantity(compared, 'pair')} compared {_in_seconds(started)}")
-        return pairs
+def _print_rows(items: _Items, pairs: Iterable[Pair]) -> None:
+    ids, texts = items.ids, items.texts
+    rows = (
+        (score, ids[left], ids[right], texts[left], texts[right]) for left, right, score in pairs
+    )
+    write_csv(["score", "left_id", "right_id", "left_text", "right_text"], rows)
 
 
-def _in_seconds(started: float) -> str:
-    return f"in {time.perf_counter() - started:.2f} s"
-
-
-def _print(format_name: str, items: _Items, pairs: Iterable[Pair]) -> None:
-    if format_name == "table":
-        _print_table(items, list(pairs))
-        return
-    for line in (_json_lines if format_name == "jsonl" else _csv_lines)(items, pairs):
-        write_line(line)
-
-
-def _print_table(items: _Items, pairs: list[Pair]) -> None:
-    from rich.table import Table
+def _print_table(items: _Items, pairs: Iterable[Pair]) -> None:
     from rich.text import Text
 
-    if not pairs:
-        click.echo("no pairs")
-        return
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    table.add_column("", justify="right", style="dim")
-    table.add_column("score", justify="right")
-    table.add_column("left", ratio=1, overflow="fold")
-    table.add_column("right", ratio=1, overflow="fold")
+    entries = []
     for rank, (left, right, score) in enumerate(pairs, start=1):
-        sides = [
-            Text.assemble(
-                (shortened(visible(items.ids[row])), "dim"),
-                "\n",
-                shortened(visible(items.texts[row])),
-            )
-            for row in (left, right)
-        ]
-        table.add_row(Text(str(rank)), Text(f"{score:.3f}"), *sides)
-    console().print(table)
-
-
-def _json_lines(items: _Items, pairs: Iterable[Pair]) -> Iterator[str]:
-    """``{"score": …, "left": {"id", "text"}, "right": {"id", "text"}}``."""
-    for pair in pairs:
-        record: dict[str, Any] = {"score": pair.score}
-        for side, row in (("left", pair.left), ("right", pair.right)):
-            record[side] = {"id": items.ids[row], "text": items.texts[row]}
-        yield json_text(record)
-
-
-def _csv_lines(items: _Items, pairs: Iterable[Pair]) -> Iterator[str]:
-    yield "score,left_id,right_id,left_text,right_text"
-    for left, right, score in pairs:
-        names = items.ids[left], items.ids[right]
-        yield csv_line([f"{score:.6f}", *names, items.texts[left], items.texts[right]])
+        head = Text()
+        for row in (left, right):
+            head.append(f"{shortened(items.ids[row])}: ", style="dim")
+            head.append(f"{shortened(items.texts[row])}\n")
+        head.rstrip()
+        entries.append(Entry([str(rank), f"{score:.3f}"], head, Text()))
+    if entries:
+        print_entries(console(), [">", ">score", "id and text of each"], entries)
+    else:
+        note("no pairs")

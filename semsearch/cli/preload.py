@@ -28,11 +28,7 @@ def preload_for_documents(spec: str, precision: str) -> Encoder:
 
 
 def preload_for_queries(index: Path, space: str | None = None) -> list[Encoder]:
-    """The encoder of an index, which loads in the background; its first use waits for it.
-
-    Args:
-        index: the directory; errors are reported when it is opened.
-        space: the name of the embedding space; None takes the first.
+    """The encoder of a space (None: the first), which loads in the background.
 
     Returns:
         One encoder, or none if the index does not name one that can be loaded.

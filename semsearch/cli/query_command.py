@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import sys
+import json
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,24 +11,47 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from semsearch.cli.options import (
-    Duration,
-    complete_file,
+    NAME_OR_FILE,
     existing_index,
     format_option,
     index_option,
+    repeated_option,
     space_option,
     where_option,
 )
 from semsearch.cli.preload import preload_for_queries
-from semsearch.cli.render import note, print_hits
-from semsearch.errors import ArgumentError, FilterError, SemsearchError, with_code
-from semsearch.records import BUILT_IN_FIELDS, Hits, SearchMode, metadata_field, qualified
+from semsearch.cli.render import (
+    GAP,
+    Entry,
+    console,
+    print_entries,
+    shortened,
+    visible,
+    write_csv,
+    write_json_line,
+)
+from semsearch.errors import ArgumentError, FilterError
+from semsearch.records import (
+    BUILT_IN_FIELDS,
+    Hit,
+    Hits,
+    HitScores,
+    SearchMode,
+    column_name,
+    metadata_field,
+    metadata_name,
+    qualified,
+)
 
 if TYPE_CHECKING:
+    from rich.text import Text
+
     from semsearch.index import Index
 
 QUERIES_AT_ONCE = 256
 QUERY_MAX_CHARACTERS = 1 << 20
+#: The columns of CSV before those of metadata.
+HIT_COLUMNS = ["query", "rank", "score", *HitScores._fields, "id", "title", "text"]
 
 
 @click.command("query")
@@ -46,69 +68,36 @@ QUERY_MAX_CHARACTERS = 1 << 20
     help='By vectors, by words, or both. In the latter two, "a phrase" raises passages that '
     "contain it, and -word excludes.",
 )
-@click.option(
-    "--require",
-    metavar="PHRASE",
-    multiple=True,
-    help="Only documents with a passage that contains this phrase; may be repeated.",
-)
+@repeated_option("--require", "require", "PHRASE", "Only documents that contain this phrase.")
 @click.option("--min-score", type=float, metavar="S", help="Drop hits with a lower score.")
 @click.option(
-    "--per-document",
-    type=int,
-    default=1,
-    show_default=True,
-    metavar="N",
-    help="Maximum number of passages per document.",
+    "--per-document", default=1, show_default=True, metavar="N", help="Most passages per document."
 )
 @click.option("--collapse-duplicates", is_flag=True, help="Drop near-duplicates of better hits.")
 @click.option(
     "--rerank",
     "reranker",
     metavar="MODEL",
-    shell_complete=complete_file,
+    type=NAME_OR_FILE,
     help="A cross-encoder, by name or folder, that reorders the first documents.",
 )
-@click.option(
-    "--rerank-budget",
-    type=Duration(),
-    help="Time limit per query; the best-ranked documents are read first.",
-)
-@click.option("--like", metavar="ID", multiple=True, help="A document that hits should resemble.")
-@click.option(
-    "--unlike", metavar="ID", multiple=True, help="A document that hits should not resemble."
-)
+@click.option("--rerank-budget", metavar="SECONDS", type=float, help="Its time limit per query.")
+@repeated_option("--like", "like", "ID", "A document that hits should resemble.")
+@repeated_option("--unlike", "unlike", "ID", "A document that hits should not resemble.")
 @format_option(
-    "table",
-    "jsonl",
-    "csv",
-    "parquet",
-    description="A table for people, JSON with one line per query, or one row per hit.",
+    "table", "jsonl", "csv", description="A table, a line of JSON per query, or a row per hit."
 )
 @click.option(
-    "--explain",
-    is_flag=True,
-    help="Show ranks, matched words and the nearest sentence of each hit, and timings.",
+    "--explain", is_flag=True, help="Show ranks, shared words, the nearest sentence, and timings."
+)
+@repeated_option("--show", "show", "FIELD", "A field to show in the table; may be repeated.")
+@click.option(
+    "--queries", metavar="FILE", type=NAME_OR_FILE, help="One query per line; - is standard input."
 )
 @click.option(
-    "--show",
-    metavar="FIELD",
-    multiple=True,
-    help="A metadata field to show in the table; may be repeated.",
+    "--mmr", type=float, metavar="W", help="Diversify hits: 1 is relevance only, 0 diversity only."
 )
-@click.option(
-    "--queries",
-    metavar="FILE",
-    shell_complete=complete_file,
-    help="A file with one query per line; - for standard input.",
-)
-@click.option(
-    "--mmr",
-    type=float,
-    metavar="W",
-    help="Diversify hits (maximal marginal relevance); 1 is relevance only, 0 diversity only.",
-)
-def command(
+def query_command(
     texts: tuple[str, ...],
     directory: Path | None,
     space: str | None,
@@ -121,28 +110,28 @@ def command(
     """Find documents with a similar meaning to TEXT; the vectors of several texts are added.
 
     Each document is listed once, with its best passage. The score is the cosine; with --mode bm25
-    that of BM25, and with --mode hybrid the mean of both standard scores. Without TEXT, a
-    terminal prompts for queries until the end of input (Ctrl-D), and loads the model once.
+    that of BM25, and with --mode hybrid the mean of both standard scores.
 
     \b
     semsearch query "ways to save money"
     semsearch query "a heist goes wrong" -k 5 --show year \\
         --where "year >= 1990 and genres in ('Crime', 'Thriller')"
     semsearch query '"side effects" of aspirin -children' --mode hybrid --explain
-    semsearch query "side effects" --rerank ./my-cross-encoder --rerank-budget 300ms
+    semsearch query "side effects" --rerank ./my-cross-encoder --rerank-budget 0.3
     semsearch query --like film-12 --unlike film-7 --mmr 0.7
     semsearch query --queries questions.txt --format jsonl > answers.jsonl
-    semsearch query --queries questions.txt --format parquet > answers.parquet
     """
+    has_examples = bool(options["like"] or options["unlike"])
     if texts and queries is not None:
         raise ArgumentError("give a TEXT or --queries, not both")
-    if options["explain"] and format_name in ("csv", "parquet"):
+    if not texts and queries is None and not has_examples:
+        raise ArgumentError("give a TEXT to search for, or --queries FILE")
+    if options["explain"] and format_name == "csv":
         raise ArgumentError("--explain needs --format table or jsonl")
     if show and format_name != "table":
         raise ArgumentError("--show needs --format table; the others have all fields")
-    has_examples = bool(options["like"] or options["unlike"])
-    encodes = bool(texts or queries or not has_examples) and options["mode"] != "bm25"
     directory = existing_index(directory)
+    encodes = (texts or queries) and options["mode"] != "bm25"
     encoders = preload_for_queries(directory, space) if encodes else []
     from semsearch.index import Index  # while the model loads
 
@@ -153,21 +142,22 @@ def command(
 
             options["rerank"] = load_reranker(reranker)
         fields = index.fields()
-        if queries is not None:
-            results = _answered(index, queries, options)
-        elif texts or has_examples:
-            results = iter([index.search(texts, **options)])
-        elif sys.stdin.isatty() and sys.stdout.isatty():
-            results = _conversation(index, options)
-        else:
-            raise ArgumentError("give a TEXT to search for, or --queries FILE")
-        print_hits(
-            format_name,
-            results,
-            headings=queries is not None,
-            show=_shown(show, fields),
-            fields=fields,
+        shown = _shown(show, fields)
+        results = (
+            iter([index.search(texts, **options)])
+            if queries is None
+            else _answered(index, queries, options)
         )
+        if format_name == "csv":
+            names = [column_name(name, HIT_COLUMNS) for name in fields]
+            rows = (_csv_row(hits.query, hit, fields) for hits in results for hit in hits)
+            write_csv([*HIT_COLUMNS, *names], rows)
+            return
+        for hits in results:
+            if format_name == "jsonl":
+                write_json_line(hits.to_dict())
+            else:
+                _print_table(hits, shown, heading=queries is not None)
 
 
 def _shown(show: Sequence[str], known: Sequence[str]) -> list[str]:
@@ -181,37 +171,92 @@ def _shown(show: Sequence[str], known: Sequence[str]) -> list[str]:
 
 
 def _answered(index: Index, file: str, options: dict[str, Any]) -> Iterator[Hits]:
-    """The hits of each query of a file, or of standard input, whose lines may come slowly.
-
-    Raises:
-        ArgumentError: a query cannot be used; those of the blocks before it are answered.
-    """
+    """The hits of each query of a file, or of standard input, whose lines may come slowly."""
     from semsearch.corpus import text_lines
 
     path = None if file == "-" else Path(file)
     lines = text_lines(path, None, QUERY_MAX_CHARACTERS)
-    queries = ((n, query) for n, line in lines if (query := line.removeprefix("\ufeff").strip()))
+    queries = (query for _, line in lines if (query := line.removeprefix("\ufeff").strip()))
     at_once = 1 if path is None else QUERIES_AT_ONCE
     while block := list(islice(queries, at_once)):
-        try:
-            yield from index.search_many([query for _, query in block], **options)
-        except ArgumentError as error:
-            numbers = f"{block[0][0]}-{block[-1][0]}" if len(block) > 1 else str(block[0][0])
-            raise ArgumentError(f"{file}:{numbers}: {error}") from error
+        yield from index.search_many(block, **options)
 
 
-def _conversation(index: Index, options: dict[str, Any]) -> Iterator[Hits]:
-    """The hits of queries entered on a terminal, until the end of input."""
-    with suppress(ImportError):  # Windows has none
-        import readline  # noqa: F401 - gives `input` its line editing and history
-    while True:
-        try:
-            line = input("query> ")
-        except EOFError:
-            click.echo()
-            return
-        if line.strip():
-            try:
-                yield index.search(line, **options)
-            except SemsearchError as error:
-                note(f"Error: {with_code(error)}")
+def _csv_row(query: str, hit: Hit, fields: Sequence[str]) -> list[Any]:
+    scores = hit.scores.to_dict()
+    parts = [scores.get(name) for name in HitScores._fields]
+    found = [query, hit.rank, round(hit.score, 6), *parts, hit.document_id, hit.title, hit.text]
+    return [*found, *(_plain(hit.metadata.get(name)) for name in fields)]
+
+
+def _print_table(hits: Hits, show: Sequence[str], *, heading: bool) -> None:
+    """Print a line per hit with rank, scores, title or id, and fields; below it, the passage."""
+    from rich.text import Text
+
+    out = console()
+    if heading:
+        out.print(Text(visible(hits.query), style="bold"))
+    parts = hits.parts()
+    entries = []
+    for hit in hits:
+        scores = hit.scores.to_dict()
+        shown = [f"{scores[name]:.3f}" if name in scores else "" for name in parts]
+        numbers = [str(hit.rank), f"{hit.score:.3f}", *shown]
+        entries.append(Entry(numbers, _head(hit, show), _passage(hit)))
+    if entries:
+        title = "title" if any(hit.title for hit in hits) else "id"
+        print_entries(out, [">", ">score", *(f">{name}" for name in parts), title], entries)
+    else:
+        out.print(Text("no hits"))
+    for stage in hits.stages:
+        line = f"{stage.name} {stage.milliseconds:.1f} ms"
+        out.print(Text(line + (f": {stage.plan}" if stage.plan else ""), style="dim"))
+    if heading:
+        out.print()
+
+
+def _head(hit: Hit, show: Sequence[str]) -> Text:
+    """The title or id, and the requested fields."""
+    from rich.text import Text
+
+    head = Text(visible(hit.title or hit.document_id), style="bold")
+    built_in = {"id": hit.document_id, "title": hit.title}
+    for field in show:
+        value = built_in[field] if field in built_in else hit.metadata.get(metadata_name(field))
+        if text := visible(_plain(value)).removesuffix("T00:00:00"):  # dates of workbooks
+            head.append(f"{GAP}{visible(field)}: {text}", style="not bold dim")
+    return head
+
+
+def _passage(hit: Hit) -> Text:
+    """The passage for people, with its explanation and duplicates."""
+    from rich.text import Text
+
+    text = Text(shortened(hit.text))
+    notes = []
+    if why := hit.explanation:
+        ranks = {"meaning": why.dense_rank, "words": why.bm25_rank}
+        by = [f"{rank} by {name}" for name, rank in ranks.items() if rank is not None]
+        notes += [f"rank {', '.join(by)}"] if by else []
+        if hit.scores.reranked is not None:
+            notes.append(f"reranked from {why.first_rank}")
+        if why.words:
+            notes.append(f"shared words: {', '.join(why.words)}")
+        if why.sentence:
+            start, end = (place - hit.passage.start for place in why.sentence)
+            if (sentence := hit.text[start:end]) != hit.text:
+                notes.append(f"nearest sentence: {shortened(sentence)}")
+    if hit.duplicates:
+        notes.append(f"duplicates: {', '.join(hit.duplicates)}")
+    if notes:
+        text.append(f"\n{visible('; '.join(notes))}", style="dim")
+    return text
+
+
+def _plain(value: Any) -> str:
+    """A metadata value as text: the items of a list, nothing for null."""
+    if isinstance(value, list):
+        return ", ".join(map(_plain, value))
+    if value is None or isinstance(value, str):
+        return value or ""
+    return json.dumps(value, ensure_ascii=False)

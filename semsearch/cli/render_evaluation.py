@@ -10,17 +10,17 @@ from pathlib import Path
 from typing import Any
 
 import click
+from rich.text import Text
 
 from semsearch.cli.language_fit import warn_of_unknown_words
-from semsearch.cli.progress import working
 from semsearch.cli.render import (
     PROSE_WIDTH,
     Entry,
     console,
-    json_text,
     note,
     print_entries,
     visible,
+    write_json_line,
 )
 from semsearch.errors import quantity
 from semsearch.evaluation import IrEvaluation, StsEvaluation
@@ -86,12 +86,7 @@ def print_tables(evaluations: Sequence[StsEvaluation] | Sequence[IrEvaluation]) 
 
 
 def print_lines(evaluation: StsEvaluation | IrEvaluation, *, per_query: bool = False) -> None:
-    """Print a line of JSON per result, with its differences from earlier systems.
-
-    Args:
-        evaluation: of one set.
-        per_query: whether lines have the values of each query.
-    """
+    """Print a line of JSON per result, with its differences from earlier systems."""
     for result in evaluation.results:
         value, low, high = result.estimate
         line: dict[str, Any] = {
@@ -118,7 +113,7 @@ def print_lines(evaluation: StsEvaluation | IrEvaluation, *, per_query: bool = F
             for of, system, other, difference in evaluation.differences
             if of == result.over and system == result.system
         ]
-        click.echo(json_text(_json_numbers(line)))
+        write_json_line(_json_numbers(line))
 
 
 def print_report(
@@ -134,8 +129,7 @@ def print_report(
         warn_of_unknown_words(name, encoder)
     if folder is not None:
         fingerprints = {name: encoder.fingerprint for name, encoder in encoders.items()}
-        with working("report"):
-            page = write_report(folder, evaluations, provenance(sys.argv[1:], fingerprints))
+        page = write_report(folder, evaluations, provenance(sys.argv[1:], fingerprints))
         note(f"report: {page}")
 
 
@@ -162,22 +156,12 @@ def _name(evaluation: StsEvaluation | IrEvaluation) -> str:
 
 
 def _print_text(text: str) -> None:
-    from rich.text import Text
-
     out = console()
-    out.print(Text(visible(text)), width=min(out.width, PROSE_WIDTH))
+    out.print(visible(text), width=min(out.width, PROSE_WIDTH))
 
 
 def _print(title: str, headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Print a table under its title, without the columns that are empty.
-
-    Args:
-        title: printed above the table.
-        headings: a leading > aligns a column to the right; the last column may wrap.
-        rows: the cells; nothing is printed without rows.
-    """
-    from rich.text import Text
-
+    """Print a table under its title, without the columns that are empty."""
     if not rows:
         return
     kept = [place for place, column in enumerate(zip(*rows, strict=True)) if any(column)]
@@ -185,5 +169,5 @@ def _print(title: str, headings: Sequence[str], rows: Sequence[Sequence[str]]) -
         Entry([row[place] for place in kept[:-1]], Text(visible(row[-1])), Text()) for row in rows
     ]
     out = console()
-    out.print(Text(visible(title), style="bold"))
+    out.print(visible(title), style="bold")
     print_entries(out, [headings[place] for place in kept], entries)

@@ -7,12 +7,13 @@ import signal
 from contextlib import ExitStack
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import click
 
-from semsearch.cli.options import Duration, all_indexes, indexes_option
-from semsearch.cli.render import visible
-from semsearch.errors import MissingExtraError
+from semsearch.cli.options import INDEXES, Place, existing_index, indexes_here, repeated_option
+from semsearch.cli.render import note
+from semsearch.errors import ArgumentError, MissingExtraError
 
 TOKEN = "SEMSEARCH_TOKEN"  # noqa: S105 - its name
 #: How long open requests may take when the service stops.
@@ -20,51 +21,42 @@ SECONDS_TO_STOP = 10
 
 
 @click.command("serve")
-@indexes_option
+@click.option(
+    "--index",
+    "directories",
+    metavar="DIR",
+    multiple=True,
+    type=Place(),
+    help=f"An index directory; may be repeated.  [default: all under {INDEXES}/]",
+)
 @click.option("--mcp", is_flag=True, help="Serve one agent over standard input and output.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on.")
 @click.option(
-    "--port",
-    default=8080,
-    show_default=True,
-    type=click.IntRange(0, 65535),
-    help="The port to listen on; 0 for a free one.",
+    "--port", default=8080, show_default=True, help="The port to listen on; 0 for a free one."
 )
 @click.option("--writable", is_flag=True, help="Allow adding and removing documents.")
-@click.option(
-    "--allow-host", "hosts", metavar="NAME", multiple=True, help="A further allowed host name."
+@repeated_option("--allow-host", "hosts", "NAME", "A further allowed host name.")
+@repeated_option(
+    "--allow-origin", "origins", "URL", "An origin whose pages may call: https://example.org."
 )
 @click.option(
-    "--allow-origin",
-    "origins",
-    metavar="URL",
-    multiple=True,
-    help="An origin whose web pages may call the service, such as https://example.org.",
-)
-@click.option(
-    "--concurrency",
-    default=64,
-    show_default=True,
-    type=click.IntRange(1),
-    help="The most requests processed at once; more get status 429.",
+    "--concurrency", default=64, show_default=True, help="Most requests at once; more get 429."
 )
 @click.option(
     "--timeout",
-    type=Duration(),
-    default="30s",
+    "seconds",
+    default=30.0,
     show_default=True,
-    help="The maximum duration of a request; longer ones get status 504.",
+    help="Of requests; longer ones get 504.",
 )
-def command(
+def serve_command(
     directories: tuple[Path, ...],
     mcp: bool,
     host: str,
     port: int,
-    writable: bool,
     hosts: tuple[str, ...],
     origins: tuple[str, ...],
-    concurrency: int,
-    timeout: float,
+    **options: Any,
 ) -> None:
     """Serve indexes over HTTP, or to an agent (Model Context Protocol), until Ctrl-C.
 
@@ -84,7 +76,7 @@ def command(
     {"mcpServers": {"films": {"command": "semsearch", "args": ["serve", "--mcp"]}}}
     """
     if mcp:
-        _serve_agent(all_indexes(directories))
+        _serve_agent(_by_name(directories))
         return
     for package in ("fastapi", "fastapi_offline", "uvicorn", "prometheus_client"):
         if find_spec(package) is None:
@@ -96,24 +88,15 @@ def command(
     from semsearch.service import create_app
     from semsearch.service.settings import is_every_address, settings_for
 
-    settings = settings_for(
-        host,
-        os.environ.get(TOKEN),
-        hosts,
-        origins=frozenset(origins),
-        writable=writable,
-        concurrency=concurrency,
-        seconds=timeout,
-    )
-    indexes = all_indexes(directories)
+    token = os.environ.get(TOKEN)
+    settings = settings_for(host, token, hosts, origins=frozenset(origins), **options)
+    indexes = _by_name(directories)
     for directory in indexes.values():  # report errors before the server starts
         with Index.open(directory) as index:
             current_fingerprint(index.space().spec)
     if is_every_address(host) and not hosts:
-        click.echo(
-            "name the hosts under which other machines reach the service: --allow-host", err=True
-        )
-    click.echo(visible(f"serving {', '.join(indexes)}"), err=True)
+        note("name the hosts under which other machines reach the service: --allow-host")
+    note(f"serving {', '.join(indexes)}")
     uvicorn.run(
         create_app(indexes, settings),
         host=host,
@@ -121,6 +104,17 @@ def command(
         access_log=False,
         timeout_graceful_shutdown=SECONDS_TO_STOP,
     )
+
+
+def _by_name(directories: tuple[Path, ...]) -> dict[str, Path]:
+    """The given indexes, or all under indexes/, by name."""
+    indexes: dict[str, Path] = {}
+    for directory in map(existing_index, directories or indexes_here()):
+        name = directory.resolve().name
+        if name in indexes:
+            raise ArgumentError(f"two indexes are named '{name}'; rename one of the directories")
+        indexes[name] = directory
+    return indexes
 
 
 def _serve_agent(indexes: dict[str, Path]) -> None:

@@ -19,8 +19,9 @@ from semsearch.errors import (
 )
 from semsearch.explore.communities import communities
 from semsearch.explore.keywords import keywords
-from semsearch.explore.vectors import SCORE_DECIMALS, Rows, check_unit_rows
+from semsearch.explore.vectors import Rows, check_unit_rows
 from semsearch.protocols import Matrix
+from semsearch.records import SCORE_DECIMALS
 from semsearch.storage.words.forms import folded
 
 DEFAULT_MIN_SIZE = 5

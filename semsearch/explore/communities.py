@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import numpy
 
-from semsearch.explore.vectors import SCORE_DECIMALS, Rows
+from semsearch.explore.vectors import Rows
 from semsearch.protocols import Matrix
+from semsearch.records import SCORE_DECIMALS
 
 #: Rows of the blocks whose products are computed at once.
 BLOCK_ROWS = 1024

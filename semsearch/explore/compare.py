@@ -11,34 +11,21 @@ from itertools import combinations, zip_longest
 from pathlib import Path
 from typing import NamedTuple
 
-import numpy
-
-from semsearch.encoders import CROSS_ENCODER_PREFIX
 from semsearch.encoders.specs import Precision
-from semsearch.errors import ArgumentError, check_texts, check_whole_number, quoted, shown
+from semsearch.errors import ArgumentError, check_texts, quoted
 from semsearch.evaluation import CosineScorer, load_pair_scorer
 from semsearch.evaluation.rankers import System
 from semsearch.index import Index
-from semsearch.protocols import Matrix, Reranker
+from semsearch.protocols import Matrix
 from semsearch.records import Hit, Hits
-
-#: The depth to which the rank of another system's result is searched.
-DEPTH = 1000
-
-#: With one or two shared documents, a rank correlation is almost always +1 or -1.
-MIN_SHARED = 3
 
 
 class Agreement(NamedTuple):
-    """The agreement of two systems on their top documents."""
+    """The number of documents that two systems both found."""
 
     left: str
     right: str
-    shared: int  #: the number of common documents
-    #: Kendall's tau-b over the documents of either system, by their ranks among the first `DEPTH`
-    #: of each; documents that a system does not have among these tie for the last rank (Fagin,
-    #: Kumar & Sivakumar 2003). None if fewer than `MIN_SHARED` documents are shared.
-    rank_correlation: float | None
+    shared: int
 
 
 class Neighbours(NamedTuple):
@@ -46,31 +33,44 @@ class Neighbours(NamedTuple):
 
     hits: dict[str, Hits]  #: by system
     found_by: Counter[str]  #: the number of systems that found a document, by id
-    agreements: list[Agreement]  #: of all pairs of systems
-    verdicts: dict[str, float]  #: scores of a cross-encoder by document id; empty without one
+
+    def agreements(self) -> list[Agreement]:
+        """The agreement of each pair of systems."""
+        ids = {name: {hit.document_id for hit in hits} for name, hits in self.hits.items()}
+        return [
+            Agreement(left, right, len(ids[left] & ids[right]))
+            for left, right in combinations(ids, 2)
+        ]
+
+    def mark(self, hit: Hit) -> str:
+        """``*`` if all systems found the document of a hit, ``+`` if more than one did, else none.
+
+        The mark is followed by a space.
+        """
+        systems = self.found_by[hit.document_id]
+        return "* " if systems == len(self.hits) else "+ " if systems > 1 else ""
 
     def _repr_html_(self) -> str:
         """HTML for notebooks: systems side by side, then their agreement."""
         import pandas
 
-        ranks = zip_longest(*self.hits.values())
-        rows = [[rank, *map(self._cell, row)] for rank, row in enumerate(ranks, start=1)]
-        shared = ["system", "and", "documents shared", "rank correlation (Kendall)"]
+        rows = [
+            [
+                rank,
+                *(
+                    hit
+                    and f"{self.mark(hit)}{hit.score:.3f} {hit.title or hit.document_id}: "
+                    f"{hit.text}"
+                    for hit in row
+                ),
+            ]
+            for rank, row in enumerate(zip_longest(*self.hits.values(), fillvalue=""), start=1)
+        ]
         tables = (
             pandas.DataFrame(rows, columns=["", *self.hits]),
-            pandas.DataFrame(self.agreements, columns=shared),
+            pandas.DataFrame(self.agreements(), columns=["system", "and", "documents shared"]),
         )
         return "".join(table.to_html(index=False) for table in tables)
-
-    def _cell(self, hit: Hit | None) -> str:
-        """A hit with a mark: * if all systems found it, + if more than one did."""
-        if hit is None:
-            return ""
-        systems = self.found_by[hit.document_id]
-        mark = "* " if systems == len(self.hits) else "+ " if systems > 1 else ""
-        verdict = self.verdicts.get(hit.document_id)
-        judged = "" if verdict is None else f" (judge {verdict:.3f})"
-        return f"{mark}{hit.score:.3f} {hit.title or hit.document_id}{judged}: {hit.text}"
 
 
 class SentenceSimilarities(NamedTuple):
@@ -87,7 +87,6 @@ def compare_neighbours(
     k: int = 10,
     *,
     where: str | None = None,
-    judge: Reranker | None = None,
 ) -> Neighbours:
     """Search one index with several systems.
 
@@ -98,19 +97,12 @@ def compare_neighbours(
             spaces, and BM25 if the index has it.
         k: the number of documents per system.
         where: a filter over metadata.
-        judge: a cross-encoder that scores all passages found.
 
     Raises:
-        ArgumentError: there is only one system, one is named twice, `k` is below 1, or an argument
-            has the wrong type.
+        ArgumentError: there is only one system, one is named twice, or `k` is below 1.
         SpaceError: the space does not exist.
     """
-    k = check_whole_number("k", k, 1)
     systems = check_texts("systems", systems)
-    if judge is not None and not callable(getattr(judge, "score", None)):
-        raise ArgumentError(
-            f"judge must be a reranker (load_reranker returns one), not {shown(judge)}"
-        )
     with Index.open(path) as index:
         known = index.info().systems
         systems = systems or known
@@ -121,14 +113,9 @@ def compare_neighbours(
             )
         if len(set(systems)) < max(2, len(systems)):
             raise ArgumentError("a comparison needs two or more different systems; name them")
-        all_hits = {name: _searched(index, name, text, max(k, DEPTH), where) for name in systems}
-    hits = {name: Hits(text, found[:k]) for name, found in all_hits.items()}
+        hits = {name: _searched(index, name, text, k, where) for name in systems}
     found_by = Counter(hit.document_id for found in hits.values() for hit in found)
-    agreements = [
-        _agreement(left, right, all_hits[left], all_hits[right], k)
-        for left, right in combinations(all_hits, 2)
-    ]
-    return Neighbours(hits, found_by, agreements, _verdicts(judge, text, hits))
+    return Neighbours(hits, found_by)
 
 
 def compare_sentences(
@@ -146,13 +133,10 @@ def compare_sentences(
         EncoderError: a system cannot be loaded.
     """
     sentences = check_texts("sentences", sentences)
-    specs = check_texts("systems", [systems] if isinstance(systems, str) else systems)
-    if not specs:
-        raise ArgumentError("name a system to compare the sentences with")
     if len(sentences) < 2 or not all(sentence.strip() for sentence in sentences):
         raise ArgumentError("a comparison needs two or more sentences, none of them empty")
     compared = []
-    for spec in dict.fromkeys(specs):
+    for spec in [systems] if isinstance(systems, str) else systems:
         scorer = load_pair_scorer(spec, Precision.AUTO)
         if isinstance(scorer, CosineScorer):
             vectors = scorer.encoder.encode_documents(sentences)
@@ -165,37 +149,9 @@ def compare_sentences(
 
 
 def _searched(index: Index, system: str, text: str, k: int, where: str | None) -> Hits:
-    if CROSS_ENCODER_PREFIX in system:
-        raise ArgumentError(f"{system} can only score the results of others; use it as the judge")
-    mode, space, _, run = System.parsed(system)
-    if run is not None:
+    mode, space, reranker, run = System.parsed(system)
+    if reranker is not None or run is not None:
         raise ArgumentError(
             f"{system} is not a system of an index: use embedding spaces, bm25 or hybrid:SPACE"
         )
     return index.search(text, k, space=space, where=where, mode=mode)
-
-
-def _agreement(left: str, right: str, left_hits: Hits, right_hits: Hits, k: int) -> Agreement:
-    ranks = [{hit.document_id: hit.rank for hit in found} for found in (left_hits, right_hits)]
-    shown = [{hit.document_id for hit in found[:k]} for found in (left_hits, right_hits)]
-    shared = len(shown[0] & shown[1])
-    if shared < MIN_SHARED:
-        return Agreement(left, right, shared, None)
-    from scipy.stats import kendalltau
-
-    either = sorted(shown[0] | shown[1])
-    compared = [[rank.get(name, len(rank) + 1) for name in either] for rank in ranks]
-    return Agreement(left, right, shared, float(kendalltau(*compared).statistic))
-
-
-def _verdicts(judge: Reranker | None, text: str, hits: dict[str, Hits]) -> dict[str, float]:
-    """The best score among each document's passages, which may differ between systems."""
-    if judge is None:
-        return {}
-    found: list[Hit] = [hit for of_system in hits.values() for hit in of_system]
-    passages = list(dict.fromkeys(hit.text for hit in found))
-    scores = dict(zip(passages, judge.score(text, passages).tolist(), strict=True))
-    verdicts: dict[str, float] = {}
-    for hit in found:
-        verdicts[hit.document_id] = max(verdicts.get(hit.document_id, -numpy.inf), scores[hit.text])
-    return verdicts

@@ -1,21 +1,17 @@
-"""Writes documents, or passages with their vectors, to files atomically."""
+"""Writes documents, or passages with their vectors, to Parquet, JSON lines or CSV."""
 
 from __future__ import annotations
 
-import tempfile
+import csv
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from enum import Enum
 from pathlib import Path
-from typing import Any, NamedTuple
-
-import numpy
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 from semsearch.errors import ArgumentError, check_path
-from semsearch.explore.tables import json_line, write_csv, write_parquet
 from semsearch.filters import Condition
 from semsearch.index import Index
-from semsearch.protocols import Matrix
 from semsearch.records import Document, column_name
 from semsearch.storage.interface import (
     Reader,
@@ -26,97 +22,27 @@ from semsearch.storage.interface import (
 )
 from semsearch.storage.spaces import Space, check_searchable
 
+if TYPE_CHECKING:
+    import pyarrow
+
+Row: TypeAlias = Mapping[str, Any]
+
 DOCUMENTS_AT_ONCE = 256
 
-#: The columns of documents that precede their metadata, with the Arrow names of their types.
+SUFFIXES = (".parquet", ".jsonl", ".csv")
+
+#: The first columns, with the Arrow names of their types: of documents, before their metadata, and
+#: of passages, before their vectors.
 COLUMNS = {"id": "string", "title": "string", "text": "string"}
-
-
-class ExportFormat(Enum):
-    """Formats of exported files."""
-
-    PARQUET = "parquet"
-    JSONL = "jsonl"
-    CSV = "csv"  #: documents only
-    DATASETS = "datasets"  #: a folder for Hugging Face's `datasets`
-    NUMPY = "numpy"  #: the vectors, and their passages as JSON lines in a second file
-    FAISS = "faiss"  #: the same with a flat FAISS index
-
-
-ENDINGS = {
-    ".parquet": ExportFormat.PARQUET,
-    ".jsonl": ExportFormat.JSONL,
-    ".csv": ExportFormat.CSV,
-    ".npy": ExportFormat.NUMPY,
-    ".faiss": ExportFormat.FAISS,
-}
-
-#: The file in a folder for `datasets`, named after its split.
-_SPLIT = "train.parquet"
+PASSAGE_COLUMNS = {"id": "string", "start": "int64", "end": "int64", "text": "string"}
 
 
 class Exported(NamedTuple):
     """The result of an export."""
 
-    files: tuple[Path, ...]
+    file: Path
     rows: int  #: documents or passages
     as_json: tuple[str, ...] = ()  #: columns written as JSON text because no Parquet type fits
-
-
-class Block(NamedTuple):
-    """A block of passages as rows, and their vectors."""
-
-    rows: list[dict[str, Any]]
-    vectors: Matrix
-
-
-class Contents(NamedTuple):
-    """The documents of one state, optionally filtered."""
-
-    state: Reader
-    condition: Condition | None
-    total: int  #: the number of documents
-    #: Called with the number of documents read, and `total`.
-    on_progress: Callable[[int, int], None]
-
-    def rows(self) -> Iterator[Mapping[str, Any]]:
-        """The documents as rows: id, title, text, and metadata."""
-        for block in self._documents():
-            for document in block.values():
-                row = {"id": document.id, "title": document.title, "text": document.text}
-                for name, value in document.metadata.items():
-                    row[column_name(name, COLUMNS)] = value
-                yield row
-
-    def passages(self, space: Space) -> Iterator[Block]:
-        """The passages of all documents in order, with their vectors.
-
-        Raises:
-            SpaceError: the space was dropped.
-        """
-        check_searchable(space, self.state.spaces())
-        for block in self._documents():
-            passages = self.state.passages_of(list(block))
-            rows = [
-                {"id": name, "start": passage.start, "end": passage.end, "text": passage.text}
-                for name in block
-                for passage in passages.get(name, ())
-            ]
-            hashes = [one.text_hash for name in block for one in passages.get(name, ())]
-            yield Block(rows, unit_vectors(self.state, space, hashes))
-
-    def _documents(self) -> Iterator[Mapping[str, Document]]:
-        """Blocks of documents by id, in insertion order."""
-        done = 0
-        for documents in self.state.scan(DOCUMENTS_AT_ONCE):
-            block = {str(document.id): document for document in documents}
-            if self.condition is not None:
-                wanted = Selection(ids=list(block), condition=self.condition)
-                block = {name: block[name] for name in self.state.ids(wanted)}
-            if block:
-                yield block
-                done += len(block)
-                self.on_progress(done, self.total)
 
 
 def export_index(
@@ -124,177 +50,200 @@ def export_index(
     output: str | Path,
     *,
     vectors: bool = False,
-    format: ExportFormat | str | None = None,  # noqa: A002 - the usual name
     space: str | None = None,
     where: str | None = None,
     on_progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Exported:
     """Write the documents of an index, or its passages with their vectors.
 
-    Documents are read in blocks from one committed state. Files appear only when they are complete.
+    Documents are read from one committed state. The file appears only when it is complete.
 
     >>> from semsearch import Document, Index, export_index
     >>> with Index.create("fish", "hashing:64") as index:
     ...     _ = index.add([Document("a", "a red fish"), Document("b", "a blue one")])
-    ...     exported = export_index(index, "fish.npy")
-    >>> [file.name for file in exported.files]
-    ['fish.npy', 'fish.npy.jsonl']
-    >>> import numpy
-    >>> numpy.load("fish.npy").shape
-    (2, 64)
+    ...     export_index(index, "fish.csv").rows
+    2
 
     Args:
         index: the index.
-        output: a file, or a folder for ``datasets``.
-        vectors: write a row for each passage, with its vector, instead of each document. ``numpy``
-            and ``faiss`` always do.
-        format: ``parquet``, ``jsonl``, ``csv``, ``datasets``, ``numpy`` or ``faiss``; None uses
-            the suffix of `output`: .parquet, .jsonl, .csv, .npy or .faiss.
+        output: a file; its format is named by its suffix: .parquet, .jsonl or .csv.
+        vectors: write a row for each passage, with its vector, instead of each document.
         space: the name of the embedding space of the vectors; None for the first.
         where: a filter over metadata.
-        on_progress: called with the number of documents written and their total.
+        on_progress: called with the number of documents read and their total.
 
     Raises:
-        ArgumentError: the format is unknown, or a file exists or cannot be written.
+        ArgumentError: the suffix is unknown, or the file exists or cannot be written.
         FilterError: the filter is invalid.
         SpaceError: the space does not exist, or is not complete yet.
     """
     path = check_path("output", output)
-    kind = _by_suffix(path) if format is None else ExportFormat(format)
-    vectors = vectors or kind in (ExportFormat.NUMPY, ExportFormat.FAISS)
-    if vectors and kind is ExportFormat.CSV:
+    suffix = path.suffix.lower()
+    if suffix not in SUFFIXES:
+        raise ArgumentError(f"{path}: the suffix must be one of {', '.join(SUFFIXES)}")
+    if vectors and suffix == ".csv":
         raise ArgumentError("CSV cannot hold vectors; write them as Parquet or JSON lines")
     if space is not None and not vectors:
         raise ArgumentError("a space can only be named for vectors, not for documents")
-    targets = _targets(path, kind)
-    for target in targets:
-        if target.exists():
-            raise ArgumentError(f"{target} exists; name another file, or remove it")
+    if path.exists():
+        raise ArgumentError(f"{path} exists; name another file, or remove it")
     wanted = index.space(space, complete=True) if vectors else None
-    with _written(path, targets) as files, index.read() as state:
+    with _written(path) as draft, index.read() as state:
         condition = None if where is None else parse_filter(state, where)
         total = state.count(Selection(condition=condition))
         if condition is not None and not total:
             warn_if_none_match(state, condition)
-        contents = Contents(state, condition, total, on_progress)
-        if wanted is not None:
-            write = VECTOR_WRITERS.get(kind, write_vectors_as_parquet)
-            return Exported(targets, write(files, contents.passages(wanted), wanted.dimension))
-        return Exported(targets, total, _write_documents(files[0], kind, contents))
-
-
-def _write_documents(file: Path, kind: ExportFormat, contents: Contents) -> tuple[str, ...]:
-    """Write the documents; returns the columns written as JSON text."""
-    if kind is ExportFormat.JSONL:
-        with file.open("w", encoding="utf-8", newline="\n") as lines:
-            lines.writelines(map(json_line, contents.rows()))
-    elif kind is ExportFormat.CSV:
-        with file.open("w", encoding="utf-8", newline="") as lines:
-            write_csv(lines, contents.rows, COLUMNS)
-    else:
-        with file.open("wb") as stream:
-            return tuple(write_parquet(stream, contents.rows, COLUMNS))
-    return ()
-
-
-def _by_suffix(path: Path) -> ExportFormat:
-    kind = ENDINGS.get(path.suffix.lower())
-    if kind is None:
-        raise ArgumentError(
-            f"{path}: the suffix must be one of {', '.join(ENDINGS)}, unless --format names one"
-        )
-    return kind
-
-
-def _targets(path: Path, kind: ExportFormat) -> tuple[Path, ...]:
-    if kind is ExportFormat.DATASETS:
-        return (path / _SPLIT,)
-    if kind in (ExportFormat.NUMPY, ExportFormat.FAISS):
-        return (path, path.with_name(f"{path.name}.jsonl"))
-    return (path,)
+        blocks = _blocks(state, condition, lambda done: on_progress(done, total))
+        if wanted is None:
+            rows, columns = _document_rows(blocks), COLUMNS
+        else:
+            rows, columns = _passage_rows(blocks, state, wanted), PASSAGE_COLUMNS
+        if suffix == ".jsonl":
+            return Exported(path, _write_lines(draft, rows))
+        held = list(rows)
+        if suffix == ".csv":
+            _write_csv(draft, held, columns)
+            return Exported(path, len(held))
+        with draft.open("wb") as stream:
+            return Exported(path, len(held), tuple(write_parquet(stream, held, columns)))
 
 
 @contextmanager
-def _written(path: Path, targets: Sequence[Path]) -> Iterator[list[Path]]:
-    """Temporary files, which replace the targets when the block ends without an error.
+def _written(path: Path) -> Iterator[Path]:
+    """A temporary file, which becomes `path` when the block ends without an error.
 
     Raises:
-        ArgumentError: they cannot be written.
+        ArgumentError: it cannot be written.
     """
+    draft = path.with_name(f".{path.name}.part")
     try:
-        with tempfile.TemporaryDirectory(dir=path.absolute().parent, prefix=".export-") as folder:
-            drafts = [Path(folder, target.name) for target in targets]
-            yield drafts
-            for draft, target in zip(drafts, targets, strict=True):
-                target.parent.mkdir(exist_ok=True)
-                draft.replace(target)
+        yield draft
+        draft.replace(path)
     except OSError as error:
         raise ArgumentError(f"{path} cannot be written: {error.strerror or error}") from error
+    finally:
+        draft.unlink(missing_ok=True)
 
 
-def write_vectors_as_json(files: Sequence[Path], blocks: Iterable[Block], dimension: int) -> int:
-    """Write a line for each passage; returns their number."""
-    del dimension
+def _blocks(
+    state: Reader, condition: Condition | None, on_progress: Callable[[int], None]
+) -> Iterator[dict[str, Document]]:
+    """Blocks of documents by id, in insertion order."""
+    done = 0
+    for documents in state.scan(DOCUMENTS_AT_ONCE):
+        block = {str(document.id): document for document in documents}
+        if condition is not None:
+            wanted = Selection(ids=list(block), condition=condition)
+            block = {name: block[name] for name in state.ids(wanted)}
+        if block:
+            yield block
+            done += len(block)
+            on_progress(done)
+
+
+def _document_rows(blocks: Iterable[Mapping[str, Document]]) -> Iterator[Row]:
+    for block in blocks:
+        for document in block.values():
+            row = {"id": document.id, "title": document.title, "text": document.text}
+            for name, value in document.metadata.items():
+                row[column_name(name, COLUMNS)] = value
+            yield row
+
+
+def _passage_rows(
+    blocks: Iterable[Mapping[str, Document]], state: Reader, space: Space
+) -> Iterator[Row]:
+    """The passages of documents, with their vectors.
+
+    Raises:
+        SpaceError: the space was dropped.
+    """
+    check_searchable(space, state.spaces())
+    for block in blocks:
+        found = state.passages_of(list(block))
+        passages = [(name, passage) for name in block for passage in found.get(name, ())]
+        vectors = unit_vectors(state, space, [passage.text_hash for _, passage in passages])
+        for (name, passage), vector in zip(passages, vectors, strict=True):
+            start, end, text = passage.start, passage.end, passage.text
+            yield {"id": name, "start": start, "end": end, "text": text, "vector": vector}
+
+
+def _write_lines(file: Path, rows: Iterable[Row]) -> int:
+    """Write rows as JSON lines; returns their number."""
     count = 0
-    with files[0].open("w", encoding="utf-8", newline="\n") as lines:
-        for block in blocks:
-            for row, vector in zip(block.rows, block.vectors.tolist(), strict=True):
-                lines.write(json_line({**row, "vector": vector}))
-            count += len(block.rows)
+    with file.open("w", encoding="utf-8", newline="\n") as lines:
+        for count, row in enumerate(rows, 1):  # noqa: B007
+            as_list = {"vector": row["vector"].tolist()} if "vector" in row else {}
+            lines.write(json.dumps({**row, **as_list}, ensure_ascii=False) + "\n")
     return count
 
 
-def write_vectors_as_parquet(files: Sequence[Path], blocks: Iterable[Block], dimension: int) -> int:
-    """Write a row for each passage; returns their number."""
+def _write_csv(file: Path, rows: Sequence[Row], columns: Iterable[str]) -> None:
+    """Write rows as CSV: strings unchanged, None as empty cells, other values as JSON."""
+    with file.open("w", encoding="utf-8", newline="") as lines:
+        writer = csv.DictWriter(lines, _names(rows, columns))
+        writer.writeheader()
+        for row in rows:
+            writer.writerow(
+                {
+                    name: value if value is None or isinstance(value, str) else _json(value)
+                    for name, value in row.items()
+                }
+            )
+
+
+def _names(rows: Iterable[Row], columns: Iterable[str]) -> list[str]:
+    """The names of these columns, then of the further ones of rows, sorted."""
+    first = list(columns)
+    return first + sorted({name for row in rows for name in row}.difference(first))
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def write_parquet(
+    stream: IO[bytes],
+    rows: Sequence[Row],
+    columns: Mapping[str, str],
+    further: Iterable[str] = (),
+) -> list[str]:
+    """Write rows as Parquet; returns the names of the columns written as JSON text.
+
+    These have values without a common Arrow type (strings and numbers), or objects.
+
+    Args:
+        stream: open for writing; it need not be seekable.
+        rows: the rows; their further columns follow the first ones, sorted.
+        columns: the first columns, with the Arrow names of their types.
+        further: those of the further columns that are written even if no row has them.
+    """
     import pyarrow
     from pyarrow import parquet
 
-    text, number = pyarrow.string(), pyarrow.int64()
-    passages = pyarrow.schema([("id", text), ("start", number), ("end", number), ("text", text)])
-    vector = pyarrow.field("vector", pyarrow.list_(pyarrow.float32(), dimension))
-    count = 0
-    with parquet.ParquetWriter(files[0], passages.append(vector)) as writer:
-        for block in blocks:
-            rows = pyarrow.Table.from_pylist(block.rows, passages)
-            values = pyarrow.array(block.vectors.ravel())
-            vectors = pyarrow.FixedSizeListArray.from_arrays(values, dimension)
-            writer.write_table(rows.append_column(vector, vectors))
-            count += len(block.rows)
-    return count
+    arrays, as_json = {}, []
+    for name in _names([*rows, dict.fromkeys(further)], columns):
+        values = [row.get(name) for row in rows]
+        array = _array(values, columns.get(name))
+        if array is None:
+            as_json.append(name)
+            array = pyarrow.array([None if one is None else _json(one) for one in values])
+        arrays[name] = array
+    parquet.write_table(pyarrow.table(arrays), stream)
+    return as_json
 
 
-def write_numpy(files: Sequence[Path], blocks: Iterable[Block], dimension: int) -> int:
-    """Write a float32 matrix, and the passages of its rows as JSON lines; returns their number."""
-    file, passages = files
-    vectors = [numpy.empty((0, dimension), numpy.float32)]
-    with passages.open("w", encoding="utf-8", newline="\n") as lines:
-        for block in blocks:
-            vectors.append(block.vectors)
-            lines.writelines(map(json_line, block.rows))
-    matrix = numpy.concatenate(vectors)
-    with file.open("wb") as stream:
-        numpy.save(stream, matrix)
-    return len(matrix)
+def _array(values: list[Any], kind: str | None) -> pyarrow.Array | None:
+    """Values of one type, of strings if all are null; None if there is no such type."""
+    import pyarrow
 
-
-def write_faiss(files: Sequence[Path], blocks: Iterable[Block], dimension: int) -> int:
-    """Write a flat inner product index, and the passages of its ids; returns their number."""
-    import faiss
-
-    index = faiss.IndexFlatIP(dimension)
-    file, passages = files
-    with passages.open("w", encoding="utf-8", newline="\n") as lines:
-        for block in blocks:
-            index.add(block.vectors)
-            lines.writelines(map(json_line, block.rows))
-    with file.open("wb") as stream:
-        faiss.write_index(index, faiss.PyCallbackIOWriter(stream.write))
-    return int(index.ntotal)
-
-
-#: Formats without a writer here are Parquet.
-VECTOR_WRITERS = {
-    ExportFormat.JSONL: write_vectors_as_json,
-    ExportFormat.NUMPY: write_numpy,
-    ExportFormat.FAISS: write_faiss,
-}
+    try:
+        array = pyarrow.array(values, kind and pyarrow.type_for_alias(kind))
+    except (pyarrow.ArrowException, OverflowError):
+        return None
+    item = array.type
+    while pyarrow.types.is_list(item):
+        item = item.value_type
+    if pyarrow.types.is_struct(item):
+        return None
+    return array.cast(pyarrow.string()) if pyarrow.types.is_null(array.type) else array

@@ -9,8 +9,8 @@ from typing import Any
 import numpy
 from numpy.typing import NDArray
 
-from semsearch.explore.vectors import SCORE_DECIMALS
 from semsearch.protocols import Matrix
+from semsearch.records import SCORE_DECIMALS
 
 #: The maximum number of passages projected with t-SNE; others are placed between neighbours.
 SAMPLE = 100_000

@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from semsearch.errors import ArgumentError
 from semsearch.protocols import Matrix
 
-SCORE_DECIMALS = 6
 #: The allowed deviation of a vector's length from 1: float16 has three digits.
 LENGTH_TOLERANCE = 1e-2
 
@@ -26,14 +25,10 @@ def check_unit_rows(vectors: Any) -> Matrix:
     """
     matrix: Matrix = numpy.asarray(vectors)
     if matrix.ndim != 2 or matrix.dtype.kind not in "fiu":
-        raise ArgumentError(
-            f"vectors must be the rows of a matrix of numbers, not {matrix.dtype} of shape "
-            f"{matrix.shape}"
-        )
+        raise ArgumentError(f"vectors must be the rows of a matrix, not of shape {matrix.shape}")
     lengths = numpy.sqrt(numpy.einsum("ij,ij->i", matrix, matrix, dtype="f4", casting="same_kind"))
     for row in numpy.flatnonzero(~(abs(lengths - 1) <= LENGTH_TOLERANCE)):  # NaN, too
         raise ArgumentError(
-            f"vectors must be of unit length, but the length of row {row} is {lengths[row]:g}; "
-            "divide each by its length"
+            f"vectors must be of unit length, but the length of row {row} is {lengths[row]:g}"
         )
     return matrix

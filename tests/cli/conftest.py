@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+from contextlib import suppress
 
 import click
 import pytest
@@ -23,6 +25,16 @@ def invoke(*arguments, code=0, typed=None):
     result = runner.invoke(main, list(map(str, arguments)), input=typed)
     assert result.exit_code == code, result.output
     return result
+
+
+def shown_on(terminal):
+    """What was written to a pseudo-terminal whose other end is closed."""
+    shown = b""
+    with suppress(OSError):  # of Linux, at the end
+        while part := os.read(terminal, 1 << 16):
+            shown += part
+    os.close(terminal)
+    return shown.decode()
 
 
 def all_commands(group, context=None):

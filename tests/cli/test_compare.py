@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from functools import partial
 
 import pytest
@@ -22,20 +21,26 @@ def run(tmp_path, monkeypatch):
     return partial(invoke, "compare")
 
 
-def test_jsonl(run):
-    arguments = ["--system", "hashing", "--system", "bm25", "--format", "jsonl"]
-    first, second, agreement = map(json.loads, run("red fox", *arguments).stdout.splitlines())
-    assert (first["system"], second["system"]) == ("hashing", "bm25")
-    assert [hit["id"] for hit in first["hits"]][:2] == ["a", "b"]
-    assert [hit["found_by"] for hit in first["hits"]] == [2, 2, 1]
-    assert first["hits"][0]["judge"] is None
-    assert (agreement["shared"], agreement["rank_correlation"]) == (2, None)
+def test_neighbours(run):
+    first, *rest = run("red fox", "--system", "hashing", "--system", "bm25").stdout.splitlines()
+    assert first.split() == ["hashing", "bm25"]
+    heads = [line.split()[:4] for line in rest if line[:1].isdigit()]
+    assert heads[:2] == [["1", "*", "0.816", "a"], ["2", "*", "0.408", "b"]]
+    assert rest[-1] == "hashing and bm25: 2 documents shared"
+    one = run("red fox", "--system", "hashing", "--system", "bm25", "-k", 1).stdout
+    assert [line[:1] for line in one.splitlines()][1:3] == ["1", " "]
+    assert "bread" not in one
+    only = run("red fox", "--where", "id = 'c'").stdout
+    assert "bread and butter" in only
+    assert "red hen" not in only
 
 
 def test_sentences(run, monkeypatch):
     monkeypatch.setenv("SEMSEARCH_INDEX", "indexes/one")  # unlike --index, not refused
-    arguments = ["--sentence", "a red fox", "--sentence", "a red hen", "--system", "hashing"]
-    assert "0.667" in run(*arguments).stdout  # two of three words
-    line = json.loads(run(*arguments, "--format", "jsonl").stdout)
-    assert line["sentences"] == ["a red fox", "a red hen"]
-    assert line["matrix"][0] == pytest.approx([1, 2 / 3], abs=1e-6)
+    sentences = ["--sentence", "a red fox", "--sentence", "a red hen"]
+    lines = run(*sentences, "--system", "hashing").stdout.splitlines()
+    assert [line.split() for line in lines] == [
+        ["hashing", "1", "2"],
+        ["1", "a", "red", "fox", "1.000", "0.667"],  # two of three words
+        ["2", "a", "red", "hen", "0.667", "1.000"],
+    ]

@@ -17,9 +17,7 @@ import openpyxl
 import pytest
 
 from semsearch import Index
-from semsearch.cli import language_fit
 from semsearch.errors import SemsearchError
-from semsearch.storage.spaces import Space
 from tests.cli.conftest import CORPUS, code_of
 
 
@@ -157,19 +155,3 @@ def test_ctrl_c_keeps_what_was_committed(tmp_path, interruptible):
     with Index.open(tmp_path / "x") as index:
         assert len(index) >= documents > 0
         assert f"{len(index):,} documents saved in" in messages
-
-
-@pytest.mark.parametrize(
-    ("spec", "command"),
-    [
-        ("minilm", "train translate --parallel"),
-        ("some/model", "train translate --base some/model --parallel"),
-        ("some/model@96d", "train translate --base some/model --parallel"),  # never truncated
-    ],
-)
-def test_suggestion_for_a_language_that_an_encoder_does_not_read(
-    spec, command, monkeypatch, capsys
-):
-    monkeypatch.setattr(language_fit, "poor_fit", lambda *_: 2.4)
-    language_fit.warn_of_poor_fit(Space(1, "notes", spec, "f", 96, "float32", True, {}), ["a"])
-    assert command in capsys.readouterr().err

@@ -30,15 +30,14 @@ MISTAKES = f"""
 invalid-argument      query x -k 0
 invalid-filter        query x --where "year ="
 unusable-space        query x --space other
+invalid-argument      query x --rerank-budget 2
 invalid-filter        query x --show price
 unreadable-corpus      query --queries q.txt
 invalid-argument      query x --queries q.txt
 invalid-argument      query x --explain --format csv
 invalid-argument      query x --show year --format jsonl
-invalid-argument      query x --rerank-budget 2s
 invalid-argument      configure --stemmer klingon
 invalid-argument      configure
-invalid-argument      configure --dimension 8 --stemmer german
 unusable-space        configure --drop-space hashing
 invalid-argument      index - --watch
 invalid-argument      index nosuch/x.csv --watch
@@ -55,7 +54,6 @@ invalid-filter        cluster --where "yaer = 1"
 invalid-argument      cluster -n 2 --min-score 0.5
 invalid-argument      cluster --min-size 3
 unusable-space        compare x --system hashing --system none
-model-not-found       compare x --judge ./none
 invalid-argument      compare x -k 0
 invalid-argument      compare " "
 invalid-argument      compare --sentence x
@@ -64,17 +62,15 @@ invalid-argument      compare --sentence y --sentence z -k 3
 invalid-argument      compare --sentence y --index .
 invalid-argument      inspect a --against " "
 unusable-model        inspect a --encoder hashing:1
-invalid-argument       inspect a --against b --output heat.jpg
 invalid-argument        inspect a --against ! --encoder hashing
 model-not-found       inspect a --encoder ./no-model
-invalid-argument       inspect a --against b --output no/heat.png
 dataset-not-found     eval sts --data nowhere.csv
 dataset-not-found     eval sts
 unusable-dataset      eval sts --data pairs.csv --split dev
 model-not-found       eval sts --data pairs.csv --system ./none
 invalid-argument      eval sts --data pairs.csv --system bm25
-invalid-argument      eval sts --split dev
-invalid-argument      eval sts --score-column 3
+dataset-not-found     eval sts --split dev
+unusable-dataset      eval sts --score-column 3
 invalid-argument       eval sts --data pairs.csv --system hashing --report pairs.csv
 dataset-not-found     eval ir --data nowhere
 invalid-argument      eval ir --data judged.csv --measure nDGC@10
@@ -100,18 +96,14 @@ invalid-argument  {RERANKER} --data pairs.csv --negatives 3
 invalid-argument  {RERANKER} --index corpus
 invalid-argument  {RERANKER} {JUDGED} --data pairs.csv
 invalid-argument      train pretrain notes.jsonl --set steps=-1
-invalid-argument      train pretrain notes.jsonl --minutes -1
 model-not-found       train pretrain notes.jsonl --base ./x
 invalid-argument       train pretrain notes.jsonl --output notes.jsonl
 invalid-argument  train pretrain notes.jsonl --epochs 0 --base x
-invalid-argument  train pretrain notes.jsonl --set steps=1 --minutes 1
 model-not-found       train contrast notes.jsonl --base ./x
 model-not-found       train adapt notes.jsonl --base ./x
 invalid-argument  train adapt notes.jsonl --queries judged.csv
-invalid-argument  train distill minilm
-invalid-argument  train distill minilm --static --layers 2
-invalid-argument  train distill minilm --layers 2
-invalid-argument  train distill minilm --static --epochs 2
+invalid-argument  train distill minilm notes.jsonl
+invalid-argument  train distill minilm notes.jsonl --static --layers 2
 """
 
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 from functools import partial
 
 import pytest
 
 from semsearch import Document, Index
 from semsearch.cli import pairs_command
-from semsearch.explore.pairs import similar_pairs
+from semsearch.cli.progress import IndexingProgress
 from tests.cli.conftest import invoke
 
 CORPUS = """id,title,text
@@ -35,59 +34,44 @@ def run(tmp_path, monkeypatch):
 HASHING = ("--encoder", "hashing")
 
 
-def records(result):
-    return [json.loads(line) for line in result.stdout.splitlines()]
+def rows(result):
+    return list(csv.DictReader(io.StringIO(result.stdout, newline="")))
 
 
 def ids(result):
-    return [(pair["left"]["id"], pair["right"]["id"]) for pair in records(result)]
+    return [(row["left_id"], row["right_id"]) for row in rows(result)]
 
 
-class TestFormats:
-    def test_jsonl(self, run):
-        first, *others = records(run("c.csv", *HASHING, "--format", "jsonl"))
-        text = "the cat sat on the mat"
-        sides = {"left": {"id": "a", "text": text}, "right": {"id": "c", "text": text}}
-        assert first == {"score": 1.0, **sides}
-        assert len(others) == 5
-        scores = [pair["score"] for pair in others]
-        assert scores == sorted(scores, reverse=True)
-
-    def test_csv_reads_back(self, run):
-        output = run("c.csv", *HASHING, "--format", "csv").stdout
-        rows = list(csv.DictReader(io.StringIO(output, newline="")))
-        assert list(rows[0]) == ["score", "left_id", "right_id", "left_text", "right_text"]
-        found = [(row["left_id"], row["right_id"]) for row in rows[:3]]
-        assert found == [("a", "c"), ("a", "d"), ("c", "d")]
-        assert rows[0]["score"] == "1.000000"
-        assert len(rows) == 6
-        (text,) = {row["left_text"] for row in rows if row["left_id"] == "b"}
-        assert text == 'a baker, "kneading" dough\nbefore dawn'
-
-    def test_no_pairs(self, run):
-        far = (*HASHING, "-k", 5, "--min-score", 1, "--format")
-        corpus = "id,text\na,one\nb,two\n"
-        assert run("-", *far, "jsonl", typed=corpus).stdout == ""
-        assert run("-", *far, "csv", typed=corpus).stdout.count("\n") == 1
+def test_csv_reads_back(run):
+    found = rows(run("c.csv", *HASHING, "--format", "csv"))
+    assert list(found[0]) == ["score", "left_id", "right_id", "left_text", "right_text"]
+    assert [(row["left_id"], row["right_id"]) for row in found[:3]] == [
+        ("a", "c"),
+        ("a", "d"),
+        ("c", "d"),
+    ]
+    assert len(found) == 6
+    scores = [float(row["score"]) for row in found]
+    assert scores == sorted(scores, reverse=True)
+    assert scores[0] == 1
+    (text,) = {row["left_text"] for row in found if row["left_id"] == "b"}
+    assert text == 'a baker, "kneading" dough\nbefore dawn'
 
 
-@pytest.mark.parametrize("format_name", ["jsonl", "csv"])
-def test_all_pairs_with_the_minimum_score(run, tmp_path, format_name):
-    rows = "".join(f"{number},same text\n" for number in range(30))
-    (tmp_path / "c.csv").write_text(f"id,text\n{rows}")
-    output = run("c.csv", *HASHING, "--format", format_name, "--min-score", 0.9).stdout
-    assert output.count("\n") == 30 * 29 // 2 + (format_name == "csv")
+def test_no_pairs(run):
+    far = ("-", *HASHING, "-k", 5, "--min-score", 1)
+    corpus = "id,text\na,one\nb,two\n"
+    assert run(*far, "--format", "csv", typed=corpus).stdout.count("\n") == 1
+    table = run(*far, typed=corpus)
+    assert (table.stdout, table.stderr.splitlines()[-1]) == ("", "no pairs")
 
 
-def test_approximate_search_is_reported(run, tmp_path, monkeypatch):
-    monkeypatch.setattr(pairs_command, "similar_pairs", partial(similar_pairs, exact_up_to=100))
-    rows = "".join(f"{number},text number {number % 400}\n" for number in range(800))
-    (tmp_path / "c.csv").write_text(f"id,text\n{rows}")
-    for options in (["-k", 100_000], []):
-        result = run("c.csv", *HASHING, "--format", "jsonl", "--min-score", 1, *options)
-        # Other texts have equal vectors, too: words are hashed into 256 dimensions.
-        assert {(str(number), str(number + 400)) for number in range(400)} <= set(ids(result))
-        assert "too many to compare all pairs" in result.stderr
+def test_all_pairs_with_the_minimum_score(run, tmp_path):
+    lines = "".join(f"{number},same text\n" for number in range(30))
+    (tmp_path / "c.csv").write_text(f"id,text\n{lines}")
+    minimum = ("c.csv", *HASHING, "--min-score", 0.9)
+    assert len(rows(run(*minimum, "--format", "csv"))) == 30 * 29 // 2
+    assert run(*minimum).stdout.count("same text") == 2 * 20
 
 
 class TestCorpus:
@@ -102,7 +86,7 @@ class TestCorpus:
                 return hashing.encode_documents(texts)
 
         texts = ["a", "b", "a", "c", "b"]
-        vectors = pairs_command._encoded(texts, Counting(), lambda *done: None)
+        vectors = pairs_command._encoded(texts, Counting(), IndexingProgress(quiet=True))
         assert seen == ["a", "b", "c"]
         assert (vectors == hashing.encode_documents(texts)).all()
 
@@ -119,7 +103,7 @@ def test_passages_of_an_index(run, tmp_path, monkeypatch):
         index.delete(["gone"])
         assert index.info().passages > 4
     for arguments in (["i"], ["--index", "i"], ["--index", "i", "--space", "hashing-16"]):
-        found = ids(run(*arguments, "--format", "jsonl"))
+        found = ids(run(*arguments, "--format", "csv"))
         assert found[0] == ("a", "b")
         assert set(found[1:]) == {("long", "a"), ("long", "b")}
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import json
-import os
 import subprocess
 import sys
 
@@ -112,19 +111,3 @@ class TestRanking:
         run("index", "twice.csv", "--encoder", "hashing")
         table = run("query", "train", "--collapse-duplicates").stdout
         assert table.splitlines()[2:] == ["   A train.", "   duplicates: two"]
-
-
-def test_a_terminal_is_asked_for_queries(indexed):
-    pty = pytest.importorskip("pty", reason="needs a pseudo-terminal")
-    ours, theirs = pty.openpty()
-    command = [sys.executable, "-m", "semsearch", "query", "-k", "1"]
-    with subprocess.Popen(command, stdin=theirs, stdout=theirs) as process:
-        os.close(theirs)
-        shown = b""
-        for prompts, typed in [(1, b"train\n"), (2, b"\x04")]:
-            while shown.count(b"query> ") < prompts:
-                shown += os.read(ours, 1 << 16)
-            os.write(ours, typed)
-    os.close(ours)
-    assert process.returncode == 0
-    assert b"Night Train" in shown

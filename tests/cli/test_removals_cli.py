@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from tests.cli.conftest import code_of, invoke
+from tests.cli.conftest import code_of, invoke, shown_on
 
 ROWS = [f"d{number},Text {number}.,{1900 + number}" for number in range(100)]
 
@@ -102,9 +102,8 @@ def test_confirmation_on_a_terminal(run, answer):
     ) as process:
         os.write(ours, f"{answer}\n".encode())
         output = process.communicate(timeout=60)[0]
-    prompt = os.read(ours, 4096).decode()
-    os.close(ours)
     os.close(theirs)
+    prompt = shown_on(ours)
     assert "Remove 50 of 100 documents ('d0'" in prompt
     assert process.returncode == (0 if answer == "y" else 1)
     assert output == ("50 documents deleted, 50 left\n" if answer == "y" else "")

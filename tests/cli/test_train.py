@@ -76,7 +76,7 @@ def test_recipes_by_stage(run, base):
 
 
 @pytest.mark.parametrize(
-    ("setting", "message"), [("sed=2", "seed"), ("seed=x", "int"), ("scale=1", "2 number")]
+    ("setting", "message"), [("sed=2", "seed"), ("seed=x", "int"), ("scale=1", "tuple")]
 )
 def test_unknown_settings_are_refused(run, setting, message):
     result = run("adapt", "c.jsonl", "--set", setting, code=2)

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-import tracemalloc
 
-import faiss
 import numpy
 import pandas
 import pytest
 
 from semsearch import Corpus, Document, Index, export_index
 from semsearch.errors import ArgumentError, FilterError, SpaceError
-from semsearch.explore import export, tables
+from semsearch.explore import export
 
 LONG = "\t" + "Amber, birch.  Cedar?\n\n\n" * 100 + "\u2003 "
 FILMS = [
@@ -35,7 +33,6 @@ def index(tmp_path):
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
     monkeypatch.setattr(export, "DOCUMENTS_AT_ONCE", 2)
-    monkeypatch.setattr(tables, "_ROWS_AT_ONCE", 3)
 
 
 def again(folder, file):
@@ -54,7 +51,7 @@ class TestRoundTrip:
     def test_json_lines_keep_documents_as_they_were(self, index, tmp_path):
         index.add([ODD])
         exported = export_index(index, tmp_path / "films.jsonl")
-        assert exported == ((tmp_path / "films.jsonl",), 5, ())
+        assert exported == (tmp_path / "films.jsonl", 5, ())
         with again(tmp_path, tmp_path / "films.jsonl") as found:
             assert list(found) == list(index)
 
@@ -87,7 +84,7 @@ class TestRoundTrip:
 class TestCsv:
     def test_pandas_reads_it(self, index, tmp_path):
         index.add([ODD])
-        assert export_index(index, tmp_path / "films.csv") == ((tmp_path / "films.csv",), 5, ())
+        assert export_index(index, tmp_path / "films.csv") == (tmp_path / "films.csv", 5, ())
         frame = pandas.read_csv(tmp_path / "films.csv", dtype=str, index_col="id")
         assert list(frame.columns[:3]) == ["title", "text", "box"]
         assert list(frame.text) == [document.text for document in index]
@@ -120,18 +117,6 @@ class TestParquet:
         assert frame.large.dropna().tolist() == [2**60 + 1]
 
 
-class TestDatasets:
-    def test_the_library_datasets_loads_it(self, index, tmp_path):
-        datasets = pytest.importorskip("datasets")
-        exported = export_index(index, tmp_path / "set", format="datasets")
-        assert exported.files == (tmp_path / "set" / "train.parquet",)
-        found = datasets.load_dataset(
-            str(tmp_path / "set"), split="train", cache_dir=tmp_path / "cache"
-        )
-        assert found["text"][:] == [document.text for document in index]
-        assert found.features["genres"].feature.dtype == "string"
-
-
 def vectors_of(index, space=None):
     return index.passages(space).vectors
 
@@ -155,25 +140,16 @@ class TestVectors:
             assert index.get(row["id"]).text[row["start"] : row["end"]] == row["text"]
         assert (numpy.array([row["vector"] for row in rows], "f4") == vectors_of(index)).all()
 
-    @pytest.mark.parametrize("space", [None, "hashing-16"])
-    def test_numpy_and_faiss_with_their_passages(self, index, tmp_path, space):
-        exported = export_index(index, tmp_path / "v.npy", space=space)
-        export_index(index, tmp_path / "v.faiss", space=space)
-        assert exported.files == (tmp_path / "v.npy", tmp_path / "v.npy.jsonl")
-        matrix = numpy.load(tmp_path / "v.npy", mmap_mode="r")
+    @pytest.mark.parametrize(("space", "dimension"), [(None, 64), ("hashing-16", 16)])
+    def test_a_space(self, index, tmp_path, space, dimension):
+        exported = export_index(index, tmp_path / "v.parquet", vectors=True, space=space)
+        frame = pandas.read_parquet(exported.file)
+        assert exported.rows == len(frame)
+        assert list(frame.columns) == ["id", "start", "end", "text", "vector"]
+        matrix = numpy.stack(frame.vector)
         assert matrix.dtype == numpy.float32
-        assert exported.rows == len(matrix)
+        assert matrix.shape[1] == dimension
         assert (matrix == vectors_of(index, space)).all()
-        read = faiss.read_index(str(tmp_path / "v.faiss"))
-        assert (read.reconstruct_n(0, read.ntotal) == matrix).all()
-        passages = passages_of(tmp_path / "v.npy.jsonl")
-        assert passages == passages_of(tmp_path / "v.faiss.jsonl")
-        encoder = index.encoder(index.space(space))
-        _, places = read.search(encoder.encode_queries(QUERIES), 1)
-        hits = index.search_many(QUERIES, k=1, space=space)
-        assert [passages[place]["id"] for (place,) in places] == [
-            found[0].document_id for found in hits
-        ]
 
 
 def test_an_export_is_of_one_state_despite_writes(index, tmp_path):
@@ -188,33 +164,12 @@ def test_an_export_is_of_one_state_despite_writes(index, tmp_path):
     assert len(ids) == 4
 
 
-@pytest.mark.nightly
-def test_memory_is_bounded(tmp_path, monkeypatch):
-    """Sixteen times as many documents take no more memory, by tracemalloc."""
-    monkeypatch.setattr(export, "DOCUMENTS_AT_ONCE", 16)
-
-    def peak(documents, name):
-        with Index.create(tmp_path / str(documents), "hashing:512") as index:
-            if not len(index):
-                index.add(Document(str(n), f"text {n} " + "word " * 200) for n in range(documents))
-            tracemalloc.start()
-            export_index(index, tmp_path / f"{documents}{name}", vectors=name != ".jsonl")
-            try:
-                return tracemalloc.get_traced_memory()[1]
-            finally:
-                tracemalloc.stop()
-
-    for name in (".parquet", ".jsonl"):
-        peak(16, f"-warm{name}")  # imports
-        assert peak(512, name) < 2 * peak(32, name), name
-
-
 class TestMistakes:
-    def test_an_existing_file_is_kept_by_default(self, index, tmp_path):
-        (tmp_path / "v.npy.jsonl").write_text("mine")
-        with pytest.raises(ArgumentError, match=r"v\.npy\.jsonl"):
-            export_index(index, tmp_path / "v.npy")
-        assert (tmp_path / "v.npy.jsonl").read_text() == "mine"
+    def test_an_existing_file_is_kept(self, index, tmp_path):
+        (tmp_path / "films.csv").write_text("mine")
+        with pytest.raises(ArgumentError, match=r"films\.csv"):
+            export_index(index, tmp_path / "films.csv")
+        assert (tmp_path / "films.csv").read_text() == "mine"
 
     def test_an_interrupted_export_leaves_nothing(self, index, tmp_path):
         def interrupt(done, total):
@@ -228,10 +183,9 @@ class TestMistakes:
         ("name", "options"),
         [
             ("films.xlsx", {}),
-            ("films", {"format": "xlsx"}),
             ("none/films.jsonl", {}),
             ("films.jsonl", {"space": "hashing-64"}),
-            ("films", {"format": "jsonl"}),
+            ("films.csv", {"vectors": True}),
         ],
     )
     def test_invalid_targets(self, index, tmp_path, name, options):
@@ -242,5 +196,5 @@ class TestMistakes:
         with pytest.raises(FilterError):
             export_index(index, tmp_path / "films.jsonl", where="yaer = 1")
         with pytest.raises(SpaceError):
-            export_index(index, tmp_path / "v.npy", space="glove")
+            export_index(index, tmp_path / "v.jsonl", vectors=True, space="glove")
         assert sorted(file.name for file in tmp_path.iterdir()) == ["films"]

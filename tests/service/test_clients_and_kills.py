@@ -80,7 +80,7 @@ def index(tmp_path_factory):
 @pytest.fixture(scope="module")
 def service(index):
     """A service that waits five seconds for a request body."""
-    service = Service(index, "--timeout", "5s")
+    service = Service(index, "--timeout", "5")
     yield service
     service.end()
 

@@ -12,13 +12,11 @@ import time
 from urllib.error import HTTPError, URLError
 from urllib.request import Request, urlopen
 
-import click
 import pytest
 from click.testing import CliRunner
 
 from semsearch import Document, Index
 from semsearch.cli import main
-from semsearch.cli.options import Duration
 from semsearch.errors import EncoderError
 
 pytest.importorskip("fastapi", reason="the service needs the extra 'serve'")
@@ -123,16 +121,3 @@ def test_an_index_whose_model_is_gone(path, monkeypatch):
 
     monkeypatch.setattr("semsearch.encoders.current_fingerprint", gone)
     assert fails("--index", path, "--port", 0, names="hashing")
-
-
-@pytest.mark.parametrize(
-    ("given", "seconds"), [("300ms", 0.3), ("2 s", 2), ("30m", 1800), ("1.5h", 5400), ("0s", 0)]
-)
-def test_durations(given, seconds):
-    assert Duration().convert(given, None, None) == seconds
-
-
-@pytest.mark.parametrize("given", ["30", "m", "30 min", "1d", "-1s", ""])
-def test_invalid_durations(given):
-    with pytest.raises(click.BadParameter):
-        Duration().convert(given, None, None)
