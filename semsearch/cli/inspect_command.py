@@ -55,9 +55,9 @@ def command(
 ) -> None:
     """Show how an encoder reads TEXT.
 
-    For a transformer: word pieces and ids, where the text is truncated, the cosine of each token
-    vector with the sentence vector, and of [CLS] with the mean of all tokens. For a word encoder:
-    which words it knows, and the same cosines. TEXT is read as a document.
+    For a transformer: word pieces and ids, where the text is truncated, the pooling, and the cosine
+    of each token vector with the sentence vector. For a word encoder: which words it knows, and the
+    same cosines. TEXT is read as a document.
 
     With --against, the cosines of all tokens with those of TEXT2. In the example below, that of the
     brown bear is 0.87 with the polar bear, and 0.37 with the verb "bear".
@@ -134,15 +134,8 @@ def _facts(inspection: Inspection) -> dict[str, str]:
     if inspection.pooling is not None:
         facts["pooling"] = inspection.pooling
     facts["dimension"] = f"{len(inspection.vector):,}"
-    if inspection.norm is not None:
-        facts["norm"] = f"{inspection.norm:.4f} before normalisation"
     first = " ".join(f"{value:z.4f}" for value in inspection.vector[:TABLE_VALUES])
     facts["vector"] = first + " …" * (len(inspection.vector) > TABLE_VALUES)
-    if (poolings := inspection.poolings) is not None:
-        name = visible(inspection.tokens[0].piece)
-        facts[f"cosine of {name} with the mean"] = _number(poolings.first_mean)
-        facts[f"cosine of {name} with the sentence"] = _number(poolings.first_sentence)
-        facts["cosine of the mean with the sentence"] = _number(poolings.mean_sentence)
     return facts
 
 
@@ -155,7 +148,6 @@ def _columns(inspection: Inspection, tokens: tuple[Token, ...]) -> dict[str, lis
         "id": ["" if token.id is None else str(token.id) for token in tokens],
         "known": [known[token.known] for token in tokens],
         "kind": [token.kind.value for token in tokens],
-        "mask": [str(token.attention) for token in tokens],
         "characters": [
             f"{token.start}-{token.end}" if token.end > token.start else "" for token in tokens
         ],
@@ -169,7 +161,6 @@ def _number(cosine: float | None) -> str:
 
 
 def _inspection_record(inspection: Inspection) -> dict[str, Any]:
-    poolings = inspection.poolings
     return {
         "encoder": inspection.spec,
         "text": inspection.text,
@@ -180,8 +171,6 @@ def _inspection_record(inspection: Inspection) -> dict[str, Any]:
         "max_tokens": inspection.max_tokens,
         "pooling": inspection.pooling,
         "dimension": len(inspection.vector),
-        "norm": inspection.norm,
-        "poolings": None if poolings is None else poolings._asdict(),
         "vector": _rounded(inspection.vector.reshape(1, -1))[0],
     }
 

@@ -38,7 +38,7 @@ class TestOneText:
         assert len(record["vector"]) == record["dimension"] == 384
         assert numpy.linalg.norm(record["vector"]) == pytest.approx(1, abs=1e-4)
         assert record["max_tokens"] == 254
-        assert set(record["poolings"]) == {"first_mean", "first_sentence", "mean_sentence"}
+        assert record["pooling"] == "mean"
 
     def test_truncated_tokens_are_reported(self, run):
         output = run("word " * 300 + "last").stdout
