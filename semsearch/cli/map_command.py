@@ -40,7 +40,7 @@ def command(directory: Path | None, space: str | None) -> None:
     with Index.open(path) as index, IndexingProgress(beginning="reading the passages") as progress:
         found = make_map(index, space, on_progress=progress.step)
         found.save(index.path)
-    passages = quantity(len(found), "passage")
+    passages = quantity(len(found.points), "passage")
     seconds = time.perf_counter() - started
     click.echo(f"{passages} in {quantity(len(found.names), 'group')}, in {seconds:.0f} s")
     click.echo(visible(f"view it with: semsearch serve --index {quoted(str(path))}"))

@@ -164,8 +164,9 @@ def _read_by_transformer(encoder: TorchEncoder, text: str) -> Inspection:
     """Inspect a text, read as a document with the model's prompt for documents.
 
     Raises:
-        EncoderError: the model is not a transformer.
+        EncoderError: the model is not a transformer, or restricted to some dimensions.
     """
+    encoder.folder.check_whole()
     model = encoder.model
     if model.transformers_model is None:  # averaged word vectors
         raise EncoderError(f"model '{encoder.spec}' is not a transformer; inspect one like minilm")
