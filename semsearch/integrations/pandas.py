@@ -12,8 +12,7 @@ from __future__ import annotations
 import logging
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Unpack
+from typing import Any, NamedTuple, Unpack
 from weakref import finalize
 
 import pandas
@@ -32,8 +31,7 @@ logger = logging.getLogger(__name__)
 _ROW = "semsearch row"
 
 
-@dataclass(frozen=True)
-class _Indexed:
+class _Indexed(NamedTuple):
     """A copy of an encoded frame, how it was encoded, and the temporary index."""
 
     frame: pandas.DataFrame
@@ -70,8 +68,7 @@ class SemsearchAccessor:
 
         The first search encodes the frame into a temporary index, which later searches reuse while
         the frame, the columns and the encoder are unchanged. Rows without a text, or with values
-        that JSON lacks, such as infinity, are not found. An existing column ``score`` is renamed
-        to ``metadata.score``.
+        that JSON lacks, are not found. An existing column ``score`` becomes ``metadata.score``.
 
         Args:
             query: a text, several texts, or a vector.
@@ -107,10 +104,10 @@ def _index(frame: pandas.DataFrame, columns: list[str | int], encoder: str | Enc
     _INDEXED[id(frame)] = _Indexed(frame.copy(), options, index, folder)
     finalize(frame, _forget, id(frame))
     skipped: list[BadRowError] = []
-    numbered = frame.assign(**{_ROW: range(len(frame))})
+    rows = frame.assign(**{_ROW: range(len(frame))})
     try:
         index.add(
-            frame_documents(numbered, id_column=_ROW, text_columns=texts, on_bad_row=skipped.append)
+            frame_documents(rows, id_column=_ROW, text_columns=texts, on_bad_row=skipped.append)
         )
     except BaseException:
         _forget(id(frame))

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from semsearch.filters import And
+from semsearch.filters import And, Comparison, Condition, IsNull, Operator
 from semsearch.filters.parsing import parse
 from semsearch.index import Index
 from semsearch.records import SCORE_DECIMALS, Hit, column_name
@@ -24,6 +24,11 @@ def hit_metadata(hit: Hit) -> dict[str, Any]:
         found["title"] = hit.title
     found |= {"start": hit.passage.start, "end": hit.passage.end}
     return found | {column_name(name, _OWN): value for name, value in hit.metadata.items()}
+
+
+def equals(field: str, value: Any) -> Condition:
+    """Require a value of a field; None is a missing one."""
+    return IsNull(field) if value is None else Comparison(field, Operator.EQUAL, value)
 
 
 def conjunction(index: Index, first: str | None, second: str | None) -> str | None:

@@ -87,8 +87,6 @@ class TestVectorStore:
         assert [(document.id, score) for document, score in found] == [
             (hit.document_id, hit.score) for hit in hits
         ]
-        by_vector = store.similarity_search_by_vector(store.embeddings.embed_query("the cat"), k=2)
-        assert by_vector == [document for document, _ in found]
 
     def test_relevance_is_from_0_to_1(self, pets):
         store = SemsearchVectorStore(pets)
@@ -135,11 +133,6 @@ class TestVectorStore:
         assert len(scores) == 3
         assert [(one.id, score) for one, score in found] == [("long", scores[0])]
 
-    @pytest.mark.parametrize("vector", ["abc", [[1.0], [1.0, 2.0]], [1.0]])
-    def test_what_is_no_vector_is_refused(self, pets, vector):
-        with pytest.raises(ArgumentError, match="'hashing'"):
-            SemsearchVectorStore(pets).similarity_search_by_vector(vector)
-
     def test_marginal_relevance_diversifies(self, index):
         texts = ["red bird red", "red bird", "red bird", "red fish"]
         index.add(Document(str(number), text) for number, text in enumerate(texts))
@@ -169,14 +162,15 @@ class TestVectorStore:
         store = SemsearchVectorStore(pets)
         with pytest.raises(ArgumentError):
             SemsearchVectorStore.from_texts(["a"], DeterministicFakeEmbedding(size=4))
-        with pytest.raises(ArgumentError, match="1 ids"):
-            store.add_texts(["a", "b"], ids=["a"])
+        for options in ({"ids": ["a"]}, {"metadatas": [{}]}):
+            with pytest.raises(ValueError, match="argument"):
+                store.add_texts(["a", "b"], **options)
         with pytest.raises(BadRowError):
             store.add_texts([" "])
         with pytest.raises(FilterError, match="'wings'"):
             store.similarity_search("a", filter={"wings": 2})
         with pytest.raises(SpaceError):
-            SemsearchVectorStore(pets, "glove")
+            store.similarity_search("a", space="glove")
         assert len(pets) == len(PETS)
 
 
