@@ -112,9 +112,9 @@ class SemsearchVectorStore(VectorStore):
         """Delete documents by id, or all of them; unknown ids are ignored. Returns True."""
         del kwargs
         if ids is None:
-            with self.index.read() as state:
-                ids = state.ids()
-        delete(self.index, ids)
+            self.index.delete(where="id is not null", wait=math.inf)
+        else:
+            delete(self.index, ids)
         return True
 
     def get_by_ids(self, ids: Sequence[str], /) -> list[LangChainDocument]:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from semsearch.filters import And, Comparison, Condition, IsNull, Operator
+from semsearch.filters import And, Comparison, Condition, In, IsNull, Operator
 from semsearch.filters.parsing import parse
 from semsearch.index import Index
 from semsearch.records import SCORE_DECIMALS, Hit, column_name
@@ -47,8 +47,4 @@ def conjunction(index: Index, first: str | None, second: str | None) -> str | No
 
 def delete(index: Index, ids: Sequence[str]) -> None:
     """Delete documents, once nobody else writes the index; unknown ids are ignored."""
-    with index.writer(wait=math.inf) as writer:
-        with index.read() as state:
-            known = state.stored_documents(ids)
-        if known:
-            writer.delete(list(known))
+    index.delete(where=str(In("id", tuple(ids))), wait=math.inf)
