@@ -55,11 +55,6 @@ class SemsearchVectorStore(VectorStore):
     def __init__(self, index: Index) -> None:
         self.index = index
 
-    @property
-    def embeddings(self) -> SemsearchEmbeddings:
-        """The encoder of the first embedding space of the index."""
-        return SemsearchEmbeddings(self.index.encoder(self.index.space()))
-
     @classmethod
     def from_texts(
         cls,
