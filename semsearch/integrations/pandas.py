@@ -12,7 +12,8 @@ from __future__ import annotations
 import logging
 import tempfile
 from collections.abc import Sequence
-from typing import Any, NamedTuple, Unpack
+from dataclasses import dataclass
+from typing import Any, Unpack
 from weakref import finalize
 
 import pandas
@@ -31,7 +32,8 @@ logger = logging.getLogger(__name__)
 _ROW = "semsearch row"
 
 
-class _Indexed(NamedTuple):
+@dataclass(frozen=True)
+class _Indexed:
     """A copy of an encoded frame, how it was encoded, and the temporary index."""
 
     frame: pandas.DataFrame
