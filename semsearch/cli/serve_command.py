@@ -60,9 +60,9 @@ def serve_command(
 ) -> None:
     """Serve indexes over HTTP, or to an agent (Model Context Protocol), until Ctrl-C.
 
-    / is a web page, /docs describes the interface, /metrics is for Prometheus. Queries find what
-    other processes have committed. Set SEMSEARCH_TOKEN to require a bearer token; this is mandatory
-    for addresses that other machines can reach.
+    / is a web page, /docs describes the interface. Queries find what other processes have
+    committed. Set SEMSEARCH_TOKEN to require a bearer token; this is mandatory for addresses that
+    other machines can reach.
 
     Programs such as editors and chat clients start the command with --mcp themselves; the last
     example is their configuration. All tools for agents are read-only.
@@ -78,7 +78,7 @@ def serve_command(
     if mcp:
         _serve_agent(_by_name(directories))
         return
-    for package in ("fastapi", "fastapi_offline", "uvicorn", "prometheus_client"):
+    for package in ("fastapi", "fastapi_offline", "uvicorn"):
         if find_spec(package) is None:
             raise MissingExtraError(package, "serve", "serving")
     import uvicorn

@@ -17,7 +17,6 @@ from semsearch.errors import (
     check_whole_number,
     quantity,
 )
-from semsearch.explore.communities import communities
 from semsearch.explore.keywords import keywords
 from semsearch.explore.vectors import Rows, check_unit_rows
 from semsearch.protocols import Matrix
@@ -32,6 +31,11 @@ RESTARTS = 4
 SAMPLE_PER_CENTROID = 100
 #: The candidates for each initial centroid: with scikit-learn's few, k-means merges small groups.
 CANDIDATES = 16
+
+#: Rows of the blocks whose products are computed at once.
+BLOCK_ROWS = 1024
+#: The size, in numbers, of the products of centres with all texts that are computed at once.
+PRODUCTS_AT_ONCE = 1 << 22
 
 
 class ClusterMethod(Enum):
@@ -129,7 +133,7 @@ def cluster(
     if min_score is not None:
         method = ClusterMethod.COMMUNITIES
         size = DEFAULT_MIN_SIZE if min_size is None else min_size
-        groups = communities(vectors, float(min_score), size)
+        groups = _communities(vectors, float(min_score), size)
     else:
         method = ClusterMethod.KMEANS
         wanted = _default_groups(len(texts)) if n is None else n
@@ -196,6 +200,46 @@ def _k_means(vectors: Matrix, groups: int, seed: int) -> list[Rows]:
         best = started.fit(vectors[sample])
         nearest = KMeans(count, init=best.cluster_centers_, n_init=1).fit_predict(vectors)
     return [numpy.flatnonzero(nearest == label) for label in numpy.unique(nearest)]
+
+
+def _communities(vectors: Matrix, min_score: float, min_size: int) -> list[Rows]:
+    """Texts within a minimum score, rounded to six decimals, of a central text.
+
+    The fast community detection of Sentence-Transformers: each text, with all texts within the
+    minimum score, is a candidate. The largest is taken, then the next whose centre is still free,
+    without texts already taken. This returns the same groups as `util.community_detection` twice as
+    fast, without torch and in little memory: candidates are counted first, over half of all pairs,
+    and collected only for the largest.
+    """
+    vectors = numpy.asarray(vectors, numpy.float32)
+    n = len(vectors)
+    least = numpy.float32(min_score - 0.5 * 10**-SCORE_DECIMALS)  # which rounds to it
+    sizes = numpy.zeros(n, numpy.int64)
+    for start in range(0, n, BLOCK_ROWS):
+        rows = slice(start, start + BLOCK_ROWS)
+        for other in range(start, n, BLOCK_ROWS):
+            columns = slice(other, other + BLOCK_ROWS)
+            near = vectors[rows] @ vectors[columns].T >= least
+            sizes[rows] += near.sum(axis=1)
+            if other > start:
+                sizes[columns] += near.sum(axis=0)
+
+    groups = []
+    free = numpy.ones(n, numpy.bool)
+    centres = numpy.argsort(-sizes, kind="stable")
+    centres = centres[sizes[centres] >= min_size]
+    at_once = max(1, min(BLOCK_ROWS, PRODUCTS_AT_ONCE // max(1, n)))
+    while len(centres := centres[free[centres]]):
+        batch, centres = centres[:at_once], centres[at_once:]
+        others = numpy.flatnonzero(free)
+        products = vectors[batch] @ vectors[others].T
+        for centre, near in zip(batch, products >= least, strict=True):
+            members = others[near | (others == centre)]
+            members = members[free[members]]
+            if free[centre] and len(members) >= min_size:
+                groups.append(members)
+                free[members] = False
+    return groups
 
 
 def _by_score(vectors: Matrix, rows: Rows) -> tuple[tuple[int, ...], tuple[float, ...]]:

@@ -54,23 +54,15 @@ class Neighbours(NamedTuple):
         """HTML for notebooks: systems side by side, then their agreement."""
         import pandas
 
-        rows = [
-            [
-                rank,
-                *(
-                    hit
-                    and f"{self.mark(hit)}{hit.score:.3f} {hit.title or hit.document_id}: "
-                    f"{hit.text}"
-                    for hit in row
-                ),
-            ]
-            for rank, row in enumerate(zip_longest(*self.hits.values(), fillvalue=""), start=1)
-        ]
-        tables = (
-            pandas.DataFrame(rows, columns=["", *self.hits]),
-            pandas.DataFrame(self.agreements(), columns=["system", "and", "documents shared"]),
-        )
-        return "".join(table.to_html(index=False) for table in tables)
+        columns = [[self._cell(hit) for hit in hits] for hits in self.hits.values()]
+        cells = pandas.DataFrame(zip_longest(*columns, fillvalue=""), columns=list(self.hits))
+        cells.insert(0, "", range(1, len(cells) + 1))
+        shared = pandas.DataFrame(self.agreements(), columns=["system", "and", "documents shared"])
+        return "".join(table.to_html(index=False) for table in (cells, shared))
+
+    def _cell(self, hit: Hit) -> str:
+        title = hit.title or hit.document_id
+        return f"{self.mark(hit)}{hit.score:.3f} {title}: {hit.text}"
 
 
 class SentenceSimilarities(NamedTuple):

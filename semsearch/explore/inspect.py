@@ -1,4 +1,4 @@
-"""Shows the tokens that an encoder reads, their vectors, and how these are pooled.
+"""Shows the tokens that an encoder reads, and their vectors.
 
 In a transformer, the vector of a token depends on its context: the `get` of "get scared" is not
 that of "get the drinks". In other encoders, a word always has the same vector.
@@ -6,17 +6,15 @@ that of "get the drinks". In other encoders, a word always has the same vector.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy
 from numpy.typing import NDArray
 
 from semsearch.encoders import load_encoder
-from semsearch.encoders.torch_models import TorchEncoder, whole_text_tokenizer
+from semsearch.encoders.torch_models import TorchEncoder, cutting_tokenizer
 from semsearch.errors import ArgumentError, EncoderError, check_readable
 from semsearch.protocols import Encoder, KnowsWords, Matrix
 
@@ -37,43 +35,17 @@ class TokenKind(Enum):
 
 
 class Token(NamedTuple):
-    """A token that an encoder reads.
+    """A token that an encoder reads."""
 
-    Attributes:
-        piece: its name in the vocabulary; for word encoders, the word itself.
-        id: its number in the vocabulary; None if the encoder has no numbers.
-        kind: whether it is part of the text, of the model's prompt, or a special token.
-        attention: 1 if the encoder attends to it.
-        start: its first character in the text.
-        end: the character after its last one; `start` for tokens outside the text.
-        known: whether it is in the vocabulary; None if the encoder has no vocabulary.
-        cosine: of its vector with the sentence vector; None if these cannot be compared (an
-            unknown word, different dimensions).
-    """
-
-    piece: str
-    id: int | None
+    piece: str  #: its name in the vocabulary; for word encoders, the word itself
+    id: int | None  #: its number in the vocabulary; None if the encoder has no numbers
     kind: TokenKind
-    attention: int
-    start: int
-    end: int
-    known: bool | None
+    start: int  #: its first character in the text
+    end: int  #: the character after its last one; `start` for tokens outside the text
+    known: bool | None  #: whether it is in the vocabulary; None if the encoder has none
+    #: Of its vector with the sentence vector; None if these cannot be compared (an unknown word,
+    #: different dimensions).
     cosine: float | None
-
-
-class PoolingCosines(NamedTuple):
-    """The cosines between common poolings of one text.
-
-    Attributes:
-        first_mean: the vector of the first token ([CLS]) with the mean of all.
-        first_sentence: the vector of the first token with the sentence vector; None if their
-            dimensions differ.
-        mean_sentence: the mean with the sentence vector; None if their dimensions differ.
-    """
-
-    first_mean: float
-    first_sentence: float | None
-    mean_sentence: float | None
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -90,8 +62,6 @@ class Inspection:
         token_vectors: of any length, shape (len(tokens), width); NaN for unknown words.
         max_tokens: the maximum number of tokens, without special ones; None if unlimited.
         pooling: how token vectors are pooled; None if unknown.
-        norm: the length of the sentence vector before normalisation; None if unknown.
-        poolings: [CLS] against mean pooling; only for transformers.
     """
 
     spec: str
@@ -103,8 +73,6 @@ class Inspection:
     token_vectors: Matrix
     max_tokens: int | None = None
     pooling: str | None = None
-    norm: float | None = None
-    poolings: PoolingCosines | None = None
 
     @property
     def cut_off(self) -> str:
@@ -157,8 +125,8 @@ def inspect_text(spec: str, text: str) -> Inspection:
         ArgumentError: the text is empty or not Unicode.
         EncoderError: the encoder does not exist, or has no token vectors.
     """
-    check_readable("the text", text)
-    return _opened(spec)(text)
+    (inspection,) = _inspected(spec, text)
+    return inspection
 
 
 def token_similarity(spec: str, left: str, right: str) -> TokenSimilarity:
@@ -173,66 +141,63 @@ def token_similarity(spec: str, left: str, right: str) -> TokenSimilarity:
         ArgumentError: a text is empty, has no words, or is not Unicode.
         EncoderError: the encoder does not exist, or has no token vectors.
     """
-    check_readable("the text", left)
-    check_readable("the text", right)
-    read = _opened(spec)
-    rows, columns = read(left), read(right)
+    rows, columns = _inspected(spec, left, right)
     for side in (rows, columns):
         if not side.tokens:
             raise ArgumentError(f"encoder '{side.spec}' finds no words in {side.text[:50]!r}")
-    cosines = normalised(rows.token_vectors) @ normalised(columns.token_vectors).T
+    cosines = _normalised(rows.token_vectors) @ _normalised(columns.token_vectors).T
     return TokenSimilarity(rows, columns, cosines)
 
 
-def _opened(spec: str) -> Callable[[str], Inspection]:
-    """Load an encoder; returns a function that inspects texts."""
-    if spec == "bm25" or spec.startswith("cross-encoder:"):
-        raise EncoderError(f"{spec} has scores, not vectors; inspect an encoder such as minilm")
+def _inspected(spec: str, *texts: str) -> list[Inspection]:
+    for text in texts:
+        check_readable("the text", text)
     # Torch, because the converted model returns only pooled vectors.
     encoder = load_encoder(spec, device="cpu", precision="fp32")
     if isinstance(encoder, TorchEncoder):
-        encoder.folder.check_whole()
-        return partial(_read_by_transformer, encoder)
-    return partial(_read_by_words, encoder)
+        return [_read_by_transformer(encoder, text) for text in texts]
+    return [_read_by_words(encoder, text) for text in texts]
 
 
 def _read_by_transformer(encoder: TorchEncoder, text: str) -> Inspection:
     """Inspect a text, read as a document with the model's prompt for documents.
 
     Raises:
-        EncoderError: the model is not a transformer, or finds no tokens in the text.
+        EncoderError: the model is not a transformer, or restricted to some dimensions.
     """
+    encoder.folder.check_whole()
     model = encoder.model
     if model.transformers_model is None:  # averaged word vectors
         raise EncoderError(f"model '{encoder.spec}' is not a transformer; inspect one like minilm")
     prompt = model.prompts.get("document") or ""
-    tokenizer = whole_text_tokenizer(encoder.model.tokenizer)
-    tokenizer.enable_truncation(model.get_max_seq_length())
-    encoding = tokenizer.encode(prompt + text)
+    encoding = cutting_tokenizer(model).encode(prompt + text)
+    features: dict[str, Any] = model.encode(
+        text, prompt=prompt, output_value=None, show_progress_bar=False
+    )
+    vectors: Matrix = features["token_embeddings"].numpy()
+    sentence: Vector = _normalised(features["sentence_embedding"].numpy()[None])[0]
+    cosines: list[float | None] = [None] * len(vectors)
+    if vectors.shape[1] == len(sentence):
+        cosines = (_normalised(vectors) @ sentence).tolist()
     kinds = _kinds(encoding, len(prompt))
-    vectors, sentence, norm = _forward(encoder, encoding, kinds)
-    units = normalised(numpy.concatenate([vectors, vectors.mean(axis=0, keepdims=True)]))
-    cosines: list[float | None] = [None] * len(units)
-    if units.shape[1] == len(sentence):
-        cosines = (units @ sentence).tolist()
-    offsets = numpy.maximum(numpy.array(encoding.offsets) - len(prompt), 0).tolist()
-    unknown_id = model.tokenizer.unk_token_id
-    known = [number != unknown_id for number in encoding.ids]
-    masks, starts, ends = encoding.attention_mask, *zip(*offsets, strict=True)
-    columns = encoding.tokens, encoding.ids, kinds, masks, starts, ends, known, cosines[:-1]
+    tokens = []
+    for piece, number, kind, (start, end), cosine in zip(
+        encoding.tokens, encoding.ids, kinds, encoding.offsets, cosines, strict=True
+    ):
+        known = number != model.tokenizer.unk_token_id
+        start, end = max(start - len(prompt), 0), max(end - len(prompt), 0)
+        tokens.append(Token(piece, number, kind, start, end, known, cosine))
     parts = [kinds, *(_kinds(part, len(prompt)) for part in encoding.overflowing)]
     return Inspection(
         spec=encoder.spec,
         text=text,
-        tokens=tuple(map(Token._make, zip(*columns, strict=True))),
+        tokens=tuple(tokens),
         text_tokens=sum(part.count(TokenKind.TEXT) for part in parts),
-        read_to=max(ends) if encoding.overflowing else len(text),
+        read_to=max(token.end for token in tokens) if encoding.overflowing else len(text),
         max_tokens=encoder.max_document_tokens,
         pooling=_pooling(model),
-        norm=norm,
         vector=sentence,
         token_vectors=vectors,
-        poolings=PoolingCosines(float(units[0] @ units[-1]), cosines[0], cosines[-1]),
     )
 
 
@@ -246,46 +211,6 @@ def _kinds(encoding: Encoding, prompt_length: int) -> list[TokenKind]:
     return kinds
 
 
-def _forward(
-    encoder: TorchEncoder, encoding: Encoding, kinds: list[TokenKind]
-) -> tuple[Matrix, Vector, float]:
-    """Run the modules of a model one after another.
-
-    Returns:
-        Token vectors, the unit sentence vector, and its length before normalisation.
-    """
-    import torch
-
-    if not encoding.ids:
-        raise EncoderError(f"model '{encoder.spec}' finds no tokens in this text")
-    model = encoder.model
-    inputs = {
-        "input_ids": encoding.ids,
-        "attention_mask": encoding.attention_mask,
-        "token_type_ids": encoding.type_ids,
-    }
-    features: dict[str, Any] = {
-        name: torch.tensor([numbers], device=model.device)
-        for name, numbers in inputs.items()
-        if name in model.tokenizer.model_input_names
-    }
-    if TokenKind.PROMPT in kinds:  # for poolings that exclude the prompt
-        features["prompt_length"] = len(kinds) - kinds[::-1].index(TokenKind.PROMPT)
-    norm = 0.0
-    with torch.inference_mode():
-        for module in model:
-            features = module(features)
-            if "sentence_embedding" in features and type(module).__name__ != "Normalize":
-                norm = float(features["sentence_embedding"].norm())
-    if "token_embeddings" not in features:
-        raise EncoderError(f"model '{encoder.spec}' has no token vectors")
-    if not norm > 0:  # NaN fails this too
-        raise EncoderError(f"model '{encoder.spec}' returned a vector of zeros or NaN")
-    tokens = features["token_embeddings"][0].float().cpu().numpy()
-    sentence = features["sentence_embedding"].float().cpu().numpy()
-    return tokens, normalised(sentence)[0], norm
-
-
 def _pooling(model: Any) -> str | None:
     """The pooling modes of a model."""
     for module in model:
@@ -297,34 +222,29 @@ def _pooling(model: Any) -> str | None:
 
 def _read_by_words(encoder: Encoder, text: str) -> Inspection:
     """Inspect a text, and each of its words by itself; the text is never truncated."""
-    spans = encoder.token_spans(text).tolist()
-    words = [text[start:end] for start, end in spans]
-    distinct = dict.fromkeys(words)
-    known = {
-        word: encoder.knows(word) if isinstance(encoder, KnowsWords) else None for word in distinct
-    }
-    encoded = [word for word in distinct if known[word] is not False]
-    positions = {word: row for row, word in enumerate(encoded)}
     sentence = encoder.encode_documents([text])[0]
-    rows = encoder.encode_documents(encoded)
-    missing = numpy.full((1, encoder.dimension), numpy.nan, numpy.float32)
-    vectors = numpy.concatenate([rows, missing])[[positions.get(word, -1) for word in words]]
-    tokens = []
-    for word, (start, end), found in zip(words, spans, vectors @ sentence, strict=True):
-        cosine = float(found) if word in positions else None
-        tokens.append(Token(word, None, TokenKind.TEXT, 1, start, end, known[word], cosine))
+    tokens, vectors = [], []
+    for start, end in encoder.token_spans(text).tolist():
+        word, cosine = text[start:end], None
+        known = encoder.knows(word) if isinstance(encoder, KnowsWords) else None
+        vector = numpy.full(encoder.dimension, numpy.nan, numpy.float32)
+        if known is not False:
+            vector = encoder.encode_documents([word])[0]
+            cosine = float(vector @ sentence)
+        tokens.append(Token(word, None, TokenKind.TEXT, start, end, known, cosine))
+        vectors.append(vector)
     return Inspection(
         spec=encoder.spec,
         text=text,
         tokens=tuple(tokens),
-        text_tokens=len(words),
+        text_tokens=len(tokens),
         read_to=len(text),
         vector=sentence,
-        token_vectors=vectors,
+        token_vectors=numpy.array(vectors).reshape(-1, encoder.dimension),
     )
 
 
-def normalised(vectors: Matrix) -> Matrix:
+def _normalised(vectors: Matrix) -> Matrix:
     """The rows scaled to unit length, shape (n, width); NaN stays NaN."""
     unit: Matrix = vectors / numpy.linalg.norm(vectors, axis=1, keepdims=True)
     return unit

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import logging
-import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+from zipfile import BadZipFile
 
 import numpy
 from numpy.typing import NDArray
@@ -24,45 +22,28 @@ from semsearch.explore.projection import OnProgress, Points, project
 from semsearch.index import Index
 from semsearch.storage.address import Address
 from semsearch.storage.interface import FoundPassage, text_hash
-from semsearch.storage.spaces import Space
 
 logger = logging.getLogger(__name__)
 
+#: The maximum number of passages on a map; of more, it shows a random sample.
+SAMPLE = 100_000
 #: The number of words in the name of a group.
 WORDS = 3
 #: The number of passages read at once.
 BLOCK = 1_000
-#: The metadata key of a map file.
-KEY = b"semsearch"
 
 
-@dataclass(frozen=True, eq=False)
-class Map:
-    """Passages in two dimensions, and their groups.
+class Map(NamedTuple):
+    """Passages in two dimensions, and their groups. Its file is one of `numpy.savez`."""
 
-    Args:
-        space: the name of the embedding space that was projected.
-        fingerprint: of its encoder.
-        passage_ids: shape (n,).
-        hashes: of their texts, to hide passages that have changed, shape (n,).
-        points: shape (n, 2).
-        groups: indices into `names`, shape (n,).
-        names: of the groups, from their keywords, the largest group first.
-        typical: of each group, the row of the passage nearest to its centroid.
-    """
-
-    space: str
-    fingerprint: str
+    space: str  #: the name of the embedding space that was projected
+    fingerprint: str  #: of its encoder
     passage_ids: NDArray[Any]
-    hashes: NDArray[Any]
-    points: Points
-    groups: NDArray[Any]
-    names: list[str]
-    typical: list[int]
-
-    def __len__(self) -> int:
-        """The number of passages."""
-        return len(self.passage_ids)
+    hashes: NDArray[Any]  #: of their texts, to hide passages that have changed
+    points: Points  #: shape (n, 2)
+    groups: NDArray[Any]  #: indices into `names`
+    names: list[str]  #: of the groups, from their keywords, the largest group first
+    typical: list[int]  #: of each group, the row of the passage nearest to its centroid
 
     def save(self, index: Path) -> None:
         """Write the map beside an index, atomically.
@@ -70,27 +51,10 @@ class Map:
         Raises:
             IndexStoreError: it cannot be written.
         """
-        import pyarrow
-        from pyarrow import parquet
-
-        about = {
-            "space": self.space,
-            "fingerprint": self.fingerprint,
-            "names": self.names,
-            "typical": self.typical,
-        }
-        table = pyarrow.table(
-            {
-                "passage": self.passage_ids,
-                "hash": self.hashes,
-                "x": self.points[:, 0],
-                "y": self.points[:, 1],
-                "group": self.groups,
-            }
-        ).replace_schema_metadata({KEY: json.dumps(about)})
         draft = index / f"{self.space}.map.tmp"
         try:
-            parquet.write_table(table, draft)
+            with draft.open("wb") as stream:
+                numpy.savez(stream, **self._asdict())
             draft.replace(map_file(index, self.space))
         except OSError as error:
             draft.unlink(missing_ok=True)
@@ -126,10 +90,9 @@ def make_map(
             that is unknown).
 
     Raises:
-        ArgumentError: the index is empty, or not in a directory, where the map would be stored, or
-            the seed is negative.
+        ArgumentError: the index is empty, or the seed is negative.
+        UnsupportedByStoreError: it is not in a directory, where the map would be stored.
         SpaceError: the space does not exist, or is not complete yet.
-        IndexStoreError: the index cannot be written.
     """
     seed = check_whole_number("the seed", seed, 0)
     if isinstance(index.path, Address):
@@ -141,24 +104,22 @@ def make_map(
     passages = index.passages(found.name)
     if not passages.texts:
         raise ArgumentError(f"the index {index.path} is empty; add documents before mapping it")
-    if not os.access(index.path, os.W_OK):
-        raise IndexStoreError(f"cannot write in {index.path}: Permission denied")
-    points = project(passages.vectors, seed, on_progress)
+    rows = numpy.arange(len(passages.texts))
+    if len(rows) > SAMPLE:
+        rows = numpy.sort(numpy.random.default_rng(seed).choice(rows, SAMPLE, replace=False))
+    vectors, texts = passages.vectors[rows], [passages.texts[row] for row in rows]
+    points = project(vectors, seed, on_progress)
     on_progress("grouping", 0, 0)
-    clustering = cluster(
-        passages.vectors, passages.texts, seed=seed, words=WORDS, stop_words=index.info().stop_words
-    )
-    groups = numpy.array(clustering.labels(), numpy.int32) - 1
-    names = [", ".join(group.words) or f"group {group.label}" for group in clustering.clusters]
-    hashes = numpy.array([_short_hash(text) for text in passages.texts])
+    stop_words = index.info().stop_words
+    clustering = cluster(vectors, texts, seed=seed, words=WORDS, stop_words=stop_words)
     return Map(
         found.name,
         found.fingerprint,
-        passages.passage_ids,
-        hashes,
+        passages.passage_ids[rows],
+        numpy.array([_short_hash(text) for text in texts]),
         points,
-        groups,
-        _distinct(names),
+        numpy.array(clustering.labels(), numpy.int32) - 1,
+        [", ".join(group.words) or f"group {group.label}" for group in clustering.clusters],
         [group.central for group in clustering.clusters],
     )
 
@@ -171,42 +132,31 @@ def open_map(index: Index) -> Map | None:
     """
     if isinstance(index.path, Address):
         return None
-    spaces = {map_file(index.path, space.name): space for space in index.spaces()}
-    files = [file for file in spaces if file.exists()]
-    newest_first = sorted(files, key=lambda file: file.stat().st_mtime_ns, reverse=True)
-    return next(filter(None, (_read(file, spaces[file]) for file in newest_first)), None)
+    fingerprints = {map_file(index.path, one.name): one.fingerprint for one in index.spaces()}
+    files = [file for file in fingerprints if file.exists()]
+    for file in sorted(files, key=lambda file: file.stat().st_mtime_ns, reverse=True):
+        found = _read(file)
+        if found is not None and found.fingerprint == fingerprints[file]:
+            return found
+    return None
 
 
-def _read(file: Path, space: Space) -> Map | None:
-    """The map of a space; None if it is of another encoder, or cannot be read (which is logged)."""
-    import pyarrow
-    from pyarrow import parquet
-
+def _read(file: Path) -> Map | None:
+    """The map in a file; None if it cannot be read, which is logged."""
     try:
-        table = parquet.read_table(file)
-        about = json.loads(table.schema.metadata[KEY])
-        columns = {name: table[name].to_numpy() for name in table.column_names}
-        points = numpy.stack([columns["x"], columns["y"]], axis=1)
-        found = Map(
-            about["space"],
-            about["fingerprint"],
-            columns["passage"],
-            columns["hash"],
-            points,
-            columns["group"],
-            about["names"],
-            about["typical"],
-        )
-    except (OSError, pyarrow.ArrowException, KeyError, TypeError, ValueError) as error:
+        with numpy.load(file) as arrays:
+            held = {name: arrays[name] for name in Map._fields}
+    except (OSError, EOFError, KeyError, ValueError, BadZipFile) as error:
         logger.warning("%s is damaged (%s); create it again with: semsearch map", file, error)
         return None
-    return found if found.fingerprint == space.fingerprint else None
+    lists = {name: held[name].tolist() for name in ("space", "fingerprint", "names", "typical")}
+    return Map(**held | lists)
 
 
 def unchanged_passages(index: Index, found: Map) -> Iterator[tuple[int, FoundPassage]]:
     """The rows of a map whose passages are still in the index, with the passages."""
     with index.read() as state:
-        for start in range(0, len(found), BLOCK):
+        for start in range(0, len(found.points), BLOCK):
             ids = found.passage_ids[start : start + BLOCK].tolist()
             fetched = state.fetch(ids)
             for row, passage_id in enumerate(ids, start):
@@ -217,11 +167,3 @@ def unchanged_passages(index: Index, found: Map) -> Iterator[tuple[int, FoundPas
 
 def _short_hash(text: str) -> str:
     return text_hash(text)[:16]
-
-
-def _distinct(names: list[str]) -> list[str]:
-    """Number repeated names."""
-    return [
-        name if names.index(name) == i else f"{name} ({names[: i + 1].count(name)})"
-        for i, name in enumerate(names)
-    ]

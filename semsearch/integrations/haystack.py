@@ -7,9 +7,9 @@ from datetime import date, datetime
 from typing import Any
 
 from semsearch.errors import MissingExtraError, shown
-from semsearch.filters import And, Comparison, Condition, In, IsNull, Not, Operator, Or
+from semsearch.filters import And, Comparison, Condition, In, Not, Operator, Or
 from semsearch.index import Index
-from semsearch.integrations.passages import conjunction, delete, hit_metadata
+from semsearch.integrations.passages import conjunction, delete, equals, hit_metadata
 from semsearch.records import Document, metadata_field
 from semsearch.storage.interface import Selection, parse_filter
 
@@ -29,43 +29,27 @@ _ORDERS |= {"<": Operator.LESS, "<=": Operator.LESS_OR_EQUAL}
 class SemsearchDocumentStore:
     """An index as a document store. It encodes texts itself, without embedders.
 
-    Haystack's documents have no titles. Writing waits while another process or thread writes the
-    index.
+    Haystack's documents have no titles. Writing waits for other writers of the index.
 
     Args:
         path: the directory of the index, created if it does not exist.
         encoder: the spec of its encoder; None for that of the index, or ``minilm`` for a new one.
-        space: the name of the embedding space to search; None for the first.
-
-    Raises:
-        IndexFormatError: the directory is not an index.
-        SpaceError: the space does not exist.
     """
 
-    def __init__(self, path: str, encoder: str | None = None, space: str | None = None) -> None:
-        self.path, self.encoder, self.space = str(path), encoder, space
+    def __init__(self, path: str, encoder: str | None = None) -> None:
+        self.path, self.encoder = str(path), encoder
         self.index = Index.create(self.path, encoder)
-
-    def close(self) -> None:
-        """Close the index."""
-        self.index.close()
 
     def to_dict(self) -> dict[str, Any]:
         """Serialise the store for a pipeline; Haystack's default deserialises it."""
-        parameters = {"path": self.path, "encoder": self.encoder, "space": self.space}
-        return dict(default_to_dict(self, **parameters))
+        return dict(default_to_dict(self, path=self.path, encoder=self.encoder))
 
     def count_documents(self) -> int:
         """The number of documents."""
         return self.index.count()
 
     def filter_documents(self, filters: dict[str, Any] | None = None) -> list[HaystackDocument]:
-        """The documents that match filters, in insertion order; all documents without filters.
-
-        Raises:
-            haystack.errors.FilterError: the filters are invalid.
-            FilterError: no document has such a field, or a value of this type in it.
-        """
+        """The documents that match filters, in insertion order; all documents without filters."""
         where = conjunction(self.index, where_of(filters), None)
         with self.index.read() as state:
             condition = None if where is None else parse_filter(state, where)
@@ -78,33 +62,29 @@ class SemsearchDocumentStore:
     def write_documents(
         self, documents: list[HaystackDocument], policy: DuplicatePolicy = DuplicatePolicy.NONE
     ) -> int:
-        """Add documents with texts; returns the number written.
-
-        Args:
-            documents: the documents; their embeddings are ignored.
-            policy: how to handle existing ids; ``NONE`` means ``FAIL``.
+        """Add documents with texts, without their embeddings; returns the number written.
 
         Raises:
             BadRowError: a document has no text, or its metadata cannot be stored as JSON.
             ValueError: `documents` is not a list of Documents.
-            haystack.document_stores.errors.DuplicateDocumentError: an id exists already.
+            DuplicateDocumentError: an id exists already, and `policy` is ``NONE`` or ``FAIL``.
         """
         if not all(isinstance(one, HaystackDocument) for one in documents):
             raise ValueError("write_documents takes a list of Documents")
         new: dict[str, HaystackDocument] = {}
-        with self.index.writer(wait=math.inf) as writer:
-            with self.index.read() as state:
-                known = state.stored_documents([document.id for document in documents])
-            for document in documents:
-                is_new = document.id not in known and document.id not in new
-                if policy is DuplicatePolicy.OVERWRITE or is_new:
-                    new[document.id] = document
-                elif policy is not DuplicatePolicy.SKIP:
-                    raise DuplicateDocumentError(f"ID '{document.id}' already exists.")
-            writer.upsert(
-                Document(name, one.content, None, one.meta, f"document {name}")
-                for name, one in new.items()
-            )
+        with self.index.read() as state:
+            known = state.stored_documents([document.id for document in documents])
+        for document in documents:
+            is_new = document.id not in known and document.id not in new
+            if policy is DuplicatePolicy.OVERWRITE or is_new:
+                new[document.id] = document
+            elif policy is not DuplicatePolicy.SKIP:
+                raise DuplicateDocumentError(f"ID '{document.id}' already exists.")
+        rows = (
+            Document(name, one.content, None, one.meta, f"document {name}")
+            for name, one in new.items()
+        )
+        self.index.add(rows, wait=math.inf)
         return len(documents) if policy is DuplicatePolicy.OVERWRITE else len(new)
 
     def delete_documents(self, document_ids: list[str]) -> None:
@@ -139,17 +119,12 @@ class SemsearchRetriever:
     def run(
         self, query: str, filters: dict[str, Any] | None = None, top_k: int | None = None
     ) -> dict[str, list[HaystackDocument]]:
-        """The best passages for a query.
-
-        Raises:
-            haystack.errors.FilterError: the filters are invalid.
-            ArgumentError: the query is empty, or `top_k` is below 1.
-        """
-        store = self.document_store
+        """The best passages for a query."""
+        index = self.document_store.index
         where = where_of(self.filters if filters is None else filters)
-        where = conjunction(store.index, self.options.get("where"), where)
+        where = conjunction(index, self.options.get("where"), where)
         k = self.top_k if top_k is None else top_k
-        hits = store.index.search(query, k, space=store.space, **self.options | {"where": where})
+        hits = index.search(query, k, **self.options | {"where": where})
         found = [
             HaystackDocument(
                 id=hit.document_id, content=hit.text, meta=hit_metadata(hit), score=hit.score
@@ -198,10 +173,8 @@ def _comparison(field: str, operator: str, value: Any) -> Condition:
         return Not(_comparison(field, "==" if operator == "!=" else "in", value))
     if operator == "in" and isinstance(value, list):
         return In(field, tuple(value))
-    if operator == "==" and value is None:
-        return IsNull(field)
     if operator == "==" and not isinstance(value, list | dict):
-        return Comparison(field, Operator.EQUAL, value)
+        return equals(field, value)
     if operator in _ORDERS and value is None:
         return In(field, ())  # matches nothing
     if operator in _ORDERS and (isinstance(value, int | float) or _is_time(value)):

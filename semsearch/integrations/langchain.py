@@ -8,13 +8,11 @@ from typing import Any, Self
 from uuid import uuid4
 
 from semsearch.encoders import load_encoder
-from semsearch.errors import ArgumentError, MissingExtraError, check_texts, shown
-from semsearch.filters import Comparison, IsNull, Operator
+from semsearch.errors import ArgumentError, MissingExtraError, shown
 from semsearch.index import Index
-from semsearch.integrations.passages import conjunction, delete, hit_metadata
+from semsearch.integrations.passages import conjunction, delete, equals, hit_metadata
 from semsearch.protocols import Encoder
 from semsearch.records import Document, metadata_field
-from semsearch.search.queries import Query
 
 try:
     from langchain_core.documents import Document as LangChainDocument
@@ -45,27 +43,16 @@ class SemsearchVectorStore(VectorStore):
     """An index as a vector store, with the encoders of the index.
 
     A document is found by its best passage and returned with its whole text and its metadata;
-    LangChain's documents have no titles. All searches accept
-    the options of `SearchOptions`, such as ``mode="hybrid"``, and ``filter``: a `where` expression,
-    or a mapping of metadata fields to required values; with ``where``, both are required. Scores
-    are cosines in the default mode. Writing waits while another process or thread writes the index.
+    LangChain's documents have no titles. All searches accept the options of `SearchOptions`, such
+    as ``mode="hybrid"``, and ``filter``: a `where` expression, or a mapping of metadata fields to
+    required values; with ``where``, both are required. Scores are cosines in the default mode.
 
     Args:
         index: the index; the caller closes it.
-        space: the name of the embedding space; None for the first.
-
-    Raises:
-        SpaceError: the space does not exist, or is not complete yet.
     """
 
-    def __init__(self, index: Index, space: str | None = None) -> None:
+    def __init__(self, index: Index) -> None:
         self.index = index
-        self._space = index.space(space, complete=True)
-
-    @property
-    def embeddings(self) -> SemsearchEmbeddings:
-        """The encoder of the space."""
-        return SemsearchEmbeddings(self.index.encoder(self._space))
 
     @classmethod
     def from_texts(
@@ -100,18 +87,17 @@ class SemsearchVectorStore(VectorStore):
     ) -> list[str]:
         """Add texts, or replace those with the same ids; returns the ids.
 
+        Of a repeated id, the last text is kept. Waits for other writers of the index.
+
         Raises:
-            ArgumentError: the number of ids or mappings differs from that of texts.
             BadRowError: a text is blank, or metadata cannot be stored as JSON.
+            ValueError: the number of ids or mappings differs from that of texts.
         """
         del kwargs
-        texts = check_texts("texts", texts)
+        texts = list(texts)
         metadatas = metadatas or [{} for _ in texts]
         ids = [name or str(uuid4()) for name in ids or [""] * len(texts)]
-        if not len(texts) == len(metadatas) == len(ids):
-            raise ArgumentError(f"{len(ids)} ids, {len(metadatas)} metadatas, {len(texts)} texts")
         rows = zip(ids, texts, metadatas, strict=True)
-        # If an id is repeated, its last text is kept.
         documents = {row[0]: Document(row[0], row[1], None, row[2]) for row in rows}
         self.index.add(documents.values(), wait=math.inf)
         return ids
@@ -120,9 +106,9 @@ class SemsearchVectorStore(VectorStore):
         """Delete documents by id, or all of them; unknown ids are ignored. Returns True."""
         del kwargs
         if ids is None:
-            with self.index.read() as state:
-                ids = state.ids()
-        delete(self.index, ids)
+            self.index.delete(where="id is not null", wait=math.inf)
+        else:
+            delete(self.index, ids)
         return True
 
     def get_by_ids(self, ids: Sequence[str], /) -> list[LangChainDocument]:
@@ -137,30 +123,19 @@ class SemsearchVectorStore(VectorStore):
 
     def similarity_search_with_score(
         self,
-        query: Query,
+        query: str,
         k: int = 4,
         filter: str | dict[str, Any] | None = None,  # noqa: A002 - LangChain's name
         **kwargs: Any,
     ) -> list[tuple[LangChainDocument, float]]:
-        """The documents nearest to a query or a vector with their scores; higher is better."""
+        """The documents nearest to a query with their scores; higher is better."""
         required = _where(filter) if isinstance(filter, dict) else filter
         kwargs["where"] = conjunction(self.index, kwargs.get("where"), required)
-        hits = self.index.search(query, k, space=self._space.name, **kwargs)
-        with self.index.read() as state:
-            found = state.documents([hit.document_id for hit in hits])
+        hits = self.index.search(query, k, **kwargs)
         scores: dict[str, float] = {}
         for hit in hits:
             scores.setdefault(hit.document_id, hit.score)  # of its best passage
-        return [(_whole(found[name]), score) for name, score in scores.items() if name in found]
-
-    def similarity_search_by_vector(
-        self, embedding: list[float], k: int = 4, **kwargs: Any
-    ) -> list[LangChainDocument]:
-        """The documents nearest to a vector, best first."""
-        import numpy
-
-        vector = numpy.array(embedding, object)  # the search checks that it holds numbers
-        return [document for document, _ in self.similarity_search_with_score(vector, k, **kwargs)]
+        return [(document, scores[str(document.id)]) for document in self.get_by_ids([*scores])]
 
     def max_marginal_relevance_search(
         self, query: str, k: int = 4, fetch_k: int = 20, lambda_mult: float = 0.5, **kwargs: Any
@@ -173,10 +148,7 @@ class SemsearchVectorStore(VectorStore):
         return self.similarity_search(query, k, mmr=lambda_mult, **kwargs)
 
     def _select_relevance_score_fn(self) -> Callable[[float], float]:
-        """Scores from 0 to 1, for LangChain's search with relevance scores: cosines, if positive.
-
-        LangChain warns of scores above 1, which other modes have.
-        """
+        """For LangChain's search with relevance scores, from 0 to 1: cosines, if positive."""
         return lambda score: max(score, 0.0)
 
 
@@ -191,7 +163,6 @@ class SemsearchRetriever(BaseRetriever):
 
     Args:
         index: the index; the caller closes it.
-        space: the name of the embedding space; None for the first.
         k: the number of passages.
         options: of `SearchOptions`, such as ``{"mode": "hybrid"}``; those of `invoke` replace them,
             but ``where`` is required beside that of `invoke`.
@@ -200,7 +171,6 @@ class SemsearchRetriever(BaseRetriever):
     model_config = ConfigDict(arbitrary_types_allowed=True)
 
     index: Index
-    space: str | None = None
     k: int = 4
     options: dict[str, Any] = Field(default_factory=dict)
 
@@ -210,7 +180,7 @@ class SemsearchRetriever(BaseRetriever):
         del run_manager
         where = conjunction(self.index, self.options.get("where"), options.pop("where", None))
         joined = {**self.options, **options, "where": where}
-        hits = self.index.search(query, self.k if k is None else k, space=self.space, **joined)
+        hits = self.index.search(query, self.k if k is None else k, **joined)
         return [
             LangChainDocument(id=hit.document_id, page_content=hit.text, metadata=hit_metadata(hit))
             for hit in hits
@@ -226,10 +196,5 @@ def _whole(document: Document) -> LangChainDocument:
 def _where(values: dict[str, Any]) -> str | None:
     """A filter expression that requires all of these values, as metadata has them."""
     stored = Document(None, "-", None, values).metadata
-    tests = [
-        IsNull(metadata_field(name))
-        if value is None
-        else Comparison(metadata_field(name), Operator.EQUAL, value)
-        for name, value in stored.items()
-    ]
+    tests = (equals(metadata_field(name), value) for name, value in stored.items())
     return " and ".join(map(str, tests)) or None

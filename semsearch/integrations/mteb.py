@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from semsearch.encoders import load_encoder
-from semsearch.encoders.specs import Precision
 from semsearch.errors import MissingExtraError
 from semsearch.protocols import Encoder, Matrix
 
@@ -27,27 +26,16 @@ class SemsearchEncoder(AbsEncoder):
     truncated by the encoder.
 
     Args:
-        encoder: a spec such as ``minilm``, or an encoder.
+        encoder: an encoder, or a spec such as ``minilm``, which is loaded in fp32, as published
+            results are.
         revision: ignored; results are stored under the fingerprint of the encoder.
-        device: for loading an encoder by its spec; see `load_encoder`.
-        precision: for loading an encoder by its spec; published results use ``fp32``.
-
-    Raises:
-        EncoderError: the encoder cannot be loaded.
     """
 
-    def __init__(
-        self,
-        encoder: str | Encoder,
-        revision: str | None = None,
-        *,
-        device: str | None = None,
-        precision: Precision | str = Precision.FP32,
-    ) -> None:
+    def __init__(self, encoder: str | Encoder, revision: str | None = None) -> None:
         del revision
-        if isinstance(encoder, str):
-            encoder = load_encoder(encoder, device, precision)
-        self.model = encoder
+        self.model = (
+            load_encoder(encoder, precision="fp32") if isinstance(encoder, str) else encoder
+        )
         spec = Path(self.model.spec)  # the results name a folder, not where it is
         name = re.sub(r"[^\w.-]+", "-", spec.name if spec.is_absolute() else str(spec))
         self.mteb_model_meta = ModelMeta.create_empty(

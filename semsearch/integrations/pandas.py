@@ -70,8 +70,7 @@ class SemsearchAccessor:
 
         The first search encodes the frame into a temporary index, which later searches reuse while
         the frame, the columns and the encoder are unchanged. Rows without a text, or with values
-        that JSON lacks, such as infinity, are not found. An existing column ``score`` is renamed
-        to ``metadata.score``.
+        that JSON lacks, are not found. An existing column ``score`` becomes ``metadata.score``.
 
         Args:
             query: a text, several texts, or a vector.
@@ -107,10 +106,10 @@ def _index(frame: pandas.DataFrame, columns: list[str | int], encoder: str | Enc
     _INDEXED[id(frame)] = _Indexed(frame.copy(), options, index, folder)
     finalize(frame, _forget, id(frame))
     skipped: list[BadRowError] = []
-    numbered = frame.assign(**{_ROW: range(len(frame))})
+    rows = frame.assign(**{_ROW: range(len(frame))})
     try:
         index.add(
-            frame_documents(numbered, id_column=_ROW, text_columns=texts, on_bad_row=skipped.append)
+            frame_documents(rows, id_column=_ROW, text_columns=texts, on_bad_row=skipped.append)
         )
     except BaseException:
         _forget(id(frame))

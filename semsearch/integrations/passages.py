@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from semsearch.filters import And
+from semsearch.filters import And, Comparison, Condition, In, IsNull, Operator
 from semsearch.filters.parsing import parse
 from semsearch.index import Index
 from semsearch.records import SCORE_DECIMALS, Hit, column_name
@@ -26,6 +26,11 @@ def hit_metadata(hit: Hit) -> dict[str, Any]:
     return found | {column_name(name, _OWN): value for name, value in hit.metadata.items()}
 
 
+def equals(field: str, value: Any) -> Condition:
+    """Require a value of a field; None is a missing one."""
+    return IsNull(field) if value is None else Comparison(field, Operator.EQUAL, value)
+
+
 def conjunction(index: Index, first: str | None, second: str | None) -> str | None:
     """An expression that requires both expressions; None stands for no condition.
 
@@ -42,8 +47,4 @@ def conjunction(index: Index, first: str | None, second: str | None) -> str | No
 
 def delete(index: Index, ids: Sequence[str]) -> None:
     """Delete documents, once nobody else writes the index; unknown ids are ignored."""
-    with index.writer(wait=math.inf) as writer:
-        with index.read() as state:
-            known = state.stored_documents(ids)
-        if known:
-            writer.delete(list(known))
+    index.delete(where=str(In("id", tuple(ids))), wait=math.inf)

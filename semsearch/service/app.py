@@ -15,7 +15,6 @@ from fastapi import Depends, FastAPI, HTTPException, Query
 from fastapi import Path as PathParameter
 from fastapi.security import HTTPBearer
 from fastapi_offline import FastAPIOffline
-from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -26,7 +25,6 @@ from semsearch.records import Document
 from semsearch.service.documents import html_of
 from semsearch.service.guard import guard
 from semsearch.service.maps import map_of
-from semsearch.service.metrics import Measured, Metrics
 from semsearch.service.overview import overview_of
 from semsearch.service.pages import add_page
 from semsearch.service.problems import RESPONSES, add_problems, problem_of
@@ -88,7 +86,6 @@ def create_app(
     add_page(app)
     add_problems(app)
     guard(app, settings)
-    app.add_middleware(Measured, metrics=service.metrics)
     return app
 
 
@@ -100,7 +97,6 @@ class Service:
     """
 
     def __init__(self, indexes: Mapping[str, str | PathLike[str]]) -> None:
-        self.metrics = Metrics()
         self.workers: dict[str, Worker] = {}  #: by the names of the indexes, while it runs
         self._indexes = indexes
         self._agents: ASGIApp | None = None
@@ -111,7 +107,7 @@ class Service:
         del app
         try:
             for name, path in self._indexes.items():
-                self.workers[name] = Worker(place(path), self.metrics.encoded_together)
+                self.workers[name] = Worker(place(path))
             for worker in self.workers.values():
                 await worker.call(_warm)
             workers = list(self.workers.values())
@@ -147,9 +143,6 @@ class Service:
         get, post, done = app.get, app.post, HTTPStatus.NO_CONTENT
         search, similar, document = f"{INDEX}/search", f"{INDEX}/similar", f"{INDEX}/documents"
         get("/health", summary="Whether the service is up")(self.health)
-        get("/metrics", summary="Metrics for Prometheus", response_class=Response)(
-            self.metrics.response
-        )
         get("/v1/indexes", summary="The indexes and their contents")(self.indexes)
         get(search, summary="Search an index for a text", description=LIMITS)(self.search)
         post(search, summary="Search an index, with a JSON body", description=LIMITS)(

@@ -185,7 +185,7 @@ class Limits:
                 await answering
                 return
             if listening.done():
-                rejection = Response(status_code=499)  # counted, as nginx does
+                rejection = Response(status_code=499)  # as nginx; FastAPI makes it 413 if too large
         except asyncio.CancelledError:  # by the server, which closes
             rejection = problem(HTTPStatus.SERVICE_UNAVAILABLE, "the service is closing")
         finally:

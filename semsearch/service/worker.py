@@ -54,15 +54,13 @@ class Worker:
 
     Args:
         path: the index.
-        on_batch: called with the number of queries encoded together.
 
     Raises:
         IndexStoreError: it cannot be opened.
     """
 
-    def __init__(self, path: Path, on_batch: Callable[[int], None] = lambda size: None) -> None:
+    def __init__(self, path: Path) -> None:
         self.index = Index.open(path)
-        self._on_batch = on_batch
         self._queue: SimpleQueue[Search | Call | None] = SimpleQueue()
         self._closed = False
         self._thread = Thread(target=self._work, name=f"semsearch {path}", daemon=True)
@@ -165,9 +163,7 @@ class Worker:
         self, queries: Sequence[str], options: dict[str, Any]
     ) -> tuple[list[Hits], list[str]]:
         with warnings_of_thread() as warnings:
-            found = self.index.search_many(queries, **options)
-        self._on_batch(len(queries))
-        return found, warnings
+            return self.index.search_many(queries, **options), warnings
 
 
 def _settle(future: Future[Any], function: Callable[[], Any]) -> None:

@@ -6,10 +6,10 @@ import errno
 
 import numpy
 import pytest
-from pyarrow import parquet
 
 from semsearch import Document, Index
 from semsearch.errors import ArgumentError, IndexStoreError, SpaceError
+from semsearch.explore import map as map_module
 from semsearch.explore import projection
 from semsearch.explore.map import make_map, map_file, open_map, unchanged_passages
 
@@ -61,14 +61,12 @@ class TestProjection:
         assert points.shape == (n, 2)
         assert numpy.isfinite(points).all()
 
-    def test_neighbours_stay_neighbours_and_a_seed_repeats_the_map(self, monkeypatch):
+    def test_neighbours_stay_neighbours_and_a_seed_repeats_the_map(self):
         vectors, numbers = clouds(4, 30)
-        # Vectors beyond the sample are placed between its points.
-        monkeypatch.setattr(projection, "SAMPLE", 60)
         calls = []
         points = projection.project(vectors, 7, lambda *call: calls.append(call))
         steps = list(dict.fromkeys((step, total) for step, _, total in calls))
-        assert steps == [("neighbours", 60), ("layout", 750), ("placing", 120)]
+        assert steps == [("neighbours", 120), ("layout", 750)]
         layout = [done for step, done, _ in calls if step == "layout"]
         assert layout == sorted(layout)
         assert layout[-1] == 750
@@ -80,16 +78,6 @@ class TestProjection:
         vectors = numpy.repeat(clouds(1, 1)[0], 60, axis=0)
         assert numpy.isfinite(projection.project(vectors, 0, silent)).all()
 
-    def test_others_are_placed_at_the_weighted_mean_of_neighbours(self):
-        sample = numpy.eye(4, dtype=numpy.float32)
-        points = numpy.array([[0, 0], [10, 0], [0, 10], [10, 10]], numpy.float32)
-        between = numpy.array([[0.8, 0.6, 0, 0]], numpy.float32)
-        # By hand: the weights are 0.8^8 and 0.6^8, and 0 for orthogonal vectors.
-        share = 0.6**8 / (0.6**8 + 0.8**8)
-        assert projection._between(between, sample, points, silent)[0] == pytest.approx(
-            [10 * share, 0]
-        )
-
 
 class TestMap:
     def test_is_saved_and_opened(self, index):
@@ -97,10 +85,12 @@ class TestMap:
         made = make_map(index)
         made.save(index.path)
         found = open_map(index)
-        assert len(found) == 8
-        for name in ("passage_ids", "hashes", "points", "groups"):
-            assert numpy.array_equal(getattr(found, name), getattr(made, name))
-        assert (found.names, found.typical) == (made.names, made.typical)
+        for one, other in zip(found, made, strict=True):
+            assert numpy.array_equal(one, other)
+            assert type(one) is type(other)
+        assert made.passage_ids.tolist() == [1, 2, 3, 4, 5, 6, 7, 8]
+        assert [set(made.groups[:4]), set(made.groups[4:])] in ([{0}, {1}], [{1}, {0}])
+        assert sorted(made.groups[made.typical]) == [0, 1]
         assert [file.name for file in index.path.glob("*map*")] == ["hashing.map"]
 
     @pytest.mark.parametrize("content", [b"", b"x" * 1000])
@@ -108,6 +98,17 @@ class TestMap:
         map_file(index.path, "hashing").write_bytes(content)
         assert open_map(index) is None
         assert "semsearch map" in caplog.text
+
+    def test_one_of_another_encoder_is_ignored(self, index):
+        made = make_map(index)
+        made._replace(fingerprint="other").save(index.path)
+        assert open_map(index) is None
+
+    def test_of_many_passages_a_sample_is_shown(self, index, monkeypatch):
+        monkeypatch.setattr(map_module, "SAMPLE", 6)
+        made = make_map(index)
+        assert [len(column) for column in made[2:6]] == [6, 6, 6, 6]
+        assert len(list(unchanged_passages(index, made))) == 6
 
     def test_an_empty_index_and_an_unknown_space(self, tmp_path, index):
         with Index.create(tmp_path / "empty", "hashing") as empty:
@@ -139,11 +140,11 @@ class TestUnchangedPassages:
 
 
 def test_a_map_that_cannot_be_written(index, monkeypatch):
-    def full(*arguments):
-        raise OSError(errno.ENOSPC, "Error writing bytes to file. Detail: [errno 28] No space …")
+    def full(*arguments, **arrays):
+        raise OSError(errno.ENOSPC, "No space left on device")
 
     made = make_map(index)
-    monkeypatch.setattr(parquet, "write_table", full)
+    monkeypatch.setattr(numpy, "savez", full)
     with pytest.raises(IndexStoreError):
         made.save(index.path)
     assert list(index.path.glob("*.tmp")) == []

@@ -32,7 +32,7 @@ PETS = [
 def document_store(tmp_path):
     store = SemsearchDocumentStore(str(tmp_path / "index"), "hashing")
     yield store
-    store.close()
+    store.index.close()
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ class TestDocumentStoreStandard(DocumentStoreBaseTests):
     def document_store(self, tmp_path):
         store = SemsearchDocumentStore(str(tmp_path / "index"), "hashing")
         yield store
-        store.close()
+        store.index.close()
 
     def test_write_documents(self, document_store):
         """Without a policy, the same as FAIL."""
@@ -64,10 +64,10 @@ class TestDocumentStoreStandard(DocumentStoreBaseTests):
 class TestDocumentStore:
     def test_is_saved_and_loaded(self, pets):
         saved = pets.to_dict()
-        assert saved["init_parameters"] == {"path": pets.path, "encoder": "hashing", "space": None}
+        assert saved["init_parameters"] == {"path": pets.path, "encoder": "hashing"}
         loaded = default_from_dict(SemsearchDocumentStore, saved)
         assert loaded.filter_documents() == PETS
-        loaded.close()
+        loaded.index.close()
 
     def test_duplicate_policies(self, pets):
         new = Document(id="owl", content="The owl hoots.")
@@ -166,4 +166,4 @@ class TestRetriever:
         ]
         assert answers[0] == answers[1]
         assert answers[0][0].id == "dog"
-        loaded.get_component("retriever").document_store.close()
+        loaded.get_component("retriever").document_store.index.close()

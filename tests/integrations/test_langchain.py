@@ -74,21 +74,24 @@ class TestRetrieverStandard(RetrieversIntegrationTests):
 
 
 class TestVectorStore:
-    def test_long_documents_are_returned_whole_and_once(self, pets):
-        found = SemsearchVectorStore(pets).similarity_search("lays eggs", k=4)
-        assert found[0].id == "hen"
-        assert found[0].page_content == PETS[2].text
-        assert len({document.id for document in found}) == 4
-
-    def test_scores_are_those_of_the_index(self, pets):
+    def test_whole_documents_with_the_scores_of_the_index(self, pets):
         store = SemsearchVectorStore(pets)
-        hits = pets.search("the cat", k=2)
-        found = store.similarity_search_with_score("the cat", k=2)
-        assert [(document.id, score) for document, score in found] == [
+        hits = pets.search("lays eggs", k=4)
+        found = store.similarity_search_with_score("lays eggs", k=4)
+        assert [(one.id, score) for one, score in found] == [
             (hit.document_id, hit.score) for hit in hits
         ]
-        by_vector = store.similarity_search_by_vector(store.embeddings.embed_query("the cat"), k=2)
-        assert by_vector == [document for document, _ in found]
+        assert found[0][0].page_content == PETS[2].text
+        assert store.similarity_search("lays eggs") == [document for document, _ in found]
+
+    def test_a_document_is_found_once(self, index):
+        store = SemsearchVectorStore(index)
+        long = " ".join(f"The cat number {number} sleeps." for number in range(300))
+        store.add_texts([long, "a dog"], ids=["long", "short"])
+        found = store.similarity_search_with_score("cat", k=3, per_document=3)
+        scores = [hit.score for hit in index.search("cat", k=3, per_document=3)]
+        assert len(scores) == 3
+        assert [(one.id, score) for one, score in found] == [("long", scores[0])]
 
     def test_relevance_is_from_0_to_1(self, pets):
         store = SemsearchVectorStore(pets)
@@ -102,43 +105,21 @@ class TestVectorStore:
         [
             ({"filter": {"legs": 2}}, {"hen", "owl"}),
             ({"filter": {"legs": 4, "score": "high"}}, {"cat"}),
+            ({"filter": {"score": None, "legs": numpy.int64(4)}}, {"dog"}),
             ({"filter": "legs > 2"}, {"cat", "dog"}),
             ({"filter": {}}, {"cat", "dog", "hen", "owl"}),
             ({"mode": "bm25"}, {"cat"}),
             ({"where": "id = 'owl'"}, {"owl"}),
+            (
+                {"where": "legs = 2 or id = 'cat'", "filter": "id = 'owl' or legs = 4"},
+                {"owl", "cat"},
+            ),
+            ({"where": "id = 'dog' or legs = 2", "filter": {"legs": 4}}, {"dog"}),
         ],
     )
     def test_filters_and_options(self, pets, options, expected):
         found = SemsearchVectorStore(pets).similarity_search("cat sleeps", k=9, **options)
         assert {document.id for document in found} == expected
-
-    def test_a_filter_is_required_beside_where(self, pets):
-        def found(**options):
-            return {one.id for one in SemsearchVectorStore(pets).similarity_search("a", **options)}
-
-        assert found(where="legs = 2 or legs = 4", filter="id = 'owl' or id = 'cat'") == {
-            "cat",
-            "owl",
-        }
-        with pytest.raises(FilterError):
-            found(where="legs = 2", filter="legs = 4) or (legs = 4")
-        with pytest.raises(FilterError, match="column 1"):
-            found(filter="")
-        assert found(filter={"legs": numpy.int64(4)}, where="id = 'dog' or legs = 2") == {"dog"}
-
-    def test_a_document_is_found_once(self, index):
-        store = SemsearchVectorStore(index)
-        long = " ".join(f"The cat number {number} sleeps." for number in range(300))
-        store.add_texts([long, "a dog"], ids=["long", "short"])
-        found = store.similarity_search_with_score("cat", k=3, per_document=3)
-        scores = [hit.score for hit in index.search("cat", k=3, per_document=3)]
-        assert len(scores) == 3
-        assert [(one.id, score) for one, score in found] == [("long", scores[0])]
-
-    @pytest.mark.parametrize("vector", ["abc", [[1.0], [1.0, 2.0]], [1.0]])
-    def test_what_is_no_vector_is_refused(self, pets, vector):
-        with pytest.raises(ArgumentError, match="'hashing'"):
-            SemsearchVectorStore(pets).similarity_search_by_vector(vector)
 
     def test_marginal_relevance_diversifies(self, index):
         texts = ["red bird red", "red bird", "red bird", "red fish"]
@@ -151,10 +132,9 @@ class TestVectorStore:
 
     def test_from_documents_and_add_texts(self, tmp_path):
         embeddings = SemsearchEmbeddings("hashing:64")
+        documents = [LangChainDocument(page_content="a red bird", metadata={"n": 1})]
         path = str(tmp_path / "made")
-        store = SemsearchVectorStore.from_documents(
-            [LangChainDocument(page_content="a red bird", metadata={"n": 1})], embeddings, path=path
-        )
+        store = SemsearchVectorStore.from_documents(documents, embeddings, path=path)
         store.add_texts(["a fish", "an owl"], [{"n": 2}, {"n": 3}])
         with Index.open(path) as index:
             assert sorted(document.metadata["n"] for document in index) == [1, 2, 3]
@@ -165,18 +145,24 @@ class TestVectorStore:
         assert store.similarity_search("owl", filter={"n": 3}) == []
         store.index.close()
 
-    def test_mistakes_are_our_errors(self, pets, tmp_path):
+    def test_mistakes(self, pets):
         store = SemsearchVectorStore(pets)
         with pytest.raises(ArgumentError):
             SemsearchVectorStore.from_texts(["a"], DeterministicFakeEmbedding(size=4))
-        with pytest.raises(ArgumentError, match="1 ids"):
-            store.add_texts(["a", "b"], ids=["a"])
+        for options in ({"ids": ["a"]}, {"metadatas": [{}]}):
+            with pytest.raises(ValueError, match="argument"):
+                store.add_texts(["a", "b"], **options)
         with pytest.raises(BadRowError):
             store.add_texts([" "])
-        with pytest.raises(FilterError, match="'wings'"):
-            store.similarity_search("a", filter={"wings": 2})
+        for options in (
+            {"filter": {"wings": 2}},
+            {"filter": ""},
+            {"where": "legs = 2", "filter": "legs = 4) or (legs = 4"},
+        ):
+            with pytest.raises(FilterError):
+                store.similarity_search("a", **options)
         with pytest.raises(SpaceError):
-            SemsearchVectorStore(pets, "glove")
+            store.similarity_search("a", space="glove")
         assert len(pets) == len(PETS)
 
 

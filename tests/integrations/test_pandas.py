@@ -73,18 +73,10 @@ def test_filters_and_options():
     for columns in ("5", [5]):
         other = frame.semsearch.search("b", encoder="hashing", text_columns=columns, k=1)
         assert other.index.tolist() == ["x"]
-
-
-def test_filters_name_rows_by_their_position():
-    frame = pandas.DataFrame({"id": [10, 20, 2], "text": ["a cat", "a dog", "an owl"]})
-
-    def texts(where):
-        return frame.semsearch.search("cat", encoder="hashing", where=where)["text"].to_list()
-
-    assert texts("id = '0'") == ["a cat"]
-    assert texts("metadata.id = 20") == ["a dog"]
-    with pytest.raises(FilterError):
-        texts("id = 10")
+    # Rows are named by their position.
+    for where, rows in (("id = '3'", ["z"]), ("metadata.id = 7", ["w", "x"])):
+        found = frame.semsearch.search("cat", encoder="hashing", where=where)
+        assert found.index.tolist() == rows
 
 
 def test_encodes_once_until_something_changes(counted):

@@ -1,7 +1,10 @@
-"""A small index that tests of the service ask, and a check of its error responses."""
+"""A small index that tests of the service ask, a server, and a check of its error responses."""
 
 from __future__ import annotations
 
+import threading
+import time
+from contextlib import contextmanager
 from http import HTTPStatus
 
 from semsearch import Document
@@ -24,3 +27,21 @@ def is_problem(response, status, detail=""):
     assert content["title"] == HTTPStatus(status).phrase
     assert detail in content["detail"]
     return True
+
+
+@contextmanager
+def running(indexes, settings=None, **options):
+    """A server in a thread, and its port."""
+    import uvicorn
+
+    from semsearch.service import create_app
+
+    app = create_app(indexes, settings)
+    server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="critical", **options))
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    while not server.started:
+        time.sleep(0.02)
+    yield server, server.servers[0].sockets[0].getsockname()[1]
+    server.should_exit = True
+    thread.join()

@@ -202,18 +202,6 @@ def test_documentation_loads_nothing_from_other_hosts(client):
         assert client.get(place).status_code == 200, place  # no other host: they are paths
 
 
-def test_metrics(client):
-    client.get(f"{BIRDS}/search", params={"query": "bird"})
-    client.get(f"{BIRDS}/search")
-    client.get("/health", headers={"Host": "evil.example"})
-    metrics = client.get("/metrics").text
-    route = 'route="/v1/indexes/{name}/search"'
-    assert f'semsearch_requests_total{{method="GET",{route},status="200"}} 1.0' in metrics
-    assert f'semsearch_requests_total{{method="GET",{route},status="422"}} 1.0' in metrics
-    assert 'semsearch_requests_total{method="GET",route="none",status="400"} 1.0' in metrics
-    assert "semsearch_queries_encoded_together_count 1.0" in metrics
-
-
 def test_one_unavailable_index_does_not_hide_the_others(path, tmp_path):
     with Index.create(tmp_path / "fish", "hashing") as index:
         index.add(DOCUMENTS)

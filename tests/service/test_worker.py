@@ -47,14 +47,22 @@ def answers(worker, *searches):
 
 
 @pytest.fixture
-def sizes():
+def sizes(monkeypatch):
     """The numbers of queries that the worker encodes together."""
-    return []
+    sizes, search_many = [], Index.search_many
+
+    def counted(index, queries, **options):
+        found = search_many(index, queries, **options)
+        sizes.append(len(queries))
+        return found
+
+    monkeypatch.setattr(Index, "search_many", counted)
+    return sizes
 
 
 @pytest.fixture
-def worker(path, sizes):
-    worker = Worker(path, sizes.append)
+def worker(path):
+    worker = Worker(path)
     yield worker
     worker.close()
 

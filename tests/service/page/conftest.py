@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import threading
-import time
-
 import pytest
+from birds import running
 from browsing import DOCUMENTS
 
 from semsearch import Index
@@ -36,33 +34,9 @@ def browser(program, package):
 
 
 @pytest.fixture(scope="module")
-def serve(indexes):
-    """Serves the indexes and returns the address."""
-    import uvicorn
-
-    from semsearch.service import Settings, create_app
-
-    running = []
-
-    def started(**settings):
-        app = create_app(indexes, Settings(**settings))
-        server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="warning"))
-        thread = threading.Thread(target=server.run)
-        thread.start()
-        running.append((server, thread))
-        while not server.started:
-            time.sleep(0.02)
-        return f"http://localhost:{server.servers[0].sockets[0].getsockname()[1]}"
-
-    yield started
-    for server, thread in running:
-        server.should_exit = True
-        thread.join()
-
-
-@pytest.fixture(scope="module")
-def address(serve):
-    return serve()
+def address(indexes):
+    with running(indexes) as (_, port):
+        yield f"http://localhost:{port}"
 
 
 @pytest.fixture

@@ -89,12 +89,3 @@ def test_the_blocks_of_a_passage_are_marked(markdown):
     assert 'class="passage"' in html.partition("bake")[0].rpartition("<pre>")[2]
     start = NOTE.index("| 40")
     assert '<tr class="passage">' in markdown("bread.md", start=start, end=start + 5)
-
-
-@pytest.mark.nightly
-def test_axe_finds_no_violation_in_a_document(page, package):
-    axe = package("axe_playwright_python.sync_playwright").Axe()
-    show(page, "fish", open="carp", at="0-5")
-    until(page, OPEN)
-    found = axe.run(page, options={"runOnly": ["wcag2a", "wcag2aa", "wcag21aa", "best-practice"]})
-    assert found.violations_count == 0, found.generate_report()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pytest
 from browsing import show, until
 
 #: Whether a canvas has pixels of the marks of hits.
@@ -73,12 +72,3 @@ def test_keys_move_the_map_and_hovering_shows_the_text(page):
     page.wait_for_timeout(200)
     canvas.hover()
     page.locator("#map .tip", has_text="A red bird sings. It sits in a tree.").wait_for()
-
-
-@pytest.mark.nightly
-def test_axe_finds_no_violation_around_the_map(page, package):
-    axe = package("axe_playwright_python.sync_playwright").Axe()
-    show(page, "bird sings", view="map")
-    page.locator("#map canvas").wait_for()
-    found = axe.run(page, options={"runOnly": ["wcag2a", "wcag2aa", "wcag21aa"]})
-    assert found.violations_count == 0, found.generate_report()

@@ -8,6 +8,7 @@ import re
 from itertools import pairwise
 
 import pytest
+from birds import running
 from browsing import DOCUMENTS, HOSTILE, expect_titles, show, titles, until
 from fastapi.testclient import TestClient
 
@@ -119,22 +120,19 @@ class TestSearch:
         page.get_by_text("the service cannot be reached").wait_for()
         page.wrong.clear()  # the browser logs the status 422, and the second error
 
-    def test_a_token_is_asked_for_once(self, browser, serve):
-        address = serve(token="pässwort")
-        context = browser.new_context()
-        page = context.new_page()
-        page.goto(f"{address}/?query=robin")
-        page.locator("#sign-in[open]").wait_for()
-        page.fill("#token", "wrong\u200b")
-        page.keyboard.press("Enter")
-        page.locator("#sign-in[open]").wait_for()
-        page.fill("#token", "pässwort")
-        page.keyboard.press("Enter")
-        page.locator(".hit").first.wait_for()
-        page.reload()
-        page.locator(".hit").first.wait_for()
-        assert not page.locator("#sign-in[open]").count()
-        context.close()
+    def test_a_token_is_asked_for_once(self, browser, indexes):
+        with running(indexes, Settings(token="pässwort")) as (_, port):
+            page = browser.new_page()
+            page.goto(f"http://localhost:{port}/?query=robin")
+            for token in ("wrong\u200b", "pässwort"):
+                page.locator("#sign-in[open]").wait_for()
+                page.fill("#token", token)
+                page.keyboard.press("Enter")
+            page.locator(".hit").first.wait_for()
+            page.reload()
+            page.locator(".hit").first.wait_for()
+            assert not page.locator("#sign-in[open]").count()
+            page.close()
 
 
 class TestFilters:
@@ -285,27 +283,30 @@ def test_systems_side_by_side_with_lines_between_the_same_documents(page):
     page.locator("#systems line").first.wait_for()
 
 
+#: Colour scheme, width, query, further settings of the address, and what they show.
+STATES = [
+    ("light", 360, "bird sings", {}, ".hit"),
+    ("dark", 1200, "bird sings", {}, ".hit"),
+    ("light", 360, "bird sings", {"view": "systems"}, ".system li"),
+    ("light", 1200, "bird sings", {"view": "map"}, "#map canvas"),
+    ("light", 1200, "", {}, "#overview .card"),
+    ("light", 1200, "fish", {"open": "carp", "at": "0-5"}, "#document[open]"),
+]
+
+
 @pytest.mark.parametrize(
-    ("scheme", "width", "view"),
-    [
-        ("light", 360, ""),
-        pytest.param("dark", 1200, "", marks=pytest.mark.nightly),
-        pytest.param("light", 360, "systems", marks=pytest.mark.nightly),
-        pytest.param("light", 1200, "first", marks=pytest.mark.nightly),
-    ],
+    ("scheme", "width", "query", "settings", "shown"),
+    [STATES[0], *(pytest.param(*state, marks=pytest.mark.nightly) for state in STATES[1:])],
 )
-def test_axe_finds_no_violation(page, package, scheme, width, view):
+def test_axe_finds_no_violation(page, package, scheme, width, query, settings, shown):
     axe = package("axe_playwright_python.sync_playwright").Axe()
     page.emulate_media(color_scheme=scheme)
     page.set_viewport_size({"width": width, "height": 800})
-    if view == "first":
-        show(page, index="animals")
-        page.locator("#overview .card").first.wait_for()
-    else:
-        show(page, "bird sings", view=view, index="animals")
-    if page.locator("#filters").is_hidden():
+    show(page, query, index="animals", **settings)
+    page.locator(shown).first.wait_for()
+    if not settings and page.locator("#filters").is_hidden():
         page.click("#toggle-filters")
-    if not view:
+    if shown == ".hit":
         page.locator("summary").first.click()
     found = axe.run(page, options={"runOnly": ["wcag2a", "wcag2aa", "wcag21aa", "best-practice"]})
     assert found.violations_count == 0, found.generate_report()

@@ -1,0 +1,125 @@
+"""The map, the first screen and the fields over HTTP."""
+
+from __future__ import annotations
+
+import pytest
+from birds import BASE
+
+from semsearch import Document, Index
+from semsearch.explore.map import make_map
+
+pytest.importorskip("fastapi", reason="the service needs the extra 'serve'")
+from fastapi.testclient import TestClient
+
+from semsearch.service import create_app
+from semsearch.service.overview import CHARACTERS, overview_of
+
+DOCUMENTS = [
+    Document("b1", "a red bird sings", "Robin", {"seen": "2024-05-01", "tags": ["red", "small"]}),
+    Document("b2", "a red bird sings loudly", None, {"seen": "2024-05-03T10:00", "tags": ["red"]}),
+    Document("f1", "blue fish swim", "Trout", {"seen": "2024-05-03", "tags": [], "year": 1999}),
+    Document("f2", "blue fish swim " * 20, None, {"seen": None, "year": 2010, "wild": True}),
+]
+
+
+@pytest.fixture
+def index(tmp_path):
+    with Index.create(tmp_path / "birds", ["hashing", "hashing:64"]) as index:
+        index.add(DOCUMENTS)
+        yield index
+
+
+@pytest.fixture
+def made(index):
+    made = make_map(index)
+    made.save(index.path)
+    return made
+
+
+@pytest.fixture
+def get(index):
+    """Returns the status and the JSON of a view."""
+    app = create_app({"birds": index.path})
+    with TestClient(app, base_url=BASE, raise_server_exceptions=False) as client:
+
+        def got(view, **parameters):
+            answer = client.get(f"/v1/indexes/birds/{view}", params=parameters)
+            return answer.status_code, answer.json()
+
+        yield got
+
+
+class TestMap:
+    def test_points_of_the_passages_that_are_still_there(self, index, made, get):
+        index.delete(["b2"])
+        index.add([Document("g", "a green frog")])
+        _, answer = get("map")
+        assert (answer["space"], answer["of"]) == ("hashing", 4)
+        points = answer["points"]
+        assert (points["id"], points["start"]) == (["b1", "f1", "f2"], [0, 0, 0])
+        assert points["label"] == ["Robin", "Trout", DOCUMENTS[3].text[:80]]
+        assert points["x"] == pytest.approx(made.points[[0, 2, 3], 0].tolist(), abs=1e-4)
+        assert points["y"] == pytest.approx(made.points[[0, 2, 3], 1].tolist(), abs=1e-4)
+        groups = [answer["groups"][group] for group in points["group"]]
+        assert groups == [made.names[group] for group in made.groups[[0, 2, 3]]]
+
+    def test_without_a_map(self, get):
+        status, problem = get("map")
+        assert status == 404
+        assert "semsearch map" in problem["detail"]
+
+    def test_a_newer_map_of_another_space_is_shown(self, index, made, get):
+        assert get("map")[1]["space"] == "hashing"
+        make_map(index, "hashing-64").save(index.path)
+        assert get("map")[1]["space"] == "hashing-64"
+
+
+class TestOverview:
+    def test_without_a_map(self, get):
+        found = get("overview")[1]
+        assert found["groups"] == []
+        assert found["queries"] == ["Robin", "a red bird sings loudly", "Trout"]
+
+    def test_the_newest_documents_are_those_of_the_latest_day(self, index, get):
+        newest = get("overview")[1]["newest"]
+        assert [document["id"] for document in newest] == ["b2", "f1"]
+        index.add([Document("x", "text", None, {"seen": "unknown"})])  # no field of dates alone
+        assert get("overview")[1]["newest"] == []
+
+    def test_groups_have_a_typical_passage(self, index, made):
+        groups = overview_of(index)["groups"]
+        assert [group["name"] for group in groups] == made.names
+        assert sum(group["passages"] for group in groups) == 4
+        assert [group["id"] for group in groups] == [DOCUMENTS[row].id for row in made.typical]
+        assert all(len(group["text"]) <= CHARACTERS + 1 for group in groups)
+        typical = groups[0]["id"]
+        index.delete([typical])
+        assert typical not in [group["id"] for group in overview_of(index)["groups"]]
+
+    def test_an_empty_index(self, tmp_path):
+        with Index.create(tmp_path / "empty", "hashing") as index:
+            assert overview_of(index) == {"groups": [], "queries": [], "newest": []}
+
+
+def test_fields_with_values_of_the_documents_that_match(get):
+    def described(**parameters):
+        _, answer = get("fields", **parameters)
+        return answer["documents"], {field["name"]: field for field in answer["fields"]}
+
+    documents, fields = described()
+    assert documents == 4
+    assert fields["tags"]["values"] == [["red", 2], ["small", 1]]
+    assert (fields["year"]["least"], fields["year"]["greatest"]) == (1999, 2010)
+    assert fields["year"]["values"] == []
+    assert fields["wild"]["kinds"] == ["boolean"]
+    documents, fields = described(where="year > 2000 or tags = 'small'")
+    assert documents == 2
+    assert fields["tags"]["values"] == [["red", 1], ["small", 1]]
+    assert (fields["year"]["least"], fields["year"]["greatest"]) == (2010, 2010)
+    status, problem = get("fields", where="wings = 2")
+    assert (status, problem["code"]) == (422, "invalid-filter")
+
+
+@pytest.mark.parametrize("view", ["map", "fields", "overview"])
+def test_an_unknown_index(get, view):
+    assert get(f"../other/{view}")[0] == 404
