@@ -228,7 +228,7 @@ class TestPassages:
 )
 def test_values_of_options(name, valid, invalid):
     assert name in SearchOptions.__optional_keys__ | {"k"}
-    needed = {"mode": "hybrid", "rerank": Reranker()}
+    needed = {"k": 10, "mode": "hybrid", "rerank": Reranker()}
     for value in valid:
         Options(**(needed | {name: value}))
     for value in invalid:
