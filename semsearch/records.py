@@ -81,10 +81,8 @@ class Document:
             raise BadRowError(self.source, "metadata is not a mapping")
         metadata = {}
         for name, value in self.metadata.items():
-            if not isinstance(name, str):
-                raise BadRowError(self.source, f"metadata field {shown(name)} has no string name")
-            _check_characters(name, "the name of a metadata field", self.source)
-            metadata[name] = _json_value(value, name, self.source)
+            _check_characters(str(name), "the name of a metadata field", self.source)
+            metadata[str(name)] = _json_value(value, str(name), self.source)
         object.__setattr__(self, "metadata", metadata)
 
 

@@ -38,7 +38,6 @@ class Range:
         {"id": " "},
         {"id": 7},
         {"title": 7},
-        {"metadata": {1: "x"}},
         {"metadata": [1]},
     ],
 )

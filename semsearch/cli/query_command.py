@@ -209,8 +209,7 @@ def _print_table(hits: Hits, show: Sequence[str], *, heading: bool) -> None:
     else:
         out.print(Text("no hits"))
     for stage in hits.stages:
-        line = f"{stage.name} {stage.milliseconds:.1f} ms"
-        out.print(Text(line + (f": {stage.plan}" if stage.plan else ""), style="dim"))
+        out.print(Text(f"{stage.name} {stage.milliseconds:.1f} ms", style="dim"))
     if heading:
         out.print()
 

@@ -30,10 +30,10 @@ logger = logging.getLogger(__name__)
 class Copied(NamedTuple):
     """The result of a copy."""
 
-    documents: int = 0  #: in the target now
-    written: int = 0
-    removed: int = 0
-    passages: int = 0
+    documents: int  #: in the target now
+    written: int
+    removed: int
+    passages: int
 
 
 def copy_index(

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING
 
 from semsearch.protocols import Encoder, Matrix
@@ -53,18 +54,13 @@ def search(
     first_stage = FirstStage(reader, space, condition, options, clock)
     retrieve = _distinct if options.collapse_duplicates else FirstStage.retrieve
     retrieved = retrieve(first_stage, queries, vectors, _hits_needed(options))
-    answers = [
-        _selected(first_stage, query, answer.hits)
-        for query, answer in zip(queries, retrieved, strict=True)
-    ]
+    answers = list(map(partial(_selected, first_stage), queries, retrieved))
     if options.explain:
         from semsearch.search.explaining import explained
 
         with clock("explain"):
-            answers = [
-                explained(hits, reader, query, encoder, None if vectors is None else vectors[place])
-                for place, (hits, query) in enumerate(zip(answers, queries, strict=True))
-            ]
+            rows = [None] * len(queries) if vectors is None else list(vectors)
+            answers = list(map(partial(explained, reader, encoder), queries, rows, answers))
         for hits in answers:
             hits.stages = clock.stages
     return answers
@@ -97,9 +93,9 @@ def _distinct(
         depth *= 4
 
 
-def _selected(first_stage: FirstStage, query: ParsedQuery, hits: Hits) -> Hits:
+def _selected(first_stage: FirstStage, query: ParsedQuery, retrieved: RetrievedHits) -> Hits:
     """The requested hits, after reranking and diversification."""
-    options, clock = first_stage.options, first_stage.clock
+    options, clock, hits = first_stage.options, first_stage.clock, retrieved.hits
     if options.rerank is not None:
         from semsearch.search.reranking import reranked
 
@@ -120,8 +116,7 @@ def _selected(first_stage: FirstStage, query: ParsedQuery, hits: Hits) -> Hits:
             kept = maximal_marginal_relevance(first, vectors, options.mmr) + rest
     wanted = kept[options.offset : options.offset + options.k]
     numbered = [
-        hit if hit.rank == rank else hit._replace(rank=rank)
-        for rank, hit in enumerate(wanted, start=options.offset + 1)
+        hit._replace(rank=rank) for rank, hit in enumerate(wanted, start=options.offset + 1)
     ]
     return Hits(hits.query, numbered, reranked=hits.reranked)
 

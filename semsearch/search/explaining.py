@@ -10,7 +10,7 @@ from semsearch.storage.interface import Reader
 
 
 def explained(
-    hits: Hits, state: Reader, query: ParsedQuery, encoder: Encoder | None, vector: Matrix | None
+    state: Reader, encoder: Encoder | None, query: ParsedQuery, vector: Matrix | None, hits: Hits
 ) -> Hits:
     """The hits with the query words that they contain, and their sentences nearest to the query.
 

@@ -88,7 +88,7 @@ class Options:
         ArgumentError: an option has an invalid type or value.
     """
 
-    k: int = 10
+    k: int
     offset: int = 0
     min_score: float | None = None
     where: str | None = None

@@ -38,7 +38,7 @@ def reranked(
     scores: list[float] = []
     started = time.perf_counter()
     while len(scores) < len(first):
-        taken = len(first) - len(scores)
+        taken = len(first)
         if budget is not None:
             spent = time.perf_counter() - started
             affordable = (budget - spent) * len(scores) / spent if scores else FIRST_BLOCK
@@ -50,14 +50,12 @@ def reranked(
     weight = getattr(reranker, "first_stage_weight", 0.0)
     final = combined([hit.score for hit in read], scores, weight)
     found = [
-        hit._replace(score=score, scores=hit.scores._replace(reranked=own))
-        for score, own, hit in sorted(
-            zip(final, scores, read, strict=True), key=lambda one: -one[0]
+        read[place]._replace(
+            score=final[place], scores=read[place].scores._replace(reranked=scores[place])
         )
+        for place in sorted(range(len(scores)), key=lambda place: -final[place])
     ]
-    found += hits[len(scores) :]
-    ranked = (hit._replace(rank=rank) for rank, hit in enumerate(found, start=1))
-    return Hits(hits.query, ranked, reranked=len(scores))
+    return Hits(hits.query, found + hits[len(scores) :], reranked=len(scores))
 
 
 def combined(first: Sequence[float], second: Sequence[float], weight: float) -> list[float]:

@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from semsearch.protocols import Matrix
@@ -89,10 +90,7 @@ class FirstStage:
             passages = self.reader.fetch(
                 list({passage.passage_id for ranking in rankings for passage in ranking[:k]})
             )
-            return [
-                self._retrieved(query, ranking, passages, k)
-                for query, ranking in zip(queries, rankings, strict=True)
-            ]
+            return list(map(partial(self._retrieved, passages, k), queries, rankings))
 
     def _rankings(
         self, queries: Sequence[ParsedQuery], vectors: Matrix | None, k: int
@@ -124,7 +122,7 @@ class FirstStage:
                         )
                         words[place] = self._without_examples(ranking)
         if options.mode is SearchMode.HYBRID:
-            return [self._fused(*sides) for sides in zip(dense, words, strict=True)]
+            return list(map(self._fused, dense, words))
         if options.mode is SearchMode.BM25:
             return [
                 [
@@ -177,10 +175,10 @@ class FirstStage:
 
     def _retrieved(
         self,
-        query: ParsedQuery,
-        ranking: Sequence[RankedPassage],
         passages: Mapping[int, FoundPassage],
         k: int,
+        query: ParsedQuery,
+        ranking: Sequence[RankedPassage],
     ) -> RetrievedHits:
         hits = Hits(query.text)
         least = None if self.options.rerank else self.options.min_score

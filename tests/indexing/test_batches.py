@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
 
@@ -34,7 +35,7 @@ class Watched:
         return self._encoder.encode_documents(texts)
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def small_batches(monkeypatch):
     monkeypatch.setattr(batches, "FIRST_BATCH_DOCUMENTS", 4)
     monkeypatch.setattr(batches, "BATCH_DOCUMENTS", 64)
@@ -44,6 +45,27 @@ def corpus(count):
     return [Document(str(number), f"Text {number}.") for number in range(count)]
 
 
+@pytest.mark.parametrize(
+    ("documents", "sizes"),
+    [
+        ([f"Text {number}." for number in range(700)], [256, 444]),
+        ([f"{number} {'a' * 40_000}" for number in range(7)], [3, 3, 1]),  # by their characters
+    ],
+)
+def test_the_first_batches_are_small(tmp_path, documents, sizes):
+    encoder = Watched(seconds=0.01)
+    batches, started = [], time.perf_counter()
+    with Index.create(tmp_path / "x", [encoder]) as index:
+        corpus = [Document(str(number), text) for number, text in enumerate(documents)]
+        summary = index.add(corpus, on_batch=batches.append)
+    assert encoder.sizes == sizes
+    assert [one.documents for one in batches] == list(itertools.accumulate(sizes))
+    seconds = [one.seconds for one in [*batches, summary]]
+    assert seconds == sorted(seconds)
+    assert 0 < seconds[0] < seconds[-1] <= time.perf_counter() - started
+
+
+@pytest.mark.usefixtures("small_batches")
 def test_batches_grow(tmp_path):
     encoder = Watched()
     with Index.create(tmp_path / "x", [encoder]) as index:
@@ -53,6 +75,7 @@ def test_batches_grow(tmp_path):
     assert sum(encoder.sizes) == 300
 
 
+@pytest.mark.usefixtures("small_batches")
 def test_batches_do_not_grow_beyond_the_time_limit(tmp_path, monkeypatch):
     monkeypatch.setattr(batches, "BATCH_SECONDS", 0.01)
     encoder = Watched(seconds=0.02)
@@ -62,6 +85,7 @@ def test_batches_do_not_grow_beyond_the_time_limit(tmp_path, monkeypatch):
     assert max(encoder.sizes[2:]) <= 4
 
 
+@pytest.mark.usefixtures("small_batches")
 def test_long_documents_come_in_small_batches_until_their_time_is_known(tmp_path, monkeypatch):
     monkeypatch.setattr(batches, "FIRST_BATCH_CHARACTERS", 20)
     encoder = Watched(seconds=0.05)
@@ -70,6 +94,7 @@ def test_long_documents_come_in_small_batches_until_their_time_is_known(tmp_path
     assert encoder.sizes == [3, 3, 4]
 
 
+@pytest.mark.usefixtures("small_batches")
 def test_next_documents_are_read_during_encoding(tmp_path):
     fifth = threading.Event()
 
@@ -90,6 +115,7 @@ def test_next_documents_are_read_during_encoding(tmp_path):
     assert threading.main_thread() not in encoder.threads
 
 
+@pytest.mark.usefixtures("small_batches")
 def test_complete_batches_before_an_error_are_written(tmp_path):
     def broken():
         yield from corpus(6)
@@ -102,6 +128,7 @@ def test_complete_batches_before_an_error_are_written(tmp_path):
         assert index.add(corpus(6)).added == 2
 
 
+@pytest.mark.usefixtures("small_batches")
 def test_encoder_error_is_raised(tmp_path):
     class Failing(Watched):
         def encode_documents(self, texts):

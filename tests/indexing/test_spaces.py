@@ -70,7 +70,7 @@ class InterruptedEncoder:
 def test_interrupted_space_is_finished(index, how):
     with pytest.raises(Interrupted):
         add(index, InterruptedEncoder())
-    assert 0 < len(matrix(index, "hashing-16")) < 300
+    assert len(matrix(index, "hashing-16")) == 256  # the first batch
     with pytest.raises(SpaceError):
         index.search("text", space="hashing-16")
     assert len(index.search("text", k=400)) == 300

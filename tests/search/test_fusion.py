@@ -41,6 +41,8 @@ def test_edge_cases():
     sides = [{5: ScoredPassage(5, 5, 1.0)}, {4: ScoredPassage(4, 4, 1.0)}]
     assert [item for item, *_ in fused_scores(sides, 0.5, 9)] == [4, 5]  # ties: by passage
     assert fused_scores([{}, {}], 0.5, 9) == []
+    with pytest.raises(ValueError):  # a weight for each ranking
+        zscore_fusion([[(5, 2.0)]], [0.5, 0.5])
     assert zscore_fusion([[(5, 2.0), (4, 1.0)], []], [0.5, 0.5]) == {5: 0.5, 4: -0.5}
     assert zscore_fusion([[(1, 2.0), (2, 1.0)], [(2, 2.0), (1, 1.0)]], [1, 0]) == {1: 1, 2: -1}
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from semsearch import Document, Index, load_encoder
 from semsearch.errors import ArgumentError, DocumentNotFoundError
 from semsearch.records import SearchMode
-from semsearch.search.options import Options
+from semsearch.search.options import Options, SearchOptions
 from semsearch.storage.words import MAX_QUERY_WORDS
 
 TEXTS = {
@@ -227,7 +227,8 @@ class TestPassages:
     ],
 )
 def test_values_of_options(name, valid, invalid):
-    needed = {"mode": "hybrid", "rerank": Reranker()}
+    assert name in SearchOptions.__optional_keys__ | {"k"}
+    needed = {"k": 10, "mode": "hybrid", "rerank": Reranker()}
     for value in valid:
         Options(**(needed | {name: value}))
     for value in invalid:

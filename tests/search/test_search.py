@@ -103,6 +103,12 @@ def test_pages_and_minimum_scores(index, mode):
     assert index.search("red item 42", mode=mode, min_score=least + 1e-6) == []
 
 
+def test_a_vector_needs_no_encoder(index, monkeypatch):
+    monkeypatch.setattr("semsearch.index.load_encoder", None)
+    with Index.open(index.path) as again:
+        assert len(again.search(numpy.ones(256), 3)) == 3
+
+
 def test_a_vector_as_query(index):
     vector = index.encoder(index.space()).encode_queries(["red item 42"])[0]
     expected = index.search("red item 42")

@@ -132,16 +132,15 @@ class Analyser:
 
     def phrase_term(self, text: str) -> str | None:
         """A phrase as an FTS5 term: its consecutive words; None without words."""
-        listed: list[str] = []
-        ends_in_run = False
-        for place, piece in enumerate(_pieces(text)):
-            found = pairs(piece) if place % 2 else self._stems(self._words(piece))
-            listed += found
-            ends_in_run = place % 2 == 1 if found else ends_in_run
-        if not listed:
+        pieces = [
+            pairs(piece) if place % 2 else self._stems(self._words(piece))
+            for place, piece in enumerate(_pieces(text))
+        ]
+        terms = [term for piece in pieces for term in piece]
+        if not terms:
             return None
         # The last character of a run is single here; in a text, another may follow it.
-        return f'"{" ".join(listed)}"' + (" *" if ends_in_run else "")
+        return f'"{" ".join(terms)}"' + ("" if pieces[-1] else " *")
 
     @cached_property
     def _stemmer(self) -> Any:
