@@ -117,6 +117,16 @@ class TestByVectors:
         assert [n for n, _ in searches] == [18, 72]
 
 
+@pytest.mark.parametrize(
+    ("per_document", "deleted", "reach"),
+    [(1, 0, 10), (1, 1, 18), (1.5, 0, 23), (2, 2, 28), (9, 0, 28)],
+)
+def test_places_for_further_passages_and_deleted_ones(per_document, deleted, reach):
+    view = VectorView.__new__(VectorView)
+    view._per_document, view._deleted = per_document, deleted
+    assert view.reach(10) == reach
+
+
 def state_of(index):
     """A connection that reads the index."""
     return index._store.database._engine.connect()
@@ -178,20 +188,24 @@ class TestFrequentWords:
         ids = set(numpy.linspace(301, 1500, 1000 * 1200 // 1050).astype(int))
         assert len(seen) == len(ids - {n + 1 for n in range(400, 700) if n % 2})
 
-    def changes(self, index):
-        with index.read() as state:
-            return get_setting(state.connection, "frequent_words")
+    def test_they_are_counted_after_changes_of_a_tenth(self, tmp_path, monkeypatch):
+        def counted():
+            with index.read() as state:
+                return get_setting(state.connection, "frequent_words")
 
-    def test_they_are_counted_after_changes_of_a_tenth(self, index):
-        assert self.changes(index) == [1000, ["amber", "birch"]]
-        index.add(Document(f"e{n}", "cedar") for n in range(111))
-        assert self.changes(index) == [1000, ["amber", "birch"]]
-        index.add([Document("f", "cedar")])
-        assert self.changes(index) == [1112, ["amber", "birch"]]
-        index.delete(names(500, 610))
-        assert self.changes(index) == [1112 + 110, ["amber", "birch"]]
-        index.delete(names(499))
-        assert self.changes(index) == [1112 + 609, []]  # too few passages
+        monkeypatch.setattr(bm25, "FREQUENT_FROM", 10)
+        with Index.create(tmp_path / "few", "hashing:8") as index:
+            texts = ["amber birch"] * 8 + ["amber cedar"] * 12
+            index.add(Document(f"d{n}", text) for n, text in enumerate(texts))
+            assert counted() == [20, ["amber", "birch", "cedar"]]
+            index.add(Document(f"e{n}", "delta") for n in range(2))
+            assert counted()[0] == 20
+            index.add([Document("e2", "delta")])
+            assert counted() == [23, ["amber", "birch", "cedar"]]
+            index.delete(names(4))
+            assert counted() == [27, ["amber", "cedar"]]
+            index.delete(names(4, 14))
+            assert counted() == [37, []]
 
 
 def restricted(index, where):

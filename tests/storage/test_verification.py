@@ -54,7 +54,7 @@ REPAIRABLE = {
     "UPDATE vectors SET vector = x'00' WHERE passage_id < 3": "2 passages",
     "DELETE FROM passages_fts_data WHERE id > 10": "words",
     "INSERT INTO passages_fts(rowid, words) VALUES (999, 'stray')": "words",
-    "UPDATE snapshots SET vectors = 59": "size",
+    "UPDATE snapshots SET vectors = 59": "hashing-32-1.faiss is missing",
     "UPDATE snapshots SET generation = 7": "hashing-32-7.faiss is missing",
 }
 

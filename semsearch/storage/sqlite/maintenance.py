@@ -25,10 +25,10 @@ from semsearch.storage.sqlite.schema import (
     vectors,
 )
 from semsearch.storage.sqlite.snapshots import (
-    UnusableSnapshotError,
     open_snapshot,
     refresh,
     remove_leftovers,
+    snapshot_name,
     snapshot_record,
 )
 from semsearch.storage.sqlite.spaces import all_spaces, vector_blocks, vector_bytes
@@ -95,16 +95,16 @@ def _vector_faults(connection: Connection, directory: Path, space: Space) -> Ite
     record = snapshot_record(connection, space)
     if record is None or not record.bytes:
         return
-    try:
-        snapshot = open_snapshot(directory, space, record)
-    except UnusableSnapshotError as error:
-        yield Fault(str(error))
+    name = snapshot_name(space.name, record.generation)
+    snapshot = open_snapshot(directory, space, record)
+    if snapshot is None:
+        yield Fault(f"{name} is missing or damaged")
         return
     for ids, matrix in vector_blocks(connection, space):
         covered = ids <= record.last_passage_id
         is_equal = numpy.isin(ids[covered], snapshot.ids).all()
         if not is_equal or (snapshot.vectors(ids[covered]) != matrix[covered]).any():
-            yield Fault(f"the snapshot of space '{space.name}' does not match its vectors")
+            yield Fault(f"{name} does not match the vectors of the database")
             return
 
 

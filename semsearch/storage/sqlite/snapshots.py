@@ -9,9 +9,9 @@ import logging
 import os
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import Connection, delete, func, insert, select
+from sqlalchemy import Connection, Row, delete, func, insert, select
 
 from semsearch.errors import IndexStoreError
 from semsearch.storage.spaces import Space
@@ -42,28 +42,9 @@ STALE_SHARE = 0.1
 RECALL_TOLERANCE = 0.005
 
 
-class SnapshotRecord(NamedTuple):
-    """The record of a snapshot in SQLite, by which its file is recognised."""
-
-    space_id: int
-    generation: int
-    bytes: int
-    vectors: int
-    last_passage_id: int  # it has the vectors of all passages up to this id
-    deleted: int  # how many passages had been deleted before it was written
-    kind: str
-    wanted_recall: float
-    recall: float  # recall@10 against exact search; 1 for an exact kind
-
-
-class UnusableSnapshotError(Exception):
-    """The file of a snapshot is missing or damaged; the message is a sentence about it."""
-
-
-def snapshot_record(connection: Connection, space: Space) -> SnapshotRecord | None:
-    """The database's record of a space's snapshot, if it has one."""
-    row = connection.execute(select(snapshots).where(snapshots.c.space_id == space.id)).first()
-    return SnapshotRecord(**row._mapping) if row else None
+def snapshot_record(connection: Connection, space: Space) -> Row[Any] | None:
+    """The row of a space's snapshot, by which its file is recognised, if it has one."""
+    return connection.execute(select(snapshots).where(snapshots.c.space_id == space.id)).first()
 
 
 def snapshot_name(space_name: str, generation: int) -> str:
@@ -82,23 +63,15 @@ def count_deleted(connection: Connection, passages: int) -> None:
         put_setting(connection, DELETED, deleted_passages(connection) + passages)
 
 
-def open_snapshot(directory: Path, space: Space, record: SnapshotRecord) -> VectorIndex:
-    """Open a recorded snapshot, memory-mapped.
-
-    Raises:
-        UnusableSnapshotError: its file is missing or damaged.
-    """
+def open_snapshot(directory: Path, space: Space, record: Row[Any]) -> VectorIndex | None:
+    """Open a recorded snapshot, memory-mapped; None if its file is missing or damaged."""
     file = directory / snapshot_name(space.name, record.generation)
-    try:
+    with suppress(OSError, RuntimeError, MemoryError):  # FAISS raises the latter two
         if file.stat().st_size == record.bytes:
             index = _index_class(record.kind).open(file)
             if len(index) == record.vectors:
                 return index
-    except FileNotFoundError:
-        raise UnusableSnapshotError(f"{file} is missing") from None
-    except (OSError, RuntimeError, MemoryError) as error:  # FAISS raises the latter two
-        raise UnusableSnapshotError(f"{file} cannot be read") from error
-    raise UnusableSnapshotError(f"{file} does not have the recorded size")
+    return None
 
 
 def refresh(
@@ -119,7 +92,7 @@ def refresh(
         record = snapshot_record(connection, space)
         wanted = read_settings(connection).index_type
         deleted = deleted_passages(connection)
-        if record and _is_usable(directory, space, record):
+        if record and open_snapshot(directory, space, record) is not None:
             recent = _count(connection, space, record.last_passage_id)
             gone = deleted - record.deleted
             kind = chosen_kind(wanted, record.vectors + recent - gone, space.dimension)
@@ -137,28 +110,29 @@ def refresh(
         generation = record.generation + 1 if record else 1
         file = directory / snapshot_name(space.name, generation)
         _save(index, file)
-        new = SnapshotRecord(
-            space_id=space.id,
-            generation=generation,
-            bytes=file.stat().st_size,
-            vectors=total,
-            last_passage_id=int(index.ids[-1]) if total else 0,
-            deleted=deleted,
-            kind=kind,
-            wanted_recall=wanted.recall,
-            recall=index.measured_recall(),
-        )
-    if new.recall + RECALL_TOLERANCE < wanted.recall:
+        recall = index.measured_recall()
+        new = {
+            "space_id": space.id,
+            "generation": generation,
+            "bytes": file.stat().st_size,
+            "vectors": total,
+            "last_passage_id": int(index.ids[-1]) if total else 0,
+            "deleted": deleted,
+            "kind": kind,
+            "wanted_recall": wanted.recall,
+            "recall": recall,
+        }
+    if recall + RECALL_TOLERANCE < wanted.recall:
         logger.warning(
             "the vector index of space '%s' has a measured recall of %.3f, below the %s of "
             "--recall (for exact search: semsearch configure --index-type flat)",
             space.name,
-            new.recall,
+            recall,
             wanted.recall,
         )
     with connection.begin():
         connection.execute(delete(snapshots).where(snapshots.c.space_id == space.id))
-        connection.execute(insert(snapshots).values(new._asdict()))
+        connection.execute(insert(snapshots).values(new))
         next_revision(connection)
     remove_leftovers(connection, directory, keep_previous=True)
 
@@ -195,14 +169,6 @@ def _index_class(kind: str) -> type[VectorIndex]:
     from semsearch.vector_indexes.flat import VectorIndex
 
     return VectorIndex
-
-
-def _is_usable(directory: Path, space: Space, record: SnapshotRecord) -> bool:
-    try:
-        open_snapshot(directory, space, record)
-    except UnusableSnapshotError:
-        return False
-    return True
 
 
 def _count(connection: Connection, space: Space, after: int) -> int:

@@ -9,9 +9,10 @@ import logging
 import math
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, Row, func, select
 
 from semsearch.protocols import Matrix
 from semsearch.storage.interface import ScoredPassage
@@ -19,8 +20,6 @@ from semsearch.storage.spaces import Space
 from semsearch.storage.sqlite.restrictions import Restricted, best_passages, owners
 from semsearch.storage.sqlite.schema import documents, passages
 from semsearch.storage.sqlite.snapshots import (
-    SnapshotRecord,
-    UnusableSnapshotError,
     deleted_passages,
     open_snapshot,
     snapshot_record,
@@ -55,7 +54,7 @@ class VectorView:
         self,
         connection: Connection,
         space: Space,
-        record: SnapshotRecord | None,
+        record: Row[Any] | None,
         snapshot: VectorIndex | None,
         recent: Sequence[tuple[Ids, Matrix]],
     ) -> None:
@@ -73,13 +72,15 @@ class VectorView:
         """The view of a state; without a usable snapshot, all vectors are read from SQLite."""
         record, snapshot, last = snapshot_record(connection, space), None, 0
         if record:
-            try:
-                snapshot, last = open_snapshot(directory, space, record), record.last_passage_id
-            except UnusableSnapshotError as error:
+            snapshot = open_snapshot(directory, space, record)
+            if snapshot is not None:
+                last = record.last_passage_id
+            else:
                 logger.warning(
-                    "%s; searching the vectors in SQLite instead (the next `semsearch index` "
-                    "rewrites it)",
-                    error,
+                    "the snapshot of space '%s' in %s is missing or damaged; searching the vectors "
+                    "in SQLite instead (the next `semsearch index` rewrites it)",
+                    space.name,
+                    directory,
                 )
         recent = list(vector_blocks(connection, space, last))
         return cls(connection, space, record, snapshot, recent)
