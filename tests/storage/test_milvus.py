@@ -22,9 +22,12 @@ from semsearch.errors import (
     IndexStoreError,
     MissingExtraError,
     StoreUnreachableError,
+    UnsupportedByStoreError,
 )
 from semsearch.storage.address import Address, place, store_of
+from semsearch.storage.interface import Selection
 from semsearch.storage.milvus import connection as connection_module
+from semsearch.storage.milvus import reader as reader_module
 from semsearch.storage.milvus.connection import Connection, parsed
 from semsearch.storage.milvus.reader import MAX_ROWS, VECTORS, WORDS, Search
 from semsearch.storage.milvus.schema import DOCUMENT_COLUMNS, LISTS, NO_VECTOR, passage_ids
@@ -61,6 +64,11 @@ class TestAddresses:
     def test_wrong_ones_are_refused(self, text):
         with pytest.raises(ArgumentError):
             parsed(place(text))
+
+    @pytest.mark.parametrize(("tls", "scheme"), [("", "http"), ("0", "http"), ("1", "https")])
+    def test_tls(self, monkeypatch, tls, scheme):
+        monkeypatch.setenv("SEMSEARCH_MILVUS_TLS", tls)
+        assert parsed(place("milvus://host/news")) == (f"{scheme}://host", "news")
 
     def test_missing_extra_is_named(self, monkeypatch):
         monkeypatch.setattr(connection_module, "find_spec", lambda name: None)
@@ -112,6 +120,76 @@ class TestOpening:
             assert len(second) == 3
         with pytest.raises(IndexStoreError), first.read():
             pass
+
+
+@pytest.mark.parametrize(
+    ("version", "has_bm25"),
+    [("2.3.5", False), ("v2.4.9-dev", False), ("v2.5.0", True), ("2.10.1", True), ("3.0", True)],
+)
+def test_servers_with_bm25(version, has_bm25):
+    connection = Connection.__new__(Connection)
+    connection.is_file, connection.version = False, version
+    assert connection.has_bm25 is has_bm25
+    connection.is_file = True
+    assert connection.has_bm25
+
+
+def test_an_index_without_bm25(lite, documents, monkeypatch):
+    """As on a server of version 2.3."""
+    monkeypatch.setattr(Connection, "has_bm25", False)
+    with Index.create(lite, "hashing:64") as index:
+        index.add(documents)
+        assert index.info().systems == ["hashing-64"]
+        assert index.search("a red fish swims", 1)[0].document_id == "c"
+        with pytest.raises(UnsupportedByStoreError):
+            index.search("fish", mode="bm25")
+
+
+def test_small_requests(lite, monkeypatch):
+    """Rows are written, listed, read and deleted two at a time."""
+    for module, name in [
+        (connection_module, "ROWS_AT_ONCE"),
+        (connection_module, "IDS_AT_ONCE"),
+        (reader_module, "PAGE"),
+    ]:
+        monkeypatch.setattr(module, name, 2)
+    documents = [
+        Document(f"d{n}", "red fish. " * 100 * n, f"T{n}", {"n": n if n < 4 else "four"})
+        for n in range(1, 6)
+    ]
+    with Index.create(lite, ["hashing:64", "hashing:32"]) as index:
+        assert index.add(reversed(documents)).added == 5
+        with index.read() as state:
+            assert state.ids(limit=3) == ["d5", "d4", "d3"]
+            assert state.count(Selection(["d1", "d5", "x"])) == 2
+            assert [len(some) for some in state.scan(1)] == [1] * 5
+            assert state.documents(["d1", "d5"]) == {"d1": documents[0], "d5": documents[4]}
+            assert list(state.passages_of(["d4", "d2"])) == ["d4", "d2"]
+            [field] = state.info().fields
+        assert list(field.kinds.items()) == [("number", 3), ("text", 2)]
+        assert list(index) == documents[::-1]
+        hits = index.search("red fish", 100, per_document=100)
+        assert len({hit.passage.id for hit in hits}) == index.info().passages > 8
+        assert index.delete(where="n < 4") == 3
+        with index.writer() as writer:
+            assert writer.verify() == []
+        assert list(index) == documents[:2:-1]
+
+
+def test_compaction_is_asked_for(lite_index, monkeypatch):
+    asked, original = [], Connection.call
+
+    def call(self, *arguments, **options):
+        asked.append(arguments)
+        return original(self, *arguments, **options)
+
+    monkeypatch.setattr(Connection, "call", call)
+    with lite_index.writer() as writer:
+        writer.compact()
+    assert [some for some in asked if some[0] == "compact"] == [
+        ("compact", "one"),
+        ("compact", "one_space_1"),
+    ]
 
 
 class Answers:
@@ -241,6 +319,9 @@ def test_documents_too_large_for_a_field_are_bad_rows(lite_index):
     for document, column in large:
         with pytest.raises(BadRowError, match=f"^document 'x': .*{column}"):
             lite_index.add([document])
+    lite_index.add([Document("x", "y" + " " * 65_535)])  # the longest that fits
+    with pytest.raises(BadRowError):
+        lite_index.add([Document("x", "y" + " " * 65_536)])
     long = Document("e", "fish " * 20_000)  # larger than a field, but its passages are not
     bad = []
     with lite_index.writer(on_bad_row=bad.append) as writer:

@@ -139,8 +139,9 @@ class MilvusWriter:
 
     def compact(self) -> None:
         """Ask Milvus to rewrite its files without deleted rows, which it does in its own time."""
-        for space in self._state.spaces():
-            self._connection.call("compact", self._connection.passages(space))
+        spaces = map(self._connection.passages, self._state.spaces())
+        for collection in (self._connection.name, *spaces):
+            self._connection.call("compact", collection)
 
     def verify(self) -> list[Fault]:
         """Check the store and return all faults."""
