@@ -1,4 +1,4 @@
-"""PDF, DOCX, PPTX and HTML, as pandoc, Chromium and python-pptx write them."""
+"""PDF, DOCX, PPTX and HTML, as pandoc and python-pptx write them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 from semsearch.corpus import Corpus, conversion
 from semsearch.errors import BadRowError, MissingExtraError
 from semsearch.records import Document
-from tests.corpus.conftest import rewritten
+from tests.corpus.conftest import pdf, rewritten
 
 MARKDOWN = """---
 title: The handbook
@@ -56,24 +56,6 @@ def handbook(program, tmp_path_factory):
         command = [program("pandoc"), "--standalone", "handbook.md", "-o", f"handbook.{suffix}"]
         subprocess.run(command, cwd=folder, check=True)
     return folder
-
-
-@pytest.fixture(scope="session")
-def printed(program, tmp_path_factory):
-    """A PDF printed by a browser: two pages with text, and a blank one between."""
-    folder = tmp_path_factory.mktemp("printed")
-    (folder / "page.html").write_text(
-        "<!doctype html><meta charset=utf-8><title>Printed page</title>"
-        "<style>div { break-after: page; min-height: 1px }</style>"
-        "<div><p>Ärger on the first page,<br>and Spaß.</div><div></div>"
-        "<p>The last page has this sentence.</p>",
-        "utf-8",
-    )
-    command = [program("chromium"), "--headless", "--no-sandbox", "--disable-gpu"]
-    command += [f"--user-data-dir={folder}/profile", "--no-pdf-header-footer"]
-    command += ["--print-to-pdf=page.pdf", "page.html"]
-    subprocess.run(command, cwd=folder, check=True, capture_output=True, timeout=120)
-    return folder / "page.pdf"
 
 
 @pytest.fixture
@@ -150,24 +132,35 @@ def test_notes_groups_and_charts_of_slides(tmp_path, monkeypatch):
     assert document.title == "talk, slide 1"
 
 
-def test_pages(printed, write, monkeypatch):
-    write("page.pdf", printed.read_bytes())
-    documents, notices = read("page.pdf")
-    [notice] = notices
+def test_pages(write):
+    texts = [
+        b"BT /F 12 Tf (\xc4rger on the first) ' T* (page.) Tj ET",
+        b"",
+        b"BT /F 9 Tf (Last.) Tj ET",
+    ]
+    write("page.pdf", pdf(texts[0].replace(b"' T*", b"Tj 0 -12 Td"), *texts[1:]))
+    documents, [notice] = read("page.pdf")
     assert notice.startswith("page.pdf: 3 pages; 1 of them without text (2): if it is a scan")
     assert documents == [
         Document(
             f"page.pdf#page={number}",
             text,
-            f"Printed page, page {number}",
+            f"A title, page {number}",
             {"file": "page.pdf", "page": number},
         )
-        for number, text in (
-            (1, "Ärger on the first page,\nand Spaß."),
-            (3, "The last page has this sentence."),
-        )
+        for number, text in ((1, "Ärger on the first\npage."), (3, "Last."))
     ]
     assert [one.source for one in documents] == ["page.pdf, page 1", "page.pdf, page 3"]
+
+
+@pytest.mark.parametrize(("blank", "shown"), [(5, "1, 2, 3, 4, 5"), (6, "1, 2, 3, 4, 5, …")])
+def test_pages_without_text(write, blank, shown):
+    write("page.pdf", pdf(*[b""] * blank, b"BT /F 9 Tf (Last.) Tj ET"))
+    [notice] = read("page.pdf")[1]
+    assert f"; {blank} of them without text ({shown}): " in notice
+    write("page.pdf", pdf(b""))
+    with pytest.raises(BadRowError, match=r"^page\.pdf: has no text; if it is a scan"):
+        read("page.pdf")
 
 
 class TestHtml:
