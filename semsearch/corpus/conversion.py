@@ -37,9 +37,6 @@ _MODULES = {
     CorpusFormat.XLSX: "openpyxl",
 }
 
-#: The most numbers of pages without text in a remark.
-BLANK_SHOWN = 5
-
 _READERS = {
     CorpusFormat.PDF: read_pdf,
     CorpusFormat.DOCX: read_docx,
@@ -73,8 +70,8 @@ def read_document(
     readable = [part for part in contents.sections if part.fault or part.text.strip()]
     blank = [str(part.number) for part in contents.sections if part not in readable]
     remark = contents.remark
-    if readable and blank and contents.if_blank:
-        numbers = ", ".join(blank[:BLANK_SHOWN]) + (", …" if len(blank) > BLANK_SHOWN else "")
+    if blank and contents.if_blank:
+        numbers = ", ".join(blank[:5]) + (", …" if len(blank) > 5 else "")
         remark += f"; {len(blank)} of them without text ({numbers}): {contents.if_blank}"
     if not fault and not readable:
         fault = "; ".join(filter(None, ("has no text", contents.if_blank)))

@@ -213,7 +213,7 @@ class Corpus:
         """The table of a single file or database."""
         is_other_url = isinstance(path, str) and not is_web(path)
         if how.sql is not None:
-            if not (is_other_url or isinstance(path, Path)):
+            if path is None or (isinstance(path, str) and is_web(path)):
                 raise CorpusError("--sql needs an SQLite file or the URL of a database")
             with open_query(path, how.sql) as table:
                 yield table

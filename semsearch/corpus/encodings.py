@@ -20,9 +20,6 @@ _BYTE_ORDER_MARKS = (
 )
 _BEYOND_ASCII = re.compile("[^\x00-\x7f]")
 
-#: After so many lines, the progress of reading is noted.
-_LINES_PER_NOTE = 100
-
 
 def encoding_of(head: bytes, declared: str | None) -> str:
     """The encoding of a file: by its byte order mark, or else the declared one.
@@ -90,7 +87,7 @@ class TextStream:
                 if len(line) > longest:
                     reason = f"the line is longer than {longest:,} characters"
                     raise CorpusError(f"{self.name}:{number}: {reason}")
-                if number % _LINES_PER_NOTE == 0:
+                if number % 100 == 0:
                     self._source.note_progress()
                 yield line
 

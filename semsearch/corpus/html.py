@@ -25,8 +25,6 @@ _DECLARED = re.compile(
     re.IGNORECASE,
 )
 _DECLARED_WITHIN = 64 << 10
-#: Longer headings are truncated.
-HEADING_MAX_CHARACTERS = 200
 #: How browsers decode some declared encodings (WHATWG's Encoding Standard), by Python's names.
 _AS_BROWSERS = {
     **dict.fromkeys(("ascii", "iso8859-1"), "windows-1252"),
@@ -110,7 +108,7 @@ def _sections(tree: etree._Element) -> Iterator[Section]:
             if has_body:
                 yield Section("section", number, "\n".join(lines), heading)
                 number, lines, has_body = number + 1, [], False
-            heading = " ".join(text.split())[:HEADING_MAX_CHARACTERS]
+            heading = " ".join(text.split())
         has_body = has_body or not is_heading
         lines.append(text)
     if lines:

@@ -34,7 +34,7 @@ def read_json(text: TextStream, records: str | None, *, is_array: bool) -> Table
     is_whole = is_array or records is not None
     rows = _records(text, records or "") if is_whole else _line_rows(text)
     head = look_ahead(rows)
-    if head and isinstance(head[0], BadRowError) and not any(isinstance(r, Row) for r in head):
+    if head and not any(isinstance(row, Row) for row in head):
         advice = (
             "" if is_whole else "; if the file is one object, add --records PATH, or --records ."
         )

@@ -47,10 +47,6 @@ def read_text(source: Source, identifier: str, encoding: str | None) -> Table:
             source.name, f"longer than {MAX_ROW_CHARACTERS:,} characters", identifier
         )
         return Table(source.name, COLUMNS, iter((fault,)))
-    if ESCAPED_BYTE.search(text):
-        what = f"text holds {first_escaped(text)}"
-        fault = UndecodableError(source.name, what, document_id=identifier)
-        return Table(source.name, COLUMNS, iter((fault,)))
     path = without_gz(PurePath(source.name))
     fields: dict[str, Any] = {"id": identifier, "title": path.stem, "text": text}
     remark = ""

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path, PurePath, PurePosixPath
 from tempfile import mkstemp
-from typing import IO, TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, cast
 from urllib.parse import unquote, urlsplit
 
 from semsearch import __version__
@@ -128,7 +128,7 @@ def open_source(path: Location, progress: Progress) -> Iterator[Source]:
             stored.seek(0)
             stream: IO[bytes] = stored
             if is_packed:
-                stream = stack.enter_context(gzip.GzipFile(fileobj=stored))
+                stream = cast("IO[bytes]", stack.enter_context(gzip.GzipFile(fileobj=stored)))
             head = stream.read(HEAD_BYTES)
             stream.seek(0)
         kind = None if named is None else format_by_name(named)

@@ -43,8 +43,7 @@ def read_workbook(
         remark += f" (others: {listed(others)})"
     records = _records(sheets[sheet], name)
     if not records:
-        advice = "; read another one with --sheet" if others else ""
-        raise CorpusError(f"{source.name} has no rows: {remark}{advice}")
+        raise CorpusError(f"{source.name} has no rows: {remark}")
     cells = [record[1] for record in records[:HEADER_ROWS]]
     width = max(map(len, cells))
     above = _rows_above(cells, width)

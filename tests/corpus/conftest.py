@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -28,6 +29,26 @@ def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]
         return name
 
     return write
+
+
+def pdf(*pages: bytes) -> bytes:
+    """A PDF with a title, and pages with these content streams."""
+    objects = [
+        b"<</Type /Catalog /Pages 2 0 R>>",
+        b"<</Type /Pages /Kids [%b] /Count %d>>"
+        % (b" ".join(b"%d 0 R" % (5 + 2 * n) for n in range(len(pages))), len(pages)),
+        b"<</Type /Font /Subtype /Type1 /BaseFont /Helvetica /Encoding /WinAnsiEncoding>>",
+        b"<</Title (A title)>>",
+    ]
+    for number, content in enumerate(pages):
+        packed = zlib.compress(content)
+        objects += [
+            b"<</Type /Page /Parent 2 0 R /MediaBox [0 0 72 72] /Contents %d 0 R "
+            b"/Resources <</Font <</F 3 0 R>>>>>>" % (6 + 2 * number),
+            b"<</Length %d /Filter /FlateDecode>> stream\n%b\nendstream" % (len(packed), packed),
+        ]
+    body = b"".join(b"%d 0 obj %b endobj\n" % item for item in enumerate(objects, 1))
+    return b"%PDF-1.4\n" + body + b"trailer <</Root 1 0 R /Info 4 0 R>>\n%%EOF\n"
 
 
 def rewritten(content: bytes, member: str, change: Callable[[bytes], bytes]) -> bytes:

@@ -6,8 +6,9 @@ import json
 
 import pytest
 
-from semsearch.corpus import Corpus
-from semsearch.errors import BadRowError, CorpusError
+from semsearch.corpus import Corpus, Row, Table
+from semsearch.corpus.roles import Roles, are_ids, resolve
+from semsearch.errors import BadRowError, ColumnNotFoundError, CorpusError
 
 
 @pytest.fixture
@@ -130,3 +131,63 @@ def test_empty_titles(write, title):
 def test_values_of_other_types_are_bad_rows(write, row):
     with pytest.raises(BadRowError, match=r"^corpus\.jsonl:1"):
         list(Corpus(write("corpus.jsonl", row)))
+
+
+def table(**columns):
+    """A table with the cells of each column."""
+    rows = [
+        Row(f"t:{number}", dict(zip(columns, cells, strict=True)))
+        for number, cells in enumerate(zip(*columns.values(), strict=True), 1)
+    ]
+    return Table("t", [*columns], iter(rows))
+
+
+PROSE = [f"This is a sentence of words, number {number}." for number in range(10, 20)]
+CODES = [
+    f"https://shop.example/a/long/path/to/the/article/with/a/name/{number}" for number in range(10)
+]
+JSON = [f'{{"item": {number}, "colour": "a dark shade of blue"}}' for number in range(10)]
+THIRD = [f"a b c {sentence[: len(sentence) // 3 - 6]}" for sentence in PROSE]
+
+
+@pytest.mark.parametrize(
+    ("cells", "others", "is_text"),
+    [
+        (PROSE, {"site": CODES, "cart": JSON}, True),
+        ([*PROSE[:7], *CODES[:3]], {"site": CODES}, True),
+        ([*PROSE[:6], *CODES[:4]], {"site": CODES}, False),  # less than two thirds are prose
+        ([*PROSE[:8], *PROSE[:2]], {}, True),
+        ([*PROSE[:7], *PROSE[:3]], {}, False),  # less than 80 % are distinct
+        (PROSE, {"reply": THIRD}, True),
+        (PROSE, {"reply": [f"{cell}xx" for cell in THIRD]}, False),  # more than a third as long
+        ([""] * 10, {}, False),
+    ],
+)
+def test_by_far_the_longest_texts_are_the_text(cells, others, is_text):
+    read_from = table(**others, why=cells, country=["Peru", "Chad"] * 5)
+    if is_text:
+        assert resolve(read_from, Roles((), None, None)).text == ("why",)
+    else:
+        with pytest.raises(ColumnNotFoundError):
+            resolve(read_from, Roles((), None, None))
+
+
+@pytest.mark.parametrize(
+    ("values", "texts", "expected"),
+    [
+        (["a", "b"], ["x", "y"], True),
+        (["a", " a"], ["x", "y"], False),
+        (["a", ""], ["x", "y"], False),
+        (["a", None], ["x", ""], True),  # a total has no text
+        (["a", "b"], ["", None], False),
+    ],
+)
+def test_ids_are_distinct_and_present_in_rows_with_a_text(values, texts, expected):
+    assert are_ids(table(key=values, text=texts), "key", ["text"]) is expected
+
+
+def test_the_nearest_name_is_proposed(one_row):
+    with pytest.raises(ColumnNotFoundError, match=r"no column 'Boddy' .*; nearest: body$"):
+        read(one_row("a", "body"), text_columns="Boddy")
+    with pytest.raises(ColumnNotFoundError, match=r"\(columns: a, body\)$"):
+        read(one_row("a", "body"), text_columns="xyz")

@@ -6,30 +6,15 @@ import os
 import signal
 import subprocess
 import sys
-import zlib
 from pathlib import Path
 
 import pytest
 
 from semsearch.corpus import Corpus, conversion
+from tests.corpus.conftest import pdf
 
 if sys.platform != "linux":
     pytest.skip("memory is limited on Linux only", allow_module_level=True)
-
-
-def pdf(content: bytes) -> bytes:
-    """A PDF of one page with this content stream."""
-    packed = zlib.compress(content)
-    objects = [
-        b"<</Type /Catalog /Pages 2 0 R>>",
-        b"<</Type /Pages /Kids [3 0 R] /Count 1>>",
-        b"<</Type /Page /Parent 2 0 R /MediaBox [0 0 72 72] /Contents 4 0 R "
-        b"/Resources <</Font <</F 5 0 R>>>>>>",
-        b"<</Length %d /Filter /FlateDecode>> stream\n%b\nendstream" % (len(packed), packed),
-        b"<</Type /Font /Subtype /Type1 /BaseFont /Helvetica>>",
-    ]
-    body = b"".join(b"%d 0 obj %b endobj\n" % item for item in enumerate(objects, 1))
-    return b"%PDF-1.4\n" + body + b"trailer <</Root 1 0 R>>\n%%EOF\n"
 
 
 GOOD = pdf(b"BT /F 12 Tf (Good text.) Tj ET")

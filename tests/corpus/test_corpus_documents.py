@@ -1,4 +1,4 @@
-"""PDF, DOCX, PPTX and HTML, as pandoc, Chromium and python-pptx write them."""
+"""PDF, DOCX, PPTX and HTML, as pandoc and python-pptx write them."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ import sys
 
 import pytest
 
-from semsearch.corpus import Corpus
+from semsearch.corpus import Corpus, conversion
 from semsearch.errors import BadRowError, MissingExtraError
 from semsearch.records import Document
-from tests.corpus.conftest import rewritten
+from tests.corpus.conftest import pdf, rewritten
 
 MARKDOWN = """---
 title: The handbook
@@ -41,6 +41,12 @@ They are described at length.[^1]
 FORMATS = ["docx", "html"]
 
 
+@pytest.fixture(autouse=True)
+def in_this_process(monkeypatch):
+    """Documents are converted without another process, which test_corpus_conversion tests."""
+    monkeypatch.setattr(conversion.converter, "run", conversion.convert)
+
+
 @pytest.fixture(scope="session")
 def handbook(program, tmp_path_factory):
     """A folder with the handbook in the formats that pandoc writes."""
@@ -50,24 +56,6 @@ def handbook(program, tmp_path_factory):
         command = [program("pandoc"), "--standalone", "handbook.md", "-o", f"handbook.{suffix}"]
         subprocess.run(command, cwd=folder, check=True)
     return folder
-
-
-@pytest.fixture(scope="session")
-def printed(program, tmp_path_factory):
-    """A PDF printed by a browser: two pages with text, and a blank one between."""
-    folder = tmp_path_factory.mktemp("printed")
-    (folder / "page.html").write_text(
-        "<!doctype html><meta charset=utf-8><title>Printed page</title>"
-        "<style>div { break-after: page; min-height: 1px }</style>"
-        "<div><p>Ärger on the first page,<br>and Spaß.</div><div></div>"
-        "<p>The last page has this sentence.</p>",
-        "utf-8",
-    )
-    command = [program("chromium"), "--headless", "--no-sandbox", "--disable-gpu"]
-    command += [f"--user-data-dir={folder}/profile", "--no-pdf-header-footer"]
-    command += ["--print-to-pdf=page.pdf", "page.html"]
-    subprocess.run(command, cwd=folder, check=True, capture_output=True, timeout=120)
-    return folder / "page.pdf"
 
 
 @pytest.fixture
@@ -144,29 +132,40 @@ def test_notes_groups_and_charts_of_slides(tmp_path, monkeypatch):
     assert document.title == "talk, slide 1"
 
 
-def test_pages(printed, write, monkeypatch):
-    write("page.pdf", printed.read_bytes())
-    documents, notices = read("page.pdf")
-    [notice] = notices
-    assert notice.startswith("page.pdf: 3 pages; 1 of them without text (2): ")
+def test_pages(write):
+    texts = [
+        b"BT /F 12 Tf (\xc4rger on the first) ' T* (page.) Tj ET",
+        b"",
+        b"BT /F 9 Tf (Last.) Tj ET",
+    ]
+    write("page.pdf", pdf(texts[0].replace(b"' T*", b"Tj 0 -12 Td"), *texts[1:]))
+    documents, [notice] = read("page.pdf")
+    assert notice.startswith("page.pdf: 3 pages; 1 of them without text (2): if it is a scan")
     assert documents == [
         Document(
             f"page.pdf#page={number}",
             text,
-            f"Printed page, page {number}",
+            f"A title, page {number}",
             {"file": "page.pdf", "page": number},
         )
-        for number, text in (
-            (1, "Ärger on the first page,\nand Spaß."),
-            (3, "The last page has this sentence."),
-        )
+        for number, text in ((1, "Ärger on the first\npage."), (3, "Last."))
     ]
     assert [one.source for one in documents] == ["page.pdf, page 1", "page.pdf, page 3"]
 
 
+@pytest.mark.parametrize(("blank", "shown"), [(5, "1, 2, 3, 4, 5"), (6, "1, 2, 3, 4, 5, …")])
+def test_pages_without_text(write, blank, shown):
+    write("page.pdf", pdf(*[b""] * blank, b"BT /F 9 Tf (Last.) Tj ET"))
+    [notice] = read("page.pdf")[1]
+    assert f"; {blank} of them without text ({shown}): " in notice
+    write("page.pdf", pdf(b""))
+    with pytest.raises(BadRowError, match=r"^page\.pdf: has no text; if it is a scan"):
+        read("page.pdf")
+
+
 class TestHtml:
     PAGE = """<!doctype html><html><head><title> A
-      page </title><script>no()</script></head><body><nav>Menu</nav>
+      page </title><script>no()</script></head><body><nav>Menu</nav>and
       <p>Before <b>any</b> heading.</p>
       <h1>First<br>one</h1><h2>Second</h2>
       <div>A <p>paragraph &amp; more<style>no</style></div> tail
@@ -178,7 +177,7 @@ class TestHtml:
         write("page.html", self.PAGE)
         documents, _ = read("page.html")
         assert documents == [
-            part(1, "A page", "Before any heading.", None, "page", "html"),
+            part(1, "A page", "and\nBefore any heading.", None, "page", "html"),
             part(
                 2,
                 "A page: Second",
@@ -196,16 +195,40 @@ class TestHtml:
             ("<p>Ärger".encode("cp1252"), {"encoding": "cp1252"}),
             ("<p>Ärger".encode("utf-16"), {}),
             ("<meta charset='utf-16'><p>Ärger".encode(), {}),
+            ("<meta charset='iso-8859-1'><p>\x80rger".encode("latin-1"), {}),
+            (
+                "<meta charset='ascii'><meta charset='utf-8'><p>Ärger".encode(),
+                {"encoding": "utf-8"},
+            ),
+            ("<?xml version='1.0' encoding='cp1252'?><html><p>Ärger".encode("cp1252"), {}),
         ],
     )
     def test_encodings(self, write, content, options):
         write("page.html", content)
-        assert [one.text for one in Corpus("page.html", **options)] == ["Ärger"]
+        (document,) = Corpus("page.html", **options)
+        assert document.text == ("€rger" if b"\x80" in content else "Ärger")
 
-    def test_a_page_without_text(self, write):
-        write("page.html", "<script>x</script><p> \n")
-        with pytest.raises(BadRowError, match=r"^page\.html"):
+    @pytest.mark.parametrize("page", ["<script>x</script><p> \n", " \n"])
+    def test_a_page_without_text(self, write, page):
+        write("page.html", page)
+        with pytest.raises(BadRowError, match=r"^page\.html: has no text$"):
             list(Corpus("page.html"))
+
+    def test_headings(self, write):
+        """Each of the six levels; the title of a section is said once."""
+        page = "".join(f"<h{n}>{n}</h{n}>at {n}" for n in range(1, 7))
+        write("page.html", f"<title>1</title>{page}<h7>7</h7>")
+        documents, notices = read("page.html")
+        assert [one.title for one in documents] == ["1", "1: 2", "1: 3", "1: 4", "1: 5", "1: 6"]
+        assert [one.text for one in documents][-1] == "6\nat 67"
+        assert notices == ["page.html: 6 sections"]
+
+    def test_cells_and_verbatim_text(self, write):
+        write(
+            "page.html", "<table><tr><td>a<br>b<th><h2>c</h2><tr><td>d</table>e<pre>  f\n g</pre> h"
+        )
+        (document,) = read("page.html")[0]
+        assert document.text == "a\nb | c\nd\ne\nf\n g\nh"
 
     def test_nested_and_long_elements(self, write):
         """Beyond 256 elements and texts of 10 MB, which libxml2 allows by default."""

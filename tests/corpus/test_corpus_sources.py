@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import gzip
 import io
+import json
 import os
+import random
+import re
 import sys
 import threading
+import zipfile
 
 import pytest
 
@@ -161,3 +165,49 @@ def test_corpus_names(tmp_path, monkeypatch, paths, name):
     (here / "linked").symlink_to("a")
     monkeypatch.chdir(here)
     assert Corpus(paths).name == name
+
+
+def zipped(*names):
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        for name in names:
+            archive.writestr(name, "x")
+    return file.getvalue()
+
+
+ROWS = json.dumps([{"text": "One."}, {"text": "Two."}], indent=2)
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (
+            b"%PDF-1.4\n1 0 obj <</Type /Catalog>> endobj\n%%EOF\n",
+            "looks like PDF; rename it to .pdf",
+        ),
+        (b"\n<!DOCTYPE html>\n<title>News, today</title>\n", "looks like HTML; rename it to .html"),
+        (zipped("a.csv"), "looks like an archive; "),
+        (zipped("[Content_Types].xml", "xl/workbook.xml"), "looks like XLSX; rename it to .xlsx"),
+        (b"SQLite format 3\0" + bytes(84), "looks like an SQLite database; "),
+        (b"\x89PNG\r\n\x1a\n" + bytes(8), "looks like an image"),
+        (random.Random(7).randbytes(5000), ""),
+        ("id,text\n1,A text.\n".encode("utf-16-le"), ""),
+    ],
+)
+def test_no_table_is_made_of_other_files(write, content, reason):
+    for options in ({}, {"header": False, "text_columns": "1"}):
+        with pytest.raises(CorpusError, match=rf"^corpus\.csv(: .*)? ?{re.escape(reason)}"):
+            list(Corpus(write("corpus.csv", content), **options))
+
+
+def test_a_file_of_unknown_format(write):
+    """It is no table without a delimiter, unless columns are named; prose has commas."""
+    write("notes", "It was a dark night, and long.\nRain fell.\nIt fell, and fell, and fell.\n")
+    write("lines", "One\nTwo\n")
+    for name in ("notes", "lines"):
+        with pytest.raises(CorpusError, match=rf"^{name}\b"):
+            list(Corpus(name))
+    assert texts("lines", header=False) == texts("lines", header=False, text_columns="1")
+    assert texts(write("notes.tsv", "One.\nTwo.\n"), header=False) == ["One.", "Two."]
+    with pytest.raises(CorpusError, match=r"^rows\.jsonl"):
+        texts(write("rows.jsonl", ROWS))

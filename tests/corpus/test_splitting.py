@@ -151,3 +151,16 @@ def test_passages_fit_when_tokenised_alone(byte_pairs, words, max_tokens):
 
 def test_white_space_is_at_most_one_passage(byte_pairs):
     assert len(fitting_spans(" " * 50, byte_pairs, 3)) <= 1
+
+
+def test_words_with_more_tokens_than_the_limit_are_passages(byte_pairs):
+    text = "Zebra Yak Xerus"
+    assert "".join(text[i:j] for i, j in fitting_spans(text, byte_pairs, 1)) == "ZebraYakXerus"
+
+
+def test_limits_of_passages():
+    """A text of as many tokens as the limit stays whole; passages have at least half as many."""
+    assert cut("a b c d.", 5) == ["a b c d."]
+    assert cut("a b c d.", 4) == ["a b c", "d."]
+    sizes = [len(word_spans(passage)) for passage in cut(" ".join(prose(200)), 40)[:-1]]
+    assert 20 <= min(sizes) < 30 < max(sizes) <= 40
