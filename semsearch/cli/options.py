@@ -203,8 +203,8 @@ precision_option = click.option(
     "--precision",
     type=click.Choice(["auto", "fp32", "bf16", "int8"]),
     help="The precision of the encoder: auto is bf16 if the processor supports it; int8 needs "
-    "VNNI (on x86), the extra 'int8', and STS Benchmark and SciFact, and is refused if it loses "
-    "too much on them.  [default: auto, or the index's own]",
+    "VNNI (on x86), the extra 'int8' and the data set scifact, and is refused if it loses too "
+    "much on it.  [default: auto, or the index's own]",
 )
 
 eval_precision_option = click.option(
