@@ -140,8 +140,8 @@ where_option = click.option(
 encoder_precision_option = precision_option(
     None,
     "The precision of the encoder: auto is bf16 if the processor supports it; int8 needs VNNI (on "
-    "x86), the extra 'int8', and STS Benchmark and SciFact, and is refused if it loses too much on "
-    "them.  [default: auto, or the index's own]",
+    "x86), the extra 'int8' and the data set scifact, and is refused if it loses too much on it.  "
+    "[default: auto, or the index's own]",
 )
 
 #: Judged queries: ``--queries FILE`` and ``--qrels FILE``.

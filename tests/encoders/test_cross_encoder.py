@@ -6,7 +6,7 @@ import numpy
 import pytest
 import torch
 from sentence_transformers import CrossEncoder
-from transformers import BertConfig, BertForSequenceClassification, BertTokenizerFast
+from transformers import BertForSequenceClassification, BertTokenizerFast
 
 from semsearch.encoders import load_encoder, load_reranker
 from semsearch.encoders.openvino.models import OpenVINOReranker
@@ -23,26 +23,8 @@ PAIRS = [
 
 
 @pytest.fixture(scope="module")
-def classifier(plain_bert, tmp_path_factory):
-    """Makes a folder with a BERT whose random head has `labels` outputs."""
-
-    def make(labels):
-        folder = tmp_path_factory.mktemp("classifier")
-        torch.manual_seed(1)
-        config = BertConfig.from_pretrained(plain_bert, num_labels=labels)
-        model = BertForSequenceClassification(config).eval()
-        for weights in (model.bert.pooler.dense.weight, model.classifier.weight):
-            weights.data *= 20  # the initial weights would score all pairs alike
-        model.save_pretrained(folder)
-        BertTokenizerFast.from_pretrained(plain_bert).save_pretrained(folder)
-        return folder
-
-    return make
-
-
-@pytest.fixture(scope="module")
 def folder(classifier):
-    return classifier(1)
+    return classifier()
 
 
 @pytest.mark.parametrize("device", [None, "cpu"])

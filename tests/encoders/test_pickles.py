@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 import torch
 from layouts import MODULES, number_transformer, write_model
-from transformers import BertConfig, BertForSequenceClassification, BertTokenizerFast
 
 from semsearch.encoders import load_encoder, load_reranker
 from semsearch.errors import EncoderError, UnsafeModelError
@@ -110,17 +109,8 @@ def test_a_transformer_in_its_own_folder(name, plain_bert, trap, trace, tmp_path
     refused(str(folder), trace)
 
 
-@pytest.fixture
-def pickled_classifier(plain_bert, trap, tmp_path):
-    folder = tmp_path / "classifier"
-    config = BertConfig.from_pretrained(plain_bert, num_labels=1)
-    BertForSequenceClassification(config).save_pretrained(folder)
-    BertTokenizerFast.from_pretrained(plain_bert).save_pretrained(folder)
-    return trap(folder)
-
-
 @pytest.mark.parametrize("device", [None, "cpu"])
-def test_rerankers(pickled_classifier, trace, device):
+def test_rerankers(classifier, trap, trace, device):
     with pytest.raises(UnsafeModelError):
-        load_reranker(pickled_classifier, device).score("a", ["b"])
+        load_reranker(trap(classifier()), device).score("a", ["b"])
     assert not trace.exists()

@@ -10,7 +10,6 @@ import pytest
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Pooling, WordEmbeddings
 from sentence_transformers.sentence_transformer.modules.tokenizer import WhitespaceTokenizer
-from transformers import BertConfig, BertForSequenceClassification, BertTokenizerFast
 
 from semsearch.encoders import load_encoder, load_reranker
 from semsearch.encoders.openvino import conversion
@@ -25,15 +24,6 @@ def cache(tmp_path, monkeypatch):
     """An empty cache, without converted models."""
     monkeypatch.setenv("SEMSEARCH_CACHE", str(tmp_path / "cache"))
     return tmp_path / "cache"
-
-
-@pytest.fixture(scope="module")
-def classifier(plain_bert, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("classifier")
-    config = BertConfig.from_pretrained(plain_bert, num_labels=1)
-    BertForSequenceClassification(config).eval().save_pretrained(folder)
-    BertTokenizerFast.from_pretrained(plain_bert).save_pretrained(folder)
-    return str(folder)
 
 
 @pytest.fixture
@@ -84,9 +74,10 @@ def test_vectors_and_scores_that_would_change(plain_bert, classifier, caplog, mo
     monkeypatch.setattr(conversion, "PARITY", 1.1)
     monkeypatch.setattr(conversion, "TOLERANCE", -1)
     runs_on_torch(str(plain_bert), caplog)
-    reranker = load_reranker(classifier)
+    folder = str(classifier())
+    reranker = load_reranker(folder)
     assert isinstance(reranker, TorchReranker)
-    expected = load_reranker(classifier, "cpu").score("a", ["b", "c d"])
+    expected = load_reranker(folder, "cpu").score("a", ["b", "c d"])
     numpy.testing.assert_allclose(reranker.score("a", ["b", "c d"]), expected, atol=1e-6)
 
 

@@ -1,21 +1,27 @@
-"""Models on torch other than the bundled one: tiny BERTs, plain and changed."""
+"""Models other than the bundled one: tiny BERTs, plain, changed, and with each pooling."""
 
 from __future__ import annotations
 
 import json
+import shutil
 
 import numpy
 import pytest
+import torch
 from safetensors.torch import load_file, save_file
 from sentence_transformers import SentenceTransformer
-from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
+from sentence_transformers.sentence_transformer import modules
+from transformers import BertModel, BertTokenizerFast
 
 from semsearch.encoders import load_encoder
 from semsearch.encoders import torch_models as torch_runtime
+from semsearch.encoders.openvino.models import OpenVINOEncoder
+from semsearch.encoders.specs import Pooling
 from semsearch.encoders.text_model import Batching
 from semsearch.errors import EncoderError
 
-TEXTS = ["a b c", "d", "a a a a e f"]
+TEXTS = ["a b c", "d", "a a a a e f", "f e d c b a a b c"]
+POOLINGS = [pooling.value for pooling in Pooling]
 
 
 def changed(folder, name, change):
@@ -90,8 +96,8 @@ def test_batches_by_tokens_change_nothing(
     monkeypatch.setattr(torch_runtime, "CPU_BATCHING", Batching(24, 100, least_fill=0.9))
     model = SentenceTransformer(
         modules=[
-            Transformer(str(plain_bert)),
-            Pooling(32, pooling_mode=pooling, include_prompt=include_prompt),
+            modules.Transformer(str(plain_bert)),
+            modules.Pooling(32, pooling_mode=pooling, include_prompt=include_prompt),
         ],
         prompts={"query": "query : ", "document": "document : "},
         device="cpu",
@@ -104,3 +110,52 @@ def test_batches_by_tokens_change_nothing(
     expected = model.encode_document(texts, normalize_embeddings=True)
     numpy.testing.assert_allclose(encoder.encode_documents(texts), expected, atol=1e-5)
     assert encoder.encode_documents([]).shape == (0, 32)
+
+
+def by_hand(folder, pooling, text):
+    """The unit vector of one text alone, without padding: Reimers & Gurevych 2019, section 3."""
+    inputs = BertTokenizerFast.from_pretrained(folder)(text, return_tensors="pt")
+    with torch.no_grad():
+        output = BertModel.from_pretrained(folder).eval()(**inputs)
+    tokens = output.last_hidden_state[0].numpy()
+    vector = {
+        "mean": tokens.mean(axis=0),
+        "cls": tokens[0],
+        "max": tokens.max(axis=0),
+        "pooler": output.pooler_output[0].numpy(),
+    }[pooling]
+    return vector / numpy.linalg.norm(vector)
+
+
+@pytest.mark.parametrize("device", [None, "cpu"])
+@pytest.mark.parametrize("pooling", POOLINGS)
+def test_padding_never_changes_a_vector(plain_bert, pooling, device):
+    encoder = load_encoder(f"{plain_bert}@{pooling}", device=device, precision="fp32")
+    assert isinstance(encoder, OpenVINOEncoder) == (device is None)
+    expected = [by_hand(plain_bert, pooling, text) for text in TEXTS]
+    padded = encoder.encode_documents(TEXTS * 4)[: len(TEXTS)]
+    numpy.testing.assert_allclose(padded, expected, atol=1e-5)
+    alone = [encoder.encode_queries([text])[0] for text in TEXTS]
+    numpy.testing.assert_allclose(alone, expected, atol=1e-5)
+
+
+def test_each_pooling_is_another_encoder(plain_bert):
+    encoders = [load_encoder(f"{plain_bert}@{pooling}", device="cpu") for pooling in POOLINGS]
+    assert len({encoder.fingerprint for encoder in encoders}) == len(POOLINGS)
+    for encoder, pooling in zip(encoders, POOLINGS, strict=True):
+        assert encoder.spec == f"{plain_bert}@{pooling}"
+
+
+def test_an_untrained_pooler_is_refused(plain_bert, tmp_path):
+    for file in plain_bert.iterdir():
+        (tmp_path / file.name).write_bytes(file.read_bytes())
+    weights = load_file(tmp_path / "model.safetensors")
+    kept = {name: value for name, value in weights.items() if "pooler" not in name}
+    save_file(kept, tmp_path / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(EncoderError):
+        load_encoder(f"{tmp_path}@pooler")
+    (tmp_path / "checkpoint-5").mkdir()  # another model's weights, which are not read
+    shutil.copy(plain_bert / "model.safetensors", tmp_path / "checkpoint-5")
+    with pytest.raises(EncoderError):
+        load_encoder(f"{tmp_path}@pooler")
+    assert load_encoder(f"{tmp_path}@cls").dimension == 32

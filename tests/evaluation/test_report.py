@@ -1,6 +1,10 @@
-"""The HTML of report pages, with texts that try to inject markup."""
+"""Report pages, with texts that try to inject markup; labels, provenance and worst results."""
 
 from __future__ import annotations
+
+import math
+import shlex
+from pathlib import Path
 
 import numpy
 import pytest
@@ -9,8 +13,10 @@ from lxml.html import fromstring
 from semsearch.errors import ArgumentError, MissingExtraError
 from semsearch.evaluation import Ranking, evaluate_retrieval, evaluate_sts
 from semsearch.evaluation.datasets import RetrievalSet, ScoredPair, StsSet
-from semsearch.evaluation.report import Provenance, check_report, write_report
+from semsearch.evaluation.report import Provenance, check_report, provenance, write_report
 from semsearch.evaluation.report import page as page_module
+from semsearch.evaluation.report.labels import LABEL_CHARACTERS, rate_cell, short_name, shortened
+from semsearch.evaluation.report.worst import worst_pairs, worst_queries
 
 SCRIPT = "<script>alert('a & b')</script>"
 FORMULA = "model:/a/very/long/path/to/some/folder/$_x^2$"
@@ -171,3 +177,68 @@ def test_without_the_extra(tmp_path, monkeypatch):
     with pytest.raises(MissingExtraError, match=r"pip install 'semsearch\[plot\]'"):
         check_report(tmp_path / "new")
     assert not (tmp_path / "new").exists()
+
+
+def test_long_paths_keep_their_last_part():
+    assert short_name("minilm") == "minilm"
+    assert short_name("glove:/home/me/vectors/glove.6B.300d.txt") == "glove:…/glove.6B.300d.txt"
+    assert short_name("hybrid:glove:/home/me/vectors/g.txt") == "hybrid:glove:…/g.txt"
+    assert short_name("a/model/of/mine+cross-encoder:b/c/d") == "…/mine+cross-encoder:…/d"
+    assert len(short_name("x" * 200)) <= LABEL_CHARACTERS
+
+
+def test_rates():
+    assert [rate_cell(10, seconds) for seconds in (math.nan, 0.005, 4)] == ["", "2,000", "2.5"]
+
+
+def test_shortened_texts_have_one_line():
+    assert shortened("a\n b\t c", 5) == "a b c"
+    assert shortened("猫" * 10, 5) == "猫猫猫猫…"
+
+
+def test_command_is_quoted_for_the_shell():
+    arguments = ["eval", "sts", "--data", "my pairs.csv", "--system", "it's $HOME"]
+    found = provenance(arguments, {"minilm": "0123456789abcdef0123"})
+    assert shlex.split(found.command) == ["semsearch", *arguments]
+    assert found.facts["fingerprint of minilm"] == "0123456789abcdef"
+    assert found.facts["torch"].startswith("2.13.0")
+    assert found.facts["bootstrap"] == "1,000 resamples, seed 0"
+    assert int(found.facts["cores"]) >= 1
+    cpus = Path("/proc/cpuinfo").read_text("utf-8")
+    assert f": {found.facts['processor']}\n" in cpus
+    assert found.facts["ir-measures"] != "not installed"
+
+
+def test_worst_pairs_by_hand():
+    # Ranks by gold 1 2 3 4 5, by score 4 2 3 5 1: distances 3 0 0 1 4, at most 4 possible.
+    pairs = [ScoredPair(name, name, gold) for name, gold in zip("abcde", range(5), strict=True)]
+    worst = worst_pairs(pairs, numpy.array([0.8, 0.2, 0.3, 0.9, 0.1]), count=3)
+    found = [(one.pair.left, one.score, one.gold_percentile, one.score_percentile) for one in worst]
+    assert found == [("e", 0.1, 100, 0), ("a", 0.8, 0, 75), ("d", 0.9, 75, 100)]
+
+
+def test_equal_values_share_a_rank():
+    # Ranks by gold 2 2 2 4, by score 1 2 3 4.
+    pairs = [ScoredPair(name, name, gold) for name, gold in zip("abcd", (0, 0, 0, 1), strict=True)]
+    worst = worst_pairs(pairs, numpy.array([0.1, 0.2, 0.3, 0.4]))
+    assert [one.pair.left for one in worst] == ["a", "c", "b", "d"]  # ties keep their order
+    assert worst[0].gold_percentile == worst[1].gold_percentile == pytest.approx(100 / 3)
+
+
+def test_worst_queries_by_hand():
+    queries = {name: name for name in ("good", "late", "never", "later", "unanswered")}
+    qrels = {name: {"right": 1, "wrong": 0} for name in queries}
+    run = {
+        "good": {"right": 1.0},
+        "late": {"wrong": 3.0, "right": 2.0},
+        "never": {"wrong": 1.0},
+        "later": {"wrong": 3.0, "other": 2.0, "right": 1.0},
+    }
+    values = numpy.array([100.0, 0, 0, 0, 0])
+    worst = worst_queries(RetrievalSet("made", {}, queries, qrels), run, values, count=4)
+    assert [(one.query, one.first_relevant) for one in worst] == [
+        ("never", None),
+        ("unanswered", None),
+        ("later", 3),
+        ("late", 2),
+    ]
