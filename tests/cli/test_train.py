@@ -102,15 +102,11 @@ def test_pretrain_then_distill_then_adapt(run, tmp_path):
     assert {file.name for file in models.iterdir()} == {"c-tiny", "c-tiny-1-layers"}
     run("contrast", "c.jsonl", "--base", "models/c-tiny", "--epochs", 1, "--output", "encoder")
 
-    queries = "\n".join(f"q{n},cat {n}" for n in range(6))
-    (tmp_path / "queries.csv").write_text(f"id,text\n{queries}\n")
-    judgements = "\n".join(f"q{n},{n},1" for n in range(6))
-    (tmp_path / "qrels.csv").write_text(f"query-id,document-id,relevance\n{judgements}\n")
     judged = ("--queries", "queries.csv", "--qrels", "qrels.csv", "--output", "judged")
+    (tmp_path / "queries.csv").write_text("id,text\nq1,cat 1\nq2,cat 2\n")
+    (tmp_path / "qrels.csv").write_text("query-id,document-id,relevance\nq1,1,1\nq2,2,1\n")
     result = run("adapt", "c.jsonl", *short, *judged, code=1)
     assert result.stdout.startswith("c, judged queries: ")
-    (tmp_path / "qrels.csv").write_text("query-id,document-id,relevance\nq1,3,1\nq2,none,1\n")
-    assert "[invalid-argument]" in run("adapt", "c.jsonl", *short, *judged, code=1).stderr
 
 
 @pytest.mark.nightly
