@@ -68,18 +68,6 @@ class TestSts:
         values = [line[name] for name in ("dataset", "aggregation", "system", "n", "unscored")]
         assert values == ["pairs", "all", "hashing", 6, 1]
 
-    def test_later_system_has_a_paired_difference(self, run, pairs):
-        systems = ["--system", "hashing", "--system", "hashing:2"]
-        output = run("sts", "--data", pairs, *systems, "--format", "jsonl").stdout
-        first, second = map(json.loads, output.splitlines())
-        assert first["differences"] == []
-        [difference] = second["differences"]
-        assert difference["from"] == "hashing"
-        assert difference["value"] == pytest.approx(
-            second["spearman"] - first["spearman"], abs=0.01
-        )
-        assert 0 < difference["p"] <= 1
-
 
 class TestIr:
     def test_jsonl(self, run, beir):
@@ -119,20 +107,6 @@ class TestIr:
         hybrid = run("ir", *asked, "--system", "hybrid:hashing", "--report", "report").stdout
         assert json.loads(hybrid.splitlines()[0])["value"] == 100
         assert (tmp_path / "report" / "index.html").exists()
-
-
-def test_precision(run, pairs, monkeypatch):
-    """Encoders are compared in fp32, unless another precision is requested."""
-    loaded = []
-
-    def load(spec, *, precision, **options):
-        loaded.append(precision)
-        return load_encoder("hashing")
-
-    monkeypatch.setattr("semsearch.evaluation.pair_scorers.load_encoder", load)
-    for more in ([], ["--precision", "auto"]):
-        run("sts", "--data", pairs, "--system", "hashing", *more)
-    assert loaded == ["fp32", "auto"]
 
 
 STS = ("sts", "--data", "pairs.csv", "--system", "hashing")

@@ -19,14 +19,6 @@ from tests.cli.conftest import CORPUS, code_of
 
 
 class TestIndex:
-    def test_reports_progress(self, run, tmp_path, monkeypatch):
-        monkeypatch.setattr("semsearch.cli.progress.LINE_EVERY_SECONDS", 0.0)
-        rows = [f"{number},Text {number}." for number in range(600)]
-        (tmp_path / "long.csv").write_text("\n".join(["id,text", *rows]))
-        lines = run("index", "long.csv", "--encoder", "hashing").stderr.splitlines()
-        assert lines[1].split()[0] == "256"
-        assert lines[-1].split()[0] == "600"
-
     def test_warns_of_a_language_that_the_encoder_does_not_read(self, run, minilm, tmp_path):
         del minilm  # the fixture converts it
         rows = ["O gato dorme no tapete perto da janela.", "Hoje de manhã choveu muito na cidade."]
