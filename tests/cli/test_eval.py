@@ -68,18 +68,6 @@ class TestSts:
         values = [line[name] for name in ("dataset", "aggregation", "system", "n", "unscored")]
         assert values == ["pairs", "all", "hashing", 6, 1]
 
-    def test_later_system_has_a_paired_difference(self, run, pairs):
-        systems = ["--system", "hashing", "--system", "hashing:2"]
-        output = run("sts", "--data", pairs, *systems, "--format", "jsonl").stdout
-        first, second = map(json.loads, output.splitlines())
-        assert first["differences"] == []
-        [difference] = second["differences"]
-        assert difference["from"] == "hashing"
-        assert difference["value"] == pytest.approx(
-            second["spearman"] - first["spearman"], abs=0.01
-        )
-        assert 0 < difference["p"] <= 1
-
 
 class TestIr:
     def test_jsonl(self, run, beir):
@@ -93,31 +81,19 @@ class TestIr:
         assert first["per_query"] == {"q1": 100, "q2": 100}
         assert [one["from"] for one in lines[-1]["differences"]] == ["bm25", "hashing"]
 
-    def test_table_and_runs(self, run, beir, tmp_path):
-        arguments = ["--data", beir, "--system", "bm25", "--measure", "RR@10"]
-        run("ir", *arguments, "--runs", "runs")
+    def test_runs_are_written_beside_those_that_exist(self, run, beir, tmp_path):
+        arguments = ["--system", "bm25", "--measure", "RR@10", "--runs", "runs"]
+        run("ir", "--data", beir, *arguments)
         [file] = (tmp_path / "runs").iterdir()
         assert file.name == "pets.bm25.run"
-        again = run("ir", "--data", beir, "--system", f"run:runs/{file.name}", "--format", "jsonl")
-        assert json.loads(again.stdout.splitlines()[0])["value"] == 100
-        assert json.loads(again.stdout.splitlines()[0])["seconds"] is None
-
-    def test_runs_of_sets_with_the_same_name(self, run, beir, tmp_path):
+        before = file.read_bytes()
         shutil.copytree(tmp_path / beir, tmp_path / "other" / beir)
-        sets = ["--data", beir, "--data", f"other/{beir}"]
-        run("ir", *sets, "--system", "bm25", "--measure", "AP", "--runs", "runs")
-        names = sorted(file.name for file in (tmp_path / "runs").iterdir())
-        assert names == ["pets.bm25-2.run", "pets.bm25.run"]
-
-    def test_a_run_that_is_evaluated_is_not_overwritten(self, run, beir, tmp_path):
-        (tmp_path / "runs").mkdir()
-        theirs = tmp_path / "runs" / "pets.bm25.run"
-        theirs.write_text("q1 Q0 d2 1 1.0 theirs\nq2 Q0 d1 1 1.0 theirs\n")
-        before = theirs.read_bytes()
-        systems = ["--system", "bm25", "--system", f"run:{tmp_path}/runs/pets.bm25.run"]
-        run("ir", "--data", beir, *systems, "--measure", "AP", "--runs", "runs")
-        assert theirs.read_bytes() == before
-        assert (tmp_path / "runs" / "pets.bm25-2.run").exists()
+        run("ir", "--data", beir, "--data", f"other/{beir}", *arguments)
+        assert file.read_bytes() == before
+        assert len([*(tmp_path / "runs").iterdir()]) == 3
+        again = run("ir", "--data", beir, "--system", f"run:runs/{file.name}", "--format", "jsonl")
+        line = json.loads(again.stdout.splitlines()[0])
+        assert (line["value"], line["seconds"]) == (100, None)
 
     def test_existing_index(self, run, beir, tmp_path):
         with Index.create(tmp_path / "pets.index", "hashing") as index:
@@ -131,20 +107,6 @@ class TestIr:
         hybrid = run("ir", *asked, "--system", "hybrid:hashing", "--report", "report").stdout
         assert json.loads(hybrid.splitlines()[0])["value"] == 100
         assert (tmp_path / "report" / "index.html").exists()
-
-
-def test_precision(run, pairs, monkeypatch):
-    """Encoders are compared in fp32, unless another precision is requested."""
-    loaded = []
-
-    def load(spec, *, precision, **options):
-        loaded.append(precision)
-        return load_encoder("hashing")
-
-    monkeypatch.setattr("semsearch.evaluation.pair_scorers.load_encoder", load)
-    for more in ([], ["--precision", "auto"]):
-        run("sts", "--data", pairs, "--system", "hashing", *more)
-    assert loaded == ["fp32", "auto"]
 
 
 STS = ("sts", "--data", "pairs.csv", "--system", "hashing")

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import functools
 import json
-import shlex
 import signal
-import sqlite3
 import subprocess
 import sys
 import time
-from contextlib import closing, suppress
+from contextlib import suppress
 from pathlib import Path
 
-import openpyxl
 import pytest
 
 from semsearch import Index
@@ -22,14 +19,6 @@ from tests.cli.conftest import CORPUS, code_of
 
 
 class TestIndex:
-    def test_reports_progress(self, run, tmp_path, monkeypatch):
-        monkeypatch.setattr("semsearch.cli.progress.LINE_EVERY_SECONDS", 0.0)
-        rows = [f"{number},Text {number}." for number in range(600)]
-        (tmp_path / "long.csv").write_text("\n".join(["id,text", *rows]))
-        lines = run("index", "long.csv", "--encoder", "hashing").stderr.splitlines()
-        assert lines[1].split()[0] == "256"
-        assert lines[-1].split()[0] == "600"
-
     def test_warns_of_a_language_that_the_encoder_does_not_read(self, run, minilm, tmp_path):
         del minilm  # the fixture converts it
         rows = ["O gato dorme no tapete perto da janela.", "Hoje de manhã choveu muito na cidade."]
@@ -69,68 +58,49 @@ class TestIndex:
         assert "3 documents (3 added)" in result.stdout
 
 
-ANSWERS = [(f"R{number:03}", f"Answer {number}.", "text") for number in range(420)]
-
-
-def workbook(path, **sheets):
-    """Write a workbook with these rows, below a heading and the names of their columns."""
-    book = openpyxl.Workbook()
-    book.active.title = "About"
-    for name, rows in sheets.items():
-        sheet = book.create_sheet(name)
-        for row in [["Customer survey"], [], ["Resp. no.", "Comment", "Kind"], *rows]:
-            sheet.append(row)
-    book.save(path)
-
-
-class TestRunsThatFail:
-    @pytest.fixture
-    def survey(self, run, tmp_path):
-        workbook(tmp_path / "survey.xlsx", Answers=[*ANSWERS, ("Total", None, None)])
-        options = ["--sheet", "Answers", "--text-column", "Comment", "--encoder", "hashing"]
-        return functools.partial(run, "index", "survey.xlsx", *options)
-
-    def test_leave_no_new_index(self, survey, tmp_path):
-        """The documents of the first run would be in the index twice."""
-        assert "row 424: empty text" in survey(code=1).stderr
-        assert not (tmp_path / "indexes" / "survey").exists()
-        result = survey("--id-column", "Resp. no.", "--skip-bad-rows")
-        assert "420 documents (420 added, 1 bad row skipped)" in result.stdout
+def test_a_failed_run_leaves_no_new_index(run, tmp_path):
+    """The documents of the first run would be in the index twice."""
+    rows = [f"R{number},Answer {number}." for number in range(420)]
+    (tmp_path / "survey.csv").write_text("\n".join(["no,text", *rows, "Total,"]))
+    command = ["index", "survey.csv", "--encoder", "hashing", "--id-column", "no"]
+    assert "survey.csv:422: empty text" in run(*command, code=1).stderr
+    assert not (tmp_path / "indexes" / "survey").exists()
+    result = run(*command, "--skip-bad-rows")
+    assert "420 documents (420 added, 1 bad row skipped)" in result.stdout
+    assert run(*command, code=1).exit_code == 1
+    with Index.open("indexes/survey") as index:
+        assert len(index) == 420  # one that exists stays
 
 
 class TestLaterRuns:
     """They read a corpus as the first one did."""
 
-    def write(self, name):
-        match Path(name).suffix:
-            case ".xlsx":
-                workbook(name, Y2023=[("1", "Old.", "text")], Y2024=ANSWERS[:5])
-            case ".csv":
-                lines = [f"{key};schöne Grüße, {text}" for key, text, _ in ANSWERS[:5]]
-                Path(name).write_bytes("\n".join(lines).encode("cp1252"))
-            case ".sqlite":
-                with closing(sqlite3.connect(name)) as database, database:
-                    database.execute("CREATE TABLE answers (key, msg, kind)")
-                    database.executemany("INSERT INTO answers VALUES (?, ?, ?)", ANSWERS[:5])
+    @pytest.fixture
+    def again(self, run):
+        lines = [f"{number};schöne Grüße, {number};x" for number in range(5)]
+        Path("a.csv").write_bytes("\n".join(lines).encode("cp1252"))
+        options = "--encoding cp1252 --no-header --text-column 2 --id-column 1 --encoder hashing"
+        run("index", "a.csv", *options.split())
+        return functools.partial(run, "index", "a.csv")
 
-    FILES = (
-        ("a.xlsx", "--sheet Y2024 --text-column Comment --id-column 1", "Kind"),
-        ("a.csv", "--encoding cp1252 --no-header --text-column 2 --id-column 1", "2"),
-        ("a.sqlite", "--sql 'SELECT * FROM answers' --text-column msg --id-column key", "kind"),
-    )
+    def test_need_no_options(self, again):
+        assert "5 documents (5 unchanged), 0 passages" in again("--sync").stdout
 
-    @pytest.mark.parametrize(("name", "options", "other"), FILES)
-    def test_need_no_options_and_refuse_other_ids(self, run, name, options, other):
-        self.write(name)
-        run("index", name, *shlex.split(options), "--encoder", "hashing")
-        for again in ([], shlex.split(options)):
-            result = run("index", name, "--sync", *again)
-            assert "5 documents (5 unchanged), 0 passages" in result.stdout
+    def test_refuse_other_ids(self, again):
         before = Path("indexes/a/index.sqlite").read_bytes()
         for option in ("--dry-run", "--sync", "--skip-bad-rows"):
-            result = run("index", name, "--id-column", other, option, code=1)
+            result = again("--id-column", "2", option, code=1)
             assert code_of(result) == "invalid-argument"
         assert Path("indexes/a/index.sqlite").read_bytes() == before
+
+
+def test_documents_of_earlier_runs(run, tmp_path):
+    (tmp_path / "more.csv").write_text("id,text\nd,A fourth text.\n")
+    run("index", "corpus.csv", "--encoder", "hashing", "--index", "all")
+    lines = run("index", "more.csv", "--index", "all").stdout.splitlines()
+    assert lines[1] == "3 documents of earlier runs are also in the index"
+    lines = run("index", "corpus.csv", "--index", "all").stdout.splitlines()
+    assert lines[1] == "1 document of earlier runs is also in the index"
 
 
 def test_ctrl_c_keeps_what_was_committed(tmp_path, interruptible):

@@ -26,84 +26,70 @@ SIAMESE = "train siamese --base minilm --output m"
 RERANKER = "train cross-encoder --base minilm --output m"
 JUDGED = "--index corpus --queries judged.csv --qrels judged.csv"
 
+#: What commands refuse, and a few errors of what they call.
 MISTAKES = f"""
-invalid-argument      query x -k 0
-invalid-filter        query x --where "year ="
-unusable-space        query x --space other
-invalid-argument      query x --rerank-budget 2
-invalid-filter        query x --show price
-unreadable-corpus      query --queries q.txt
+invalid-argument      query
 invalid-argument      query x --queries q.txt
+invalid-argument      query x -k 0
 invalid-argument      query x --explain --format csv
 invalid-argument      query x --show year --format jsonl
-invalid-argument      configure --stemmer klingon
+invalid-argument      query x --rerank-budget 2
+invalid-filter        query x --show price
+invalid-filter        query x --where "year ="
+unreadable-corpus     query --queries q.txt
+unusable-space        query x --space other
 invalid-argument      configure
+invalid-argument      configure --stored-type float16 --stemmer german
 unusable-space        configure --drop-space hashing
+invalid-argument      index
+invalid-argument      index corpus.csv --sample
 invalid-argument      index - --watch
+invalid-argument      index corpus.csv --watch --dry-run
 invalid-argument      index nosuch/x.csv --watch
+invalid-argument      delete
 invalid-argument      pairs corpus.csv -k 0
-invalid-argument      pairs corpus.csv --min-score nan
-column-not-found      pairs corpus.csv --text-column txet --encoder hashing
-model-not-found       pairs corpus.csv --encoder ./no-model
-unusable-space        pairs --space other
 invalid-argument      pairs corpus.csv --index corpus
+invalid-argument      pairs corpus.csv --space hashing
 invalid-argument      pairs --encoder hashing
 invalid-argument      pairs --text-column x
-unusable-space        cluster --space other
-invalid-filter        cluster --where "yaer = 1"
+column-not-found      pairs corpus.csv --text-column txet --encoder hashing
 invalid-argument      cluster -n 2 --min-score 0.5
-invalid-argument      cluster --min-size 3
-unusable-space        compare x --system hashing --system none
-invalid-argument      compare x -k 0
-invalid-argument      compare " "
-invalid-argument      compare --sentence x
+invalid-argument      compare
 invalid-argument      compare x --sentence y --sentence z
 invalid-argument      compare --sentence y --sentence z -k 3
-invalid-argument      compare --sentence y --index .
+invalid-argument      compare --sentence y --sentence z --index .
 invalid-argument      inspect a --against " "
-unusable-model        inspect a --encoder hashing:1
-invalid-argument        inspect a --against ! --encoder hashing
 model-not-found       inspect a --encoder ./no-model
-dataset-not-found     eval sts --data nowhere.csv
 dataset-not-found     eval sts
 unusable-dataset      eval sts --data pairs.csv --split dev
-model-not-found       eval sts --data pairs.csv --system ./none
-invalid-argument      eval sts --data pairs.csv --system bm25
-dataset-not-found     eval sts --split dev
-unusable-dataset      eval sts --score-column 3
-invalid-argument       eval sts --data pairs.csv --system hashing --report pairs.csv
-dataset-not-found     eval ir --data nowhere
+invalid-argument      eval sts --data pairs.csv --system hashing --report pairs.csv
 invalid-argument      eval ir --data judged.csv --measure nDGC@10
-invalid-argument      eval ir --data judged.csv --system cross-encoder:x
-unreadable-corpus     eval ir --data judged.csv --system run:none.run
-unreadable-corpus     eval ir --index corpus --queries no.csv --qrels judged.csv
-invalid-argument       eval ir --data judged.csv --system bm25 --runs judged.csv/x
+invalid-argument      eval ir --data judged.csv --system bm25 --runs judged.csv/x
 invalid-argument      eval ir
 invalid-argument      eval ir --data judged.csv --per-query
 invalid-argument      eval ir --queries judged.csv
-invalid-argument      eval ir --index corpus --data judged.csv
-invalid-argument      eval ir --index corpus --whole-documents
-column-not-found      {SIAMESE} --data pairs.csv --loss triplet
-model-not-found       train cross-encoder --base ./nothing --output m --data pairs.csv
-invalid-argument       train cross-encoder --base minilm --output pairs.csv --data pairs.csv
-dataset-not-found     {RERANKER} --data stsbenchmark
+invalid-argument      eval ir --data judged.csv --qrels judged.csv
+invalid-argument      eval ir {JUDGED} --data judged.csv
+invalid-argument      eval ir {JUDGED} --whole-documents
+invalid-argument      eval ir {JUDGED} --split dev
+unreadable-corpus     eval ir --index corpus --queries no.csv --qrels judged.csv
+invalid-argument      {SIAMESE}
+invalid-argument      {SIAMESE} --data pairs.csv --loss cosine --loss cosent
 bad-row               {RERANKER} --data pairs.csv --set scale=1,5
-invalid-argument      {RERANKER} --data pairs.csv --dev pairs.csv
 invalid-argument      {RERANKER} --data pairs.csv --batch-size 0
 invalid-argument      {RERANKER} --data pairs.csv --epochs 1 --epochs 2
-invalid-argument  {RERANKER} --data pairs.csv --queries judged.csv
-invalid-argument  {RERANKER} --data pairs.csv --negatives 3
-invalid-argument  {RERANKER} --index corpus
-invalid-argument  {RERANKER} {JUDGED} --data pairs.csv
-invalid-argument      train pretrain notes.jsonl --set steps=-1
-model-not-found       train pretrain notes.jsonl --base ./x
-invalid-argument       train pretrain notes.jsonl --output notes.jsonl
-invalid-argument  train pretrain notes.jsonl --epochs 0 --base x
+invalid-argument      {RERANKER} --data pairs.csv --queries judged.csv
+invalid-argument      {RERANKER} --data pairs.csv --negatives 3
+invalid-argument      {RERANKER} --index corpus
+invalid-argument      {RERANKER} {JUDGED} --data pairs.csv
+invalid-argument      {RERANKER} {JUDGED} --test pairs.csv
+invalid-argument      train pretrain notes.jsonl --output notes.jsonl
+invalid-argument      train pretrain notes.jsonl --epochs 0 --base x
+invalid-argument      train pretrain notes.jsonl --size tiny --base x
 model-not-found       train contrast notes.jsonl --base ./x
-model-not-found       train adapt notes.jsonl --base ./x
-invalid-argument  train adapt notes.jsonl --queries judged.csv
-invalid-argument  train distill minilm notes.jsonl
-invalid-argument  train distill minilm notes.jsonl --static --layers 2
+invalid-argument      train adapt notes.jsonl --queries judged.csv
+invalid-argument      train distill minilm notes.jsonl
+invalid-argument      train distill minilm notes.jsonl --static --layers 2
 """
 
 

@@ -106,10 +106,3 @@ def test_passages_of_an_index(run, tmp_path, monkeypatch):
         found = ids(run(*arguments, "--format", "csv"))
         assert found[0] == ("a", "b")
         assert set(found[1:]) == {("long", "a"), ("long", "b")}
-
-
-def test_bad_rows_are_reported_and_left_out(run, tmp_path):
-    (tmp_path / "rows.csv").write_text("id,text\n1,a red fish\n2,\n3,a red bird\n")
-    result = run("rows.csv", "--encoder", "hashing", "--format", "csv")
-    assert "rows.csv:3" in result.stderr
-    assert len(result.stdout.splitlines()) == 2

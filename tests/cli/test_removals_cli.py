@@ -48,13 +48,6 @@ def test_sync_is_refused(run, tmp_path):
     assert left(run) == "51"
 
 
-def test_skipped_row_without_an_id_prevents_removals(run, tmp_path):
-    write(tmp_path / "corpus.csv", [*ROWS[50:], ",No id.,1999"])
-    result = run("index", "corpus.csv", "--sync", "--skip-bad-rows", "--allow-removals")
-    assert "50 missing from the corpus, kept" in result.stdout
-    assert left(run) == "100"
-
-
 def test_deletion_is_refused(run):
     for arguments in (["--where", "not id like 'c%'"], [f"d{number}" for number in range(100)]):
         result = run("delete", *arguments, code=1)

@@ -1,136 +1,128 @@
-"""``semsearch train``: options and errors; training itself is tested in tests/training.
+"""``semsearch train``: what commands make of their options; tests/training trains.
 
 golden/train.txt pre-trains, trains on pairs and indexes with the model.
 """
 
 from __future__ import annotations
 
-import json
-import re
-import signal
-import subprocess
-import sys
-import time
 from functools import partial
 from pathlib import Path
 
 import pytest
 
 from semsearch import Document, Index
-from tests.cli.conftest import code_of, invoke
+from semsearch.cli import training_options
+from semsearch.errors import TrainingStoppedError
+from semsearch.training import Trained
+from tests.cli.conftest import invoke
 
-SHORT = ("--size", "tiny", "--vocabulary", 120, "--set", "max_tokens=32", "--batch-size", 4)
 PAIRS = "\n".join(f"a cat {n},one cat {n % 7},{n % 6}" for n in range(40))
 
 
 @pytest.fixture
 def run(tmp_path, monkeypatch):
-    """Call `semsearch train` in a folder with scored pairs, pairs and a corpus."""
+    """Call `semsearch train` in a folder with pairs, a corpus, an index and judged queries."""
     monkeypatch.chdir(tmp_path)
     (tmp_path / "p.csv").write_text(f"sentence1,sentence2,score\n{PAIRS}\n")
-    lines = []
-    for number in range(40):
-        text = " ".join(f"The {word} {number} is here now." for word in ("cat", "dog", "owl"))
-        lines.append(json.dumps({"id": str(number), "title": f"Note {number}", "text": text}))
-    (tmp_path / "c.jsonl").write_text("\n".join(lines))
+    (tmp_path / "c.csv").write_text("id,title,text\n1,A note,A cat sleeps. A dog barks.\n")
+    (tmp_path / "queries.csv").write_text("id,text\nq,a cat\n")
+    (tmp_path / "qrels.csv").write_text("query-id,document-id,relevance\nq,1,1\n")
+    with Index.create("i", "hashing") as index:
+        index.add(Document(str(n), f"one cat {n}", title="Entitled") for n in range(20))
     return partial(invoke, "train")
 
 
-@pytest.fixture(scope="session")
-def base(write_bert):
-    """A tiny BERT with a vocabulary of a few words."""
-    words = ["a", "one", "cat", *map(str, range(40))]
-    return write_bert(words, num_hidden_layers=1, num_attention_heads=2)
+@pytest.fixture
+def calls(monkeypatch):
+    """The tasks and settings of trainings, none of which runs."""
+    found = []
+
+    def train(task, settings, notify, on_progress):
+        notify("a message")
+        found.append((task, settings))
+        return Trained(settings.output, [], "a verdict")
+
+    monkeypatch.setattr(training_options, "train", train)
+    return found
 
 
-@pytest.mark.nightly
-def test_reranker_for_an_index(run, base):
-    """It is trained on judged queries; the output says whether it helps."""
-    with Index.create("indexes/i", "hashing") as index:
-        index.add(Document(str(n), f"one cat {n}") for n in range(20))
-    lines = [f"{n},a cat {n}" for n in range(15)]
-    Path("queries.csv").write_text("\n".join(["id,text", *lines]))
-    lines = [f"{n},{n},1" for n in range(15)]
-    Path("qrels.csv").write_text("\n".join(["query-id,document-id,relevance", *lines]))
-    arguments = ["--queries", "queries.csv", "--qrels", "qrels.csv", "--negatives", 2]
-    arguments += ["--base", base, "--epochs", 1, "--output", "reranker"]
-    result = run("cross-encoder", "--index", "indexes/i", *arguments)
-    assert "11 queries to train on, with 11 relevant passages and 22 negatives" in result.stderr
-    reranked, made, verdict = result.stdout.splitlines()
-    assert "4 held-out queries" in reranked
-    assert made.startswith("reranker: ")
-    assert verdict.startswith("reranking ")
-    invoke("query", "a cat 3", "--index", "indexes/i", "--rerank", "reranker")
-
-
-def test_recipes_by_stage(run, base):
-    run(
-        *("siamese", "--base", base, "--output", "model", "--dev", "none", "--batch-size", 8),
-        *("--data", "p.csv", "--loss", "cosine", "--epochs", 2, "--learning-rate", "1e-3"),
-        *("--data", "p.csv", "--loss", "cosent", "--epochs", 1, "--learning-rate", "1e-4"),
-    )
-    stages = json.loads(Path("model/training.json").read_text())["stages"]
-    assert [stage["loss"] for stage in stages] == ["cosine", "cosent"]
-    assert [stage["recipe"]["epochs"] for stage in stages] == [2, 1]
-    assert [stage["recipe"]["learning_rate"] for stage in stages] == [1e-3, 1e-4]
+JUDGED = "--queries queries.csv --qrels qrels.csv"
 
 
 @pytest.mark.parametrize(
-    ("setting", "message"), [("sed=2", "seed"), ("seed=x", "int"), ("scale=1", "tuple")]
+    ("words", "task", "base", "folder"),
+    [
+        ("siamese --data p.csv", "Siamese", "minilm", "models/p-siamese"),
+        ("siamese --data stsbenchmark:train --base b", "Siamese", "b", "models/*-siamese"),
+        ("cross-encoder --data p.csv --output m", "CrossEncoding", "minilm", "m"),
+        (f"cross-encoder --index i {JUDGED}", "Reranking", "minilm", "models/queries-*"),
+        ("adapt c.csv", "Adaptation", "minilm", "models/c-adapted"),
+        (f"adapt i {JUDGED}", "Adaptation", "minilm", "models/i-adapted"),
+        ("pretrain c.csv", "Pretraining", None, "models/c-small"),
+        ("pretrain c.csv --size tiny", "Pretraining", None, "models/c-tiny"),
+        ("pretrain c.csv --base b", "Pretraining", "b", "models/c-continued"),
+        ("contrast c.csv --base minilm", "Contrast", "minilm", "models/c-contrast"),
+        ("translate --parallel p.csv --language pt", "Translation", "minilm", "models/p-*"),
+        ("distill ./my/model c.csv --static", "Distillation", "./my/model", "models/model-static"),
+        ("distill minilm c.csv --layers 3", "Distillation", "minilm", "models/minilm-3-layers"),
+    ],
+)
+def test_tasks_and_default_folders(run, calls, words, task, base, folder):
+    result = run(*words.split())
+    [(made, settings)] = calls
+    assert (type(made).__name__, settings.base) == (task, base)
+    assert settings.output.match(folder)
+    assert result.stdout == f"{settings.output}: the model and its card\na verdict\n"
+    assert "a message" in result.stderr
+
+
+def test_the_exit_status_of_adapt_says_whether_the_model_is_kept(run, monkeypatch):
+    kept = Trained(Path("m"), [], "no gain", is_kept=False)
+    monkeypatch.setattr(training_options, "train", lambda *arguments: kept)
+    assert run("adapt", "c.csv", code=1).stdout == "no gain\n"
+
+
+def test_recipes_by_stage(run, calls):
+    run(
+        *("siamese", "--dev", "none", "--batch-size", 8, "--set", "seed=3"),
+        *("--data", "p.csv", "--loss", "cosine", "--epochs", 2, "--learning-rate", "1e-3"),
+        *("--data", "q.csv", "--loss", "cosent", "--epochs", 1, "--learning-rate", "1e-4"),
+        *("--test", "stsbenchmark", "--set", "scale=0,5"),
+    )
+    [(task, settings)] = calls
+    assert [loss.value for loss in task.losses] == ["cosine", "cosent"]
+    assert (settings.development, [*settings.tests]) == ("none", ["stsbenchmark"])
+    found = [(one.epochs, one.learning_rate, one.batch_size) for one in settings.recipes]
+    assert found == [(2, 1e-3, 8), (1, 1e-4, 8)]
+    assert [(one.seed, one.scale) for one in settings.recipes] == 2 * [(3, (0, 5))]
+
+
+def test_the_recipe_of_a_corpus(run, calls):
+    run("contrast", "c.csv", "--base", "minilm", "--epochs", 1.5, "--set", "warmup=0.2")
+    [(_, settings)] = calls
+    recipe = settings.recipe
+    assert (recipe.epochs, recipe.warmup, recipe.batch_size) == (1.5, 0.2, 256)
+
+
+@pytest.mark.parametrize(
+    ("setting", "message"),
+    [("sed=2", "seed"), ("seed=x", "int"), ("scale=1", "tuple"), ("epochs=1", "seed")],
 )
 def test_unknown_settings_are_refused(run, setting, message):
-    result = run("adapt", "c.jsonl", "--set", setting, code=2)
+    result = run("adapt", "c.csv", "--set", setting, code=2)
     assert message in result.stderr.splitlines()[-1]
 
 
-def test_an_index_is_a_corpus(run):
-    with Index.create("notes", "hashing") as index:
-        index.add(Document(str(n), f"A cat {n}.", title="Entitled") for n in range(20))
-    run("pretrain", "notes", *SHORT, "--epochs", 0, "--output", "bert")
-    pieces = json.loads(Path("bert/tokenizer.json").read_text("utf-8"))["model"]["vocab"]
-    assert {"cat", "entitled"} <= pieces.keys()
+def test_an_index_is_a_corpus(run, calls):
+    run("pretrain", "i")
+    [(task, _)] = calls
+    assert [document.id for document in task.documents] == [str(n) for n in range(20)]
 
 
-@pytest.mark.nightly
-def test_pretrain_then_distill_then_adapt(run, tmp_path):
-    """`distill` and `adapt` use the pre-trained model; output folders have default names."""
-    models = tmp_path / "models"
-    assert "c (held out): " in run("pretrain", "c.jsonl", *SHORT, "--set", "steps=3").stdout
-    run("distill", "models/c-tiny", "c.jsonl", "--layers", 1, "--set", "steps=2")
-    short = ("--base", "models/c-tiny", "--set", "steps=1", "--learning-rate", 1e-9)
-    run("adapt", "c.jsonl", *short, code=1)
-    assert {file.name for file in models.iterdir()} == {"c-tiny", "c-tiny-1-layers"}
-    run("contrast", "c.jsonl", "--base", "models/c-tiny", "--epochs", 1, "--output", "encoder")
+def test_ctrl_c_can_be_resumed(run, monkeypatch):
+    def stopped(*arguments):
+        raise TrainingStoppedError("run the same command again")
 
-    queries = "\n".join(f"q{n},cat {n}" for n in range(6))
-    (tmp_path / "queries.csv").write_text(f"id,text\n{queries}\n")
-    judgements = "\n".join(f"q{n},{n},1" for n in range(6))
-    (tmp_path / "qrels.csv").write_text(f"query-id,document-id,relevance\n{judgements}\n")
-    judged = ("--queries", "queries.csv", "--qrels", "qrels.csv", "--output", "judged")
-    result = run("adapt", "c.jsonl", *short, *judged, code=1)
-    assert result.stdout.startswith("c, judged queries: ")
-    (tmp_path / "qrels.csv").write_text("query-id,document-id,relevance\nq1,3,1\nq2,none,1\n")
-    assert "[invalid-argument]" in run("adapt", "c.jsonl", *short, *judged, code=1).stderr
-
-
-@pytest.mark.nightly
-def test_ctrl_c_can_be_resumed(run, base, tmp_path, interruptible):
-    arguments = ["siamese", "--base", str(base), "--data", "p.csv", "--loss", "cosine"]
-    arguments += ["--output", "model", "--epochs", "2000", "--set", "evaluate_every=1000000"]
-    command = [sys.executable, "-m", "semsearch", "train", *arguments]
-    with (tmp_path / "log").open("wb") as log:
-        process = subprocess.Popen(command, stderr=log, cwd=tmp_path)
-    try:
-        deadline = time.monotonic() + 200
-        while not re.search(rb"step 0|examples, ", (tmp_path / "log").read_bytes()):
-            assert time.monotonic() < deadline
-            assert process.poll() is None, (tmp_path / "log").read_text()
-            time.sleep(0.2)
-        process.send_signal(signal.SIGINT)
-        assert process.wait(100) == 130
-    finally:
-        process.kill()
-    last = (tmp_path / "log").read_text().splitlines()[-1]
-    assert last.endswith("[training-stopped]")
-    assert list((tmp_path / "model.training").glob("stage-0/checkpoint-*/trainer_state.json"))
-    assert code_of(run(*arguments, "--set", "seed=2", code=1)) == "invalid-argument"
+    monkeypatch.setattr(training_options, "train", stopped)
+    result = run("siamese", "--data", "p.csv", code=130)
+    assert result.stderr.splitlines()[-1] == "run the same command again [training-stopped]"

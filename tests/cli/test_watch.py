@@ -65,9 +65,6 @@ def test_index_follows_the_folder(watching):
     Path("notes/a.txt").unlink()
     Path("notes/deep/b.txt").rename("notes/b.txt")
     wait_for(lambda: documents() == {"b.txt": "Two."})
-    time.sleep(1.5)  # its own writes do not trigger an update
-    before = Path("log").read_text()
-    assert Path("log").read_text() == before
     watching.send_signal(signal.SIGINT)
     assert watching.wait(30) == 0
     assert Path("log").read_text().endswith("stopped watching\n")
