@@ -17,7 +17,7 @@ FILMS = [
     Document("a", "amber birch\n", "First", {"year": 1990, "genres": ["Drama", "Crime"]}),
     Document("b", "birch cedar delta", None, {"year": 2001, "score": 1, "id": "x"}),
     Document("long", LONG, "\u2028 \N{PILE OF POO}", {"score": 2.5, "metadata.id": True}),
-    Document(None, "fjord, grove", None, {"day": "2001-05-06", "subject": "trees", "genres": []}),
+    Document(None, "fjord, grove", None, {"day": "2001-05-06", "vector": "trees", "genres": []}),
 ]
 ODD = Document("odd", "birch", None, {"year": "unknown", "box": {"a": [1, None]}, "huge": 2**70})
 QUERIES = ["birch", "a grove", "cedar amber"]
@@ -87,7 +87,7 @@ class TestTables:
         assert export_index(index, tmp_path / "films.csv") == (tmp_path / "films.csv", 5, ())
         frame = pandas.read_csv(tmp_path / "films.csv", dtype=str, index_col="id")
         renamed = ["metadata.id", "metadata.metadata.id"]
-        names = ["box", "day", "genres", "huge", *renamed, "score", "subject", "year"]
+        names = ["box", "day", "genres", "huge", *renamed, "score", "vector", "year"]
         assert list(frame.columns) == ["title", "text", *names]
         assert list(frame.text) == [document.text for document in index]
         assert frame.loc["a", "genres"] == '["Drama", "Crime"]'
