@@ -173,8 +173,7 @@ def _write_lines(file: Path, rows: Iterable[Row]) -> int:
     count = 0
     with file.open("w", encoding="utf-8", newline="\n") as lines:
         for count, row in enumerate(rows, 1):  # noqa: B007
-            as_list = {"vector": row["vector"].tolist()} if "vector" in row else {}
-            lines.write(json.dumps({**row, **as_list}, ensure_ascii=False) + "\n")
+            lines.write(_json(row) + "\n")
     return count
 
 
@@ -199,7 +198,8 @@ def _names(rows: Iterable[Row], columns: Iterable[str]) -> list[str]:
 
 
 def _json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
+    """A value as JSON; arrays become lists."""
+    return json.dumps(value, ensure_ascii=False, default=lambda array: array.tolist())
 
 
 def write_parquet(

@@ -21,16 +21,10 @@ LONG = "a long story of birds. " * 1500
 
 
 @pytest.fixture
-def path(tmp_path):
-    with Index.create(tmp_path / "birds", "hashing") as index:
-        index.add(
-            [
-                Document("a", "a red bird sings", "Robin", {"year": 1999}),
-                Document("b", "a blue fish swims", "Carp", {"year": 2005}),
-                Document("long", LONG),
-            ]
-        )
-    return tmp_path / "birds"
+def path(path):
+    with Index.open(path) as index:
+        index.add([Document("long", LONG)])
+    return path
 
 
 @pytest.fixture
@@ -86,11 +80,16 @@ def test_search(workers):
     assert found["note"] == NOTE
     (hit,) = found["hits"]
     assert (hit["id"], hit["title"], hit["text"]) == ("a", "Robin", "a red bird sings")
-    assert hit["metadata"] == {"year": 1999}
-    found = answer_of(server, "search", {"query": "red bird", "require": ["bird sings"]})
-    assert [hit["id"] for hit in found["hits"]] == ["a"]
-    found = answer_of(server, "search", {"query": "red bird", "where": "year > 2000"})
-    assert [hit["id"] for hit in found["hits"]] == ["b"]
+    assert hit["metadata"] == {"year": 1999, "tags": ["red"]}
+    for options, ids in (
+        ({"require": ["bird sings"]}, ["a"]),
+        ({"where": "year = 2005"}, ["b"]),
+        ({"mode": "bm25"}, ["a", "c/1", "long"]),
+    ):
+        found = answer_of(server, "search", {"query": "red bird", **options})
+        assert [hit["id"] for hit in found["hits"]] == ids
+    found = answer_of(server, "find_similar", {"id": "a", "k": 1, "where": "year > 1"})
+    assert [hit["id"] for hit in found["hits"]] == ["c/1"]
 
 
 def test_why_a_filter_matches_nothing(workers):
@@ -101,13 +100,22 @@ def test_why_a_filter_matches_nothing(workers):
         assert found["warnings"] == ["where: no document matches"]
 
 
-def test_similar_documents_and_description(workers):
+def test_a_long_document_is_fetched_in_parts(workers):
     server = create_server(workers)
-    found = answer_of(server, "find_similar", {"id": "a", "k": 1, "where": "year > 1"})
-    assert [hit["id"] for hit in found["hits"]] == ["b"]
-    described = answer_of(server, "describe_indexes", {})["indexes"]["birds"]
-    assert described["documents"] == 3
-    assert described["fields"]["year"]["example"] in (1999, 2005)
+    text, start = "", 0
+    while start is not None:
+        part = answer_of(server, "fetch_document", {"id": "long", "start": start})
+        assert (part["id"], part["title"], part["metadata"]) == ("long", None, {})
+        assert len(part["text"]) <= 20_000
+        text, start = text + part["text"], part["next_start"]
+    assert text == LONG
+    assert answer_of(server, "fetch_document", {"id": "a"})["next_start"] is None
+
+
+def test_description(workers):
+    described = answer_of(create_server(workers), "describe_indexes", {})["indexes"]["birds"]
+    assert described["documents"] == 4
+    assert described["fields"]["year"]["example"] in (1999, 2005, 2010)
 
 
 @pytest.mark.parametrize(

@@ -33,15 +33,16 @@ def test_errors_have_codes(client):
 
 
 class TestSearch:
-    def test_hits_are_those_of_the_index(self, client, path):
-        with Index.open(path) as index:
-            expected = index.search("red fish", k=2, where="year > 2000").to_dict()
-        parameters = {"query": "red fish", "k": 2, "where": "year > 2000"}
-        assert client.get(f"{BIRDS}/search", params=parameters).json() == expected
-        assert client.post(f"{BIRDS}/search", json=parameters).json() == expected
-
-    def test_required_phrases_and_operators(self, client, path):
-        parameters = {"query": "red fish", "require": ["a red", "fish"]}
+    @pytest.mark.parametrize(
+        "parameters",
+        [
+            {"query": "red fish", "k": 2, "where": "year > 2000"},
+            {"query": "red fish", "require": ["a red", "fish"]},
+            {"query": "red fish", "mode": "hybrid", "offset": 1, "fusion": "rrf"},
+            {"query": "red fish", "min_score": 0.6, "mmr": 0.5, "collapse_duplicates": True},
+        ],
+    )
+    def test_hits_are_those_of_the_index(self, client, path, parameters):
         with Index.open(path) as index:
             expected = index.search(**parameters).to_dict()
         assert 0 < len(expected["hits"]) < 3
@@ -81,31 +82,23 @@ class TestSearch:
             content = json.dumps(request).encode()
             assert is_problem(client.post(f"{BIRDS}/search", content=content, headers=headers), 422)
 
-    def test_unknown_parameters(self, client):
+    def test_what_is_unknown(self, client):
         assert is_problem(client.get(f"{BIRDS}/search?query=x&filter=y"), 422, "filter")
         assert is_problem(client.get(f"{BIRDS}/similar?id=a&mode=bm25"), 422, "mode")
-
-    def test_an_unknown_path_and_method(self, client):
         assert is_problem(client.get("/v2"), 404)
         assert is_problem(client.patch(f"{BIRDS}/search"), 405)
 
+    def test_errors_of_an_index(self, client, monkeypatch):
+        def broken(*arguments, **options):
+            raise error
 
-def test_internal_error_reveals_no_details(client, path, monkeypatch):
-    def broken(*arguments, **options):
-        raise RuntimeError("a secret")
-
-    monkeypatch.setattr(Index, "search_many", broken)
-    response = client.get(f"{BIRDS}/search", params={"query": "x"})
-    assert response.status_code == 500
-    assert "secret" not in response.text
-
-
-def test_encoder_error_is_reported(client, monkeypatch):
-    def broken(*arguments, **options):
-        raise EncoderError("the model is gone")
-
-    monkeypatch.setattr(Index, "search_many", broken)
-    assert is_problem(client.get(f"{BIRDS}/search", params={"query": "x"}), 503, "is gone")
+        monkeypatch.setattr(Index, "search_many", broken)
+        error = EncoderError("the model is gone")
+        assert is_problem(client.get(f"{BIRDS}/search?query=x"), 503, "is gone")
+        error = RuntimeError("a secret")
+        response = client.get(f"{BIRDS}/search?query=x")
+        assert response.status_code == 500
+        assert "secret" not in response.text
 
 
 class TestDocuments:

@@ -222,26 +222,6 @@ class TestHits:
         assert [bar.get_attribute("aria-label") for bar in bars.all()] == ["by meaning", "by words"]
         assert bars.nth(1).get_attribute("value") == bars.nth(1).get_attribute("max")
 
-    @pytest.mark.nightly
-    def test_similar_documents_by_one_key_and_back(self, page):
-        show(page, "taken onerror")  # the first one's id has a slash and a quote
-        page.keyboard.press("ArrowDown")
-        page.keyboard.press("s")
-        page.locator("#like:not([hidden])").wait_for()
-        page.get_by_text("Similar to").wait_for()
-        assert page.inner_text("#like-title") == HOSTILE
-        assert page.input_value("#query") == DOCUMENTS[3].text
-        page.locator("#hits[aria-busy='false']").wait_for()
-        assert len(titles(page)) == 10
-        assert HOSTILE not in titles(page)
-        page.keyboard.press("ArrowDown")  # the first one has the focus
-        assert page.evaluate("document.activeElement.dataset.rank") == "2"
-        page.go_back()
-        expect_titles(page, HOSTILE)
-        page.go_forward()
-        page.click("#leave-like")
-        assert page.evaluate("document.activeElement.id") == "query"
-
     def test_export(self, page):
         show(page, "quoted", k=40)
         with page.expect_download() as download:
