@@ -135,10 +135,9 @@ def ignores_last_word(encode, text):
 
 
 def test_a_prompt_reduces_the_tokens_read(encoder):
-    assert encoder.max_query_tokens == READ - 5
     assert encoder.max_document_tokens == READ - 2
     for encode, room in [
-        (encoder.encode_queries, encoder.max_query_tokens),
+        (encoder.encode_queries, READ - 5),
         (encoder.encode_documents, encoder.max_document_tokens),
     ]:
         assert not ignores_last_word(encode, words(room))
