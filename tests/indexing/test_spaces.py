@@ -181,9 +181,3 @@ class TestPrecision:
         Index.create(tmp_path / "words", ["hashing"]).close()
         with Index.create(tmp_path / "words", precision="fp32") as index:
             assert index.space().spec == "hashing"
-
-    def test_an_invalid_stored_precision_is_ignored(self, made):
-        with Index.open(made) as index:
-            space = index.space()
-        for stored in ("int7", None, 8, ["fp32"]):
-            assert space._replace(description={"precision": stored}).precision is Precision.AUTO
