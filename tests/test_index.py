@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import sqlite3
+import time
+from concurrent.futures import ThreadPoolExecutor
 
+import numpy
 import pandas
 import pytest
 from hypothesis import given, settings
@@ -11,7 +14,7 @@ from hypothesis import strategies as st
 from sqlalchemy import text
 
 from semsearch import Corpus, Document, Index, load_encoder, load_reranker
-from semsearch.errors import ArgumentError, BadRowError, IndexBusyError
+from semsearch.errors import ArgumentError, BadRowError, FilterError, IndexBusyError
 
 PETS = [
     Document("cat", "The cat sleeps.", "Cats", {"legs": 4, "sounds": ["purr", "meow"]}),
@@ -256,6 +259,43 @@ def test_ids_and_queries_come_in_any_collection(index):
         found = index.search_many(several, k=1)
         assert [hits[0].document_id for hits in found] == ["cat", "dog"]
     assert index.delete(pandas.Series(["cat", "dog"], index=[7, 5])) == 2
+
+
+def test_counts_and_membership(index):
+    counts = len(index), index.count(), index.count("legs = 4"), index.count("legs > 9")
+    assert counts == (3, 3, 2, 0)
+    with pytest.raises(FilterError):
+        index.count("m = 1")
+    assert "cat" in index
+    assert "x" not in index
+
+
+def test_more_like_adds_the_vectors_of_examples(index, encoder):
+    vectors = dict(zip(["cat", "dog", "hen"], index.passages().vectors, strict=True))
+    query = vectors["cat"] - vectors["dog"] / 2
+    hits = index.more_like("cat", unlike="dog")
+    assert [hit.document_id for hit in hits] == ["hen"]
+    assert hits[0].score == pytest.approx(
+        float(vectors["hen"] @ query / numpy.linalg.norm(query)), abs=1e-6
+    )
+    for examples in ([], "x", [1], {1, "a"}, None):
+        with pytest.raises(ArgumentError):
+            index.more_like(examples)
+
+
+def test_threads_load_an_encoder_once(index, monkeypatch):
+    loaded = []
+
+    def load(*arguments, **options):
+        time.sleep(0.05)  # so that other threads come in
+        loaded.append(load_encoder(*arguments, **options))
+        return loaded[-1]
+
+    monkeypatch.setattr("semsearch.index.load_encoder", load)
+    with Index.open(index.path) as opened, ThreadPoolExecutor(4) as threads:
+        found = list(threads.map(opened.search, ["The cat sleeps."] * 4))
+    assert [hits[0].document_id for hits in found] == ["cat"] * 4
+    assert len(loaded) == 1
 
 
 def vocabulary(index):

@@ -56,7 +56,7 @@ class FileMemory:
 
     def known(self, name: str) -> FileState | None:
         """The state of a file when it was read, if the index still has its documents."""
-        if self._file is None or not self._file.is_file():
+        if self._file is None:
             return None
         place = f"{self._file.absolute().as_uri()}?mode=ro"
         found = None

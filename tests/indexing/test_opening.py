@@ -6,7 +6,6 @@ import sqlite3
 from contextlib import closing
 
 import pytest
-from sqlalchemy.exc import ResourceClosedError
 
 from semsearch import Document, Index, load_encoder
 from semsearch.errors import (
@@ -111,19 +110,3 @@ class TestClosing:
         ):
             with pytest.raises(IndexStoreError):
                 call(index)
-
-    def test_a_writer_ends_with_its_block(self, index):
-        with index.writer() as writer:
-            pass
-        for call in (
-            lambda: writer.upsert([]),
-            lambda: writer.sync([]),
-            lambda: writer.delete(["a"]),
-            lambda: writer.add_space(load_encoder("hashing:16")),
-            lambda: writer.drop_space("hashing"),
-            writer.compact,
-            writer.verify,
-            writer.repair,
-        ):
-            with pytest.raises(ResourceClosedError):
-                call()

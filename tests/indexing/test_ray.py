@@ -6,13 +6,14 @@ import os
 import re
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 from ray_cluster import ROOT, content, finish, same, texts_of, write, write_plugin
 
 from semsearch import Corpus, Index
 from semsearch.errors import ArgumentError, ClusterError, MissingExtraError
-from semsearch.indexing.ray import RayPool, pool_on
+from semsearch.indexing.ray import RayPool, connect, pool_on
 
 #: Sends Ctrl-C after the first batch was committed.
 INTERRUPTED = """
@@ -90,6 +91,26 @@ def test_a_ray_that_does_not_start(package, monkeypatch):
     monkeypatch.setattr(ray, "init", fail)
     with pytest.raises(ClusterError, match="The node timed out"), RayPool(None, []):
         pass
+
+
+@pytest.mark.parametrize("connected", [True, False])
+def test_a_ray_of_the_program_is_left_running(package, monkeypatch, connected):
+    ray = package("ray")
+    monkeypatch.setattr(ray, "is_initialized", lambda: connected)
+    monkeypatch.setattr(ray, "init", lambda *arguments, **options: None)
+    assert connect(None) == (ray, not connected)
+
+
+def test_each_living_node_gets_actors_once(monkeypatch):
+    started = []
+    pool = RayPool(None, [])
+    nodes = [{"NodeID": "a", "Alive": True}, {"NodeID": "b", "Alive": False}]
+    monkeypatch.setattr(pool, "_ray", SimpleNamespace(nodes=lambda: nodes), raising=False)
+    monkeypatch.setattr(pool, "_start_actors", started.append)
+    for _ in range(2):
+        pool._look_for_nodes()
+        pool._looked -= 10
+    assert started == nodes[:1]
 
 
 def test_a_head_that_does_not_answer(package, tmp_path):

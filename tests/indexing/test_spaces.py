@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
+
 import numpy
 import pytest
 
@@ -98,6 +101,18 @@ def test_a_space_whose_newest_passages_have_vectors_and_earlier_ones_not_yet(ind
         assert writer.verify() == []
 
 
+def test_repair_completes_every_space(index):
+    add(index, load_encoder("hashing:16"))
+    with closing(sqlite3.connect(index.path / "index.sqlite")) as connection, connection:
+        damaged = "UPDATE vectors SET vector = zeroblob(64) WHERE space_id = 2 AND passage_id = 1"
+        assert connection.execute(damaged).rowcount == 1
+    with index.writer() as writer:
+        assert writer.verify() != []
+        writer.repair()
+        assert writer.verify() == []
+    assert len(matrix(index, "hashing-16")) == 300
+
+
 def test_a_space_is_dropped(index):
     add(index, load_encoder("hashing:16"))
     with index.writer() as writer:
@@ -181,9 +196,3 @@ class TestPrecision:
         Index.create(tmp_path / "words", ["hashing"]).close()
         with Index.create(tmp_path / "words", precision="fp32") as index:
             assert index.space().spec == "hashing"
-
-    def test_an_invalid_stored_precision_is_ignored(self, made):
-        with Index.open(made) as index:
-            space = index.space()
-        for stored in ("int7", None, 8, ["fp32"]):
-            assert space._replace(description={"precision": stored}).precision is Precision.AUTO
