@@ -62,16 +62,6 @@ def test_compaction_erases_deleted_documents(index, vector):
         assert writer.verify() == []
 
 
-def test_replaced_text_is_erased(index, vector):
-    index.add([Document(SECRET.id, "Something harmless.", "No title")])
-    compact(index)
-    found = traces(index.path, vector)
-    assert set(found) == {"index.sqlite"}  # the id still belongs to a document
-    index.delete([SECRET.id])
-    compact(index)
-    assert traces(index.path, vector) == {}
-
-
 def test_compaction_fails_while_a_reader_holds_an_old_state(index, vector, monkeypatch):
     monkeypatch.setattr(
         "semsearch.storage.sqlite.database._PRAGMAS", ("PRAGMA busy_timeout = 100",)
