@@ -67,7 +67,7 @@ class Operator(Enum):
         return self not in (Operator.EQUAL, Operator.NOT_EQUAL)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Comparison:
     """``year >= 1970``."""
 
@@ -79,7 +79,7 @@ class Comparison:
         return f"{field_text(self.field)} {self.operator.value} {literal_text(self.value)}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class In:
     """``genres in ('Drama', 'Crime')``."""
 
@@ -90,7 +90,7 @@ class In:
         return f"{field_text(self.field)} in ({', '.join(map(literal_text, self.values))})"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Like:
     """``title like 'The %'``."""
 
@@ -101,7 +101,7 @@ class Like:
         return f"{field_text(self.field)} like {literal_text(self.pattern)}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class IsNull:
     """``year is null``."""
 
@@ -111,7 +111,7 @@ class IsNull:
         return f"{field_text(self.field)} is null"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Not:
     """``not year = 1970``."""
 
@@ -121,7 +121,7 @@ class Not:
         return f"not {_operand_text(self.condition, And, Or)}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class And:
     """``year = 1970 and genres = 'Drama'``: two conditions or more."""
 
@@ -131,7 +131,7 @@ class And:
         return " and ".join(_operand_text(operand, And, Or) for operand in self.conditions)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Or:
     """``year = 1970 or year = 1971``: two conditions or more."""
 

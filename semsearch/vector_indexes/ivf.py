@@ -189,8 +189,8 @@ class IvfIndex(VectorIndex):
 
     def _candidates_of(self, n: int) -> int:
         """The number of candidates; for more neighbours, fewer per neighbour suffice."""
-        more = max(n, NEIGHBOURS) / NEIGHBOURS
-        return math.ceil(NEIGHBOURS * self._refine.k_factor * math.pow(more, GROWTH))
+        more, factor = max(n, NEIGHBOURS) / NEIGHBOURS, float(self._refine.k_factor)
+        return math.ceil(NEIGHBOURS * factor * math.pow(more, GROWTH))
 
     def _refined(
         self, queries: Matrix, n: int, candidates: int, selected: Any

@@ -39,6 +39,7 @@ def value(literal: str) -> object:
         ("a in ()", In("a", ())),
         ("a like 'x%'", Like("a", "x%")),
         ("a not like 'x%'", Not(Like("a", "x%"))),
+        (r"a like 'x\\'", Like("a", r"x\\")),
         ("a is null", IsNull("a")),
         ("a IS Not NULL", Not(IsNull("a"))),
         (
@@ -228,6 +229,11 @@ conditions = st.recursive(
 def test_printed_condition_parses_to_itself(condition):
     # Compared as text: 1, 1.0 and True are equal in Python.
     assert repr(parse(str(condition))) == repr(condition)
+
+
+def test_conditions_are_values():
+    conditions = [A, In("a", (1,)), Like("a", "x"), IsNull("a"), Not(A), And((A, B)), Or((A, B))]
+    assert len({*conditions, *(parse(str(one)) for one in conditions)}) == len(conditions)
 
 
 def test_printing_uses_as_few_parentheses_as_possible():

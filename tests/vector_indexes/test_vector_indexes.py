@@ -133,10 +133,10 @@ def test_of_equal_vectors_the_first_are_found(kind, matrix, share):
 
 
 def test_equal_scores_are_ordered_by_id_and_missing_ones_come_last():
-    scores = numpy.array([[0.5, 0.50000001, 0.7, 9]], numpy.float32)
+    scores = numpy.array([[0.5, 0.5000004, 0.700001, 9]], numpy.float32)
     rounded, ids = flat.ranked(scores, numpy.array([[4, 2, 9, -1]]))
     assert ids.tolist() == [[9, 2, 4, -1]]
-    numpy.testing.assert_allclose(rounded, [[0.7, 0.5, 0.5, -numpy.inf]], atol=1e-6)
+    numpy.testing.assert_allclose(rounded, [[0.700001, 0.5, 0.5, -numpy.inf]], atol=2e-7)
 
 
 @pytest.mark.parametrize(("allowed", "whole"), [(None, True), (41, True), (40, False)])
@@ -178,8 +178,11 @@ def test_the_number_of_candidates(matrix, n, factor, candidates):
 
 @pytest.mark.parametrize(("most", "lists"), [(2000, 1), (1999, 45)])
 def test_many_vectors_are_divided_into_lists(matrix, monkeypatch, most, lists):
+    tuned = []
     monkeypatch.setattr(ivf, "ONE_LIST", most)
+    monkeypatch.setattr(IvfIndex, "tune", lambda self, recall: tuned.append(recall))
     assert IvfIndex.build(DIMENSION, len(IDS), blocks(matrix))._codes.nlist == lists
+    assert tuned == [0.98]
 
 
 @pytest.mark.parametrize(("dimension", "parts"), [(6, 2), (7, 7), (16, 4), (18, 6)])
