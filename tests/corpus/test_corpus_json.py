@@ -135,17 +135,3 @@ class TestRecords:
         write("api.json", json.dumps(NESTED))
         with pytest.raises(CorpusError, match=r"^api\.json"):
             list(Corpus("api.json", records=path))
-
-    @pytest.mark.parametrize(
-        "content",
-        [
-            '{"data": {"items": [{"text": "x"}',
-            '{"data": {"items": [{"text": "x"}, nope]}}',
-            '{"data": {"items": []}}',
-            '{"x": ' + "[" * 100_000,
-        ],
-    )
-    def test_broken_json(self, write, content):
-        write("api.json", content)
-        with pytest.raises(CorpusError, match=r"^api\.json"):
-            list(Corpus("api.json", records="data.items"))
