@@ -48,8 +48,7 @@ def column_type(cells: Iterable[str]) -> CellType | None:
     least = MOST * len(filled)
     numbers = [cell for cell in filled if _INTEGER.fullmatch(cell) or _NUMBER.fullmatch(cell)]
     if len(numbers) >= least:
-        codes = sum(1 for cell in filled if _DIGITS.fullmatch(cell))
-        if codes > sum(1 for cell in numbers if _DIGITS.fullmatch(cell)):
+        if any(map(_DIGITS.fullmatch, set(filled) - set(numbers))):  # codes
             return None
         if all(map(_INTEGER.fullmatch, numbers)):
             return _INTEGERS

@@ -119,8 +119,9 @@ def convert(path: Path, kind: CorpusFormat, encoding: str | None) -> tuple[Conte
 class Converter:
     """The process that converts documents; it is started for the first one."""
 
+    pid: int
+
     def __init__(self) -> None:
-        self.pid = 0
         self._executor: ProcessPoolExecutor | None = None
 
     def run(self, path: Path, kind: CorpusFormat, encoding: str | None) -> tuple[Contents, str]:

@@ -87,8 +87,7 @@ class TextStream:
                 if len(line) > longest:
                     reason = f"the line is longer than {longest:,} characters"
                     raise CorpusError(f"{self.name}:{number}: {reason}")
-                if number % 100 == 0:
-                    self._source.note_progress()
+                self._source.note_progress()
                 yield line
 
     def read(self, size: int) -> str:

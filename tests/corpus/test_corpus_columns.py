@@ -76,11 +76,6 @@ def test_lists_of_sentences_are_joined(write, array):
     assert [document.text for document in Corpus("corpus.jsonl")] == ["One. Two."]
 
 
-def test_brackets_in_a_text_are_kept(write):
-    write("corpus.csv", "id,text\n1,['One.']\n2,[sic] plain\n")
-    assert [document.text for document in Corpus("corpus.csv")] == ["['One.']", "[sic] plain"]
-
-
 def test_text_is_not_its_own_title(one_row):
     document = read(one_row("title", "year"), text_columns=("title",))
     assert (document.title, document.text) == (None, "title")
@@ -118,13 +113,6 @@ def test_invalid_ids(write, identifier):
     write("corpus.jsonl", json.dumps({"id": identifier, "text": "x"}))
     with pytest.raises(BadRowError, match=r"^corpus\.jsonl:1"):
         list(Corpus("corpus.jsonl"))
-
-
-@pytest.mark.parametrize("title", ["", float("nan")])
-def test_empty_titles(write, title):
-    write("corpus.jsonl", json.dumps({"title": title, "text": "x"}))
-    (document,) = Corpus("corpus.jsonl")
-    assert document.title is None
 
 
 @pytest.mark.parametrize("row", ['{"title": ["a"], "text": "x"}', '{"text": ["One.", 2]}'])

@@ -58,13 +58,6 @@ def test_tsv_with_stray_quotes_is_unquoted(write):
     assert [document.text for document in Corpus("pairs.tsv")] == texts
 
 
-def test_tsv_quote_still_open_after_the_look_ahead(write):
-    lines = ["id\ttext", *(f"{number}\tplain" for number in range(600))]
-    swallowed = ['600\t"stray', *(f"{number}\tplain" for number in range(601, 2000))]
-    write("corpus.tsv", "\n".join(lines + swallowed))
-    assert len(list(Corpus("corpus.tsv"))) == 2000
-
-
 def test_nameless_columns_are_numbered(write):
     # As R and pandas write row names.
     write("corpus.csv", ",text,\n0,one,x\n")

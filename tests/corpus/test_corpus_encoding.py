@@ -7,7 +7,7 @@ import json
 import pytest
 
 from semsearch.corpus import Corpus
-from semsearch.errors import BadFileError, BadRowError, CorpusError, UndecodableError
+from semsearch.errors import BadRowError, CorpusError, UndecodableError
 
 FRENCH = "Le café est situé près de la forêt"
 CSV = f"id,text\n1,plain\n2,{FRENCH}\n"
@@ -43,16 +43,6 @@ def test_a_character_at_the_end_of_what_is_looked_at(write):
     for size in (1 << 16, (1 << 16) + 1):
         write("c.csv", f"text,n\n{'x' * (size - 8)}é,1\n")
         assert len(list(Corpus("c.csv"))) == 1
-
-
-def test_files_of_a_folder_have_separate_encodings(tmp_path):
-    (tmp_path / "a.txt").write_bytes(FRENCH.encode("cp1252"))
-    (tmp_path / "b.txt").write_bytes("Быстрая коричневая лиса прыгает".encode("koi8-r"))
-    (tmp_path / "c.txt").write_text("plain")
-    bad = []
-    assert len(list(Corpus(tmp_path, on_bad_row=bad.append))) == 1
-    assert [error.document_id for error in bad] == ["a.txt", "b.txt"]
-    assert [type(error) for error in bad] == [BadFileError] * 2
 
 
 def test_a_declared_encoding_can_be_wrong(write):

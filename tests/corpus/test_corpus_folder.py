@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import time
 from pathlib import Path
 
 import pandas
@@ -62,6 +63,37 @@ def test_without_the_extra(mixed, monkeypatch):
         "1 that need the extra 'files': pip install 'semsearch[files]' (deep/page.html)"
         in notices[0]
     )
+
+
+def test_a_folder_and_a_file(mixed, write):
+    write("last.txt", "Last.")
+    assert ids(mixed, "last.txt", exclude=["deep"]) == ["a.txt", "b.md", "last.txt"]
+
+
+def test_unchanged_files(write, tmp_path):
+    """A time stamp of the last three seconds is not trusted; the options must be the same."""
+    now = time.time_ns()
+    for name, age in {"old": 4, "new": 2, "future": -4}.items():
+        write(f"docs/{name}.txt", f"{name}.")
+        os.utime(tmp_path / "docs" / f"{name}.txt", ns=(now, now - age * 1_000_000_000))
+    write("docs/bad.jsonl", '{"text": "x"}\n{"text": ""}\n')
+    os.utime(tmp_path / "docs" / "bad.jsonl", (0, 0))
+
+    def read_again(**options):
+        corpus = iter(Corpus("docs", on_bad_row=lambda error: None, **options))
+        corpus.files.known = before.get
+        return [document.id for document in corpus], corpus.files.to_remember
+
+    before = {}
+    found, remembered = read_again()
+    assert found == ["bad.jsonl#row=1", "future.txt", "new.txt", "old.txt"]
+    assert {name: state.modified > 0 for name, state in remembered.items()} == {
+        **dict.fromkeys(("future.txt", "old.txt"), True),
+        "new.txt": False,
+    }
+    before = remembered
+    assert read_again()[0] == ["bad.jsonl#row=1", "new.txt"]
+    assert read_again(encoding="utf-8")[0] == found
 
 
 class TestExclusions:

@@ -47,13 +47,6 @@ def test_more_rows_than_a_batch():
     assert documents[-1].source == "frame.iloc[2499]"
 
 
-def test_explicit_columns():
-    frame = pandas.DataFrame({0: ["a"], 1: ["b"], 2: ["c"]})
-    options = {"id_column": "0", "title_column": "1", "text_columns": ["1", "2"]}
-    (document,) = frame_documents(frame, **options)
-    assert document == Document("a", "b\nc", "b")
-
-
 def test_bad_rows():
     frame = pandas.DataFrame({"text": ["good", float("nan"), None, pandas.NA, "", [5], "good"]})
     bad: list[BadRowError] = []

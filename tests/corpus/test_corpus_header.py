@@ -1,15 +1,17 @@
-"""Files without a header: detection, notice, override; columns by position."""
+"""Headers, found or missing; columns by position; the roles of columns by name."""
 
 from __future__ import annotations
 
 import csv
 import io
+from pathlib import Path
 
 import pytest
 
-from semsearch.corpus import Corpus, open_table
-from semsearch.corpus.roles import has_header
-from semsearch.errors import CorpusError
+from semsearch.corpus import Corpus, Row, good_rows, open_table
+from semsearch.corpus.roles import find_pair, has_header, is_prose
+from semsearch.corpus.table import look_ahead
+from semsearch.errors import BadRowError, CorpusError
 
 NEWS = [
     ("3", "Oil prices climb again", "Reuters - Crude rose for a third day, traders said."),
@@ -61,6 +63,38 @@ class TestDetection:
         assert has_header([["Review"], ["It was good."], ["It was not."]])
         assert not has_header([["review", "It was good."], ["review", "It was not good."]])
         assert has_header([["kind", "weight"], ["pear", "12"], ["kind", "weight"], ["plum", "3"]])
+        assert has_header([["1", "It is."], ["2", "No."]], ["It is."])  # named by the user
+        assert not has_header([["1", "It is."], ["2", "No."]], ["1"])
+
+
+@pytest.mark.parametrize(
+    ("cell", "expected"),
+    [
+        ("one two three four", True),
+        ("one two three", False),
+        ("Two words.", True),
+        ("Two words", False),
+        ("Word.", False),
+        ("今天的天气很好啊", True),
+        ("今天的天气很好", False),
+    ],
+)
+def test_prose(cell, expected):
+    assert is_prose(cell) is expected
+
+
+@pytest.mark.parametrize(
+    ("columns", "pair"),
+    [
+        (["id", "Sentence_1", "sentence 2", "score"], ("Sentence_1", "sentence 2")),
+        (["answer", "question"], ("question", "answer")),
+        (["anchor", "text2", "positive"], ("anchor", "positive")),
+        (["left", "answer"], ("left", "answer")),
+        (["left", "id"], None),
+    ],
+)
+def test_columns_of_pairs(columns, pair):
+    assert find_pair(columns) == pair
 
 
 @pytest.mark.parametrize(
@@ -76,6 +110,23 @@ def test_published_files(data, file, first):
         assert table.columns[0] == first
 
 
+@pytest.mark.parametrize("bad", [b"c\xe9,z", b"x,y,z"])
+def test_rows_of_which_all_are_needed(write, bad):
+    write("pairs.txt", b"left,right\na,\xc3\xa9\n" + bad + b"\n")
+    with open_table(Path("pairs.txt")) as table:
+        rows = good_rows(table)
+        assert next(rows).fields == {"left": "a", "right": "é"}
+        with pytest.raises(BadRowError, match=r"^pairs\.txt:3: "):
+            next(rows)
+
+
+def test_what_is_looked_at():
+    """1,000 rows, or those that have 4 Mi characters in cells that are not numbers."""
+    assert len(look_ahead(iter(range(2000)))) == 1000
+    rows = [Row("", {"n": 1, "text": "x" * (1 << 20), "tags": ["a"] * (1 << 20)})] * 9
+    assert len(look_ahead(iter(rows))) == 2
+
+
 class TestReading:
     def read(self, rows, write, **options):
         lines = []
@@ -88,27 +139,20 @@ class TestReading:
         assert documents[0].text == NEWS[0][2]
         assert documents[0].source == "train.csv:1"
         assert documents[0].metadata == {"column 1": 3, "column 2": NEWS[0][1]}
-        assert "no header" in lines[0]
+        assert "no header: " in lines[0]
 
     def test_header_can_be_disabled(self, write):
         rows = [("id", "text"), ("a", "b")]
         documents, lines = self.read(rows, write, header=False, text_columns="2", id_column="1")
-        assert [(document.id, document.text) for document in documents] == [
-            ("id", "text"),
-            ("a", "b"),
-        ]
+        assert [(document.id, document.text) for document in documents] == rows
         assert lines[0].endswith("no header")
 
-    def test_columns_by_position(self, write):
+    def test_columns_by_position_unless_one_has_that_name(self, write):
         rows = [("nr", "what"), ("1", "Rain fell on the town."), ("2", "It snowed.")]
-        documents, lines = self.read(rows, write, text_columns="2", id_column="1")
-        assert [(document.id, document.text) for document in documents] == [rows[1], rows[2]]
-        assert lines[0].startswith("train.csv: text from 'what', id from 'nr'")
-
-    def test_name_takes_precedence_over_position(self, write):
+        documents, _ = self.read(rows, write, text_columns="2", id_column="1")
+        assert [(document.id, document.text) for document in documents] == rows[1:]
         rows = [("text", "3", "2"), ("one", "two", "three")]
-        documents, _ = self.read(rows, write, text_columns="2")
-        assert documents[0].text == "three"
+        assert self.read(rows, write, text_columns="2")[0][0].text == "three"
 
     @pytest.mark.parametrize("position", ["0", "4", "-1", "1.0", "²", "9" * 5000])
     def test_invalid_position(self, write, position):

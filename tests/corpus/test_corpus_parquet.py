@@ -13,7 +13,7 @@ import pyarrow.parquet
 import pytest
 
 from semsearch.corpus import Corpus
-from semsearch.errors import BadRowError, CorpusError
+from semsearch.errors import BadRowError
 from semsearch.records import Document
 
 
@@ -103,11 +103,3 @@ def test_files_that_are_not_parquet(write, write_table):
         assert error.source == name
         assert error.reason.startswith("cannot be read as Parquet: ")
         assert "\n" not in str(error)
-
-
-@pytest.mark.parametrize("columns", [["text", "text"], ["text"]])
-def test_repeated_names_of_columns_and_no_rows(write_table, columns):
-    texts = pyarrow.array(["a"] * (len(columns) - 1), pyarrow.string())
-    table = pyarrow.Table.from_arrays([texts] * len(columns), names=columns)
-    with pytest.raises(CorpusError, match=r"^corpus\.parquet"):
-        list(Corpus(write_table(table)))

@@ -30,15 +30,6 @@ def test_folder(write):
     assert corpus.fraction_read == 1.0
 
 
-def test_single_files(write):
-    write("notes/one.md", "Text\n\n## Heading\n")
-    write("two.txt.gz", "# no heading", packed=True)
-    assert list(Corpus(["notes/one.md", "two.txt.gz"])) == [
-        Document("notes/one.md", "Text\n\n## Heading\n", "Heading"),
-        Document("two.txt.gz", "# no heading", "two"),
-    ]
-
-
 @pytest.mark.parametrize(
     ("markdown", "title"),
     [

@@ -76,23 +76,6 @@ def test_standard_input(write, stdin, name):
     assert not sys.stdin.buffer.closed
 
 
-class Terminal(io.BytesIO):
-    """Its end (Ctrl-D) is read once: a terminal waits for another."""
-
-    has_ended = False
-
-    def read(self, size=-1):
-        assert not self.has_ended
-        data = super().read(size)
-        self.has_ended = not data
-        return data
-
-
-def test_the_end_of_standard_input_is_read_once(monkeypatch):
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(Terminal(b"id,text\n1,one\n")))
-    assert [(document.id, document.text) for document in Corpus("-")] == [("1", "one")]
-
-
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="named pipes are POSIX")
 def test_a_named_pipe_is_read_once(tmp_path):
     # As <(zcat corpus.csv.gz) in a shell.

@@ -103,6 +103,12 @@ def test_a_heading_above_the_table(write_book):
     assert notices[0].endswith("sheet 'Films'; 2 rows with a single cell above it skipped")
 
 
+def test_a_last_row_of_one_cell_is_a_row(write_book):
+    write_book({"S": [["Title"], [None, "one"]]})
+    (document,) = Corpus("films.xlsx", header=False, text_columns="2")
+    assert document == Document(None, "one")
+
+
 def test_blank_rows_and_error_cells(write_book):
     rows = [[], ["text", "n"], [], ["one", "#N/A"], [None, 3], *[["two", "#REF!"]] * 100]
     write_book({"S": [*rows, ["three", 3, "aside"]]})

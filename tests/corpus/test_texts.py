@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from semsearch.corpus.texts import joined_text, one_line, sentences_text, split_sentences
+from semsearch.corpus.texts import joined_text, marks, one_line, sentences_text, split_sentences
 
 
 @pytest.mark.parametrize(
@@ -28,6 +28,12 @@ def test_joined(parts, text):
 def test_one_line():
     text = "".join(chr(code) for code in range(0x11000) if chr(code).isspace())
     assert one_line(f"{text}a{text}b  c{text}") == "a b c" == " ".join(f"a{text}b  c".split())
+
+
+def test_marks():
+    """Accents, vowel signs and the voicing marks of kana, but no enclosing marks or letters."""
+    assert {"\u0300", "\u0903", "\u20f0", "\u3099", "\u309a", "\uabed"} <= set(marks())
+    assert not {"a", "\u0488", "\u3042"} & set(marks())
 
 
 def test_only_strings_are_sentences():
