@@ -10,7 +10,16 @@ from layouts import LAYOUTS, write_model
 
 from semsearch.encoders import current_fingerprint, load_encoder
 from semsearch.encoders.model_folder import find_model
-from semsearch.encoders.specs import ModelSpec, Pooling, parse_spec, pinned, unpinned
+from semsearch.encoders.specs import (
+    ModelSpec,
+    Pooling,
+    Precision,
+    described_precision,
+    parse_spec,
+    pinned,
+    unpinned,
+    with_dimension,
+)
 from semsearch.errors import EncoderError, ModelNotFoundError
 
 WEIGHTS = "model.safetensors"
@@ -158,3 +167,30 @@ def test_the_current_fingerprint_equals_the_encoders(plain_bert, minilm, tmp_pat
     shutil.rmtree(folder)
     with pytest.raises(ModelNotFoundError):
         current_fingerprint(str(folder))
+
+
+@pytest.mark.parametrize(
+    ("spec", "dimension", "expected"),
+    [
+        ("minilm", 1, "minilm@1d"),
+        ("some/model@v1@cls", 96, "some/model@v1@cls@96d"),
+        ("minilm", 0, None),
+        ("minilm@8d", 4, None),
+        ("hashing", 4, None),
+        ("glove:x.txt", 4, None),
+    ],
+)
+def test_a_spec_with_fewer_dimensions(spec, dimension, expected):
+    if expected is None:
+        with pytest.raises(EncoderError):
+            with_dimension(spec, dimension)
+    else:
+        assert with_dimension(spec, dimension) == expected
+
+
+@pytest.mark.parametrize(
+    ("stored", "expected"),
+    [("fp32", "fp32"), ("int8", "int8"), ("bf16", "auto"), ("fp16", "auto"), (None, "auto")],
+)
+def test_the_precision_with_which_an_encoder_is_loaded_again(stored, expected):
+    assert described_precision({"precision": stored}) is Precision(expected)

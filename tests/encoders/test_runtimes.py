@@ -7,9 +7,8 @@ import sys
 
 import numpy
 import pytest
+from layouts import static
 from sentence_transformers import SentenceTransformer
-from sentence_transformers.sentence_transformer.modules import Pooling, WordEmbeddings
-from sentence_transformers.sentence_transformer.modules.tokenizer import WhitespaceTokenizer
 
 from semsearch.encoders import load_encoder, load_reranker
 from semsearch.encoders.openvino import conversion
@@ -94,12 +93,13 @@ def test_interrupts_propagate(failing, plain_bert, error):
 
 
 def test_a_model_that_openvino_cannot_run(tmp_path, caplog):
-    """Here, one of averaged word vectors."""
-    words = WordEmbeddings(WhitespaceTokenizer([*"abc"]), numpy.eye(3, 8, dtype=numpy.float32))
-    SentenceTransformer(modules=[words, Pooling(8, "mean")], device="cpu").save(str(tmp_path))
-    assert isinstance(load_encoder(str(tmp_path)), TorchEncoder)
-    assert "WordEmbeddings" in caplog.text
-    with pytest.raises(EncoderError, match="WordEmbeddings"):
+    """Here, one of averaged word vectors, which reads texts of any length."""
+    SentenceTransformer(modules=[static()], device="cpu").save(str(tmp_path))
+    encoder = load_encoder(str(tmp_path))
+    assert isinstance(encoder, TorchEncoder)
+    assert (encoder.max_document_tokens, encoder.max_query_tokens) == (256, None)
+    assert "StaticEmbedding" in caplog.text
+    with pytest.raises(EncoderError, match="StaticEmbedding"):
         load_encoder(str(tmp_path), precision="int8")
 
 
@@ -149,3 +149,18 @@ def test_shapes_of_batches(plain_bert, monkeypatch, words, few, many):
     encoder.encode_queries(["a " * words] * 5)
     assert [length for _, length in shapes] == [few] + [many] * (len(shapes) - 1)
     assert sum(count for count, _ in shapes) == 9
+
+
+@pytest.mark.parametrize(("words", "batches"), [(13, 2), (14, 1)])
+def test_few_texts_of_very_different_lengths_are_apart(plain_bert, monkeypatch, words, batches):
+    """Those with less than half the tokens of the longest, 32 with special ones."""
+    encoder = load_encoder(str(plain_bert), precision="fp32")
+    calls = []
+
+    def run(features):
+        calls.append(features)
+        return numpy.ones((len(features["input_ids"]), 32), numpy.float32) / 32**0.5
+
+    monkeypatch.setattr(encoder.queries._runtime, "run_alone", run)
+    encoder.encode_queries(["a " * 30, "a " * words])
+    assert len(calls) == batches

@@ -131,6 +131,7 @@ class TestFaults:
             ("", "v.txt contains no word vectors"),
             ("0 3\n", "v.txt contains no word vectors"),
             ("id,title\n1,cat\n", "v.txt:1: "),
+            ("cat 1\n", "v.txt:1: not a word and 1 "),
             ("a title of words\n", "v.txt:1: not a word and 3 "),
             ("2 3\n\0\0 \0\x80\x1fx \n", "v.txt:2: "),
             (SMALL + "dog 1 2\n", "v.txt:6: not a word and 3 "),
@@ -201,6 +202,8 @@ class TestCoverage:
         encoder.encode_documents(["The zebra sat.", "A zebra!", "the gnu"])
         encoder.encode_queries(["zebra"])
         assert encoder.coverage() == (7, 4, ("zebra", "a", "gnu"))
+        encoder.encode_documents([" ".join(f"unknown{number}" for number in range(20))])
+        assert len(encoder.coverage().most_frequent_unknown) == 10
 
 
 class TestCache:

@@ -153,6 +153,7 @@ def test_ties_are_broken_by_the_greater_id():
 
 
 def test_rankings_have_a_limited_depth(hashing):
+    assert (DEPTH, FIRST) == (1000, 100)
     texts = {f"d{n:05}": f"red {n}" for n in range(DEPTH + 500)}
     retrieval = RetrievalSet("many", texts, {"q": "red"}, {"q": {"d00000": 1}})
     dense, hybrid = load_rankers(["hashing", "hybrid:hashing"], {"hashing": hashing})

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 #: Colours of the figures, replaced by CSS variables of the page (light and dark).
-INK, FAINT, LINE, PAPER = "#1a1a1a", "#8a8a8a", "#dddddd", "#fefefe"
+INK, FAINT, LINE = "#1a1a1a", "#8a8a8a", "#dddddd"
 ACCENT, WORSE = "#1f6fb5", "#c0500c"
-_CSS = {INK: "ink", FAINT: "faint", LINE: "line", PAPER: "paper", ACCENT: "accent", WORSE: "worse"}
+_CSS = {INK: "ink", FAINT: "faint", LINE: "line", ACCENT: "accent", WORSE: "worse"}
 
 STYLE: dict[str, Any] = {
     "svg.fonttype": "none",  # searchable text in the page's font
@@ -47,10 +47,6 @@ STYLE: dict[str, Any] = {
     "xtick.labelcolor": INK,
     "ytick.labelcolor": INK,
 }
-
-#: More points than this are drawn as cells, coloured by density.
-DOTS = 400
-CELLS_ACROSS = 26
 
 #: Inches.
 ROW, PANEL = 0.3, 0.55
@@ -96,15 +92,12 @@ def _scatters(evaluation: StsEvaluation) -> Picture:
     """The scores of each system against gold scores."""
     name = name_of(evaluation.dataset)
     gold = numpy.array([pair.gold for pair in evaluation.dataset.pairs])
-    every = numpy.concatenate(list(evaluation.scores.values()))
-    limits = _widened(float(every.min()), float(every.max()))
     drawings = []
     for result in evaluation.results[: len(evaluation.scores)]:  # over all pairs
         found = f"Spearman {shown_number(result.estimate.value)}"
         title = f"{short_name(result.system)}\n{found}"
         alt = f"Scores of {result.system} against gold on {name}: {found}."
-        scores = evaluation.scores[result.system]
-        drawings.append(draw_scatter(gold, scores, limits, title, alt))
+        drawings.append(draw_scatter(gold, evaluation.scores[result.system], title, alt))
     return Picture(f"{name}: the score of each of {len(gold):,} pairs against gold.", drawings)
 
 
@@ -134,42 +127,26 @@ def draw_forest(groups: Sequence[tuple[str, Sequence[Point]]], axis_label: str, 
         for axes, (title, rows) in zip(grid[:, 0], groups, strict=True):
             axes.set_title(title, fontweight="bold")
             axes.grid(axis="x")
-            axes.tick_params(axis="y", length=0)
             axes.set_yticks(range(len(rows)), [row.label for row in rows])
-            axes.set_ylim(len(rows) - 0.4, -0.6)
+            axes.set_ylim(len(rows) - 0.5, -0.5)
             for y, row in enumerate(rows):
-                axes.hlines(y, row.interval.low, row.interval.high, color=ACCENT, linewidth=2)
-                axes.plot(row.interval.value, y, "o", color=ACCENT, markersize=6)
-                axes.plot(row.published, y, "D", markersize=8, color=INK, markerfacecolor="none")
+                axes.hlines(y, row.interval.low, row.interval.high, color=ACCENT)
+                axes.plot(row.interval.value, y, "o", color=ACCENT)
+                axes.plot(row.published, y, "D", color=INK, fillstyle="none")
         grid[-1, 0].set_xlabel(axis_label)
 
     return draw(5.0, sum(heights) + 0.4, alt, paint)
 
 
-def draw_scatter(
-    gold: Values, scores: Values, limits: tuple[float, float], title: str, alt: str
-) -> str:
-    """Scores against gold scores, shape (pairs,): points, or cells coloured by their number."""
+def draw_scatter(gold: Values, scores: Values, title: str, alt: str) -> str:
+    """Scores against gold scores, shape (pairs,): cells coloured by their number."""
     from matplotlib.colors import LinearSegmentedColormap
-
-    low, high = _widened(float(gold.min()), float(gold.max()))
 
     def paint(figure: Figure) -> None:
         axes = figure.subplots()
-        if len(gold) <= DOTS:
-            axes.plot(gold, scores, "o", color=ACCENT, alpha=0.35, markersize=4, markeredgewidth=0)
-        else:
-            axes.hexbin(
-                gold,
-                scores,
-                gridsize=CELLS_ACROSS,
-                bins="log",
-                mincnt=1,
-                cmap=LinearSegmentedColormap.from_list("", [f"{ACCENT}1f", ACCENT]),
-                linewidths=0,
-                extent=(low, high, *limits),
-            )
-        axes.set(xlim=(low, high), ylim=limits, xlabel="gold", ylabel="score", title=title)
+        density = LinearSegmentedColormap.from_list("", [f"{ACCENT}1f", ACCENT])
+        axes.hexbin(gold, scores, gridsize=25, bins="log", mincnt=1, cmap=density)
+        axes.set(xlabel="gold", ylabel="score", title=title)
 
     return draw(3.4, 3.2, alt, paint)
 
@@ -177,24 +154,15 @@ def draw_scatter(
 def draw_gains(differences: Values, title: str, alt: str) -> str:
     """The difference for each query, shape (queries,), in falling order."""
     falling = numpy.sort(differences)[::-1]
-    edges = numpy.arange(len(falling) + 1)
 
     def paint(figure: Figure) -> None:
         axes = figure.subplots()
-        for part, colour in ((falling.clip(min=0), ACCENT), (falling.clip(max=0), WORSE)):
-            axes.stairs(part, edges, fill=True, color=colour, linewidth=0)
-        axes.axhline(0, color=FAINT, linewidth=0.8)
+        axes.stairs(falling.clip(min=0), fill=True, color=ACCENT)
+        axes.stairs(falling.clip(max=0), fill=True, color=WORSE)
         axes.grid(axis="y")
-        axes.set(xlim=(0, len(falling)), ylim=(-105, 105), title=title, ylabel="difference")
-        axes.set_xlabel("queries, by difference")
+        axes.set(title=title, xlabel="queries, by difference", ylabel="difference")
 
     return draw(4.2, 3.0, alt, paint)
-
-
-def _widened(low: float, high: float) -> tuple[float, float]:
-    """Limits with a margin, also for a single value."""
-    margin = 0.04 * (high - low) or 0.5
-    return low - margin, high + margin
 
 
 def draw(width: float, height: float, alt: str, paint: Callable[[Figure], None]) -> str:
