@@ -84,8 +84,6 @@ invalid-argument      {RERANKER} --index corpus
 invalid-argument      {RERANKER} {JUDGED} --data pairs.csv
 invalid-argument      {RERANKER} {JUDGED} --test pairs.csv
 invalid-argument      train pretrain notes.jsonl --output notes.jsonl
-invalid-argument      train pretrain notes.jsonl --epochs 0 --base x
-invalid-argument      train pretrain notes.jsonl --size tiny --base x
 model-not-found       train contrast notes.jsonl --base ./x
 invalid-argument      train adapt notes.jsonl --queries judged.csv
 invalid-argument      train distill minilm notes.jsonl

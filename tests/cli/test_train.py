@@ -60,7 +60,6 @@ JUDGED = "--queries queries.csv --qrels qrels.csv"
         (f"adapt i {JUDGED}", "Adaptation", "minilm", "models/i-adapted"),
         ("pretrain c.csv", "Pretraining", None, "models/c-small"),
         ("pretrain c.csv --size tiny", "Pretraining", None, "models/c-tiny"),
-        ("pretrain c.csv --base b", "Pretraining", "b", "models/c-continued"),
         ("contrast c.csv --base minilm", "Contrast", "minilm", "models/c-contrast"),
         ("translate --parallel p.csv --language pt", "Translation", "minilm", "models/p-*"),
         ("distill ./my/model c.csv --static", "Distillation", "./my/model", "models/model-static"),
