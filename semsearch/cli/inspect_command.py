@@ -34,9 +34,9 @@ MATRIX_ROWS, ROW_LABEL_CELLS, COLUMN_CELLS = 40, 13, 8
 def inspect_command(text: str, specs: tuple[str, ...], against: str | None) -> None:
     """Show how an encoder reads TEXT.
 
-    For a transformer: word pieces and ids, where the text is truncated, the cosine of each token
-    vector with the sentence vector, and of [CLS] with the mean of all tokens. For a word encoder:
-    which words it knows, and the same cosines. TEXT is read as a document.
+    For a transformer: word pieces and ids, where the text is truncated, the pooling, and the cosine
+    of each token vector with the sentence vector. For a word encoder: which words it knows, and the
+    same cosines. TEXT is read as a document.
 
     With --against, the cosines of all tokens with those of TEXT2.
 
@@ -68,7 +68,6 @@ def _print_inspection(inspection: Inspection) -> None:
         ">id": ["" if token.id is None else str(token.id) for token in tokens],
         "known": [known[token.known] for token in tokens],
         "kind": [token.kind.value for token in tokens],
-        ">mask": [str(token.attention) for token in tokens],
         ">characters": [
             f"{token.start}-{token.end}" if token.end > token.start else "" for token in tokens
         ],
@@ -97,11 +96,6 @@ def _facts(inspection: Inspection) -> dict[str, str]:
     if inspection.pooling is not None:
         facts["pooling"] = inspection.pooling
     facts["dimension"] = f"{len(inspection.vector):,}"
-    if (poolings := inspection.poolings) is not None:
-        name = inspection.tokens[0].piece
-        facts[f"cosine of {name} with the mean"] = _number(poolings.first_mean)
-        facts[f"cosine of {name} with the sentence"] = _number(poolings.first_sentence)
-        facts["cosine of the mean with the sentence"] = _number(poolings.mean_sentence)
     return facts
 
 

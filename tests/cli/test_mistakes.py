@@ -75,7 +75,6 @@ invalid-argument      eval ir {JUDGED} --split dev
 unreadable-corpus     eval ir --index corpus --queries no.csv --qrels judged.csv
 invalid-argument      {SIAMESE}
 invalid-argument      {SIAMESE} --data pairs.csv --loss cosine --loss cosent
-bad-row               {RERANKER} --data pairs.csv --set scale=1,5
 invalid-argument      {RERANKER} --data pairs.csv --batch-size 0
 invalid-argument      {RERANKER} --data pairs.csv --epochs 1 --epochs 2
 invalid-argument      {RERANKER} --data pairs.csv --queries judged.csv
