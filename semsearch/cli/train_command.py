@@ -115,8 +115,7 @@ def cross_encoder(
     """Train a cross-encoder, for --rerank and --system ENCODER+cross-encoder:DIR.
 
     With --data, it is trained on pairs with gold scores (columns sentence1, sentence2, score) or
-    labels (sentence1, sentence2, label), read as by `semsearch train siamese`. With more than two
-    classes, it has one output per class and cannot rerank.
+    labels for yes and no (sentence1, sentence2, label), read as by `semsearch train siamese`.
 
     With --index, it is trained on queries and the documents of an index that are relevant to them,
     as for `semsearch eval ir`. Other passages that the index finds for a query are the negatives.
@@ -125,8 +124,6 @@ def cross_encoder(
 
     \b
     semsearch train cross-encoder --data stsbenchmark:train --test stsbenchmark --output my-reranker
-    semsearch train cross-encoder --data nli.csv --data stsbenchmark:train --learning-rate 5e-5 \\
-        --output my-reranker
     semsearch train cross-encoder --index indexes/papers --queries questions.csv \\
         --qrels answers.csv --output my-reranker
     """
@@ -188,20 +185,15 @@ def adapt(
 @click.option(
     "--size",
     type=click.Choice([size.name.lower() for size in BertSize]),
-    help="Layers and width: 2 x 128, 4 x 256, 4 x 512 or 12 x 768.  [default: small]",
+    default="small",
+    show_default=True,
+    help="Layers and width: 2 x 128, 4 x 256, 4 x 512 or 12 x 768.",
 )
 @click.option(
-    "--base", metavar="MODEL", type=NAME_OR_FILE, help="Continue a BERT, by folder or hub name."
+    "--vocabulary", default=VOCABULARY, show_default=True, metavar="N", help="Most word pieces."
 )
-@click.option("--vocabulary", type=int, metavar="N", help="Maximum word pieces.  [default: 30522]")
 @corpus_options("NAME-OF-THE-CORPUS-SIZE", "10000 steps", "by the size", 64)
-def pretrain(
-    corpora: tuple[str, ...],
-    size: str | None,
-    base: str | None,
-    vocabulary: int | None,
-    **choices: Any,
-) -> None:
+def pretrain(corpora: tuple[str, ...], size: str, vocabulary: int, **choices: Any) -> None:
     """Pre-train a BERT on a corpus: masked words and next sentences.
 
     CORPUS is read as `semsearch index` reads it, or is the directory of an index; documents of one
@@ -212,16 +204,12 @@ def pretrain(
     \b
     semsearch train pretrain corpus.csv --size tiny
     semsearch train pretrain films.json --text-column extract --epochs 3 --output models/films
-    semsearch train pretrain notes/ --base ./bert-base-uncased --set steps=2000
     """
-    if base and (size or vocabulary is not None or choices["epochs"] == 0):
-        raise ArgumentError("--size, --vocabulary and --epochs 0 are for a BERT from scratch")
-    chosen = BertSize[size.upper()] if size else BertSize.SMALL
     train_on_corpus(
-        lambda documents, name: Pretraining(documents, name, chosen, vocabulary or VOCABULARY),
+        lambda documents, name: Pretraining(documents, name, BertSize[size.upper()], vocabulary),
         corpora,
-        f"{{}}-{'continued' if base else chosen.name.lower()}",
-        base=base,
+        f"{{}}-{size}",
+        base=None,
         **choices,
     )
 
@@ -279,14 +267,14 @@ def translate(
     translation the vector that it gave to the English sentence. A few thousand sentences help,
     more help more.
 
-    FILE is a table with the columns source and translation (or only two columns), a TMX file, or
-    the translation in a pair of line-aligned files: news.pt beside news.en. NAME is
+    FILE is a table with the columns source and translation (or only two columns), or the
+    translation in a pair of line-aligned files: news.pt beside news.en. NAME is
     stsb-multi:LANGUAGE, the training split of STS Benchmark, from `semsearch datasets fetch`. The
     checkpoint whose vectors of held-out sentences are nearest to the teacher's is kept.
 
     \b
     semsearch train translate --parallel stsb-multi:pt --output minilm-pt
-    semsearch train translate --parallel memory.tmx --language fr --parallel news.de \\
+    semsearch train translate --parallel pairs.csv --language fr --parallel news.de \\
         --language de --output minilm-fr-de
     semsearch index corpus.csv --encoder ./minilm-pt
     """

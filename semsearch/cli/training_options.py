@@ -28,14 +28,15 @@ from semsearch.training.stages import per_stage
 MODELS = Path("models")
 #: The settings without options of their own, which `--set` sets, with their types.
 SETTABLE = {
-    field.name: str(field.type)
+    field.name: float if "float" in str(field.type) else int
     for field in fields(Recipe)
     if field.name not in ("epochs", "learning_rate", "batch_size")
+    and not str(field.type).startswith("tuple")
 }
 
 
 class Setting(click.ParamType[tuple[str, Any]]):
-    """``NAME=VALUE``, a field of `Recipe`; the numbers of a tuple are separated by commas."""
+    """``NAME=VALUE``, a field of `Recipe`."""
 
     name = "NAME=VALUE"
 
@@ -46,14 +47,10 @@ class Setting(click.ParamType[tuple[str, Any]]):
         name, _, text = value.partition("=")
         if name not in SETTABLE:
             self.fail(f"there is no '{name}'; use {', '.join(SETTABLE)}", param, ctx)
-        number = float if "float" in SETTABLE[name] else int
         try:
-            if "tuple" in SETTABLE[name]:
-                low, high = map(number, text.split(","))
-                return name, (low, high)
-            return name, number(text)
+            return name, SETTABLE[name](text)
         except ValueError:
-            self.fail(f"'{text}' is no {SETTABLE[name]} for {name}", param, ctx)
+            self.fail(f"'{text}' is no {SETTABLE[name].__name__} for {name}", param, ctx)
 
 
 tests_option = repeated_option(

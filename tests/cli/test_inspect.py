@@ -31,8 +31,8 @@ class TestOneText:
         (place,) = [number for number, line in enumerate(lines) if line.startswith("   token")]
         tokens = [line.split() for line in lines[place + 1 : -1]]
         assert " ".join(token[1] for token in tokens) == "[CLS] sin ##an will get [ it ] [SEP]"
-        assert tokens[0][2:6] == ["101", "yes", "special", "1"]
-        assert tokens[3][2:8] == ["2097", "yes", "text", "1", "6-10", "will"]
+        assert tokens[0][2:5] == ["101", "yes", "special"]
+        assert tokens[3][2:7] == ["2097", "yes", "text", "6-10", "will"]
 
     def test_several_encoders(self, run):
         output = run("a b", "--encoder", "hashing:8", "--encoder", "hashing").stdout

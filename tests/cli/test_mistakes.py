@@ -75,7 +75,6 @@ invalid-argument      eval ir {JUDGED} --split dev
 unreadable-corpus     eval ir --index corpus --queries no.csv --qrels judged.csv
 invalid-argument      {SIAMESE}
 invalid-argument      {SIAMESE} --data pairs.csv --loss cosine --loss cosent
-bad-row               {RERANKER} --data pairs.csv --set scale=1,5
 invalid-argument      {RERANKER} --data pairs.csv --batch-size 0
 invalid-argument      {RERANKER} --data pairs.csv --epochs 1 --epochs 2
 invalid-argument      {RERANKER} --data pairs.csv --queries judged.csv
@@ -84,8 +83,6 @@ invalid-argument      {RERANKER} --index corpus
 invalid-argument      {RERANKER} {JUDGED} --data pairs.csv
 invalid-argument      {RERANKER} {JUDGED} --test pairs.csv
 invalid-argument      train pretrain notes.jsonl --output notes.jsonl
-invalid-argument      train pretrain notes.jsonl --epochs 0 --base x
-invalid-argument      train pretrain notes.jsonl --size tiny --base x
 model-not-found       train contrast notes.jsonl --base ./x
 invalid-argument      train adapt notes.jsonl --queries judged.csv
 invalid-argument      train distill minilm notes.jsonl

@@ -60,7 +60,6 @@ JUDGED = "--queries queries.csv --qrels qrels.csv"
         (f"adapt i {JUDGED}", "Adaptation", "minilm", "models/i-adapted"),
         ("pretrain c.csv", "Pretraining", None, "models/c-small"),
         ("pretrain c.csv --size tiny", "Pretraining", None, "models/c-tiny"),
-        ("pretrain c.csv --base b", "Pretraining", "b", "models/c-continued"),
         ("contrast c.csv --base minilm", "Contrast", "minilm", "models/c-contrast"),
         ("translate --parallel p.csv --language pt", "Translation", "minilm", "models/p-*"),
         ("distill ./my/model c.csv --static", "Distillation", "./my/model", "models/model-static"),
@@ -87,14 +86,14 @@ def test_recipes_by_stage(run, calls):
         *("siamese", "--dev", "none", "--batch-size", 8, "--set", "seed=3"),
         *("--data", "p.csv", "--loss", "cosine", "--epochs", 2, "--learning-rate", "1e-3"),
         *("--data", "q.csv", "--loss", "cosent", "--epochs", 1, "--learning-rate", "1e-4"),
-        *("--test", "stsbenchmark", "--set", "scale=0,5"),
+        *("--test", "stsbenchmark", "--set", "margin=0.5"),
     )
     [(task, settings)] = calls
     assert [loss.value for loss in task.losses] == ["cosine", "cosent"]
     assert (settings.development, [*settings.tests]) == ("none", ["stsbenchmark"])
     found = [(one.epochs, one.learning_rate, one.batch_size) for one in settings.recipes]
     assert found == [(2, 1e-3, 8), (1, 1e-4, 8)]
-    assert [(one.seed, one.scale) for one in settings.recipes] == 2 * [(3, (0, 5))]
+    assert [(one.seed, one.margin) for one in settings.recipes] == 2 * [(3, 0.5)]
 
 
 def test_the_recipe_of_a_corpus(run, calls):
@@ -106,7 +105,7 @@ def test_the_recipe_of_a_corpus(run, calls):
 
 @pytest.mark.parametrize(
     ("setting", "message"),
-    [("sed=2", "seed"), ("seed=x", "int"), ("scale=1", "tuple"), ("epochs=1", "seed")],
+    [("sed=2", "seed"), ("seed=x", "int"), ("epochs=1", "seed")],
 )
 def test_unknown_settings_are_refused(run, setting, message):
     result = run("adapt", "c.csv", "--set", setting, code=2)
