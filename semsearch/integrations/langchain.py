@@ -115,7 +115,11 @@ class SemsearchVectorStore(VectorStore):
         """The documents with these ids, in order; unknown ids are ignored."""
         with self.index.read() as state:
             found = state.documents(ids)
-        return [_whole(found[name]) for name in ids if name in found]
+        return [
+            LangChainDocument(id=one.id, page_content=one.text, metadata=dict(one.metadata))
+            for one in map(found.get, ids)
+            if one is not None
+        ]
 
     def similarity_search(self, query: str, k: int = 4, **kwargs: Any) -> list[LangChainDocument]:
         """The documents nearest to a query, best first."""
@@ -185,12 +189,6 @@ class SemsearchRetriever(BaseRetriever):
             LangChainDocument(id=hit.document_id, page_content=hit.text, metadata=hit_metadata(hit))
             for hit in hits
         ]
-
-
-def _whole(document: Document) -> LangChainDocument:
-    return LangChainDocument(
-        id=document.id, page_content=document.text, metadata=dict(document.metadata)
-    )
 
 
 def _where(values: dict[str, Any]) -> str | None:
