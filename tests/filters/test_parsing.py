@@ -179,6 +179,7 @@ def test_frequent_mistakes_have_a_hint(expression, hinted):
     _, semicolon, hint = str(caught.value).partition("; ")
     assert bool(semicolon) == bool(hinted)
     assert hinted in hint
+    assert "…" not in str(caught.value)
 
 
 @pytest.mark.parametrize(("opening", "closing"), [("(", ")"), ("not ", ""), ("not (", ")")])

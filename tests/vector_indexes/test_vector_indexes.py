@@ -166,6 +166,18 @@ def test_all_are_compared_where_codes_save_nothing(matrix, monkeypatch, many, al
     assert bool(refined) == by_codes
 
 
+def test_queries_whose_lists_have_too_few_allowed_vectors(matrix, queries):
+    """They are compared with all of them."""
+    index = built("lists", matrix)
+    index._codes.nprobe = 1
+    allowed = IDS[::40]
+    scores, ids = index.search(queries, 6, allowed)
+    exact_scores, exact_ids = index.exact_search(queries, 6, allowed)
+    assert (ids >= 0).all()
+    assert (ids == exact_ids).all()
+    numpy.testing.assert_array_equal(scores, exact_scores)
+
+
 @pytest.mark.parametrize(
     ("n", "factor", "candidates"),
     [(1, 20, 200), (10, 20, 200), (11, 20, 214), (100, 20, 1003), (100, 40, 2005)],
