@@ -365,11 +365,6 @@ def index_rankers(
     return _rankers({name: System.parsed(name) for name in names}, precision, searched)
 
 
-def recorded_files(specs: Sequence[str]) -> list[Path]:
-    """The files of the systems that are runs."""
-    return [system.run for system in map(System.parsed, specs) if system.run is not None]
-
-
 def _rankers(
     systems: Mapping[str, System],
     precision: Precision | str,
