@@ -41,7 +41,7 @@ def command(
     \b
     semsearch train adapt corpus.csv
     semsearch train adapt papers.csv --queries questions.csv --qrels answers.csv
-    semsearch train adapt films.json --text-column extract --minutes 30 --output models/films
+    semsearch train adapt films.json --text-column extract --output models/films
     semsearch index films.json --text-column extract --encoder models/films
     """
     if (queries is None) != (qrels is None):

@@ -25,8 +25,8 @@ def command() -> None:
     semsearch train siamese --data pairs.csv --loss cosine --output my-encoder
     semsearch train cross-encoder --data pairs.csv --output my-reranker
     semsearch train adapt corpus.csv
-    semsearch train pretrain corpus.csv --size tiny --minutes 10
+    semsearch train pretrain corpus.csv --size tiny
     semsearch train contrast corpus.csv --base bert --output encoder
     semsearch train translate --parallel stsb-multi:pt --output minilm-pt
-    semsearch train distill minilm --static
+    semsearch train distill minilm corpus.csv --static
     """

@@ -38,9 +38,8 @@ def command(
     """Train a cross-encoder, for --rerank and --system ENCODER+cross-encoder:DIR.
 
     With --data, it is trained on pairs with gold scores (columns sentence1, sentence2, score) or
-    labels (sentence1, sentence2, label). Files, checks and resuming are as in `semsearch train
-    siamese`. With scores or two classes, the model has one output and can rerank; with more
-    classes, it has one output per class and cannot.
+    labels for yes and no (sentence1, sentence2, label). Files, checks and resuming are as in
+    `semsearch train siamese`.
 
     With --index, it is trained on queries and the documents of an index that are relevant to them,
     as for `semsearch eval ir`. Other passages that the index finds for a query are the negatives.
@@ -49,8 +48,6 @@ def command(
 
     \b
     semsearch train cross-encoder --data stsbenchmark:train --test stsbenchmark --output my-reranker
-    semsearch train cross-encoder --data nli.csv --data stsbenchmark:train --learning-rate 5e-5 \\
-        --set layer_decay=0.9 --output my-reranker
     semsearch train cross-encoder --index indexes/papers --queries questions.csv \\
         --qrels answers.csv --output my-reranker
     """

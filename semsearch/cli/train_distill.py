@@ -10,29 +10,22 @@ import click
 
 from semsearch.cli.options import complete_file
 from semsearch.cli.render import visible
-from semsearch.cli.training_options import corpus_options, train_on_corpus
+from semsearch.cli.training_options import corpora_argument, corpus_options, train_on_corpus
 from semsearch.errors import ArgumentError, quoted
 from semsearch.training import Distillation
 
 
 @click.command("distill")
 @click.argument("spec", metavar="MODEL", shell_complete=complete_file)
-@click.argument("corpora", metavar="[CORPUS]...", shell_complete=complete_file, nargs=-1)
+@corpora_argument
 @click.option("--static", is_flag=True, help="Average word vectors, without any layers.")
-@click.option("--layers", type=int, metavar="N", help="Keep N layers; needs a CORPUS.")
-@click.option(
-    "--dimension",
-    type=int,
-    metavar="D",
-    help="Dimension of a static student.  [default: the teacher's; without a CORPUS, at most 256]",
-)
+@click.option("--layers", type=int, metavar="N", help="Keep N layers.")
 @corpus_options("models/MODEL-static or -N-layers", "1", "3e-3 for --static, else 1e-4", 64)
 def command(
     spec: str,
     corpora: tuple[str, ...],
     static: bool,
     layers: int | None,
-    dimension: int | None,
     **choices: Any,
 ) -> None:
     """Distil an encoder into a faster student.
@@ -40,11 +33,9 @@ def command(
     MODEL is minilm, or a Sentence-Transformers model by name or folder. A static student averages
     the vectors that the teacher gives to single words; with --layers, the student is a copy with
     fewer layers. Both are trained on the teacher's vectors of the documents and sentences of
-    CORPUS, which a static student can do without. The STS Benchmark scores of teacher and student
-    are printed, if it is on this machine.
+    CORPUS. The STS Benchmark scores of teacher and student are printed, if it is on this machine.
 
     \b
-    semsearch train distill minilm --static
     semsearch train distill minilm corpus.csv --static --output models/fast
     semsearch train distill minilm corpus.csv --layers 3
     """
@@ -53,9 +44,7 @@ def command(
     kind = "static" if static else f"{layers}-layers"
     name = re.sub(r"[^\w.-]+", "-", Path(spec).name).strip(".-") or "model"
     trained = train_on_corpus(
-        lambda documents, title: Distillation(
-            documents if corpora else None, title, layers=layers, dimension=dimension
-        ),
+        lambda documents, title: Distillation(documents, title, layers),
         corpora,
         f"{name}-{kind}",
         base=spec,

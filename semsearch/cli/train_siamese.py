@@ -11,14 +11,6 @@ from semsearch.training import Loss, Siamese
 from semsearch.training.stages import per_stage
 
 
-def _numbers(context: click.Context, option: click.Parameter, value: str | None) -> tuple[int, ...]:
-    """The numbers of a comma-separated list."""
-    try:
-        return tuple(int(part) for part in value.split(",")) if value else ()
-    except ValueError:
-        raise click.BadParameter(f"'{value}' is not a list of integers, such as 192,96") from None
-
-
 @click.command("siamese")
 @click.option(
     "--loss",
@@ -28,18 +20,10 @@ def _numbers(context: click.Context, option: click.Parameter, value: str | None)
     help="Give once, or once per --data.  [default: by the columns of the data: cosine for scores, "
     "contrastive for yes/no labels, softmax for others, else ranking]",
 )
-@click.option(
-    "--dimensions",
-    callback=_numbers,
-    metavar="N,N,...",
-    help="Train the leading N dimensions of the vectors to work alone, too (Matryoshka).",
-)
 @pairs_options
 def command(
     losses: tuple[str, ...],
     data: tuple[str, ...],
-    dimensions: tuple[int, ...],
-    others: dict[str, Any],
     **choices: Any,
 ) -> None:
     """Train a bi-encoder, for --encoder.
@@ -59,9 +43,6 @@ def command(
     best on the development set is kept. The gain over MODEL is shown with its 95 % interval; the
     softmax loss trains a classifier, whose accuracy says little about the encoder.
 
-    With --dimensions (Matryoshka), vectors cut to N dimensions lose less; `semsearch index
-    --dimension N` keeps only these. The card shows the score of each.
-
     DIR is written when the model is finished; until then checkpoints are in DIR.training. After
     Ctrl-C or a kill, the same command continues from them.
 
@@ -74,8 +55,7 @@ def command(
         --output my-encoder
     semsearch train siamese --base bert-base-uncased --data nli.csv --loss softmax \\
         --data stsbenchmark:train --loss cosine --output sbert
-    semsearch train siamese --data pairs.csv --dimensions 192,96,48 --output short
     """
     named = per_stage(losses or (None,), len(data), "--loss")
     task = Siamese([Loss(loss) if loss else None for loss in named])
-    train_on_pairs(task, data, others=others | {"dimensions": dimensions}, **choices)
+    train_on_pairs(task, data, **choices)

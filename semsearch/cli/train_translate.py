@@ -49,16 +49,15 @@ def command(
     translation the vector that it gave to the English sentence. A few thousand sentences help,
     more help more.
 
-    FILE is a table with the columns source and translation (or only two columns), a TMX file, or
-    the translation in a pair of line-aligned files: news.pt beside news.en. NAME is
+    FILE is a table with the columns source and translation (or only two columns), or the
+    translation in a pair of line-aligned files: news.pt beside news.en. NAME is
     stsb-multi:LANGUAGE, the training split of STS Benchmark, from `semsearch datasets fetch`.
     Some sentences are held out; the checkpoint whose vectors of them are nearest to the
     teacher's is kept. The result is tested on STS Benchmark if it is on this machine.
 
     \b
     semsearch train translate --parallel stsb-multi:pt --output minilm-pt
-    semsearch train translate --parallel memory.tmx --language fr --parallel news.de \\
-        --language de --output minilm-fr-de
+    semsearch train translate --parallel pairs.csv --language fr --output minilm-fr
     semsearch index corpus.csv --encoder ./minilm-pt
     """
     train_on_pairs(

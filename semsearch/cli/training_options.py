@@ -22,12 +22,12 @@ from semsearch.errors import ArgumentError, TrainingStoppedError, with_code
 from semsearch.index import Index
 from semsearch.records import Document
 from semsearch.training import Recipe, Settings, Task, Trained, train
-from semsearch.training.stages import is_main, per_stage
+from semsearch.training.stages import per_stage
 
 #: The default folder of models.
 MODELS = Path("models")
 #: The settings with options of their own.
-_OPTIONS = ("epochs", "minutes", "learning_rate", "batch_size", "dimensions")
+_OPTIONS = ("epochs", "learning_rate", "batch_size")
 #: The others, which `--set` sets, with their types.
 SETTABLE = {field.name: str(field.type) for field in fields(Recipe) if field.name not in _OPTIONS}
 
@@ -166,7 +166,6 @@ def corpus_options(output: str, epochs: str, learning_rate: str, batch_size: int
             help="The column of texts in CORPUS; several are joined.",
         ),
         run_options(output, epochs, learning_rate, batch_size),
-        click.option("--minutes", type=float, metavar="M", help="Training time, not --epochs."),
     )
 
 
@@ -186,7 +185,7 @@ def train_on_corpus(
 
     Args:
         make: returns the task, from the documents and the name of the corpus.
-        corpora: the corpus; may be empty.
+        corpora: the corpus.
         default_name: name of the model in `models`, with ``{}`` for the name of the corpus.
         base: as in `Settings`, like `tests`.
         output: the folder of the model; None takes the default name.
@@ -195,7 +194,7 @@ def train_on_corpus(
         tests: test sets.
         given: further fields of `Recipe`; None takes the default of the task.
     """
-    with IndexingProgress("examples", "reading the corpus", quiet=not is_main()) as progress:
+    with IndexingProgress("examples", "reading the corpus") as progress:
         documents, name = _read(corpora, text_columns, progress)
         task = make(documents, name)
         recipe = task.recipe_for(base).changed(**given, **others)
@@ -208,8 +207,6 @@ def _read(
     corpora: Sequence[str], text_columns: Sequence[str], progress: IndexingProgress
 ) -> tuple[Iterable[Document], str]:
     """The documents of a corpus or an index, and its name."""
-    if not corpora:
-        return [], "no corpus"
     directory = Path(corpora[0])
     if len(corpora) == 1 and (directory / "index.sqlite").is_file():
         with Index.open(directory) as index:
@@ -263,7 +260,7 @@ def train_on_pairs(
     name = re.sub(r"[^\w.-]+", "-", Path(data[0]).stem).strip(".-")
     folder = output or MODELS / f"{name}-{task.name}"
     settings = Settings(output=folder, data=data, recipes=recipes, **choices)
-    with IndexingProgress("examples", "loading the model", quiet=not is_main()) as progress:
+    with IndexingProgress("examples", "loading the model") as progress:
         _train_and_print(task, settings, progress)
 
 
@@ -276,8 +273,6 @@ def _train_and_print(task: Task, settings: Settings, progress: IndexingProgress)
     except TrainingStoppedError as stopped:
         progress.note(visible(with_code(stopped)))
         raise SystemExit(INTERRUPTED_STATUS) from None
-    if not is_main():
-        raise SystemExit(0)  # the main process prints the results
     progress.stop()
     for test in trained.tests:
         click.echo(visible(str(test)))

@@ -33,7 +33,6 @@ from semsearch.training.examples import (
     Notify,
     check_trainable,
     labelled,
-    positive_labels,
     without_overlap,
 )
 from semsearch.training.stages import Settings, Stage, per_stage
@@ -43,9 +42,6 @@ SCALE = (0.0, 5.0)
 SCALES = {"sick": (1.0, 5.0)}
 #: Common scales of files, the narrowest first.
 KNOWN_SCALES = ((0.0, 1.0), (0.0, 5.0), (0.0, 10.0), (0.0, 100.0))
-
-#: Sets whose label says whether a pair is a paraphrase.
-PARAPHRASES = ("msrp", "quora")
 
 #: Development splits of published training sets.
 DEVELOPMENT_SPLITS = {"stsbenchmark": "dev", "sick": "trial", "msrp": "dev"}
@@ -66,9 +62,8 @@ NEEDED = {
 
 _WHOLE = re.compile(r"^(-?[0-9]+)\.0+$")
 _FRACTION = re.compile(r"-?[0-9]*\.[0-9]+")
-#: SNLI's label of pairs on which its annotators did not agree. Its copy with numbers has -1.
-NO_LABEL, NO_LABEL_NUMBER = "-", "-1"
-NUMBERED_LABELS = {NO_LABEL_NUMBER, "0", "1", "2"}
+#: SNLI's label of pairs on which its annotators did not agree.
+NO_LABEL = "-"
 
 
 def load_examples(
@@ -133,7 +128,7 @@ def found_sts(names: Iterable[str], split: str, notify: Notify) -> list[Examples
 
 
 def _published(name: str, split: str, wanted: Sequence[Kind]) -> Examples:
-    """A published set by name; only its paraphrases if labelled pairs cannot be used."""
+    """A published set by name; only its positive pairs if labelled pairs cannot be used."""
     known = f"{name}:{split}"
     if name in sts_names() or is_translated(name):
         scored = load_sts_set(name, split).pairs
@@ -142,9 +137,9 @@ def _published(name: str, split: str, wanted: Sequence[Kind]) -> Examples:
         targets = [(pair.gold - low) / (high - low) for pair in scored]
         return Examples(known, Kind.SCORED, texts, targets)
     pairs = load_labelled_pairs(name, split)
-    is_positive = Kind.LABELLED not in wanted and Kind.POSITIVE in wanted and name in PARAPHRASES
+    is_positive = Kind.LABELLED not in wanted and Kind.POSITIVE in wanted
     if is_positive:
-        pairs = [pair for pair in pairs if pair.label == "1"]
+        pairs = [pair for pair in pairs if pair.label in POSITIVE_LABELS]
     texts = [pair.left for pair in pairs], [pair.right for pair in pairs]
     if is_positive:
         return Examples(known, Kind.POSITIVE, texts, [])
@@ -165,15 +160,21 @@ def _read_file(
             )
         rows = list(good_rows(table))
     kind, used, value = chosen
-    if kind is Kind.LABELLED:
-        rows = _decided(rows, value, name, notify)
-    elif kind is Kind.POSITIVE and value:
-        rows = _positive(rows, value, name, notify)
+    labels: list[str] = []
+    if value and kind is not Kind.SCORED:
+        found = [(row, _label(row, value)) for row in rows]
+        kept = [(row, label) for row, label in found if label != NO_LABEL]
+        if kind is Kind.POSITIVE:
+            kept = [(row, label) for row, label in kept if _is_positive(label, value)]
+            notify(f"{name}: {len(kept):,} of {len(rows):,} pairs are positive by '{value}'")
+        elif len(kept) < len(rows):
+            notify(f"{name}: {quantity(len(rows) - len(kept), 'pair')} without a label left out")
+        rows, labels = [row for row, _ in kept], [label for _, label in kept]
     elif kind is Kind.POSITIVE and (unused := [one for one in names if one not in used]):
         notify(f"{name}: treating every pair as positive; ignoring columns {', '.join(unused)}")
     texts = tuple([_text(row, column) for row in rows] for column in used)
     if kind is Kind.LABELLED:
-        return labelled(name, texts, [_label(row, value) for row in rows])
+        return labelled(name, texts, labels)
     targets = _scaled(rows, value, scale, name, notify) if kind is Kind.SCORED and rows else []
     return Examples(name, kind, texts, targets)
 
@@ -244,48 +245,18 @@ def _number(row: Row, column: str) -> float:
 def _label(row: Row, column: str) -> str:
     """A label, with whole numbers as pandas writes them beside missing values (1.0)."""
     value = row.fields.get(column)
-    if isinstance(value, bool):
-        return str(value).lower()
-    return (_WHOLE.sub(r"\1", str(value).strip()) if value is not None else "") or NO_LABEL
+    label = "" if value is None else _WHOLE.sub(r"\1", str(value).strip())
+    if _FRACTION.fullmatch(label):
+        reason = f"{label} in column '{column}' is a score, not a label; rename it to 'score'"
+        raise BadRowError(row.source, reason)
+    return label or NO_LABEL
 
 
-def _decided(rows: list[Row], column: str, name: str, notify: Notify) -> list[Row]:
-    """The rows with a label."""
-    labels = [_label(row, column) for row in rows]
-    missing = {NO_LABEL}
-    if {*labels} - missing == NUMBERED_LABELS:
-        missing.add(NO_LABEL_NUMBER)
-    kept = [(row, label) for row, label in zip(rows, labels, strict=True) if label not in missing]
-    if len(kept) < len(rows):
-        notify(f"{name}: {quantity(len(rows) - len(kept), 'pair')} without a label left out")
-    for row, label in kept:
-        if _FRACTION.fullmatch(label):
-            reason = f"{label} in column '{column}' is a score, not a label; rename it to 'score'"
-            raise BadRowError(row.source, reason)
-    return [row for row, _ in kept]
-
-
-def _positive(rows: list[Row], column: str, name: str, notify: Notify) -> list[Row]:
-    """The rows whose label means a positive pair; of grades of relevance, those above 0."""
-    labels = {_label(row, column) for row in rows}
-    positive = positive_labels(labels)
-    numbers = {label for label in labels if label.isdecimal()}
-    if plain_name(column) in GRADE:
-        positive |= {label for label in numbers if label.strip("0")}
-    elif "1" in labels and numbers - {"0", "1"}:
-        raise ArgumentError(
-            f"{name}: column '{column}' holds other numbers beside 0 and 1, so 1 need not mean a "
-            "positive pair; name the classes (entailment, …), or call a column of grades "
-            "'relevance'"
-        )
-    kept = [row for row in rows if _label(row, column) in positive]
-    if not kept:
-        known = ", ".join(sorted(POSITIVE_LABELS))
-        raise ArgumentError(
-            f"{name}: no label in column '{column}' means a positive pair (these do: {known})"
-        )
-    notify(f"{name}: {len(kept):,} of {len(rows):,} pairs are positive by '{column}'")
-    return kept
+def _is_positive(label: str, column: str) -> bool:
+    """Whether a label means a positive pair, or a grade of relevance is above 0."""
+    if plain_name(column) in GRADE and label.isdecimal():
+        return int(label) > 0
+    return label.lower() in POSITIVE_LABELS
 
 
 def held_out(
@@ -333,7 +304,11 @@ def load_stages(
     for training, spec, recipe in zip(sets, settings.data, recipes, strict=True):
         check_trainable(training)
         rest, development = training, None
-        if (chosen := settings.development or _published_development(spec)) is None:
+        name, _, split = spec.partition(":")
+        chosen = settings.development
+        if chosen is None and name in DEVELOPMENT_SPLITS and split in ("", "train"):
+            chosen = f"{name}:{DEVELOPMENT_SPLITS[name]}"
+        if chosen is None:
             rest, development = held_out(training, recipe.seed)
             if development is not None:
                 notify(f"{spec}: {len(development):,} of its examples are held out")
@@ -348,10 +323,3 @@ def load_stages(
         recipe = stage.recipe.for_kind(rest.kind)
         stages[number] = stage._replace(training=rest, recipe=recipe)
     return stages, tests
-
-
-def _published_development(spec: str) -> str | None:
-    """The published development set for a published training set."""
-    name, _, split = spec.partition(":")
-    is_known = name in DEVELOPMENT_SPLITS and split in ("", "train")
-    return f"{name}:{DEVELOPMENT_SPLITS[name]}" if is_known else None

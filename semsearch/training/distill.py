@@ -29,15 +29,14 @@ from semsearch.training.data import found_sts
 from semsearch.training.encoder import disable_attention_dropout, plain_encode, scored_encoder
 from semsearch.training.examples import Examples, Kind, Notify, distinct_documents, sentences, split
 from semsearch.training.run import Job, Task
-from semsearch.training.stages import Recipe, Settings, Stage, process_count
+from semsearch.training.stages import Recipe, Settings, Stage
 
 if TYPE_CHECKING:
     from sentence_transformers import SentenceTransformer
+    from tokenizers import Tokenizer
 
     from semsearch.training.trainer import Trainee
 
-#: Maximum dimension of a static student without a corpus by default, as in model2vec.
-STATIC_DIMENSION = 256
 STATIC_LEARNING_RATE, SHALLOW_LEARNING_RATE = 3e-3, 1e-4
 #: Maximum number of training texts, which the teacher encodes.
 MAX_TEXTS = 200_000
@@ -55,22 +54,16 @@ class Distillation(Task):
     """Distil an encoder into a faster student.
 
     Args:
-        documents: the corpus; None makes a static student without training.
+        documents: the corpus.
         data_name: name of the corpus in messages.
         layers: number of the teacher's layers to keep; None makes a static student.
-        dimension: of a static student; None is the teacher's, without a corpus at most 256.
     """
 
-    documents: Iterable[Document] | None
-    data_name: str = "no corpus"
+    documents: Iterable[Document]
+    data_name: str
     layers: int | None = None
-    dimension: int | None = None
 
     name = "distill"
-
-    def __post_init__(self) -> None:
-        if self.layers is not None and self.dimension is not None:
-            raise ArgumentError("dimension applies to a static student only")
 
     def recipe_for(self, base: str | None) -> Recipe:
         """A high learning rate for word vectors alone."""
@@ -80,37 +73,22 @@ class Distillation(Task):
 
     def prepare(self, settings: Settings, notify: Notify) -> Job:
         """One stage on documents and their sentences, as passages are long and queries short."""
-        recipe = settings.recipe
-        if self.documents is None:
-            if self.layers is not None or recipe.epochs or recipe.steps or recipe.minutes:
-                raise ArgumentError("layers, epochs, steps and minutes need a corpus")
-            recipe = recipe.changed(epochs=0)
-            training, development = self._examples([], ""), None
-        else:
-            training, development = self._texts(self.documents, recipe)
-        kind = {"layers": self.layers} if self.layers else {"student": "static"}
-        stage = Stage(training, development, recipe.for_kind(Kind.TEXTS), LOSS)
-        tests = found_sts(["stsbenchmark"], "test", notify)
-        finish = partial(scored_encoder, tests, stage._replace(development=None))
-        return Job([stage], self._trainee, finish, kind | {"dimension": self.dimension})
-
-    def _texts(
-        self, corpus: Iterable[Document], recipe: Recipe
-    ) -> tuple[Examples, Examples | None]:
-        """The texts to train on, and those held out."""
-        found = distinct_documents(corpus)
+        recipe = settings.recipe.for_kind(Kind.TEXTS)
+        found = distinct_documents(self.documents)
         parts = split(found, recipe.seed, "different documents in this corpus")
         trained, held = (
             dict.fromkeys(text for one in part for text in (one.text, *sentences(one.text)))
             for part in parts
         )
-        batch = recipe.batch_size * process_count()
-        most = min(MAX_TEXTS, recipe.steps * batch if recipe.steps else MAX_TEXTS)
+        most = min(MAX_TEXTS, recipe.steps * recipe.batch_size if recipe.steps else MAX_TEXTS)
         texts = list(trained)
         order = default_rng(recipe.seed).permutation(len(texts))[:most]
         unseen = self._examples([text for text in held if text not in trained], " (held out)")
         training = self._examples([texts[place] for place in order], "")
-        return training, unseen if len(unseen) else None
+        stage = Stage(training, unseen if len(unseen) else None, recipe, LOSS)
+        tests = found_sts(["stsbenchmark"], "test", notify)
+        finish = partial(scored_encoder, tests, stage._replace(development=None))
+        return Job([stage], self._trainee, finish, {"layers": self.layers})
 
     def _examples(self, texts: list[str], part: str) -> Examples:
         rows = list(range(len(texts)))
@@ -128,20 +106,11 @@ class Distillation(Task):
         if self.layers is not None:
             student = shallow_student(teacher.model, self.layers)
             disable_attention_dropout(student)
-        elif not 1 <= (self.dimension or 1) <= teacher.dimension:
-            raise ArgumentError(
-                f"dimension must be from 1 to {teacher.dimension}, not {self.dimension}"
-            )
-        if self.documents is None:
-            width = self.dimension or min(STATIC_DIMENSION, teacher.dimension)
-            student = static_student(teacher, width)
-            nothing = numpy.empty((0, 0), numpy.float32)
-            return text_trainee(student, TeacherLoss(student, nothing), training, recipe, None)
         (texts,), (held,) = training.texts, development.texts if development else ([],)
         # The teacher is not trained, so it may use its fastest runtime.
         wanted = load_encoder(str(folder), local_files_only=True).encode_documents(texts + held)
         if self.layers is None:
-            student, wanted = fitted_static(teacher, texts, wanted, self.dimension)
+            student = fitted_static(teacher, texts, wanted[: len(texts)])
         prompt = student.prompts.get("document") or ""
         prompted, prompted_held = ([prompt + text for text in some] for some in (texts, held))
         loss = TeacherLoss(student, wanted[: len(texts)])
@@ -180,68 +149,53 @@ def shallow_student(teacher: SentenceTransformer, layers: int) -> SentenceTransf
 
 
 def static_student(
-    teacher: TorchEncoder, dimension: int | None, counts: NDArray[numpy.int64] | None = None
+    teacher: TorchEncoder, tokenizer: Tokenizer, counts: NDArray[numpy.int64]
 ) -> SentenceTransformer:
-    """A model that averages word vectors, with the teacher's word pieces.
+    """A model that averages the teacher's vectors of word pieces, weighted by rarity.
 
     Args:
         teacher: a model with a tokenizer of word pieces.
-        dimension: number of principal components to keep; None leaves the vectors as they are.
-        counts: occurrences of each piece in a corpus; None takes the order of the vocabulary as
-            that of frequency, by Zipf's law.
+        tokenizer: that tokenizer.
+        counts: occurrences of each piece in a corpus.
     """
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import StaticEmbedding
 
-    tokenizer = whole_text_tokenizer(teacher.model.tokenizer)
     tokenizer.enable_truncation(teacher.facts.max_tokens)
     vectors, is_word = _piece_vectors(teacher)
-    if dimension is not None:
-        centred = vectors - vectors[is_word].mean(axis=0)
-        _, directions = numpy.linalg.eigh(centred[is_word].T @ centred[is_word])
-        vectors = centred @ directions[:, ::-1][:, :dimension]
-    frequencies = 1 / (1.0 + is_word.cumsum()) if counts is None else counts + 1.0
-    frequencies = frequencies * is_word
+    frequencies = (counts + 1.0) * is_word
     weights = is_word * HALF_WEIGHT / (HALF_WEIGHT + frequencies / frequencies.sum())
     vectors = (vectors * weights[:, None]).astype(numpy.float32)
     return SentenceTransformer(modules=[StaticEmbedding(tokenizer, vectors)], device="cpu")
 
 
 def fitted_static(
-    teacher: TorchEncoder, texts: Sequence[str], wanted: Matrix, dimension: int | None
-) -> tuple[SentenceTransformer, Matrix]:
-    """A static student fitted to its teacher by least squares, and the targets of its training.
+    teacher: TorchEncoder, texts: Sequence[str], wanted: Matrix
+) -> SentenceTransformer:
+    """A static student fitted to its teacher by least squares.
 
     Averaging is linear, so the best linear map of all word vectors is a least-squares solution.
 
     Args:
         teacher: a model with a tokenizer of word pieces.
         texts: a corpus.
-        wanted: the teacher's vectors of these texts, followed by those of others.
-        dimension: number of principal components to keep; None leaves the vectors as they are.
-
-    Returns:
-        The student, and the wanted vectors in its dimension.
+        wanted: the teacher's vectors of these texts.
     """
     import torch
 
-    if dimension is not None:
-        _, directions = numpy.linalg.eigh(wanted.T @ wanted)
-        wanted = wanted @ directions[:, ::-1][:, :dimension]
     tokenizer = whole_text_tokenizer(teacher.model.tokenizer)
     counts = numpy.zeros(tokenizer.get_vocab_size(), numpy.int64)
     for encoding in tokenizer.encode_batch_fast(list(texts), add_special_tokens=False):
         numpy.add.at(counts, encoding.ids, 1)
-    student = static_student(teacher, None, counts)
+    student = static_student(teacher, tokenizer, counts)
     averages = student.encode(list(texts), show_progress_bar=False)
     products = averages.T @ averages
     products += numpy.eye(len(products)) * RIDGE * products.diagonal().mean()
-    turn = numpy.linalg.solve(products, averages.T @ wanted[: len(texts)])
+    turn = numpy.linalg.solve(products, averages.T @ wanted)
     weights = student[0].embedding.weight
-    turned = weights.detach().numpy() @ turn
-    student[0].embedding.weight = torch.nn.Parameter(torch.from_numpy(turned).float())
-    student[0].embedding_dim = student[0].embedding.embedding_dim = turned.shape[1]
-    return student, numpy.ascontiguousarray(wanted, numpy.float32)
+    with torch.no_grad():
+        weights.copy_(torch.from_numpy(weights.numpy() @ turn))
+    return student
 
 
 def _piece_vectors(teacher: TorchEncoder) -> tuple[Matrix, NDArray[numpy.bool_]]:

@@ -15,12 +15,11 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy
 
 from semsearch.encoders.model_folder import ModelFolder, find_model, model_modules
-from semsearch.encoders.torch_loading import positions_of
 from semsearch.encoders.torch_models import TorchEncoder
 from semsearch.errors import ArgumentError
 from semsearch.records import Document
@@ -84,7 +83,12 @@ class Siamese(Task):
         for stage, chosen in zip(found, self.losses, strict=False):
             loss = chosen or default_loss(stage.training)
             stages.append(stage._replace(loss=loss.value))
-            notify(announcement(stages[-1], classifies=loss is Loss.SOFTMAX))
+            if loss is Loss.CONTRASTIVE and not stage.training.is_yes_no:
+                known = ", ".join(stage.training.labels)
+                raise ArgumentError(
+                    f"the contrastive loss needs labels for yes and no, not {known}"
+                )
+            notify(announcement(stages[-1], ACCURACY if loss is Loss.SOFTMAX else None))
         return Job(stages, encoder_trainee, partial(scored_encoder, tests, stages[-1]))
 
 
@@ -162,27 +166,23 @@ def default_loss(training: Examples) -> Loss:
 
 def _scored_kinds(training: Examples, has_ended: bool) -> Sequence[Kind]:
     """The kinds of examples to score on; a classifier is lost when training has ended."""
-    is_labelled = training.kind is Kind.LABELLED
-    kinds = SCORABLE if is_labelled else (training.kind, *SCORABLE)
-    uses_labels = is_labelled and (training.is_yes_no or not has_ended)
-    return tuple(dict.fromkeys(one for one in kinds if uses_labels or one is not Kind.LABELLED))
+    if training.kind is Kind.LABELLED and (training.is_yes_no or not has_ended):
+        return SCORABLE
+    others = [kind for kind in SCORABLE if kind not in (Kind.LABELLED, training.kind)]
+    return others if training.kind is Kind.LABELLED else [training.kind, *others]
 
 
-def announcement(stage: Stage, *, classifies: bool = False) -> str:
+def announcement(stage: Stage, measure: str | None = None) -> str:
     """What a stage trains on, and what it is scored on.
 
     Args:
         stage: the stage, with its loss.
-        classifies: whether labels are predicted by a classifier.
+        measure: on the development set; None is that of an encoder.
     """
     training, development, _, loss = stage
     scored = "nothing"
     if development is not None:
-        is_accuracy = classifies and development.kind is Kind.LABELLED
-        measure = ACCURACY if is_accuracy else MEASURES[development.kind].name
-        scored = f"{development.name} ({measure})"
-    if len(training.labels) == 2 and loss != Loss.SOFTMAX.value:
-        scored += f"; '{training.labels[1]}' scores high"
+        scored = f"{development.name} ({measure or MEASURES[development.kind].name})"
     return (
         f"{training.name}: {len(training):,} {training.kind.value}, {loss} loss; scored on {scored}"
     )
@@ -202,11 +202,8 @@ def encoder_trainee(folder: Path, stage: Stage, *, attention_dropout: bool = Tru
 
     training, development, recipe, name = stage
     chosen = Loss(name)
-    if chosen is Loss.CONTRASTIVE and not training.is_yes_no:
-        known = ", ".join(training.labels)
-        raise ArgumentError(f"the contrastive loss needs labels for yes and no, not {known}")
     model = load_plain(folder)
-    limit_tokens(model, recipe.max_tokens)
+    model.max_seq_length = recipe.max_tokens or model.max_seq_length
     if not attention_dropout:
         disable_attention_dropout(model)
     loss = embedding_loss(model, chosen, training, recipe)
@@ -225,22 +222,13 @@ def load_plain(folder: Path) -> SentenceTransformer:
     return TorchEncoder(ModelFolder(str(folder), folder)).model
 
 
-def plain_encode(
-    model: SentenceTransformer, dimension: int | None = None, prompt: str = ""
-) -> Encode:
-    """A function that returns the unit vectors of texts.
-
-    Args:
-        model: the bi-encoder.
-        dimension: the number of leading dimensions to keep; None for all.
-        prompt: precedes each text.
-    """
+def plain_encode(model: SentenceTransformer, prompt: str = "") -> Encode:
+    """A function that returns the unit vectors of texts, which a prompt precedes."""
     return partial(
         model.encode,
         prompt=prompt,
         batch_size=ENCODED_AT_ONCE,
         normalize_embeddings=True,
-        truncate_dim=dimension,
         show_progress_bar=False,
     )
 
@@ -256,48 +244,20 @@ def scored_encoder(tests: Sequence[Examples], last: Stage, folder: Path, base: P
 
     Args:
         tests: the sets to score on; without any, the development set is taken.
-        last: the last stage; a model with shorter dimensions is scored on each.
+        last: the last stage.
         folder: the trained model.
         base: the base model.
     """
     if not tests and last.development and last.loss != Loss.SOFTMAX.value:
         tests = [last.development]
-    if not tests:
-        return Trained(folder, [])
-    model, before = load_plain(folder), load_plain(base)
-    widths = sorted({model.get_embedding_dimension(), *last.recipe.dimensions}, reverse=True)
-    shown: Sequence[int | None] = widths if last.recipe.dimensions else (None,)
-    return Trained(
-        folder,
-        [
-            compare_encoders(plain_encode(model, dimension), plain_encode(before), test)._replace(
-                dimension=dimension
-            )
-            for test in tests
-            for dimension in shown
-        ],
-    )
+    encode, before = (plain_encode(load_plain(one)) for one in (folder, base))
+    return Trained(folder, [compare_encoders(encode, before, test) for test in tests])
 
 
 def compare_encoders(encode: Encode, encode_before: Encode, test: Examples) -> Measured:
     """The score of an encoder on a set, and what it gained over another one."""
     before, after = (encoder_outcomes(one, test) for one in (encode_before, encode))
     return gain(test.name, MEASURES[test.kind], before, after, gold_of(test))
-
-
-def limit_tokens(model: Any, max_tokens: int | None) -> None:
-    """Let a model read at most this many tokens per text; None leaves its own limit.
-
-    Raises:
-        ArgumentError: it has fewer positions.
-    """
-    if max_tokens is None:
-        return
-    transformer = model.transformers_model
-    positions = 0 if transformer is None else positions_of(transformer)
-    if positions is not None and max_tokens > positions:
-        raise ArgumentError(f"max_tokens: the model has only {positions} positions")
-    model.max_seq_length = max_tokens
 
 
 def disable_attention_dropout(model: SentenceTransformer) -> None:

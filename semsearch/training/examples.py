@@ -116,47 +116,16 @@ def positive_labels(labels: Iterable[str]) -> set[str]:
     return {label for label in labels if label.lower() in POSITIVE_LABELS}
 
 
-def mixed(sets: Sequence[Examples]) -> Examples:
-    """Concatenate sets of one kind.
-
-    Raises:
-        ArgumentError: the sets are of different kinds, or some triplets have no negatives.
-    """
-    first = sets[0]
-    for other in sets[1:]:
-        if other.kind is not first.kind or len(other.texts) != len(first.texts):
-            raise ArgumentError(
-                f"{first.name} has {first.kind.value} and {other.name} {other.kind.value}; "
-                "such data cannot be mixed, only used in turn"
-            )
-    labels = ordered_labels(label for one in sets for label in one.labels)
-    sets = [one.with_labels(labels) if labels else one for one in sets]
-    columns = zip(*(one.texts for one in sets), strict=True)
-    return replace(
-        first,
-        name=" + ".join(one.name for one in sets),
-        texts=tuple([text for part in column for text in part] for column in columns),
-        targets=[target for one in sets for target in one.targets],
-        labels=labels,
-    )
-
-
 def check_trainable(examples: Examples) -> None:
     """Check that a model can be trained on a set of examples.
 
     Raises:
-        ArgumentError: there are no examples, only one class, only one gold score, or a single
-            positive pair, which has no negatives.
+        ArgumentError: there are no examples, or all have the same class or gold score.
     """
-    name = examples.name
     if not len(examples):
-        raise ArgumentError(f"{name} has no examples")
-    if examples.kind is Kind.LABELLED and len(examples.labels) < 2:
-        raise ArgumentError(f"{name} has only one class ('{examples.labels[0]}')")
-    if examples.kind is Kind.SCORED and len(set(examples.targets)) < 2:
-        raise ArgumentError(f"{name} has the same gold score everywhere")
-    if examples.kind is Kind.POSITIVE and len(set(_pairs(examples))) < 2:
-        raise ArgumentError(f"{name} has only one pair; in-batch negatives need others")
+        raise ArgumentError(f"{examples.name} has no examples")
+    if examples.targets and len(set(examples.targets)) < 2:
+        raise ArgumentError(f"{examples.name} has the same label or gold score everywhere")
 
 
 def without_overlap(training: Examples, held: Iterable[Examples], notify: Notify) -> Examples:

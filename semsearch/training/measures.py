@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import numpy
 from numpy.typing import NDArray
 
-from semsearch.errors import quantity
 from semsearch.evaluation.statistics import (
     Values,
     bootstrap_difference,
@@ -141,7 +140,6 @@ class Measured(NamedTuple):
     low: float | None = None  #: of the 95 % interval of the difference
     high: float | None = None
     p: float | None = None  #: two-sided, of the difference
-    dimension: int | None = None  #: of shortened vectors
 
     @property
     def is_significant(self) -> bool:
@@ -152,14 +150,13 @@ class Measured(NamedTuple):
         return (self.low or 0.0) > 0 and self.p is not None and self.p <= SIGNIFICANT
 
     def __str__(self) -> str:
-        width = f", {quantity(self.dimension, 'dimension')}" if self.dimension else ""
         gained = ""
         if self.before is not None:
             gained = f", before {self.before:.2f}"
             if self.low is not None and self.high is not None:
                 word = f"gain {self.score - self.before:+.2f}" if self.low > 0 else "no gain"
                 gained += f", {word}, 95 % interval {self.low:+.2f} to {self.high:+.2f}"
-        return f"{self.data}: {self.score:.2f}{gained} ({self.measure}{width})"
+        return f"{self.data}: {self.score:.2f}{gained} ({self.measure})"
 
 
 def gain(

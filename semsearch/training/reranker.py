@@ -24,7 +24,7 @@ from semsearch.encoders.model_folder import (
     transformer_folder,
 )
 from semsearch.encoders.torch_loading import check_weights, loading
-from semsearch.errors import quantity
+from semsearch.errors import ArgumentError, quantity
 from semsearch.evaluation.datasets import RetrievalSet
 from semsearch.evaluation.statistics import Values
 from semsearch.protocols import SearchBackend
@@ -32,16 +32,9 @@ from semsearch.records import Hit, Hits
 from semsearch.search.options import RERANK_DEPTH
 from semsearch.search.reranking import combined
 from semsearch.training.data import load_stages
-from semsearch.training.encoder import announcement, limit_tokens
+from semsearch.training.encoder import announcement
 from semsearch.training.examples import Examples, Kind, Notify, split
-from semsearch.training.measures import (
-    ACCURACY,
-    MEASURES,
-    NDCG,
-    Measured,
-    gain,
-    ndcg,
-)
+from semsearch.training.measures import MEASURES, NDCG, Measured, gain, ndcg
 from semsearch.training.run import Job, Task, Trained
 from semsearch.training.stages import Settings, Stage
 
@@ -50,8 +43,7 @@ if TYPE_CHECKING:
 
     from semsearch.training.trainer import Trainee
 
-#: The losses of cross-encoders with one output, and with more.
-BINARY, CLASSES = "binary cross-entropy", "cross-entropy"
+BINARY = "binary cross-entropy"
 #: Number of top hits of a query from which its negatives are drawn.
 NEAREST = 50
 HELD_OUT_PART = 0.2
@@ -63,25 +55,21 @@ WEIGHTS = tuple(round(0.1 * tenths, 1) for tenths in range(10))
 
 @dataclass(frozen=True)
 class CrossEncoding(Task):
-    """Train a cross-encoder on pairs.
-
-    The head has one output for scored pairs and for two classes (the second one scores high; see
-    `semsearch.training.examples.ordered_labels`), and one output per class for more; a stage that
-    needs a different head from the model's begins with a new one.
-    """
+    """Train a cross-encoder with one output on scored pairs, or on pairs labelled yes or no."""
 
     name = "cross-encoder"
     usage = 'semsearch query "a question" --rerank {path}'
 
     def prepare(self, settings: Settings, notify: Notify) -> Job:
         """Scored pairs, preferred to labelled ones."""
-        kinds = [(Kind.SCORED, Kind.LABELLED)] * len(settings.data)
-        found, tests = load_stages(settings, kinds, _scored_kinds, notify)
-        stages = []
-        for stage in found:
-            loss = BINARY if outputs(stage.training) == 1 else CLASSES
-            stages.append(stage._replace(loss=loss))
-            notify(announcement(stages[-1], classifies=loss == CLASSES))
+        kinds = (Kind.SCORED, Kind.LABELLED)
+        found, tests = load_stages(settings, [kinds] * len(settings.data), _scored_kinds, notify)
+        stages = [stage._replace(loss=BINARY) for stage in found]
+        for stage in stages:
+            if len(stage.training.labels) > 2:
+                known = ", ".join(stage.training.labels)
+                raise ArgumentError(f"{stage.training.name} has more than two labels: {known}")
+            notify(announcement(stage))
 
         def finish(folder: Path, base: Path) -> Trained:
             model = load_cross_encoder(folder)
@@ -90,17 +78,11 @@ class CrossEncoding(Task):
         return Job(stages, cross_encoder_trainee, finish)
 
 
-def outputs(training: Examples) -> int:
-    """The number of outputs of the head."""
-    return 1 if len(training.labels) <= 2 else len(training.labels)
-
-
 def _scored_kinds(training: Examples, has_ended: bool) -> Sequence[Kind]:
-    """The kinds that the outputs can predict; a single output also ranks scored pairs."""
+    """The kinds of examples to score on."""
     del has_ended
-    if training.kind is Kind.SCORED:
-        return (Kind.SCORED,)
-    return (Kind.LABELLED, Kind.SCORED) if outputs(training) == 1 else (Kind.LABELLED,)
+    is_scored = training.kind is Kind.SCORED
+    return (Kind.SCORED,) if is_scored else (Kind.LABELLED, Kind.SCORED)
 
 
 def _measured(model: CrossEncoder, examples: Examples) -> Measured:
@@ -108,16 +90,13 @@ def _measured(model: CrossEncoder, examples: Examples) -> Measured:
     from sentence_transformers.cross_encoder import evaluation
 
     evaluator: Any = evaluation.CrossEncoderClassificationEvaluator
-    metric, name = "f1_micro", ACCURACY  # of all classes, they are the same
-    if outputs(examples) == 1:
-        metric, name = "average_precision", MEASURES[Kind.LABELLED].name
+    metric = "average_precision"
     if examples.kind is Kind.SCORED:
-        evaluator = evaluation.CrossEncoderCorrelationEvaluator
-        metric, name = "spearman", MEASURES[Kind.SCORED].name
+        evaluator, metric = evaluation.CrossEncoderCorrelationEvaluator, "spearman"
     pairs = [list(pair) for pair in zip(*examples.texts, strict=True)]
     evaluate = evaluator(pairs, list(examples.targets), show_progress_bar=False, write_csv=False)
-    found = evaluate(model)[metric]
-    return Measured(examples.name, name, 100 * float(numpy.nan_to_num(found)))
+    score = 100 * float(numpy.nan_to_num(evaluate(model)[metric]))
+    return Measured(examples.name, MEASURES[examples.kind].name, score)
 
 
 def _score(model: CrossEncoder, examples: Examples) -> float:
@@ -125,23 +104,22 @@ def _score(model: CrossEncoder, examples: Examples) -> float:
 
 
 def cross_encoder_trainee(folder: Path, stage: Stage) -> Trainee:
-    """The cross-encoder in a folder, with a head for the stage."""
-    from sentence_transformers.cross_encoder.losses import BinaryCrossEntropyLoss, CrossEntropyLoss
+    """The cross-encoder in a folder."""
+    from sentence_transformers.cross_encoder.losses import BinaryCrossEntropyLoss
 
     from semsearch.training.trainer import text_trainee
 
     training, development, recipe, _ = stage
-    count = outputs(training)
-    model = load_cross_encoder(folder, count)
+    model = load_cross_encoder(folder)
     vars(model.config).pop(FIRST_STAGE_WEIGHT, None)  # it was chosen for other weights
-    limit_tokens(model, recipe.max_tokens)
-    loss = BinaryCrossEntropyLoss(model) if count == 1 else CrossEntropyLoss(model)
+    model.max_seq_length = recipe.max_tokens or model.max_seq_length
     score = None if development is None else partial(_score, model, development)
+    loss = BinaryCrossEntropyLoss(model)
     return text_trainee(model, loss, training, recipe, score, only_used_words=True)
 
 
-def load_cross_encoder(folder: Path, count: int | None = None) -> CrossEncoder:
-    """Load a cross-encoder in fp32, with a new head unless it has `count` outputs.
+def load_cross_encoder(folder: Path) -> CrossEncoder:
+    """Load a cross-encoder in fp32, with a new head unless it has one with one output.
 
     Raises:
         EncoderError: it cannot be loaded, or other weights than its head's are missing.
@@ -155,7 +133,7 @@ def load_cross_encoder(folder: Path, count: int | None = None) -> CrossEncoder:
         stored = AutoConfig.from_pretrained(place, local_files_only=True).num_labels
         model = CrossEncoder(
             str(place),
-            num_labels=count,
+            num_labels=1,
             trust_remote_code=False,
             local_files_only=True,
             model_kwargs={
@@ -166,8 +144,8 @@ def load_cross_encoder(folder: Path, count: int | None = None) -> CrossEncoder:
         )
         files = ModelFolder(str(folder), place)
         check_weights(model, files, needs_pooler=False, needs_head=False)
-    if count not in (None, stored):  # the activation that is stored is for another head
-        model.activation_fn = torch.nn.Sigmoid() if count == 1 else torch.nn.Identity()
+    if stored != 1:  # the activation that is stored is for another head
+        model.activation_fn = torch.nn.Sigmoid()
     return model
 
 

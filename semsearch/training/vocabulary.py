@@ -22,7 +22,7 @@ import sys
 import zlib
 from bisect import bisect
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from copy import copy
 from itertools import chain, compress, pairwise
 from os.path import commonprefix
@@ -55,8 +55,8 @@ MAX_SEGMENTS = 8_000
 LAST_CHARACTER = chr(sys.maxunicode)
 #: Iterations of expectation-maximisation.
 ITERATIONS = 6
-#: Links (token pairs) that are processed at once, at 50 bytes each; 8 bytes of each are kept.
-LINKS_AT_ONCE = 10_000_000
+#: Sentences for the vocabulary and the dictionary, which takes about 10 kB for each.
+MAX_SENTENCES = 200_000
 #: The probability that a new word is cut.
 DROPPED = 0.02
 #: Number of vocabularies with missing words; each batch is tokenised with one of them.
@@ -76,6 +76,8 @@ def add_words(
     """
     import torch
 
+    step = -(-len(sources) // MAX_SENTENCES)
+    sources, translations = sources[::step], translations[::step]
     known = whole_text_tokenizer(model.tokenizer)
     larger = extended(known, translations, sources)
     old: int = known.get_vocab_size()
@@ -246,34 +248,17 @@ def translation_probabilities(
     """
     from scipy.sparse import csr_array
 
-    sizes = [len(s) * (len(t) + 1) for s, t in zip(sources, translations, strict=True)]
-    blocks = numpy.cumsum(sizes, dtype=numpy.int64) // LINKS_AT_ONCE
-    cuts = [0, *(1 + numpy.flatnonzero(numpy.diff(blocks))).tolist(), len(sizes)]
-
-    def links() -> Iterator[tuple[Numbers, Numbers]]:
-        """By block, the token pair of each link, and the occurrence of its source token."""
-        for start, end in pairwise(cuts):
-            token, source, slot = _links(translations[start:end], sources[start:end], translated)
-            yield token * known + source, slot
-
-    pairs = numpy.empty(0, numpy.int64)
-    for link, _ in links():
-        pairs = numpy.union1d(pairs, link)
-    places = [
-        (numpy.searchsorted(pairs, link).astype(numpy.int32), slot.astype(numpy.int32))
-        for link, slot in links()
-    ]
+    token, source, slot = _links(translations, sources, translated)
+    pairs, pair = numpy.unique(token * known + source, return_inverse=True)
     row, column = pairs // known, pairs % known
     probability = numpy.ones(len(pairs))
     for _ in range(ITERATIONS):
-        count = numpy.zeros(len(pairs))
-        for pair, slot in places:
-            # E-step: the share of each source token that each token of its translation explains.
-            weight = probability[pair]
-            share = weight / numpy.bincount(slot, weight)[slot]
-            count += numpy.bincount(pair, share, len(pairs))
+        # E-step: the share of each source token that each token of its translation explains.
+        weight = probability[pair]
+        share = weight / numpy.bincount(slot, weight)[slot]
         # M-step: the shares, summed over all sentences and normalised for each token.
-        probability = count / numpy.bincount(row, count, translated + 1)[row]
+        count = numpy.bincount(pair, share)
+        probability = count / numpy.bincount(row, count)[row]
     is_word = row < translated
     cells = probability[is_word], (row[is_word], column[is_word])
     return csr_array(cells, shape=(translated, known))
@@ -288,15 +273,13 @@ def _links(
         The translation's token, the source token, and the number of the source token's
         occurrence; each of shape (links,).
     """
-    tokens, known, slots = [], [], []
-    slot = 0
+    tokens, known, lengths = [], [], []
     for ids, source in zip(translations, sources, strict=True):
-        translation = numpy.array([*ids, nothing], numpy.int64)
-        tokens.append(numpy.tile(translation, len(source)))
-        known.append(numpy.repeat(numpy.array(source, numpy.int64), len(translation)))
-        slots.append(numpy.repeat(numpy.arange(slot, slot + len(source)), len(translation)))
-        slot += len(source)
-    return numpy.concatenate(tokens), numpy.concatenate(known), numpy.concatenate(slots)
+        tokens.append(numpy.tile(numpy.array([*ids, nothing], numpy.int64), len(source)))
+        known.append(numpy.array(source, numpy.int64))
+        lengths += [len(ids) + 1] * len(source)
+    repeated = numpy.concatenate(known).repeat(lengths)
+    return numpy.concatenate(tokens), repeated, numpy.arange(len(lengths)).repeat(lengths)
 
 
 class WordDropout:

@@ -100,18 +100,13 @@ invalid-argument  {RERANKER} --data pairs.csv --negatives 3
 invalid-argument  {RERANKER} --index corpus
 invalid-argument  {RERANKER} {JUDGED} --data pairs.csv
 invalid-argument      train pretrain notes.jsonl --set steps=-1
-invalid-argument      train pretrain notes.jsonl --minutes -1
-model-not-found       train pretrain notes.jsonl --base ./x
 invalid-argument       train pretrain notes.jsonl --output notes.jsonl
-invalid-argument  train pretrain notes.jsonl --epochs 0 --base x
-invalid-argument  train pretrain notes.jsonl --set steps=1 --minutes 1
+invalid-argument  train pretrain notes.jsonl --set steps=1 --epochs 1
 model-not-found       train contrast notes.jsonl --base ./x
 model-not-found       train adapt notes.jsonl --base ./x
 invalid-argument  train adapt notes.jsonl --queries judged.csv
-invalid-argument  train distill minilm
-invalid-argument  train distill minilm --static --layers 2
-invalid-argument  train distill minilm --layers 2
-invalid-argument  train distill minilm --static --epochs 2
+invalid-argument  train distill minilm notes.jsonl
+invalid-argument  train distill minilm notes.jsonl --static --layers 2
 """
 
 

@@ -6,7 +6,6 @@ golden/train.txt pre-trains, trains on pairs and indexes with the model.
 from __future__ import annotations
 
 import json
-import re
 import signal
 import subprocess
 import sys
@@ -116,13 +115,13 @@ def test_pretrain_then_distill_then_adapt(run, tmp_path):
 @pytest.mark.nightly
 def test_ctrl_c_can_be_resumed(run, base, tmp_path, interruptible):
     arguments = ["siamese", "--base", str(base), "--data", "p.csv", "--loss", "cosine"]
-    arguments += ["--output", "model", "--epochs", "2000", "--set", "evaluate_every=1000000"]
+    arguments += ["--output", "model", "--epochs", "2000", "--set", "evaluate_every=5"]
     command = [sys.executable, "-m", "semsearch", "train", *arguments]
     with (tmp_path / "log").open("wb") as log:
         process = subprocess.Popen(command, stderr=log, cwd=tmp_path)
     try:
         deadline = time.monotonic() + 200
-        while not re.search(rb"step 0|examples, ", (tmp_path / "log").read_bytes()):
+        while not list(tmp_path.glob("model.training/stage-0/checkpoint-*/trainer_state.json")):
             assert time.monotonic() < deadline
             assert process.poll() is None, (tmp_path / "log").read_text()
             time.sleep(0.2)
@@ -132,5 +131,4 @@ def test_ctrl_c_can_be_resumed(run, base, tmp_path, interruptible):
         process.kill()
     last = (tmp_path / "log").read_text().splitlines()[-1]
     assert last.endswith("[training-stopped]")
-    assert list((tmp_path / "model.training").glob("stage-0/checkpoint-*/trainer_state.json"))
     assert code_of(run(*arguments, "--set", "seed=2", code=1)) == "invalid-argument"

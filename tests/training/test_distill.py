@@ -36,7 +36,7 @@ def distilled(tiny_teacher, tmp_path):
     return call
 
 
-@pytest.mark.parametrize("student", [{"layers": 1}, {"dimension": 8}])
+@pytest.mark.parametrize("student", [{"layers": 1}, {}])
 def test_a_student_learns_from_a_corpus(distilled, documents, tmp_path, student):
     recipe = Recipe(steps=20, batch_size=16, learning_rate=1e-3)
     folder, *_ = distilled(documents, recipe, **student)
@@ -49,19 +49,16 @@ def test_a_student_learns_from_a_corpus(distilled, documents, tmp_path, student)
     plain = SentenceTransformer(str(folder), device="cpu")
     expected = plain.encode(TEXTS, normalize_embeddings=True)
     numpy.testing.assert_allclose(encoder.encode_documents(TEXTS), expected, atol=1e-5)
-    assert encoder.dimension == student.get("dimension", 32)
+    assert encoder.dimension == 32
 
 
-@pytest.mark.parametrize(
-    ("student", "message"), [({"layers": 3}, "1 to 2"), ({"dimension": 33}, "1 to 32")]
-)
 def test_an_impossible_student_is_refused_before_the_corpus_is_encoded(
-    tiny_teacher, documents, tmp_path, monkeypatch, student, message
+    tiny_teacher, documents, tmp_path, monkeypatch
 ):
     monkeypatch.setattr(distill, "load_encoder", None)
-    task = Distillation(documents, "topics", **student)
+    task = Distillation(documents, "topics", layers=3)
     settings = Settings(str(tiny_teacher), tmp_path / "m", [], [Recipe(steps=1)])
-    with pytest.raises(ArgumentError, match=message):
+    with pytest.raises(ArgumentError, match="1 to 2"):
         train(task, settings)
 
 
@@ -72,7 +69,7 @@ def test_static_vectors_are_the_teachers_weighted_by_rarity(tiny_teacher):
     counts = numpy.zeros(tokenizer.get_vocab_size(), int)
     word = tokenizer.token_to_id("the")
     counts[word] = 10_000
-    student = static_student(teacher, None, counts)
+    student = static_student(teacher, tokenizer, counts)
     (vector,) = student.encode(["the"])
     words = tokenizer.get_vocab_size() - 5  # without special tokens
     weight = 1e-4 / (1e-4 + 10_001 / (10_000 + words))
