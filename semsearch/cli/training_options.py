@@ -55,7 +55,7 @@ tests_option = click.option(
 def _parsed(
     context: click.Context, option: click.Parameter, given: tuple[str, ...]
 ) -> dict[str, Any]:
-    """The values of ``NAME=VALUE`` by name; those of a tuple are separated by commas."""
+    """The values of ``NAME=VALUE`` by name."""
     del context, option
     found: dict[str, Any] = {}
     for text in given:
@@ -65,13 +65,9 @@ def _parsed(
             raise click.BadParameter(f"there is no '{name}'; use {', '.join(close)}")
         number = float if "float" in SETTABLE[name] else int
         try:
-            numbers = tuple(number(part) for part in value.split(","))
+            found[name] = number(value)
         except ValueError:
             raise click.BadParameter(f"'{value}' is no {number.__name__} for {name}") from None
-        is_tuple = "tuple" in SETTABLE[name]
-        if len(numbers) != 1 + is_tuple:
-            raise click.BadParameter(f"{name} takes {1 + is_tuple} number(s), not '{value}'")
-        found[name] = numbers if is_tuple else numbers[0]
     return found
 
 

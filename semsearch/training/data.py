@@ -40,8 +40,8 @@ from semsearch.training.stages import Settings, Stage, per_stage
 #: Lowest and highest gold score of published sets; `SCALES` holds the exceptions.
 SCALE = (0.0, 5.0)
 SCALES = {"sick": (1.0, 5.0)}
-#: Common scales of files, the narrowest first.
-KNOWN_SCALES = ((0.0, 1.0), (0.0, 5.0), (0.0, 10.0), (0.0, 100.0))
+#: The ends of common scales of files; all begin at 0.
+HIGHEST_SCORES = (1, 5, 10, 100)
 
 #: Development splits of published training sets.
 DEVELOPMENT_SPLITS = {"stsbenchmark": "dev", "sick": "trial", "msrp": "dev"}
@@ -71,7 +71,6 @@ def load_examples(
     wanted: Sequence[Kind],
     *,
     split: str = "train",
-    scale: tuple[float, float] | None = None,
     notify: Notify,
 ) -> Examples:
     """Load a published set by name (``stsbenchmark:train``), or a file.
@@ -81,12 +80,11 @@ def load_examples(
             (CSV, TSV, JSON lines, JSON or Parquet), which is read by its column names.
         wanted: the usable kinds of examples, the preferred one first.
         split: the split to use if `spec` names none.
-        scale: the lowest and the highest gold score of a file; None guesses and reports it.
         notify: called with what was guessed.
 
     Raises:
         ArgumentError: the set has no examples of a wanted kind.
-        BadRowError: a row has no text, its score is not a number on the scale, or its label is a
+        BadRowError: a row has no text, its score is not a number, or its label is a
             fraction.
         ColumnNotFoundError: the file has no columns of a wanted kind.
         CorpusError: the file cannot be read.
@@ -107,7 +105,7 @@ def load_examples(
     if not path.exists():
         names = ", ".join(published)
         raise DatasetNotFoundError(f"no such file: {spec} (published sets: {names})")
-    return _read_file(path, wanted, scale, notify)
+    return _read_file(path, wanted, notify)
 
 
 def load_tests(settings: Settings, notify: Notify) -> list[Examples]:
@@ -146,9 +144,7 @@ def _published(name: str, split: str, wanted: Sequence[Kind]) -> Examples:
     return labelled(known, texts, [pair.label for pair in pairs])
 
 
-def _read_file(
-    path: Path, wanted: Sequence[Kind], scale: tuple[float, float] | None, notify: Notify
-) -> Examples:
+def _read_file(path: Path, wanted: Sequence[Kind], notify: Notify) -> Examples:
     """The examples of a file, as documented at `load_examples`."""
     with open_table(path) as table:
         name, names = table.name, table.columns
@@ -175,7 +171,7 @@ def _read_file(
     texts = tuple([_text(row, column) for row in rows] for column in used)
     if kind is Kind.LABELLED:
         return labelled(name, texts, labels)
-    targets = _scaled(rows, value, scale, name, notify) if kind is Kind.SCORED and rows else []
+    targets = _scaled(rows, value, name, notify) if kind is Kind.SCORED and rows else []
     return Examples(name, kind, texts, targets)
 
 
@@ -206,30 +202,20 @@ def _text(row: Row, column: str) -> str:
     return value
 
 
-def _scaled(
-    rows: Sequence[Row], column: str, scale: tuple[float, float] | None, name: str, notify: Notify
-) -> list[float]:
-    """The gold scores, from 0 to 1; without a scale, the narrowest known one is assumed."""
+def _scaled(rows: Sequence[Row], column: str, name: str, notify: Notify) -> list[float]:
+    """The gold scores, from 0 to 1; the smallest known scale is assumed."""
     scores = [_number(row, column) for row in rows]
-    if scale is None:
-        least, most = min(scores), max(scores)
-        fitting = (one for one in KNOWN_SCALES if one[0] <= least and most <= one[1])
-        scale = next(fitting, None)
-        if scale is None:
-            raise ArgumentError(
-                f"{name}: gold scores from {least:g} to {most:g} are on no known scale; name it "
-                "with --set scale=LOW,HIGH"
-            )
-        notify(
-            f"{name}: gold scores from {least:g} to {most:g} are assumed to be on the scale from "
-            f"{scale[0]:g} to {scale[1]:g}; --set scale=LOW,HIGH sets another"
+    least, most = min(scores), max(scores)
+    high = next((high for high in HIGHEST_SCORES if most <= high), None)
+    if least < 0 or high is None:
+        raise ArgumentError(
+            f"{name}: gold scores from {least:g} to {most:g} are on no known scale; rescale them "
+            "to 0 to 1"
         )
-    low, high = scale
-    for row, score in zip(rows, scores, strict=True):
-        if not low <= score <= high:
-            reason = f"score {score:g} is outside the scale {low:g} to {high:g}"
-            raise BadRowError(row.source, reason)
-    return [(score - low) / (high - low) for score in scores]
+    notify(
+        f"{name}: gold scores from {least:g} to {most:g}, assumed to be on the scale 0 to {high}"
+    )
+    return [score / high for score in scores]
 
 
 def _number(row: Row, column: str) -> float:
@@ -293,7 +279,7 @@ def load_stages(
     """
 
     def load(spec: str, wanted: Sequence[Kind], split: str, like: Examples | None) -> Examples:
-        found = load_examples(spec, wanted, split=split, scale=settings.recipe.scale, notify=notify)
+        found = load_examples(spec, wanted, split=split, notify=notify)
         return found.with_labels(like.labels) if like and found.labels and like.labels else found
 
     named = zip(settings.data, kinds, strict=True)

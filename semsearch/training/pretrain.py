@@ -7,14 +7,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import partial
-from itertools import chain
 from math import ceil
 from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import numpy
-from numpy.typing import NDArray
 
 from semsearch.encoders.torch_loading import quiet_transformers
 from semsearch.errors import ArgumentError
@@ -123,8 +119,6 @@ class Pretraining(Task):
         data = _masked_pairs(training, tokenizer, recipe)
         if recipe.epochs is not None:  # the trainer cannot count endless batches
             recipe = replace(recipe, epochs=None, steps=ceil(recipe.epochs * len(data.pairs(0))))
-        ids = (ids for sentences in data.documents for ids in sentences)
-        predict_frequencies(model, numpy.fromiter(chain.from_iterable(ids), numpy.int64))
         notify(f"{len(tokenizer):,} word pieces, {model.num_parameters():,} parameters")
         model.forward = partial(loss_of, model)
         options |= {
@@ -190,24 +184,6 @@ def new_bert(size: BertSize, tokenizer: BertTokenizerFast) -> BertForPreTraining
         pad_token_id=tokenizer.pad_token_id,
     )
     return BertForPreTraining(config)
-
-
-def predict_frequencies(model: BertForPreTraining, token_ids: NDArray[numpy.integer]) -> None:
-    """Set the bias of the masked-word head to the logarithm of each token's frequency.
-
-    With a zero bias, the embeddings of rare words, which are tied to the weights of the head, learn
-    to encode how rare the words are, and become alike.
-
-    Args:
-        model: changed in place.
-        token_ids: token ids of the corpus, shape (n,).
-    """
-    import torch
-
-    counts = numpy.bincount(token_ids, minlength=model.config.vocab_size)
-    logs = numpy.log((counts + 0.5) / (len(token_ids) + 0.5 * len(counts)))
-    with torch.no_grad():
-        model.cls.predictions.bias.copy_(torch.from_numpy(logs))
 
 
 def learn_word_pieces(texts: Sequence[str], size: int, max_tokens: int) -> BertTokenizerFast:

@@ -63,7 +63,6 @@ class Recipe:
             a tenth of `steps`, but at most 1,000 steps.
         patience: stop after this many evaluations without a better score; None never does.
         max_tokens: maximum tokens read per text; None means the base model's limit.
-        scale: the lowest and the highest possible gold score in files; None guesses them.
     """
 
     epochs: float | None = None
@@ -79,7 +78,6 @@ class Recipe:
     evaluate_every: int | None = None
     patience: int | None = None
     max_tokens: int | None = None
-    scale: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
         if None not in (self.epochs, self.steps):

@@ -3,12 +3,9 @@
 A model trained on English splits the words of another language into fragments, whose vectors are
 useless: distillation alone hardly helps. So each word gets a piece of its own.
 
-*   In scripts with spaces, words are found by the model's own normaliser and pre-tokeniser and are
-    added like English ones. So are prefixes that several words share, and words that end others:
-    unseen words are split there.
-*   Scripts without spaces (and Korean, whose particles are attached) are segmented: a unigram model
-    (Kudo 2018) finds the words in the texts, and the longest match is taken.
-*   Remaining unknown text gets a piece for each of its characters.
+Words are found by the model's own normaliser and pre-tokeniser. Prefixes that several words share,
+and words that end others, become pieces, too: unseen words are split there. Each character gets a
+piece, so that nothing is unknown.
 
 A dictionary of the sentences, by IBM Model 1 (Brown et al. 1993, section 4.1), gives the first
 meaning of a word. In training, words are cut into parts at random (MaxMatch-Dropout, Hiraoka 2022):
@@ -30,12 +27,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy
 from numpy.typing import NDArray
-from tokenizers import AddedToken, Tokenizer
+from tokenizers import Tokenizer
 
 from semsearch.encoders.torch_models import whole_text_tokenizer
 from semsearch.errors import EncoderError
 from semsearch.protocols import Matrix
-from semsearch.storage.words.forms import run_pattern
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -49,8 +45,6 @@ Numbers = NDArray[numpy.int64]
 MAX_WORDS = 30_000
 #: Minimum letters of a word part, and of what precedes a part at the end of a word.
 SHORTEST_PART, SHORTEST_BEFORE = 4, 3
-#: Vocabulary size of the unigram model for segmentation.
-MAX_SEGMENTS = 8_000
 #: Sorts after every continuation of a prefix.
 LAST_CHARACTER = chr(sys.maxunicode)
 #: Iterations of expectation-maximisation.
@@ -151,7 +145,7 @@ def extended(
         )
     vocabulary = model["vocab"]
     shared = set(_words(tokenizer, sources))
-    found = _words(tokenizer, (run_pattern().sub(" ", text) for text in translations))
+    found = _words(tokenizer, translations)
     new = [
         word
         for word, _ in found.most_common()
@@ -162,13 +156,10 @@ def extended(
     words = set(filter(str.isalpha, found))
     _number(vocabulary, _stems(words))
     _number(vocabulary, (prefix + word for word in _ends(words)))
-    characters = {letter for word in _words(tokenizer, translations) for letter in word}
+    characters = sorted({letter for word in found for letter in word})
     for form in ("", prefix):
-        _number(vocabulary, (form + letter for letter in sorted(characters)))
-    larger = Tokenizer.from_str(json.dumps(settings))
-    segments = [AddedToken(one, normalized=False) for one in _segments(translations)]
-    larger.add_tokens(segments)
-    return larger
+        _number(vocabulary, (form + letter for letter in characters))
+    return Tokenizer.from_str(json.dumps(settings))
 
 
 def with_pieces(tokenizer: PreTrainedTokenizerFast, pieces: Tokenizer) -> PreTrainedTokenizerFast:
@@ -216,20 +207,6 @@ def _ends(words: set[str]) -> list[str]:
         for start in range(SHORTEST_BEFORE, len(word) - SHORTEST_PART + 1)
     }
     return sorted(words & ends)
-
-
-def _segments(texts: Sequence[str]) -> list[str]:
-    """Words of two or more characters in the runs of scripts without spaces."""
-    from tokenizers.models import Unigram
-    from tokenizers.trainers import UnigramTrainer
-
-    runs = sorted(run for text in texts for run in run_pattern().findall(text))
-    if not runs:
-        return []
-    model = Tokenizer(Unigram())
-    trainer: Any = UnigramTrainer(vocab_size=MAX_SEGMENTS, show_progress=False)
-    model.train_from_iterator(runs, trainer)
-    return sorted(piece for piece in model.get_vocab() if len(piece) > 1)
 
 
 def translation_probabilities(

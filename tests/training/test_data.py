@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from semsearch.errors import ArgumentError, BadRowError, CorpusError, DatasetError
+from semsearch.errors import ArgumentError, CorpusError, DatasetError
 from semsearch.training.data import held_out, load_examples
 from semsearch.training.examples import Examples, Kind, check_trainable, without_overlap
 
@@ -97,13 +97,10 @@ class TestScale:
         assert load(self.CONTENT.format(*scores)).targets == pytest.approx(targets)
         assert len(load.messages) == 1
 
-    def test_given_scale(self, load):
-        assert load(self.CONTENT.format(1, 4), scale=(1, 5)).targets == [0, 0.75]
-        assert load.messages == []
-
-    def test_score_outside_the_scale(self, load):
-        with pytest.raises(BadRowError, match=r"d\.csv:3: score 6"):
-            load(self.CONTENT.format(1, 6), scale=(1, 5))
+    @pytest.mark.parametrize("scores", [(-1, 1), (0, 101)])
+    def test_unknown_scale(self, load, scores):
+        with pytest.raises(ArgumentError):
+            load(self.CONTENT.format(*scores))
 
 
 class TestTrainable:

@@ -20,7 +20,6 @@ from semsearch.training.pretrain import (
     BertSize,
     learn_word_pieces,
     new_bert,
-    predict_frequencies,
 )
 
 
@@ -103,19 +102,6 @@ def test_fifteen_percent_of_the_words_are_masked():
         count += int(batch["attention_mask"].sum()) - 3 * len(chosen)
         masked += int(chosen.sum())
     assert masked / count == pytest.approx(0.15, abs=0.01)
-
-
-def test_predictions_start_at_token_frequencies():
-    """log((count + 1/2) / (total + 1/2 per token)), by hand."""
-    tokenizer = learn_word_pieces(["one two"] * 2, 60, 32)
-    model = new_bert(BertSize.TINY, tokenizer)
-    one, two = tokenizer.convert_tokens_to_ids(["one", "two"])
-    predict_frequencies(model, numpy.array([one, two, one, one]))
-    bias = model.cls.predictions.decoder.bias.detach().exp()
-    pieces = len(tokenizer)
-    assert float(bias[one]) == pytest.approx(3.5 / (4 + pieces / 2))
-    assert float(bias[two]) == pytest.approx(1.5 / (4 + pieces / 2))
-    assert float(bias.sum()) == pytest.approx(1)
 
 
 def test_forty_steps(documents, tmp_path):

@@ -77,15 +77,11 @@ class TestWords:
         assert cut("importa")[-1] == "##porta"  # the end of "transporta"
         assert cut("parto")[0] == "p"  # "par" is too short
 
-    def test_scripts_without_spaces_have_no_unknown_piece(self, known):
-        texts = ["猫在沙发上睡觉", "猫喜欢睡觉", "狗在门口睡觉", "狗喜欢沙发"] * 3
-        larger = extended(known, texts, ["the cat sleeps"] * 12)
-        again = extended(known, texts, ["the cat sleeps"] * 12)
-        tokens = larger.encode("狗在沙发上睡觉", add_special_tokens=False).tokens
-        assert "[UNK]" not in tokens
-        assert "".join(tokens).replace("##", "") == "狗在沙发上睡觉"
-        assert any(len(token) > 1 for token in tokens)  # words, not characters alone
-        assert larger.get_vocab() == again.get_vocab()  # so that a stopped run can be resumed
+    @pytest.mark.parametrize("text", ["狗在沙发上睡觉", "ねこはねる"])
+    def test_nothing_is_unknown_in_scripts_without_spaces(self, known, text):
+        larger = extended(known, ["猫在沙发上睡觉", "狗喜欢沙发", "ねこ はねる"], ["the cat"] * 3)
+        tokens = larger.encode(text, add_special_tokens=False).tokens
+        assert "".join(tokens).replace("##", "") == text
 
 
 class TestTexts:
