@@ -28,5 +28,5 @@ def command() -> None:
     semsearch train pretrain corpus.csv --size tiny
     semsearch train contrast corpus.csv --base bert --output encoder
     semsearch train translate --parallel stsb-multi:pt --output minilm-pt
-    semsearch train distill minilm corpus.csv --static
+    semsearch train distill minilm corpus.csv
     """

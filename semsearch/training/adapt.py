@@ -184,7 +184,10 @@ class Adaptation(Task):
             tests.append(pooled)
         if not pooled.is_significant:
             objections.insert(0, "the gain is not significant")
-        for probe, *both in zip(probes, cosines[0.0], cosines[share], strict=True):
+        for probe, old_cosines, new_cosines in zip(
+            probes, cosines[0.0], cosines[share], strict=True
+        ):
+            both = old_cosines, new_cosines
             tests.append(gain(probe.name, MEASURES[Kind.SCORED], *both, gold_of(probe)))
             if (tests[-1].low or 0) < -STS_MARGIN:
                 objections.append(f"the score on {probe.name} may fall by more than {STS_MARGIN:g}")
@@ -249,10 +252,7 @@ def chosen_share(values: Mapping[float, list[Values]]) -> float:
 def made_test(asked: Sequence[str], others: Sequence[str], seed: int) -> SearchTest:
     """A test with queries made from documents, of kinds that are not trained on.
 
-    Args:
-        asked: texts of the documents to find.
-        others: texts of other documents, used as distractors.
-        seed: of the choice of sentences.
+    The others are texts of distractors.
 
     Raises:
         TrainingError: the texts are too short.
@@ -296,7 +296,8 @@ def judged_test(judged: RetrievalSet, documents: Sequence[Document], seed: int) 
     others = [one for one in texts if one not in wanted]
     drawn = default_rng(seed).permutation(len(others))[:MAX_OTHERS]
     shown = {*wanted, *(others[place] for place in drawn)}
-    queries, qrels = ([one[name] for name in names] for one in (judged.queries, judged.qrels))
+    queries = [judged.queries[name] for name in names]
+    qrels = [judged.qrels[name] for name in names]
     passages = {name: text for name, text in texts.items() if name in shown}
     return SearchTest(passages, [Asked("judged queries", queries, qrels)])
 

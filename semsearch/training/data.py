@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy
@@ -27,11 +27,11 @@ from semsearch.evaluation.datasets import (
 )
 from semsearch.evaluation.datasets.translated import is_translated
 from semsearch.training.examples import (
-    POSITIVE_LABELS,
     Examples,
     Kind,
     Notify,
     check_trainable,
+    is_positive,
     labelled,
     without_overlap,
 )
@@ -75,12 +75,8 @@ def load_examples(
 ) -> Examples:
     """Load a published set by name (``stsbenchmark:train``), or a file.
 
-    Args:
-        spec: a published set as ``NAME`` or ``NAME:SPLIT`` (``stsb-multi:pt:SPLIT``), or a file
-            (CSV, TSV, JSON lines, JSON or Parquet), which is read by its column names.
-        wanted: the usable kinds of examples, the preferred one first.
-        split: the split to use if `spec` names none.
-        notify: called with what was guessed.
+    A file is read by its column names. The preferred one of the wanted kinds of examples is first;
+    `split` is for a published set without one.
 
     Raises:
         ArgumentError: the set has no examples of a wanted kind.
@@ -135,12 +131,11 @@ def _published(name: str, split: str, wanted: Sequence[Kind]) -> Examples:
         targets = [(pair.gold - low) / (high - low) for pair in scored]
         return Examples(known, Kind.SCORED, texts, targets)
     pairs = load_labelled_pairs(name, split)
-    is_positive = Kind.LABELLED not in wanted and Kind.POSITIVE in wanted
-    if is_positive:
-        pairs = [pair for pair in pairs if pair.label in POSITIVE_LABELS]
-    texts = [pair.left for pair in pairs], [pair.right for pair in pairs]
-    if is_positive:
+    if Kind.LABELLED not in wanted and Kind.POSITIVE in wanted:
+        pairs = [pair for pair in pairs if is_positive(pair.label)]
+        texts = [pair.left for pair in pairs], [pair.right for pair in pairs]
         return Examples(known, Kind.POSITIVE, texts, [])
+    texts = [pair.left for pair in pairs], [pair.right for pair in pairs]
     return labelled(known, texts, [pair.label for pair in pairs])
 
 
@@ -161,7 +156,7 @@ def _read_file(path: Path, wanted: Sequence[Kind], notify: Notify) -> Examples:
         found = [(row, _label(row, value)) for row in rows]
         kept = [(row, label) for row, label in found if label != NO_LABEL]
         if kind is Kind.POSITIVE:
-            kept = [(row, label) for row, label in kept if _is_positive(label, value)]
+            kept = [(row, label) for row, label in kept if _belong_together(label, value)]
             notify(f"{name}: {len(kept):,} of {len(rows):,} pairs are positive by '{value}'")
         elif len(kept) < len(rows):
             notify(f"{name}: {quantity(len(rows) - len(kept), 'pair')} without a label left out")
@@ -238,11 +233,11 @@ def _label(row: Row, column: str) -> str:
     return label or NO_LABEL
 
 
-def _is_positive(label: str, column: str) -> bool:
+def _belong_together(label: str, column: str) -> bool:
     """Whether a label means a positive pair, or a grade of relevance is above 0."""
     if plain_name(column) in GRADE and label.isdecimal():
         return int(label) > 0
-    return label.lower() in POSITIVE_LABELS
+    return is_positive(label)
 
 
 def held_out(
@@ -260,17 +255,13 @@ def held_out(
 def load_stages(
     settings: Settings,
     kinds: Sequence[Sequence[Kind]],
-    scored: Callable[[Examples, bool], Sequence[Kind]],
+    scorable: Sequence[Kind],
     notify: Notify,
 ) -> tuple[list[Stage], list[Examples]]:
     """The stages of a run, whose losses are to be named, and its test sets, without overlap.
 
-    Args:
-        settings: those of the run.
-        kinds: the kinds of examples that each set may have.
-        scored: returns the kinds of examples that a model can be scored on, from its training
-            set and whether its training has ended.
-        notify: called with messages about the data.
+    Each set has one of its `kinds`. Models are scored on that kind or on those in `scorable`; a
+    classifier's labels are not tested, as it is lost at the end.
 
     Raises:
         ArgumentError: the data are unsuitable.
@@ -285,7 +276,10 @@ def load_stages(
     named = zip(settings.data, kinds, strict=True)
     sets = [load(spec, wanted, "train", None) for spec, wanted in named]
     recipes = per_stage(settings.recipes, len(sets), "recipe")
-    tests = [load(spec, scored(sets[-1], True), "test", sets[-1]) for spec in settings.tests]
+    last = sets[-1]
+    is_classifier = last.kind is Kind.LABELLED and not last.is_yes_no
+    wanted = scorable if is_classifier else (last.kind, *scorable)
+    tests = [load(spec, wanted, "test", last) for spec in settings.tests]
     stages = []
     for training, spec, recipe in zip(sets, settings.data, recipes, strict=True):
         check_trainable(training)
@@ -299,7 +293,7 @@ def load_stages(
             if development is not None:
                 notify(f"{spec}: {len(development):,} of its examples are held out")
         elif chosen != NO_DEVELOPMENT:
-            development = load(chosen, scored(training, False), "dev", training)
+            development = load(chosen, (training.kind, *scorable), "dev", training)
         stages.append(Stage(rest, development, recipe, ""))
     # A pair that chooses the checkpoint of a later stage is held out from earlier ones, too.
     held = [*tests, *(stage.development for stage in stages if stage.development)]

@@ -45,12 +45,12 @@ class Examples:
     """A data set in memory.
 
     Args:
-        name: used in messages: ``stsbenchmark:train``, ``pairs.csv``.
+        name: used in messages.
         kind: the kind of its rows.
         texts: columns of the same length.
         targets: gold scores from 0 to 1 of scored pairs, indices into `labels` of labelled ones,
             row numbers of the teacher's vectors of texts; else empty.
-        labels: the names of the classes, as `ordered_labels` returns them.
+        labels: the names of the classes, the positive ones last.
     """
 
     name: str
@@ -65,7 +65,7 @@ class Examples:
     @property
     def is_yes_no(self) -> bool:
         """Whether the pairs have two labels, of which one means that they belong together."""
-        return len(self.labels) == 2 and positive_labels(self.labels) == {self.labels[1]}
+        return [is_positive(label) for label in self.labels] == [False, True]
 
     def take(self, rows: Iterable[int], name: str | None = None) -> Examples:
         """A subset of the rows, in the order given."""
@@ -83,37 +83,25 @@ class Examples:
         Raises:
             ArgumentError: an example has a label that is not in `labels`.
         """
-        if unknown := sorted({self.labels[int(target)] for target in self.targets} - {*labels}):
+        if unknown := sorted({*self.labels} - {*labels}):
             known = ", ".join(labels)
             raise ArgumentError(
                 f"{self.name}: label '{unknown[0]}' is not in the training data ({known})"
             )
-        place = {label: number for number, label in enumerate(labels)}
-        targets = [place[self.labels[int(target)]] for target in self.targets]
+        targets = [labels.index(self.labels[int(target)]) for target in self.targets]
         return replace(self, targets=targets, labels=tuple(labels))
 
 
 def labelled(name: str, texts: tuple[list[str], ...], labels: Sequence[str]) -> Examples:
-    """Labelled pairs; the classes are the labels that occur, as `ordered_labels` returns them."""
-    names = ordered_labels(labels)
+    """Labelled pairs; the classes are the labels that occur, the positive ones last."""
+    names = sorted(set(labels), key=lambda label: (is_positive(label), label))
     number = {label: place for place, label in enumerate(names)}
-    return Examples(name, Kind.LABELLED, texts, [number[label] for label in labels], names)
+    return Examples(name, Kind.LABELLED, texts, [number[label] for label in labels], tuple(names))
 
 
-def ordered_labels(labels: Iterable[str]) -> tuple[str, ...]:
-    """The distinct labels in alphabetical order; of two, the positive one is second.
-
-    A single output scores the second one high.
-    """
-    names = tuple(sorted(set(labels)))
-    if len(names) == 2 and names[0] in positive_labels(names):
-        names = names[::-1]
-    return names
-
-
-def positive_labels(labels: Iterable[str]) -> set[str]:
-    """The labels of positive pairs."""
-    return {label for label in labels if label.lower() in POSITIVE_LABELS}
+def is_positive(label: str) -> bool:
+    """Whether pairs with this label belong together."""
+    return label.lower() in POSITIVE_LABELS
 
 
 def check_trainable(examples: Examples) -> None:
@@ -128,16 +116,22 @@ def check_trainable(examples: Examples) -> None:
         raise ArgumentError(f"{examples.name} has the same label or gold score everywhere")
 
 
+def check_yes_no(examples: Examples) -> None:
+    """Check that labels, if there are any, mean yes and no.
+
+    Raises:
+        ArgumentError: they do not.
+    """
+    if examples.labels and not examples.is_yes_no:
+        known = ", ".join(examples.labels)
+        raise ArgumentError(f"{examples.name}: labels for yes and no are needed, not {known}")
+
+
 def without_overlap(training: Examples, held: Iterable[Examples], notify: Notify) -> Examples:
     """The training set without the pairs, in either order, that are also in other sets.
 
     Texts that differ only in case and white space count as equal. The pair of a triplet is its
     anchor and its positive text.
-
-    Args:
-        training: the training set.
-        held: the development and test sets.
-        notify: called with the number of pairs.
 
     Raises:
         ArgumentError: no pair is left.
@@ -180,12 +174,7 @@ def split(
 ) -> tuple[list[T], list[T]]:
     """The documents or queries to train on, and those held out by the seed, in their order.
 
-    Args:
-        items: the usable ones.
-        seed: of the draw.
-        what: name of the items in messages, in the plural.
-        part: fraction to hold out, but at least `MIN_HELD_OUT` items.
-        most: maximum number of held-out items.
+    At least `MIN_HELD_OUT` and at most `most` items are held out; `what` names them in messages.
 
     Raises:
         TrainingError: there are too few items.

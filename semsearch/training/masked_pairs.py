@@ -1,10 +1,9 @@
 """Pairs of spans for BERT's pre-training, their masking, and both losses.
 
 A document is cut into runs of sentences that fit, and each run is split at a random sentence end
-into two spans (Devlin et al. 2019, section 3.1 and appendix A.2). Half of the pairs then
-exchange their second spans, so that each of these follows a span of another document. True and
-false second spans thus differ in nothing else, and spans of similar length are exchanged: a model
-cannot distinguish them by their length or their place in the document.
+into two spans (Devlin et al. 2019, section 3.1 and appendix A.2). Half of the pairs then exchange
+their second spans with those of similar length from other documents, so that a model cannot
+distinguish true and false ones by their length or place.
 
 Imported only when training begins, for it imports torch.
 """
@@ -34,7 +33,7 @@ SPECIAL_TOKENS = 3
 #: Batches are padded to a multiple of the first; masked tokens are predicted in multiples of the
 #: second. On a CPU, each new matrix shape costs time and memory.
 LENGTH_MULTIPLE, MASKED_MULTIPLE = 8, 64
-#: What is measured on held-out documents.
+#: What is measured on held-out documents; losses are mean cross-entropies in nats.
 MEASURES = (
     *("masked words, loss", "masked words found, %"),
     *("next sentence, loss", "next sentence found, %"),
@@ -54,12 +53,8 @@ def next_sentence_pairs(
 ) -> list[Pair]:
     """Pairs from all documents of two or more sentences, about half of them true.
 
-    Pairs whose spans would be exchanged within one document are left out.
-
-    Args:
-        documents: the token ids of their sentences; at least four have two sentences.
-        room: maximum tokens per pair, without special tokens; the longer span is cut.
-        generator: draws where runs end, where they are split, and which spans are exchanged.
+    Pairs whose spans would be exchanged within one document are left out. Documents are given as
+    the token ids of their sentences; `room` is the maximum number of tokens per pair.
     """
     runs = [
         (number, *spans)
@@ -101,14 +96,8 @@ def _runs(
 class MaskedPairs(IterableDataset[Batch]):
     """Batches of masked pairs of spans, in endless epochs with new pairs and masks.
 
-    They depend only on the seed, so a resumed run sees the same batches.
-
-    Args:
-        documents: the sentences of each document.
-        tokenizer: splits sentences into word pieces.
-        max_tokens: maximum tokens per pair, including special tokens.
-        batch_size: pairs per batch.
-        seed: of the pairs and masks.
+    They depend only on the seed, so a resumed run sees the same batches. The documents are given
+    as sentences; `max_tokens` per pair include special tokens.
 
     Raises:
         TrainingError: fewer than four documents have two sentences.
@@ -170,70 +159,38 @@ class MaskedPairs(IterableDataset[Batch]):
         }
 
 
-def loss_of(
+def loss_of(model: BertForPreTraining, **batch: torch.Tensor) -> dict[str, torch.Tensor]:
+    """The mean loss of the masked words plus the mean loss of next-sentence prediction."""
+    masked, _, following, _ = outcomes(model, **batch)
+    return {"loss": masked + following}
+
+
+def outcomes(
     model: BertForPreTraining,
-    input_ids: torch.Tensor,
-    token_type_ids: torch.Tensor,
-    attention_mask: torch.Tensor,
     labels: torch.Tensor,
     next_sentence_label: torch.Tensor,
-) -> dict[str, torch.Tensor]:
-    """The mean loss of the masked words plus the mean loss of next-sentence prediction.
+    **features: torch.Tensor,
+) -> list[torch.Tensor]:
+    """The values of `MEASURES` for a batch.
 
     `BertForPreTraining.forward` predicts all tokens, not only the masked ones, which costs a small
     model more than all its layers.
     """
-    features = input_ids, attention_mask, token_type_ids
-    words, answers, following = predictions(model, *features, labels)
-    return {
-        "loss": cross_entropy(words, answers, reduction="sum") / max(1, len(answers))
-        + cross_entropy(following, next_sentence_label)
-    }
-
-
-def predictions(
-    model: BertForPreTraining,
-    input_ids: torch.Tensor,
-    attention_mask: torch.Tensor,
-    token_type_ids: torch.Tensor,
-    labels: torch.Tensor,
-) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
-    """Predictions for the masked tokens and the next sentence.
-
-    Returns:
-        Logits of the masked tokens, shape (masked, vocabulary); their true ids; logits of next and
-        not next, shape (n, 2).
-    """
     places = (labels.flatten() >= 0).nonzero().flatten()
     padded = pad(places, (0, -len(places) % MASKED_MULTIPLE))
-    hidden, pooled = model.bert(
-        input_ids, attention_mask=attention_mask, token_type_ids=token_type_ids, return_dict=False
-    )
+    hidden, pooled = model.bert(**features, return_dict=False)
     words = model.cls.predictions(hidden.flatten(0, 1)[padded])[: len(places)]
     following = model.cls.seq_relationship(pooled)
-    return words.float(), labels.flatten()[places], following.float()
+    found = []
+    for logits, wanted in ((words, labels.flatten()[places]), (following, next_sentence_label)):
+        count = max(1, len(wanted))
+        found.append(cross_entropy(logits.float(), wanted, reduction="sum") / count)
+        found.append(100 * (logits.argmax(-1) == wanted).sum() / count)
+    return found
 
 
-def held_out_losses(model: BertForPreTraining, batches: Iterable[Batch]) -> dict[str, float]:
-    """Both losses (mean cross-entropies in nats) and accuracies, with the model in evaluation mode.
-
-    Returns:
-        The values of `MEASURES` by name.
-    """
-    sums, counts = numpy.zeros(4), numpy.zeros(4)
+def measured(model: BertForPreTraining, batches: Iterable[Batch]) -> dict[str, float]:
+    """The values of `MEASURES` by name, averaged over batches."""
     with torch.inference_mode():
-        for batch in batches:
-            batch = {name: tensor.to(model.device) for name, tensor in batch.items()}
-            is_not_next = batch.pop("next_sentence_label")
-            words, answers, following = predictions(model.eval(), **batch)
-            sums += [
-                float(value)
-                for logits, wanted in ((words, answers), (following, is_not_next))
-                for value in (
-                    cross_entropy(logits, wanted, reduction="sum"),
-                    100 * (logits.argmax(-1) == wanted).sum(),
-                )
-            ]
-            counts += numpy.repeat([len(answers), len(is_not_next)], 2)
-    means = (sums / numpy.maximum(1, counts)).tolist()
-    return dict(zip(MEASURES, means, strict=True))
+        values = [torch.stack(outcomes(model.eval(), **batch)) for batch in batches]
+    return dict(zip(MEASURES, torch.stack(values).mean(0).tolist(), strict=True))

@@ -96,9 +96,7 @@ class Pretraining(Task):
             training = _examples(self.data_name, documents)
             development = _examples(f"{self.data_name} (held out)", held_documents)
         stage = Stage(training, development, recipe, LOSS)
-        choices = {"size": self.size.name.lower(), "vocabulary": self.vocabulary}
-        start = partial(self._trainee, notify)
-        return Job([stage], start, partial(_finish, stage), choices)
+        return Job([stage], partial(self._trainee, notify), partial(_finish, stage))
 
     def _trainee(self, notify: Notify, folder: Path, stage: Stage) -> Trainee:
         """A new BERT with its vocabulary."""
@@ -158,15 +156,15 @@ def _finish(stage: Stage, folder: Path, base: Path) -> Trained:
         return Trained(folder, [])
     from transformers import BertForPreTraining, BertTokenizerFast
 
-    from semsearch.training.masked_pairs import held_out_losses
+    from semsearch.training.masked_pairs import measured
 
     with quiet_transformers():
         model = BertForPreTraining.from_pretrained(folder)
     tokenizer = BertTokenizerFast.from_pretrained(folder)
     held_out = _masked_pairs(stage.development, tokenizer, stage.recipe)
-    losses = held_out_losses(model, held_out.batches([0]))
+    values = measured(model, held_out.batches([0]))
     name = stage.development.name
-    return Trained(folder, [Measured(name, measure, value) for measure, value in losses.items()])
+    return Trained(folder, [Measured(name, measure, value) for measure, value in values.items()])
 
 
 def new_bert(size: BertSize, tokenizer: BertTokenizerFast) -> BertForPreTraining:
@@ -191,12 +189,8 @@ def learn_word_pieces(texts: Sequence[str], size: int, max_tokens: int) -> BertT
 
     The same texts give the same vocabulary. The trainer of `tokenizers` does not guarantee that: it
     numbers the characters in the order of a hash map, and the numbers break ties between equally
-    frequent pairs. So the characters are passed to it in a fixed order.
-
-    Args:
-        texts: the corpus.
-        size: maximum number of pieces, unless the characters alone need more.
-        max_tokens: maximum tokens per text, including special tokens.
+    frequent pairs. So the characters are passed to it in a fixed order; they all get pieces, even
+    if these are then more than `size`.
     """
     from tokenizers.implementations import BertWordPieceTokenizer
     from transformers import BertTokenizerFast

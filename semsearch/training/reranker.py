@@ -24,16 +24,16 @@ from semsearch.encoders.model_folder import (
     transformer_folder,
 )
 from semsearch.encoders.torch_loading import check_weights, loading
-from semsearch.errors import ArgumentError, quantity
+from semsearch.errors import quantity
 from semsearch.evaluation.datasets import RetrievalSet
 from semsearch.evaluation.statistics import Values
 from semsearch.protocols import SearchBackend
-from semsearch.records import Hit, Hits
+from semsearch.records import Hits
 from semsearch.search.options import RERANK_DEPTH
 from semsearch.search.reranking import combined
 from semsearch.training.data import load_stages
 from semsearch.training.encoder import announcement
-from semsearch.training.examples import Examples, Kind, Notify, split
+from semsearch.training.examples import Examples, Kind, Notify, check_yes_no, split
 from semsearch.training.measures import MEASURES, NDCG, Measured, gain, ndcg
 from semsearch.training.run import Job, Task, Trained
 from semsearch.training.stages import Settings, Stage
@@ -63,12 +63,10 @@ class CrossEncoding(Task):
     def prepare(self, settings: Settings, notify: Notify) -> Job:
         """Scored pairs, preferred to labelled ones."""
         kinds = (Kind.SCORED, Kind.LABELLED)
-        found, tests = load_stages(settings, [kinds] * len(settings.data), _scored_kinds, notify)
+        found, tests = load_stages(settings, [kinds] * len(settings.data), (Kind.SCORED,), notify)
         stages = [stage._replace(loss=BINARY) for stage in found]
         for stage in stages:
-            if len(stage.training.labels) > 2:
-                known = ", ".join(stage.training.labels)
-                raise ArgumentError(f"{stage.training.name} has more than two labels: {known}")
+            check_yes_no(stage.training)
             notify(announcement(stage))
 
         def finish(folder: Path, base: Path) -> Trained:
@@ -76,13 +74,6 @@ class CrossEncoding(Task):
             return Trained(folder, [_measured(model, test) for test in tests])
 
         return Job(stages, cross_encoder_trainee, finish)
-
-
-def _scored_kinds(training: Examples, has_ended: bool) -> Sequence[Kind]:
-    """The kinds of examples to score on."""
-    del has_ended
-    is_scored = training.kind is Kind.SCORED
-    return (Kind.SCORED,) if is_scored else (Kind.LABELLED, Kind.SCORED)
 
 
 def _measured(model: CrossEncoder, examples: Examples) -> Measured:
@@ -183,7 +174,7 @@ class Reranking(Task):
         stage = Stage(training, None, recipe.for_kind(Kind.LABELLED), BINARY)
         wanted = [judged.qrels[name] for name in asked]
         finish = partial(choose_weight, judged.name, hits, wanted)
-        return Job([stage], cross_encoder_trainee, finish, {"negatives": self.negatives})
+        return Job([stage], cross_encoder_trainee, finish)
 
     def _searched(self, names: Sequence[str], k: int) -> list[Hits]:
         return self.backend.search_many([self.judged.queries[name] for name in names], k)
@@ -214,45 +205,33 @@ def choose_weight(
 ) -> Trained:
     """Choose the weight of the first stage on held-out queries, and measure reranking.
 
-    Args:
-        name: of the judged queries, in messages.
-        asked: the hits of each held-out query.
-        wanted: the judgements of each.
-        folder: the trained model, in which the weight is stored.
-        base: not used.
+    The hits and judgements are those of each query; the weight is stored with the model.
     """
     del base
     reranker = load_reranker(folder)
-    read = [reranker.score(hits.query, [hit.text for hit in hits]) for hits in asked]
-
-    def values(rankings: Sequence[Sequence[Hit]]) -> Values:
-        return ndcg([[hit.document_id for hit in hits] for hits in rankings], wanted)
+    read = [reranker.score(hits.query, [hit.text for hit in hits]).tolist() for hits in asked]
 
     def reranked(weight: float) -> Values:
-        return values(
-            [
-                _ranked(hits, combined([hit.score for hit in hits], scores.tolist(), weight))
-                for hits, scores in zip(asked, read, strict=True)
-            ]
-        )
+        rankings = []
+        for hits, scores in zip(asked, read, strict=True):
+            both = combined([hit.score for hit in hits], scores, weight)
+            order = sorted(range(len(hits)), key=lambda place: -both[place])
+            rankings.append([hits[place].document_id for place in order])
+        return ndcg(rankings, wanted)
+
+    def best(rows: slice) -> int:
+        return int(numpy.argmax([values[rows].mean() for values in tried]))
 
     tried = [reranked(weight) for weight in WEIGHTS]
     # Each half is measured with the weight that is best on the other half.
     after = numpy.empty(len(asked))
     for half in (0, 1):
-        after[half::2] = tried[_best(tried, slice(1 - half, None, 2))][half::2]
+        after[half::2] = tried[best(slice(1 - half, None, 2))][half::2]
+    before = ndcg([[hit.document_id for hit in hits] for hits in asked], wanted)
     test = f"{name} ({quantity(len(asked), 'held-out query')}), reranked"
-    found = gain(test, NDCG, values(asked), after)
-    weight = WEIGHTS[_best(tried, slice(None))]
+    found = gain(test, NDCG, before, after)
+    weight = WEIGHTS[best(slice(None))]
     set_first_stage_weight(folder, weight)
     helps = "helps" if found.is_significant else "does not help significantly"
     verdict = f"reranking {helps}; weight of the first stage {weight:g}"
     return Trained(folder, [found], verdict)
-
-
-def _ranked(hits: Hits, scores: Sequence[float]) -> list[Hit]:
-    return [hit for _, hit in sorted(zip(scores, hits, strict=True), key=lambda pair: -pair[0])]
-
-
-def _best(tried: Sequence[Values], rows: slice) -> int:
-    return int(numpy.argmax([values[rows].mean() for values in tried]))

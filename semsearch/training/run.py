@@ -1,4 +1,4 @@
-"""A training run of any task, from the data to the finished folder.
+"""A training run of any task: from the data to the finished folder.
 
 ``DIR.training`` holds the settings and checkpoints of a run; ``DIR`` appears whole at the end. The
 same command continues an interrupted run from its last checkpoint.
@@ -10,13 +10,18 @@ import json
 import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from semsearch.encoders.model_folder import find_model
-from semsearch.errors import ArgumentError, MissingExtraError, TrainingStoppedError, quoted
+from semsearch.errors import (
+    ArgumentError,
+    MissingExtraError,
+    TrainingStoppedError,
+    quoted,
+)
 from semsearch.training.examples import Notify
 from semsearch.training.measures import Measured
 from semsearch.training.stages import Recipe, Settings, Stage
@@ -49,13 +54,11 @@ class Job:
         stages: data and hyperparameters, one per stage.
         trainee: returns the model of a folder, ready for a stage.
         finish: returns the result, from the folders of the trained and of the base model.
-        choices: what determines the result besides data, base model and recipe, as JSON values.
     """
 
     stages: Sequence[Stage]
     trainee: Callable[[Path, Stage], Trainee]
     finish: Callable[[Path, Path], Trained]
-    choices: dict[str, Any] = field(default_factory=dict)
 
 
 class Task(ABC):
@@ -108,13 +111,11 @@ def train(
     if settings.output.is_file() or (settings.output.is_dir() and any(settings.output.iterdir())):
         raise ArgumentError(f"{settings.output} exists; remove it, or name another --output")
     run = settings.output.with_name(f"{settings.output.name}.training")
-    base, fingerprint = _base(settings.base)
+    base = _base(settings.base)
     job = task.prepare(settings, notify)
     plan = {
         "trained": task.name,
         "base": settings.base,
-        "fingerprint": fingerprint,
-        "choices": job.choices,
         "stages": [stage.as_json() for stage in job.stages],
     }
     text = json.dumps(plan, indent=2) + "\n"
@@ -170,17 +171,17 @@ def _check_settings(run: Path, plan: Mapping[str, Any]) -> None:
         )
 
 
-def _base(spec: str | None) -> tuple[Path, str | None]:
-    """The folder of a base model and its fingerprint."""
+def _base(spec: str | None) -> Path:
+    """The folder of a base model."""
     if spec is None:
-        return Path(), None
+        return Path()
     model = find_model(spec)
     model.check_whole()
     if model.pooling:
         raise ArgumentError(
             f"'{spec}': a base model is trained with its own pooling; remove the suffix"
         )
-    return model.path, model.fingerprint
+    return model.path
 
 
 def _add_to_card(found: Trained, task: Task, settings: Settings) -> None:

@@ -53,11 +53,9 @@ class Recipe:
         learning_rate: the peak, after the warm-up; the rate then falls linearly to 0.
         warmup: fraction of the steps in which the learning rate rises linearly from 0.
         weight_decay: of AdamW; not applied to biases and normalisation layers.
-        head_learning_rate: the peak for the softmax loss's classifier, which starts with random
-            weights. The paper uses that of the model; but with some thousand pairs such a
-            classifier stays nearly random, and the model adapts to it.
+        head_learning_rate: the peak for the softmax loss's classifier. The paper uses that of the
+            model, with which a classifier stays nearly random for some thousand pairs.
         embedding_learning_rate: the peak for the word embeddings; None means `learning_rate`.
-        margin: of the triplet loss, in Euclidean distance.
         seed: of shuffling, dropout, new heads and held-out data.
         evaluate_every: steps between evaluations, each with a checkpoint; None means an epoch or
             a tenth of `steps`, but at most 1,000 steps.
@@ -73,7 +71,6 @@ class Recipe:
     weight_decay: float = 0.01
     head_learning_rate: float = 1e-3
     embedding_learning_rate: float | None = None
-    margin: float = 1.0
     seed: int = 1
     evaluate_every: int | None = None
     patience: int | None = None

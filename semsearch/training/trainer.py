@@ -1,4 +1,4 @@
-"""Training of one stage on the trainers of sentence-transformers and transformers.
+"""Training of one stage on the trainers of sentence-transformers and transformers; its loss.
 
 Imported only when training begins, for it imports torch.
 """
@@ -11,6 +11,7 @@ from contextlib import redirect_stderr
 from dataclasses import dataclass, field
 from functools import partial
 from io import StringIO
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +22,13 @@ from sentence_transformers import (
     CrossEncoder,
     CrossEncoderTrainer,
     CrossEncoderTrainingArguments,
+    SentenceTransformer,
     SentenceTransformerTrainer,
     SentenceTransformerTrainingArguments,
 )
 from sentence_transformers.base.evaluation import BaseEvaluator
+from sentence_transformers.base.losses.merged_forward import embed_columns
+from sentence_transformers.sentence_transformer import losses
 from transformers import EarlyStoppingCallback, TrainerCallback
 from transformers.trainer_callback import PrinterCallback
 
@@ -34,50 +38,45 @@ from semsearch.encoders.torch_loading import quiet_transformers
 from semsearch.errors import TrainingError
 from semsearch.training.batches import LikeLengthBatches, train_used_rows
 from semsearch.training.examples import Examples, Notify
-from semsearch.training.losses import embed_together, learning_rates
-from semsearch.training.stages import Recipe
+from semsearch.training.measures import Vectors, gold_of
+from semsearch.training.stages import Loss, Recipe
 
 EVALUATE_AT_LEAST_EVERY = 1000
 #: Minimum number of evaluations if the number of steps is given.
 EVALUATIONS = 10
-LOSSES_AN_EPOCH = 50
+#: Number of losses in the history for each evaluation.
+LOSSES_LOGGED = 10
 #: The best checkpoint and the last one.
 CHECKPOINTS_KEPT = 2
-TOKENISED_AT_ONCE = 8192
 #: All columns are embedded at once if padding them to one length costs at most this factor.
 MAX_PADDED = 1.2
 #: The development score, and the development loss, as the trainers name them.
 EVAL_SCORE, EVAL_LOSS = "eval_score", "eval_loss"
 
+#: Transformers embed larger batches in parts, with gradient caching (Gao et al. 2021), so that
+#: memory use does not grow with the batch size.
+CACHED_FROM = 128
+CACHED_PART = 64
+#: Of the triplet loss, in Euclidean distance (Reimers & Gurevych 2019, section 3).
+TRIPLET_MARGIN = 1.0
+Features = Sequence[dict[str, torch.Tensor]]
 OnProgress = Callable[[int, float], None]  #: number of examples done, fraction of all
 
 
 @dataclass
 class Trainee:
-    """A model, and how it is trained.
-
-    Args:
-        model: a model of sentence-transformers or transformers.
-        recipe: the hyperparameters, including the length of training.
-        steps_an_epoch: steps per epoch, which set how often to evaluate and log.
-        trainer: a trainer class of transformers or sentence-transformers.
-        arguments: the class of its arguments.
-        options: further parameters of the trainer: data and loss.
-        metric: `EVAL_SCORE` or `EVAL_LOSS`, which selects the checkpoint; None without a
-            development set.
-        settings: further arguments.
-        is_resumable: whether checkpoints hold all weights.
-    """
+    """A model of sentence-transformers or transformers, and how it is trained."""
 
     model: Any
     recipe: Recipe
-    steps_an_epoch: int
+    steps_an_epoch: int  #: set how often to evaluate and log
     trainer: type[Any]
-    arguments: type[Any]
-    options: dict[str, Any]
+    arguments: type[Any]  #: of the trainer
+    options: dict[str, Any]  #: further parameters of the trainer: data and loss
+    #: `EVAL_SCORE` or `EVAL_LOSS` selects the checkpoint; None without a development set.
     metric: str | None = None
-    settings: dict[str, Any] = field(default_factory=dict)
-    is_resumable: bool = True
+    settings: dict[str, Any] = field(default_factory=dict)  #: further arguments
+    is_resumable: bool = True  #: whether checkpoints hold all weights
 
     def write(self, folder: Path) -> None:
         """Write the model as its library does, with the tokenizer if it is separate."""
@@ -92,11 +91,7 @@ def run_stage(
 ) -> list[dict[str, float]]:
     """Train; the model then has the weights with the best score, or the last ones.
 
-    Args:
-        trainee: what is trained.
-        folder: where checkpoints go; the last one there is continued.
-        notify: called with scores.
-        on_progress: called with the number of examples done, and the fraction done.
+    Checkpoints go into the folder; the last one there is continued.
 
     Returns:
         The trainer's log: losses, rates and development scores.
@@ -110,7 +105,7 @@ def run_stage(
     checkpoint = last_checkpoint(folder) if trainee.is_resumable else None
     if checkpoint is not None:
         notify(f"resuming from step {checkpoint.name.rpartition('-')[2]}")
-    callbacks: list[TrainerCallback] = [Watcher(recipe, notify, on_progress)]
+    callbacks: list[TrainerCallback] = [Watcher(recipe.batch_size, notify, on_progress)]
     if recipe.patience and trainee.metric:
         callbacks.append(EarlyStoppingCallback(recipe.patience))
     with quiet_transformers():
@@ -136,10 +131,9 @@ def last_checkpoint(folder: Path) -> Path | None:
 
 def _arguments(trainee: Trainee, folder: Path, *, resumes: bool) -> Any:
     recipe, is_scored = trainee.recipe, trainee.metric is not None
-    every, logged = min(trainee.steps_an_epoch, EVALUATE_AT_LEAST_EVERY), trainee.steps_an_epoch
+    every = min(trainee.steps_an_epoch, EVALUATE_AT_LEAST_EVERY)
     if recipe.steps:
         every = min(every, math.ceil(recipe.steps / EVALUATIONS))
-        logged = min(logged, recipe.steps)
     every = recipe.evaluate_every or every
     has_accelerator = torch.accelerator.is_available()
     common = {
@@ -164,7 +158,7 @@ def _arguments(trainee: Trainee, folder: Path, *, resumes: bool) -> Any:
         "load_best_model_at_end": is_scored,
         "metric_for_best_model": trainee.metric,
         "greater_is_better": trainee.metric == EVAL_SCORE,
-        "logging_steps": max(1, logged // LOSSES_AN_EPOCH),
+        "logging_steps": max(1, min(every, trainee.steps_an_epoch) // LOSSES_LOGGED),
         "logging_nan_inf_filter": False,
         "disable_tqdm": True,
         "report_to": "none",
@@ -173,16 +167,10 @@ def _arguments(trainee: Trainee, folder: Path, *, resumes: bool) -> Any:
 
 
 class Watcher(TrainerCallback):  # type: ignore[misc]  # theirs is untyped
-    """Reports progress and scores; ends a training whose loss is not finite.
+    """Reports progress and scores; ends a training whose loss is not finite."""
 
-    Args:
-        recipe: the hyperparameters.
-        notify: called with each score.
-        on_progress: called after each step.
-    """
-
-    def __init__(self, recipe: Recipe, notify: Notify, on_progress: OnProgress) -> None:
-        self._recipe = recipe
+    def __init__(self, batch_size: int, notify: Notify, on_progress: OnProgress) -> None:
+        self._batch_size = batch_size
         self._notify = notify
         self._on_progress = on_progress
         self._loss: float | None = None
@@ -190,7 +178,7 @@ class Watcher(TrainerCallback):  # type: ignore[misc]  # theirs is untyped
     def on_step_end(self, args: Any, state: Any, control: Any, **_: Any) -> None:
         """Report progress."""
         step = state.global_step
-        self._on_progress(step * self._recipe.batch_size, step / state.max_steps)
+        self._on_progress(step * self._batch_size, step / state.max_steps)
 
     on_train_begin = on_step_end
 
@@ -212,11 +200,7 @@ class Watcher(TrainerCallback):  # type: ignore[misc]  # theirs is untyped
 
 
 class ScoreEvaluator(BaseEvaluator):  # type: ignore[misc]
-    """An evaluator of sentence-transformers that calls a function.
-
-    Args:
-        score: returns the model's current score.
-    """
+    """An evaluator of sentence-transformers that calls a function."""
 
     def __init__(self, score: Callable[[], float]) -> None:
         super().__init__()
@@ -238,13 +222,13 @@ def text_trainee(
     only_used_words: bool = False,
     collator: Any = None,
 ) -> Trainee:
-    """A sentence-transformers model that is trained on columns of texts.
+    """A model of sentence-transformers that is trained on columns of texts.
 
     Args:
         model: a bi- or cross-encoder.
-        loss: a loss module of sentence-transformers or semsearch that holds the model.
+        loss: a module that holds the model.
         examples: the training set.
-        recipe: the hyperparameters, including the length of training.
+        recipe: the hyperparameters.
         score: returns the model's current score; None without a development set.
         distinct: whether a batch must not contain a text twice.
         only_used_words: train only the embeddings of words that occur in the examples.
@@ -294,14 +278,9 @@ def text_trainee(
 def _tokens(model: Any, columns: Sequence[Sequence[str]]) -> tuple[NDArray[numpy.int64], set[int]]:
     """The number of tokens read of each text, shape (columns, n), and the ids of all tokens."""
     texts = [text for column in columns for text in column]
-    counts: list[int] = []
-    used: set[int] = set()
-    for start in range(0, len(texts), TOKENISED_AT_ONCE):
-        read = model.tokenizer(texts[start : start + TOKENISED_AT_ONCE], verbose=False)["input_ids"]
-        counts += map(len, read)
-        used.update(*read)
-    counted = numpy.minimum(numpy.array(counts, numpy.int64), model.max_seq_length or 512)
-    return counted.reshape(len(columns), -1), used
+    read = model.tokenizer(texts, verbose=False)["input_ids"]
+    counts = numpy.minimum([len(ids) for ids in read], model.max_seq_length or 512)
+    return counts.reshape(len(columns), -1), set(chain.from_iterable(read))
 
 
 def computes_in_bf16() -> bool:
@@ -311,3 +290,84 @@ def computes_in_bf16() -> bool:
     if torch.accelerator.is_available():
         return False
     return float_precision(Precision.AUTO) is Precision.BF16
+
+
+def classifier_accuracy(model: SentenceTransformer, loss: Any, examples: Examples) -> float:
+    """How often the classifier of the softmax loss is right, in %."""
+    u, v = (
+        model.encode(column, show_progress_bar=False, convert_to_tensor=True)
+        for column in examples.texts
+    )
+    with torch.no_grad():
+        logits = loss.classifier(torch.cat([u, v, (u - v).abs()], dim=1))
+    return 100 * float(numpy.mean(logits.argmax(dim=1).cpu().numpy() == gold_of(examples)))
+
+
+class TeacherLoss(torch.nn.Module):
+    """1 - cosine to the teacher's vector (Reimers & Gurevych 2020); labels are row numbers."""
+
+    wanted: torch.Tensor
+
+    def __init__(self, model: SentenceTransformer, wanted: Vectors) -> None:
+        super().__init__()
+        self.model = model
+        self.register_buffer("wanted", torch.from_numpy(wanted), persistent=False)
+
+    def forward(self, features: Features, labels: torch.Tensor) -> torch.Tensor:
+        """The mean loss of a batch."""
+        (texts,) = features
+        vectors = self.model(texts)["sentence_embedding"].float()
+        goal = self.wanted[labels.view(-1)]
+        vectors = vectors[:, : goal.shape[1]]  # the model may truncate them only in `encode`
+        return 1 - torch.nn.functional.cosine_similarity(vectors, goal).mean()
+
+
+def embedding_loss(
+    model: SentenceTransformer, loss: Loss, examples: Examples, recipe: Recipe
+) -> torch.nn.Module:
+    """The loss of a recipe, with a randomly initialised head if it has one."""
+    found: Any
+    match loss:
+        case Loss.SOFTMAX:
+            width = model.get_embedding_dimension()
+            found = losses.SoftmaxLoss(model, width, len(examples.labels))
+        case Loss.CONTRASTIVE:
+            found = losses.ContrastiveLoss(model)
+        case Loss.COSINE:
+            found = losses.CosineSimilarityLoss(model)
+        case Loss.COSENT:
+            found = losses.CoSENTLoss(model)
+        case Loss.RANKING if recipe.batch_size > CACHED_FROM and model.transformers_model:
+            found = losses.CachedMultipleNegativesRankingLoss(model, mini_batch_size=CACHED_PART)
+        case Loss.RANKING:
+            found = losses.MultipleNegativesRankingLoss(model)
+        case Loss.TRIPLET:
+            euclidean = losses.TripletDistanceMetric.EUCLIDEAN
+            found = losses.TripletLoss(model, euclidean, TRIPLET_MARGIN)
+    return found  # type: ignore[no-any-return]
+
+
+def embed_together(loss: Any) -> None:
+    """Make a loss embed all columns in one pass; sentence-transformers embeds the first separately.
+
+    One pass is faster if the columns are of similar length, as all are padded to the longest text.
+    """
+    if not hasattr(loss, "compute_loss_from_embeddings"):
+        return
+
+    def forward(features: Features, labels: torch.Tensor | None) -> torch.Tensor:
+        embeddings = embed_columns(loss.model, features, separate_first=False)
+        found: torch.Tensor = loss.compute_loss_from_embeddings(embeddings, labels)
+        return found
+
+    loss.forward = forward
+
+
+def learning_rates(module: torch.nn.Module, recipe: Recipe) -> dict[str, float]:
+    """Learning rates of the parameters that do not have the default one, by name pattern."""
+    rates = {}
+    if hasattr(module, "classifier"):
+        rates[r"^classifier\."] = recipe.head_learning_rate
+    if recipe.embedding_learning_rate is not None:
+        rates[r"\.word_embeddings\."] = recipe.embedding_learning_rate
+    return rates

@@ -22,7 +22,6 @@ import numpy
 
 from semsearch.corpus import good_rows, open_table
 from semsearch.corpus.formats import format_by_name
-from semsearch.corpus.roles import find_column
 from semsearch.encoders import load_encoder
 from semsearch.encoders.specs import Precision
 from semsearch.errors import (
@@ -40,9 +39,8 @@ from semsearch.evaluation.datasets.translated import (
     languages_of,
     parallel_sentences,
 )
-from semsearch.protocols import Matrix
 from semsearch.training.data import NO_DEVELOPMENT, found_sts, held_out, load_tests
-from semsearch.training.encoder import compare_encoders, load_plain, plain_encode
+from semsearch.training.encoder import compare_encoders, disable_dropout, load_plain, plain_encode
 from semsearch.training.examples import (
     Examples,
     Kind,
@@ -50,14 +48,12 @@ from semsearch.training.examples import (
     text_key,
     without_overlap,
 )
-from semsearch.training.measures import columns_of
+from semsearch.training.measures import cosine_to_teacher
 from semsearch.training.run import Job, Task, Trained
 from semsearch.training.stages import Recipe, Settings, Stage, per_stage
 from semsearch.training.vocabulary import WordDropout, add_words
 
 if TYPE_CHECKING:
-    from sentence_transformers import SentenceTransformer
-
     from semsearch.training.trainer import Trainee
 
 #: Number of English training sentences for each translated one.
@@ -65,8 +61,7 @@ REPLAYED = 0.25
 #: Maximum number of held-out sentences.
 MAX_HELD_OUT = 500
 LOSS = "cosine to the teacher's vector"
-SOURCE_COLUMNS = ("source", "src", "english", SOURCE_LANGUAGE, "anchor", "sentence1")
-TRANSLATION_COLUMNS = ("translation", "target", "tgt", "trg", "positive", "sentence2")
+COLUMNS = ["source", "translation"]
 
 
 @dataclass(frozen=True)
@@ -109,13 +104,9 @@ class Translation(Task):
 def read_parallel(spec: str, language: str | None, notify: Notify) -> Examples:
     """Translated sentences, each pair once, with their language as the only label.
 
-    Args:
-        spec: ``stsb-multi:pt``, the training split of STS Benchmark in English and Portuguese; a
-            table (CSV, TSV …) of sources and translations; or the translation in a pair of
-            line-aligned files (Moses): ``news.pt`` beside ``news.en``.
-        language: a code such as ``pt``; None takes the one in the name of the set or line-aligned
-            file.
-        notify: called with the number of pairs left out.
+    They are from a published set (``stsb-multi:pt``), a table of sources and translations, or a
+    pair of line-aligned files (Moses: ``news.pt`` beside ``news.en``). Without a language, it is
+    that in the name of the set or line-aligned file.
 
     Raises:
         ArgumentError: the spec is not valid, or the language is unknown.
@@ -150,23 +141,16 @@ def read_parallel(spec: str, language: str | None, notify: Notify) -> Examples:
 
 
 def _columns(path: Path) -> list[tuple[str, str]]:
-    """Sources and translations in the columns of a table."""
+    """The columns of a table that are named so, or its only two columns in this order."""
     with open_table(path) as table:
-        columns = list(table.columns)
-        source = find_column(columns, SOURCE_COLUMNS)
-        translation = find_column(columns, TRANSLATION_COLUMNS)
-        if translation is None and len(columns) == 2:
-            source = source or columns[0]
-            translation = next(column for column in columns if column != source)
-        if source is None or translation is None:
+        named = COLUMNS if {*COLUMNS} <= {*table.columns} else list(table.columns)
+        if len(named) != 2:
             raise ColumnNotFoundError(
                 f"{table.name}: columns 'source' and 'translation' are needed, or a table of only "
-                f"two columns (columns: {', '.join(columns)})"
+                f"two columns (columns: {', '.join(named)})"
             )
-        return [
-            (str(row.fields.get(source) or ""), str(row.fields.get(translation) or ""))
-            for row in good_rows(table)
-        ]
+        rows = [[str(row.fields.get(name) or "") for name in named] for row in good_rows(table)]
+    return [(source, translation) for source, translation in rows]
 
 
 def _aligned_lines(english: Path, path: Path) -> list[tuple[str, str]]:
@@ -191,15 +175,14 @@ def _trainee(notify: Notify, folder: Path, stage: Stage) -> Trainee:
         SentenceTransformerDataCollator,
     )
 
-    from semsearch.training.losses import TeacherLoss
-    from semsearch.training.trainer import text_trainee
+    from semsearch.training.trainer import TeacherLoss, text_trainee
 
     training, development, recipe, _ = stage
     model = load_plain(folder)
     if model.transformers_model is None:
         raise EncoderError("the teacher is no transformer; words can be added only to one")
     model.max_seq_length = recipe.max_tokens or model.max_seq_length
-    disable_dropout(model)
+    disable_dropout(model)  # its noise keeps a student from matching its teacher
     sources, translations = training.texts
     known = len(model.tokenizer)
     added = add_words(model, sources, translations)
@@ -221,19 +204,11 @@ def _trainee(notify: Notify, folder: Path, stage: Stage) -> Trainee:
     score = None
     if development is not None:
         wanted = teacher.encode_documents(development.texts[0])
-        score = partial(_score, model, prompt, development, wanted)
+        score = partial(cosine_to_teacher, plain_encode(model, prompt), development, wanted)
     collator = SentenceTransformerDataCollator(
         preprocess_fn=WordDropout(model[0], known, recipe.seed)
     )
     return text_trainee(model, loss, examples, recipe, score, collator=collator)
-
-
-def _score(model: SentenceTransformer, prompt: str, development: Examples, wanted: Matrix) -> float:
-    """The mean cosine of sentences and translations to the teacher's vectors of the sentences."""
-    encode = plain_encode(model, prompt=prompt)
-    columns = columns_of(encode, development)
-    cosines = [(vectors * wanted).sum(axis=1).mean() for vectors in columns]
-    return 100 * float(numpy.mean(cosines))
 
 
 def _finish(tests: Sequence[Examples], folder: Path, base: Path) -> Trained:
@@ -245,15 +220,6 @@ def _finish(tests: Sequence[Examples], folder: Path, base: Path) -> Trained:
     return Trained(
         folder, [compare_encoders(student, teacher, test) for test in tests if len(test)]
     )
-
-
-def disable_dropout(model: SentenceTransformer) -> None:
-    """Turn off dropout: its noise keeps a student from matching its teacher's vectors."""
-    import torch
-
-    for module in model.modules():
-        if isinstance(module, torch.nn.Dropout):
-            module.p = 0.0
 
 
 def _published_tests(training: Examples, notify: Notify) -> list[Examples]:

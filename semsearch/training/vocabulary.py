@@ -20,7 +20,6 @@ import zlib
 from bisect import bisect
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from copy import copy
 from itertools import chain, compress, pairwise
 from os.path import commonprefix
 from typing import TYPE_CHECKING, Any
@@ -28,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 import numpy
 from numpy.typing import NDArray
 from tokenizers import Tokenizer
+from tokenizers.models import WordPiece
 
 from semsearch.encoders.torch_models import whole_text_tokenizer
 from semsearch.errors import EncoderError
@@ -124,14 +124,9 @@ def _begin_parts(
 def extended(
     tokenizer: Tokenizer, translations: Sequence[str], sources: Sequence[str]
 ) -> Tokenizer:
-    """A tokenizer with new pieces; existing pieces keep their ids.
+    """A WordPiece tokenizer with new pieces; existing pieces keep their ids.
 
     Words that also occur in the sources are not added: they are names, or the model reads them.
-
-    Args:
-        tokenizer: a WordPiece tokenizer (Wu et al. 2016).
-        translations: sentences in the new language.
-        sources: the sentences that they translate.
 
     Raises:
         EncoderError: the tokenizer is not WordPiece.
@@ -214,11 +209,7 @@ def translation_probabilities(
 ) -> csr_array:
     """The probability of each source token, given a token of the translation.
 
-    Args:
-        translations: the token ids of each translated sentence.
-        sources: the token ids of the sentence that each one translates.
-        translated: vocabulary size of the translations.
-        known: vocabulary size of the sources.
+    `translated` and `known` are the vocabulary sizes of translations and sources.
 
     Returns:
         Shape (translated, known). A row sums to 1 if its token occurs, else to 0.
@@ -246,9 +237,7 @@ def _links(
 ) -> tuple[Numbers, Numbers, Numbers]:
     """Links of each source token to each token of its translation, and to `nothing`.
 
-    Returns:
-        The translation's token, the source token, and the number of the source token's
-        occurrence; each of shape (links,).
+    Returns the translation's token, the source token and the number of its occurrence.
     """
     tokens, known, lengths = [], [], []
     for ids, source in zip(translations, sources, strict=True):
@@ -262,37 +251,36 @@ def _links(
 class WordDropout:
     """Tokenises batches with a model's vocabulary, from which some new words are missing.
 
-    Which ones depends on the texts of the batch, so that a resumed run gives the same result.
-
-    Args:
-        module: the first module of a bi-encoder with WordPiece tokens.
-        known: number of ids before those of the new words.
-        seed: of the vocabularies.
+    Which ones depends on the texts of the batch, so that a resumed run gives the same result. The
+    module is the first one of a bi-encoder; ids from `known` are those of new pieces.
     """
 
     def __init__(self, module: Any, known: int, seed: int) -> None:
         random = numpy.random.default_rng(seed)
-        settings = json.loads(module.tokenizer.backend_tokenizer.to_str())
-        vocabulary: dict[str, int] = settings["model"]["vocab"]
+        self._module = module
+        self._whole = whole = module.tokenizer.backend_tokenizer.model
+        vocabulary = module.tokenizer.backend_tokenizer.get_vocab(with_added_tokens=False)
         words = [
             piece
-            for piece, number in vocabulary.items()
-            if number >= known and len(piece) >= SHORTEST_PART and piece.isalpha()
+            for piece in sorted(vocabulary, key=vocabulary.__getitem__)
+            if vocabulary[piece] >= known and len(piece) >= SHORTEST_PART and piece.isalpha()
         ]
-        self._modules = []
+        self._models = []
         for _ in range(VOCABULARIES):
             missing = set(compress(words, random.random(len(words)) < DROPPED))
-            settings["model"]["vocab"] = {
-                piece: number for piece, number in vocabulary.items() if piece not in missing
-            }
-            with_fewer = copy(module)
-            with_fewer.processor = with_pieces(
-                module.tokenizer, Tokenizer.from_str(json.dumps(settings))
+            self._models.append(
+                WordPiece(
+                    {piece: n for piece, n in vocabulary.items() if piece not in missing},
+                    unk_token=whole.unk_token,
+                    max_input_chars_per_word=whole.max_input_chars_per_word,
+                    continuing_subword_prefix=whole.continuing_subword_prefix,
+                )
             )
-            self._modules.append(with_fewer)
 
     def __call__(self, texts: Sequence[str], **options: Any) -> dict[str, Any]:
         """The features of texts, as input of the model."""
-        place = zlib.crc32("\n".join(texts).encode()) % VOCABULARIES
-        features: dict[str, Any] = self._modules[place].preprocess(texts, **options)
+        backend = self._module.tokenizer.backend_tokenizer
+        backend.model = self._models[zlib.crc32("\n".join(texts).encode()) % VOCABULARIES]
+        features: dict[str, Any] = self._module.preprocess(texts, **options)
+        backend.model = self._whole
         return features

@@ -91,7 +91,6 @@ column-not-found      {SIAMESE} --data pairs.csv --loss triplet
 model-not-found       train cross-encoder --base ./nothing --output m --data pairs.csv
 invalid-argument       train cross-encoder --base minilm --output pairs.csv --data pairs.csv
 dataset-not-found     {RERANKER} --data stsbenchmark
-bad-row               {RERANKER} --data pairs.csv --set scale=1,5
 invalid-argument      {RERANKER} --data pairs.csv --dev pairs.csv
 invalid-argument      {RERANKER} --data pairs.csv --batch-size 0
 invalid-argument      {RERANKER} --data pairs.csv --epochs 1 --epochs 2
@@ -105,8 +104,6 @@ invalid-argument  train pretrain notes.jsonl --set steps=1 --epochs 1
 model-not-found       train contrast notes.jsonl --base ./x
 model-not-found       train adapt notes.jsonl --base ./x
 invalid-argument  train adapt notes.jsonl --queries judged.csv
-invalid-argument  train distill minilm notes.jsonl
-invalid-argument  train distill minilm notes.jsonl --static --layers 2
 """
 
 

@@ -93,10 +93,10 @@ def test_pretrain_then_distill_then_adapt(run, tmp_path):
     """`distill` and `adapt` use the pre-trained model; output folders have default names."""
     models = tmp_path / "models"
     assert "c (held out): " in run("pretrain", "c.jsonl", *SHORT, "--set", "steps=3").stdout
-    run("distill", "models/c-tiny", "c.jsonl", "--layers", 1, "--set", "steps=2")
+    run("distill", "models/c-tiny", "c.jsonl", "--set", "steps=2")
     short = ("--base", "models/c-tiny", "--set", "steps=1", "--learning-rate", 1e-9)
     run("adapt", "c.jsonl", *short, code=1)
-    assert {file.name for file in models.iterdir()} == {"c-tiny", "c-tiny-1-layers"}
+    assert {file.name for file in models.iterdir()} == {"c-tiny", "c-tiny-static"}
     run("contrast", "c.jsonl", "--base", "models/c-tiny", "--epochs", 1, "--output", "encoder")
 
     queries = "\n".join(f"q{n},cat {n}" for n in range(6))

@@ -7,9 +7,9 @@ import torch
 from sentence_transformers import SentenceTransformer
 
 from semsearch.training import Loss, Recipe
+from semsearch.training.encoder import disable_dropout
 from semsearch.training.examples import Examples, Kind
-from semsearch.training.losses import embed_together, embedding_loss
-from semsearch.training.translate import disable_dropout
+from semsearch.training.trainer import embed_together, embedding_loss
 
 LEFT = ["the cat runs", "the dog sleeps now", "a boat"]
 RIGHT = ["the bird falls", "the train waits", "an apple grows now"]

@@ -15,7 +15,7 @@ from semsearch import Document
 from semsearch.encoders import load_encoder
 from semsearch.errors import TrainingError
 from semsearch.training import Pretraining, Recipe, Settings, train
-from semsearch.training.masked_pairs import MaskedPairs, held_out_losses, loss_of
+from semsearch.training.masked_pairs import MaskedPairs, loss_of, measured
 from semsearch.training.pretrain import (
     BertSize,
     learn_word_pieces,
@@ -67,8 +67,8 @@ def test_loss_equals_that_of_transformers():
     with torch.no_grad():
         expected = float(model(**batch).loss)
         assert float(loss_of(model, **batch)["loss"]) == pytest.approx(expected, rel=1e-5)
-    measured = held_out_losses(model, [batch])
-    losses = measured["masked words, loss"] + measured["next sentence, loss"]
+    values = measured(model, [batch])
+    losses = values["masked words, loss"] + values["next sentence, loss"]
     assert losses == pytest.approx(expected, rel=1e-5)
 
 

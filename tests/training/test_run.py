@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import shlex
 import shutil
-import signal
 from dataclasses import replace
 
 import numpy
@@ -18,7 +17,7 @@ from semsearch.encoders import load_encoder
 from semsearch.errors import ArgumentError, TrainingError, TrainingStoppedError
 from semsearch.training import CrossEncoding, Loss, Recipe, Settings, Siamese, train
 from semsearch.training.data import load_examples
-from semsearch.training.encoder import SCORABLE, default_loss
+from semsearch.training.encoder import TRAINABLE, default_loss
 from semsearch.training.reranker import load_cross_encoder
 
 #: With a large learning rate: the model is small and the steps are few.
@@ -95,7 +94,7 @@ def test_siamese_loss_falls(learn, loss, name):
     ],
 )
 def test_columns_decide_the_loss(files, name, loss):
-    examples = load_examples(str(files / name), SCORABLE, notify=print)
+    examples = load_examples(str(files / name), TRAINABLE, notify=print)
     assert default_loss(examples).value == loss
 
 
@@ -216,7 +215,7 @@ def test_weights_depend_on_the_seed(learn, tmp_path):
 def interrupting_at(step):
     def on_step(done):
         if done == step * QUICK.batch_size:
-            signal.raise_signal(signal.SIGINT)
+            raise KeyboardInterrupt
 
     return on_step
 

@@ -97,8 +97,7 @@ class TestTexts:
     @pytest.mark.parametrize(
         ("name", "content"),
         [
-            ("t.csv", "id,target,source\n1,um gato,a cat\n2,,a dog\n3,um gato,a cat\n"),
-            ("t.tsv", "pt\ten\num gato\ta cat\n"),  # two columns, of which one is known
+            ("t.csv", "id,translation,source\n1,um gato,a cat\n2,,a dog\n3,um gato,a cat\n"),
             ("t.tsv", "x\ty\na cat\tum gato\n"),
             ("news.pt", "um gato \n\num gato\n"),
         ],
