@@ -46,7 +46,6 @@ from semsearch.training.examples import (
 from semsearch.training.measures import (
     MEASURES,
     NDCG,
-    Measured,
     encoder_outcomes,
     gain,
     gold_of,
@@ -81,12 +80,11 @@ KEYWORDS = 4
 
 
 class Question(NamedTuple):
-    """A query, and the passage that answers it."""
+    """A query, the passage that answers it, and the text of the whole document."""
 
     query: str
     passage: str
-    is_title: bool  #: whether the query is a title
-    document: str  #: the text of the whole document
+    document: str
 
 
 class Asked(NamedTuple):
@@ -150,19 +148,13 @@ class Adaptation(Task):
         else:
             test = judged_test(self.judged, documents, seed)
         drawn = default_rng(seed).permutation(len(trained))[:MAX_TRAINED]
-        trained = [trained[place] for place in drawn]
-        titles = sum(question.is_title for question in trained)
+        columns = [trained[place].query for place in drawn], [trained[n].passage for n in drawn]
         kinds = " and ".join(f"{len(asked.queries):,} {asked.kind}" for asked in test.asked)
-        notify(
-            f"{len(trained):,} questions to train on ({titles:,} titles, "
-            f"{len(trained) - titles:,} sentences); evaluated on {kinds}"
-        )
-        columns = [one.query for one in trained], [one.passage for one in trained]
+        notify(f"{len(drawn):,} questions to train on; evaluated on {kinds}")
         training = Examples(self.data_name, Kind.POSITIVE, columns, [])
         recipe = settings.recipe.for_kind(Kind.TRIPLETS)
         stage = Stage(training, None, recipe, Loss.RANKING.value)
-        finish = partial(self._finish, test, notify)
-        return Job([stage], adapted_trainee, finish)
+        return Job([stage], adapted_trainee, partial(self._finish, test, notify))
 
     def _finish(self, test: SearchTest, notify: Notify, folder: Path, base: Path) -> Trained:
         """The average of the old and new weights, with the share that `chosen_share` returns."""
@@ -178,45 +170,34 @@ class Adaptation(Task):
         share = chosen_share(values)
         # The questions that were not used to choose the share.
         before, after = ([one[1::2] for one in values[place]] for place in (0.0, share))
-        by_kind = [
+        tests = [
             gain(f"{self.data_name}, {asked.kind}", NDCG, *both)
             for asked, *both in zip(test.asked, before, after, strict=True)
         ]
-        name = f"{self.data_name}, all queries"
-        pooled = gain(name, NDCG, numpy.concatenate(before), numpy.concatenate(after))
-        sts = [
-            gain(probe.name, MEASURES[Kind.SCORED], old_cosines, new_cosines, gold_of(probe))
-            for probe, old_cosines, new_cosines in zip(
-                probes, cosines[0.0], cosines[share], strict=True
-            )
+        objections = [
+            f"the score on {one.data} fell" for one in tests if one.score < (one.before or 0)
         ]
+        pooled = tests[0]
+        if len(tests) > 1:
+            name = f"{self.data_name}, all queries"
+            pooled = gain(name, NDCG, numpy.concatenate(before), numpy.concatenate(after))
+            tests.append(pooled)
+        if not pooled.is_significant:
+            objections.insert(0, "the gain is not significant")
+        for probe, old_cosines, new_cosines in zip(
+            probes, cosines[0.0], cosines[share], strict=True
+        ):
+            both = old_cosines, new_cosines
+            tests.append(gain(probe.name, MEASURES[Kind.SCORED], *both, gold_of(probe)))
+            if (tests[-1].low or 0) < -STS_MARGIN:
+                objections.append(f"the score on {probe.name} may fall by more than {STS_MARGIN:g}")
+        if objections:
+            return Trained(folder, tests, f"not kept: {', '.join(objections)}", is_kept=False)
         averaged = folder.with_name("averaged")
         encoder.model.load_state_dict(_mean(old, new, share))
         with quiet_transformers():
             encoder.model.save_pretrained(str(averaged))
-        tests = [*by_kind, *([pooled] if len(by_kind) > 1 else []), *sts]
-        objections = ", ".join(_objections(pooled, by_kind, sts))
-        verdict = f"kept, with {share:.0%} of the new weights"
-        if objections:
-            verdict = f"not kept: {objections}"
-        return Trained(averaged, tests, verdict, is_kept=not objections)
-
-
-def _objections(
-    pooled: Measured, by_kind: Sequence[Measured], sts: Sequence[Measured]
-) -> list[str]:
-    """Reasons why a model is not better than the old one.
-
-    Args:
-        pooled: the score on all questions.
-        by_kind: the score on each kind of question.
-        sts: that on STS Benchmark's development set (Spearman x 100), if it is available.
-    """
-    found = [] if pooled.is_significant else ["the gain is not significant"]
-    found += [f"the score on {one.data} fell" for one in by_kind if one.score < (one.before or 0)]
-    if any((one.low or 0) < -STS_MARGIN for one in sts):
-        found.append(f"the STS Benchmark score may fall by more than {STS_MARGIN:g}")
-    return found
+        return Trained(averaged, tests, f"kept, with {share:.0%} of the new weights")
 
 
 def adapted_trainee(folder: Path, stage: Stage) -> Trainee:
@@ -239,8 +220,8 @@ def adapted_trainee(folder: Path, stage: Stage) -> Trainee:
     # A question whose nearest passages are all too near gets that of another question.
     others = passages[1:] + passages[:1]
     negatives = [nearest.get(query, other) for query, other in zip(queries, others, strict=True)]
-    prompts = (model.prompts.get(name) or "" for name in ("query", "document", "document"))
-    columns = zip(prompts, (queries, passages, negatives), strict=True)
+    query, document = (model.prompts.get(name) or "" for name in ("query", "document"))
+    columns = zip((query, document, document), (queries, passages, negatives), strict=True)
     texts = tuple([prompt + text for text in column] for prompt, column in columns)
     triplets = replace(stage.training, kind=Kind.TRIPLETS, texts=texts)
     return encoder_trainee(folder, stage._replace(training=triplets), attention_dropout=False)
@@ -271,10 +252,7 @@ def chosen_share(values: Mapping[float, list[Values]]) -> float:
 def made_test(asked: Sequence[str], others: Sequence[str], seed: int) -> SearchTest:
     """A test with queries made from documents, of kinds that are not trained on.
 
-    Args:
-        asked: texts of the documents to find.
-        others: texts of other documents, used as distractors.
-        seed: of the choice of sentences.
+    The others are texts of distractors.
 
     Raises:
         TrainingError: the texts are too short.
@@ -318,12 +296,10 @@ def judged_test(judged: RetrievalSet, documents: Sequence[Document], seed: int) 
     others = [one for one in texts if one not in wanted]
     drawn = default_rng(seed).permutation(len(others))[:MAX_OTHERS]
     shown = {*wanted, *(others[place] for place in drawn)}
-    asked = Asked(
-        "judged queries",
-        [judged.queries[name] for name in names],
-        [judged.qrels[name] for name in names],
-    )
-    return SearchTest({name: text for name, text in texts.items() if name in shown}, [asked])
+    queries = [judged.queries[name] for name in names]
+    qrels = [judged.qrels[name] for name in names]
+    passages = {name: text for name, text in texts.items() if name in shown}
+    return SearchTest(passages, [Asked("judged queries", queries, qrels)])
 
 
 def questions(documents: Iterable[Document], seed: int) -> list[Question]:
@@ -339,13 +315,13 @@ def questions(documents: Iterable[Document], seed: int) -> list[Question]:
         title = " ".join((document.title or "").split())
         choices = []
         if title and title.casefold() not in text.casefold():
-            choices.append(Question(title, text, True, text))
+            choices.append(Question(title, text, text))
         parts = sentences(text)
         fit = [number for number, part in enumerate(parts) if len(part.split()) >= MIN_WORDS]
         if len(parts) > 1 and fit:
             taken = int(generator.choice(fit))
             context = parts[max(0, taken - AROUND) : taken] + parts[taken + 1 : taken + AROUND + 1]
-            choices.append(Question(parts[taken], " ".join(context), False, text))
+            choices.append(Question(parts[taken], " ".join(context), text))
         if choices:
             found.append(choices[int(generator.integers(len(choices)))])
     return found

@@ -30,7 +30,7 @@ class TestQuestions:
         (found,) = questions([Document("a", " ".join(parts))], 0)
         place = parts.index(found.query)
         around = parts[max(0, place - 4) : place] + parts[place + 1 : place + 5]
-        assert found == Question(parts[place], " ".join(around), False, " ".join(parts))
+        assert found == Question(parts[place], " ".join(around), " ".join(parts))
 
     def test_titles_are_queries_unless_the_text_repeats_them(self):
         found = questions(
@@ -42,7 +42,7 @@ class TestQuestions:
             0,
         )
         text = "A single sentence about it."
-        assert found == [Question("Night Train", text, True, text)]
+        assert found == [Question("Night Train", text, text)]
 
 
 class Fixed:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from semsearch.errors import ArgumentError, BadRowError, CorpusError, DatasetError
+from semsearch.errors import ArgumentError, CorpusError, DatasetError
 from semsearch.training.data import held_out, load_examples
-from semsearch.training.examples import Examples, Kind, check_trainable, mixed, without_overlap
+from semsearch.training.examples import Examples, Kind, check_trainable, without_overlap
 
 ALL = tuple(Kind)
 
@@ -71,7 +71,6 @@ class TestColumns:
             ("x,y\n1,2\n", (Kind.POSITIVE,), "d.csv"),
             ("anchor,positive\n1,2\n", (Kind.TRIPLETS,), "'negative'"),
             ("left,right,score\na,b,1\n", (Kind.POSITIVE,), "d.csv"),  # not all are positive
-            ("left,right,label\na,b,0\n", (Kind.POSITIVE,), "d.csv"),
             ("left,right,score\na,b,1\nc,,1\n", ALL, "d.csv:3: .*'right'"),
             ("left,right,score\na,b,1\nc,d,x\n", ALL, "d.csv:3: .*'score'"),
             ("left,right,score\na,b,1\nc,d,nan\n", ALL, "d.csv:3: .*'score'"),
@@ -98,13 +97,10 @@ class TestScale:
         assert load(self.CONTENT.format(*scores)).targets == pytest.approx(targets)
         assert len(load.messages) == 1
 
-    def test_given_scale(self, load):
-        assert load(self.CONTENT.format(1, 4), scale=(1, 5)).targets == [0, 0.75]
-        assert load.messages == []
-
-    def test_score_outside_the_scale(self, load):
-        with pytest.raises(BadRowError, match=r"d\.csv:3: score 6"):
-            load(self.CONTENT.format(1, 6), scale=(1, 5))
+    @pytest.mark.parametrize("scores", [(-1, 1), (0, 101)])
+    def test_unknown_scale(self, load, scores):
+        with pytest.raises(ArgumentError):
+            load(self.CONTENT.format(*scores))
 
 
 class TestTrainable:
@@ -114,7 +110,6 @@ class TestTrainable:
             "left,right,label\na,b,x\nc,d,x\n",
             "left,right,score\na,b,3\nc,d,3\n",
             "left,right,label\na,b,-\n",
-            "anchor,positive\na,b\nB,a\n",  # one pair has no in-batch negatives
         ],
     )
     def test_untrainable_data_are_rejected(self, load, content):
@@ -145,16 +140,6 @@ def test_held_out():
     assert held_out(rest.take(range(99)), seed=3)[1] is None
 
 
-def test_mixed(load):
-    first = load("left,right,label\na,b,x\nc,d,y\n")
-    second = load("left,right,label\ne,f,z\ng,h,x\n")
-    both = mixed([first, second])
-    assert both.texts == (["a", "c", "e", "g"], ["b", "d", "f", "h"])
-    assert [both.labels[target] for target in both.targets] == ["x", "y", "z", "x"]
-    with pytest.raises(ArgumentError):
-        mixed([first, load("left,right,score\na,b,1\nc,d,0\n")])
-
-
 def test_stsbenchmark(data, monkeypatch):
     monkeypatch.setenv("SEMSEARCH_DATA", str(data))
     found = load_examples("stsbenchmark:dev", ALL, notify=print)
@@ -182,6 +167,4 @@ def test_of_two_classes_the_positive_one_is_second(load, labels, order):
     found = load(f"sentence1,sentence2,label\na,b,{first}\nc,d,{second}\n", (Kind.LABELLED,))
     assert found.labels == order
     assert [found.labels[target] for target in found.targets] == [first, second]
-    for other in (found.with_labels(found.labels), mixed([found, found])):
-        assert other.labels == order
-        assert other.targets[:2] == found.targets
+    assert found.with_labels(order[::-1]).targets == [1 - target for target in found.targets]

@@ -5,12 +5,11 @@ from __future__ import annotations
 import pytest
 import torch
 from sentence_transformers import SentenceTransformer
-from sentence_transformers.sentence_transformer.modules import Dense
 
 from semsearch.training import Loss, Recipe
+from semsearch.training.encoder import disable_dropout
 from semsearch.training.examples import Examples, Kind
-from semsearch.training.losses import TeacherLoss, embed_together, embedding_loss
-from semsearch.training.translate import disable_dropout
+from semsearch.training.trainer import embed_together, embedding_loss
 
 LEFT = ["the cat runs", "the dog sleeps now", "a boat"]
 RIGHT = ["the bird falls", "the train waits", "an apple grows now"]
@@ -41,21 +40,6 @@ def passes(model, loss, features, labels):
     return count, value
 
 
-@pytest.mark.parametrize("kind", [Loss.COSINE, "teacher"])
-def test_dimensions_that_a_model_cuts_off_are_not_trained(model, kind):
-    """A Dense layer's rows are the dimensions; the model's `encode` keeps the first 4 of 8."""
-    dense = Dense(model.get_embedding_dimension(), 8, activation_function=torch.nn.Identity())
-    cut = SentenceTransformer(modules=[*model, dense], truncate_dim=4, device="cpu")
-    if kind == "teacher":
-        loss, labels = TeacherLoss(cut, cut.encode(RIGHT)), torch.tensor([0, 1, 2])
-        features = [cut.preprocess(LEFT)]
-    else:
-        loss, labels = embedding_loss(cut, kind, scored(LEFT, RIGHT), Recipe()), torch.rand(3)
-        features = [cut.preprocess(texts) for texts in (LEFT, RIGHT)]
-    loss(features, labels).backward()
-    assert dense.linear.weight.grad.abs().sum(axis=1).gt(0).tolist() == [True] * 4 + [False] * 4
-
-
 def test_large_batches_are_embedded_in_parts(model):
     """Gradient caching changes memory, not the loss (Gao et al. 2021)."""
     for size, is_cached in ((128, False), (129, True)):
@@ -64,12 +48,10 @@ def test_large_batches_are_embedded_in_parts(model):
 
 
 @pytest.mark.parametrize("kind", [Loss.COSINE, Loss.COSENT, Loss.RANKING])
-@pytest.mark.parametrize("dimensions", [(), (16, 8)])
-def test_one_pass_gives_the_same_loss_and_gradients(model, kind, dimensions):
-    recipe = Recipe(dimensions=dimensions)
+def test_one_pass_gives_the_same_loss_and_gradients(model, kind):
     found = []
     for together in (False, True):
-        loss = embedding_loss(model, kind, scored(LEFT, RIGHT), recipe)
+        loss = embedding_loss(model, kind, scored(LEFT, RIGHT), Recipe())
         if together:
             embed_together(loss)
         model.zero_grad()
