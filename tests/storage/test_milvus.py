@@ -30,7 +30,7 @@ from semsearch.storage.interface import Selection
 from semsearch.storage.milvus import connection as connection_module
 from semsearch.storage.milvus import reader as reader_module
 from semsearch.storage.milvus.connection import Connection, parsed
-from semsearch.storage.milvus.schema import DOCUMENT_COLUMNS, NO_VECTOR, passage_ids
+from semsearch.storage.milvus.schema import DOCUMENT_COLUMNS, LISTS, NO_VECTOR, passage_ids
 
 
 class TestAddresses:
