@@ -92,18 +92,14 @@ class TestMiniLM:
 def test_against_transformers(bert, make, pooling):
     spec = make(pooling)
     for text in ("ab", "zzz a", "a b c d e f " * 5):
-        check(spec, bert, pooling, text)
-
-
-def check(spec, bert, pooling, text):
-    found = inspect_text(spec, text)
-    tokens = last_layer(bert, text)
-    pooled = {"cls": tokens[0], "mean": tokens.mean(0), "max": tokens.max(0)}
-    numpy.testing.assert_allclose(found.token_vectors, tokens, atol=1e-5)
-    assert found.pooling == pooling
-    assert cosine(found.vector, pooled[pooling]) == pytest.approx(1, abs=1e-5)
-    for token, vector in zip(found.tokens, tokens, strict=True):
-        assert token.cosine == pytest.approx(cosine(vector, pooled[pooling]), abs=1e-5)
+        found = inspect_text(spec, text)
+        tokens = last_layer(bert, text)
+        pooled = {"cls": tokens[0], "mean": tokens.mean(0), "max": tokens.max(0)}[pooling]
+        numpy.testing.assert_allclose(found.token_vectors, tokens, atol=1e-5)
+        assert found.pooling == pooling
+        assert cosine(found.vector, pooled) == pytest.approx(1, abs=1e-5)
+        for token, vector in zip(found.tokens, tokens, strict=True):
+            assert token.cosine == pytest.approx(cosine(vector, pooled), abs=1e-5)
 
 
 @pytest.mark.parametrize("include_prompt", [True, False])

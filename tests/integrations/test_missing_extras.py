@@ -12,7 +12,11 @@ from semsearch.errors import MissingExtraError
 
 @pytest.mark.parametrize(
     ("extra", "package"),
-    [("langchain", "langchain_core.documents"), ("haystack", "haystack"), ("mteb", "mteb.models")],
+    [
+        ("langchain", "langchain_core.documents"),
+        ("haystack", "haystack"),
+        ("mteb", "mteb.models.abs_encoder"),
+    ],
 )
 def test_names_the_extra(monkeypatch, extra, package):
     monkeypatch.setitem(sys.modules, package, None)

@@ -105,7 +105,7 @@ def service(tmp_path_factory):
     """A service that waits five seconds for a request body."""
     path = tmp_path_factory.mktemp("service") / "birds"
     Index.create(path, "hashing").close()
-    service = Service(path, "--writable", "--timeout", "5s")
+    service = Service(path, "--writable", "--timeout", "5")
     yield service
     service.end()
 

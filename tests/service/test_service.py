@@ -38,7 +38,7 @@ class TestSearch:
         [
             {"query": "red fish", "k": 2, "where": "year > 2000"},
             {"query": "red fish", "require": ["a red", "fish"]},
-            {"query": "red fish", "mode": "hybrid", "offset": 1, "fusion": "rrf"},
+            {"query": "red fish", "mode": "hybrid", "offset": 1},
             {"query": "red fish", "min_score": 0.6, "mmr": 0.5, "collapse_duplicates": True},
         ],
     )
