@@ -137,16 +137,16 @@ def test_similarity_equals_numpys(bert, make):
 class TestWords:
     def test_hashing(self):
         found = inspect_text("hashing", "One two, one!")
-        assert [(t.piece, t.start, t.end) for t in found.tokens] == [
-            ("One", 0, 3),
-            ("two", 4, 7),
-            ("one", 9, 12),
-        ]
+        places = [(t.piece, t.start, t.end) for t in found.tokens]
+        assert places == [("One", 0, 3), ("two", 4, 7), ("one", 9, 12)]
         assert {(t.id, t.known) for t in found.tokens} == {(None, None)}
         assert found.cut_off == ""
         # Two axes of which one counts twice: 2 / sqrt(5) and 1 / sqrt(5).
         cosines = [token.cosine for token in found.tokens]
         assert cosines == pytest.approx([2 / 5**0.5, 1 / 5**0.5, 2 / 5**0.5])
+        assert inspect_text("hashing", "!!!").tokens == ()
+        with pytest.raises(ArgumentError, match="'!!!'"):
+            token_similarity("hashing", "a", "!!!")
 
     def test_unknown_words(self, monkeypatch):
         class Knowing(HashingEncoder):
@@ -177,9 +177,3 @@ class TestWords:
 def test_mistakes(spec, text, kind):
     with pytest.raises(kind):
         inspect_text(spec, text)
-
-
-def test_texts_without_words_cannot_be_compared():
-    assert inspect_text("hashing", "!!!").tokens == ()
-    with pytest.raises(ArgumentError, match="'!!!'"):
-        token_similarity("hashing", "a", "!!!")

@@ -72,9 +72,8 @@ class TestMap:
         made = make_map(index)
         made.save(index.path)
         found = open_map(index)
-        for one, other in zip(found, made, strict=True):
-            assert numpy.array_equal(one, other)
-            assert type(one) is type(other)
+        assert all(map(numpy.array_equal, found, made))
+        assert list(map(type, found)) == list(map(type, made))
         assert made.passage_ids.tolist() == [1, 2, 3, 4, 5, 6, 7, 8]
         assert [set(made.groups[:4]), set(made.groups[4:])] in ([{0}, {1}], [{1}, {0}])
         assert sorted(made.groups[made.typical]) == [0, 1]
@@ -84,10 +83,9 @@ class TestMap:
         make_map(index)._replace(fingerprint="other").save(index.path)
         assert open_map(index) is None
         for content in (b"", b"x" * 1000):
-            caplog.clear()
             map_file(index.path, "hashing").write_bytes(content)
             assert open_map(index) is None
-            assert "semsearch map" in caplog.text
+        assert [record.levelname for record in caplog.records] == ["WARNING"] * 2
 
     def test_of_many_passages_a_sample_is_shown(self, index, monkeypatch):
         monkeypatch.setattr(map_module, "SAMPLE", 6)

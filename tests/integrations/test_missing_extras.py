@@ -12,11 +12,7 @@ from semsearch.errors import MissingExtraError
 
 @pytest.mark.parametrize(
     ("extra", "package"),
-    [
-        ("langchain", "langchain_core.documents"),
-        ("haystack", "haystack"),
-        ("mteb", "mteb.models.abs_encoder"),
-    ],
+    [("langchain", "langchain_core.documents"), ("haystack", "haystack"), ("mteb", "mteb.types")],
 )
 def test_names_the_extra(monkeypatch, extra, package):
     monkeypatch.setitem(sys.modules, package, None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 from contextlib import asynccontextmanager
 
@@ -67,25 +68,28 @@ def worker(path):
     worker.close()
 
 
-def test_failing_query_does_not_fail_its_batch(worker, sizes):
-    words = ("bird", "fish", "", "red")
-    bird, fish, empty, red = answers(worker, *(([word], {"k": 1}) for word in words))
-    assert bird[0][0][0].document_id == "a"
-    assert fish[0][0].query == "fish"
-    assert isinstance(empty, ArgumentError)
-    assert red[0][0].query == "red"
-    assert sizes == [1, 1, 1]  # one of the batch failed, so each was encoded alone
-
-
 def test_waiting_queries_are_encoded_together(worker, sizes):
     words = ["bird", "fish", "red"]
     found = answers(worker, *(([word], {"k": 1}) for word in words), (words, {"k": 2}))
     assert [hits[0].query for hits, _ in found] == ["bird", "fish", "red", "bird"]
     assert sizes == [3, 3]
+    # If one of a batch fails, each is encoded alone.
+    bird, empty, red = answers(worker, *(([word], {"k": 1}) for word in ("bird", "", "red")))
+    assert bird[0][0][0].document_id == "a"
+    assert isinstance(empty, ArgumentError)
+    assert red[0][0].query == "red"
+    assert sizes == [3, 3, 1, 1]
 
 
-@pytest.mark.usefixtures("warning_about_fish")
-def test_warnings_of_others_in_the_batch_are_not_returned(worker):
+def test_warnings_of_others_in_the_batch_are_not_returned(worker, monkeypatch):
+    search_many = Index.search_many
+
+    def warned(index, queries, **options):
+        if "fish" in queries:
+            logging.getLogger("semsearch.index").warning("about fish")
+        return search_many(index, queries, **options)
+
+    monkeypatch.setattr(Index, "search_many", warned)
     (bird, none), (fish, one) = answers(worker, (["bird"], {}), (["fish"], {}))
     assert (bird[0].query, none) == ("bird", [])
     assert (fish[0].query, one) == ("fish", ["about fish"])
@@ -131,8 +135,8 @@ def test_requests_that_are_cancelled_in_a_batch_are_not_computed(worker, monkeyp
             call = worker.call(lambda index: searched.append("called"))
             requests.append(asyncio.create_task(call))
         await asyncio.to_thread(started.wait, 10)  # the others are in the batch of the first one
-        for request in (requests[0], requests[1], requests[2], requests[4]):
-            request.cancel()
+        for place in (0, 1, 2, 4):
+            requests[place].cancel()
         await asyncio.sleep(0)
         leave.set()
         return await requests[3]
