@@ -20,14 +20,9 @@ LONG = "a long story of birds. " * 1500
 
 
 @pytest.fixture
-def path(path):
+def server(path):
     with Index.open(path) as index:
         index.add([Document("long", LONG)])
-    return path
-
-
-@pytest.fixture
-def server(path):
     worker = Worker(path)
     yield create_server({"birds": worker})
     worker.close()

@@ -10,7 +10,6 @@ import pytest
 from birds import BIRDS, DOCUMENTS, asking, is_problem
 
 from semsearch import Document, Index
-from semsearch.errors import EncoderError
 
 pytest.importorskip("fastapi", reason="the service needs the extra 'serve'")
 from semsearch.service import Settings, create_app
@@ -28,6 +27,7 @@ def test_errors(client):
         ("search?query=x&k=many", 422, None, "k"),
         ("search?query=x&filter=y", 422, None, "filter"),
         ("../cats/search?query=x", 404, None, "cats"),
+        ("../cats/overview", 404, None, "cats"),
         ("nothing", 404, None, ""),
     ):
         response = client.get(f"{BIRDS}/{place}")
@@ -84,13 +84,6 @@ class TestSearch:
             content = json.dumps(request).encode()
             assert is_problem(client.post(f"{BIRDS}/search", content=content, headers=headers), 422)
 
-    def test_a_broken_encoder(self, client, monkeypatch):
-        def broken(*arguments, **options):
-            raise EncoderError("the model is gone")
-
-        monkeypatch.setattr(Index, "search_many", broken)
-        assert is_problem(client.get(f"{BIRDS}/search?query=x"), 503, "is gone")
-
 
 class TestDocuments:
     def test_similar_documents(self, client, path):
@@ -100,7 +93,7 @@ class TestDocuments:
         assert answer == {"id": "a", "hits": expected}
         assert client.post(f"{BIRDS}/similar", json={"id": "a", "k": 1}).json() == answer
 
-    def test_compare(self, client):
+    def test_systems_are_compared(self, client):
         answer = client.post(f"{BIRDS}/compare", json={"query": "red bird", "k": 1}).json()
         assert set(answer["systems"]) == {"hashing", "bm25"}
         assert [hits[0]["id"] for hits in answer["systems"].values()] == ["a", "a"]
