@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import numpy
@@ -26,11 +27,11 @@ from semsearch.evaluation.datasets import (
     sts_names,
 )
 from semsearch.evaluation.datasets.sts import is_translated
+from semsearch.evaluation.datasets.textlines import cell
 from semsearch.training.examples import (
     Examples,
     Kind,
     Notify,
-    check_trainable,
     is_positive,
     labelled,
     without_overlap,
@@ -67,11 +68,7 @@ NO_LABEL = "-"
 
 
 def load_examples(
-    spec: str,
-    wanted: Sequence[Kind],
-    *,
-    split: str = "train",
-    notify: Notify,
+    spec: str, wanted: Sequence[Kind], *, split: str = "train", notify: Notify
 ) -> Examples:
     """Load a published set by name (``stsbenchmark:train``), or a file.
 
@@ -80,10 +77,7 @@ def load_examples(
 
     Raises:
         ArgumentError: the set has no examples of a wanted kind.
-        BadRowError: a row has no text, its score is not a number, or its label is a
-            fraction.
-        ColumnNotFoundError: the file has no columns of a wanted kind.
-        CorpusError: the file cannot be read.
+        CorpusError: the file, its columns or a row cannot be read.
         DatasetNotFoundError: there is no such file, or the set is not on this machine.
     """
     name, _, named_split = spec.partition(":")
@@ -131,12 +125,13 @@ def _published(name: str, split: str, wanted: Sequence[Kind]) -> Examples:
         targets = [(pair.gold - low) / (high - low) for pair in scored]
         return Examples(known, Kind.SCORED, texts, targets)
     pairs = load_labelled_pairs(name, split)
-    if Kind.LABELLED not in wanted and Kind.POSITIVE in wanted:
+    has_labels = Kind.LABELLED in wanted or Kind.POSITIVE not in wanted
+    if not has_labels:
         pairs = [pair for pair in pairs if is_positive(pair.label)]
-        texts = [pair.left for pair in pairs], [pair.right for pair in pairs]
-        return Examples(known, Kind.POSITIVE, texts, [])
     texts = [pair.left for pair in pairs], [pair.right for pair in pairs]
-    return labelled(known, texts, [pair.label for pair in pairs])
+    if has_labels:
+        return labelled(known, texts, [pair.label for pair in pairs])
+    return Examples(known, Kind.POSITIVE, texts, [])
 
 
 def _read_file(path: Path, wanted: Sequence[Kind], notify: Notify) -> Examples:
@@ -201,32 +196,24 @@ def _scaled(rows: Sequence[Row], column: str, name: str, notify: Notify) -> list
     """The gold scores, from 0 to 1; the smallest known scale is assumed."""
     scores = [_number(row, column) for row in rows]
     least, most = min(scores), max(scores)
+    found = f"{name}: gold scores from {least:g} to {most:g}"
     high = next((high for high in HIGHEST_SCORES if most <= high), None)
     if least < 0 or high is None:
-        raise ArgumentError(
-            f"{name}: gold scores from {least:g} to {most:g} are on no known scale; rescale them "
-            "to 0 to 1"
-        )
-    notify(
-        f"{name}: gold scores from {least:g} to {most:g}, assumed to be on the scale 0 to {high}"
-    )
+        raise ArgumentError(f"{found} are on no known scale; rescale them to 0 to 1")
+    notify(f"{found}, assumed to be on the scale 0 to {high}")
     return [score / high for score in scores]
 
 
 def _number(row: Row, column: str) -> float:
-    try:
-        number = float(row.fields.get(column))  # type: ignore[arg-type]  # it raises
-    except (TypeError, ValueError):
-        number = math.nan
-    if not math.isfinite(number):
-        raise BadRowError(row.source, f"no number in column '{column}'")
-    return number
+    with suppress(ValueError):
+        if math.isfinite(number := float(cell(row, column))):
+            return number
+    raise BadRowError(row.source, f"no number in column '{column}'")
 
 
 def _label(row: Row, column: str) -> str:
     """A label, with whole numbers as pandas writes them beside missing values (1.0)."""
-    value = row.fields.get(column)
-    label = "" if value is None else _WHOLE.sub(r"\1", str(value).strip())
+    label = _WHOLE.sub(r"\1", cell(row, column).strip())
     if _FRACTION.fullmatch(label):
         reason = f"{label} in column '{column}' is a score, not a label; rename it to 'score'"
         raise BadRowError(row.source, reason)
@@ -262,11 +249,6 @@ def load_stages(
 
     Each set has one of its `kinds`. Models are scored on that kind or on those in `scorable`; a
     classifier's labels are not tested, as it is lost at the end.
-
-    Raises:
-        ArgumentError: the data are unsuitable.
-        CorpusError: a file cannot be read.
-        DatasetNotFoundError: a published set is not on this machine.
     """
 
     def load(spec: str, wanted: Sequence[Kind], split: str, like: Examples | None) -> Examples:
@@ -282,7 +264,6 @@ def load_stages(
     tests = [load(spec, wanted, "test", last) for spec in settings.tests]
     stages = []
     for training, spec, recipe in zip(sets, settings.data, recipes, strict=True):
-        check_trainable(training)
         rest, development = training, None
         name, _, split = spec.partition(":")
         chosen = settings.development
@@ -299,7 +280,6 @@ def load_stages(
     held = [*tests, *(stage.development for stage in stages if stage.development)]
     for number, stage in enumerate(stages):
         rest = without_overlap(stage.training, held, notify)
-        check_trainable(rest)
         recipe = stage.recipe.for_kind(rest.kind)
         stages[number] = stage._replace(training=rest, recipe=recipe)
     return stages, tests

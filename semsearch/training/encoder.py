@@ -2,8 +2,7 @@
 
 The former follows Reimers & Gurevych 2019. In a corpus, a title and the sentence after it, and two
 neighbouring sentences, are positive pairs; the rest of a large batch are the negatives (Logeswaran
-& Lee 2018, quick thoughts; the loss of Henderson et al. 2017). This turns a plain BERT, pre-trained
-or not, into an encoder to fine-tune on labels.
+& Lee 2018, quick thoughts), which turns a plain BERT into an encoder to fine-tune on labels.
 """
 
 from __future__ import annotations
@@ -25,7 +24,6 @@ from semsearch.training.examples import (
     Examples,
     Kind,
     Notify,
-    check_trainable,
     check_yes_no,
     distinct_documents,
     sentences,
@@ -116,18 +114,13 @@ class Contrast(Task):
     def prepare(self, settings: Settings, notify: Notify) -> Job:
         """One stage; a twentieth of the documents is held out to choose the best checkpoint."""
         seed = settings.recipe.seed
-        chains = [
-            chain
-            for document in distinct_documents(self.documents)
-            if len(chain := _chain(document)) > 1
-        ]
+        chains = [one for one in map(_chain, distinct_documents(self.documents)) if len(one) > 1]
         what = "different documents with a title or two sentences"
         trained, held = split(chains, seed, what)
         training = _pairs(self.data_name, trained, MAX_PAIRS, seed)
         development = _pairs(f"{self.data_name} (held out)", held, MAX_SCORED, seed)
         tests = load_tests(settings, notify)
         training = without_overlap(training, [development, *tests], notify)
-        check_trainable(training)
         stage = Stage(training, development, settings.recipe, Loss.RANKING.value)
         notify(announcement(stage))
         return Job([stage], encoder_trainee, partial(scored_encoder, tests, stage))
@@ -166,9 +159,8 @@ def announcement(stage: Stage, measure: str | None = None) -> str:
     scored = "nothing"
     if development is not None:
         scored = f"{development.name} ({measure or MEASURES[development.kind].name})"
-    return (
-        f"{training.name}: {len(training):,} {training.kind.value}, {loss} loss; scored on {scored}"
-    )
+    size = f"{len(training):,} {training.kind.value}"
+    return f"{training.name}: {size}, {loss} loss; scored on {scored}"
 
 
 def encoder_trainee(folder: Path, stage: Stage, *, attention_dropout: bool = True) -> Trainee:
@@ -185,7 +177,7 @@ def encoder_trainee(folder: Path, stage: Stage, *, attention_dropout: bool = Tru
     model.max_seq_length = recipe.max_tokens or model.max_seq_length
     if not attention_dropout:
         disable_dropout(model, "SelfAttention")
-    loss = embedding_loss(model, chosen, training, recipe)
+    loss = embedding_loss(model, chosen, training, recipe.batch_size)
     score: Callable[[], float] | None = None
     if development is not None:
         score = partial(score_encoder, plain_encode(model), development)

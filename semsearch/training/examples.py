@@ -78,11 +78,7 @@ class Examples:
         )
 
     def with_labels(self, labels: Sequence[str]) -> Examples:
-        """The same examples with targets as indices into `labels`.
-
-        Raises:
-            ArgumentError: an example has a label that is not in `labels`.
-        """
+        """The same examples with targets as indices into `labels`, which must hold theirs."""
         if unknown := sorted({*self.labels} - {*labels}):
             known = ", ".join(labels)
             raise ArgumentError(
@@ -104,24 +100,8 @@ def is_positive(label: str) -> bool:
     return label.lower() in POSITIVE_LABELS
 
 
-def check_trainable(examples: Examples) -> None:
-    """Check that a model can be trained on a set of examples.
-
-    Raises:
-        ArgumentError: there are no examples, or all have the same class or gold score.
-    """
-    if not len(examples):
-        raise ArgumentError(f"{examples.name} has no examples")
-    if examples.targets and len(set(examples.targets)) < 2:
-        raise ArgumentError(f"{examples.name} has the same label or gold score everywhere")
-
-
 def check_yes_no(examples: Examples) -> None:
-    """Check that labels, if there are any, mean yes and no.
-
-    Raises:
-        ArgumentError: they do not.
-    """
+    """Raise ArgumentError unless labels, if there are any, mean yes and no."""
     if examples.labels and not examples.is_yes_no:
         known = ", ".join(examples.labels)
         raise ArgumentError(f"{examples.name}: labels for yes and no are needed, not {known}")
@@ -134,7 +114,7 @@ def without_overlap(training: Examples, held: Iterable[Examples], notify: Notify
     anchor and its positive text.
 
     Raises:
-        ArgumentError: no pair is left.
+        ArgumentError: no pair is left, or all have the same class or gold score.
     """
     kept = list(range(len(training)))
     pairs = _pairs(training)
@@ -146,9 +126,13 @@ def without_overlap(training: Examples, held: Iterable[Examples], notify: Notify
                 "training"
             )
             kept = [row for row in kept if pairs[row] not in known]
+    rest = training.take(kept)
     if not kept:
-        raise ArgumentError(f"{training.name} has only pairs that are in a development or test set")
-    return training.take(kept)
+        why = "only pairs that are in a development or test set" if pairs else "no examples"
+        raise ArgumentError(f"{training.name} has {why}")
+    if rest.targets and len(set(rest.targets)) < 2:
+        raise ArgumentError(f"{training.name} has the same label or gold score everywhere")
+    return rest
 
 
 def _pairs(examples: Examples) -> list[frozenset[str]]:
@@ -175,9 +159,6 @@ def split(
     """The documents or queries to train on, and those held out by the seed, in their order.
 
     At least `MIN_HELD_OUT` and at most `most` items are held out; `what` names them in messages.
-
-    Raises:
-        TrainingError: there are too few items.
     """
     count = len(items)
     if count < MIN_DOCUMENTS:

@@ -3,14 +3,13 @@
 A document is cut into runs of sentences that fit, and each run is split at a random sentence end
 into two spans (Devlin et al. 2019, section 3.1 and appendix A.2). Half of the pairs then exchange
 their second spans with those of similar length from other documents, so that a model cannot
-distinguish true and false ones by their length or place.
-
-Imported only when training begins, for it imports torch.
+distinguish true and false ones by their length or place. Imports torch.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 from itertools import chain, count
 from typing import Any, NamedTuple
 
@@ -98,9 +97,6 @@ class MaskedPairs(IterableDataset[Batch]):
 
     They depend only on the seed, so a resumed run sees the same batches. The documents are given
     as sentences; `max_tokens` per pair include special tokens.
-
-    Raises:
-        TrainingError: fewer than four documents have two sentences.
     """
 
     def __init__(
@@ -113,9 +109,8 @@ class MaskedPairs(IterableDataset[Batch]):
     ) -> None:
         backend = tokenizer.backend_tokenizer
         backend.no_truncation()
-        read = (
-            backend.encode_batch_fast(list(text), add_special_tokens=False) for text in documents
-        )
+        encode = partial(backend.encode_batch_fast, add_special_tokens=False)
+        read = (encode(list(sentences)) for sentences in documents)
         self.documents = [[one.ids for one in sentences if one.ids] for sentences in read]
         if sum(len(sentences) > 1 for sentences in self.documents) < 4:  # two must be exchanged
             raise TrainingError("fewer than four documents have two sentences with words in them")
@@ -147,12 +142,10 @@ class MaskedPairs(IterableDataset[Batch]):
 
     def _input(self, pair: Pair) -> dict[str, Any]:
         """The unmasked input: [CLS] first span [SEP] second span [SEP]."""
-        known, (first, second, is_next) = self._tokenizer, pair
+        first, second, is_next = pair
+        cls, sep = self._tokenizer.cls_token_id, self._tokenizer.sep_token_id
         return {
-            "input_ids": [
-                *[known.cls_token_id, *first, known.sep_token_id],
-                *[*second, known.sep_token_id],
-            ],
+            "input_ids": [cls, *first, sep, *second, sep],
             "token_type_ids": [0] * (len(first) + 2) + [1] * (len(second) + 1),
             "special_tokens_mask": [1, *[0] * len(first), 1, *[0] * len(second), 1],
             "next_sentence_label": int(not is_next),

@@ -81,20 +81,15 @@ class Pretraining(Task):
                 f"max_tokens must be from 16 to {MAX_TOKENS}, not {recipe.max_tokens}"
             )
         documents = distinct_documents(self.documents)
-        training, development = _examples(self.data_name, documents), None
+        texts = [one.text for one in documents], [one.title or "" for one in documents]
+        training, development = Examples(self.data_name, Kind.DOCUMENTS, texts, []), None
         if recipe.epochs != 0:
-            usable = [n for n, one in enumerate(documents) if len(sentences(one.text)) > 1]
+            usable = [n for n, text in enumerate(texts[0]) if len(sentences(text)) > 1]
             what = "different documents of two sentences or more"
             trained, held = split(usable, recipe.seed, what)
-            notify(
-                f"{len(trained):,} documents of two sentences or more to train on, "
-                f"{len(held):,} held out"
-            )
-            held_documents = [documents[place] for place in held]
-            for place in reversed(held):
-                del documents[place]
-            training = _examples(self.data_name, documents)
-            development = _examples(f"{self.data_name} (held out)", held_documents)
+            notify(f"{len(trained):,} {what} to train on, {len(held):,} held out")
+            development = training.take(held, f"{self.data_name} (held out)")
+            training = training.take(sorted({*range(len(documents))}.difference(held)))
         stage = Stage(training, development, recipe, LOSS)
         return Job([stage], partial(self._trainee, notify), partial(_finish, stage))
 
@@ -130,15 +125,8 @@ class Pretraining(Task):
             "prediction_loss_only": True,
             "accelerator_config": {"dispatch_batches": False},
         }
-        every = EVALUATE_AT_LEAST_EVERY
-        return Trainee(
-            model, recipe, every, Trainer, TrainingArguments, options, EVAL_LOSS, settings
-        )
-
-
-def _examples(name: str, documents: Sequence[Document]) -> Examples:
-    texts = [one.text for one in documents], [one.title or "" for one in documents]
-    return Examples(name, Kind.DOCUMENTS, texts, [])
+        trainer = EVALUATE_AT_LEAST_EVERY, Trainer, TrainingArguments
+        return Trainee(model, recipe, *trainer, options, EVAL_LOSS, settings)
 
 
 def _masked_pairs(examples: Examples, tokenizer: BertTokenizerFast, recipe: Recipe) -> MaskedPairs:
@@ -187,10 +175,9 @@ def new_bert(size: BertSize, tokenizer: BertTokenizerFast) -> BertForPreTraining
 def learn_word_pieces(texts: Sequence[str], size: int, max_tokens: int) -> BertTokenizerFast:
     """A BERT tokenizer, without capitals and accents, with a vocabulary learnt from texts.
 
-    The same texts give the same vocabulary. The trainer of `tokenizers` does not guarantee that: it
-    numbers the characters in the order of a hash map, and the numbers break ties between equally
-    frequent pairs. So the characters are passed to it in a fixed order; they all get pieces, even
-    if these are then more than `size`.
+    The trainer of `tokenizers` numbers the characters in the order of a hash map, and the numbers
+    break ties between equally frequent pairs. So that the same texts give the same vocabulary, the
+    characters are passed to it in a fixed order, even if they are more than `size`.
     """
     from tokenizers.implementations import BertWordPieceTokenizer
     from transformers import BertTokenizerFast

@@ -1,9 +1,8 @@
 """Training of cross-encoders, which read both texts at once (Reimers & Gurevych 2019, table 2).
 
 For an index, hard negatives are mined: passages that it ranks high for a query but that are not
-judged relevant (Gao, Dai & Callan 2021, Rethink Training of BERT Rerankers, section 3). Judgements
-are few and the first stage contributes what they do not teach, so both scores are combined; the
-weight is chosen on held-out queries and stored with the model.
+judged relevant (Gao, Dai & Callan 2021, Rethink Training of BERT Rerankers, section 3). Both scores
+are combined, as few judgements teach little; the weight is chosen on held-out queries.
 """
 
 from __future__ import annotations
@@ -71,12 +70,15 @@ class CrossEncoding(Task):
 
         def finish(folder: Path, base: Path) -> Trained:
             model = load_cross_encoder(folder)
-            return Trained(folder, [_measured(model, test) for test in tests])
+            found = [
+                Measured(test.name, MEASURES[test.kind].name, _score(model, test)) for test in tests
+            ]
+            return Trained(folder, found)
 
         return Job(stages, cross_encoder_trainee, finish)
 
 
-def _measured(model: CrossEncoder, examples: Examples) -> Measured:
+def _score(model: CrossEncoder, examples: Examples) -> float:
     """The score of a cross-encoder on a set, by the evaluators of sentence-transformers."""
     from sentence_transformers.cross_encoder import evaluation
 
@@ -86,12 +88,7 @@ def _measured(model: CrossEncoder, examples: Examples) -> Measured:
         evaluator, metric = evaluation.CrossEncoderCorrelationEvaluator, "spearman"
     pairs = [list(pair) for pair in zip(*examples.texts, strict=True)]
     evaluate = evaluator(pairs, list(examples.targets), show_progress_bar=False, write_csv=False)
-    score = 100 * float(numpy.nan_to_num(evaluate(model)[metric]))
-    return Measured(examples.name, MEASURES[examples.kind].name, score)
-
-
-def _score(model: CrossEncoder, examples: Examples) -> float:
-    return _measured(model, examples).score
+    return 100 * float(numpy.nan_to_num(evaluate(model)[metric]))
 
 
 def cross_encoder_trainee(folder: Path, stage: Stage) -> Trainee:
@@ -110,11 +107,7 @@ def cross_encoder_trainee(folder: Path, stage: Stage) -> Trainee:
 
 
 def load_cross_encoder(folder: Path) -> CrossEncoder:
-    """Load a cross-encoder in fp32, with a new head unless it has one with one output.
-
-    Raises:
-        EncoderError: it cannot be loaded, or other weights than its head's are missing.
-    """
+    """Load a cross-encoder in fp32, with a new head unless it has one with one output."""
     import torch
     from sentence_transformers import CrossEncoder
     from transformers import AutoConfig
@@ -122,19 +115,15 @@ def load_cross_encoder(folder: Path) -> CrossEncoder:
     with loading(str(folder)):
         place = transformer_folder(folder)
         stored = AutoConfig.from_pretrained(place, local_files_only=True).num_labels
+        options = {"use_safetensors": True, "ignore_mismatched_sizes": True, "dtype": "float32"}
         model = CrossEncoder(
             str(place),
             num_labels=1,
             trust_remote_code=False,
             local_files_only=True,
-            model_kwargs={
-                "use_safetensors": True,
-                "ignore_mismatched_sizes": True,
-                "dtype": "float32",
-            },
+            model_kwargs=options,
         )
-        files = ModelFolder(str(folder), place)
-        check_weights(model, files, needs_pooler=False, needs_head=False)
+        check_weights(model, ModelFolder(str(folder), place), needs_pooler=False, needs_head=False)
     if stored != 1:  # the activation that is stored is for another head
         model.activation_fn = torch.nn.Sigmoid()
     return model
@@ -219,18 +208,16 @@ def choose_weight(
             rankings.append([hits[place].document_id for place in order])
         return ndcg(rankings, wanted)
 
-    def best(rows: slice) -> int:
-        return int(numpy.argmax([values[rows].mean() for values in tried]))
-
-    tried = [reranked(weight) for weight in WEIGHTS]
+    tried = numpy.array([reranked(weight) for weight in WEIGHTS])
     # Each half is measured with the weight that is best on the other half.
     after = numpy.empty(len(asked))
     for half in (0, 1):
-        after[half::2] = tried[best(slice(1 - half, None, 2))][half::2]
+        best = tried[:, 1 - half :: 2].mean(axis=1).argmax()
+        after[half::2] = tried[best, half::2]
     before = ndcg([[hit.document_id for hit in hits] for hits in asked], wanted)
     test = f"{name} ({quantity(len(asked), 'held-out query')}), reranked"
     found = gain(test, NDCG, before, after)
-    weight = WEIGHTS[best(slice(None))]
+    weight = WEIGHTS[int(tried.mean(axis=1).argmax())]
     set_first_stage_weight(folder, weight)
     helps = "helps" if found.is_significant else "does not help significantly"
     verdict = f"reranking {helps}; weight of the first stage {weight:g}"

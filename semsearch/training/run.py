@@ -16,12 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from semsearch.encoders.model_folder import find_model
-from semsearch.errors import (
-    ArgumentError,
-    MissingExtraError,
-    TrainingStoppedError,
-    quoted,
-)
+from semsearch.errors import ArgumentError, MissingExtraError, TrainingStoppedError, quoted
 from semsearch.training.examples import Notify
 from semsearch.training.measures import Measured
 from semsearch.training.stages import Recipe, Settings, Stage
@@ -98,8 +93,7 @@ def train(
     Raises:
         ArgumentError: the data are unsuitable, the output folder exists, or the run to resume
             was started with other settings.
-        CorpusError: a file cannot be read.
-        DatasetNotFoundError: a published set is not on this machine.
+        CorpusError, DatasetNotFoundError: the data cannot be read.
         EncoderError: the base model cannot be loaded.
         MissingExtraError: a needed package is not installed.
         TrainingError: the loss is not finite, or there is too little data.
@@ -113,11 +107,8 @@ def train(
     run = settings.output.with_name(f"{settings.output.name}.training")
     base = _base(settings.base)
     job = task.prepare(settings, notify)
-    plan = {
-        "trained": task.name,
-        "base": settings.base,
-        "stages": [stage.as_json() for stage in job.stages],
-    }
+    stages = [stage.as_json() for stage in job.stages]
+    plan = {"trained": task.name, "base": settings.base, "stages": stages}
     text = json.dumps(plan, indent=2) + "\n"
     _check_settings(run, json.loads(text))
     from transformers import set_seed
@@ -135,9 +126,7 @@ def train(
             try:
                 history = run_stage(trainee, place, notify, on_progress)
             except KeyboardInterrupt:
-                raise TrainingStoppedError(
-                    "stopped; run the same command again to continue from the last checkpoint"
-                ) from None
+                raise TrainingStoppedError("stopped; the same command continues it") from None
             draft = place / "model.tmp"
             trainee.write(draft)
             (draft / RECORD).write_text(json.dumps({"history": history}), "utf-8")

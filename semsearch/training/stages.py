@@ -150,14 +150,8 @@ class Stage(NamedTuple):
 
 
 def per_stage(given: Sequence[T], count: int, what: str) -> list[T]:
-    """The value for each of `count` stages, from one for all or one per stage.
-
-    Raises:
-        ArgumentError: another number of values is given.
-    """
+    """The value for each of `count` stages, from one for all or one per stage."""
     if len(given) not in (1, count):
-        raise ArgumentError(
-            f"{what} is given {quantity(len(given), 'time')} for "
-            f"{quantity(count, 'stage')}; give it once, or once per stage"
-        )
+        times = f"{quantity(len(given), 'time')} for {quantity(count, 'stage')}"
+        raise ArgumentError(f"{what} is given {times}; give it once, or once per stage")
     return list(given) if len(given) == count else list(given) * count

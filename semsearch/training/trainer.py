@@ -91,13 +91,8 @@ def run_stage(
 ) -> list[dict[str, float]]:
     """Train; the model then has the weights with the best score, or the last ones.
 
-    Checkpoints go into the folder; the last one there is continued.
-
-    Returns:
-        The trainer's log: losses, rates and development scores.
-
-    Raises:
-        TrainingError: the loss is not finite.
+    Checkpoints go into the folder; the last one there is continued. The trainer's log is returned:
+    losses, rates and development scores.
     """
     recipe = trainee.recipe
     if recipe.epochs == 0:
@@ -118,8 +113,7 @@ def run_stage(
             )
         trainer.remove_callback(PrinterCallback)
         trainer.train(resume_from_checkpoint=None if checkpoint is None else str(checkpoint))
-    history: list[dict[str, float]] = trainer.state.log_history
-    return history
+    return trainer.state.log_history  # type: ignore[no-any-return]
 
 
 def last_checkpoint(folder: Path) -> Path | None:
@@ -322,29 +316,24 @@ class TeacherLoss(torch.nn.Module):
         return 1 - torch.nn.functional.cosine_similarity(vectors, goal).mean()
 
 
-def embedding_loss(
-    model: SentenceTransformer, loss: Loss, examples: Examples, recipe: Recipe
-) -> torch.nn.Module:
-    """The loss of a recipe, with a randomly initialised head if it has one."""
-    found: Any
+def embedding_loss(model: SentenceTransformer, loss: Loss, examples: Examples, size: int) -> Any:
+    """A loss for batches of a size, with a randomly initialised head if it has one."""
     match loss:
         case Loss.SOFTMAX:
-            width = model.get_embedding_dimension()
-            found = losses.SoftmaxLoss(model, width, len(examples.labels))
+            return losses.SoftmaxLoss(model, model.get_embedding_dimension(), len(examples.labels))
         case Loss.CONTRASTIVE:
-            found = losses.ContrastiveLoss(model)
+            return losses.ContrastiveLoss(model)
         case Loss.COSINE:
-            found = losses.CosineSimilarityLoss(model)
+            return losses.CosineSimilarityLoss(model)
         case Loss.COSENT:
-            found = losses.CoSENTLoss(model)
-        case Loss.RANKING if recipe.batch_size > CACHED_FROM and model.transformers_model:
-            found = losses.CachedMultipleNegativesRankingLoss(model, mini_batch_size=CACHED_PART)
+            return losses.CoSENTLoss(model)
+        case Loss.RANKING if size > CACHED_FROM and model.transformers_model:
+            return losses.CachedMultipleNegativesRankingLoss(model, mini_batch_size=CACHED_PART)
         case Loss.RANKING:
-            found = losses.MultipleNegativesRankingLoss(model)
+            return losses.MultipleNegativesRankingLoss(model)
         case Loss.TRIPLET:
             euclidean = losses.TripletDistanceMetric.EUCLIDEAN
-            found = losses.TripletLoss(model, euclidean, TRIPLET_MARGIN)
-    return found  # type: ignore[no-any-return]
+            return losses.TripletLoss(model, euclidean, TRIPLET_MARGIN)
 
 
 def embed_together(loss: Any) -> None:
@@ -355,10 +344,9 @@ def embed_together(loss: Any) -> None:
     if not hasattr(loss, "compute_loss_from_embeddings"):
         return
 
-    def forward(features: Features, labels: torch.Tensor | None) -> torch.Tensor:
+    def forward(features: Features, labels: torch.Tensor | None) -> Any:
         embeddings = embed_columns(loss.model, features, separate_first=False)
-        found: torch.Tensor = loss.compute_loss_from_embeddings(embeddings, labels)
-        return found
+        return loss.compute_loss_from_embeddings(embeddings, labels)
 
     loss.forward = forward
 

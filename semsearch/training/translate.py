@@ -2,11 +2,8 @@
 
 Reimers & Gurevych 2020 train a student to give each translated sentence the vector that its teacher
 gives to the English one. With some thousand sentences, a model trained on English alone hardly
-improves this way. So the words of the language are first added to its vocabulary, each initialised
-as the mean of its English translations, weighted by their probability under IBM Model 1. Words
-already in the vocabulary (BERT's has "um" and "para") are moved towards that mean, too. Words in
-none of the sentences are read by their parts: these get pieces, which are trained by cutting other
-words at random. English sentences among the others preserve what the model knows.
+improves this way: it splits the words of another language into fragments. So they are first added
+to its vocabulary (`vocabulary`). English sentences among the others preserve what the model knows.
 """
 
 from __future__ import annotations
@@ -41,13 +38,7 @@ from semsearch.evaluation.datasets.sts import (
 from semsearch.evaluation.datasets.textlines import numbered_lines
 from semsearch.training.data import NO_DEVELOPMENT, found_sts, held_out, load_tests
 from semsearch.training.encoder import compare_encoders, disable_dropout, load_plain, plain_encode
-from semsearch.training.examples import (
-    Examples,
-    Kind,
-    Notify,
-    text_key,
-    without_overlap,
-)
+from semsearch.training.examples import Examples, Kind, Notify, text_key, without_overlap
 from semsearch.training.measures import cosine_to_teacher
 from semsearch.training.run import Job, Task, Trained
 from semsearch.training.stages import Recipe, Settings, Stage, per_stage
@@ -110,8 +101,7 @@ def read_parallel(spec: str, language: str | None, notify: Notify) -> Examples:
 
     Raises:
         ArgumentError: the spec is not valid, or the language is unknown.
-        BadRowError: a row of a table cannot be read.
-        CorpusError: the file cannot be read, or holds no translations.
+        CorpusError: the file or a row cannot be read, or it holds no translations.
         DatasetNotFoundError: there is no such file, or the set is not on this machine.
     """
     path = Path(spec).expanduser()
@@ -194,20 +184,16 @@ def _trainee(notify: Notify, folder: Path, stage: Stage) -> Trainee:
     replayed = sorted(generator.permutation(len(distinct))[:count].tolist())
     prompt = model.prompts.get("document") or ""
     texts = [*translations, *(distinct[row] for row in replayed)]
-    examples = replace(
-        training,
-        texts=([prompt + text for text in texts],),
-        targets=[*(place[text] for text in sources), *replayed],
-    )
+    targets = [*(place[text] for text in sources), *replayed]
+    examples = replace(training, texts=([prompt + text for text in texts],), targets=targets)
     teacher = load_encoder(str(folder), local_files_only=True)
     loss = TeacherLoss(model, teacher.encode_documents(distinct))
     score = None
     if development is not None:
         wanted = teacher.encode_documents(development.texts[0])
         score = partial(cosine_to_teacher, plain_encode(model, prompt), development, wanted)
-    collator = SentenceTransformerDataCollator(
-        preprocess_fn=WordDropout(model[0], known, recipe.seed)
-    )
+    dropout = WordDropout(model[0], known, recipe.seed)
+    collator = SentenceTransformerDataCollator(preprocess_fn=dropout)
     return text_trainee(model, loss, examples, recipe, score, collator=collator)
 
 
@@ -217,9 +203,8 @@ def _finish(tests: Sequence[Examples], folder: Path, base: Path) -> Trained:
         load_encoder(str(one), precision=Precision.FP32, local_files_only=True).encode_documents
         for one in (folder, base)
     )
-    return Trained(
-        folder, [compare_encoders(student, teacher, test) for test in tests if len(test)]
-    )
+    scores = [compare_encoders(student, teacher, test) for test in tests if len(test)]
+    return Trained(folder, scores)
 
 
 def _published_tests(training: Examples, notify: Notify) -> list[Examples]:
@@ -237,10 +222,7 @@ def _published_tests(training: Examples, notify: Notify) -> list[Examples]:
     for test in found_sts([*names, "stsbenchmark"], "test", notify):
         tests.append(test)
         if test.name.startswith(TRANSLATED):
-            rows = [
-                row
-                for row, texts in enumerate(zip(*test.texts, strict=True))
-                if not any(text_key(text) in seen for text in texts)
-            ]
+            keys = [map(text_key, texts) for texts in zip(*test.texts, strict=True)]
+            rows = [row for row, texts in enumerate(keys) if seen.isdisjoint(texts)]
             tests.append(test.take(rows, f"{test.name}, unseen sentences ({len(rows):,})"))
     return tests

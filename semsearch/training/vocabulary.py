@@ -1,15 +1,10 @@
 """Word pieces for another language: which are added to a model, and their first meaning.
 
-A model trained on English splits the words of another language into fragments, whose vectors are
-useless: distillation alone hardly helps. So each word gets a piece of its own.
-
-Words are found by the model's own normaliser and pre-tokeniser. Prefixes that several words share,
-and words that end others, become pieces, too: unseen words are split there. Each character gets a
-piece, so that nothing is unknown.
-
-A dictionary of the sentences, by IBM Model 1 (Brown et al. 1993, section 4.1), gives the first
-meaning of a word. In training, words are cut into parts at random (MaxMatch-Dropout, Hiraoka 2022):
-a model that always sees a word as one piece does not learn its parts, by which it reads others.
+Each word gets a piece of its own, and so do prefixes that several words share, words that end
+others, and characters. A dictionary of the sentences, by IBM Model 1 (Brown et al. 1993, section
+4.1), gives the first meaning of a word. In training, words are cut into parts at random
+(MaxMatch-Dropout, Hiraoka 2022): a model that always sees a word as one piece does not learn its
+parts, by which it reads others.
 """
 
 from __future__ import annotations
@@ -36,7 +31,6 @@ from semsearch.protocols import Matrix
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
     from sentence_transformers import SentenceTransformer
-    from transformers import PreTrainedTokenizerFast
 
 Ids = Sequence[int]
 Numbers = NDArray[numpy.int64]
@@ -64,11 +58,9 @@ def add_words(
 
     A known piece in the translations moves towards the mean of its own translations: further, the
     larger the share of its occurrences that are in the translations, not the sources.
-
-    Raises:
-        EncoderError: the model's tokenizer is not WordPiece.
     """
     import torch
+    from transformers import PreTrainedTokenizerFast
 
     step = -(-len(sources) // MAX_SENTENCES)
     sources, translations = sources[::step], translations[::step]
@@ -96,7 +88,13 @@ def add_words(
     transformer.resize_token_embeddings(new, mean_resizing=False)
     with torch.no_grad():
         transformer.get_input_embeddings().weight.copy_(torch.from_numpy(initial))
-    model[0].processor = with_pieces(model.tokenizer, larger)
+    tokenizer = model.tokenizer
+    model[0].processor = PreTrainedTokenizerFast(
+        tokenizer_object=larger,
+        model_max_length=tokenizer.model_max_length,
+        model_input_names=tokenizer.model_input_names,
+        **tokenizer.special_tokens_map,
+    )
     return new - old
 
 
@@ -121,17 +119,12 @@ def _begin_parts(
             vectors[number] = numpy.average(vectors[numbers], axis=0, weights=weights)
 
 
-def extended(
-    tokenizer: Tokenizer, translations: Sequence[str], sources: Sequence[str]
-) -> Tokenizer:
+def extended(known: Tokenizer, translations: Sequence[str], sources: Sequence[str]) -> Tokenizer:
     """A WordPiece tokenizer with new pieces; existing pieces keep their ids.
 
     Words that also occur in the sources are not added: they are names, or the model reads them.
-
-    Raises:
-        EncoderError: the tokenizer is not WordPiece.
     """
-    settings = json.loads(tokenizer.to_str())
+    settings = json.loads(known.to_str())
     model = settings["model"]
     if model["type"] != "WordPiece":
         raise EncoderError(
@@ -139,8 +132,8 @@ def extended(
             "WordPiece tokens, such as minilm"
         )
     vocabulary = model["vocab"]
-    shared = set(_words(tokenizer, sources))
-    found = _words(tokenizer, translations)
+    shared = set(_words(known, sources))
+    found = _words(known, translations)
     new = [
         word
         for word, _ in found.most_common()
@@ -155,18 +148,6 @@ def extended(
     for form in ("", prefix):
         _number(vocabulary, (form + letter for letter in characters))
     return Tokenizer.from_str(json.dumps(settings))
-
-
-def with_pieces(tokenizer: PreTrainedTokenizerFast, pieces: Tokenizer) -> PreTrainedTokenizerFast:
-    """The model's tokenizer with these word pieces."""
-    from transformers import PreTrainedTokenizerFast
-
-    return PreTrainedTokenizerFast(
-        tokenizer_object=pieces,
-        model_max_length=tokenizer.model_max_length,
-        model_input_names=tokenizer.model_input_names,
-        **tokenizer.special_tokens_map,
-    )
 
 
 def _words(tokenizer: Tokenizer, texts: Iterable[str]) -> Counter[str]:
@@ -209,10 +190,8 @@ def translation_probabilities(
 ) -> csr_array:
     """The probability of each source token, given a token of the translation.
 
-    `translated` and `known` are the vocabulary sizes of translations and sources.
-
-    Returns:
-        Shape (translated, known). A row sums to 1 if its token occurs, else to 0.
+    `translated` and `known` are the vocabulary sizes of translations and sources, and the shape of
+    the result. A row sums to 1 if its token occurs, else to 0.
     """
     from scipy.sparse import csr_array
 

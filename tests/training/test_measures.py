@@ -30,31 +30,22 @@ SCORED = [("a", "b"), ("a", "d"), ("b", "d"), ("a", "f")]  # cosines 0.98, 0, 0.
 
 
 @pytest.mark.parametrize(
-    ("gold", "spearman"),
-    # By hand: ranks of the cosines 4 2 3 1, of the gold scores 4 3 2 1: 1 - 6 * 2 / (4 * 15).
-    [((1, 0.6, 0.4, 0), 80), ((0, 0.4, 0.6, 1), -80)],
+    ("kind", "rows", "targets", "expected"),
+    [
+        # By hand: ranks of the cosines 4 2 3 1, of the gold scores 4 3 2 1: 1 - 6 * 2 / (4 * 15).
+        (Kind.SCORED, SCORED, (1, 0.6, 0.4, 0), 80),
+        (Kind.SCORED, SCORED, (0, 0.4, 0.6, 1), -80),
+        (Kind.TRIPLETS, ["abc", "adc", "dea", "fed"], (), 75),
+        # Nearest to a is b, one of its two, to f e, and to c not its own d but b.
+        (Kind.POSITIVE, ["ad", "cd", "fe", "ab"], (), 75),
+        # By hand: yes at ranks 1 and 3 of the cosines: (1 / 1 + 2 / 3) / 2.
+        (Kind.LABELLED, SCORED, (1, 1, 0, 0), 100 * (1 + 2 / 3) / 2),
+    ],
 )
-def test_spearman_of_a_bi_encoder(gold, spearman):
-    found = score_encoder(plain_encode(Circle()), examples(Kind.SCORED, *SCORED, targets=gold))
-    assert found == pytest.approx(spearman)
-
-
-def test_triplets():
-    rows = [("a", "b", "c"), ("a", "d", "c"), ("d", "e", "a"), ("f", "e", "d")]
-    assert score_encoder(plain_encode(Circle()), examples(Kind.TRIPLETS, *rows)) == 75
-
-
-def test_positive_pairs():
-    """Nearest to a is b, one of its two, to f e, and to c not its own d but b."""
-    rows = [("a", "d"), ("c", "d"), ("f", "e"), ("a", "b")]
-    assert score_encoder(plain_encode(Circle()), examples(Kind.POSITIVE, *rows)) == 75
-
-
-def test_average_precision_of_yes_no_pairs():
-    """By hand: yes at ranks 1 and 3 of the cosines: (1 / 1 + 2 / 3) / 2."""
-    rows = examples(Kind.LABELLED, *SCORED, targets=(1, 1, 0, 0), labels=("no", "yes"))
-    found = score_encoder(plain_encode(Circle()), rows)
-    assert found == pytest.approx(100 * (1 + 2 / 3) / 2)
+def test_scores_of_a_bi_encoder(kind, rows, targets, expected):
+    labels = ("no", "yes") if kind is Kind.LABELLED else ()
+    found = examples(kind, *rows, targets=targets, labels=labels)
+    assert score_encoder(plain_encode(Circle()), found) == pytest.approx(expected)
 
 
 def test_a_gain_is_significant_if_chance_alone_rarely_explains_it():

@@ -16,11 +16,7 @@ from semsearch.encoders import load_encoder
 from semsearch.errors import TrainingError
 from semsearch.training import Pretraining, Recipe, Settings, train
 from semsearch.training.masked_pairs import MaskedPairs, loss_of, measured
-from semsearch.training.pretrain import (
-    BertSize,
-    learn_word_pieces,
-    new_bert,
-)
+from semsearch.training.pretrain import BertSize, learn_word_pieces, new_bert
 
 
 def pretrain(documents, folder, seed=0, **length):
@@ -31,10 +27,6 @@ def pretrain(documents, folder, seed=0, **length):
     recipe = Recipe(**length, batch_size=16, max_tokens=32, learning_rate=1e-3, seed=seed)
     settings = Settings(None, folder, ["topics"], [recipe])
     return train(task, settings, messages.append), messages
-
-
-def scores(trained):
-    return {test.measure: test.score for test in trained.tests}
 
 
 def test_zero_epochs_write_random_weights(tmp_path):
@@ -110,10 +102,10 @@ def test_forty_steps(documents, tmp_path):
     result, messages = pretrain(documents, folder)
     losses = [float(line.split("loss ")[-1]) for line in messages if "development loss" in line]
     assert len(losses) == 11  # before the first step, and ten times
-    found = scores(result)
+    found = {test.measure: test.score for test in result.tests}
     assert found["masked words, loss"] + found["next sentence, loss"] < losses[0] - 0.8
     assert found["masked words found, %"] > 5
-    assert messages[0].startswith("114 documents")
+    assert messages[0].startswith("114 different documents")
     assert SentenceTransformer(str(folder), device="cpu").max_seq_length == 32
     vectors = load_encoder(str(folder), device="cpu").encode_documents(["The wave salt harbour."])
     bert, tokenizer = (one.from_pretrained(folder) for one in (BertForPreTraining, AutoTokenizer))
@@ -137,22 +129,15 @@ def test_too_few_documents_are_reported_before_training(texts, count, tmp_path):
 TEXTS = ["The baker baked bread.", "A baker bakes; the bakers' bread is baked.", "Bäckerei"] * 3
 
 
-def test_words_are_split():
+def test_words_are_split(tmp_path):
+    """The same texts give the same vocabulary, which is stored with the maximum length."""
     tokenizer = learn_word_pieces(TEXTS, 60, 32)
     assert tokenizer.tokenize("The bakers") == ["the", "bakers"]
     assert tokenizer.tokenize("bakerei")[0].startswith("baker")
     assert tokenizer.tokenize("BÄCKEREI") == tokenizer.tokenize("backerei")
     assert tokenizer.tokenize("żółw") == ["[UNK]"]
-
-
-def test_round_trip(tmp_path):
-    tokenizer = learn_word_pieces(TEXTS, 60, 32)
     tokenizer.save_pretrained(tmp_path)
-    again = AutoTokenizer.from_pretrained(tmp_path)
-    assert (
-        again.get_vocab() == tokenizer.get_vocab() == learn_word_pieces(TEXTS, 60, 32).get_vocab()
-    )
-    assert again.model_max_length == 32
-    text = "The baker baked"
-    assert again(text).input_ids == tokenizer(text).input_ids
-    assert again(text).input_ids[0] == 2
+    stored = AutoTokenizer.from_pretrained(tmp_path)
+    for again in (stored, learn_word_pieces(TEXTS, 60, 32)):
+        assert again.get_vocab() == tokenizer.get_vocab()
+        assert again.model_max_length == 32
