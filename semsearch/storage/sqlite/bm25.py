@@ -6,7 +6,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy
@@ -44,7 +44,6 @@ from semsearch.storage.words import Analyser, Language
 
 #: Below this share of documents, the allowed passages are listed before the search.
 LISTED_SHARE = 0.02
-PASSAGES_AT_ONCE = 4096
 
 #: Words of more than this share of the passages are left out of queries that have others: SQLite
 #: would score so many passages for hardly any difference.
@@ -69,17 +68,6 @@ _MATCHED = select(
     _PASSAGE_ID,
     literal_column(f"highlight(passages_fts, 0, '{MARK}', '{MARK}')", Text).label("marked"),
 ).where(_matches("match"), passages_fts.c.rowid.in_(values_later("passage_ids")))
-_SET_ANALYSED = (
-    update(passages)
-    .where(passages.c.passage_id == bindparam("id"))
-    .values(analysed=bindparam("new"))
-)
-_PASSAGES = (
-    select(passages.c.passage_id, passages.c.text)
-    .where(passages.c.passage_id > bindparam("last"))
-    .order_by(passages.c.passage_id)
-    .limit(PASSAGES_AT_ONCE)
-)
 
 
 def stored_analyser(connection: Connection) -> Analyser:
@@ -94,7 +82,6 @@ def search_bm25(
     restricted: Restricted,
     text: str,
     k: int,
-    per_document: int,
     phrases: Sequence[str],
 ) -> list[ScoredPassage]:
     """The `k` best passages by their words; see `semsearch.storage.interface.Reader`.
@@ -123,7 +110,8 @@ def search_bm25(
         rows = connection.execute(query, parameters | {"n": n}).all()
         ids = numpy.array([row.passage_id for row in rows], numpy.int64)
         scored = ((row.score, row.passage_id) for row in rows)
-        found = best_passages(scored, owners(connection, ids, clause), k, per_document)
+        documents = owners(connection, ids, clause)
+        found = best_passages(scored, documents, k, restricted.per_document)
         if len(found) == k or len(rows) < n:
             return found
         n *= 4
@@ -169,14 +157,9 @@ def analysed_text(text: str, analyser: Analyser) -> str | None:
 
 def analyse_again(connection: Connection, language: Language | None) -> None:
     """Analyse all passages with the stemmer of a language."""
-    analyser = Analyser(language)
-    last = 0
-    while rows := connection.execute(_PASSAGES, {"last": last}).all():
-        last = rows[-1].passage_id
-        connection.execute(
-            _SET_ANALYSED,
-            [{"id": row.passage_id, "new": analysed_text(row.text, analyser)} for row in rows],
-        )
+    raw: Any = connection.connection.driver_connection
+    raw.create_function("analysed_text", 1, partial(analysed_text, analyser=Analyser(language)))
+    connection.execute(update(passages).values(analysed=func.analysed_text(passages.c.text)))
     connection.exec_driver_sql("DROP TABLE passages_fts")
     create_words(connection, language)
     rebuild_words(connection)

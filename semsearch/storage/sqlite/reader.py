@@ -84,25 +84,21 @@ class Cache:
     def __init__(self) -> None:
         self._views: dict[tuple[str, int], tuple[int, VectorView]] = {}
         self._restricted: dict[tuple[Revision, str], Restricted] = {}
-        self._values: tuple[Revision, list[FieldValues]] | None = None
+        self._values: dict[Revision, list[FieldValues]] = {}
 
     def view(
         self, connection: Connection, directory: Path, revision: Revision, space: Space
     ) -> VectorView:
         """The vectors of a space in the state that `connection` reads."""
         key = revision.identity, space.id
-        known = self._views.get(key)
-        if known and known[0] == revision.number:
-            return known[1]
-        from semsearch.storage.sqlite.vectors import VectorView
+        number, view = self._views.get(key, (-1, None))
+        if view is None or number != revision.number:
+            from semsearch.storage.sqlite.vectors import VectorView
 
-        check_searchable(space, all_spaces(connection))
-        view = None
-        if known and known[0] < revision.number:
-            view = known[1].extended(connection, space)
-        if view is None:
-            view = VectorView.load(connection, directory, space)
-        self._views[key] = revision.number, view
+            check_searchable(space, all_spaces(connection))
+            earlier = view if number < revision.number else None
+            view = VectorView(connection, directory, space, earlier)
+            self._views[key] = revision.number, view
         return view
 
     def restricted(
@@ -120,9 +116,9 @@ class Cache:
 
     def field_values(self, connection: Connection, revision: Revision) -> list[FieldValues]:
         """The values of metadata fields in the state that `connection` reads."""
-        if self._values is None or self._values[0] != revision:
-            self._values = revision, kinds.field_values(connection)
-        return self._values[1]
+        if revision not in self._values:
+            self._values = {revision: kinds.field_values(connection)}
+        return self._values[revision]
 
 
 class SqliteReader:
@@ -140,15 +136,12 @@ class SqliteReader:
         self._cache = cache
 
     def settings(self) -> Settings:
-        """The settings of the index."""
         return read_settings(self.connection)
 
     def spaces(self) -> list[Space]:
-        """The embedding spaces, oldest first."""
         return all_spaces(self.connection)
 
     def info(self) -> IndexInfo:
-        """The contents of the store."""
         spaces = self.spaces()
         snapshots = {}
         for space in spaces:
@@ -176,7 +169,6 @@ class SqliteReader:
         )
 
     def fields(self) -> dict[str, set[Kind]]:
-        """The kinds of values of metadata fields, by name."""
         return kinds.kinds_by_field(self.connection)
 
     def field_values(self, condition: Condition | None = None) -> list[FieldValues]:
@@ -188,23 +180,19 @@ class SqliteReader:
         return kinds.field_values(self.connection, documents.c.document_id.in_(ids))
 
     def count(self, selection: Selection = EVERYTHING) -> int:
-        """The number of documents, or of selected documents."""
         query = select(func.count()).select_from(documents).where(self.selected(selection))
         return self.connection.scalar(query) or 0
 
     def ids(self, selection: Selection = EVERYTHING, limit: int | None = None) -> list[str]:
-        """The ids of all documents, or of selected ones, in the order of addition."""
         query = select(documents.c.external_id).where(self.selected(selection))
         query = query.order_by(documents.c.document_id).limit(limit)
         return list(self.connection.scalars(query))
 
     def documents(self, ids: Sequence[str]) -> dict[str, Document]:
-        """The documents with these ids, as they were added."""
         query = _DOCUMENTS.where(documents.c.external_id.in_(values(ids)))
         return {row.external_id: _document(row) for row in self.connection.execute(query)}
 
     def scan(self, size: int = 256) -> Iterator[list[Document]]:
-        """All documents in insertion order, in lists of at most `size`."""
         last = 0
         while True:
             after = _DOCUMENTS.where(documents.c.document_id > last).limit(size)
@@ -215,7 +203,6 @@ class SqliteReader:
             yield [_document(row) for row in rows]
 
     def stored_documents(self, ids: Sequence[str]) -> dict[str, StoredDocument]:
-        """The records of documents to compare with, by id."""
         rows = self.connection.execute(
             select(documents).where(documents.c.external_id.in_(values(ids)))
         )
@@ -225,7 +212,6 @@ class SqliteReader:
         }
 
     def passages_of(self, ids: Sequence[str]) -> dict[str, list[NewPassage]]:
-        """The passages of documents, in order, by document id."""
         rows = self.connection.execute(
             select(
                 documents.c.external_id,
@@ -244,7 +230,6 @@ class SqliteReader:
         return found
 
     def vectors_of_texts(self, hashes: Sequence[str]) -> TextVectors:
-        """The stored vectors of texts, whatever their documents."""
         of_text = passages.c.text_hash.in_(values(hashes))
         # Of a text that many passages share, the vector of the last one.
         last = select(func.max(passages.c.passage_id)).where(of_text).group_by(passages.c.text_hash)
@@ -260,7 +245,6 @@ class SqliteReader:
         }
 
     def passages(self, space: Space, condition: Condition | None = None) -> Passages:
-        """All passages with their vectors, or those whose documents match a condition."""
         check_searchable(space, self.spaces())
         query = (
             select(
@@ -293,7 +277,6 @@ class SqliteReader:
     def passages_without_vector(
         self, space: Space, after: int, limit: int
     ) -> list[tuple[int, str, str]]:
-        """Passage id, text and document id of passages above an id that have no vector."""
         has_vector = exists().where(
             vectors.c.passage_id == passages.c.passage_id, vectors.c.space_id == space.id
         )
@@ -316,47 +299,34 @@ class SqliteReader:
         return and_(*clauses)
 
     def prepare(self, space: Space) -> None:
-        """Load the vectors of a space."""
         self._view(space)
 
     def search_vectors(
-        self,
-        space: Space,
-        queries: Matrix,
-        k: int,
-        restriction: Restriction = NO_RESTRICTION,
-        per_document: int = 1,
+        self, space: Space, queries: Matrix, k: int, restriction: Restriction = NO_RESTRICTION
     ) -> list[list[ScoredPassage]]:
-        """The `k` best passages of each query."""
         from semsearch.storage.sqlite.vectors import search_vectors
 
-        view, restricted = self._view(space), self._restricted(restriction)
-        return search_vectors(self.connection, view, restricted, queries, k, per_document)
+        restricted = self._restricted(restriction)
+        return search_vectors(self.connection, self._view(space), restricted, queries, k)
 
     def search_bm25(
         self,
         text: str,
         k: int,
         restriction: Restriction = NO_RESTRICTION,
-        per_document: int = 1,
         phrases: Sequence[str] = (),
     ) -> list[ScoredPassage]:
-        """The `k` best passages by BM25 over their words."""
         from semsearch.storage.sqlite.bm25 import search_bm25
 
         restricted = self._restricted(restriction)
-        return search_bm25(
-            self.connection, self._analyser, restricted, text, k, per_document, phrases
-        )
+        return search_bm25(self.connection, self._analyser, restricted, text, k, phrases)
 
     def matched_words(self, text: str, passage_ids: Sequence[int]) -> dict[int, list[str]]:
-        """The words of passages that occur in a text."""
         from semsearch.storage.sqlite.bm25 import matched_words
 
         return matched_words(self.connection, self._analyser, text, passage_ids)
 
     def fetch(self, passage_ids: Sequence[int]) -> dict[int, FoundPassage]:
-        """The passages with these ids, as far as they exist."""
         rows = self.connection.execute(_PASSAGES, {"passage_ids": list(passage_ids)})
         return {row[0]: FoundPassage(Passage(*row[:5]), json.loads(row[5]), row[6]) for row in rows}
 

@@ -61,7 +61,6 @@ class SqliteWriter:
 
     @contextmanager
     def read(self) -> Iterator[SqliteReader]:
-        """The current state, which does not change until the block ends."""
         with self._connection.begin():
             yield self._reader_of(self._connection)
 
@@ -70,7 +69,6 @@ class SqliteWriter:
         return {}
 
     def put(self, new: Sequence[NewDocument], text_vectors: TextVectors) -> None:
-        """Add documents, or update those with the same ids."""
         with self._connection.begin():
             owners = self._put_documents(new)
             cut = [one for one in new if one.passages is not None]
@@ -78,7 +76,6 @@ class SqliteWriter:
             next_revision(self._connection)
 
     def remove(self, selection: Selection) -> int:
-        """Remove documents with their passages and vectors; returns their number."""
         with self._connection.begin():
             condition = self._reader_of(self._connection).selected(selection)
             remove_words(self._connection, condition)
@@ -101,24 +98,20 @@ class SqliteWriter:
                 next_revision(self._connection)
 
     def add_space(self, encoder: Encoder, dtype: str | None) -> Space:
-        """Add a space, which is incomplete."""
         with self._connection.begin():
             return insert_space(self._connection, encoder, dtype, complete=False)
 
     def drop_space(self, space: Space) -> None:
-        """Remove a space with its vectors."""
         with self._connection.begin():
             self._connection.execute(delete(spaces).where(spaces.c.space_id == space.id))
             next_revision(self._connection)
         remove_leftovers(self._connection, self._directory, keep_previous=True)
 
     def put_vectors(self, space: Space, passage_ids: Sequence[int], matrix: Matrix) -> None:
-        """Add the missing vectors of passages."""
         with self._connection.begin():
             self._put_vectors(space, passage_ids, matrix)
 
     def complete(self, space: Space) -> None:
-        """Make a space searchable, once each passage has a vector."""
         with self._connection.begin():
             self._connection.execute(
                 update(spaces).where(spaces.c.space_id == space.id).values(complete=1)
@@ -126,7 +119,6 @@ class SqliteWriter:
             next_revision(self._connection)
 
     def index_field(self, name: str) -> None:
-        """Index the values of a metadata field for filters."""
         with self._connection.begin():
             index_field(self._connection, name)
             next_revision(self._connection)
@@ -140,15 +132,12 @@ class SqliteWriter:
                 refresh(self._connection, self._directory, space)
 
     def compact(self) -> None:
-        """Rewrite all files without deleted data."""
         compact(self._connection, self._directory, self._spaces())
 
     def verify(self) -> list[Fault]:
-        """Check the store and return all faults."""
         return find_faults(self._connection, self._directory)
 
     def repair(self) -> None:
-        """Rebuild derived data, and remove damaged vectors."""
         rebuild(self._connection)
 
     def _spaces(self) -> list[Space]:
