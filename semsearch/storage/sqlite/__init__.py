@@ -40,7 +40,7 @@ class SqliteStore:
     def read(self) -> Iterator[SqliteReader]:
         """One committed state, the same until the block ends."""
         with self.database.read() as connection:
-            yield self._reader(connection)
+            yield SqliteReader(connection, self.path, self._cache)
 
     @contextmanager
     def writer(self, *, wait: float = 0) -> Iterator[SqliteWriter]:
@@ -52,16 +52,12 @@ class SqliteStore:
         self.database.check_present()
         with writer_lock(self.path, wait=wait), self.database.writing() as connection:
             remove_leftovers(connection, self.path, keep_previous=True)  # of a run that was killed
-            yield SqliteWriter(connection, self.path, self._reader)
+            yield SqliteWriter(connection, self.path, self._cache)
 
     def close(self) -> None:
         """Close the database and the snapshots."""
         self._cache = Cache()
         self.database.close()
-
-    def _reader(self, connection: Connection) -> SqliteReader:
-        """The state that a connection reads."""
-        return SqliteReader(connection, self.path, self._cache)
 
 
 def open_store(path: Path) -> SqliteStore:

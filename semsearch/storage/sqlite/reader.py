@@ -122,13 +122,7 @@ class Cache:
 
 
 class SqliteReader:
-    """The state that a transaction reads; see `semsearch.storage.interface.Reader`.
-
-    Args:
-        connection: in a transaction.
-        directory: the directory of the index.
-        cache: what earlier readers have loaded.
-    """
+    """The state that a transaction reads; see `semsearch.storage.interface.Reader`."""
 
     def __init__(self, connection: Connection, directory: Path, cache: Cache) -> None:
         self.connection = connection

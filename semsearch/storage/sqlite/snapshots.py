@@ -80,13 +80,7 @@ def refresh(
     """Write a new snapshot of a space if the present one is missing, damaged or out of date.
 
     The file is complete before a transaction records it. The previous snapshot is kept for readers
-    that are about to open it; older files are deleted.
-
-    Args:
-        connection: its transactions begin with the write lock.
-        directory: of the snapshot.
-        space: of the vectors.
-        thoroughly: write one after any change.
+    that are about to open it; older files are deleted. `thoroughly` writes one after any change.
     """
     with connection.begin():
         record = snapshot_record(connection, space)
@@ -140,10 +134,7 @@ def refresh(
 def remove_leftovers(connection: Connection, directory: Path, *, keep_previous: bool) -> None:
     """Delete older snapshots, drafts of killed runs, and maps of dropped spaces.
 
-    Args:
-        connection: its transactions begin with the write lock.
-        directory: the directory of the files.
-        keep_previous: keep the previous snapshot, which a reader may be about to open.
+    A reader may be about to open the previous snapshot.
     """
     with connection.begin():
         names = connection.scalars(select(spaces.c.name)).all()

@@ -7,12 +7,10 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy
-from sqlalchemy import Connection, Row, func, select
+from sqlalchemy import Connection, func, select
 
 from semsearch.protocols import Matrix
 from semsearch.storage.interface import ScoredPassage
