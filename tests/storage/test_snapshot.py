@@ -6,7 +6,7 @@ import numpy
 import pytest
 
 from semsearch import Document, Index, load_encoder
-from semsearch.storage.sqlite.snapshots import snapshot_record
+from semsearch.storage.sqlite.spaces import snapshot_record
 from semsearch.storage.sqlite.vectors import VectorView
 from semsearch.vector_indexes.ivf import IvfIndex
 
@@ -23,7 +23,7 @@ def index(tmp_path):
 def view(index):
     with index.read() as state:
         connection = state.connection
-        return VectorView.load(connection, index.path, index.space())
+        return VectorView(connection, index.path, index.space())
 
 
 def record(index):

@@ -46,7 +46,7 @@ class SqliteStore:
     def writer(self, *, wait: float = 0) -> Iterator[SqliteWriter]:
         """A writer; one thread of one process at a time can have one."""
         from semsearch.storage.lock import writer_lock
-        from semsearch.storage.sqlite.snapshots import remove_leftovers
+        from semsearch.storage.sqlite.spaces import remove_leftovers
         from semsearch.storage.sqlite.writer import SqliteWriter
 
         self.database.check_present()

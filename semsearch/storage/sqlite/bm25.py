@@ -39,7 +39,7 @@ from semsearch.storage.sqlite.schema import (
     values,
     values_later,
 )
-from semsearch.storage.sqlite.snapshots import deleted_passages
+from semsearch.storage.sqlite.spaces import deleted_passages
 from semsearch.storage.words import Analyser, Language
 
 #: Below this share of documents, the allowed passages are listed before the search.

@@ -162,8 +162,10 @@ class Database:
 
     def _connect(self) -> sqlite3.Connection:
         address = f"{self.file.as_uri()}?{self._opened[0]}"
-        options: Any = {"uri": True, "check_same_thread": False}
-        connection = sqlite3.connect(address, isolation_level=None, **options)  # see `_begin`
+        # `_begin` begins transactions.
+        connection = sqlite3.connect(
+            address, uri=True, check_same_thread=False, isolation_level=None
+        )
         connection.create_function("instant", 1, _instant, deterministic=True)
         with closed_on_error(connection):
             for pragma in _PRAGMAS:

@@ -45,8 +45,14 @@ from semsearch.storage.sqlite.schema import (
     values_later,
     vectors,
 )
-from semsearch.storage.sqlite.snapshots import snapshot_name, snapshot_record
-from semsearch.storage.sqlite.spaces import BLOCK_ROWS, all_spaces, from_bytes, stored_matrix
+from semsearch.storage.sqlite.spaces import (
+    BLOCK_ROWS,
+    all_spaces,
+    from_bytes,
+    snapshot_name,
+    snapshot_record,
+    stored_matrix,
+)
 
 if TYPE_CHECKING:
     from semsearch.filters import Condition
@@ -197,13 +203,9 @@ class SqliteReader:
             yield [_document(row) for row in rows]
 
     def stored_documents(self, ids: Sequence[str]) -> dict[str, StoredDocument]:
-        rows = self.connection.execute(
-            select(documents).where(documents.c.external_id.in_(values(ids)))
-        )
-        return {
-            row.external_id: StoredDocument(row.document_id, row.title, row.metadata, row.text_hash)
-            for row in rows
-        }
+        columns = [documents.c[name] for name in ("external_id", *StoredDocument._fields)]
+        query = select(*columns).where(documents.c.external_id.in_(values(ids)))
+        return {row[0]: StoredDocument(*row[1:]) for row in self.connection.execute(query)}
 
     def passages_of(self, ids: Sequence[str]) -> dict[str, list[NewPassage]]:
         rows = self.connection.execute(

@@ -17,12 +17,12 @@ from semsearch.storage.interface import ScoredPassage
 from semsearch.storage.spaces import Space
 from semsearch.storage.sqlite.restrictions import Restricted, best_passages, owners
 from semsearch.storage.sqlite.schema import documents, passages
-from semsearch.storage.sqlite.snapshots import (
+from semsearch.storage.sqlite.spaces import (
     deleted_passages,
     open_snapshot,
     snapshot_record,
+    vector_blocks,
 )
-from semsearch.storage.sqlite.spaces import vector_blocks
 from semsearch.vector_indexes import Ids
 from semsearch.vector_indexes.flat import VectorIndex, ranked
 
@@ -57,17 +57,18 @@ class VectorView:
         earlier: VectorView | None = None,
     ) -> None:
         self._record = record = snapshot_record(connection, space)
+        self._snapshot: VectorIndex | None = None
         recent: list[tuple[Ids, Matrix]] = []
         last = 0
         if earlier and earlier._record == record:
             self._snapshot = earlier._snapshot
             recent.append((earlier._recent.ids, earlier._recent.matrix))
             last = int(earlier._indexes[-1].ids[-1]) if earlier._indexes else 0
-        else:
-            self._snapshot = record and open_snapshot(directory, space, record)
+        elif record:
+            self._snapshot = open_snapshot(directory, space, record)
             if self._snapshot is not None:
                 last = record.last_passage_id
-            elif record:
+            else:
                 logger.warning(
                     "the snapshot of space '%s' in %s is missing or damaged; searching the vectors "
                     "in SQLite instead (the next `semsearch index` rewrites it)",
@@ -76,9 +77,11 @@ class VectorView:
                 )
         recent += vector_blocks(connection, space, last)
         count = sum(len(ids) for ids, _ in recent)
-        self._recent = VectorIndex.build(space.dimension, count, recent)
+        self._recent: VectorIndex = VectorIndex.build(space.dimension, count, recent)
         indexes = [self._snapshot, self._recent]
-        self._indexes = [index for index in indexes if index is not None and len(index)]
+        self._indexes: list[VectorIndex] = [
+            index for index in indexes if index is not None and len(index)
+        ]
         self._per_document = _passages_per_document(connection)
         self._deleted = deleted_passages(connection) - (record.deleted if record else 0)
 

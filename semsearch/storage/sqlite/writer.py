@@ -46,17 +46,15 @@ from semsearch.storage.sqlite.schema import (
     vectors,
     write_settings,
 )
-from semsearch.storage.sqlite.snapshots import (
+from semsearch.storage.sqlite.spaces import (
+    all_spaces,
     count_deleted,
+    insert_space,
     open_snapshot,
     refresh,
     remove_leftovers,
     snapshot_name,
     snapshot_record,
-)
-from semsearch.storage.sqlite.spaces import (
-    all_spaces,
-    insert_space,
     to_bytes,
     vector_blocks,
     vector_bytes,
