@@ -8,7 +8,6 @@ from __future__ import annotations
 import sqlite3
 from contextlib import closing
 from pathlib import Path
-from threading import Timer
 
 import pytest
 
@@ -155,21 +154,6 @@ def test_a_locked_database(path, monkeypatch):
         assert len(index) == 30
     with Index.open(path) as index, pytest.raises(TypeError):
         index._store.writer(1)
-
-
-def test_the_mode_of_the_log_is_set_when_readers_allow_it(path, monkeypatch):
-    execute(path, "PRAGMA journal_mode = DELETE")
-    reader = sqlite3.connect(path / "index.sqlite", isolation_level=None, check_same_thread=False)
-    reader.execute("BEGIN")
-    reader.execute("SELECT count(*) FROM documents").fetchone()
-    with Index.open(path) as index:
-        with monkeypatch.context() as patch:
-            patch.setattr("semsearch.storage.sqlite.database.BUSY_TIMEOUT_MS", 1)
-            with pytest.raises(IndexBusyError):
-                index.delete(["1"])
-        Timer(0.1, reader.close).start()
-        assert index.delete(["1"]) == 1
-    assert execute(path, "PRAGMA journal_mode") == [[("wal",)]]
 
 
 def test_errors_of_sqlite_name_the_file(path):

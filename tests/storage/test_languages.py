@@ -124,14 +124,3 @@ class TestFrequentWords:
     def test_they_are_left_out(self, index):
         assert self.words(index, "flow rest kind7") == {"kind7"}
         assert self.words(index, "flow") == {"flow"}
-
-    def test_they_are_counted_again_when_much_was_added(self, index):
-        index.add(Document(f"new {n}", f"other{n}") for n in range(100))
-        assert self.words(index, "rest kind7") == {"kind7"}
-        index.add(Document(f"more {n}", f"more{n}") for n in range(300))
-        assert self.words(index, "rest kind7") == {"rest", "kind7"}
-
-    def test_few_passages_have_none(self, tmp_path):
-        with Index.create(tmp_path / "few", "hashing:8") as index:
-            index.add(Document(str(n), f"flow of kind{n}") for n in range(900))
-            assert self.words(index, "flow kind7") == {"flow", "kind7"}
