@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection
 
-from semsearch.errors import IndexNotFoundError
 from semsearch.protocols import Encoder
 from semsearch.storage.interface import Settings
 from semsearch.storage.sqlite.database import Database
@@ -66,18 +65,15 @@ def open_store(path: Path) -> SqliteStore:
 
 
 def create_store(
-    path: Path, max_tokens: int, encoders: Sequence[Encoder], dtype: str | None = None
+    path: Path, max_tokens: int, encoders: Sequence[Encoder], dtype: str | None
 ) -> SqliteStore:
-    """Open the index in a directory, or create it with a space for each encoder."""
+    """Create an index in a directory, or open the one that another process has just created."""
 
     def fill(connection: Connection) -> None:
         write_settings(connection, Settings(max_tokens))
         for encoder in encoders:
             insert_space(connection, encoder, dtype, complete=True)
 
-    try:
-        return open_store(path)
-    except IndexNotFoundError:
-        for encoder in encoders:
-            encoder.description()  # loads the model: before the transaction
-        return SqliteStore(Database(path, fill))
+    for encoder in encoders:
+        encoder.description()  # loads the model: before the transaction
+    return SqliteStore(Database(path, fill))

@@ -50,6 +50,8 @@ LISTED_SHARE = 0.02
 FREQUENT_SHARE = 0.3
 #: In fewer passages, no word is frequent; and shares are estimated from so many.
 FREQUENT_FROM = 1000
+#: The setting with the number of passages added or deleted before the last count, and the words.
+FREQUENT_WORDS = "frequent_words"
 #: Words are counted again when so many passages, as a share of all, were added or deleted.
 RECOUNTED_SHARE = 0.1
 
@@ -72,7 +74,7 @@ _MATCHED = select(
 
 def stored_analyser(connection: Connection) -> Analyser:
     """Reads texts and queries as the index does."""
-    _, frequent = _frequent_words(connection)
+    _, frequent = get_setting(connection, FREQUENT_WORDS, [0, []])
     return Analyser(read_settings(connection).language, frequent)
 
 
@@ -171,7 +173,7 @@ def count_frequent_words(connection: Connection) -> None:
     counted = select(func.count(), func.min(number), func.max(number)).select_from(passages)
     total, first, last = connection.execute(counted).one()
     changes = (last or 0) + deleted_passages(connection)
-    counted_at, _ = _frequent_words(connection)
+    counted_at, _ = get_setting(connection, FREQUENT_WORDS, [0, []])
     if changes - counted_at <= RECOUNTED_SHARE * total:
         return
     frequent = []
@@ -184,13 +186,7 @@ def count_frequent_words(connection: Connection) -> None:
         sample = [analyser.words(text) for text in texts]
         counts = Counter(word for words in sample for word in words)
         frequent = [word for word, count in counts.items() if count > FREQUENT_SHARE * len(sample)]
-    put_setting(connection, "frequent_words", [changes, sorted(frequent)])
-
-
-def _frequent_words(connection: Connection) -> tuple[int, list[str]]:
-    """How many passages had been added or deleted at the last count, and the frequent words."""
-    changes, words = get_setting(connection, "frequent_words", [0, []])
-    return changes, words
+    put_setting(connection, FREQUENT_WORDS, [changes, sorted(frequent)])
 
 
 def add_words(connection: Connection, condition: ColumnElement[bool]) -> None:

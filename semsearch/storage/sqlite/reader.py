@@ -88,43 +88,10 @@ class Cache:
     """What readers have loaded, for the next ones."""
 
     def __init__(self) -> None:
-        self._views: dict[tuple[str, int], tuple[int, VectorView]] = {}
-        self._restricted: dict[tuple[Revision, str], Restricted] = {}
-        self._values: dict[Revision, list[FieldValues]] = {}
-
-    def view(
-        self, connection: Connection, directory: Path, revision: Revision, space: Space
-    ) -> VectorView:
-        """The vectors of a space in the state that `connection` reads."""
-        key = revision.identity, space.id
-        number, view = self._views.get(key, (-1, None))
-        if view is None or number != revision.number:
-            from semsearch.storage.sqlite.vectors import VectorView
-
-            check_searchable(space, all_spaces(connection))
-            earlier = view if number < revision.number else None
-            view = VectorView(connection, directory, space, earlier)
-            self._views[key] = revision.number, view
-        return view
-
-    def restricted(
-        self, connection: Connection, revision: Revision, restriction: Restriction
-    ) -> Restricted:
-        """The documents that a restriction allows in the state that `connection` reads."""
-        key = revision, repr(restriction)  # 1 and true are equal
-        restricted = self._restricted.get(key)
-        if restricted is None:
-            restricted = Restricted(connection, restriction)
-            if len(self._restricted) >= RESTRICTIONS_KEPT:
-                self._restricted.clear()
-            self._restricted[key] = restricted
-        return restricted
-
-    def field_values(self, connection: Connection, revision: Revision) -> list[FieldValues]:
-        """The values of metadata fields in the state that `connection` reads."""
-        if revision not in self._values:
-            self._values = {revision: kinds.field_values(connection)}
-        return self._values[revision]
+        #: With the revision, by the identity of the index and the space.
+        self.views: dict[tuple[str, int], tuple[int, VectorView]] = {}
+        self.restricted: dict[tuple[Revision, str], Restricted] = {}
+        self.values: dict[Revision, list[FieldValues]] = {}
 
 
 class SqliteReader:
@@ -174,7 +141,9 @@ class SqliteReader:
     def field_values(self, condition: Condition | None = None) -> list[FieldValues]:
         """The metadata fields; those of all documents are cached until the state changes."""
         if condition is None:
-            return self._cache.field_values(self.connection, self._revision)
+            if self._revision not in self._cache.values:
+                self._cache.values = {self._revision: kinds.field_values(self.connection)}
+            return self._cache.values[self._revision]
         matching = select(documents.c.document_id).where(sql_condition(self.connection, condition))
         ids = values(self.connection.scalars(matching).all())  # evaluated once for all fields
         return kinds.field_values(self.connection, documents.c.document_id.in_(ids))
@@ -337,10 +306,26 @@ class SqliteReader:
         return stored_analyser(self.connection)
 
     def _view(self, space: Space) -> VectorView:
-        return self._cache.view(self.connection, self._directory, self._revision, space)
+        revision = self._revision
+        number, view = self._cache.views.get((revision.identity, space.id), (-1, None))
+        if view is None or number != revision.number:
+            from semsearch.storage.sqlite.vectors import VectorView
+
+            check_searchable(space, self.spaces())
+            earlier = view if number < revision.number else None
+            view = VectorView(self.connection, self._directory, space, earlier)
+            self._cache.views[revision.identity, space.id] = revision.number, view
+        return view
 
     def _restricted(self, restriction: Restriction) -> Restricted:
-        return self._cache.restricted(self.connection, self._revision, restriction)
+        key, kept = (self._revision, repr(restriction)), self._cache.restricted  # 1 equals true
+        found = kept.get(key)
+        if found is None:
+            found = Restricted(self.connection, restriction)
+            if len(kept) >= RESTRICTIONS_KEPT:
+                kept.clear()
+            kept[key] = found
+        return found
 
 
 def _document(row: Row[Any]) -> Document:
