@@ -202,6 +202,9 @@ class TestFrequentWords:
             assert counted()[0] == 20
             index.add([Document("e2", "delta")])
             assert counted() == [23, ["amber", "birch", "cedar"]]
+            for query, words in {"amber delta": ["delta"], "amber": ["amber"]}.items():
+                hits = index.search(query, 23, mode="bm25", explain=True)
+                assert {tuple(hit.explanation.words) for hit in hits} == {tuple(words)}
             index.delete(names(4))
             assert counted() == [27, ["amber", "cedar"]]
             index.delete(names(4, 14))

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy
-from sqlalchemy import Connection, Row, delete, func, insert, select
+from sqlalchemy import Connection, Row, func, insert, select
 
 from semsearch.errors import IndexStoreError
 from semsearch.protocols import Encoder, Matrix
@@ -75,9 +75,7 @@ def insert_space(
 
 def to_bytes(space: Space, matrix: Matrix) -> list[bytes]:
     """Vectors as stored in SQLite: little-endian numbers of the space's type."""
-    data = matrix.astype(_stored_type(space)).tobytes()
-    width = vector_bytes(space)
-    return [data[start : start + width] for start in range(0, len(data), width)]
+    return [row.tobytes() for row in matrix.astype(_stored_type(space))]
 
 
 def from_bytes(space: Space, rows: Sequence[bytes]) -> Matrix:
@@ -196,8 +194,7 @@ def refresh(
             wanted.recall,
         )
     with connection.begin():
-        connection.execute(delete(snapshots).where(snapshots.c.space_id == space.id))
-        connection.execute(insert(snapshots).values(new))
+        connection.execute(insert(snapshots).prefix_with("OR REPLACE").values(new))
         next_revision(connection)
     remove_leftovers(connection, directory, keep_previous=True)
 
