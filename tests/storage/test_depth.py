@@ -161,6 +161,7 @@ class TestByWords:
 
     def test_a_phrase_adds_the_best_score(self, index):
         with index.read() as state:
+            assert state.matched_words("?!", [1]) == {}
             [best, *_] = state.search_bm25("birch", 1)
             plain = {one.passage_id: one.score for one in state.search_bm25("amber birch", 1000)}
             phrased = state.search_bm25("amber birch", 1000, phrases=["amber birch", "?"])

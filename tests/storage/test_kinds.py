@@ -101,6 +101,9 @@ def test_values_of_documents_that_match(index):
         ('q"', ["number", "text"], [], None, None),  # versions of SQLite read its path differently
         ("y", ["number", "text"], [("none", 1)], 0, 3),
     ]
+    index.delete(["no"])
+    with index.read() as state:
+        assert [one.name for one in state.field_values()] == ["d", "l", 'q"', "y"]
     assert {one.name: (one.values, one.least) for one in found} == {
         "b": ([], None),
         "d": (dates[1:], "2020-01-11"),
