@@ -64,7 +64,7 @@ class TestMaintenance:
         snapshot = tmp_path / "indexes" / "corpus" / "hashing-1.faiss"
         snapshot.write_bytes(bytes(snapshot.stat().st_size))
         (fault,) = indexed("verify", code=1).stdout.splitlines()
-        assert "hashing-1.faiss cannot be read" in fault
+        assert "hashing-1.faiss is missing or damaged" in fault
         assert "1 fault found, 0 left" in indexed("verify", "--repair").stdout
         assert indexed("verify").stdout == "indexes/corpus: no faults\n"
 
