@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from functools import partial
 
 import pytest
 
 from semsearch import Document, Index
-from tests.cli.conftest import invoke
+from tests.cli.conftest import invoke, rows
 
 ODD = 'a ship, a "fast" ship\nand another ship'
 TOPICS = {
@@ -20,21 +18,15 @@ TOPICS = {
 
 
 @pytest.fixture
-def run(tmp_path, monkeypatch):
+def run():
     """Call `semsearch cluster` in a folder with one index in it."""
-    monkeypatch.chdir(tmp_path)
     with Index.create("indexes/one", ["hashing", "hashing:16"]) as index:
         index.add(
             Document(f"{topic}-{number}", text, metadata={"topic": topic, "number": number})
             for topic, texts in TOPICS.items()
             for number, text in enumerate(texts)
         )
-
     return partial(invoke, "cluster")
-
-
-def rows(result):
-    return list(csv.DictReader(io.StringIO(result.stdout, newline="")))
 
 
 def test_table(run):

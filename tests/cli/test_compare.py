@@ -13,11 +13,9 @@ TEXTS = {"a": "a red fox", "b": "a red hen", "c": "bread and butter"}
 
 
 @pytest.fixture
-def run(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+def run():
     with Index.create("indexes/one", ["hashing", "hashing:64"]) as index:
         index.add([Document(name, text) for name, text in TEXTS.items()])
-
     return partial(invoke, "compare")
 
 

@@ -24,12 +24,7 @@ PAIRS = [
 ]
 
 
-@pytest.fixture
-def run(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("SEMSEARCH_DATA", str(tmp_path))  # no published data sets
-
-    return partial(invoke, "eval")
+run = partial(invoke, "eval")
 
 
 @pytest.fixture
@@ -57,7 +52,7 @@ def beir(tmp_path):
 
 
 class TestSts:
-    def test_jsonl(self, run, pairs):
+    def test_jsonl(self, pairs):
         output = run("sts", "--data", pairs, "--system", "hashing", "--format", "jsonl").stdout
         [line] = map(json.loads, output.splitlines())
         vectors = [load_encoder("hashing").encode_documents(pair[:2]) for pair in PAIRS]
@@ -70,7 +65,7 @@ class TestSts:
 
 
 class TestIr:
-    def test_jsonl(self, run, beir):
+    def test_jsonl(self, beir):
         systems = ["--system", "bm25", "--system", "hashing", "--system", "hybrid:hashing"]
         arguments = ["--data", beir, *systems, "--format", "jsonl", "--per-query"]
         lines = [json.loads(line) for line in run("ir", *arguments).stdout.splitlines()]
@@ -81,7 +76,7 @@ class TestIr:
         assert first["per_query"] == {"q1": 100, "q2": 100}
         assert [one["from"] for one in lines[-1]["differences"]] == ["bm25", "hashing"]
 
-    def test_runs_are_written_beside_those_that_exist(self, run, beir, tmp_path):
+    def test_runs_are_written_beside_those_that_exist(self, beir, tmp_path):
         arguments = ["--system", "bm25", "--measure", "RR@10", "--runs", "runs"]
         run("ir", "--data", beir, *arguments)
         [file] = (tmp_path / "runs").iterdir()
@@ -95,7 +90,7 @@ class TestIr:
         line = json.loads(again.stdout.splitlines()[0])
         assert (line["value"], line["seconds"]) == (100, None)
 
-    def test_existing_index(self, run, beir, tmp_path):
+    def test_existing_index(self, beir, tmp_path):
         with Index.create(tmp_path / "pets.index", "hashing") as index:
             texts = {"d1": "Cats\nthey sleep all day", "d2": "Dogs\nthey bark", "d3": "x"}
             index.add(Document(name, text) for name, text in texts.items())
@@ -114,7 +109,7 @@ IR = ("ir", "--data", "pets", "--system", "bm25")
 
 
 @pytest.mark.parametrize("arguments", [STS, IR])
-def test_report_has_its_command(run, pairs, beir, tmp_path, monkeypatch, arguments):
+def test_report_has_its_command(pairs, beir, tmp_path, monkeypatch, arguments):
     whole = [*arguments, "--report", "a b/out"]
     monkeypatch.setattr("sys.argv", ["semsearch", "eval", *whole])
     run(*whole)

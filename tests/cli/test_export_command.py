@@ -9,10 +9,8 @@ from tests.cli.conftest import code_of, invoke
 
 
 @pytest.fixture
-def run(tmp_path, monkeypatch):
+def run():
     """Call `semsearch` in a folder with one index in it."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("SEMSEARCH_INDEX", raising=False)
     with Index.create("indexes/pets", "hashing") as index:
         index.add(
             [
@@ -21,7 +19,6 @@ def run(tmp_path, monkeypatch):
                 Document("c", "a red fish", None, {"odd": "one"}),
             ]
         )
-
     return invoke
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import partial
 
-import pytest
 from rich.cells import cell_len
 
 from tests.cli.conftest import invoke
@@ -12,21 +11,16 @@ from tests.cli.conftest import invoke
 HASHING = ("--encoder", "hashing")
 
 
-@pytest.fixture
-def run(tmp_path, monkeypatch):
-    """Call `semsearch inspect` in an empty folder."""
-    monkeypatch.chdir(tmp_path)
-
-    return partial(invoke, "inspect")
+run = partial(invoke, "inspect")
 
 
 class TestOneText:
-    def test_truncated_tokens_are_reported(self, run):
+    def test_truncated_tokens_are_reported(self):
         output = run("word " * 300 + "last").stdout
         assert "254 of 301" in output
         assert "1,269 of 1,504: word word" in output  # the first character that is not read
 
-    def test_tokens(self, run):
+    def test_tokens(self):
         lines = run("Sinan will get [it]").stdout.splitlines()
         (place,) = [number for number, line in enumerate(lines) if line.startswith("   token")]
         tokens = [line.split() for line in lines[place + 1 : -1]]
@@ -34,13 +28,13 @@ class TestOneText:
         assert tokens[0][2:5] == ["101", "yes", "special"]
         assert tokens[3][2:7] == ["2097", "yes", "text", "6-10", "will"]
 
-    def test_several_encoders(self, run):
+    def test_several_encoders(self):
         output = run("a b", "--encoder", "hashing:8", "--encoder", "hashing").stdout
         assert output.index("hashing:8\n") < output.index("hashing\n")
 
 
 class TestTwoTexts:
-    def test_matrix(self, run):
+    def test_matrix(self):
         lines = run("a b", "--against", "b c a", *HASHING).stdout.splitlines()
         assert [line.split() for line in lines[3:6]] == [
             ["b", "c", "a"],
@@ -49,7 +43,7 @@ class TestTwoTexts:
         ]
         assert lines[6:8] == ["in both: a 1.00, b 1.00", "the two sentence vectors: 0.82"]
 
-    def test_it_fits_a_narrow_terminal(self, run, monkeypatch):
+    def test_it_fits_a_narrow_terminal(self, monkeypatch):
         monkeypatch.setenv("COLUMNS", "80")
         words = " ".join(f"extraordinarily{number} 漢字{number}" for number in range(60))
         output = run(words, "--against", words, *HASHING).stdout

@@ -110,7 +110,6 @@ def contents(folder):
 @pytest.mark.parametrize("mistake", MISTAKES.strip().splitlines(), ids=lambda line: line[22:])
 def test_a_mistake(folder, monkeypatch, mistake):
     monkeypatch.chdir(folder)
-    monkeypatch.delenv("SEMSEARCH_INDEX", raising=False)
     monkeypatch.setenv("SEMSEARCH_DATA", str(folder))
     before = contents(folder)
     code, *words = shlex.split(mistake)

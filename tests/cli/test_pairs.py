@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from functools import partial
 
 import pytest
@@ -11,7 +9,7 @@ import pytest
 from semsearch import Document, Index
 from semsearch.cli import pairs_command
 from semsearch.cli.progress import IndexingProgress
-from tests.cli.conftest import invoke
+from tests.cli.conftest import invoke, rows
 
 CORPUS = """id,title,text
 a,One,the cat sat on the mat
@@ -23,19 +21,13 @@ d,Four,the cat sat on a mat
 
 
 @pytest.fixture
-def run(tmp_path, monkeypatch):
+def run(tmp_path):
     """Call `semsearch pairs` in a folder with c.csv in it."""
-    monkeypatch.chdir(tmp_path)
     (tmp_path / "c.csv").write_text(CORPUS)
-
     return partial(invoke, "pairs")
 
 
 HASHING = ("--encoder", "hashing")
-
-
-def rows(result):
-    return list(csv.DictReader(io.StringIO(result.stdout, newline="")))
 
 
 def ids(result):

@@ -18,11 +18,8 @@ def write(path, rows, **options):
 
 
 @pytest.fixture
-def run(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("SEMSEARCH_INDEX", raising=False)
+def run(tmp_path):
     write(tmp_path / "corpus.csv", ROWS)
-
     invoke("index", "corpus.csv", "--encoder", "hashing")
     return invoke
 

@@ -20,9 +20,8 @@ PAIRS = "\n".join(f"a cat {n},one cat {n % 7},{n % 6}" for n in range(40))
 
 
 @pytest.fixture
-def run(tmp_path, monkeypatch):
+def run(tmp_path):
     """Call `semsearch train` in a folder with pairs, a corpus, an index and judged queries."""
-    monkeypatch.chdir(tmp_path)
     (tmp_path / "p.csv").write_text(f"sentence1,sentence2,score\n{PAIRS}\n")
     (tmp_path / "c.csv").write_text("id,title,text\n1,A note,A cat sleeps. A dog barks.\n")
     (tmp_path / "queries.csv").write_text("id,text\nq,a cat\n")
