@@ -107,11 +107,10 @@ class Index:
             encoders: a spec or an encoder, or several, one for each embedding space; None takes
                 those of the index, or ``minilm`` for a new one. The first encoder's maximum
                 length limits the passages into which texts are cut.
-            dtype: how vectors are stored: ``float32``, or ``float16`` in half the space; None is
-                ``float32`` for a new index, and the stored type for an existing one.
-            precision: the precision of encoders named by a spec: ``auto``, ``fp32``, ``bf16`` or
-                ``int8``; None is ``auto`` for a new index, and the index's own for an existing
-                one.
+            dtype: how vectors are stored: ``float32`` (the default of a new index), or
+                ``float16`` in half the space.
+            precision: the precision of encoders named by a spec: ``auto`` (the default of a new
+                index), ``fp32``, ``bf16`` or ``int8``.
             device: the device of encoders; see `open`.
 
         Raises:

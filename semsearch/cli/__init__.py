@@ -1,4 +1,4 @@
-"""The command line: parse, call, render, with one module per command, imported when used."""
+"""The command line: parse, call, render. Commands are imported when they are called."""
 
 from __future__ import annotations
 

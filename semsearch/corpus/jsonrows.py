@@ -51,7 +51,7 @@ def _line_rows(text: TextStream) -> Iterator[Row | BadRowError]:
         try:
             yield _row(source, json.loads(line))
         except (ValueError, RecursionError) as error:
-            yield BadRowError(source, _reason(error))
+            yield BadRowError(source, f"not JSON: {error}")
 
 
 def _records(text: TextStream, path: str) -> Iterator[Row | BadRowError]:
@@ -62,7 +62,7 @@ def _records(text: TextStream, path: str) -> Iterator[Row | BadRowError]:
     try:
         value = json.loads(content.removeprefix("\ufeff"))
     except (ValueError, RecursionError) as error:
-        raise CorpusError(f"{text.name}: {_reason(error)}") from None
+        raise CorpusError(f"{text.name}: not JSON: {error}") from None
     keys = [key for key in path.split(".") if key]
     for key in keys:
         if not isinstance(value, dict) or key not in value:
@@ -89,9 +89,3 @@ def _row(source: str, value: Any) -> Row | BadRowError:
     if isinstance(value, dict):
         return Row(source, value)
     return BadRowError(source, f"not a JSON object but {shortened(json.dumps(value), 20)}")
-
-
-def _reason(error: Exception) -> str:
-    if isinstance(error, RecursionError):
-        return "its lists and objects are nested too deeply"
-    return f"not JSON: {error}"

@@ -88,7 +88,7 @@ class Source:
     stream: IO[bytes]
     progress: Progress
     open_files: ExitStack
-    _path: Path | None = None
+    _path: Path = Path()
     _stored: IO[bytes] | None = None  # `stream`, or the compressed data
 
     def note_progress(self) -> None:
@@ -98,7 +98,7 @@ class Source:
 
     def on_disk(self) -> Path:
         """The path of a file with the same contents, if necessary a temporary one."""
-        if self._path is not None and self.stream is self._stored:
+        if self.stream is self._stored:
             return self._path.absolute()
         with reading(self.name):
             return _copy(_blocks(self.stream), self.open_files)

@@ -84,20 +84,6 @@ def parse_spec(spec: str) -> ModelSpec:
     return ModelSpec(model, revision, pooling)
 
 
-def with_dimension(spec: str, dimension: int) -> str:
-    """The spec of a model restricted to its leading dimensions.
-
-    Raises:
-        EncoderError: it is not a model, or is restricted already.
-    """
-    if spec.partition(":")[0] in ("hashing", "glove"):
-        raise EncoderError(f"'{spec}' is not a model whose vectors can be shortened")
-    parsed = parse_spec(spec)
-    if parsed.dimension is not None or dimension < 1:
-        raise EncoderError(f"'{spec}' cannot have {dimension} dimensions")
-    return str(parsed._replace(dimension=dimension))
-
-
 def pinned(spec: str, commit: str | None) -> str:
     """The spec of a model on the hub at a commit; without a commit, the spec unchanged."""
     return str(parse_spec(spec)._replace(revision=commit)) if commit else spec

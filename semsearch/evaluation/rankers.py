@@ -361,11 +361,6 @@ def index_rankers(
     return rankers
 
 
-def recorded_files(specs: Sequence[str]) -> list[Path]:
-    """The files of the systems that are runs."""
-    return [system.run for system in map(System.parsed, specs) if system.run is not None]
-
-
 def _rerankers(
     systems: Iterable[System], precision: Precision | str
 ) -> dict[str | None, Reranker | None]:

@@ -44,7 +44,7 @@ def create_index(
     except IndexNotFoundError:
         loaded = _loaded(given or [DEFAULT_ENCODER], wanted, device)
         max_tokens = loaded[0].max_document_tokens
-        for encoder in loaded[1:]:
+        for encoder in loaded:
             warn_of_cut_passages(encoder, max_tokens)
         return create_store(path, max_tokens, loaded, dtype), loaded
     with closed_on_error(store), store.read() as reader:

@@ -10,9 +10,6 @@ from semsearch.records import Hit
 #: Passages with at least this cosine are near-duplicates.
 DUPLICATE_COSINE = 0.95
 
-#: The largest rounding difference between equal gains in float32.
-ROUNDING = 2e-6
-
 
 def without_duplicates(hits: list[Hit], vectors: Matrix) -> list[Hit]:
     """The hits without near-duplicates of better hits, which list the ids of those dropped.
@@ -62,7 +59,7 @@ def maximal_marginal_relevance(
     for _ in hits:
         gain = relevance_weight * relevance - (1 - relevance_weight) * nearest
         gain = numpy.where(is_open, gain, -numpy.inf)
-        place = int((gain >= gain.max() - ROUNDING).argmax())  # of equal gains, the better hit
+        place = int(gain.argmax())  # of equal gains, the better hit
         is_open[place] = False
         found.append(hits[place])
         nearest = numpy.maximum(nearest, cosines[place]) if len(found) > 1 else cosines[place]

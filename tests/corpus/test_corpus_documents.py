@@ -127,7 +127,8 @@ def test_notes_groups_and_charts_of_slides(tmp_path, monkeypatch):
     slide.notes_slide.notes_text_frame.text = "What the speaker says"
     presentation.slides.add_slide(presentation.slide_layouts[6])  # a blank one
     presentation.save("talk.pptx")
-    (document,) = Corpus("talk.pptx")
+    [document], notices = read("talk.pptx")
+    assert notices == ["talk.pptx: 2 slides"]
     assert document.text == "In a group\nNorth | South | Revenue\nWhat the speaker says"
     assert document.title == "talk, slide 1"
 

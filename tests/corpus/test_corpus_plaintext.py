@@ -93,6 +93,14 @@ class TestFrontMatter:
         fields |= {"code": "0123", "at": "12:30", "draft": False, "by": None}
         assert document == Document("page.md", "# Heading\nText.\n", "Notes: one", fields)
 
+    @pytest.mark.parametrize("length", [65_537, 65_538])
+    def test_the_longest(self, write, length):
+        matter = f"---\na: {'x' * (length - 12)}\n---\n"
+        assert len(matter) == length
+        write("page.md", f"{matter}Text.")
+        (document,) = Corpus("page.md")
+        assert (document.text == "Text.") is (length == 65_537)
+
     @pytest.mark.parametrize(
         "text",
         [

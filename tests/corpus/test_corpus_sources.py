@@ -15,7 +15,7 @@ import zipfile
 import pytest
 
 from semsearch.corpus import Corpus
-from semsearch.errors import ArgumentError, CorpusError
+from semsearch.errors import ArgumentError, BadRowError, CorpusError
 
 CSV = "id,text\n1,one\n2,two\n"
 CONTENTS = {
@@ -181,6 +181,13 @@ def test_no_table_is_made_of_other_files(write, content, reason):
     for options in ({}, {"header": False, "text_columns": "1"}):
         with pytest.raises(CorpusError, match=rf"^corpus\.csv(: .*)? ?{re.escape(reason)}"):
             list(Corpus(write("corpus.csv", content), **options))
+
+
+@pytest.mark.parametrize(("name", "kind"), [("x.parquet", BadRowError), ("x.csv", CorpusError)])
+def test_a_misnamed_binary_table_is_a_bad_row(write, name, kind):
+    with pytest.raises(CorpusError) as error:
+        list(Corpus(write(name, b"%PDF-1.4")))
+    assert error.type is kind
 
 
 def test_a_file_of_unknown_format(write):

@@ -61,7 +61,7 @@ def measured(use, *arguments, cwd, blocks=()):
     return process.returncode, reported, int(re.search(r"^peak (\d+)$", reported, re.MULTILINE)[1])
 
 
-def long(beginning, block, size=1024 * MIB):
+def long(beginning, block, size=400 * MIB):
     """Blocks of this total size, which share one MiB of memory."""
     return [beginning, *repeat(block * (MIB // len(block)), size // MIB)]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import numpy
 import pytest
@@ -71,6 +72,12 @@ def test_int8_is_refused_where_products_overflow(plain_bert, monkeypatch):
         encoder.description()
     expected = load_encoder(str(plain_bert)).encode_queries(["a b"])
     numpy.testing.assert_array_equal(encoder.encode_queries(["a b"]), expected)
+
+
+def test_products_overflow_on_x86_without_vnni():
+    processor = Path("/proc/cpuinfo").read_text()
+    if "GenuineIntel" in processor or "AuthenticAMD" in processor:
+        assert quantization.overflows() == ("vnni" not in processor)
 
 
 class TestInt8:

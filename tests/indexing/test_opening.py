@@ -79,6 +79,13 @@ class TestEncoders:
                 Index.open(index.path, encoders)
 
 
+def test_an_encoder_that_reads_less_than_the_first_is_reported(tmp_path, caplog):
+    short = load_encoder("hashing:16")
+    short.max_document_tokens = 5
+    Index.create(tmp_path / "new", ["hashing", short]).close()
+    assert "hashing:16 reads 5 tokens" in caplog.text
+
+
 def test_the_stored_type_is_kept(index):
     for encoders in (None, "hashing"):
         for dtype in (None, "float32"):

@@ -37,7 +37,10 @@ def matrix(index, name):
 
 
 def test_a_space_is_added_from_the_stored_texts(index):
-    space = add(index, load_encoder("hashing:16"))
+    batches = []
+    with index.writer(on_batch=batches.append) as writer:
+        space = writer.add_space(load_encoder("hashing:16"))
+    assert [(one.encoded, one.nodes) for one in batches] == [(256, {}), (300, {})]
     assert (space.name, space.complete, space.dimension) == ("hashing-16", True, 16)
     expected = load_encoder("hashing:16").encode_documents([d.text for d in DOCUMENTS])
     numpy.testing.assert_array_equal(matrix(index, "hashing-16"), expected)
