@@ -18,34 +18,34 @@ from semsearch.errors import SemsearchError
 from tests.cli.conftest import CORPUS, code_of
 
 
-def test_warns_of_a_language_that_the_encoder_does_not_read(run, minilm, tmp_path):
-    del minilm  # the fixture converts it
-    rows = ["O gato dorme no tapete perto da janela.", "Hoje de manhã choveu muito na cidade."]
-    (tmp_path / "pt.csv").write_text("\n".join(["text", *rows]), encoding="utf-8")
-    first, again = (run("index", "pt.csv", "--index", "x").stderr for _ in range(2))
-    assert "minilm does not read the language of these passages" in first
-    assert "read the language" not in again  # no new documents
+class TestIndex:
+    def test_warns_of_a_language_that_the_encoder_does_not_read(self, run, minilm, tmp_path):
+        del minilm  # the fixture converts it
+        rows = ["O gato dorme no tapete perto da janela.", "Hoje de manhã choveu muito na cidade."]
+        (tmp_path / "pt.csv").write_text("\n".join(["text", *rows]), encoding="utf-8")
+        first, again = (run("index", "pt.csv", "--index", "x").stderr for _ in range(2))
+        assert "minilm does not read the language of these passages" in first
+        assert "read the language" not in again  # no new documents
 
-
-@pytest.mark.parametrize(
-    ("content", "options", "code"),
-    [
-        ("", [], "unreadable-corpus"),
-        ("id,txt,b\n1,2,3\n", [], "column-not-found"),
-        ("id,text\na,caf\xe9\n", [], "undecodable-text"),
-        ("id,text\na,b,c\n", [], "bad-row"),
-        ("id,text\na,b,c\n", ["--dry-run"], "bad-row"),
-        (CORPUS, ["--encoder", "./no-model"], "model-not-found"),
-        (CORPUS, ["--index", "."], "not-an-index"),
-        (CORPUS, ["--index", "c.csv"], "not-an-index"),
-        (CORPUS, ["--encoding", "klingon"], "unreadable-corpus"),
-    ],
-)
-def test_a_mistake_leaves_nothing(run, tmp_path, content, options, code):
-    (tmp_path / "c.csv").write_text(content, "latin-1")
-    arguments = options if "--encoder" in options else [*options, "--encoder", "hashing"]
-    assert code_of(run("index", "c.csv", *arguments, code=1)) == code
-    assert not (tmp_path / "indexes").exists()
+    @pytest.mark.parametrize(
+        ("content", "options", "code"),
+        [
+            ("", [], "unreadable-corpus"),
+            ("id,txt,b\n1,2,3\n", [], "column-not-found"),
+            ("id,text\na,caf\xe9\n", [], "undecodable-text"),
+            ("id,text\na,One.\nb\n", [], "bad-row"),
+            ("id,text\na,b,c\n", ["--dry-run"], "bad-row"),
+            (CORPUS, ["--encoder", "./no-model"], "model-not-found"),
+            (CORPUS, ["--index", "."], "not-an-index"),
+            (CORPUS, ["--index", "c.csv"], "not-an-index"),
+            (CORPUS, ["--encoding", "klingon"], "unreadable-corpus"),
+        ],
+    )
+    def test_a_mistake_leaves_nothing(self, run, tmp_path, content, options, code):
+        (tmp_path / "c.csv").write_text(content, "latin-1")
+        arguments = options if "--encoder" in options else [*options, "--encoder", "hashing"]
+        assert code_of(run("index", "c.csv", *arguments, code=1)) == code
+        assert not (tmp_path / "indexes").exists()
 
 
 def test_skipped_rows_are_listed_and_counted(run, tmp_path):
