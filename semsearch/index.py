@@ -130,8 +130,10 @@ class Index:
     def __len__(self) -> int:
         return self.count()
 
-    def __contains__(self, name: str) -> bool:
+    def __contains__(self, name: object) -> bool:
         """Whether the index has a document with this id."""
+        if not isinstance(name, str):
+            return False
         with self.read() as state:
             return name in state.stored_documents([name])
 

@@ -123,12 +123,19 @@ def test_public_names_are_exactly_these():
         assert getattr(semsearch, name) is not None
 
 
-def imports_of(*arguments: str, cwd: Path) -> set[str]:
-    """The top-level packages that a semsearch command imports."""
-    command = [sys.executable, "-X", "importtime", "-m", "semsearch", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=cwd, check=True)
-    loaded = {line.rsplit("|", 1)[-1].strip() for line in done.stderr.splitlines()}
-    return {name for name in loaded if "." not in name}
+def loaded_by(*arguments: str, cwd: Path) -> set[str]:
+    """The modules that a semsearch command has loaded at its end."""
+    code = (
+        "import os, sys\n"
+        "os._exit = lambda status: print(*sys.modules, file=sys.stderr)\n"
+        f"sys.argv = {['semsearch', *arguments]}\n"
+        "from semsearch.cli import run\n"
+        "run()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, cwd=cwd, check=True
+    )
+    return set(done.stderr.split())
 
 
 def test_importing_the_package_imports_nothing_heavy(tmp_path):
@@ -140,7 +147,7 @@ def test_importing_the_package_imports_nothing_heavy(tmp_path):
 
 
 def test_help_imports_nothing_heavy(tmp_path):
-    loaded = imports_of("--help", cwd=tmp_path)
+    loaded = loaded_by("--help", cwd=tmp_path)
     assert not loaded & {*HEAVY, "sqlalchemy", "faiss", "numpy", "openvino"}
     assert "click" in loaded
 
@@ -148,7 +155,7 @@ def test_help_imports_nothing_heavy(tmp_path):
 def test_a_query_without_a_model_imports_no_heavy_package(tmp_path):
     with semsearch.Index.create(tmp_path / "indexes" / "one", ["hashing"]) as index:
         index.add([semsearch.Document("a", "a text")])
-    loaded = imports_of("query", "text", "--mode", "bm25", cwd=tmp_path)
+    loaded = loaded_by("query", "text", "--mode", "bm25", cwd=tmp_path)
     assert not loaded & {*HEAVY, "filelock"}  # only writers lock
 
 
@@ -170,17 +177,7 @@ NOT_IN_A_PLAIN_QUERY = [
 def test_a_plain_query_imports_few_modules(tmp_path, minilm):
     with semsearch.Index.create(tmp_path / "indexes" / "one", [minilm]) as index:
         index.add([semsearch.Document("a", "A text.")])
-    code = (
-        "import os, sys\n"
-        "os._exit = lambda status: print(*sys.modules, file=sys.stderr)\n"
-        "sys.argv = ['semsearch', 'query', 'text']\n"
-        "from semsearch.cli import run\n"
-        "run()"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, cwd=tmp_path, check=True
-    )
-    everything = set(done.stderr.split())
+    everything = loaded_by("query", "text", cwd=tmp_path)
     assert everything & {*HEAVY, "huggingface_hub"} == set()
     assert {"openvino", "tokenizers", "faiss", "sqlalchemy"} <= everything
     loaded = {name for name in everything if name.partition(".")[0] == "semsearch"}

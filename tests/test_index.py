@@ -268,6 +268,7 @@ def test_counts_and_membership(index):
         index.count("m = 1")
     assert "cat" in index
     assert "x" not in index
+    assert None not in index
 
 
 def test_more_like_adds_the_vectors_of_examples(index, encoder):

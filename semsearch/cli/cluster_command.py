@@ -140,5 +140,5 @@ def map_command(directory: Path | None, space: str | None) -> None:
     with Index.open(path) as index, IndexingProgress(beginning="reading the passages") as progress:
         found = make_map(index, space, on_progress=progress.step)
         found.save(index.path)
-    say(f"{quantity(len(found), 'passage')} in {quantity(len(found.names), 'group')}")
+    say(f"{quantity(len(found.passage_ids), 'passage')} in {quantity(len(found.names), 'group')}")
     say(f"view it with: semsearch serve --index {quoted(str(path))}")

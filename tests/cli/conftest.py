@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import os
 import re
 from contextlib import suppress
@@ -37,6 +39,11 @@ def shown_on(terminal):
     return shown.decode()
 
 
+def rows(result):
+    """The rows of a table that was printed as CSV."""
+    return list(csv.DictReader(io.StringIO(result.stdout, newline="")))
+
+
 def all_commands(group, context=None):
     """All commands that are not groups, with their paths."""
     context = click.Context(group, context)
@@ -49,13 +56,18 @@ def all_commands(group, context=None):
             yield [name], command
 
 
-@pytest.fixture
-def run(tmp_path, monkeypatch):
-    """Call `semsearch` in a folder that contains only corpus.csv."""
+@pytest.fixture(autouse=True)
+def here(tmp_path, monkeypatch):
+    """Commands run in an empty folder, and no index or data set is named by the environment."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("SEMSEARCH_INDEX", raising=False)
-    (tmp_path / "corpus.csv").write_text(CORPUS)
+    monkeypatch.setenv("SEMSEARCH_DATA", str(tmp_path / "data"))
 
+
+@pytest.fixture
+def run(tmp_path):
+    """Call `semsearch` in a folder that contains only corpus.csv."""
+    (tmp_path / "corpus.csv").write_text(CORPUS)
     return invoke
 
 

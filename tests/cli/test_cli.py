@@ -19,7 +19,7 @@ from tests.cli.conftest import code_of
 
 
 class TestDefaultIndex:
-    def test_none_and_several(self, run):
+    def test_none_several_and_one_of_the_environment(self, run, monkeypatch):
         assert code_of(run("query", "x", code=1)) == "index-not-found"
         for name in ("one", "two"):
             run("index", "corpus.csv", "--index", f"indexes/{name}", "--encoder", "hashing")
@@ -27,10 +27,8 @@ class TestDefaultIndex:
         assert code_of(several) == "index-not-found"
         assert "indexes/one, indexes/two" in several.stderr
         assert "Train" in run("query", "train", "--index", "indexes/two").stdout
-
-    def test_from_the_environment(self, indexed, monkeypatch):
         monkeypatch.setenv("SEMSEARCH_INDEX", "elsewhere")
-        assert "no index at elsewhere" in indexed("query", "x", code=1).stderr
+        assert "no index at elsewhere" in run("query", "x", code=1).stderr
 
     def test_the_name_alone(self, indexed, tmp_path):
         for command in (["query", "train"], ["pairs"]):
@@ -41,6 +39,7 @@ class TestDefaultIndex:
 
 
 def test_info_as_json(indexed):
+    assert indexed("--version").output.startswith("semsearch 0.")
     info = json.loads(indexed("info", "--format", "json").stdout)
     assert (info["documents"], info["passages"]) == (3, 3)
     assert info["fields"] == ["genres", "year"]
@@ -52,39 +51,26 @@ def test_info_as_json(indexed):
     assert set(info["files"]) == set(info["sizes"]) >= {"index.sqlite", "hashing-1.faiss"}
 
 
-def test_delete(indexed):
-    assert "0 documents deleted, 3 left" in indexed("delete", "--where", "id = '7'").stdout
-    assert code_of(indexed("delete", "a", "z", code=1)) == "document-not-found"
-    assert indexed("delete", "a").stdout == "1 document deleted, 2 left\n"
-    assert indexed("delete", "--where", "year > 2000").stdout == "1 document deleted, 1 left\n"
+def test_verify_and_repair(indexed, tmp_path):
+    snapshot = tmp_path / "indexes" / "corpus" / "hashing-1.faiss"
+    snapshot.write_bytes(bytes(snapshot.stat().st_size))
+    (fault,) = indexed("verify", code=1).stdout.splitlines()
+    assert "hashing-1.faiss is missing or damaged" in fault
+    assert "1 fault found, 0 left" in indexed("verify", "--repair").stdout
+    assert indexed("verify").stdout == "indexes/corpus: no faults\n"
+    with closing(sqlite3.connect(snapshot.with_name("index.sqlite"))) as connection, connection:
+        connection.execute('UPDATE passages SET "end" = 1 WHERE passage_id = 1')
+    for damaged in snapshot.parent.glob("*.faiss"):
+        damaged.write_bytes(b"")
+    assert ", 1 left" in indexed("verify", "--repair", code=1).stdout
 
 
-class TestMaintenance:
-    def test_verify_and_repair(self, indexed, tmp_path):
-        snapshot = tmp_path / "indexes" / "corpus" / "hashing-1.faiss"
-        snapshot.write_bytes(bytes(snapshot.stat().st_size))
-        (fault,) = indexed("verify", code=1).stdout.splitlines()
-        assert "hashing-1.faiss cannot be read" in fault
-        assert "1 fault found, 0 left" in indexed("verify", "--repair").stdout
-        assert indexed("verify").stdout == "indexes/corpus: no faults\n"
-
-    def test_faults_left_after_a_repair(self, indexed, tmp_path):
-        with closing(sqlite3.connect(tmp_path / "indexes/corpus/index.sqlite")) as connection:
-            connection.execute('UPDATE passages SET "end" = 1 WHERE passage_id = 1')
-            connection.commit()
-        (tmp_path / "indexes/corpus/hashing-1.faiss").write_bytes(b"")
-        assert ", 1 left" in indexed("verify", "--repair", code=1).stdout
-
-    def test_second_writer_is_rejected(self, indexed, writing_elsewhere):
-        with writing_elsewhere("indexes/corpus") as process:
-            for arguments in (["index", "corpus.csv"], ["delete", "a"], ["compact"], ["verify"]):
-                result = indexed(*arguments, code=1)
-                assert code_of(result) == "index-busy"
-                assert f"process {process} " in result.stderr
-
-
-def test_version(run):
-    assert run("--version").output.startswith("semsearch 0.")
+def test_second_writer_is_rejected(indexed, writing_elsewhere):
+    with writing_elsewhere("indexes/corpus") as process:
+        for arguments in (["index", "corpus.csv"], ["delete", "a"], ["compact"], ["verify"]):
+            result = indexed(*arguments, code=1)
+            assert code_of(result) == "index-busy"
+            assert f"process {process} " in result.stderr
 
 
 @pytest.mark.parametrize(

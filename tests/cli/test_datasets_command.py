@@ -4,46 +4,36 @@ from __future__ import annotations
 
 from functools import partial
 
-import pytest
-
 from semsearch.cli import datasets_command
 from semsearch.evaluation.datasets.registry import known_sets
 from tests.cli.conftest import code_of, invoke
 
-
-@pytest.fixture
-def run(tmp_path, monkeypatch):
-    """Call `semsearch datasets` with an empty data folder."""
-    monkeypatch.setenv("SEMSEARCH_DATA", str(tmp_path / "data"))
-
-    return partial(invoke, "datasets")
+run = partial(invoke, "datasets")
 
 
-def test_what_is_here(run, tmp_path):
+def test_what_is_here(tmp_path):
     folder = tmp_path / "data" / "sts" / "SICK"
     folder.mkdir(parents=True)
     (folder / "SICK_trial.txt").touch()
     lines = run("list").stdout.splitlines()
-    assert [line.split()[-1] for line in lines if line.startswith(("sick", "snli"))] == [
-        "partly",
-        "no",
-    ]
+    found = [line.split()[-1] for line in lines if line.startswith(("sick", "snli"))]
+    assert found == ["partly", "no"]
     for name in known_sets():
         assert any(line.startswith(name) for line in lines)
 
 
-class TestFetch:
-    def test_the_folder_is_printed(self, run, tmp_path, monkeypatch):
-        def fetched(name, on_progress):
-            on_progress(500, 1000)
-            return tmp_path / name
+def test_the_folder_is_printed(tmp_path, monkeypatch):
+    def fetched(name, on_progress):
+        on_progress(500, 1000)
+        return tmp_path / name
 
-        monkeypatch.setattr(datasets_command, "fetch_set", fetched)
-        result = run("fetch", "sick", "snli")
-        assert result.stdout == f"{tmp_path}/sick\n{tmp_path}/snli\n"
-        assert [line.split(":")[0] for line in result.stderr.splitlines()] == ["sick", "snli"]
+    monkeypatch.setattr(datasets_command, "fetch_set", fetched)
+    result = run("fetch", "sick", "snli")
+    assert result.stdout == f"{tmp_path}/sick\n{tmp_path}/snli\n"
+    assert [line.split(":")[0] for line in result.stderr.splitlines()] == ["sick", "snli"]
 
-    def test_names_are_checked_before_downloading(self, run, tmp_path):
-        result = run("fetch", "stsbenchmark", "nope", code=1)
-        assert code_of(result) == "dataset-not-found"
-        assert not (tmp_path / "data").exists()
+
+def test_names_are_checked_before_downloading(tmp_path):
+    result = run("fetch", "stsbenchmark", "nope", code=1)
+    assert code_of(result) == "dataset-not-found"
+    assert not (tmp_path / "data").exists()

@@ -9,19 +9,12 @@ from tests.cli.conftest import code_of, invoke
 
 
 @pytest.fixture
-def run(tmp_path, monkeypatch):
+def run():
     """Call `semsearch` in a folder with one index in it."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("SEMSEARCH_INDEX", raising=False)
     with Index.create("indexes/pets", "hashing") as index:
-        index.add(
-            [
-                Document("a", "a red bird", "Birds", {"year": 1999, "tags": ["x"], "rank": 7}),
-                Document("b", "a blue fish", None, {"year": 2004, "odd": 1}),
-                Document("c", "a red fish", None, {"odd": "one"}),
-            ]
-        )
-
+        first = Document("a", "a red bird", "Birds", {"year": 1999, "tags": ["x"], "rank": 7})
+        second = Document("b", "a blue fish", None, {"year": 2004, "odd": 1})
+        index.add([first, second, Document("c", "a red fish", None, {"odd": "one"})])
     return invoke
 
 

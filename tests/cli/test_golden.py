@@ -47,13 +47,10 @@ def _without_sizes(session: str) -> str:
 
 
 @pytest.mark.parametrize("name", SESSIONS)
-def test_a_session_prints_what_it_shows(name, tmp_path, monkeypatch, package, pytestconfig):
+def test_a_session_prints_what_it_shows(name, monkeypatch, package, pytestconfig):
     if name in PACKAGES:
         package(PACKAGES[name])
-    monkeypatch.chdir(tmp_path)
-    for variable in ("SEMSEARCH_INDEX", "SEMSEARCH_TOKEN"):
-        monkeypatch.delenv(variable, raising=False)
-    monkeypatch.setenv("SEMSEARCH_DATA", str(tmp_path / "data"))
+    monkeypatch.delenv("SEMSEARCH_TOKEN", raising=False)
     monkeypatch.setenv("COLUMNS", "88")
     shown = SESSIONS[name].read_text("utf-8")
     printed = replay(shown)

@@ -23,14 +23,9 @@ class TestIndex:
         del minilm  # the fixture converts it
         rows = ["O gato dorme no tapete perto da janela.", "Hoje de manhã choveu muito na cidade."]
         (tmp_path / "pt.csv").write_text("\n".join(["text", *rows]), encoding="utf-8")
-        warning = "minilm does not read the language of these passages"
-        first = run("index", "pt.csv", "--index", "x")
-        assert warning in first.stderr
-        again = run("index", "pt.csv", "--index", "x")
-        assert "read the language" not in again.stderr  # no new documents
-        (tmp_path / "en.csv").write_text("text\nA cat sleeps on the rug.\nIt rained a lot.")
-        english = run("index", "en.csv", "--index", "y")
-        assert "read the language" not in english.stderr
+        first, again = (run("index", "pt.csv", "--index", "x").stderr for _ in range(2))
+        assert "minilm does not read the language of these passages" in first
+        assert "read the language" not in again  # no new documents
 
     @pytest.mark.parametrize(
         ("content", "options", "code"),
@@ -39,6 +34,7 @@ class TestIndex:
             ("id,txt,b\n1,2,3\n", [], "column-not-found"),
             ("id,text\na,caf\xe9\n", [], "undecodable-text"),
             ("id,text\na,One.\nb\n", [], "bad-row"),
+            ("id,text\na,b,c\n", ["--dry-run"], "bad-row"),
             (CORPUS, ["--encoder", "./no-model"], "model-not-found"),
             (CORPUS, ["--index", "."], "not-an-index"),
             (CORPUS, ["--index", "c.csv"], "not-an-index"),
@@ -51,11 +47,20 @@ class TestIndex:
         assert code_of(run("index", "c.csv", *arguments, code=1)) == code
         assert not (tmp_path / "indexes").exists()
 
-    def test_interrupted_index_creation_is_repeated(self, run, tmp_path):
-        (tmp_path / "indexes" / "corpus").mkdir(parents=True)
-        (tmp_path / "indexes" / "corpus" / "index.sqlite").touch()
-        result = run("index", "corpus.csv", "--encoder", "hashing")
-        assert "3 documents (3 added)" in result.stdout
+
+def test_skipped_rows_are_listed_and_counted(run, tmp_path):
+    (tmp_path / "bad.csv").write_text("id,text\n1,one\n2,\n1,again\n3,three\nTotal,\n")
+    arguments = ["index", "bad.csv", "--encoder", "hashing", "--skip-bad-rows"]
+    for more, counted in (["--dry-run"], "3 bad rows to skip"), ([], "3 bad rows skipped"):
+        result = run(*arguments, *more)
+        lines = [line for line in result.stderr.splitlines() if line.startswith("skipped bad.csv:")]
+        # Ids are compared a batch at a time.
+        assert sorted(line.split(":")[1] for line in lines) == ["3", "4", "6"]
+        assert counted in result.stdout
+    (tmp_path / "all.jsonl").write_text("{bad\n" * 3)
+    result = run("index", "all.jsonl", "--encoder", "hashing", "--skip-bad-rows", code=1)
+    assert "all.jsonl:1: " in result.stderr
+    assert "--skip-bad-rows" not in result.stderr
 
 
 def test_a_failed_run_leaves_no_new_index(run, tmp_path):

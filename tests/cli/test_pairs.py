@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from functools import partial
 
 import pytest
 
 from semsearch import Document, Index
 from semsearch.cli import pairs_command
-from semsearch.cli.progress import IndexingProgress
-from tests.cli.conftest import invoke
+from tests.cli.conftest import invoke, rows
 
 CORPUS = """id,title,text
 a,One,the cat sat on the mat
@@ -23,19 +20,13 @@ d,Four,the cat sat on a mat
 
 
 @pytest.fixture
-def run(tmp_path, monkeypatch):
+def run(tmp_path):
     """Call `semsearch pairs` in a folder with c.csv in it."""
-    monkeypatch.chdir(tmp_path)
     (tmp_path / "c.csv").write_text(CORPUS)
-
     return partial(invoke, "pairs")
 
 
 HASHING = ("--encoder", "hashing")
-
-
-def rows(result):
-    return list(csv.DictReader(io.StringIO(result.stdout, newline="")))
 
 
 def ids(result):
@@ -45,11 +36,8 @@ def ids(result):
 def test_csv_reads_back(run):
     found = rows(run("c.csv", *HASHING, "--format", "csv"))
     assert list(found[0]) == ["score", "left_id", "right_id", "left_text", "right_text"]
-    assert [(row["left_id"], row["right_id"]) for row in found[:3]] == [
-        ("a", "c"),
-        ("a", "d"),
-        ("c", "d"),
-    ]
+    pairs = [(row["left_id"], row["right_id"]) for row in found]
+    assert pairs[:3] == [("a", "c"), ("a", "d"), ("c", "d")]
     assert len(found) == 6
     scores = [float(row["score"]) for row in found]
     assert scores == sorted(scores, reverse=True)
@@ -74,21 +62,19 @@ def test_all_pairs_with_the_minimum_score(run, tmp_path):
     assert run(*minimum).stdout.count("same text") == 2 * 20
 
 
-class TestCorpus:
-    def test_identical_texts_are_encoded_once(self, hashing):
-        seen = []
+def test_identical_texts_are_encoded_once(run, hashing, monkeypatch):
+    seen = []
 
-        class Counting:
-            dimension = hashing.dimension
+    class Counting:
+        dimension = hashing.dimension
 
-            def encode_documents(self, texts):
-                seen.extend(texts)
-                return hashing.encode_documents(texts)
+        def encode_documents(self, texts):
+            seen.extend(texts)
+            return hashing.encode_documents(texts)
 
-        texts = ["a", "b", "a", "c", "b"]
-        vectors = pairs_command._encoded(texts, Counting(), IndexingProgress(quiet=True))
-        assert seen == ["a", "b", "c"]
-        assert (vectors == hashing.encode_documents(texts)).all()
+    monkeypatch.setattr(pairs_command, "preload_for_documents", lambda *_: Counting())
+    assert ids(run("c.csv", *HASHING, "-k", 1, "--format", "csv")) == [("a", "c")]
+    assert len(seen) == len(set(seen)) == 3
 
 
 def test_passages_of_an_index(run, tmp_path, monkeypatch):

@@ -17,13 +17,8 @@ def test_a_line_at_most_every_thirty_seconds(monkeypatch, capsys):
     clock = {"now": 0.0}
     monkeypatch.setattr(module.time, "perf_counter", lambda: clock["now"])
     with IndexingProgress("texts") as progress:
-        for seconds, done, fraction in [
-            (29, 1, None),
-            (30, 1000, 0.25),
-            (59, 3, 0.5),
-            (60, 4, None),
-        ]:
-            clock["now"] = seconds
+        steps = [(29, 1, None), (30, 1000, 0.25), (59, 3, 0.5), (60, 4, None)]
+        for clock["now"], done, fraction in steps:
             progress.update(done, fraction)
         clock["now"] = 90
         progress.step("pets, bm25: queries", 1, 4)

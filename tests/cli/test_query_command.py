@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import subprocess
 import sys
@@ -11,15 +9,12 @@ import sys
 import pytest
 
 from semsearch import Document, Index
+from tests.cli.conftest import rows
 
 
 def ids(run, *arguments):
     line = json.loads(run("query", *arguments, "--format", "jsonl").stdout)
     return [hit["id"] for hit in line["hits"]]
-
-
-def queries(result):
-    return [json.loads(line)["query"] for line in result.stdout.splitlines()]
 
 
 @pytest.mark.parametrize("columns", ["60", "200", "x", None])
@@ -44,7 +39,7 @@ def test_metadata_field_with_the_name_of_a_built_in_one(run, tmp_path):
     with Index.create(tmp_path / "indexes" / "x", ["hashing"]) as index:
         own = {"id": "mine", "title": "also mine", "metadata.id": "deep"}
         index.add([Document("a", "train", "Title", own)])
-    row = next(csv.DictReader(io.StringIO(run("query", "train", "--format", "csv").stdout)))
+    row = rows(run("query", "train", "--format", "csv"))[0]
     assert (row["id"], row["metadata.id"], row["metadata.metadata.id"]) == ("a", "mine", "deep")
     assert (row["title"], row["metadata.title"]) == ("Title", "also mine")
     shown = ["--show", "id", "--show", "metadata.id", "--show", "metadata.metadata.id"]
@@ -52,62 +47,54 @@ def test_metadata_field_with_the_name_of_a_built_in_one(run, tmp_path):
     assert [output.count(cell) for cell in ("a", "mine", "deep")] == [1, 1, 1]
 
 
-def test_where_and_modes(indexed):
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [("\ufeffa\n \n\nb", ["a", "b"]), ("a\n" + 12 * "\n", ["a"]), ("\ufeff\n\n", [])],
+)
+def test_blank_lines_of_a_file_are_skipped(indexed, tmp_path, content, expected):
+    (tmp_path / "q.txt").write_text(content, "utf-8")
+    lines = indexed("query", "--queries", "q.txt", "--format", "jsonl").stdout.splitlines()
+    assert [json.loads(line)["query"] for line in lines] == expected
+
+
+@pytest.mark.parametrize("format_name", ["table", "jsonl"])
+def test_each_query_of_a_pipe_is_answered_when_it_comes(indexed, format_name):
+    command = [sys.executable, "-m", "semsearch", "query", "--queries", "-", "-k", "1"]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen([*command, "--format", format_name], **pipes) as process:
+        for query, title in [("train", "Night Train"), ("dough", "Bread")]:
+            process.stdin.write(f"{query}\n")
+            process.stdin.flush()
+            assert any(title in line for line in process.stdout)
+        process.stdin.close()
+        process.stdout.read()
+    assert process.returncode == 0
+
+
+def test_explain(indexed):
+    options = ["--mode", "hybrid", "--explain", "--format", "jsonl"]
+    line = json.loads(indexed("query", "night train", *options).stdout)
+    (first, *_) = line["hits"]
+    start, end = first["explanation"]["sentence"]
+    assert first["text"][start:end] == "A train crosses the mountains at night."
+    assert set(first["scores"]) == {"cosine", "bm25"}
+    assert [stage["name"] for stage in line["stages"]][:2] == ["encode", "vectors"]
+
+
+def test_options_reach_the_search(indexed):
+    """Their effects are tested in tests/search."""
     assert ids(indexed, "x", "--where", "year >= 1990 and genres = 'Drama'") == ["b"]
-    for mode in ("bm25", "hybrid"):
-        assert ids(indexed, "train", "--mode", mode, "-k", "1") == ["a"]
+    assert ids(indexed, "train", "--mode", "hybrid", "-k", "1") == ["a"]
+    assert sorted(ids(indexed, "the -dawn", "--mode", "bm25")) == ["a", "c"]
+    assert ids(indexed, "train", "--require", "at night") == ["a"]
+    assert sorted(ids(indexed, "--like", "a")) == ["b", "c"]
+    assert ids(indexed, "train at night", "--min-score", "0.3") == ["a"]
+    assert ids(indexed, "boats", "the bay", "-k", "1") == ["c"]
+    assert "c" not in ids(indexed, "the", "--unlike", "c")
 
 
-class TestQueriesOfAFile:
-    @pytest.mark.parametrize(
-        ("content", "expected"),
-        [("\ufeffa\n \n\nb", ["a", "b"]), ("a\n" + 12 * "\n", ["a"]), ("\ufeff\n\n", [])],
-    )
-    def test_blank_lines_are_skipped(self, indexed, tmp_path, content, expected):
-        (tmp_path / "q.txt").write_text(content, "utf-8")
-        result = indexed("query", "--queries", "q.txt", "--format", "jsonl")
-        assert queries(result) == expected
-
-    @pytest.mark.parametrize("format_name", ["table", "jsonl"])
-    def test_each_of_a_pipe_is_answered_when_it_comes(self, indexed, format_name):
-        arguments = ["query", "--queries", "-", "-k", "1", "--format", format_name]
-        with subprocess.Popen(
-            [sys.executable, "-m", "semsearch", *arguments],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-        ) as process:
-            for query, title in [("train", "Night Train"), ("dough", "Bread")]:
-                process.stdin.write(f"{query}\n")
-                process.stdin.flush()
-                assert any(title in line for line in process.stdout)
-            process.stdin.close()
-            process.stdout.read()
-        assert process.returncode == 0
-
-
-class TestRanking:
-    """The ranking options of `query`; their effect is tested in tests/search."""
-
-    def test_explain(self, indexed):
-        options = ["--mode", "hybrid", "--explain", "--format", "jsonl"]
-        line = json.loads(indexed("query", "night train", *options).stdout)
-        (first, *_) = line["hits"]
-        start, end = first["explanation"]["sentence"]
-        assert first["text"][start:end] == "A train crosses the mountains at night."
-        assert set(first["scores"]) == {"cosine", "bm25"}
-        assert [stage["name"] for stage in line["stages"]][:2] == ["encode", "vectors"]
-
-    def test_options_reach_the_search(self, indexed):
-        assert sorted(ids(indexed, "the -dawn", "--mode", "bm25")) == ["a", "c"]
-        assert ids(indexed, "train", "--require", "at night") == ["a"]
-        assert sorted(ids(indexed, "--like", "a")) == ["b", "c"]
-        assert ids(indexed, "train at night", "--min-score", "0.3") == ["a"]
-        assert ids(indexed, "boats", "the bay", "-k", "1") == ["c"]
-        assert "c" not in ids(indexed, "the", "--unlike", "c")
-
-    def test_folded_duplicates_are_listed(self, run, tmp_path):
-        (tmp_path / "twice.csv").write_text("id,text\none,A train.\ntwo,a Train\n")
-        run("index", "twice.csv", "--encoder", "hashing")
-        table = run("query", "train", "--collapse-duplicates").stdout
-        assert table.splitlines()[2:] == ["   A train.", "   duplicates: two"]
+def test_folded_duplicates_are_listed(run, tmp_path):
+    (tmp_path / "twice.csv").write_text("id,text\none,A train.\ntwo,a Train\n")
+    run("index", "twice.csv", "--encoder", "hashing")
+    table = run("query", "train", "--collapse-duplicates").stdout
+    assert table.splitlines()[2:] == ["   A train.", "   duplicates: two"]

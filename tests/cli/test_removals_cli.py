@@ -13,16 +13,13 @@ from tests.cli.conftest import code_of, invoke, shown_on
 ROWS = [f"d{number},Text {number}.,{1900 + number}" for number in range(100)]
 
 
-def write(path, rows, **options):
-    path.write_text("\n".join(["id,text,year", *rows]), **options)
+def write(path, rows):
+    path.write_text("\n".join(["id,text,year", *rows]))
 
 
 @pytest.fixture
-def run(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("SEMSEARCH_INDEX", raising=False)
+def run(tmp_path):
     write(tmp_path / "corpus.csv", ROWS)
-
     invoke("index", "corpus.csv", "--encoder", "hashing")
     return invoke
 
@@ -60,25 +57,18 @@ def test_deletion_is_refused(run):
     assert run("delete", "d60").stdout == "1 document deleted, 49 left\n"
 
 
-class TestDryRun:
-    @pytest.fixture(autouse=True)
-    def no_encoder(self, run, monkeypatch):
-        def load(*arguments, **options):
-            raise AssertionError("a dry run loaded an encoder")
-
-        monkeypatch.setattr("semsearch.cli.index_command.preload_for_documents", load)
-        monkeypatch.setattr("semsearch.index.load_encoder", load)
-
-    def test_reports_without_writing(self, run, tmp_path):
-        write(tmp_path / "corpus.csv", ["d0,Changed.,1900", *ROWS[1:50], "new,New.,2000"])
-        before = state(tmp_path)
-        result = run("index", "corpus.csv", "--sync", "--dry-run")
-        for count in ("1 document to add, 1 to change", " 49 unchanged", " 50 of 100 documents"):
-            assert count in result.stdout
-        assert "remove" not in run("index", "corpus.csv", "--dry-run").stdout
-        result = run("index", "corpus.csv", "--index", "new/index", "--dry-run")
-        assert "51 documents to add, 0 to change" in result.stdout
-        assert state(tmp_path) == before
+def test_a_dry_run_loads_no_encoder_and_writes_nothing(run, tmp_path, monkeypatch):
+    monkeypatch.setattr("semsearch.cli.index_command.preload_for_documents", None)
+    monkeypatch.setattr("semsearch.index.load_encoder", None)
+    write(tmp_path / "corpus.csv", ["d0,Changed.,1900", *ROWS[1:50], "new,New.,2000"])
+    before = state(tmp_path)
+    result = run("index", "corpus.csv", "--sync", "--dry-run")
+    for count in ("1 document to add, 1 to change", " 49 unchanged", " 50 of 100 documents"):
+        assert count in result.stdout
+    assert "remove" not in run("index", "corpus.csv", "--dry-run").stdout
+    result = run("index", "corpus.csv", "--index", "new/index", "--dry-run")
+    assert "51 documents to add, 0 to change" in result.stdout
+    assert state(tmp_path) == before
 
 
 @pytest.mark.parametrize("answer", ["y", "n"])

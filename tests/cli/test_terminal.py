@@ -32,9 +32,8 @@ def control_characters(output):
 
 
 @pytest.fixture
-def hostile(tmp_path, monkeypatch):
+def hostile(tmp_path):
     """An index whose texts, ids and metadata are full of control characters."""
-    monkeypatch.chdir(tmp_path)
     with Index.create("indexes/one", ["hashing", "hashing:8"]) as index:
         index.add([Document(f"1{EVIL}", TEXT, EVIL, {f"a{EVIL}": EVIL, "b": [EVIL]})])
         index.add([Document("2", TEXT)])

@@ -14,11 +14,6 @@ import pytest
 from semsearch import Index
 
 
-@pytest.fixture(autouse=True)
-def here(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-
-
 def documents():
     """The texts in the index by id; empty until it exists."""
     try:
