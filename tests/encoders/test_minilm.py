@@ -46,14 +46,13 @@ def test_reads_256_tokens_including_special_ones(encoder):
 
 
 @pytest.mark.parametrize("device", [None, "cpu"])
-def test_the_vectors_are_those_of_sentence_transformers(plain_bert, device):
+def test_cut_vectors_are_those_of_sentence_transformers(plain_bert, device):
     encoder = load_encoder(f"{plain_bert}@5d", device=device, precision="fp32")
-    wanted = SentenceTransformer(str(plain_bert), truncate_dim=5, device="cpu").encode(
-        SENTENCES, normalize_embeddings=True
-    )
+    model = SentenceTransformer(str(plain_bert), truncate_dim=5, device="cpu")
+    expected = model.encode(SENTENCES, normalize_embeddings=True)
     assert encoder.dimension == 5
     for found in (encoder.encode_documents(SENTENCES), encoder.encode_queries(SENTENCES)):
-        numpy.testing.assert_allclose(found, wanted, atol=1e-5)
+        numpy.testing.assert_allclose(found, expected, atol=1e-5)
 
 
 def test_each_dimension_is_another_encoder(plain_bert):
@@ -62,20 +61,15 @@ def test_each_dimension_is_another_encoder(plain_bert):
     for spec in specs:
         assert load_encoder(spec).spec == spec
         assert current_fingerprint(spec) == load_encoder(spec).fingerprint
-
-
-def test_an_index_remembers_the_dimension(plain_bert, tmp_path):
-    documents = [Document(str(n), text) for n, text in enumerate(SENTENCES)]
-    with Index.create(tmp_path / "index", f"{plain_bert}@5d") as index, index.writer() as writer:
-        writer.upsert(documents)
-    with Index.open(tmp_path / "index") as retriever:
-        assert retriever.search("He will get scared", k=1)[0].document_id == "1"
-    with Index.open(tmp_path / "index") as index:
-        assert index.info().spaces[0].dimension == 5
-
-
-def test_invalid_dimensions_are_refused(plain_bert):
     with pytest.raises(EncoderError):
         load_encoder(f"{plain_bert}@33d").encode_documents(SENTENCES)
     with pytest.raises(EncoderError):
         load_reranker(f"{plain_bert}@5d")
+
+
+def test_an_index_remembers_the_dimension(plain_bert, tmp_path):
+    with Index.create(tmp_path / "index", f"{plain_bert}@5d") as index:
+        index.add([Document(str(n), text) for n, text in enumerate(SENTENCES)])
+    with Index.open(tmp_path / "index") as index:
+        assert index.search("He will get scared", k=1)[0].document_id == "1"
+        assert index.info().spaces[0].dimension == 5
