@@ -24,12 +24,6 @@ TEXTS = ["a b c", "d", "a a a a e f", "f e d c b a a b c"]
 POOLINGS = [pooling.value for pooling in Pooling]
 
 
-def changed(folder, name, change):
-    """Rewrite a JSON file of a model."""
-    content = json.loads((folder / name).read_text())
-    (folder / name).write_text(json.dumps(content | change))
-
-
 @pytest.fixture
 def copied(plain_bert, tmp_path):
     """A bi-encoder of the tiny BERT, to be changed."""
@@ -37,27 +31,40 @@ def copied(plain_bert, tmp_path):
     return tmp_path / "model"
 
 
+def changed(folder, name, change):
+    """Rewrite a JSON file of a model."""
+    content = json.loads((folder / name).read_text())
+    (folder / name).write_text(json.dumps(content | change))
+
+
+def change_weights(folder, change):
+    """Rewrite the weights of a model."""
+    weights = change(load_file(folder / "model.safetensors"))
+    save_file(weights, folder / "model.safetensors", {"format": "pt"})
+
+
+def without(part):
+    return lambda weights: {name: weights[name] for name in weights if part not in name}
+
+
 @pytest.mark.parametrize(
     "change",
     [
         lambda weights: {f"_orig_mod.{name}": weights[name] for name in weights},  # torch.compile
-        lambda weights: {name: weights[name] for name in weights if "layer.1" not in name},
+        without("layer.1"),
     ],
 )
 @pytest.mark.parametrize("device", [None, "cpu"])  # the former is converted for OpenVINO
 def test_missing_weights_are_refused(copied, change, device):
     """They would be random, and different in each process."""
-    weights = change(load_file(copied / "model.safetensors"))
-    save_file(weights, copied / "model.safetensors", {"format": "pt"})
+    change_weights(copied, change)
     with pytest.raises(EncoderError, match=r"encoder\.|emb"):
         load_encoder(str(copied), device=device).encode_documents(["a"])
 
 
 def test_a_missing_pooler_is_not_used(copied):
     before = load_encoder(str(copied), device="cpu").encode_documents(["a b"])
-    weights = load_file(copied / "model.safetensors")
-    kept = {name: weights[name] for name in weights if "pooler" not in name}
-    save_file(kept, copied / "model.safetensors", {"format": "pt"})
+    change_weights(copied, without("pooler"))
     after = load_encoder(str(copied), device="cpu").encode_documents(["a b"])
     numpy.testing.assert_allclose(after, before, atol=1e-6)
 
@@ -94,14 +101,12 @@ def test_batches_by_tokens_change_nothing(
 ):
     """Compared with sentence-transformers, which makes the batches if prompts are not pooled."""
     monkeypatch.setattr(torch_runtime, "CPU_BATCHING", Batching(24, 100, least_fill=0.9))
-    model = SentenceTransformer(
-        modules=[
-            modules.Transformer(str(plain_bert)),
-            modules.Pooling(32, pooling_mode=pooling, include_prompt=include_prompt),
-        ],
-        prompts={"query": "query : ", "document": "document : "},
-        device="cpu",
-    )
+    parts = [
+        modules.Transformer(str(plain_bert)),
+        modules.Pooling(32, pooling_mode=pooling, include_prompt=include_prompt),
+    ]
+    prompts = {"query": "query : ", "document": "document : "}
+    model = SentenceTransformer(modules=parts, prompts=prompts, device="cpu")
     model.save(str(tmp_path))
     texts = [" ".join("abcdef"[: 1 + number % 6]) * (1 + number % 9) for number in range(40)]
     encoder = load_encoder(str(tmp_path), device="cpu")
@@ -142,20 +147,16 @@ def test_padding_never_changes_a_vector(plain_bert, pooling, device):
 def test_each_pooling_is_another_encoder(plain_bert):
     encoders = [load_encoder(f"{plain_bert}@{pooling}", device="cpu") for pooling in POOLINGS]
     assert len({encoder.fingerprint for encoder in encoders}) == len(POOLINGS)
-    for encoder, pooling in zip(encoders, POOLINGS, strict=True):
-        assert encoder.spec == f"{plain_bert}@{pooling}"
+    assert [one.spec for one in encoders] == [f"{plain_bert}@{pooling}" for pooling in POOLINGS]
 
 
 def test_an_untrained_pooler_is_refused(plain_bert, tmp_path):
-    for file in plain_bert.iterdir():
-        (tmp_path / file.name).write_bytes(file.read_bytes())
-    weights = load_file(tmp_path / "model.safetensors")
-    kept = {name: value for name, value in weights.items() if "pooler" not in name}
-    save_file(kept, tmp_path / "model.safetensors", metadata={"format": "pt"})
+    folder = shutil.copytree(plain_bert, tmp_path / "model")
+    change_weights(folder, without("pooler"))
     with pytest.raises(EncoderError):
-        load_encoder(f"{tmp_path}@pooler")
-    (tmp_path / "checkpoint-5").mkdir()  # another model's weights, which are not read
-    shutil.copy(plain_bert / "model.safetensors", tmp_path / "checkpoint-5")
+        load_encoder(f"{folder}@pooler")
+    (folder / "checkpoint-5").mkdir()  # another model's weights, which are not read
+    shutil.copy(plain_bert / "model.safetensors", folder / "checkpoint-5")
     with pytest.raises(EncoderError):
-        load_encoder(f"{tmp_path}@pooler")
-    assert load_encoder(f"{tmp_path}@cls").dimension == 32
+        load_encoder(f"{folder}@pooler")
+    assert load_encoder(f"{folder}@cls").dimension == 32
