@@ -83,13 +83,6 @@ def test_a_cache_that_cannot_be_written(plain_bert, caplog, cache):
     runs_on_torch(str(plain_bert), caplog)
 
 
-def test_interrupts_propagate(failing, plain_bert):
-    for error in (KeyboardInterrupt, SystemExit):
-        failing(error())
-        with pytest.raises(error):
-            load_encoder(str(plain_bert))
-
-
 def test_a_model_that_openvino_cannot_run(tmp_path, caplog):
     """Here, one of averaged word vectors, which reads texts of any length."""
     SentenceTransformer(modules=[static()], device="cpu").save(str(tmp_path))
