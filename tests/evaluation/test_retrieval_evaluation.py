@@ -119,19 +119,18 @@ LONG = RetrievalSet(
 )
 
 
-@pytest.mark.parametrize("mode", list(SearchMode))
-def test_what_is_measured_is_what_users_get(tmp_path, hashing, mode):
+def test_what_is_measured_is_what_users_get(tmp_path, hashing):
     """Indexing and searching the documents gives the same ones with the same scores."""
-    spec = {"semantic": "hashing", "bm25": "bm25", "hybrid": "hybrid:hashing"}[mode.value]
-    [ranker] = load_rankers([spec], {"hashing": hashing})
-    run = ranked(ranker, LONG)
+    specs = {"hashing": "semantic", "bm25": "bm25", "hybrid:hashing": "hybrid"}
+    runs = [ranked(ranker, LONG) for ranker in load_rankers(list(specs), {"hashing": hashing})]
     with Index.create(tmp_path / "index", hashing) as index:
         index.add(Document(name, text) for name, text in LONG.documents.items() if text.strip())
         assert index.info().passages > 3
-        for name, query in LONG.queries.items():
-            hits = index.search(query, k=10, mode=mode)
-            assert run[name] == {hit.document_id: hit.score for hit in hits}
-            assert hits
+        for run, mode in zip(runs, specs.values(), strict=True):
+            for name, query in LONG.queries.items():
+                hits = index.search(query, k=10, mode=SearchMode(mode))
+                assert run[name] == {hit.document_id: hit.score for hit in hits}
+                assert hits
 
 
 def test_whole_documents_are_ranked_by_the_cosine_of_their_beginnings(hashing):
@@ -218,21 +217,17 @@ def test_results_include_the_precision(tmp_path):
     class Precise(Wrapped):
         def __init__(self, precision):
             self.precision = precision
+            self.description = lambda: {"precision": precision}
 
-        def description(self):
-            return {"precision": self.precision}
-
-    semantic = SearchMode.SEMANTIC
     rankers = [
         *load_rankers(["fp32", "bm25", "hybrid:fp32"], {"fp32": Precise("fp32")}),
-        IndexRanker("b", semantic, Precise("bf16"), reranker=Fixed()),
+        IndexRanker("b", SearchMode.SEMANTIC, Precise("bf16"), reranker=Fixed()),
         IndexRanker("c", SearchMode.BM25, None, reranker=Fixed()),
     ]
     found = [ranker.precision for ranker in rankers]
     assert found == ["fp32", None, "fp32", "bf16+fp32", "fp32"]
     with Index.create(tmp_path / "index", Precise("bf16")) as index:
-        found = [ranker.precision for ranker in index_rankers(index)]
-    assert found == ["bf16", None]
+        assert [ranker.precision for ranker in index_rankers(index)] == ["bf16", None]
     known = Ranked("known", {})
     known.precision = "bf16"
     assert evaluate_retrieval(PETS, [known], ["nDCG@10"]).results[0].precision == "bf16"
