@@ -104,36 +104,12 @@ class TestBeir:
             load_retrieval_set(str(folder))
 
 
-DOCUMENTS = """.I 1
-.T
-Boiling
-water
-.A
-Somebody, A.
-.W
-boiling water takes time .
-.X
-1\t5\t1
-.I 2
-.T
-A kettle
-.W
-A kettle
-  boils faster .
-.I 3
-.W
-Cold tea
-"""
-ASKED = """.I 002
-.W
-how is water
-boiled
-.N
- a note
-.I 004
-.W
-what is cold
-"""
+DOCUMENTS = (
+    ".I 1\n.T\nBoiling\nwater\n.A\nSomebody, A.\n.W\nboiling water takes time .\n.X\n1\t5\t1\n"
+    ".I 2\n.T\nA kettle\n.W\nA kettle\n  boils faster .\n"
+    ".I 3\n.W\nCold tea\n"
+)
+ASKED = ".I 002\n.W\nhow is water\nboiled\n.N\n a note\n.I 004\n.W\nwhat is cold\n"
 BOILED = {"1": 1, "2": 1}
 
 
@@ -189,37 +165,22 @@ class TestClassical:
 STARS = "*" * 44
 
 
+def lisa_record(number, *lines):
+    return "\n".join([f"Document {number:4}", *lines, STARS, ""])
+
+
 class TestLisa:
     """The layout of the published collection, with made-up texts."""
 
-    DOCUMENTS = f"""Document    1
-KETTLES IN THE READING ROOM OF A
-LIBRARY.
-                                                                                \n\
-REPORTS ON KETTLES. A KETTLE BOILS
-AND WHISTLES.
-{STARS}
-Document    2
-TEA ON SHELVES.
-
-TEA KEEPS IN TINS.
-{STARS}
-"""
-    MORE = f"""Document  501
-CARDS.
-
-CARDS ARE SORTED BY HAND.
-
-ONCE A YEAR.
-{STARS}
-WITHOUT ITS NUMBER.
-{STARS}
-Document    2
-ANOTHER ONE OF THAT NUMBER.
-
-TEXT.
-{STARS}
-"""
+    KETTLES = ("REPORTS ON KETTLES. A KETTLE BOILS", "AND WHISTLES.")
+    DOCUMENTS = lisa_record(
+        1, "KETTLES IN THE READING ROOM OF A", "LIBRARY.", " " * 80, *KETTLES
+    ) + lisa_record(2, "TEA ON SHELVES.", "", "TEA KEEPS IN TINS.")
+    MORE = (
+        lisa_record(501, "CARDS.", "", "CARDS ARE SORTED BY HAND.", "", "ONCE A YEAR.")
+        + f"WITHOUT ITS NUMBER.\n\nLOST.\n{STARS}\n"
+        + lisa_record(2, "TEA AGAIN.", "", "ANOTHER ONE OF THAT NUMBER.")
+    )
     QUERIES = "1\nI AM INTERESTED IN\nBOILING WATER. #\n12\nCATALOGUE CARDS #\n"
     JUDGEMENTS = "    1      2    1    2    \n    12     3    501   1      \n    2   \n"
 
@@ -232,7 +193,7 @@ TEXT.
         put("lisa/README", "About LISA.")
         return tmp_path / "lisa"
 
-    def test_folder(self, folder, caplog):
+    def test_folder(self, put, folder, caplog):
         assert load_retrieval_set(str(folder)) == (
             "lisa",
             {
@@ -248,8 +209,6 @@ TEXT.
         record, repeated = caplog.messages
         assert "LISA0.501:8: a record without 'Document N' is left out" in record
         assert repeated == "lisa: 1 documents with duplicate numbers are left out"
-
-    def test_judgements_that_are_no_numbers(self, folder, put):
         put("lisa/LISARJ.NUM", "1 1\nx\n")
         with pytest.raises(SemsearchError, match=r"LISARJ\.NUM"):
             load_retrieval_set(str(folder))

@@ -69,8 +69,7 @@ def test_mistakes(files, name, text, place):
         read_questions(files / "queries.csv", files / "judged.csv", has_document)
 
 
-def test_wrong_arguments(files):
-    with pytest.raises(ArgumentError):
-        read_questions(3, files / "qrels.txt", has_document)
-    with pytest.raises(SemsearchError, match=r"none\.csv"):
-        read_questions(files / "none.csv", files / "qrels.txt", has_document)
+def test_unusable_arguments(files):
+    for queries, error in ((3, ArgumentError), (files / "none.csv", SemsearchError)):
+        with pytest.raises(error):
+            read_questions(queries, files / "qrels.txt", has_document)
