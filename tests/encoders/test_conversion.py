@@ -1,4 +1,4 @@
-"""OpenVINO equals torch: modules, prompts, token spans, threads, and its cache.
+"""OpenVINO equals torch: modules, prompts, token spans, threads, its cache, and the bundled model.
 
 Prompts use up tokens; the passages after them are still read to their end.
 """
@@ -19,8 +19,10 @@ from sentence_transformers.sentence_transformer.modules import (
 )
 
 from semsearch import Document, Index
-from semsearch.encoders import load_encoder
+from semsearch.encoders import current_fingerprint, load_encoder, load_reranker
+from semsearch.encoders.model_folder import find_model
 from semsearch.encoders.openvino.models import OpenVINOEncoder
+from semsearch.encoders.specs import Pooling as PoolingName
 from semsearch.encoders.torch_models import TorchEncoder
 from semsearch.errors import EncoderError
 from semsearch.storage.sqlite.schema import put_setting
@@ -140,3 +142,50 @@ def test_a_prompt_that_leaves_no_tokens(plain_bert, tmp_path):
         encoder = load_encoder(str(tmp_path / "model"), device=device)
         with pytest.raises(EncoderError):
             Index.create(tmp_path / "index", [encoder])
+
+
+SENTENCES = ["A cat sleeps.", "He will get scared", "Ein Satz auf Deutsch, mit Umlauten: äöü.", "x"]
+
+
+@pytest.mark.parametrize("device", [None, "cpu"])
+def test_the_bundled_model(device):
+    """It reads 256 tokens including special ones."""
+    bundled = load_encoder("minilm", device=device, precision="fp32")
+    plain = SentenceTransformer(str(find_model("minilm").path), device="cpu")
+    expected = plain.encode(SENTENCES, normalize_embeddings=True)
+    for encode in (bundled.encode_documents, bundled.encode_queries):
+        vectors = encode(SENTENCES)
+        assert vectors.dtype == numpy.float32
+        assert vectors.shape == (4, bundled.dimension) == (4, 384)
+        numpy.testing.assert_allclose(vectors, expected, atol=1e-4)
+        numpy.testing.assert_allclose(numpy.linalg.norm(vectors, axis=1), 1, atol=1e-6)
+    assert bundled.encode_documents([]).shape == (0, 384)
+    assert bundled.max_document_tokens == 254
+    left, right = bundled.encode_documents(["word " * 300, "word " * 254])
+    assert left @ right == pytest.approx(1, abs=1e-6)
+
+
+@pytest.mark.parametrize("device", [None, "cpu"])
+def test_cut_vectors_are_those_of_sentence_transformers(plain_bert, device):
+    encoder = load_encoder(f"{plain_bert}@5d", device=device, precision="fp32")
+    model = SentenceTransformer(str(plain_bert), truncate_dim=5, device="cpu")
+    expected = model.encode(SENTENCES, normalize_embeddings=True)
+    assert encoder.dimension == 5
+    for found in (encoder.encode_documents(SENTENCES), encoder.encode_queries(SENTENCES)):
+        numpy.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+def test_each_dimension_and_pooling_is_another_encoder(plain_bert, tmp_path):
+    names = ("5d", "6d", "mean@5d", *(pooling.value for pooling in PoolingName))
+    specs = [str(plain_bert), *(f"{plain_bert}@{name}" for name in names)]
+    assert len({load_encoder(spec).fingerprint for spec in specs}) == len(specs)
+    for spec in specs:
+        assert load_encoder(spec).spec == spec
+        assert current_fingerprint(spec) == load_encoder(spec).fingerprint
+    with pytest.raises(EncoderError):
+        load_encoder(f"{plain_bert}@33d").encode_documents(SENTENCES)
+    with pytest.raises(EncoderError):
+        load_reranker(f"{plain_bert}@5d")
+    with Index.create(tmp_path / "index", specs[1]) as index:
+        index.add([Document("1", "a b")])
+        assert index.info().spaces[0].dimension == 5

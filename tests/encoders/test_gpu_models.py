@@ -28,8 +28,8 @@ def on_torch(monkeypatch):
         counts.append(len(texts))
         return encode(encoder, texts)
 
-    monkeypatch.setattr(TorchEncoder, "encode_documents", encode)
-    monkeypatch.setattr(TorchEncoder, "encode_queries", encode)
+    for name in ("encode_documents", "encode_queries"):
+        monkeypatch.setattr(TorchEncoder, name, encode)
     return counts
 
 

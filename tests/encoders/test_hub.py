@@ -99,13 +99,8 @@ for spec in sys.argv[1:]:
 USE = """
 import sys
 from semsearch import Document, Index, SemsearchError
-path, document = sys.argv[1], Document('2', 'b')
-for use in (
-    lambda: Index.open(path).search('a'),
-    lambda: Index.open(path).add([document]),
-    lambda: Index.create(path).add([document]),
-):
-    try: use()
+for use in (lambda index: index.search('a'), lambda index: index.add([Document('2', 'b')])):
+    try: use(Index.open(sys.argv[1]))
     except SemsearchError as error: print(error.code)
 """
 
@@ -172,5 +167,5 @@ def test_an_index_with_an_untrusted_spec(hub, tmp_path, hashing):
         with index._store.database.writing() as connection, connection.begin():
             connection.exec_driver_sql("UPDATE spaces SET spec = 'evil/tracker'")
     done = run(["-c", USE, path], hub, tmp_path / "cache")
-    assert done.stdout.splitlines() == ["model-not-found"] * 3, done
+    assert done.stdout.splitlines() == ["model-not-found"] * 2, done
     assert Hub.asked == []

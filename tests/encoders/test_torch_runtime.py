@@ -1,4 +1,4 @@
-"""Models other than the bundled one: tiny BERTs, plain, changed, and with each pooling."""
+"""Models other than the bundled one: tiny BERTs, plain and changed; cross-encoders."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ import numpy
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from sentence_transformers import SentenceTransformer
+from sentence_transformers import CrossEncoder, SentenceTransformer
 from sentence_transformers.sentence_transformer import modules
-from transformers import BertModel, BertTokenizerFast
+from transformers import BertForSequenceClassification, BertModel, BertTokenizerFast
 
-from semsearch.encoders import load_encoder
+from semsearch.encoders import load_encoder, load_reranker
 from semsearch.encoders import torch_models as torch_runtime
-from semsearch.encoders.openvino.models import OpenVINOEncoder
+from semsearch.encoders.openvino.models import OpenVINOEncoder, OpenVINOReranker
 from semsearch.encoders.specs import Pooling
 from semsearch.encoders.text_model import Batching
-from semsearch.errors import EncoderError
+from semsearch.errors import EncoderError, ModelNotFoundError
 
 TEXTS = ["a b c", "d", "a a a a e f", "f e d c b a a b c"]
 POOLINGS = [pooling.value for pooling in Pooling]
@@ -137,12 +137,6 @@ def test_padding_never_changes_a_vector(plain_bert, pooling, device):
     numpy.testing.assert_allclose(alone, expected, atol=1e-5)
 
 
-def test_each_pooling_is_another_encoder(plain_bert):
-    encoders = [load_encoder(f"{plain_bert}@{pooling}", device="cpu") for pooling in POOLINGS]
-    assert len({encoder.fingerprint for encoder in encoders}) == len(POOLINGS)
-    assert [one.spec for one in encoders] == [f"{plain_bert}@{pooling}" for pooling in POOLINGS]
-
-
 def test_a_missing_pooler_is_not_used(plain_bert, tmp_path):
     expected = load_encoder(f"{plain_bert}@cls", device="cpu").encode_documents(["a b"])
     folder = shutil.copytree(plain_bert, tmp_path / "model")
@@ -155,3 +149,50 @@ def test_a_missing_pooler_is_not_used(plain_bert, tmp_path):
         load_encoder(f"{folder}@pooler")
     found = load_encoder(f"{folder}@cls", device="cpu").encode_documents(["a b"])
     numpy.testing.assert_allclose(found, expected, atol=1e-6)
+
+
+#: The last two are longer than the model reads.
+PAIRS = [("a b", "c"), ("a b", "f e d c b a"), ("d", "d"), ("", "a")]
+PAIRS += [("a b c " * 9, "d e f " * 5), ("f", "b " * 40)]
+
+
+@pytest.fixture(scope="module")
+def folder(classifier):
+    return classifier()
+
+
+@pytest.mark.parametrize("device", [None, "cpu"])
+def test_scores_are_those_of_transformers(folder, device):
+    reranker = load_reranker(f"cross-encoder:{folder}", device, "fp32")
+    assert isinstance(reranker, OpenVINOReranker) == (device is None)
+    assert reranker.spec == f"cross-encoder:{folder}"
+    tokenizer = BertTokenizerFast.from_pretrained(folder)
+    model = BertForSequenceClassification.from_pretrained(folder).eval()
+    expected = []
+    for pair in PAIRS:
+        inputs = tokenizer(*pair, truncation=True, max_length=32, return_tensors="pt")
+        expected.append(torch.sigmoid(model(**inputs).logits).item())
+    assert len({round(score, 4) for score in expected}) == len(PAIRS)
+    numpy.testing.assert_allclose(reranker.score_pairs(PAIRS), expected, atol=1e-5)
+    few = reranker.score("a b", [right for _, right in PAIRS[:2]])  # one by one
+    numpy.testing.assert_allclose(few, expected[:2], atol=1e-5)
+    assert reranker.score("a", []).shape == (0,)
+
+
+def test_what_is_refused(folder, classifier, plain_bert):
+    for spec in (f"{folder}@cls", str(plain_bert), str(classifier(2)), str(classifier(3))):
+        with pytest.raises(EncoderError):
+            load_reranker(spec)
+    with pytest.raises(EncoderError):
+        load_reranker(str(folder), precision="int8")
+    with pytest.raises(ModelNotFoundError):
+        load_reranker("cross-encoder:/nowhere")
+
+
+def test_it_is_no_bi_encoder(folder, tmp_path):
+    """As sentence-transformers and `train cross-encoder` save it; with a pooling, it is a BERT."""
+    CrossEncoder(str(folder), device="cpu").save_pretrained(str(tmp_path))
+    with pytest.raises(EncoderError, match="is a cross-encoder"):
+        load_encoder(str(tmp_path))
+    assert load_encoder(f"{tmp_path}@mean").dimension == 32
+    assert load_reranker(str(tmp_path)).score("a b", ["c"]).shape == (1,)

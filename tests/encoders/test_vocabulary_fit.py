@@ -53,7 +53,6 @@ def test_other_languages(language):
         ["Wisława Szymborska was born in Kórnik and lived in Kraków."] * 9,
         ["", " ", "."],
     ],
-    ids=["notes", "code", "hashes", "names", "names in a sentence", "nothing"],
 )
 def test_english_of_all_kinds_suits(texts):
     assert poor_fit("minilm", texts) is None
@@ -77,13 +76,9 @@ def test_only_the_beginnings_of_the_first_texts_count():
 @pytest.fixture
 def use(monkeypatch, tmp_path):
     """Makes a tokenizer that of the model `some`."""
-
-    def used(tokenizer):
-        tokenizer.save(str(tmp_path / "tokenizer.json"))
-        found = SimpleNamespace(path=tmp_path)
-        monkeypatch.setattr(vocabulary_fit, "find_model", lambda *_, **__: found)
-
-    return used
+    found = SimpleNamespace(path=tmp_path)
+    monkeypatch.setattr(vocabulary_fit, "find_model", lambda *_, **__: found)
+    return lambda tokenizer: tokenizer.save(str(tmp_path / "tokenizer.json"))
 
 
 def test_byte_level_tokenizers(use):
