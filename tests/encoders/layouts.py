@@ -16,9 +16,7 @@ from sentence_transformers.sentence_transformer.modules import (
     Router,
     StaticEmbedding,
     Transformer,
-    WordEmbeddings,
 )
-from sentence_transformers.sentence_transformer.modules.tokenizer import WhitespaceTokenizer
 from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import Whitespace
@@ -37,17 +35,11 @@ def static():
     return StaticEmbedding(tokenizer, torch.randn(len(WORDS), 8).numpy())
 
 
-def words():
-    tokenizer = WhitespaceTokenizer(WORDS, stop_words=["f"], do_lower_case=True)
-    return WordEmbeddings(tokenizer, torch.randn(len(WORDS), 8).numpy())
-
-
 #: Functions that build a model's modules from the folder of a tiny BERT, by layout.
 MODULES = {
     "transformer": bert,
     "dense": lambda plain: [*bert(plain), Dense(WIDTH, 16), LayerNorm(16), Normalize()],
     "static": lambda plain: [static(), Normalize()],
-    "words": lambda plain: [words(), Pooling(8, "max")],
     "router": lambda plain: [Router.for_query_document([static()], [static()])],
 }
 #: All layouts; the last three are variants of those above or of a plain BERT.

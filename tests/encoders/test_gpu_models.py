@@ -50,16 +50,13 @@ def test_documents_are_encoded_on_the_gpu_after_the_first_and_queries_are_not(pl
     assert on_torch == [len(TEXTS)] * 2
 
 
-@pytest.mark.parametrize(("precision", "on_gpu"), [("auto", "fp16"), ("fp32", "fp32")])
-def test_another_machine_can_load_it_again(plain_bert, precision, on_gpu):
+def test_another_machine_can_load_it_again(plain_bert):
     """fp16 is described so that processors, which lack it, take their best precision."""
-    described = load_encoder(str(plain_bert), precision=precision).description()
-    assert described["precision"] == on_gpu
-    assert described_precision(described) is Precision(precision)
-
-
-def test_int8_runs_on_the_cpu(plain_bert):
-    """An index with int8, made elsewhere, can be searched."""
+    for precision, on_gpu in (("auto", "fp16"), ("fp32", "fp32")):
+        described = load_encoder(str(plain_bert), precision=precision).description()
+        assert described["precision"] == on_gpu
+        assert described_precision(described) is Precision(precision)
+    # An index with int8, made elsewhere, can be searched.
     assert type(load_encoder(str(plain_bert), precision="int8")) is OpenVINOEncoder
 
 

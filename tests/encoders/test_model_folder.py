@@ -133,6 +133,7 @@ def test_each_file_is_covered(layout, plain_bert, tmp_path):
 
 
 def test_unknown_files_are_covered_and_cards_are_not(plain_bert, tmp_path):
+    """The current fingerprint, which is computed without loading the model."""
     folder = shutil.copytree(plain_bert, tmp_path / "copy")
     seen = [fingerprint(folder)]
     for name in ("vocab.txt", "model.spm", "bpe.codes"):
@@ -141,18 +142,12 @@ def test_unknown_files_are_covered_and_cards_are_not(plain_bert, tmp_path):
     assert len(set(seen)) == 4
     for name in ("README.md", "train_script.py", "optimizer.pt"):
         (folder / name).write_text("ignored")
-    assert fingerprint(folder) == seen[-1]
-
-
-def test_the_current_fingerprint_equals_the_encoders(plain_bert, minilm, tmp_path):
-    """It is computed without loading the model."""
-    assert current_fingerprint("minilm") == minilm.fingerprint
-    assert current_fingerprint("hashing:32") == load_encoder("hashing:32").fingerprint
-    folder = shutil.copytree(plain_bert, tmp_path / "copy")
-    assert current_fingerprint(str(folder)) == fingerprint(folder)
+    assert fingerprint(folder) == seen[-1] == current_fingerprint(str(folder))
     shutil.rmtree(folder)
     with pytest.raises(ModelNotFoundError):
         current_fingerprint(str(folder))
+    for spec in ("minilm", "hashing:32"):
+        assert current_fingerprint(spec) == load_encoder(spec).fingerprint
 
 
 def test_the_precision_with_which_an_encoder_is_loaded_again():

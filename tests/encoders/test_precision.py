@@ -90,10 +90,8 @@ class TestInt8:
         (file,) = cache.glob("int8-*/model.xml")
         assert "FakeQuantize" in file.read_text("utf-8")
         monkeypatch.setattr(quantization, "_quantize", None)  # cannot be called again
-        again = load_encoder(str(plain_bert), precision="int8")
-        numpy.testing.assert_array_equal(
-            again.encode_documents(text), encoder.encode_documents(text)
-        )
+        again = load_encoder(str(plain_bert), precision="int8").encode_documents(text)
+        numpy.testing.assert_array_equal(again, encoder.encode_documents(text))
 
     @pytest.mark.parametrize(("found", "passes"), [(0.93, True), (0.929, False), ("nan", False)])
     def test_the_gate(self, plain_bert, monkeypatch, found, passes):
@@ -114,10 +112,10 @@ class TestInt8:
 
 
 def test_agreement():
+    """Of lists with all ten texts in another order, and with five texts in common."""
     one = numpy.arange(20).reshape(2, 10)
-    other = numpy.array([[*range(9, -1, -1)], [*range(15, 25)]])  # all, in another order; five
-    assert agreement(one, one) == 1
-    assert agreement(one, other) == 0.75
+    other = numpy.array([[*range(9, -1, -1)], [*range(15, 25)]])
+    assert (agreement(one, one), agreement(one, other)) == (1, 0.75)
 
 
 def test_the_nearest_texts_are_ranked_with_the_prompts():
@@ -147,6 +145,6 @@ def test_minilm_passes(data, tmp_path, monkeypatch):
     cited = {document for name in queries for document in whole.qrels[name]}
     others = [name for name in whole.documents if name not in cited][:100]
     documents = {name: whole.documents[name] for name in [*cited, *others]}
-    small = RetrievalSet("small", documents, queries, {})
+    small = whole._replace(documents=documents, queries=queries)
     monkeypatch.setattr(datasets, "read_scifact", lambda split: small)
     assert load_encoder("minilm", precision="int8").description()["agreement"] > 0.93

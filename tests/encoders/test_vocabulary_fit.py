@@ -20,12 +20,9 @@ from semsearch.encoders.vocabulary_fit import MIN_LETTERS_PER_PIECE, poor_fit
 OTHER_LANGUAGES = {
     "german": "Die Katze schläft auf dem Teppich neben dem offenen Fenster.",
     "french": "Le chat dort sur le tapis près de la fenêtre ouverte.",
-    "polish": "Kot śpi na dywanie obok otwartego okna.",
     "russian": "Кот спит на ковре у открытого окна.",
     "chinese": "猫睡在敞开的窗户旁边的地毯上。",
-    "japanese": "猫は開いた窓のそばの絨毯で眠っています。",
     "arabic": "القط نائم على السجادة قرب النافذة المفتوحة.",
-    "hindi": "बिल्ली खुली खिड़की के पास कालीन पर सो रही है।",
 }
 
 

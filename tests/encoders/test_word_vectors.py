@@ -266,12 +266,3 @@ def test_encode(hashing, monkeypatch):
     assert hashing.encode(FISH, "query")[0].tolist() == [7, 7]
     with pytest.raises(ArgumentError):
         hashing.encode([1])
-
-
-def test_encode_works_with_sentence_transformers(hashing):
-    """Its functions accept our encoders in place of its own models."""
-    from sentence_transformers.util import paraphrase_mining
-
-    (score, *best), *_ = paraphrase_mining(hashing, FISH)
-    assert sorted(best) == [0, 2]
-    assert score == pytest.approx(3 / numpy.sqrt(3 * 4), abs=1e-6)  # 3 shared words of 3 and 4
