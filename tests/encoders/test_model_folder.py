@@ -74,7 +74,6 @@ def test_broken_modules(folder, content):
         ("minilm@cls", ("minilm", None, Pooling.CLS)),
         ("some/model", ("some/model", None, None)),
         ("some/model@v1.0", ("some/model", "v1.0", None)),
-        ("some/model@refs/pr/1", ("some/model", "refs/pr/1", None)),
         (f"some/model@{COMMIT}@mean", ("some/model", COMMIT, Pooling.MEAN)),
         ("some/model@mean@pooler", ("some/model", "mean", Pooling.POOLER)),
         ("./folder@cls", ("./folder", None, Pooling.CLS)),

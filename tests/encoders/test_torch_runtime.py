@@ -31,12 +31,6 @@ def copied(plain_bert, tmp_path):
     return tmp_path / "model"
 
 
-def changed(folder, name, change):
-    """Rewrite a JSON file of a model."""
-    content = json.loads((folder / name).read_text())
-    (folder / name).write_text(json.dumps(content | change))
-
-
 def change_weights(folder, change):
     """Rewrite the weights of a model."""
     weights = change(load_file(folder / "model.safetensors"))
@@ -72,8 +66,12 @@ def test_a_model_without_a_tokenizer_is_refused(copied):
 @pytest.mark.parametrize("device", [None, "cpu"])
 def test_settings_of_the_model_count(copied, device):
     """Its vectors may be truncated, and its texts cut at the beginning."""
-    changed(copied, "config_sentence_transformers.json", {"truncate_dim": 8})
-    changed(copied, "tokenizer_config.json", {"truncation_side": "left"})
+    for name, change in (
+        ("config_sentence_transformers.json", {"truncate_dim": 8}),
+        ("tokenizer_config.json", {"truncation_side": "left"}),
+    ):
+        content = json.loads((copied / name).read_text())
+        (copied / name).write_text(json.dumps(content | change))
     long = "a " * 40 + "b c d e f " * 8
     encoder = load_encoder(str(copied), device=device)
     model = SentenceTransformer(str(copied), device="cpu")
@@ -179,12 +177,11 @@ def test_scores_are_those_of_transformers(folder, device):
     assert reranker.score("a", []).shape == (0,)
 
 
-def test_what_is_refused(folder, classifier, plain_bert):
-    for spec in (f"{folder}@cls", str(plain_bert), str(classifier(2)), str(classifier(3))):
+def test_what_is_no_cross_encoder(folder, classifier, plain_bert):
+    specs = (f"{folder}@cls", str(plain_bert), str(classifier(2)), str(classifier(3)))
+    for spec, precision in (*((spec, "auto") for spec in specs), (str(folder), "int8")):
         with pytest.raises(EncoderError):
-            load_reranker(spec)
-    with pytest.raises(EncoderError):
-        load_reranker(str(folder), precision="int8")
+            load_reranker(spec, precision=precision)
     with pytest.raises(ModelNotFoundError):
         load_reranker("cross-encoder:/nowhere")
 

@@ -51,9 +51,8 @@ class TestPublished:
         assert [pair.right for pair in across] == [pair.right for pair in german]
 
     def test_labelled(self):
-        three = {"entailment", "neutral", "contradiction"}
         for name, split, count, labels in (
-            ("snli", "dev", 9842, three),
+            ("snli", "dev", 9842, {"entailment", "neutral", "contradiction"}),
             ("msrp", "test", 1725, {"0", "1"}),
             ("quora", "dev", 10000, {"0", "1"}),
         ):
@@ -93,7 +92,7 @@ class TestTables:
         expected = [LabelledPair("x", "y", "neutral"), LabelledPair("x", "w", "entailment")]
         assert read_labelled_table(put("n.csv", text)) == expected
 
-    def test_wrong_files(self, put):
+    def test_wrong_files(self, put, tmp_path, monkeypatch):
         for content, place in (
             ("", "t.csv"),
             ("first,second,score\na,b,1\n", "t.csv"),
@@ -102,6 +101,10 @@ class TestTables:
         ):
             with pytest.raises(SemsearchError, match=re.escape(place)):
                 load_sts_set(str(put("t.csv", content)))
+        monkeypatch.setenv("SEMSEARCH_DATA", str(tmp_path))
+        put("sts/stsbenchmark/sts-test.csv", "main-news\tx\t2013\t7\t4.5\tA cat.\n")
+        with pytest.raises(SemsearchError, match=r"sts-test\.csv:1"):
+            load_sts_set("stsbenchmark")
 
     def test_columns_named_by_the_user(self, put):
         file = str(put("t.csv", "kind,one,other,note\n1,a,b,x\n2,c,d,y\n"))

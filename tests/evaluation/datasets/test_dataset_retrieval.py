@@ -1,4 +1,4 @@
-"""Retrieval sets: published ones, and a small example of each format."""
+"""Retrieval sets: published ones, a small example of each format, and users' own questions."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import zipfile
 
 import pytest
 
-from semsearch.errors import SemsearchError
-from semsearch.evaluation.datasets import load_retrieval_set
+from semsearch.errors import ArgumentError, SemsearchError
+from semsearch.evaluation.datasets import RetrievalSet, load_retrieval_set, read_questions
 
 
 class TestPublished:
@@ -25,7 +25,7 @@ class TestPublished:
             assert (found.name, *sizes) == ("scifact", 5183, claims)
             assert sum(map(len, found.qrels.values())) == cited
 
-    def test_cranfield(self, data):
+    def test_cranfield(self):
         """1,400 abstracts, 225 queries, 1,837 judgements: Cleverdon 1967, and its files."""
         found = load_retrieval_set("cranfield")
         assert (len(found.documents), len(found.queries), len(found.qrels)) == (1400, 225, 225)
@@ -35,8 +35,6 @@ class TestPublished:
         counts = {grade: grades.count(grade) for grade in range(5)}
         assert counts == {4: 128, 3: 387, 2: 734, 1: 363, 0: 225}
         assert [name for name, text in found.documents.items() if not text] == ["471", "995"]
-        by_path = load_retrieval_set(str(data / "ir" / "cran"))
-        assert by_path == found._replace(name="cran")
 
 
 def lines(*records):
@@ -68,10 +66,8 @@ class TestBeir:
             put(f"tea/{name}", content)
         return tmp_path / "tea"
 
-    def test_folder(self, folder):
+    def test_folder_and_zip(self, folder, tmp_path):
         assert load_retrieval_set(str(folder)) == self.EXPECTED
-
-    def test_zip(self, tmp_path):
         with zipfile.ZipFile(tmp_path / "tea.zip", "w") as archive:
             archive.writestr("__MACOSX/tea/._corpus.jsonl", "")
             for name, content in FILES.items():
@@ -232,3 +228,69 @@ class TestJudgedTables:
         ):
             with pytest.raises(SemsearchError, match=re.escape(place)):
                 load_retrieval_set(str(put("h.csv", text)))
+
+
+QUESTIONS = {
+    "queries.jsonl": '{"_id": "q1", "text": "cats"}\n{"_id": 2, "text": "no \\"dogs\\""}\n',
+    "queries.csv": 'query-id,text\nq1,cats\n2,"no ""dogs"""\n',
+    "queries.tsv": 'q1\tcats\n2\tno "dogs"\n',
+    "topics.tsv": 'qid\tquestion\n2\tno "dogs"\nq1\tcats\n',
+}
+JUDGED = {
+    "qrels.txt": "q1 0 d1 2\nq1 0 d2 1\n2 0 d2 1\n2\t0 d3  0\n",
+    "test.tsv": "query-id\tcorpus-id\tscore\nq1\td1\t2\nq1\td2\t1\n2\td2\t1\n2\td3\t0\n",
+    "judged.csv": "relevance,query,document\n2,q1,d1\n1.0,q1,d2\n1,2,d2\n0,2,d3\n",
+}
+READ = ({"q1": "cats", "2": 'no "dogs"'}, {"q1": {"d1": 2, "d2": 1}, "2": {"d2": 1, "d3": 0}})
+#: Files of queries and of judgements that are read together.
+PAIRS = [*((one, "qrels.txt") for one in QUESTIONS), *(("queries.csv", one) for one in JUDGED)]
+
+
+def has_document(name):
+    return name in {"d1", "d2", "d3"}
+
+
+@pytest.fixture
+def files(tmp_path):
+    for name, text in (QUESTIONS | JUDGED).items():
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+@pytest.mark.parametrize(("queries", "qrels"), PAIRS)
+def test_formats(files, queries, qrels):
+    found = read_questions(files / queries, files / qrels, has_document)
+    assert (found.queries, found.qrels) == READ
+    assert found == RetrievalSet(queries.split(".")[0], {}, *READ)
+
+
+def test_queries_without_judgements_are_left_out(files):
+    (files / "more.csv").write_text("id,text\nq1,cats\nq8,\nq9,birds\n2,x\n")
+    found = read_questions(files / "more.csv", files / "qrels.txt", has_document)
+    assert list(found.queries) == ["q1", "2"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "place"),
+    [
+        ("queries.csv", "a,b,c\n1,2,3\n", "queries.csv"),
+        ("queries.csv", "id,text\nq1,a\nq1,b\n", "queries.csv:3"),
+        ("queries.csv", "id,text\nx,a\n", "judged.csv"),
+        ("queries.csv", 'id,text\nq1,a\n2," "\n', "queries.csv"),
+        ("judged.csv", "q1,d1,1\n", "judged.csv"),
+        ("judged.csv", "qid,docid,rel\nq1,d1,yes\n", "judged.csv:2"),
+        ("judged.csv", "q1 0 d1 0.5\n", "judged.csv:1"),
+        ("judged.csv", "q1 0 d1 1\nq1 d1 1\n", "judged.csv:2"),
+        ("judged.csv", "qid,docid,rel\nq1,d1,1\n2,d8,1\n2,d9,1\n", "judged.csv"),
+    ],
+)
+def test_mistakes(files, name, text, place):
+    (files / name).write_text(text)
+    with pytest.raises(SemsearchError, match=re.escape(place)):
+        read_questions(files / "queries.csv", files / "judged.csv", has_document)
+
+
+def test_unusable_arguments(files):
+    for queries, error in ((3, ArgumentError), (files / "none.csv", SemsearchError)):
+        with pytest.raises(error):
+            read_questions(queries, files / "qrels.txt", has_document)
