@@ -151,12 +151,12 @@ def test_whole_documents_are_ranked_by_the_cosine_of_their_beginnings(hashing):
     assert ranked(ranker, LONG) != run
 
 
-def test_rankings_have_a_limited_depth(hashing):
+def test_rankings_have_a_limited_depth():
     """Ties are broken by the greater id, as in trec_eval, so that no measure depends on it."""
     assert (DEPTH, FIRST) == (1000, 100)
     names = [f"d{n:05}" for n in range(DEPTH + 500)]
     same = RetrievalSet("same", dict.fromkeys(names, "red"), {"q": "red"}, {"q": {"d00000": 1}})
-    dense, bm25, hybrid = load_rankers(["hashing", "bm25", "hybrid:hashing"], {"hashing": hashing})
+    dense, bm25, hybrid = load_rankers(["hashing", "bm25", "hybrid:hashing"])
     for ranker in (dense, bm25):
         assert list(ranked(ranker, same)["q"]) == names[: -DEPTH - 1 : -1]
     assert len(ranked(hybrid, same)["q"]) == FIRST
