@@ -16,9 +16,7 @@ from sentence_transformers.sentence_transformer.modules import (
     Router,
     StaticEmbedding,
     Transformer,
-    WordEmbeddings,
 )
-from sentence_transformers.sentence_transformer.modules.tokenizer import WhitespaceTokenizer
 from tokenizers import Tokenizer
 from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import Whitespace
@@ -37,21 +35,15 @@ def static():
     return StaticEmbedding(tokenizer, torch.randn(len(WORDS), 8).numpy())
 
 
-def words():
-    tokenizer = WhitespaceTokenizer(WORDS, stop_words=["f"], do_lower_case=True)
-    return WordEmbeddings(tokenizer, torch.randn(len(WORDS), 8).numpy())
-
-
 #: Functions that build a model's modules from the folder of a tiny BERT, by layout.
 MODULES = {
     "transformer": bert,
     "dense": lambda plain: [*bert(plain), Dense(WIDTH, 16), LayerNorm(16), Normalize()],
     "static": lambda plain: [static(), Normalize()],
-    "words": lambda plain: [words(), Pooling(8, "max")],
     "router": lambda plain: [Router.for_query_document([static()], [static()])],
 }
-#: All layouts; the last four are variants of those above or of a plain BERT.
-LAYOUTS = [*MODULES, "numbered transformer", "vocabulary file", "shards", "plain BERT"]
+#: All layouts; the last three are variants of those above or of a plain BERT.
+LAYOUTS = [*MODULES, "numbered transformer", "shards", "plain BERT"]
 
 
 def write_model(layout: str, plain_bert: Path, folder: Path, *, safe: bool = True) -> Path:
@@ -64,10 +56,8 @@ def write_model(layout: str, plain_bert: Path, folder: Path, *, safe: bool = Tru
     prompts = {"query": "a : ", "document": "b : "}
     model = SentenceTransformer(modules=make(plain_bert), prompts=prompts, device="cpu")
     model.save(str(folder), safe_serialization=safe)
-    if layout in ("numbered transformer", "vocabulary file"):
+    if layout == "numbered transformer":
         number_transformer(folder)
-    if layout == "vocabulary file":
-        vocabulary_file(folder / "0_Transformer")
     if layout == "shards":
         (folder / "model.safetensors").unlink()
         model[0].model.save_pretrained(folder, max_shard_size="20KB")
@@ -85,11 +75,3 @@ def number_transformer(folder: Path) -> None:
     modules = json.loads((folder / "modules.json").read_text())
     modules[0]["path"] = own.name
     (folder / "modules.json").write_text(json.dumps(modules))
-
-
-def vocabulary_file(folder: Path) -> None:
-    """Store the tokenizer as a list of words, as BERT's original code did."""
-    tokenizer = json.loads((folder / "tokenizer.json").read_text())
-    vocabulary = tokenizer["model"]["vocab"]
-    (folder / "vocab.txt").write_text("\n".join(sorted(vocabulary, key=vocabulary.get)))
-    (folder / "tokenizer.json").unlink()

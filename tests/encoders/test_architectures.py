@@ -1,11 +1,16 @@
-"""Models of every architecture run on OpenVINO, with the vectors of Sentence-Transformers."""
+"""Models of every architecture run on OpenVINO, with the vectors of Sentence-Transformers.
+
+Attention is rewritten as matrix products.
+"""
 
 from __future__ import annotations
 
 import numpy
+import openvino
 import pytest
 import torch
 import transformers
+from openvino import opset13 as op
 from sentence_transformers import SentenceTransformer
 from sentence_transformers.sentence_transformer.modules import Pooling, Transformer
 from tokenizers import Tokenizer
@@ -14,19 +19,12 @@ from tokenizers.pre_tokenizers import Whitespace
 from tokenizers.processors import TemplateProcessing
 
 from semsearch.encoders import load_encoder
+from semsearch.encoders.openvino.conversion import MASK, write_out_attention
 from semsearch.encoders.openvino.models import OpenVINOEncoder
 
 WORDS = ["<pad>", "<unk>", "<s>", "</s>", *"abcdefghijklmnopqrstuvwxyz"]
-TEXTS = [
-    "a",
-    "b c",
-    "x y z " * 3,
-    "",
-    "p o i " * 12,
-    "a b c d e f g h " * 6,
-    "e r " * 40,
-    "z " * 99,
-]
+TEXTS = ["a", "b c", "x y z " * 3, "", "p o i " * 12, "a b c d e f g h " * 6]
+TEXTS += ["e r " * 40, "z " * 99]
 
 SIZES = {
     "vocab_size": len(WORDS),
@@ -86,7 +84,7 @@ def write_tokenizer(folder, limit, *, is_decoder):
 
 
 @pytest.mark.parametrize("name", [*ENCODERS, *DECODERS])
-def test_vectors_are_those_of_torch(name, tmp_path):
+def test_vectors_are_those_of_torch(name, tmp_path, monkeypatch):
     is_decoder = name in DECODERS
     kind = "T5EncoderModel" if name == "T5" else f"{name}Model"
     config = getattr(transformers, f"{name}Config")(**(ENCODERS | DECODERS)[name])
@@ -105,8 +103,11 @@ def test_vectors_are_those_of_torch(name, tmp_path):
     expected = model.encode(TEXTS, normalize_embeddings=True)
     assert (expected @ expected.T).min() < 0.9
 
+    monkeypatch.setenv("SEMSEARCH_CACHE", str(tmp_path / "cache"))
     encoder = load_encoder(str(tmp_path / "model"), precision="fp32")
     assert isinstance(encoder, OpenVINOEncoder)
+    (converted,) = tmp_path.glob("cache/encoder-*/model.xml")
+    assert "ScaledDotProductAttention" not in converted.read_text()  # but matrix products
     assert encoder.facts.max_tokens == (limit or 512) - (1 if is_decoder else 2)
     for vectors in (
         encoder.encode_documents(TEXTS),
@@ -114,3 +115,31 @@ def test_vectors_are_those_of_torch(name, tmp_path):
         load_encoder(str(tmp_path / "model"), device="cpu").encode_documents(TEXTS),
     ):
         assert (vectors * expected).sum(axis=1).min() >= 0.9999
+
+
+BIAS = numpy.arange(15, dtype=numpy.float32).reshape(1, 3, 5, 1)  # for each head and token
+
+
+@pytest.mark.parametrize(
+    ("others", "causal"), [([], False), ([], True), ([BIAS, numpy.float32(0.3)], False)]
+)
+def test_attention_that_the_architectures_lack(others, causal):
+    """Without a mask; causal without one, which is kept; with a bias for each head and a scale."""
+    mask = op.parameter([-1, -1], numpy.int64, name=MASK)
+    mask.output(0).set_names({MASK})
+    tokens = op.parameter([2, 3, 5, 8], numpy.float32)
+    inputs = [tokens, op.multiply(tokens, numpy.float32(3)), op.sin(tokens)]
+    inputs += [op.constant(other) for other in others]
+    attended = op.scaled_dot_product_attention(*inputs, causal=causal)
+    model = openvino.Model([op.result(attended)], [tokens, mask], "attention")
+    values = numpy.random.default_rng(3).normal(size=(2, 3, 5, 8)).astype(numpy.float32)
+
+    def output():
+        run = openvino.Core().compile_model(model, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+        return numpy.array(run([values, numpy.ones((2, 5), numpy.int64)])[0])
+
+    expected = output()
+    write_out_attention(model, 5)
+    kinds = [node.get_type_name() for node in model.get_ordered_ops()]
+    assert ("ScaledDotProductAttention" in kinds) == causal
+    numpy.testing.assert_allclose(output(), expected, atol=1e-5)

@@ -24,13 +24,19 @@ def test_each_text_is_in_one_batch(least_fill):
     assert sorted(found) == list(range(500))
 
 
-def test_batches_by_hand():
-    found = [
-        (rows.tolist(), length)
-        for rows, length in batches(texts([2, 9, 10, 4, 2]), 20, length_of=lambda n: n + n % 2)
-    ]
-    assert found == [([2, 1], 10), ([3, 0, 4], 4)]
-    assert list(batches([], 20)) == []
+@pytest.mark.parametrize(
+    ("lengths", "expected"),
+    [
+        ([2, 9, 10, 4, 2], [([2, 1], 10), ([3, 0, 4], 4)]),
+        ([], []),
+        ([50, 3], [([0], 50), ([1], 4)]),  # longer than a batch
+        ([0, 3, 0], [([1, 0, 2], 4)]),  # texts without a token are padding
+        ([0, 0], [([0, 1], 1)]),
+    ],
+)
+def test_batches_by_hand(lengths, expected):
+    found = batches(texts(lengths), 20, length_of=lambda length: length + length % 2)
+    assert [(rows.tolist(), length) for rows, length in found] == expected
 
 
 @pytest.mark.parametrize(
@@ -70,21 +76,8 @@ def test_windows_have_similar_sizes(lengths, sizes):
     assert [len(window) for _, window in found] == sizes
     assert [text for _, window in found for text in window] == texts
     assert [start for start, _ in found] == [sum(sizes[:n]) for n in range(len(sizes))]
-
-
-def test_windows_of_pairs():
     pairs = [("ab", "c")] * 4
     assert [start for start, _ in windows(pairs, 6)] == [0, 2]
-
-
-def test_a_text_longer_than_a_batch_is_alone():
-    assert [rows.tolist() for rows, _ in batches(texts([50, 3]), 20)] == [[0], [1]]
-
-
-def test_texts_without_a_token_are_padding():
-    found = [(rows.tolist(), length) for rows, length in batches(texts([0, 3, 0]), 20)]
-    assert found == [([1, 0, 2], 3)]
-    assert [length for _, length in batches(texts([0, 0]), 20)] == [1]
 
 
 def test_padding():

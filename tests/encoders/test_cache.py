@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import os
-import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -18,49 +18,39 @@ def empty_cache(tmp_path, monkeypatch):
     monkeypatch.setenv("SEMSEARCH_CACHE", str(tmp_path / "cache"))
 
 
-class Maker:
-    def __init__(self, fail=False):
-        self.calls = 0
-        self.fail = fail
+def make(folder):
+    (folder / "a").write_bytes(b"first")
+    time.sleep(0.05)
+    (folder / "b").write_bytes(b"second")
 
-    def __call__(self, folder):
-        self.calls += 1
+
+def test_what_an_interrupted_or_killed_process_left_is_removed():
+    def fail(folder):
         (folder / "a").write_bytes(b"first")
-        time.sleep(0.05)
-        if self.fail:
-            raise RuntimeError("cut short")
-        (folder / "b").write_bytes(b"second")
+        raise RuntimeError("cut short")
 
-
-def test_an_interrupted_entry_is_discarded():
     with pytest.raises(RuntimeError):
-        cached_entry("thing", Maker(fail=True))
+        cached_entry("thing", fail)
     assert [file.name for file in cache_folder().iterdir()] == ["thing.lock"]
-    make = Maker()
-    assert cached_entry("thing", make) == cache_folder() / "thing"
-    assert make.calls == 1
-
-
-def test_what_a_killed_process_left_is_removed():
     abandoned = cache_folder() / "thing.draft6exxi7oy"
-    abandoned.mkdir(parents=True)
+    abandoned.mkdir()
     (abandoned / "model.bin").write_bytes(b"half")
-    cached_entry("other", Maker())
+    cached_entry("other", make)
     assert abandoned.exists()
-    cached_entry("thing", Maker())
+    assert cached_entry("thing", make) == cache_folder() / "thing"
     assert not abandoned.exists()
 
 
 def test_threads_make_an_entry_once():
-    make, found = Maker(), []
-    threads = [
-        threading.Thread(target=lambda: found.append(cached_entry("thing", make))) for _ in range(4)
-    ]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    assert make.calls == 1
+    calls = []
+
+    def counted(folder):
+        calls.append(folder)
+        make(folder)
+
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(lambda _: cached_entry("thing", counted), range(4)))
+    assert len(calls) == 1
     assert found == [cache_folder() / "thing"] * 4
     assert (found[0] / "b").read_bytes() == b"second"
 
@@ -69,7 +59,7 @@ def test_a_cache_that_cannot_be_written(tmp_path, monkeypatch):
     (tmp_path / "file").touch()
     monkeypatch.setenv("SEMSEARCH_CACHE", str(tmp_path / "file"))
     with pytest.raises(EncoderError):
-        cached_entry("thing", Maker())
+        cached_entry("thing", make)
 
 
 @pytest.fixture
@@ -94,7 +84,7 @@ def test_a_large_file_is_hashed_once(file, tmp_path, monkeypatch):
 
 
 def test_changed_and_replaced_files_are_hashed_again(file, tmp_path):
-    """Also one with the same size and time."""
+    """Also one with the same size and time; a file that is gone is forgotten."""
     seen = [file_sha256(file)]
     file.write_bytes(b"b" * SMALL_BYTES)
     assert file_sha256(file) == sha256(file) not in seen
@@ -104,12 +94,8 @@ def test_changed_and_replaced_files_are_hashed_again(file, tmp_path):
     os.utime(tmp_path / "other", ns=(stamps.st_atime_ns, stamps.st_mtime_ns))
     (tmp_path / "other").replace(file)
     assert file_sha256(file) == sha256(file) not in seen
-
-
-def test_hashes_of_files_that_are_gone_are_forgotten(file, tmp_path):
-    file_sha256(file)
-    other = file.rename(tmp_path / "other")
-    file_sha256(other)
+    other = file.rename(tmp_path / "renamed")
+    assert file_sha256(other) == sha256(other)
     memory = (cache_folder() / MEMORY).read_text()
     assert str(other) in memory
     assert str(file) not in memory

@@ -22,32 +22,12 @@ from semsearch.evaluation.datasets import RetrievalSet, read_scifact
 LETTERS = "abcdef"
 
 
-@pytest.fixture
-def processor(monkeypatch):
-    """Pretends that this processor supports bf16, or does not."""
-
-    def pretend(has_bf16):
-        monkeypatch.setattr(runtime, "_has_bf16", lambda: has_bf16)
-
-    return pretend
-
-
-@pytest.mark.parametrize(
-    ("asked", "has_bf16", "expected"),
-    [
-        (Precision.AUTO, True, Precision.BF16),
-        (Precision.AUTO, False, Precision.FP32),
-        (Precision.FP32, True, Precision.FP32),
-        (Precision.BF16, True, Precision.BF16),
-    ],
-)
-def test_the_precision_used(processor, asked, has_bf16, expected):
-    processor(has_bf16)
-    assert float_precision(asked) is expected
-
-
-def test_unsupported_bf16_is_refused(processor, plain_bert):
-    processor(False)
+def test_the_precision_used(plain_bert, monkeypatch):
+    monkeypatch.setattr(runtime, "_has_bf16", lambda: True)
+    found = [float_precision(one) for one in (Precision.AUTO, Precision.FP32, Precision.BF16)]
+    assert found == [Precision.BF16, Precision.FP32, Precision.BF16]
+    monkeypatch.setattr(runtime, "_has_bf16", lambda: False)
+    assert float_precision(Precision.AUTO) is Precision.FP32
     with pytest.raises(EncoderError):
         load_encoder(str(plain_bert), precision="bf16")
     assert load_encoder(str(plain_bert)).description()["precision"] == "fp32"
@@ -66,10 +46,9 @@ def test_torch_uses_the_requested_precision(plain_bert):
 def test_int8_is_refused_where_products_overflow(plain_bert, monkeypatch):
     monkeypatch.setattr(quantization, "overflows", lambda: True)
     encoder = load_encoder(str(plain_bert), precision="int8")
-    with pytest.raises(EncoderError):
-        encoder.encode_documents(["a b"])
-    with pytest.raises(EncoderError):
-        encoder.description()
+    for use in (lambda: encoder.encode_documents(["a b"]), encoder.description):
+        with pytest.raises(EncoderError):
+            use()
     expected = load_encoder(str(plain_bert)).encode_queries(["a b"])
     numpy.testing.assert_array_equal(encoder.encode_queries(["a b"]), expected)
 
@@ -84,21 +63,16 @@ class TestInt8:
     """A tiny model with random weights, measured on a small data set."""
 
     @pytest.fixture(autouse=True)
-    def exact_products(self, monkeypatch):
-        monkeypatch.setattr(quantization, "overflows", lambda: False)
-
-    @pytest.fixture(autouse=True)
     def cache(self, tmp_path, monkeypatch):
-        monkeypatch.setenv("SEMSEARCH_CACHE", str(tmp_path))
-        return tmp_path
-
-    @pytest.fixture(autouse=True)
-    def small_set(self, monkeypatch):
+        """An empty cache, a small data set, and a processor that is suitable."""
         texts = [" ".join(LETTERS[i:] + LETTERS[:j]) for i in range(6) for j in range(6)]
         documents = {str(number): text for number, text in enumerate(texts)}
         queries = {name: documents[name] for name in ("1", "14", "30")}
         small = RetrievalSet("small", documents, queries, {name: {name: 1} for name in queries})
         monkeypatch.setattr(datasets, "read_scifact", lambda split: small)
+        monkeypatch.setattr(quantization, "overflows", lambda: False)
+        monkeypatch.setenv("SEMSEARCH_CACHE", str(tmp_path))
+        return tmp_path
 
     def test_a_passing_model_encodes_documents(self, plain_bert, cache, monkeypatch):
         monkeypatch.setattr(quantization, "AGREEMENT", 0)
@@ -116,10 +90,8 @@ class TestInt8:
         (file,) = cache.glob("int8-*/model.xml")
         assert "FakeQuantize" in file.read_text("utf-8")
         monkeypatch.setattr(quantization, "_quantize", None)  # cannot be called again
-        again = load_encoder(str(plain_bert), precision="int8")
-        numpy.testing.assert_array_equal(
-            again.encode_documents(text), encoder.encode_documents(text)
-        )
+        again = load_encoder(str(plain_bert), precision="int8").encode_documents(text)
+        numpy.testing.assert_array_equal(again, encoder.encode_documents(text))
 
     @pytest.mark.parametrize(("found", "passes"), [(0.93, True), (0.929, False), ("nan", False)])
     def test_the_gate(self, plain_bert, monkeypatch, found, passes):
@@ -140,10 +112,10 @@ class TestInt8:
 
 
 def test_agreement():
+    """Of lists with all ten texts in another order, and with five texts in common."""
     one = numpy.arange(20).reshape(2, 10)
-    other = numpy.array([[*range(9, -1, -1)], [*range(15, 25)]])  # all, in another order; five
-    assert agreement(one, one) == 1
-    assert agreement(one, other) == 0.75
+    other = numpy.array([[*range(9, -1, -1)], [*range(15, 25)]])
+    assert (agreement(one, one), agreement(one, other)) == (1, 0.75)
 
 
 def test_the_nearest_texts_are_ranked_with_the_prompts():
@@ -173,6 +145,6 @@ def test_minilm_passes(data, tmp_path, monkeypatch):
     cited = {document for name in queries for document in whole.qrels[name]}
     others = [name for name in whole.documents if name not in cited][:100]
     documents = {name: whole.documents[name] for name in [*cited, *others]}
-    small = RetrievalSet("small", documents, queries, {})
+    small = whole._replace(documents=documents, queries=queries)
     monkeypatch.setattr(datasets, "read_scifact", lambda split: small)
     assert load_encoder("minilm", precision="int8").description()["agreement"] > 0.93

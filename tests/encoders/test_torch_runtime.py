@@ -1,4 +1,4 @@
-"""Models other than the bundled one: tiny BERTs, plain, changed, and with each pooling."""
+"""Models other than the bundled one: tiny BERTs, plain and changed; cross-encoders."""
 
 from __future__ import annotations
 
@@ -9,25 +9,19 @@ import numpy
 import pytest
 import torch
 from safetensors.torch import load_file, save_file
-from sentence_transformers import SentenceTransformer
+from sentence_transformers import CrossEncoder, SentenceTransformer
 from sentence_transformers.sentence_transformer import modules
-from transformers import BertModel, BertTokenizerFast
+from transformers import BertForSequenceClassification, BertModel, BertTokenizerFast
 
-from semsearch.encoders import load_encoder
+from semsearch.encoders import load_encoder, load_reranker
 from semsearch.encoders import torch_models as torch_runtime
-from semsearch.encoders.openvino.models import OpenVINOEncoder
+from semsearch.encoders.openvino.models import OpenVINOEncoder, OpenVINOReranker
 from semsearch.encoders.specs import Pooling
 from semsearch.encoders.text_model import Batching
-from semsearch.errors import EncoderError
+from semsearch.errors import EncoderError, ModelNotFoundError
 
 TEXTS = ["a b c", "d", "a a a a e f", "f e d c b a a b c"]
 POOLINGS = [pooling.value for pooling in Pooling]
-
-
-def changed(folder, name, change):
-    """Rewrite a JSON file of a model."""
-    content = json.loads((folder / name).read_text())
-    (folder / name).write_text(json.dumps(content | change))
 
 
 @pytest.fixture
@@ -37,29 +31,29 @@ def copied(plain_bert, tmp_path):
     return tmp_path / "model"
 
 
+def change_weights(folder, change):
+    """Rewrite the weights of a model."""
+    weights = change(load_file(folder / "model.safetensors"))
+    save_file(weights, folder / "model.safetensors", {"format": "pt"})
+
+
+def without(part):
+    return lambda weights: {name: weights[name] for name in weights if part not in name}
+
+
 @pytest.mark.parametrize(
     "change",
     [
         lambda weights: {f"_orig_mod.{name}": weights[name] for name in weights},  # torch.compile
-        lambda weights: {name: weights[name] for name in weights if "layer.1" not in name},
+        without("layer.1"),
     ],
 )
 @pytest.mark.parametrize("device", [None, "cpu"])  # the former is converted for OpenVINO
 def test_missing_weights_are_refused(copied, change, device):
     """They would be random, and different in each process."""
-    weights = change(load_file(copied / "model.safetensors"))
-    save_file(weights, copied / "model.safetensors", {"format": "pt"})
+    change_weights(copied, change)
     with pytest.raises(EncoderError, match=r"encoder\.|emb"):
         load_encoder(str(copied), device=device).encode_documents(["a"])
-
-
-def test_a_missing_pooler_is_not_used(copied):
-    before = load_encoder(str(copied), device="cpu").encode_documents(["a b"])
-    weights = load_file(copied / "model.safetensors")
-    kept = {name: weights[name] for name in weights if "pooler" not in name}
-    save_file(kept, copied / "model.safetensors", {"format": "pt"})
-    after = load_encoder(str(copied), device="cpu").encode_documents(["a b"])
-    numpy.testing.assert_allclose(after, before, atol=1e-6)
 
 
 def test_a_model_without_a_tokenizer_is_refused(copied):
@@ -72,8 +66,12 @@ def test_a_model_without_a_tokenizer_is_refused(copied):
 @pytest.mark.parametrize("device", [None, "cpu"])
 def test_settings_of_the_model_count(copied, device):
     """Its vectors may be truncated, and its texts cut at the beginning."""
-    changed(copied, "config_sentence_transformers.json", {"truncate_dim": 8})
-    changed(copied, "tokenizer_config.json", {"truncation_side": "left"})
+    for name, change in (
+        ("config_sentence_transformers.json", {"truncate_dim": 8}),
+        ("tokenizer_config.json", {"truncation_side": "left"}),
+    ):
+        content = json.loads((copied / name).read_text())
+        (copied / name).write_text(json.dumps(content | change))
     long = "a " * 40 + "b c d e f " * 8
     encoder = load_encoder(str(copied), device=device)
     model = SentenceTransformer(str(copied), device="cpu")
@@ -94,14 +92,12 @@ def test_batches_by_tokens_change_nothing(
 ):
     """Compared with sentence-transformers, which makes the batches if prompts are not pooled."""
     monkeypatch.setattr(torch_runtime, "CPU_BATCHING", Batching(24, 100, least_fill=0.9))
-    model = SentenceTransformer(
-        modules=[
-            modules.Transformer(str(plain_bert)),
-            modules.Pooling(32, pooling_mode=pooling, include_prompt=include_prompt),
-        ],
-        prompts={"query": "query : ", "document": "document : "},
-        device="cpu",
-    )
+    parts = [
+        modules.Transformer(str(plain_bert)),
+        modules.Pooling(32, pooling_mode=pooling, include_prompt=include_prompt),
+    ]
+    prompts = {"query": "query : ", "document": "document : "}
+    model = SentenceTransformer(modules=parts, prompts=prompts, device="cpu")
     model.save(str(tmp_path))
     texts = [" ".join("abcdef"[: 1 + number % 6]) * (1 + number % 9) for number in range(40)]
     encoder = load_encoder(str(tmp_path), device="cpu")
@@ -139,23 +135,61 @@ def test_padding_never_changes_a_vector(plain_bert, pooling, device):
     numpy.testing.assert_allclose(alone, expected, atol=1e-5)
 
 
-def test_each_pooling_is_another_encoder(plain_bert):
-    encoders = [load_encoder(f"{plain_bert}@{pooling}", device="cpu") for pooling in POOLINGS]
-    assert len({encoder.fingerprint for encoder in encoders}) == len(POOLINGS)
-    for encoder, pooling in zip(encoders, POOLINGS, strict=True):
-        assert encoder.spec == f"{plain_bert}@{pooling}"
+def test_a_missing_pooler_is_not_used(plain_bert, tmp_path):
+    expected = load_encoder(f"{plain_bert}@cls", device="cpu").encode_documents(["a b"])
+    folder = shutil.copytree(plain_bert, tmp_path / "model")
+    change_weights(folder, without("pooler"))
+    with pytest.raises(EncoderError):
+        load_encoder(f"{folder}@pooler")
+    (folder / "checkpoint-5").mkdir()  # another model's weights, which are not read
+    shutil.copy(plain_bert / "model.safetensors", folder / "checkpoint-5")
+    with pytest.raises(EncoderError):
+        load_encoder(f"{folder}@pooler")
+    found = load_encoder(f"{folder}@cls", device="cpu").encode_documents(["a b"])
+    numpy.testing.assert_allclose(found, expected, atol=1e-6)
 
 
-def test_an_untrained_pooler_is_refused(plain_bert, tmp_path):
-    for file in plain_bert.iterdir():
-        (tmp_path / file.name).write_bytes(file.read_bytes())
-    weights = load_file(tmp_path / "model.safetensors")
-    kept = {name: value for name, value in weights.items() if "pooler" not in name}
-    save_file(kept, tmp_path / "model.safetensors", metadata={"format": "pt"})
-    with pytest.raises(EncoderError):
-        load_encoder(f"{tmp_path}@pooler")
-    (tmp_path / "checkpoint-5").mkdir()  # another model's weights, which are not read
-    shutil.copy(plain_bert / "model.safetensors", tmp_path / "checkpoint-5")
-    with pytest.raises(EncoderError):
-        load_encoder(f"{tmp_path}@pooler")
-    assert load_encoder(f"{tmp_path}@cls").dimension == 32
+#: The last two are longer than the model reads.
+PAIRS = [("a b", "c"), ("a b", "f e d c b a"), ("d", "d"), ("", "a")]
+PAIRS += [("a b c " * 9, "d e f " * 5), ("f", "b " * 40)]
+
+
+@pytest.fixture(scope="module")
+def folder(classifier):
+    return classifier()
+
+
+@pytest.mark.parametrize("device", [None, "cpu"])
+def test_scores_are_those_of_transformers(folder, device):
+    reranker = load_reranker(f"cross-encoder:{folder}", device, "fp32")
+    assert isinstance(reranker, OpenVINOReranker) == (device is None)
+    assert reranker.spec == f"cross-encoder:{folder}"
+    tokenizer = BertTokenizerFast.from_pretrained(folder)
+    model = BertForSequenceClassification.from_pretrained(folder).eval()
+    expected = []
+    for pair in PAIRS:
+        inputs = tokenizer(*pair, truncation=True, max_length=32, return_tensors="pt")
+        expected.append(torch.sigmoid(model(**inputs).logits).item())
+    assert len({round(score, 4) for score in expected}) == len(PAIRS)
+    numpy.testing.assert_allclose(reranker.score_pairs(PAIRS), expected, atol=1e-5)
+    few = reranker.score("a b", [right for _, right in PAIRS[:2]])  # one by one
+    numpy.testing.assert_allclose(few, expected[:2], atol=1e-5)
+    assert reranker.score("a", []).shape == (0,)
+
+
+def test_what_is_no_cross_encoder(folder, classifier, plain_bert):
+    specs = (f"{folder}@cls", str(plain_bert), str(classifier(2)), str(classifier(3)))
+    for spec, precision in (*((spec, "auto") for spec in specs), (str(folder), "int8")):
+        with pytest.raises(EncoderError):
+            load_reranker(spec, precision=precision)
+    with pytest.raises(ModelNotFoundError):
+        load_reranker("cross-encoder:/nowhere")
+
+
+def test_it_is_no_bi_encoder(folder, tmp_path):
+    """As sentence-transformers and `train cross-encoder` save it; with a pooling, it is a BERT."""
+    CrossEncoder(str(folder), device="cpu").save_pretrained(str(tmp_path))
+    with pytest.raises(EncoderError, match="is a cross-encoder"):
+        load_encoder(str(tmp_path))
+    assert load_encoder(f"{tmp_path}@mean").dimension == 32
+    assert load_reranker(str(tmp_path)).score("a b", ["c"]).shape == (1,)

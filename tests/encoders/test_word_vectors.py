@@ -1,19 +1,17 @@
-"""Averaged word vectors: file formats, tokenisation, and the vectors of texts."""
+"""Encoders without a neural network: averaged word vectors with their files, and hashing."""
 
 from __future__ import annotations
 
 import numpy
 import pytest
-from scipy.stats import spearmanr
+import torch
 
 from semsearch.encoders import load_encoder, word_vectors
 from semsearch.encoders.words import word_spans
-from semsearch.errors import EncoderError, ModelNotFoundError
-from semsearch.evaluation.datasets import read_stsbenchmark
+from semsearch.errors import ArgumentError, EncoderError, ModelNotFoundError
 from semsearch.protocols import Encoder, KnowsWords
 
 SMALL = "the 1 0 0\ncat 0 2 0\nsat 0 0 4\ndo 3 0 4\nn't 0 3 4\n"
-
 
 #: By the Treebank's tokenizer.sed and the Stanford tokenizer's documented rules; GloVe's
 #: files, unlike these, have "cannot" and plain quotes.
@@ -62,26 +60,24 @@ def vector(encoder, text):
 
 class TestAverages:
     def test_by_hand(self, loaded):
+        """A text without a known word gets the mean of all."""
         encoder = loaded(SMALL)
         assert isinstance(encoder, Encoder)
         assert encoder.description()["max_tokens"] == 256
-        vectors = encoder.encode_documents(["The cat sat.", "cat, cat; the CAT", "Don't"])
+        expected = {
+            "The cat sat.": unit(1, 2, 4),
+            "cat, cat; the CAT": unit(1, 6, 0),
+            "Don't": unit(3, 3, 8),
+            "zebra cat": unit(0, 1, 0),
+            **dict.fromkeys(("zebra", "…", ""), unit(4, 5, 12)),
+        }
+        vectors = encoder.encode_documents(list(expected))
         assert vectors.dtype == numpy.float32
-        assert vectors.shape == (3, encoder.dimension) == (3, 3)
-        expected = [unit(1, 2, 4), unit(1, 6, 0), unit(3, 3, 8)]
-        numpy.testing.assert_allclose(vectors, expected, atol=1e-7)
-        numpy.testing.assert_array_equal(
-            vectors, encoder.encode_queries(["The cat sat.", "cat, cat; the CAT", "Don't"])
-        )
+        assert vectors.shape == (7, encoder.dimension) == (7, 3)
+        numpy.testing.assert_allclose(vectors, list(expected.values()), atol=1e-7)
+        numpy.testing.assert_array_equal(vectors, encoder.encode_queries(list(expected)))
 
-    def test_unknown_words_are_left_out(self, loaded):
-        """A text without a known word gets the mean of all."""
-        encoder = loaded(SMALL)
-        vectors = encoder.encode_documents(["zebra cat", "zebra", "…", ""])
-        expected = [[0, 1, 0], *[unit(4, 5, 12)] * 3]
-        numpy.testing.assert_allclose(vectors, expected, atol=1e-7)
-
-    def test_words_that_cancel_out_get_it_too(self, loaded):
+    def test_words_that_cancel_out_get_the_mean_too(self, loaded):
         encoder = loaded("a 1 2\nb -1 -2\nc 3 0\n")
         numpy.testing.assert_allclose(vector(encoder, "a b"), [1, 0], atol=1e-7)
         nothing = loaded("a 1 2\nb -1 -2\n", name="nothing.txt")
@@ -89,9 +85,8 @@ class TestAverages:
 
     def test_a_vector_does_not_depend_on_its_neighbours(self, loaded):
         encoder = loaded(SMALL)
-        texts = [
-            " ".join(["the cat", "sat", "don't the"][i % 3 :] * (i % 7 + 1)) for i in range(1500)
-        ]
+        parts = ["the cat", "sat", "don't the"]
+        texts = [" ".join(parts[i % 3 :] * (i % 7 + 1)) for i in range(100)]
         together = encoder.encode_documents(texts)
         numpy.testing.assert_array_equal(together, [vector(encoder, text) for text in texts])
         assert encoder.encode_documents([]).shape == (0, 3)
@@ -105,16 +100,13 @@ class TestFormats:
         assert encoder.description()["words"] == 5
         numpy.testing.assert_allclose(vector(encoder, "the cat"), unit(1, 2, 0), atol=1e-7)
 
-    def test_words_with_spaces_as_in_840b(self, loaded):
-        encoder = loaded("the 1 0\n. . . 0 1\nat name@domain.com 1 1\ncat 2 1\n")
+    def test_words_with_spaces_as_in_840b_and_equal_words(self, loaded):
+        """The first of equal words counts."""
+        encoder = loaded("the 1 0\n. . . 0 1\nat name@domain.com 1 1\ncat 2 1\ncat 0 5\n")
         words = [". . .", "at name@domain.com", ".", "cat"]
         assert encoder._words.vocabulary.rows(words) == {words[0]: 1, words[1]: 2, "cat": 3}
+        assert encoder.description()["words"] == 4
         numpy.testing.assert_allclose(vector(encoder, "cat"), unit(2, 1), atol=1e-7)
-
-    def test_the_first_of_equal_words_counts(self, loaded):
-        encoder = loaded("a 1 0\nb 0 1\na 0 5\na 0 9\n")
-        assert encoder.description()["words"] == 2
-        numpy.testing.assert_allclose(vector(encoder, "a"), [1, 0])
 
     def test_more_than_a_block(self, loaded, monkeypatch):
         monkeypatch.setattr(word_vectors, "BLOCK_WORDS", 4)
@@ -130,9 +122,7 @@ class TestFaults:
         [
             ("", "v.txt contains no word vectors"),
             ("0 3\n", "v.txt contains no word vectors"),
-            ("id,title\n1,cat\n", "v.txt:1: "),
             ("cat 1\n", "v.txt:1: not a word and 1 "),
-            ("a title of words\n", "v.txt:1: not a word and 3 "),
             ("2 3\n\0\0 \0\x80\x1fx \n", "v.txt:2: "),
             (SMALL + "dog 1 2\n", "v.txt:6: not a word and 3 "),
             (SMALL + "dog 1 2 x\n", "v.txt:6: "),
@@ -146,10 +136,10 @@ class TestFaults:
             loaded(text)
         assert [path for path in (tmp_path / "cache").glob("*") if path.is_dir()] == []
 
-    @pytest.mark.parametrize("name", ["nowhere.txt", "", "."])
-    def test_no_such_file(self, name):
-        with pytest.raises(ModelNotFoundError):
-            load_encoder(f"glove:{name}")
+    def test_no_such_file(self):
+        for name in ("nowhere.txt", "", "."):
+            with pytest.raises(ModelNotFoundError):
+                load_encoder(f"glove:{name}")
 
 
 class TestWords:
@@ -194,41 +184,65 @@ class TestWords:
         assert encoder.coverage() == (2, 0, ())
 
 
-class TestCoverage:
-    def test_counts_words_of_documents(self, loaded):
-        encoder = loaded(SMALL)
-        assert isinstance(encoder, KnowsWords)
-        assert encoder.coverage() == (0, 0, ())
-        encoder.encode_documents(["The zebra sat.", "A zebra!", "the gnu"])
-        encoder.encode_queries(["zebra"])
-        assert encoder.coverage() == (7, 4, ("zebra", "a", "gnu"))
-        encoder.encode_documents([" ".join(f"unknown{number}" for number in range(20))])
-        assert len(encoder.coverage().most_frequent_unknown) == 10
+def test_coverage_counts_words_of_documents(loaded):
+    encoder = loaded(SMALL)
+    assert isinstance(encoder, KnowsWords)
+    assert encoder.coverage() == (0, 0, ())
+    encoder.encode_documents(["The zebra sat.", "A zebra!", "the gnu"])
+    encoder.encode_queries(["zebra"])
+    assert encoder.coverage() == (7, 4, ("zebra", "a", "gnu"))
+    encoder.encode_documents([" ".join(f"unknown{number}" for number in range(20))])
+    assert len(encoder.coverage().most_frequent_unknown) == 10
 
 
-class TestCache:
-    def test_is_converted_once(self, loaded, monkeypatch):
-        first = vector(loaded(SMALL), "the cat")
-        monkeypatch.setattr(word_vectors, "_convert", None)  # cannot be called again
-        numpy.testing.assert_array_equal(vector(loaded(SMALL), "the cat"), first)
-        copy = loaded(SMALL, name="copy.txt")
-        assert copy.fingerprint == loaded(SMALL).fingerprint
-
-    def test_a_changed_file_is_another_encoder(self, loaded):
-        before = loaded(SMALL)
-        after = loaded(SMALL.replace("cat 0 2 0", "cat 5 0 0"))
-        assert before.fingerprint != after.fingerprint
-        numpy.testing.assert_allclose(vector(after, "cat"), [1, 0, 0])
-        numpy.testing.assert_allclose(vector(before, "cat"), [0, 1, 0])
+def test_a_file_is_converted_once_and_a_changed_one_is_another_encoder(loaded, monkeypatch):
+    changed = loaded(SMALL.replace("cat 0 2 0", "cat 5 0 0"))
+    first = loaded(SMALL)
+    monkeypatch.setattr(word_vectors, "_convert", None)  # cannot be called again
+    again, copy = loaded(SMALL), loaded(SMALL, name="copy.txt")
+    numpy.testing.assert_array_equal(vector(again, "the cat"), vector(first, "the cat"))
+    assert changed.fingerprint != again.fingerprint == copy.fingerprint
+    numpy.testing.assert_allclose(vector(changed, "cat"), [1, 0, 0])
+    numpy.testing.assert_allclose(vector(again, "cat"), [0, 1, 0])
 
 
-def test_sts_benchmark(data, monkeypatch):
-    """37.86 with the 9,163 most frequent words (a plain script gets about 38)."""
-    monkeypatch.setenv("SEMSEARCH_DATA", str(data))
-    pairs = read_stsbenchmark("test")
-    encoder = load_encoder(f"glove:{data / 'glove' / 'glove.6B.50d.txt'}")
-    left = encoder.encode_documents([pair.left for pair in pairs])
-    right = encoder.encode_documents([pair.right for pair in pairs])
-    cosines = (left * right).sum(axis=1)
-    found = 100 * spearmanr(cosines, [pair.gold for pair in pairs]).statistic
-    assert found == pytest.approx(37.86, abs=0.02)
+FISH = ["a red fish", "a blue bird", "a red fish swims"]
+
+
+def test_texts_that_share_words_are_similar(hashing):
+    vectors = hashing.encode_documents(["the red house", "House, red!", "a green tree", "…"])
+    numpy.testing.assert_allclose(numpy.linalg.norm(vectors, axis=1), 1, atol=1e-6)
+    # two words of three: 2 / (sqrt(3) * sqrt(2))
+    assert vectors[0] @ vectors[1] == pytest.approx(2 / 6**0.5, abs=1e-6)
+    assert vectors[0] @ vectors[2] < 0.3
+
+
+def test_a_word_has_a_place_and_a_sign():
+    """By hand, from CRC-32: dog is 0x812c397d, sun 0x51b4cef7."""
+    encoder = load_encoder("hashing:8")
+    vectors = encoder.encode_queries(["Dog, dog", "sun"])
+    assert vectors[0].tolist() == numpy.eye(8)[5].tolist()
+    assert vectors[1].tolist() == (-numpy.eye(8))[7].tolist()
+    assert encoder.token_spans("a, b").tolist() == [[0, 1], [3, 4]]
+    assert encoder.token_spans("").shape == (0, 2)
+
+
+def test_dimension_is_part_of_the_spec_and_the_fingerprint():
+    specs = ("hashing:16", "hashing", "hashing:2", "hashing:65536")
+    encoders = [load_encoder(spec) for spec in specs]
+    assert [encoder.dimension for encoder in encoders] == [16, 256, 2, 65_536]
+    assert len({encoder.fingerprint for encoder in encoders}) == 4
+    for spec in ("hashing:1", "hashing:x", "hashing:65537", "hashing@96d"):
+        with pytest.raises(EncoderError, match="2 to 65536"):
+            load_encoder(spec)
+
+
+def test_encode(hashing, monkeypatch):
+    several = hashing.encode(FISH, batch_size=2, show_progress_bar=False)
+    assert (several == hashing.encode_documents(FISH)).all()
+    assert numpy.array_equal(hashing.encode(FISH[1], prompt_name="document"), several[1])
+    assert isinstance(hashing.encode(FISH, convert_to_tensor=True), torch.Tensor)
+    monkeypatch.setattr(hashing, "encode_queries", lambda texts: numpy.full((len(texts), 2), 7))
+    assert hashing.encode(FISH, "query")[0].tolist() == [7, 7]
+    with pytest.raises(ArgumentError):
+        hashing.encode([1])

@@ -40,13 +40,14 @@ class Ranked:
 
     precision = None
 
-    def __init__(self, spec, run):
+    def __init__(self, spec, run, seconds=0.5):
         self.spec = spec
         self.run = run
+        self.seconds = seconds
 
     def rank(self, collection):
         queries = collection.retrieval.queries
-        return Ranking({query: self.run.get(query, {}) for query in queries}, 0.5)
+        return Ranking({query: self.run.get(query, {}) for query in queries}, self.seconds)
 
 
 def ranked(ranker, retrieval=PETS, **options):

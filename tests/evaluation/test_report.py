@@ -9,9 +9,10 @@ from pathlib import Path
 import numpy
 import pytest
 from lxml.html import fromstring
+from pets import Ranked
 
 from semsearch.errors import ArgumentError, MissingExtraError
-from semsearch.evaluation import Ranking, evaluate_retrieval, evaluate_sts
+from semsearch.evaluation import evaluate_retrieval, evaluate_sts
 from semsearch.evaluation.datasets import RetrievalSet, ScoredPair, StsSet
 from semsearch.evaluation.report import Provenance, check_report, provenance, write_report
 from semsearch.evaluation.report import page as page_module
@@ -32,18 +33,6 @@ class Scorer:
 
     def score_pairs(self, pairs):
         return numpy.resize(numpy.array(self.scores, numpy.float32), len(pairs))
-
-
-class Ranked:
-    precision = "bf16"
-
-    def __init__(self, spec, run, seconds=0.5):
-        self.spec = spec
-        self.ranking = Ranking(run, seconds)
-
-    def rank(self, retrieval):
-        del retrieval
-        return self.ranking
 
 
 def within(page, tag):
@@ -99,21 +88,18 @@ def page(request, tmp_path_factory):
     return written(tmp_path_factory.mktemp("report"), request.getfixturevalue(request.param))
 
 
-def test_links_and_ids(page):
+def test_links_ids_and_figures(page):
     ids = page.xpath("//@id")
     assert len(ids) == len(set(ids))
     links = page.xpath("//a/@href")
     assert links
     assert {link.removeprefix("#") for link in links} <= set(ids)
-
-
-def test_figures_are_described(page):
     labels = page.xpath("//*[local-name()='svg']/@aria-label")
     assert len(labels) == len(page.xpath("//*[local-name()='svg'][@role='img']")) > 2
     assert "Estimates on " in labels[0]
 
 
-def test_page_loads_no_resources(page):
+def test_page_loads_no_resources_and_texts_are_escaped(page):
     assert not page.xpath("//script | //link | //img | //iframe | //object | //embed | //base")
     for element in page.iter():
         for name, value in element.items():
@@ -123,9 +109,6 @@ def test_page_loads_no_resources(page):
     [rules] = within(page, "style")
     assert "url(" not in rules
     assert "@import" not in rules
-
-
-def test_texts_are_escaped(page):
     assert any(SCRIPT in cell for cell in within(page, "td") + within(page, "li"))
     assert any(SCRIPT in cell for cell in within(page, "th"))
     assert FORMULA in within(page, "th")
@@ -179,19 +162,16 @@ def test_without_the_extra(tmp_path, monkeypatch):
     assert not (tmp_path / "new").exists()
 
 
-def test_long_paths_keep_their_last_part():
-    assert short_name("minilm") == "minilm"
-    assert short_name("glove:/home/me/vectors/glove.6B.300d.txt") == "glove:…/glove.6B.300d.txt"
-    assert short_name("hybrid:glove:/home/me/vectors/g.txt") == "hybrid:glove:…/g.txt"
-    assert short_name("a/model/of/mine+cross-encoder:b/c/d") == "…/mine+cross-encoder:…/d"
+def test_what_labels_and_cells_show():
+    names = {
+        "minilm": "minilm",
+        "glove:/home/me/vectors/glove.6B.300d.txt": "glove:…/glove.6B.300d.txt",
+        "hybrid:glove:/home/me/vectors/g.txt": "hybrid:glove:…/g.txt",
+        "a/model/of/mine+cross-encoder:b/c/d": "…/mine+cross-encoder:…/d",
+    }
+    assert {name: short_name(name) for name in names} == names
     assert len(short_name("x" * 200)) <= LABEL_CHARACTERS
-
-
-def test_rates():
     assert [rate_cell(10, seconds) for seconds in (math.nan, 0.005, 4)] == ["", "2,000", "2.5"]
-
-
-def test_shortened_texts_have_one_line():
     assert shortened("a\n b\t c", 5) == "a b c"
     assert shortened("猫" * 10, 5) == "猫猫猫猫…"
 
@@ -204,25 +184,25 @@ def test_command_is_quoted_for_the_shell():
     assert found.facts["torch"].startswith("2.13.0")
     assert found.facts["bootstrap"] == "1,000 resamples, seed 0"
     assert int(found.facts["cores"]) >= 1
-    cpus = Path("/proc/cpuinfo").read_text("utf-8")
-    assert f": {found.facts['processor']}\n" in cpus
+    assert f": {found.facts['processor']}\n" in Path("/proc/cpuinfo").read_text("utf-8")
     assert found.facts["ir-measures"] != "not installed"
+
+
+def worst_of(golds, scores, count=10):
+    """The worst of the pairs a, b, c …: their names, and the percentiles of gold and score."""
+    pairs = [ScoredPair(name, name, gold) for name, gold in zip("abcde", golds, strict=False)]
+    worst = worst_pairs(pairs, numpy.array(scores), count=count)
+    return [(one.pair.left, one.score, one.gold_percentile, one.score_percentile) for one in worst]
 
 
 def test_worst_pairs_by_hand():
     # Ranks by gold 1 2 3 4 5, by score 4 2 3 5 1: distances 3 0 0 1 4, at most 4 possible.
-    pairs = [ScoredPair(name, name, gold) for name, gold in zip("abcde", range(5), strict=True)]
-    worst = worst_pairs(pairs, numpy.array([0.8, 0.2, 0.3, 0.9, 0.1]), count=3)
-    found = [(one.pair.left, one.score, one.gold_percentile, one.score_percentile) for one in worst]
+    found = worst_of(range(5), [0.8, 0.2, 0.3, 0.9, 0.1], count=3)
     assert found == [("e", 0.1, 100, 0), ("a", 0.8, 0, 75), ("d", 0.9, 75, 100)]
-
-
-def test_equal_values_share_a_rank():
-    # Ranks by gold 2 2 2 4, by score 1 2 3 4.
-    pairs = [ScoredPair(name, name, gold) for name, gold in zip("abcd", (0, 0, 0, 1), strict=True)]
-    worst = worst_pairs(pairs, numpy.array([0.1, 0.2, 0.3, 0.4]))
-    assert [one.pair.left for one in worst] == ["a", "c", "b", "d"]  # ties keep their order
-    assert worst[0].gold_percentile == worst[1].gold_percentile == pytest.approx(100 / 3)
+    # Equal values share a rank: by gold 2 2 2 4, by score 1 2 3 4. Ties keep their order.
+    found = worst_of((0, 0, 0, 1), [0.1, 0.2, 0.3, 0.4])
+    assert [name for name, *_ in found] == ["a", "c", "b", "d"]
+    assert found[0][2] == found[1][2] == pytest.approx(100 / 3)
 
 
 def test_worst_queries_by_hand():
@@ -236,9 +216,5 @@ def test_worst_queries_by_hand():
     }
     values = numpy.array([100.0, 0, 0, 0, 0])
     worst = worst_queries(RetrievalSet("made", {}, queries, qrels), run, values, count=4)
-    assert [(one.query, one.first_relevant) for one in worst] == [
-        ("never", None),
-        ("unanswered", None),
-        ("later", 3),
-        ("late", 2),
-    ]
+    found = [(one.query, one.first_relevant) for one in worst]
+    assert found == [("never", None), ("unanswered", None), ("later", 3), ("late", 2)]

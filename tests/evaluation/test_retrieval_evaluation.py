@@ -1,4 +1,4 @@
-"""Rankings and their measures, against calculations by hand."""
+"""Rankings, their measures against calculations by hand, and their files in TREC's format."""
 
 from __future__ import annotations
 
@@ -10,10 +10,17 @@ from pets import PETS, Fixed, Ranked, ranked
 
 from semsearch import Document, Index
 from semsearch.encoders import load_encoder
-from semsearch.errors import ArgumentError, DatasetError
-from semsearch.evaluation import Collection, evaluate_retrieval, index_rankers, load_rankers
-from semsearch.evaluation.datasets import RetrievalSet, load_retrieval_set
-from semsearch.evaluation.rankers import DEPTH, FIRST, QUERIES_AT_ONCE, IndexRanker
+from semsearch.errors import ArgumentError, CorpusError, DatasetError
+from semsearch.evaluation import (
+    Collection,
+    evaluate_retrieval,
+    index_rankers,
+    load_rankers,
+    read_run,
+    write_run,
+)
+from semsearch.evaluation.datasets import RetrievalSet
+from semsearch.evaluation.rankers import DEPTH, FIRST, QUERIES_AT_ONCE, IndexRanker, RecordedRanker
 from semsearch.evaluation.retrieval import measures
 from semsearch.records import SearchMode
 
@@ -59,15 +66,13 @@ def test_err_by_hand():
 
 
 def test_queries_with_operators_are_counted_once_for_all_queries_and_systems(hashing, caplog):
-    encoders = {"hashing": hashing}
     plain = {f"q{number}": f"old cat {number}" for number in range(QUERIES_AT_ONCE)}
     queries = plain | {"a": 'the "old cat"', "b": "dog -sleeps", "c": '"aquarium"', "d": "-LRB-"}
     retrieval = PETS._replace(queries=queries, qrels={"a": {"d1": 1}})
-    evaluate_retrieval(retrieval, load_rankers(["hashing"], encoders), ["AP"])
-    assert not caplog.messages
-    evaluate_retrieval(retrieval, load_rankers(["bm25", "hybrid:hashing"], encoders), ["AP"])
-    (message,) = caplog.messages
-    assert message.endswith(f" 2 of {len(queries)} queries")
+    for systems, warnings in ((["hashing"], 0), (["bm25", "hybrid:hashing"], 1)):
+        evaluate_retrieval(retrieval, load_rankers(systems, {"hashing": hashing}), ["AP"])
+        assert len(caplog.messages) == warnings
+    assert caplog.messages[0].endswith(f" 2 of {len(queries)} queries")
 
 
 def test_a_query_without_results_has_a_value_of_0():
@@ -79,18 +84,20 @@ def test_a_query_without_results_has_a_value_of_0():
         assert values.tolist() == [0, 100, 0]
 
 
-@pytest.mark.parametrize("measure", ["Accuracy", "ERR@10"])
-def test_measures_that_are_undefined_are_named(measure):
-    """Accuracy without documents that are not relevant; ERR with a relevance above 4."""
+def test_what_is_refused():
+    """Undefined: Accuracy if all documents are relevant; ERR with a relevance above 4."""
     retrieval = PETS._replace(qrels=PETS.qrels | {"q2": {"d2": 5}})
-    with pytest.raises(DatasetError, match=measure):
-        evaluate_retrieval(retrieval, [Ranked("known", {"q1": {"d1": 1.0}})], [measure])
-
-
-def test_systems_with_the_same_name_are_refused():
+    for measure in ("Accuracy", "ERR@10"):
+        with pytest.raises(DatasetError, match=measure):
+            evaluate_retrieval(retrieval, [Ranked("known", {"q1": {"d1": 1.0}})], [measure])
     rankers = [Ranked("mine", {}), Ranked("other", {}), Ranked("mine", {"q1": {"d1": 1.0}})]
     with pytest.raises(ArgumentError, match="'mine'"):
         evaluate_retrieval(PETS, rankers)
+    for name in ("P", "BPM", "RR@10.5", "alpha_nDCG@10", "P@0", "nDCG@-1", "x"):
+        with pytest.raises(ArgumentError):
+            measures([name])
+    with pytest.raises(ArgumentError):
+        evaluate_retrieval(PETS, [], [])
 
 
 def test_grades_below_zero_are_not_relevant():
@@ -117,19 +124,18 @@ LONG = RetrievalSet(
 )
 
 
-@pytest.mark.parametrize("mode", list(SearchMode))
-def test_what_is_measured_is_what_users_get(tmp_path, hashing, mode):
+def test_what_is_measured_is_what_users_get(tmp_path, hashing):
     """Indexing and searching the documents gives the same ones with the same scores."""
-    spec = {"semantic": "hashing", "bm25": "bm25", "hybrid": "hybrid:hashing"}[mode.value]
-    [ranker] = load_rankers([spec], {"hashing": hashing})
-    run = ranked(ranker, LONG)
+    specs = {"hashing": "semantic", "bm25": "bm25", "hybrid:hashing": "hybrid"}
+    runs = [ranked(ranker, LONG) for ranker in load_rankers(list(specs), {"hashing": hashing})]
     with Index.create(tmp_path / "index", hashing) as index:
         index.add(Document(name, text) for name, text in LONG.documents.items() if text.strip())
         assert index.info().passages > 3
-        for name, query in LONG.queries.items():
-            hits = index.search(query, k=10, mode=mode)
-            assert run[name] == {hit.document_id: hit.score for hit in hits}
-            assert hits
+        for run, mode in zip(runs, specs.values(), strict=True):
+            for name, query in LONG.queries.items():
+                hits = index.search(query, k=10, mode=SearchMode(mode))
+                assert run[name] == {hit.document_id: hit.score for hit in hits}
+                assert hits
 
 
 def test_whole_documents_are_ranked_by_the_cosine_of_their_beginnings(hashing):
@@ -145,28 +151,22 @@ def test_whole_documents_are_ranked_by_the_cosine_of_their_beginnings(hashing):
     assert ranked(ranker, LONG) != run
 
 
-def test_ties_are_broken_by_the_greater_id():
-    """As in trec_eval, so that no measure depends on how ties are broken."""
-    same = RetrievalSet("same", dict.fromkeys("acb", "red"), {"q": "red"}, {"q": {"a": 1}})
-    for ranker in load_rankers(["hashing", "bm25"]):
-        assert list(ranked(ranker, same)["q"]) == ["c", "b", "a"]
-
-
-def test_rankings_have_a_limited_depth(hashing):
+def test_rankings_have_a_limited_depth():
+    """Ties are broken by the greater id, as in trec_eval, so that no measure depends on it."""
     assert (DEPTH, FIRST) == (1000, 100)
-    texts = {f"d{n:05}": f"red {n}" for n in range(DEPTH + 500)}
-    retrieval = RetrievalSet("many", texts, {"q": "red"}, {"q": {"d00000": 1}})
-    dense, hybrid = load_rankers(["hashing", "hybrid:hashing"], {"hashing": hashing})
-    assert len(ranked(dense, retrieval)["q"]) == DEPTH
-    assert len(ranked(hybrid, retrieval)["q"]) == FIRST
+    names = [f"d{n:05}" for n in range(DEPTH + 500)]
+    same = RetrievalSet("same", dict.fromkeys(names, "red"), {"q": "red"}, {"q": {"d00000": 1}})
+    dense, bm25, hybrid = load_rankers(["hashing", "bm25", "hybrid:hashing"])
+    for ranker in (dense, bm25):
+        assert list(ranked(ranker, same)["q"]) == names[: -DEPTH - 1 : -1]
+    assert len(ranked(hybrid, same)["q"]) == FIRST
 
 
 def test_an_index_is_made_once_and_removed(hashing, monkeypatch, tmp_path):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", None)
-    rankers = load_rankers(["hashing", "bm25", "hybrid:hashing"], {"hashing": hashing})
     with Collection(PETS) as collection:
-        for ranker in rankers:
+        for ranker in load_rankers(["hashing", "bm25", "hybrid:hashing"], {"hashing": hashing}):
             ranker.rank(collection)
         assert len(list(tmp_path.iterdir())) == 1
     assert not list(tmp_path.iterdir())
@@ -186,13 +186,12 @@ def test_queries_are_searched_in_blocks_that_are_reported(hashing, monkeypatch):
     ]
 
 
-def test_bm25_searches_the_passages_of_the_first_encoder_without_encoding(hashing, caplog):
+def test_bm25_searches_the_passages_of_the_first_encoder_without_encoding(caplog):
     class Brief(Wrapped):
         max_document_tokens = 40
 
-    encoders = {"brief": Brief()}
-    bm25 = load_rankers(["brief", "bm25"], encoders)[1]
-    run = ranked(IndexRanker("bm25", SearchMode.BM25, encoders["brief"]), LONG)
+    _, bm25 = load_rankers(["brief", "bm25"], {"brief": Brief()})
+    run = ranked(IndexRanker("bm25", SearchMode.BM25, Brief()), LONG)
     assert run != ranked(load_rankers(["bm25"])[0], LONG)
     Brief.encode_documents = None
     assert ranked(bm25, LONG) == run
@@ -204,13 +203,12 @@ def test_bm25_searches_the_passages_of_the_first_encoder_without_encoding(hashin
 
 def test_an_existing_index_is_evaluated(tmp_path, hashing):
     texts = {name: text for name, text in PETS.documents.items() if text}
-    questions = PETS._replace(documents={})
     with Index.create(tmp_path / "index", hashing) as index:
         index.add(Document(name, texts[name]) for name in sorted(texts, reverse=True))
         before = index.info()
         rankers = index_rankers(index)
         assert [ranker.spec for ranker in rankers] == ["hashing", "bm25"]
-        found = evaluate_retrieval(questions, rankers, index=index)
+        found = evaluate_retrieval(PETS._replace(documents={}), rankers, index=index)
         assert index.info() == before
     made = evaluate_retrieval(PETS, load_rankers(["hashing", "bm25"], {"hashing": hashing}))
     assert found.runs == made.runs
@@ -221,21 +219,16 @@ def test_results_include_the_precision(tmp_path):
     class Precise(Wrapped):
         def __init__(self, precision):
             self.precision = precision
+            self.description = lambda: {"precision": precision}
 
-        def description(self):
-            return {"precision": self.precision}
-
-    semantic = SearchMode.SEMANTIC
     rankers = [
         *load_rankers(["fp32", "bm25", "hybrid:fp32"], {"fp32": Precise("fp32")}),
-        IndexRanker("b", semantic, Precise("bf16"), reranker=Fixed()),
+        IndexRanker("b", SearchMode.SEMANTIC, Precise("bf16"), reranker=Fixed()),
         IndexRanker("c", SearchMode.BM25, None, reranker=Fixed()),
     ]
-    found = [ranker.precision for ranker in rankers]
-    assert found == ["fp32", None, "fp32", "bf16+fp32", "fp32"]
+    assert [one.precision for one in rankers] == ["fp32", None, "fp32", "bf16+fp32", "fp32"]
     with Index.create(tmp_path / "index", Precise("bf16")) as index:
-        found = [ranker.precision for ranker in index_rankers(index)]
-    assert found == ["bf16", None]
+        assert [ranker.precision for ranker in index_rankers(index)] == ["bf16", None]
     known = Ranked("known", {})
     known.precision = "bf16"
     assert evaluate_retrieval(PETS, [known], ["nDCG@10"]).results[0].precision == "bf16"
@@ -251,25 +244,10 @@ def test_a_reranker_reorders_what_was_found(hashing):
 
 def test_each_pair_of_systems_is_compared_by_each_measure():
     systems = [Ranked("a", {"q1": {"d1": 1.0}}), Ranked("b", {}), Ranked("c", {})]
-    evaluation = evaluate_retrieval(PETS, systems, ["AP", "RR@10"])
-    assert len(evaluation.differences) == 3 * 2
-    first = evaluation.differences[0]
+    first, *others = evaluate_retrieval(PETS, systems, ["AP", "RR@10"]).differences
+    assert len(others) == 3 * 2 - 1
     assert (first.system, first.other, first.over) == ("b", "a", "AP")
     assert first.difference.value == pytest.approx(-100 * (1 / 2) / 3)
-
-
-@pytest.mark.nightly
-def test_minilm_on_scifact(data, minilm):
-    """The published nDCG@10 is 64.5 over the same claims and abstracts."""
-    del data
-    if minilm.precision != "bf16":
-        pytest.skip("in fp32, 5,183 abstracts take 11 minutes; scripts/reproduce measures them")
-    rankers = load_rankers(["minilm"], {"minilm": minilm})
-    scifact = load_retrieval_set("scifact")
-    evaluation = evaluate_retrieval(scifact, rankers, ["nDCG@10"], whole_documents=True)
-    result = evaluation.results[0]
-    assert (result.n, result.published) == (300, 64.5)
-    assert result.estimate.value == pytest.approx(64.5, abs=0.2)
 
 
 def test_ties_keep_the_order_of_the_ranking():
@@ -283,9 +261,66 @@ def test_ties_keep_the_order_of_the_ranking():
         assert [one.estimate.value for one in results] == pytest.approx(values)
 
 
-def test_unusable_measures_are_refused():
-    for name in ("P", "BPM", "RR@10.5", "alpha_nDCG@10", "P@0", "nDCG@-1", "x"):
+def test_runs_are_read_and_written(tmp_path):
+    run = {"q1": {"d2": 0.1 + 0.2, "d1": 1e-12}, "q2": {"d3": 5.0}}
+    write_run(tmp_path / "a.run", run, "my system")
+    lines = (tmp_path / "a.run").read_text().splitlines()
+    assert lines[:2] == ["q1 Q0 d2 1 0.30000000000000004 my_system", "q1 Q0 d1 2 1e-12 my_system"]
+    assert read_run(tmp_path / "a.run") == run
+    # As in trec_eval: by score, whatever the ranks are, and ties by the greater id.
+    (tmp_path / "a.run").write_text("q Q0 a 1 1 x\nq Q0 b 2 1 x\nq Q0 c 3 2 x\n\n")
+    assert list(read_run(tmp_path / "a.run")["q"]) == ["c", "b", "a"]
+
+
+def test_written_ties_keep_their_order(tmp_path):
+    """trec_eval orders ties by id, and reads scores in single precision."""
+    scores = [4.0, 3.0, 3.0, 3.0, 3 - 1e-12, 0.5, 0.0, 0.0, -1.0]
+    run = {"q": {f"d{number}": score for number, score in enumerate(scores)}}
+    write_run(tmp_path / "a.run", run, "x")
+    found = read_run(tmp_path / "a.run")["q"]
+    assert list(found) == list(run["q"])
+    assert (numpy.diff(numpy.float32(list(found.values()))) < 0).all()
+    assert list(found.values()) == pytest.approx(scores)
+    assert [found[name] for name in ("d0", "d1", "d5", "d6", "d8")] == [4.0, 3.0, 0.5, 0.0, -1.0]
+
+
+def test_a_recorded_run_is_a_system(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    first = evaluate_retrieval(PETS, load_rankers(["bm25"]))
+    write_run(tmp_path / "a.run", first.runs["bm25"], "bm25")
+    again = evaluate_retrieval(PETS, load_rankers([f"run:{tmp_path}/a.run", "run:~/a.run"]))
+    wanted = [result.estimate for result in first.results]
+    assert [result.estimate for result in again.results] == 2 * wanted
+    assert math.isnan(again.results[0].seconds)
+
+
+def test_queries_missing_from_a_run_are_counted(tmp_path, caplog):
+    """trec_eval leaves them out of its means, unless called with -c."""
+    file = tmp_path / "a.run"
+    for queries in (PETS.queries, ["q1"]):
+        assert not caplog.messages
+        file.write_text("".join(f"{query} Q0 d1 1 1.0 x\n" for query in queries))
+        run = ranked(RecordedRanker("a", file))
+    assert run == {"q1": {"d1": 1.0}, "q2": {}, "q3": {}}
+    assert " 2 of the 3 queries " in caplog.messages[0]
+
+
+def test_wrong_runs_are_reported(tmp_path):
+    for content, place in (
+        ("q1 Q0 d 1 0.5\n", "a.run:1: "),
+        ("q1 Q0 d 1 1 x\nq1 Q0 e 2 high x\n", "a.run:2: "),
+        ("q1 Q0 d 1 1 x\nq1 Q0 d 2 1 x\n", "a.run:2: "),
+        ("other Q0 d 1 1 x\n", "a.run has no query of pets"),
+    ):
+        (tmp_path / "a.run").write_text(content)
+        with pytest.raises(DatasetError, match=place):
+            evaluate_retrieval(PETS, load_rankers([f"run:{tmp_path}/a.run"]))
+
+
+def test_a_run_that_its_format_does_not_allow_is_not_begun(tmp_path):
+    for run in ({"q 1": {"d": 1.0}}, {"q": {"a": 1.0, "b c": 0.5}}):
         with pytest.raises(ArgumentError):
-            measures([name])
-    with pytest.raises(ArgumentError):
-        evaluate_retrieval(PETS, [], [])
+            write_run(tmp_path / "x.run", run, "x")
+        assert not (tmp_path / "x.run").exists()
+    with pytest.raises(CorpusError):
+        read_run(tmp_path / "x.run")

@@ -11,32 +11,25 @@ from semsearch.evaluation.datasets.registry import KnownFile
 from tests.conftest import serving
 
 
-class Served:
+class Served(BaseHTTPRequestHandler):
     """One file and how it is served."""
 
-    def __init__(self, content: bytes) -> None:
-        self.content = content
-        self.breaks_after: list[int] = []  #: sizes at which the next answers break off
-        self.url = ""
-
-    def file(self, path: str, content: bytes | None = None) -> KnownFile:
-        known = self.content if content is None else content
-        return KnownFile(path, len(known), hashlib.sha256(known).hexdigest(), self.url)
-
-
-class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    served: Served
+    content = bytes(range(250)) * 12_000
+    breaks_after: int | None = None  #: the size at which the next answer breaks off
+    url: str
+
+    @classmethod
+    def file(cls, path: str, content: bytes = content) -> KnownFile:
+        return KnownFile(path, len(content), hashlib.sha256(content).hexdigest(), cls.url)
 
     def do_GET(self):
-        served, body = self.served, self.served.content
         self.close_connection = True
         self.send_response(200)
-        self.send_header("Content-Length", str(len(body)))
+        self.send_header("Content-Length", str(len(self.content)))
         self.end_headers()
-        if served.breaks_after:
-            body = body[: served.breaks_after.pop(0)]
-        self.wfile.write(body)
+        self.wfile.write(self.content[: self.breaks_after])
+        type(self).breaks_after = None
 
 
 @pytest.fixture
@@ -44,10 +37,9 @@ def served(monkeypatch, tmp_path):
     """A file of 3,000,000 bytes on a server; the data folder is the test's."""
     monkeypatch.setenv("no_proxy", "127.0.0.1")
     monkeypatch.setenv("SEMSEARCH_DATA", str(tmp_path))
-    file = Served(bytes(range(250)) * 12_000)
-    with serving(type("Handler", (_Handler,), {"served": file})) as address:
-        file.url = f"{address}/a.bin"
-        yield file
+    with serving(Served) as address:
+        Served.url = f"{address}/a.bin"
+        yield Served
 
 
 @pytest.fixture

@@ -35,13 +35,12 @@ class TestPublished:
             ("sts15", "test", 3000, 5, 5500),  # 8,500 pairs were sent to the systems
             ("sick", "train", 4500, 1, 0),
             ("stsb-multi:pt", "train", 5749, 1, 0),
-            ("stsb-multi:en-de", "test", 1379, 1, 0),
         ],
     )
     def test_sts(self, name, split, count, subsets, unscored):
         found = load_sts_set(name, split)
-        assert (found.name, found.split) == (name, split)
-        assert (len(found.pairs), len(found.subsets), found.unscored) == (count, subsets, unscored)
+        sizes = len(found.pairs), len(found.subsets), found.unscored
+        assert (found.name, found.split, *sizes) == (name, split, count, subsets, unscored)
         least = 1 if name == "sick" else 0
         assert all(least <= pair.gold <= 5 and pair.left and pair.right for pair in found.pairs)
 
@@ -51,18 +50,15 @@ class TestPublished:
         assert [pair.left for pair in across] == [pair.left for pair in english]
         assert [pair.right for pair in across] == [pair.right for pair in german]
 
-    @pytest.mark.parametrize(
-        ("name", "split", "count", "labels"),
-        [
+    def test_labelled(self):
+        for name, split, count, labels in (
             ("snli", "dev", 9842, {"entailment", "neutral", "contradiction"}),
             ("msrp", "test", 1725, {"0", "1"}),
             ("quora", "dev", 10000, {"0", "1"}),
-        ],
-    )
-    def test_labelled(self, name, split, count, labels):
-        pairs = load_labelled_pairs(name, split)
-        assert len(pairs) == count
-        assert {pair.label for pair in pairs} == labels
+        ):
+            pairs = load_labelled_pairs(name, split)
+            assert len(pairs) == count
+            assert {pair.label for pair in pairs} == labels
 
 
 class TestTables:
@@ -88,22 +84,27 @@ class TestTables:
         with pytest.raises(SemsearchError, match=r"cut\.csv\.gz"):
             load_sts_set(str(put("cut.csv.gz", packed[:-20])))
 
-    def test_unscored_pairs_are_counted(self, put):
+    def test_unscored_and_unlabelled_pairs(self, put):
+        """The former are counted."""
         found = load_sts_set(str(put("c.csv", "a,b,score\nx,y,\nx,z,1\nx,w, \n")))
         assert (found.pairs, found.unscored) == ([ScoredPair("x", "z", 1.0)], 2)
+        text = "gold_label,sentence1,sentence2\nneutral,x,y\n-,x,z\n ,x,v\n entailment,x,w\n"
+        expected = [LabelledPair("x", "y", "neutral"), LabelledPair("x", "w", "entailment")]
+        assert read_labelled_table(put("n.csv", text)) == expected
 
-    @pytest.mark.parametrize(
-        ("content", "place"),
-        [
+    def test_wrong_files(self, put, tmp_path, monkeypatch):
+        for content, place in (
             ("", "t.csv"),
             ("first,second,score\na,b,1\n", "t.csv"),
             ("a,b,score\nx,y\n", "t.csv:2"),
             ("a,b,score\nx,y,nan\n", "t.csv:2"),
-        ],
-    )
-    def test_wrong_files(self, put, content, place):
-        with pytest.raises(SemsearchError, match=re.escape(place)):
-            load_sts_set(str(put("t.csv", content)))
+        ):
+            with pytest.raises(SemsearchError, match=re.escape(place)):
+                load_sts_set(str(put("t.csv", content)))
+        monkeypatch.setenv("SEMSEARCH_DATA", str(tmp_path))
+        put("sts/stsbenchmark/sts-test.csv", "main-news\tx\t2013\t7\t4.5\tA cat.\n")
+        with pytest.raises(SemsearchError, match=r"sts-test\.csv:1"):
+            load_sts_set("stsbenchmark")
 
     def test_columns_named_by_the_user(self, put):
         file = str(put("t.csv", "kind,one,other,note\n1,a,b,x\n2,c,d,y\n"))
@@ -113,21 +114,10 @@ class TestTables:
         # The numbers 3 and 4 are also cells of the first row, but not names.
         bare = str(put("b.csv", "a,b,1,3\nc,d,2,5\n"))
         assert load_sts_set(bare, columns=PairColumns("1", "2", "3")).pairs == expected
-        for columns in (
-            ("one", "other", "no"),
-            ("one", "other", "5"),
-            ("one", "one", "kind"),
-            (None, None, "kind"),
-        ):
+        wrong = (("one", "other", "no"), ("one", "other", "5"), ("one", "one", "kind"))
+        for columns in (*wrong, (None, None, "kind")):
             with pytest.raises(SemsearchError):
                 load_sts_set(file, columns=PairColumns(*columns))
-
-    def test_labels(self, put):
-        text = "gold_label,sentence1,sentence2\nneutral,x,y\n-,x,z\n ,x,v\n entailment,x,w\n"
-        assert read_labelled_table(put("n.csv", text)) == [
-            LabelledPair("x", "y", "neutral"),
-            LabelledPair("x", "w", "entailment"),
-        ]
 
 
 class TestSemEval:

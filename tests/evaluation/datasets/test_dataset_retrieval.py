@@ -1,4 +1,4 @@
-"""Retrieval sets: published ones, and a small example of each format."""
+"""Retrieval sets: published ones, a small example of each format, and users' own questions."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ import zipfile
 
 import pytest
 
-from semsearch.errors import SemsearchError
-from semsearch.evaluation.datasets import load_retrieval_set
+from semsearch.errors import ArgumentError, SemsearchError
+from semsearch.evaluation.datasets import RetrievalSet, load_retrieval_set, read_questions
 
 
 class TestPublished:
@@ -17,16 +17,15 @@ class TestPublished:
     def here(self, data, monkeypatch):
         monkeypatch.setenv("SEMSEARCH_DATA", str(data))
 
-    @pytest.mark.parametrize(
-        ("split", "claims", "cited"), [("train", 809, 919), ("test", 300, 339)]
-    )
-    def test_scifact(self, split, claims, cited):
+    def test_scifact(self):
         """Wadden et al. 2020, section 3, and BEIR's table 1: 1.1 abstracts a claim."""
-        found = load_retrieval_set("scifact", split)
-        assert (found.name, len(found.documents), len(found.queries)) == ("scifact", 5183, claims)
-        assert sum(map(len, found.qrels.values())) == cited
+        for split, claims, cited in (("train", 809, 919), ("test", 300, 339)):
+            found = load_retrieval_set("scifact", split)
+            sizes = len(found.documents), len(found.queries)
+            assert (found.name, *sizes) == ("scifact", 5183, claims)
+            assert sum(map(len, found.qrels.values())) == cited
 
-    def test_cranfield(self, data):
+    def test_cranfield(self):
         """1,400 abstracts, 225 queries, 1,837 judgements: Cleverdon 1967, and its files."""
         found = load_retrieval_set("cranfield")
         assert (len(found.documents), len(found.queries), len(found.qrels)) == (1400, 225, 225)
@@ -36,8 +35,6 @@ class TestPublished:
         counts = {grade: grades.count(grade) for grade in range(5)}
         assert counts == {4: 128, 3: 387, 2: 734, 1: 363, 0: 225}
         assert [name for name, text in found.documents.items() if not text] == ["471", "995"]
-        by_path = load_retrieval_set(str(data / "ir" / "cran"))
-        assert by_path == found._replace(name="cran")
 
 
 def lines(*records):
@@ -51,16 +48,10 @@ CORPUS = lines(
 )
 QUERIES = lines({"_id": "q1", "text": "hot drinks"}, {"_id": "q2", "text": "unjudged"})
 QRELS = "query-id\tcorpus-id\tscore\nq1\td1\t2\nq1\t3\t0\n"
+FILES = {"corpus.jsonl": CORPUS, "queries.jsonl": QUERIES, "qrels/test.tsv": QRELS}
 
 
 class TestBeir:
-    @pytest.fixture
-    def folder(self, put, tmp_path):
-        put("tea/corpus.jsonl", CORPUS)
-        put("tea/queries.jsonl", QUERIES)
-        put("tea/qrels/test.tsv", QRELS)
-        return tmp_path / "tea"
-
     EXPECTED = (
         "tea",
         {"d1": "Tea\nis brewed.", "d2": "Coffee is roasted.", "3": "Water runs."},
@@ -69,15 +60,18 @@ class TestBeir:
         "test",
     )
 
-    def test_folder(self, folder):
-        assert load_retrieval_set(str(folder)) == self.EXPECTED
+    @pytest.fixture
+    def folder(self, put, tmp_path):
+        for name, content in FILES.items():
+            put(f"tea/{name}", content)
+        return tmp_path / "tea"
 
-    def test_zip(self, tmp_path):
+    def test_folder_and_zip(self, folder, tmp_path):
+        assert load_retrieval_set(str(folder)) == self.EXPECTED
         with zipfile.ZipFile(tmp_path / "tea.zip", "w") as archive:
             archive.writestr("__MACOSX/tea/._corpus.jsonl", "")
-            archive.writestr("tea/corpus.jsonl", CORPUS)
-            archive.writestr("tea/queries.jsonl", QUERIES)
-            archive.writestr("tea/qrels/test.tsv", QRELS)
+            for name, content in FILES.items():
+                archive.writestr(f"tea/{name}", content)
         assert load_retrieval_set(str(tmp_path / "tea.zip")) == self.EXPECTED
 
     def test_unknown_ids_are_left_out_and_counted(self, put, folder, caplog):
@@ -106,36 +100,12 @@ class TestBeir:
             load_retrieval_set(str(folder))
 
 
-DOCUMENTS = """.I 1
-.T
-Boiling
-water
-.A
-Somebody, A.
-.W
-boiling water takes time .
-.X
-1\t5\t1
-.I 2
-.T
-A kettle
-.W
-A kettle
-  boils faster .
-.I 3
-.W
-Cold tea
-"""
-ASKED = """.I 002
-.W
-how is water
-boiled
-.N
- a note
-.I 004
-.W
-what is cold
-"""
+DOCUMENTS = (
+    ".I 1\n.T\nBoiling\nwater\n.A\nSomebody, A.\n.W\nboiling water takes time .\n.X\n1\t5\t1\n"
+    ".I 2\n.T\nA kettle\n.W\nA kettle\n  boils faster .\n"
+    ".I 3\n.W\nCold tea\n"
+)
+ASKED = ".I 002\n.W\nhow is water\nboiled\n.N\n a note\n.I 004\n.W\nwhat is cold\n"
 BOILED = {"1": 1, "2": 1}
 
 
@@ -179,50 +149,34 @@ class TestClassical:
             load("2 1 7\n", name="cranqrel")
 
     def test_wrong_files(self, load):
-        with pytest.raises(SemsearchError):
-            load("2 77 1\n")
-        with pytest.raises(SemsearchError, match=r"X\.REL:1"):
-            load("2 one 1\n")
-        with pytest.raises(SemsearchError, match=r"X\.ALL:20"):
-            load("2 1 1\n", DOCUMENTS + ".I 1\n.W\nagain\n")
+        for judgements, documents, place in (
+            ("2 77 1\n", DOCUMENTS, None),
+            ("2 one 1\n", DOCUMENTS, r"X\.REL:1"),
+            ("2 1 1\n", DOCUMENTS + ".I 1\n.W\nagain\n", r"X\.ALL:20"),
+        ):
+            with pytest.raises(SemsearchError, match=place):
+                load(judgements, documents)
 
 
 STARS = "*" * 44
 
 
+def lisa_record(number, *lines):
+    return "\n".join([f"Document {number:4}", *lines, STARS, ""])
+
+
 class TestLisa:
     """The layout of the published collection, with made-up texts."""
 
-    DOCUMENTS = f"""Document    1
-KETTLES IN THE READING ROOM OF A
-LIBRARY.
-                                                                                \n\
-REPORTS ON KETTLES. A KETTLE BOILS
-AND WHISTLES.
-{STARS}
-Document    2
-TEA ON SHELVES.
-
-TEA KEEPS IN TINS.
-{STARS}
-"""
-    MORE = f"""Document  501
-CARDS.
-
-CARDS ARE SORTED BY HAND.
-
-ONCE A YEAR.
-{STARS}
-WITHOUT ITS NUMBER.
-
-LOST.
-{STARS}
-Document    2
-TEA AGAIN.
-
-ANOTHER ONE OF THAT NUMBER.
-{STARS}
-"""
+    KETTLES = ("REPORTS ON KETTLES. A KETTLE BOILS", "AND WHISTLES.")
+    DOCUMENTS = lisa_record(
+        1, "KETTLES IN THE READING ROOM OF A", "LIBRARY.", " " * 80, *KETTLES
+    ) + lisa_record(2, "TEA ON SHELVES.", "", "TEA KEEPS IN TINS.")
+    MORE = (
+        lisa_record(501, "CARDS.", "", "CARDS ARE SORTED BY HAND.", "", "ONCE A YEAR.")
+        + f"WITHOUT ITS NUMBER.\n\nLOST.\n{STARS}\n"
+        + lisa_record(2, "TEA AGAIN.", "", "ANOTHER ONE OF THAT NUMBER.")
+    )
     QUERIES = "1\nI AM INTERESTED IN\nBOILING WATER. #\n12\nCATALOGUE CARDS #\n"
     JUDGEMENTS = "    1      2    1    2    \n    12     3    501   1      \n    2   \n"
 
@@ -235,7 +189,7 @@ ANOTHER ONE OF THAT NUMBER.
         put("lisa/README", "About LISA.")
         return tmp_path / "lisa"
 
-    def test_folder(self, folder, caplog):
+    def test_folder(self, put, folder, caplog):
         assert load_retrieval_set(str(folder)) == (
             "lisa",
             {
@@ -251,8 +205,6 @@ ANOTHER ONE OF THAT NUMBER.
         record, repeated = caplog.messages
         assert "LISA0.501:8: a record without 'Document N' is left out" in record
         assert repeated == "lisa: 1 documents with duplicate numbers are left out"
-
-    def test_judgements_that_are_no_numbers(self, folder, put):
         put("lisa/LISARJ.NUM", "1 1\nx\n")
         with pytest.raises(SemsearchError, match=r"LISARJ\.NUM"):
             load_retrieval_set(str(folder))
@@ -269,13 +221,76 @@ class TestJudgedTables:
             "test",
         )
 
-    @pytest.mark.parametrize(
-        ("text", "place"),
-        [
+    def test_wrong_files(self, put):
+        for text, place in (
             ("a,b,c\nx,y,1\n", "h.csv"),
             ("query,passage,relevance\nx,y,1\nx, ,0\n", "h.csv:3"),
-        ],
-    )
-    def test_wrong_files(self, put, text, place):
-        with pytest.raises(SemsearchError, match=re.escape(place)):
-            load_retrieval_set(str(put("h.csv", text)))
+        ):
+            with pytest.raises(SemsearchError, match=re.escape(place)):
+                load_retrieval_set(str(put("h.csv", text)))
+
+
+QUESTIONS = {
+    "queries.jsonl": '{"_id": "q1", "text": "cats"}\n{"_id": 2, "text": "no \\"dogs\\""}\n',
+    "queries.csv": 'query-id,text\nq1,cats\n2,"no ""dogs"""\n',
+    "queries.tsv": 'q1\tcats\n2\tno "dogs"\n',
+    "topics.tsv": 'qid\tquestion\n2\tno "dogs"\nq1\tcats\n',
+}
+JUDGED = {
+    "qrels.txt": "q1 0 d1 2\nq1 0 d2 1\n2 0 d2 1\n2\t0 d3  0\n",
+    "test.tsv": "query-id\tcorpus-id\tscore\nq1\td1\t2\nq1\td2\t1\n2\td2\t1\n2\td3\t0\n",
+    "judged.csv": "relevance,query,document\n2,q1,d1\n1.0,q1,d2\n1,2,d2\n0,2,d3\n",
+}
+READ = ({"q1": "cats", "2": 'no "dogs"'}, {"q1": {"d1": 2, "d2": 1}, "2": {"d2": 1, "d3": 0}})
+#: Files of queries and of judgements that are read together.
+PAIRS = [*((one, "qrels.txt") for one in QUESTIONS), *(("queries.csv", one) for one in JUDGED)]
+
+
+def has_document(name):
+    return name in {"d1", "d2", "d3"}
+
+
+@pytest.fixture
+def files(tmp_path):
+    for name, text in (QUESTIONS | JUDGED).items():
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+@pytest.mark.parametrize(("queries", "qrels"), PAIRS)
+def test_formats(files, queries, qrels):
+    found = read_questions(files / queries, files / qrels, has_document)
+    assert (found.queries, found.qrels) == READ
+    assert found == RetrievalSet(queries.split(".")[0], {}, *READ)
+
+
+def test_queries_without_judgements_are_left_out(files):
+    (files / "more.csv").write_text("id,text\nq1,cats\nq8,\nq9,birds\n2,x\n")
+    found = read_questions(files / "more.csv", files / "qrels.txt", has_document)
+    assert list(found.queries) == ["q1", "2"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "place"),
+    [
+        ("queries.csv", "a,b,c\n1,2,3\n", "queries.csv"),
+        ("queries.csv", "id,text\nq1,a\nq1,b\n", "queries.csv:3"),
+        ("queries.csv", "id,text\nx,a\n", "judged.csv"),
+        ("queries.csv", 'id,text\nq1,a\n2," "\n', "queries.csv"),
+        ("judged.csv", "q1,d1,1\n", "judged.csv"),
+        ("judged.csv", "qid,docid,rel\nq1,d1,yes\n", "judged.csv:2"),
+        ("judged.csv", "q1 0 d1 0.5\n", "judged.csv:1"),
+        ("judged.csv", "q1 0 d1 1\nq1 d1 1\n", "judged.csv:2"),
+        ("judged.csv", "qid,docid,rel\nq1,d1,1\n2,d8,1\n2,d9,1\n", "judged.csv"),
+    ],
+)
+def test_mistakes(files, name, text, place):
+    (files / name).write_text(text)
+    with pytest.raises(SemsearchError, match=re.escape(place)):
+        read_questions(files / "queries.csv", files / "judged.csv", has_document)
+
+
+def test_unusable_arguments(files):
+    for queries, error in ((3, ArgumentError), (files / "none.csv", SemsearchError)):
+        with pytest.raises(error):
+            read_questions(queries, files / "qrels.txt", has_document)

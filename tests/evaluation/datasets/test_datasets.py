@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from semsearch.errors import DatasetError, DatasetNotFoundError, DownloadError
-from semsearch.evaluation.datasets import fetching, read_stsbenchmark, registry
+from semsearch.errors import DatasetNotFoundError, DownloadError
+from semsearch.evaluation.datasets import fetching, registry
 from semsearch.evaluation.datasets.fetching import fetch_file, fetch_set
 from semsearch.evaluation.datasets.registry import (
     DatasetKind,
@@ -20,65 +20,47 @@ from semsearch.evaluation.datasets.registry import (
 )
 
 
-def test_a_folder_named_by_the_user(tmp_path, monkeypatch):
+def test_where_files_are(tmp_path, monkeypatch):
     monkeypatch.setenv("SEMSEARCH_DATA", str(tmp_path))
-    (tmp_path / "a.txt").touch()
+    for name in ("a.txt", "sts/SICK/SICK_trial.txt", "default/semsearch/data/pairs/q.tsv"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
     assert data_file("a.txt") == tmp_path / "a.txt"
     with pytest.raises(DatasetNotFoundError, match=r"^b\.txt"):
         data_file("b.txt")
-    (tmp_path / "sts" / "SICK").mkdir(parents=True)
-    (tmp_path / "sts" / "SICK" / "SICK_trial.txt").touch()
     missing = {file.path for file in known_set("sick").missing_files()}
     assert missing >= {"sts/SICK/SICK_train.txt", "sts/SICK/SICK_test_annotated.txt"}
-
-
-def test_the_default_folder(tmp_path, monkeypatch):
-    monkeypatch.delenv("SEMSEARCH_DATA", raising=False)
-    monkeypatch.setattr(registry, "user_data_path", tmp_path.joinpath)
+    monkeypatch.delenv("SEMSEARCH_DATA")
+    monkeypatch.setattr(registry, "user_data_path", (tmp_path / "default").joinpath)
     with pytest.raises(DatasetNotFoundError, match="datasets fetch quora$"):
         data_file("pairs/quora_dev.tsv")
-    file = tmp_path / "semsearch" / "data" / "pairs" / "quora_dev.tsv"
-    file.parent.mkdir(parents=True)
-    file.touch()
-    assert data_file("pairs/quora_dev.tsv") == file
+    assert (
+        data_file("pairs/q.tsv") == tmp_path / "default" / "semsearch" / "data" / "pairs" / "q.tsv"
+    )
 
 
-@pytest.mark.parametrize("known", known_sets().values(), ids=known_sets())
-def test_the_registry(known):
-    assert known.licence
-    assert known.home.startswith("http")
-    assert min(known.rows.values()) > 0
-    for file in known.files:
-        assert file.path == known.place or file.path.startswith(f"{known.place}/")
-        if file.url is None:
-            assert known.source
-        else:
-            assert file.url.startswith("https://")
-            assert file.size
-            assert re.fullmatch("[0-9a-f]{64}", file.sha256)
-
-
-def test_an_invalid_line_of_stsbenchmark(put, tmp_path, monkeypatch):
-    monkeypatch.setenv("SEMSEARCH_DATA", str(tmp_path))
-    put("sts/stsbenchmark/sts-test.csv", "main-news\tx\t2013\t7\t4.5\tA cat.\n")
-    with pytest.raises(DatasetError, match=r"sts-test\.csv:1"):
-        read_stsbenchmark()
-
-
-def test_the_lists_of_sets_and_files():
-    """The first and the last line of known_files.tsv; the properties of a set."""
+def test_the_registry():
+    """Its sets, and the first and the last line of known_files.tsv."""
     known = known_sets.__wrapped__()
     assert known == known_sets()
-    files = Path(registry.__file__).with_name("known_files.tsv").read_text("utf-8").splitlines()
-    for line in (files[1], files[-1]):
-        name, path, size, sha256, url = line.split("\t")
+    for one in known.values():
+        assert one.licence
+        assert one.home.startswith("http")
+        assert min(one.rows.values()) > 0
+        for file in one.files:
+            assert file.path == one.place or file.path.startswith(f"{one.place}/")
+            if file.url is None:
+                assert one.source
+            else:
+                assert file.url.startswith("https://")
+                assert file.size
+                assert re.fullmatch("[0-9a-f]{64}", file.sha256)
+    lines = Path(registry.__file__).with_name("known_files.tsv").read_text("utf-8").splitlines()
+    for line in (lines[1], lines[-1]):
+        name, path, *facts = line.split("\t")
         [file] = [file for file in known[name].files if file.path == path]
-        assert (file.size, file.sha256, file.url) == (
-            int(size) if size else None,
-            sha256 or None,
-            url or None,
-        )
-    assert sum(len(one.files) for one in known.values()) == len(files) - 1
+        assert [str(fact or "") for fact in (file.size, file.sha256, file.url)] == facts
+    assert sum(len(one.files) for one in known.values()) == len(lines) - 1
     with pytest.raises(DatasetNotFoundError):
         known_set("nothing")
 
@@ -93,13 +75,19 @@ def beside(target):
     return sorted(file.name for file in target.parent.iterdir() if file != target)
 
 
-def fetched(served, content=None):
+def fetched(served, *content):
     seen = []
-    fetch_file(served.file("deep/a.bin", content), seen.append)
+    fetch_file(served.file("deep/a.bin", *content), seen.append)
     return seen
 
 
-def test_a_file_is_fetched(served, target):
+def test_a_file_is_fetched_but_another_of_that_name_is_kept(served, target):
+    target.parent.mkdir()
+    target.write_text("mine")
+    with pytest.raises(DownloadError):
+        fetched(served)
+    assert target.read_text() == "mine"
+    target.unlink()
     seen = fetched(served)
     assert target.read_bytes() == served.content
     assert beside(target) == []
@@ -107,29 +95,15 @@ def test_a_file_is_fetched(served, target):
     assert seen[-1] == len(served.content)
 
 
-def test_another_file_of_that_name_is_kept(served, target):
-    target.parent.mkdir()
-    target.write_text("mine")
-    with pytest.raises(DownloadError):
-        fetched(served)
-    assert target.read_text() == "mine"
-
-
-def test_an_interrupted_download_is_repeated(served, target):
-    served.breaks_after = [1_000_000]
-    with pytest.raises(DownloadError):
-        fetched(served)
-    assert not target.exists()
+def test_interrupted_downloads_and_wrong_bytes(served, target):
+    served.breaks_after = 1_000_000
+    for content in (served.content, served.content[::-1]):
+        with pytest.raises(DownloadError):
+            fetched(served, content)
+        assert not target.exists()
+    assert beside(target) == []
     assert fetched(served)[0] == 0
     assert target.read_bytes() == served.content
-    assert beside(target) == []
-
-
-def test_wrong_bytes(served, target):
-    with pytest.raises(DownloadError):
-        fetched(served, content=served.content[::-1])
-    assert not target.exists()
-    assert beside(target) == []
 
 
 def test_a_set_of_which_one_file_is_fetched_by_hand(served, tmp_path, monkeypatch):
