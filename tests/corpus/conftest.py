@@ -52,7 +52,7 @@ def bad_file(write: Callable[..., str]) -> Callable[..., BadRowError]:
         write(name, content, packed=packed)
         documents, [error], _ = read([name, write("good.txt", "Good.")])
         assert [document.id for document in documents] == ["good.txt"]
-        assert (error.source, error.document_id) == (name, name)
+        assert error.source.startswith(name)
         assert "\n" not in str(error)
         return error
 

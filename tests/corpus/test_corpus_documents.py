@@ -220,7 +220,8 @@ class TestBroken:
     @pytest.mark.parametrize("suffix", MAIN)
     def test_truncated_file(self, here, bad_file, suffix):
         content = (here / f"handbook.{suffix}").read_bytes()
-        bad_file(f"x.{suffix}", content[: int(0.9 * len(content))])
+        error = bad_file(f"x.{suffix}", content[: int(0.9 * len(content))])
+        assert error.document_id == f"x.{suffix}"
 
     @pytest.mark.parametrize("suffix", MAIN)
     def test_entities_are_not_expanded(self, here, write, suffix):

@@ -49,7 +49,7 @@ def test_more_rows_than_a_batch():
 
 def test_bad_rows():
     frame = pandas.DataFrame({"text": ["good", float("nan"), None, pandas.NA, "", [5], "good"]})
-    bad: list[BadRowError] = []
+    bad = []
     assert len(list(frame_documents(frame, on_bad_row=bad.append))) == 2
     assert [error.source for error in bad] == [f"frame.iloc[{row}]" for row in range(1, 6)]
     with pytest.raises(BadRowError, match=r"^frame\.iloc"):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import io
-import sys
 from decimal import Decimal
 from pathlib import Path
 
@@ -13,16 +12,15 @@ import pyarrow.parquet
 import pytest
 
 from semsearch.corpus import Corpus
-from semsearch.errors import BadRowError
 from semsearch.records import Document
+from tests.corpus.conftest import read
 
 
 @pytest.fixture
 def write_table(write):
-    def write_table(columns, name="corpus.parquet", *, packed=False, **options):
+    def write_table(columns, name="corpus.parquet", *, packed=False):
         file = io.BytesIO()
-        table = columns if isinstance(columns, pyarrow.Table) else pyarrow.table(columns)
-        pyarrow.parquet.write_table(table, file, **options)
+        pyarrow.parquet.write_table(pyarrow.table(columns), file)
         return write(name, file.getvalue(), packed=packed)
 
     return write_table
@@ -45,14 +43,13 @@ DOCUMENTS = [
     ("name", "packed"),
     [("corpus.parquet", False), ("corpus.parquet.gz", True), ("corpus.dat", False)],
 )
-def test_parquet(write_table, tmp_path, monkeypatch, name, packed):
+def test_parquet(write_table, stdin, name, packed):
     corpus = Corpus(write_table(COLUMNS, name, packed=packed))
     documents = list(corpus)
     assert documents == DOCUMENTS
     assert [one.source for one in documents] == [f"{name}, row 1", f"{name}, row 2"]
     assert corpus.fraction_read == 1.0
-    content = (tmp_path / name).read_bytes()
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
+    stdin(Path(name).read_bytes())
     assert list(Corpus("-")) == DOCUMENTS
 
 
@@ -65,8 +62,7 @@ def test_binary_data_is_left_out(write_table):
 
 def test_whole_decimals_are_valid_ids(write_table):
     columns = {"id": [Decimal(12), Decimal("12.5"), None], "text": ["one", "two", "three"]}
-    bad: list[BadRowError] = []
-    (document,) = Corpus(write_table(columns), on_bad_row=bad.append)
+    [document], bad, _ = read(write_table(columns))
     assert document.id == "12"
     assert [str(error) for error in bad] == [
         "corpus.parquet, row 2: id is not a string but Decimal('12.5') (Decimal)",
@@ -79,9 +75,7 @@ def test_bad_rows(write_table):
         pyarrow.string(), safe=False
     )
     days = pyarrow.array([0, 0, 0, 0, 10**9], pyarrow.int32()).cast(pyarrow.date32())
-    bad: list[BadRowError] = []
-    path = write_table(pyarrow.table({"text": texts, "day": days}))
-    documents = list(Corpus(path, on_bad_row=bad.append))
+    documents, bad, _ = read(write_table({"text": texts, "day": days}))
     assert documents == [Document(None, "good", None, {"day": "1970-01-01"})]
     assert [error.source for error in bad] == [f"corpus.parquet, row {row}" for row in (2, 3, 4, 5)]
     assert bad[0].reason.startswith("cannot be read: 'utf-8' codec can't decode byte 0xe9")
@@ -89,17 +83,11 @@ def test_bad_rows(write_table):
     assert bad[3].reason.startswith("cannot be read: ")
 
 
-def test_files_that_are_not_parquet(write, write_table):
+def test_files_that_are_not_parquet(bad_file, write_table):
     content = Path(write_table(COLUMNS)).read_bytes()
     for name, wrong in {
         "text.parquet": b"id,text\n1,one\n",
         "cut.parquet": content[:-10],
         "wrong.parquet": content[:20] + b"\xff" * 60 + content[80:],
     }.items():
-        bad: list[BadRowError] = []
-        [good] = Corpus([write(name, wrong), write("good.txt", "Good.")], on_bad_row=bad.append)
-        assert good.id == "good.txt"
-        [error] = bad
-        assert error.source == name
-        assert error.reason.startswith("cannot be read as Parquet: ")
-        assert "\n" not in str(error)
+        assert bad_file(name, wrong).reason.startswith("cannot be read as Parquet: ")

@@ -14,7 +14,7 @@ import zipfile
 import pytest
 
 from semsearch.corpus import Corpus
-from semsearch.errors import ArgumentError, BadRowError, CorpusError
+from semsearch.errors import ArgumentError, BadRowError, CorpusError, UndecodableError
 from tests.corpus.conftest import read
 
 CSV = "id,text\n1,one\n2,two\n"
@@ -92,6 +92,45 @@ def test_a_named_pipe_is_read_once(tmp_path):
 def test_encodings(write, stored_as, declared):
     write("corpus.csv", CSV.replace("one", "café").encode(stored_as))
     assert texts("corpus.csv", encoding=declared) == ["café", "two"]
+
+
+FRENCH = "Le café est situé près de la forêt"
+
+
+@pytest.mark.parametrize("name", CONTENTS)
+def test_a_file_in_another_encoding_is_one_bad_row(bad_file, name):
+    content = CONTENTS[name].replace("two", FRENCH).encode("windows-1252")
+    error = bad_file(name, content, packed=name == "corpus.csv")
+    assert isinstance(error, UndecodableError)
+    assert error.reason.startswith("its text holds byte 0xe9, which is not UTF-8; ")
+    assert texts(name, encoding="windows-1252") == ["one", FRENCH]
+
+
+def test_bytes_of_another_encoding_far_below_are_bad_rows(write):
+    rows = "".join(f"{number},plain\n" for number in range(10_000))
+    write("c.csv", f"id,text\n{rows}x,{FRENCH}\n".encode("windows-1252"))
+    documents, [error], _ = read("c.csv")
+    assert len(documents) == 10_000
+    assert (error.source, error.document_id) == ("c.csv:10002", "x")
+
+
+def test_a_character_at_the_end_of_what_is_looked_at(write):
+    for size in (1 << 16, (1 << 16) + 1):
+        write("c.csv", f"text,n\n{'x' * (size - 8)}é,1\n")
+        assert len(list(Corpus("c.csv"))) == 1
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "utf-16"])
+def test_a_declared_encoding_can_be_wrong(write, encoding):
+    write("c.csv", f"{CSV}3,{FRENCH}\n")
+    with pytest.raises(CorpusError, match=r"^c\.csv"):
+        list(Corpus("c.csv", encoding=encoding))
+
+
+def test_one_damaged_byte_is_not_another_encoding(write):
+    write("c.csv", "id,text\n1,Zürich Genève Rhône ".encode() + b"\xc3\n")
+    with pytest.raises(BadRowError, match=r"^c\.csv:2"):
+        list(Corpus("c.csv"))
 
 
 def test_files_that_cannot_be_opened(write):
