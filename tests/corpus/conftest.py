@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from semsearch.corpus import Corpus
-from semsearch.errors import BadRowError
+from semsearch.errors import BadRowError, CorpusError
 from semsearch.records import Document
 
 
@@ -27,6 +27,14 @@ def read(paths: object, **options: object) -> tuple[list[Document], list[BadRowE
     notices: list[str] = []
     documents = list(Corpus(paths, on_bad_row=bad.append, notify=notices.append, **options))
     return documents, bad, notices
+
+
+def refused(location: str, **options: object) -> str:
+    """The message of the error that reading raises."""
+    with pytest.raises(CorpusError) as error:
+        list(Corpus(location, **options))
+    assert "\n" not in str(error.value)
+    return str(error.value)
 
 
 @pytest.fixture

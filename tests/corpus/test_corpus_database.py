@@ -10,9 +10,9 @@ import psycopg
 import pytest
 
 from semsearch.corpus import Corpus
-from semsearch.errors import CorpusError, MissingExtraError
+from semsearch.errors import MissingExtraError
 from semsearch.records import Document
-from tests.corpus.conftest import read
+from tests.corpus.conftest import read, refused
 
 FILMS = (
     "SELECT id, name AS title, plot AS text, year FROM films"
@@ -34,14 +34,6 @@ def films(write, tmp_path):
         connection.executemany("INSERT INTO films VALUES (?, ?, ?, ?)", rows)
         connection.commit()
     return "films.db"
-
-
-def refused(path, **options):
-    """The message of the error that reading raises."""
-    with pytest.raises(CorpusError) as error:
-        list(Corpus(path, **options))
-    assert "\n" not in str(error.value)
-    return str(error.value)
 
 
 class TestSqlite:

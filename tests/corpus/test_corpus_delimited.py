@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 
 from semsearch.corpus import Corpus
 from semsearch.corpus.delimited import Dialect, guess_dialect
-from semsearch.errors import BadRowError, CorpusError
+from semsearch.errors import CorpusError
+from semsearch.records import Document
+from tests.corpus.conftest import read
 
 
 def test_repeated_names_of_columns_are_numbered(write):
@@ -30,10 +32,7 @@ def test_delimiter_is_detected(write, delimiter):
     file = io.StringIO()
     csv.writer(file, delimiter=delimiter).writerows(rows)
     write("corpus.csv", file.getvalue())
-    assert [(document.id, document.text) for document in Corpus("corpus.csv")] == [
-        ("a", "one, two; three | four\tfive"),
-        ("b", "plain"),
-    ]
+    assert list(Corpus("corpus.csv")) == [Document(*row) for row in rows[1:]]
 
 
 def test_lines_of_text_below_a_single_column_header(write):
@@ -88,16 +87,15 @@ def test_nameless_columns_are_numbered(write):
 def test_bad_rows(write, rows, reasons):
     """A wrong number of cells, quotes that do not match, empty texts and ids, joined files."""
     write("corpus.csv", f"id,text,year,place\n{rows}")
-    bad: list[BadRowError] = []
-    assert [document.id for document in Corpus("corpus.csv", on_bad_row=bad.append)] == ["2"]
+    documents, bad, _ = read("corpus.csv")
+    assert [document.id for document in documents] == ["2"]
     assert [str(one) for one in bad] == [f"corpus.csv:{n}: {reasons[n]}" for n in reasons]
 
 
 @pytest.mark.parametrize("content", ["", "\n\n", "id,text\n", "id,text\n\n\n", '"id,text\n1,one\n'])
 def test_tables_that_cannot_be_read(write, content):
-    write("corpus.csv", content)
     with pytest.raises(CorpusError, match=r"^corpus\.csv"):
-        list(Corpus("corpus.csv", on_bad_row=lambda row: None))
+        read(write("corpus.csv", content))
 
 
 CELLS = st.text(
@@ -133,19 +131,16 @@ def test_quoting_is_detected_by_matching_quotes():
 
 @pytest.mark.parametrize("first", ["sep=;", "SEP=;", "\ufeffsep=;"])
 def test_excels_line_with_the_delimiter(write, first):
-    corpus = Corpus(write("x.csv", f"{first}\r\nid;text\r\n1;Hello, there\r\n2;\r\n3;a;b\r\n"))
-    with pytest.raises(CorpusError, match=r"x\.csv:4"):
-        list(corpus)
-    bad = []
-    found = list(Corpus("x.csv", on_bad_row=bad.append))
-    assert [(document.id, document.text) for document in found] == [("1", "Hello, there")]
+    write("x.csv", f"{first}\r\nid;text\r\n1;Hello, there\r\n2;\r\n3;a;b\r\n")
+    documents, bad, _ = read("x.csv")
+    assert documents == [Document("1", "Hello, there")]
     assert [error.source for error in bad] == ["x.csv:4", "x.csv:5"]
 
 
 def test_lines_above_the_header_are_skipped_and_reported(write):
     write("corpus.csv", 'Extracted on 2025-01-06\n\nid,text\n1,"one, two"\n2,three\n')
-    notices = []
-    found = [(one.id, one.text, one.source) for one in Corpus("corpus.csv", notify=notices.append)]
+    documents, _, notices = read("corpus.csv")
+    found = [(one.id, one.text, one.source) for one in documents]
     assert found == [("1", "one, two", "corpus.csv:4"), ("2", "three", "corpus.csv:5")]
     assert notices[0].endswith("; 2 lines above the header skipped")
 
@@ -153,16 +148,11 @@ def test_lines_above_the_header_are_skipped_and_reported(write):
 @pytest.mark.parametrize("sign", ["^", "\x01"])
 def test_an_unknown_delimiter_is_reported(write, sign):
     write("corpus.csv", f"id{sign}text\n1{sign}one two\n2{sign}three\n")
-    notices = []
-    list(Corpus("corpus.csv", notify=notices.append))
-    assert "sep=" in notices[0]
+    assert "sep=" in read("corpus.csv")[2][0]
     write("plain.csv", "text\nOne: a.\nTwo; b.\n")
-    notices.clear()
-    list(Corpus("plain.csv", notify=notices.append))
-    assert "sep=" not in notices[0]
+    assert "sep=" not in read("plain.csv")[2][0]
 
 
-def test_blanks_between_delimiter_and_quote(tmp_path):
-    (tmp_path / "hand.csv").write_text('id, text\n1, "red, blue"\n2, "a cat"\n')
-    found = {document.id: document.text for document in Corpus(tmp_path / "hand.csv")}
-    assert found == {"1": "red, blue", "2": "a cat"}
+def test_blanks_between_delimiter_and_quote(write):
+    write("hand.csv", 'id, text\n1, "red, blue"\n2, "a cat"\n')
+    assert list(Corpus("hand.csv")) == [Document("1", "red, blue"), Document("2", "a cat")]

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import gzip
-import socket
 import time
 from http.server import BaseHTTPRequestHandler
 
 import pytest
 
 from semsearch.corpus import Corpus
-from semsearch.errors import CorpusError
 from semsearch.records import Document
 from tests.conftest import serving
+from tests.corpus.conftest import refused
 
 CSV = b"id,text\n1,One.\n2,Two.\n"
 FILES = {
@@ -56,13 +55,6 @@ def site():
         yield address
 
 
-def refused(url, **options):
-    """The message of the error that reading raises."""
-    with pytest.raises(CorpusError) as error:
-        list(Corpus(url, **options))
-    return str(error.value)
-
-
 @pytest.mark.parametrize(
     ("place", "name"),
     [
@@ -95,12 +87,8 @@ def test_credentials_are_sent_but_not_shown(site):
 
 
 def test_failed_downloads(site, monkeypatch):
-    for place in ("secret.csv", "circle", "cut.csv"):
-        refused(f"{site}/{place}")
-    with socket.socket() as unused:
-        unused.bind(("127.0.0.1", 0))
-        refused(f"http://127.0.0.1:{unused.getsockname()[1]}/x")
-    refused("http://[/x")
-    refused("http:///x")
+    places = [f"{site}/{place}" for place in ("secret.csv", "circle", "cut.csv")]
+    for url in (*places, "http://127.0.0.1:1/x", "http://[/x", "http:///x"):
+        refused(url)
     monkeypatch.setattr("semsearch.corpus.sources.MAX_SILENCE_SECONDS", 0.2)
     assert refused(f"{site}/silent.csv").endswith("no answer in 0 s")

@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from semsearch.corpus import Corpus, Row, good_rows, open_table
+from semsearch.corpus import Row, good_rows, open_table
 from semsearch.corpus.roles import find_pair, has_header, is_prose
 from semsearch.corpus.table import look_ahead
 from semsearch.errors import BadRowError, CorpusError
+from semsearch.records import Document
+from tests.corpus.conftest import read
 
 NEWS = [
     ("3", "Oil prices climb again", "Reuters - Crude rose for a third day, traders said."),
@@ -39,12 +41,6 @@ HEADERS = {
     2: ["Kind of message", "Words"],
     1: ["Top story"],
 }
-
-
-def written(rows):
-    file = io.StringIO()
-    csv.writer(file, lineterminator="\n").writerows(rows)
-    return file.getvalue()
 
 
 class TestDetection:
@@ -128,38 +124,43 @@ def test_what_is_looked_at():
 
 
 class TestReading:
-    def read(self, rows, write, **options):
-        lines = []
-        write("train.csv", written(rows))
-        return list(Corpus("train.csv", notify=lines.append, **options)), lines
+    @pytest.fixture
+    def read_rows(self, write):
+        def read_rows(rows, **options):
+            file = io.StringIO()
+            csv.writer(file, lineterminator="\n").writerows(rows)
+            documents, _, notices = read(write("train.csv", file.getvalue()), **options)
+            return documents, notices
 
-    def test_missing_header_is_reported(self, write):
-        documents, lines = self.read(NEWS, write, text_columns="3")
+        return read_rows
+
+    def test_missing_header_is_reported(self, read_rows):
+        documents, lines = read_rows(NEWS, text_columns="3")
         assert len(documents) == 12
-        assert documents[0].text == NEWS[0][2]
+        metadata = {"column 1": 3, "column 2": NEWS[0][1]}
+        assert documents[0] == Document(None, NEWS[0][2], None, metadata)
         assert documents[0].source == "train.csv:1"
-        assert documents[0].metadata == {"column 1": 3, "column 2": NEWS[0][1]}
         assert "no header: " in lines[0]
 
-    def test_header_can_be_disabled(self, write):
+    def test_header_can_be_disabled(self, read_rows):
         rows = [("id", "text"), ("a", "b")]
-        documents, lines = self.read(rows, write, header=False, text_columns="2", id_column="1")
+        documents, lines = read_rows(rows, header=False, text_columns="2", id_column="1")
         assert [(document.id, document.text) for document in documents] == rows
         assert lines[0].endswith("no header")
 
-    def test_columns_by_position_unless_one_has_that_name(self, write):
+    def test_columns_by_position_unless_one_has_that_name(self, read_rows):
         rows = [("nr", "what"), ("1", "Rain fell on the town."), ("2", "It snowed.")]
-        documents, _ = self.read(rows, write, text_columns="2", id_column="1")
+        documents, _ = read_rows(rows, text_columns="2", id_column="1")
         assert [(document.id, document.text) for document in documents] == rows[1:]
         rows = [("text", "3", "2"), ("one", "two", "three")]
-        assert self.read(rows, write, text_columns="2")[0][0].text == "three"
+        assert read_rows(rows, text_columns="2")[0][0].text == "three"
 
     @pytest.mark.parametrize("position", ["0", "4", "-1", "1.0", "²", "9" * 5000])
-    def test_invalid_position(self, write, position):
+    def test_invalid_position(self, read_rows, position):
         with pytest.raises(CorpusError):
-            self.read(NEWS, write, text_columns=position)
+            read_rows(NEWS, text_columns=position)
 
-    def test_a_header_without_rows(self, write):
+    def test_a_header_without_rows(self, read_rows):
         with pytest.raises(CorpusError):
-            self.read([HEADERS[3]], write)
-        assert len(self.read([HEADERS[1]], write, header=False)[0]) == 1
+            read_rows([HEADERS[3]])
+        assert len(read_rows([HEADERS[1]], header=False)[0]) == 1
