@@ -9,6 +9,7 @@ import pytest
 from semsearch.corpus import Corpus, Row, Table
 from semsearch.corpus.roles import Roles, are_ids, resolve
 from semsearch.errors import BadRowError, ColumnNotFoundError, CorpusError
+from tests.corpus.conftest import read
 
 
 @pytest.fixture
@@ -21,47 +22,34 @@ def one_row(write):
     return one_row
 
 
-def read(path, **options):
-    (document,) = Corpus(path, **options)
-    return document
+NAMES = ["text", "content", "body", "abstract", "passage", "sentence", "description", "BODY"]
+EXPLICIT = {"id_column": "lemma", "title_column": "pos", "text_columns": "title"}
+TWICE = {"text_columns": "title", "title_column": "title"}
 
 
 @pytest.mark.parametrize(
-    "text", ["text", "content", "body", "abstract", "passage", "sentence", "description", "BODY"]
+    ("columns", "options", "roles"),
+    [
+        *((["year", name], {}, (None, None, name)) for name in NAMES),
+        *(([only], {}, (None, None, only)) for only in ("anything", "id", "title")),
+        (["title", "comment", "Text", "id"], {}, ("id", "title", "Text")),
+        (["name", "comment", "Text", "_id"], {}, ("_id", "name", "Text")),
+        (["Name", "comment", "Text", "uuid"], {}, ("uuid", "Name", "Text")),
+        (["id", "title", "text", "lemma", "pos"], EXPLICIT, ("lemma", "pos", "title")),
+        (["title", "year"], {"text_columns": ("title",)}, (None, None, "title")),
+        (["title", "year"], TWICE, (None, "title", "title")),
+    ],
 )
-def test_text_column_is_guessed_by_name(one_row, text):
-    document = read(one_row("year", text))
-    assert document.text == text
-    assert document.id is None
-
-
-@pytest.mark.parametrize("column", ["anything", "id", "title"])
-def test_the_only_column_is_the_text(one_row, column):
-    document = read(one_row(column))
-    assert (document.id, document.title, document.text) == (None, None, column)
-
-
-@pytest.mark.parametrize(
-    ("title", "identifier"), [("title", "id"), ("name", "_id"), ("Name", "uuid")]
-)
-def test_title_and_id(one_row, title, identifier):
-    document = read(one_row(title, "comment", "Text", identifier))
-    assert (document.id, document.title, document.text) == (identifier, title, "Text")
-    assert document.metadata == {"comment": "comment"}
-
-
-def test_explicit_columns(one_row):
-    path = one_row("id", "title", "text", "lemma", "pos")
-    document = read(path, id_column="lemma", title_column="pos", text_columns="title")
-    assert (document.id, document.title, document.text) == ("lemma", "pos", "title")
-    assert document.metadata == {"id": "id", "text": "text"}
+def test_roles(one_row, columns, options, roles):
+    """Guessed by name, or as given; a guessed title is not the text; the rest is metadata."""
+    (document,) = Corpus(one_row(*columns), **options)
+    assert (document.id, document.title, document.text) == roles
+    assert document.metadata == {name: name for name in columns if name not in roles}
 
 
 def test_several_text_columns_are_joined(write):
     write("corpus.csv", "title,body,notes,n\nT,B,N,\n,B,,\n,,,1\n")
-    bad: list[BadRowError] = []
-    corpus = Corpus("corpus.csv", text_columns=["title", "body", "notes"], on_bad_row=bad.append)
-    first, second = corpus
+    [first, second], bad, _ = read("corpus.csv", text_columns=["title", "body", "notes"])
     assert (first.title, first.text, first.metadata) == ("T", "T\nB\nN", {})
     assert (second.title, second.text) == (None, "B")
     assert [str(error) for error in bad] == ["corpus.csv:4: empty text"]
@@ -74,13 +62,6 @@ def test_lists_of_sentences_are_joined(write, array):
     assert [document.text for document in Corpus("corpus.csv")] == ["One. Two."] * 2
     write("corpus.jsonl", '{"id": "1", "abstract": ["One.", "Two."]}\n')
     assert [document.text for document in Corpus("corpus.jsonl")] == ["One. Two."]
-
-
-def test_text_is_not_its_own_title(one_row):
-    document = read(one_row("title", "year"), text_columns=("title",))
-    assert (document.title, document.text) == (None, "title")
-    document = read(one_row("title", "year"), text_columns="title", title_column="title")
-    assert (document.title, document.text) == ("title", "title")
 
 
 @pytest.mark.parametrize(
@@ -108,17 +89,20 @@ def test_ids(write, identifier, read_as):
     assert (document.id, document.title) == (read_as, read_as)
 
 
-@pytest.mark.parametrize("identifier", [None, "", True, False, 1.5, float("nan"), [1], {}, 1e999])
-def test_invalid_ids(write, identifier):
-    write("corpus.jsonl", json.dumps({"id": identifier, "text": "x"}))
-    with pytest.raises(BadRowError, match=r"^corpus\.jsonl:1"):
-        list(Corpus("corpus.jsonl"))
+IDS = [None, "", True, False, 1.5, float("nan"), [1], {}, 1e999]
 
 
-@pytest.mark.parametrize("row", ['{"title": ["a"], "text": "x"}', '{"text": ["One.", 2]}'])
+@pytest.mark.parametrize(
+    "row",
+    [
+        *({"id": identifier, "text": "x"} for identifier in IDS),
+        {"title": ["a"], "text": "x"},
+        {"text": ["One.", 2]},
+    ],
+)
 def test_values_of_other_types_are_bad_rows(write, row):
     with pytest.raises(BadRowError, match=r"^corpus\.jsonl:1"):
-        list(Corpus(write("corpus.jsonl", row)))
+        list(Corpus(write("corpus.jsonl", json.dumps(row))))
 
 
 def table(**columns):
@@ -175,7 +159,6 @@ def test_ids_are_distinct_and_present_in_rows_with_a_text(values, texts, expecte
 
 
 def test_the_nearest_name_is_proposed(one_row):
-    with pytest.raises(ColumnNotFoundError, match=r"no column 'Boddy' .*; nearest: body$"):
-        read(one_row("a", "body"), text_columns="Boddy")
-    with pytest.raises(ColumnNotFoundError, match=r"\(columns: a, body\)$"):
-        read(one_row("a", "body"), text_columns="xyz")
+    for name, ends in (("Boddy", "; nearest: body"), ("xyz", r"\(columns: a, body\)")):
+        with pytest.raises(ColumnNotFoundError, match=f"no column '{name}' .*{ends}$"):
+            list(Corpus(one_row("a", "body"), text_columns=name))

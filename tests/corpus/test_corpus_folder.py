@@ -169,22 +169,17 @@ class TestTables:
         with pytest.raises(BadRowError, match=r"a\.jsonl:2"):
             ids("docs")
 
-    def test_a_row_inserted_at_the_top_renames_none(self, write):
-        row = '{"id": "%s", "text": "A text."}\n'
-        write("docs/a.jsonl", row % "x" + row % "y")
-        before = read("docs")[0]
-        write("docs/a.jsonl", row % "w" + row % "x" + row % "y")
+    def test_ids_of_rows(self, write):
+        """A row inserted at the top renames none; a column of repeated ids names none."""
+        row = '{"id": "%s", "text": "%s"}\n'
+        write("docs/a.jsonl", row % ("x", "") + row % ("y", "Two."))
+        before, [error], _ = read("docs")
+        assert ([one.id for one in before], error.document_id) == (["a.jsonl#id=y"], "a.jsonl#id=x")
+        write("docs/a.jsonl", row % ("w", "New.") + row % ("x", "") + row % ("y", "Two."))
         assert read("docs")[0][1:] == before
-
-    def test_a_column_of_repeated_ids_names_no_rows(self, write):
-        write("docs/a.csv", "id,text\nx,One.\nx,Two.\n")
-        assert ids("docs") == ["a.csv#row=2", "a.csv#row=3"]
-        assert ids("docs/a.csv", id_column="id") == ["x", "x"]
-
-    def test_the_id_of_a_bad_row(self, write):
-        write("docs/a.jsonl", '{"id": "x", "text": ""}\n{"id": "y", "text": "Two."}\n')
-        [document], [error], _ = read("docs")
-        assert (document.id, error.document_id) == ("a.jsonl#id=y", "a.jsonl#id=x")
+        write("docs/a.jsonl", row % ("x", "One.") + row % ("x", "Two."))
+        assert ids("docs") == ["a.jsonl#row=1", "a.jsonl#row=2"]
+        assert ids("docs/a.jsonl", id_column="id") == ["x", "x"]
 
     def test_options_for_single_files_are_rejected(self, mixed):
         for options in ({"sheet": "A"}, {"records": "a"}):

@@ -44,14 +44,6 @@ def test_sources(write):
     assert [one.source for one in Corpus("films.json")] == items
 
 
-@pytest.mark.parametrize("name", ["corpus.jsonl", "corpus.json"])
-def test_a_text_of_many_commas(write, name):
-    text = '[,{"\\' * 600_000
-    stored = json.dumps({"text": text})
-    write(name, stored if name.endswith("l") else f"[{stored}]")
-    assert [document.text for document in Corpus(name)] == [text]
-
-
 def test_bad_lines(write):
     deep = '{"text": "x", "deep": ' + "[" * 100_000 + "]" * 100_000 + "}"
     digits = '{"text": "x", "n": ' + "1" * 5_000 + "}"
