@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import sys
 
@@ -48,27 +47,19 @@ def in_this_process(monkeypatch):
 
 @pytest.fixture(scope="session")
 def handbook(program, tmp_path_factory):
-    """A folder with the handbook in the formats that pandoc writes."""
+    """The handbook in the formats that pandoc writes."""
     folder = tmp_path_factory.mktemp("handbook")
     (folder / "handbook.md").write_text(MARKDOWN, "utf-8")
     for suffix in [*FORMATS, "pptx"]:
         command = [program("pandoc"), "--standalone", "handbook.md", "-o", f"handbook.{suffix}"]
         subprocess.run(command, cwd=folder, check=True)
-    return folder
-
-
-@pytest.fixture
-def here(handbook, tmp_path, monkeypatch):
-    """A temporary working directory with copies of those files."""
-    for file in handbook.iterdir():
-        shutil.copy(file, tmp_path)
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
+    return {file.suffix[1:]: file.read_bytes() for file in folder.iterdir()}
 
 
 @pytest.mark.parametrize("suffix", FORMATS)
-def test_sections(here, write, suffix):
-    documents, _, notices = read(f"handbook.{suffix}")
+def test_sections(handbook, write, suffix):
+    file = write(f"handbook.{suffix}", handbook[suffix])
+    documents, _, notices = read(file)
     texts = {
         "Introduction": "Introduction\nRead this first: Ärger, 山, 😀.",
         "Setup": "Setup\none item\nanother item\nname | value\nalpha | 1",
@@ -77,30 +68,24 @@ def test_sections(here, write, suffix):
     first = len(documents) - 2  # HTML has the title as a section
     for number, (section, text) in enumerate(texts.items(), first):
         found = documents[number - 1]
-        title, where = (
-            f"The handbook: {section}",
-            {"file": f"handbook.{suffix}", "section": section},
-        )
-        name = f"handbook.{suffix}#section={number}"
-        assert (found.id, found.title, found.metadata) == (name, title, where)
-        assert found.source == f"handbook.{suffix}, section {number}"
+        assert (found.id, found.title) == (f"{file}#section={number}", f"The handbook: {section}")
+        assert found.metadata == {"file": file, "section": section}
+        assert found.source == f"{file}, section {number}"
         assert found.text.removeprefix("The handbook\n").startswith(text)
     assert "A footnote." in documents[-1].text
-    assert notices == [f"handbook.{suffix}: {len(documents)} sections"]
-    write("x.bin", (here / f"handbook.{suffix}").read_bytes())  # recognised by its content
+    assert notices == [f"{file}: {len(documents)} sections"]
+    write("x.bin", handbook[suffix])  # recognised by its content
     assert [one.text for one in Corpus("x.bin")] == [one.text for one in documents]
 
 
-def test_slides(here):
-    documents, _, notices = read("handbook.pptx")
+def test_slides(handbook, write):
+    documents, _, notices = read(write("handbook.pptx", handbook["pptx"]))
     assert notices == ["handbook.pptx: 4 slides"]
-    assert documents[1] == Document(
-        "handbook.pptx#slide=2",
-        "Introduction\nRead this first: Ärger, 山, 😀.\nSetup\none item\nanother item\n"
-        "name | value\nalpha | 1",
-        "The handbook, slide 2",
-        {"file": "handbook.pptx", "slide": 2},
-    )
+    text = "Introduction\nRead this first: Ärger, 山, 😀.\nSetup\none item\nanother item\n"
+    text += "name | value\nalpha | 1"
+    where = {"file": "handbook.pptx", "slide": 2}
+    slide = Document("handbook.pptx#slide=2", text, "The handbook, slide 2", where)
+    assert documents[1] == slide
 
 
 @pytest.mark.usefixtures("write")
@@ -218,21 +203,20 @@ class TestBroken:
     """A broken file, or a broken part of one, is one bad row; the others are read."""
 
     @pytest.mark.parametrize("suffix", MAIN)
-    def test_truncated_file(self, here, bad_file, suffix):
-        content = (here / f"handbook.{suffix}").read_bytes()
+    def test_truncated_file(self, handbook, bad_file, suffix):
+        content = handbook[suffix]
         error = bad_file(f"x.{suffix}", content[: int(0.9 * len(content))])
         assert error.document_id == f"x.{suffix}"
 
     @pytest.mark.parametrize("suffix", MAIN)
-    def test_entities_are_not_expanded(self, here, write, suffix):
+    def test_entities_are_not_expanded(self, handbook, write, suffix):
         write("secret.txt", "hidden")
         fetched = b'?><!DOCTYPE x [<!ENTITY g SYSTEM "secret.txt">]>'
 
         def change(xml):
             return xml.replace(b"?>", fetched, 1).replace(b"this", b"&g;")
 
-        content = (here / f"handbook.{suffix}").read_bytes()
-        write(f"x.{suffix}", rewritten(content, MAIN[suffix], change))
+        write(f"x.{suffix}", rewritten(handbook[suffix], MAIN[suffix], change))
         documents, bad, _ = read(f"x.{suffix}")
         assert "hidden" not in "".join([*(one.text for one in documents), *map(str, bad)])
 
@@ -243,29 +227,24 @@ class TestBroken:
         assert error.reason == "is encrypted: save it without a password first"
 
 
-FORM = b"""%PDF-1.4
-1 0 obj <</Type /Catalog /Pages 2 0 R /AcroForm <</Fields [4 0 R]>>>> endobj
-2 0 obj <</Type /Pages /Kids [3 0 R] /Count 1>> endobj
-3 0 obj <</Type /Page /Parent 2 0 R /MediaBox [0 0 99 99] /Annots [4 0 R]>> endobj
-4 0 obj <</Type /Annot /Subtype /Widget /FT /Tx /F 4 /T (name) /V (Ada) /Rect [9 9 90 30]
- /P 3 0 R /AP <</N 5 0 R>>>> endobj
-5 0 obj <</Type /XObject /Subtype /Form /BBox [0 0 81 21] /Length 29
- /Resources <</Font <</F 6 0 R>>>>>> stream
+FIELD = b"""/Type /Annot /Subtype /Widget /FT /Tx /F 4 /T (name) /V (Ada) /Rect [9 9 70 30]
+ /P 5 0 R /AP <</N 8 0 R>>>> endobj
+8 0 obj <</Type /XObject /Subtype /Form /BBox [0 0 61 21] /Length 29
+ /Resources <</Font <</F 3 0 R>>>>>> stream
 BT /F 12 Tf 2 5 Td (Ada) Tj ET
 endstream endobj
-6 0 obj <</Type /Font /Subtype /Type1 /BaseFont /Helvetica>> endobj
-trailer <</Root 1 0 R>>
-%%EOF
-"""
+trailer"""
 
 
 def test_the_fields_of_a_form(write):
-    (document,) = Corpus(write("form.pdf", FORM))
+    form = pdf(b"").replace(b"/Catalog", b"/Catalog /AcroForm <</Fields [7 0 R]>>")
+    form = form.replace(b"/Page ", b"/Page /Annots [7 0 R] ")
+    write("form.pdf", form.replace(b"trailer", b"7 0 obj <<" + FIELD))
+    (document,) = Corpus("form.pdf")
     assert document.text.strip() == "Ada"
 
 
 def test_without_the_extra(write, monkeypatch):
     monkeypatch.setitem(sys.modules, "pypdfium2", None)
-    write("x.pdf", FORM)
     with pytest.raises(MissingExtraError):
-        read("x.pdf")
+        read(write("x.pdf", pdf(b"")))
