@@ -61,10 +61,7 @@ def test_tsv_with_stray_quotes_is_unquoted(write):
             {2: "its quotes do not match (',' expected after '\"', line 2)"}
             | {4: "its quotes do not match (unexpected end of data, line 5)"},
         ),
-        (
-            "1,,,\n2,  ,,\n2,two,,\n,four,,\n",
-            {2: "empty text", 3: "empty text", 5: "empty id"},
-        ),
+        ("1,,,\n2,  ,,\n2,two,,\n,four,,\n", {2: "empty text", 3: "empty text", 5: "empty id"}),
         ("2,two,,\n\ufeffid,text,year,place\n", {3: "repeats the header"}),
     ],
 )

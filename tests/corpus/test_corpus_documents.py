@@ -125,9 +125,19 @@ def test_pages(write):
 def test_pages_without_text(write, blank, shown):
     write("page.pdf", pdf(*[b""] * blank, b"BT /F 9 Tf (Last.) Tj ET"))
     assert f"; {blank} of them without text ({shown}): " in read("page.pdf")[2][0]
-    write("page.pdf", pdf(b""))
-    with pytest.raises(BadRowError, match=r"^page\.pdf: has no text; if it is a scan"):
-        list(Corpus("page.pdf"))
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "more"),
+    [
+        ("page.pdf", pdf(b""), "; if it is a scan"),
+        ("page.html", "<script>x</script><p> \n", "$"),
+        ("page.html", " \n", "$"),
+    ],
+)
+def test_documents_without_text(write, name, content, more):
+    with pytest.raises(BadRowError, match=f"^{name}: has no text{more}"):
+        list(Corpus(write(name, content)))
 
 
 class TestHtml:
@@ -165,12 +175,6 @@ class TestHtml:
         write("page.html", content)
         (document,) = Corpus("page.html", **options)
         assert document.text == ("€rger" if b"\x80" in content else "Ärger")
-
-    @pytest.mark.parametrize("page", ["<script>x</script><p> \n", " \n"])
-    def test_a_page_without_text(self, write, page):
-        write("page.html", page)
-        with pytest.raises(BadRowError, match=r"^page\.html: has no text$"):
-            list(Corpus("page.html"))
 
     def test_headings(self, write):
         """Each of the six levels; the title of a section is said once."""

@@ -1,4 +1,4 @@
-"""Parquet files."""
+"""Parquet files and pandas DataFrames."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ import io
 from decimal import Decimal
 from pathlib import Path
 
+import pandas
 import pyarrow
 import pyarrow.parquet
 import pytest
 
-from semsearch.corpus import Corpus
+from semsearch.corpus import Corpus, frame_documents
+from semsearch.errors import BadRowError, CorpusError
 from semsearch.records import Document
 from tests.corpus.conftest import read
 
@@ -91,3 +93,51 @@ def test_files_that_are_not_parquet(bad_file, write_table):
         "wrong.parquet": content[:20] + b"\xff" * 60 + content[80:],
     }.items():
         assert bad_file(name, wrong).reason.startswith("cannot be read as Parquet: ")
+
+
+def test_a_frame():
+    frame = pandas.DataFrame(
+        {
+            "id": [1.0, 2.0],
+            "title": ["One", None],
+            "text": ["first", "second"],
+            "year": [1990, 1991],
+            "score": [0.5, float("nan")],
+            "count": pandas.array([1, None], dtype="Int64"),
+            "day": [pandas.Timestamp("2020-01-02"), pandas.NaT],
+            "genre": pandas.Categorical(["a", "b"]),
+            "tags": [["x"], []],
+        },
+        index=["p", "q"],
+    )
+    notices: list[str] = []
+    documents = list(frame_documents(frame, notify=notices.append))
+    first = {"year": 1990, "score": 0.5, "count": 1, "genre": "a", "tags": ["x"]}
+    second = {"year": 1991, "score": None, "count": None, "day": None, "genre": "b", "tags": []}
+    assert documents == [
+        Document("1", "first", "One", first | {"day": "2020-01-02T00:00:00"}),
+        Document("2", "second", None, second),
+    ]
+    assert [document.source for document in documents] == ["frame.iloc[0]", "frame.iloc[1]"]
+    [notice] = notices
+    assert notice.startswith("frame: text from 'text', title from 'title', id from 'id'; ")
+
+
+def test_bad_rows_of_frames():
+    """In more rows than are read at once."""
+    texts = [f"text {number}" for number in range(2500)]
+    texts[1:6] = [float("nan"), None, pandas.NA, "", [5]]
+    bad = []
+    documents = list(frame_documents(pandas.DataFrame({"text": texts}), on_bad_row=bad.append))
+    assert [document.text for document in documents] == [texts[0], *texts[6:]]
+    assert documents[-1].source == "frame.iloc[2499]"
+    assert [error.source for error in bad] == [f"frame.iloc[{row}]" for row in range(1, 6)]
+    with pytest.raises(BadRowError, match=r"^frame\.iloc"):
+        list(frame_documents(pandas.DataFrame({"text": texts})))
+
+
+def test_frames_that_cannot_be_read():
+    repeated = pandas.DataFrame([["a", "b"]], columns=["text", "text"])
+    for columns in ({"text": []}, {}, repeated, {"a": ["x"], "b": ["y"]}):
+        with pytest.raises(CorpusError):
+            list(frame_documents(pandas.DataFrame(columns)))

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from semsearch.corpus import Corpus
+from semsearch.corpus.plaintext import text_lines
 from semsearch.corpus.table import MAX_ROW_CHARACTERS
 from semsearch.errors import CorpusError
 from semsearch.records import Document
@@ -104,3 +105,14 @@ def test_lines_are_documents(write):
     assert [document.source for document in found] == ["sentences.txt:1", "sentences.txt:3"]
     with pytest.raises(CorpusError):
         list(Corpus(".", lines=True))
+
+
+def test_lines_of_queries(write, stdin):
+    """From a file, or from standard input as they come."""
+    path = Path(write("queries.txt", "\ufeffone\r\n\ntwo", packed=True))
+    assert list(text_lines(path, longest=4)) == [(1, "one\n"), (2, "\n"), (3, "two")]
+    stdin(b"one\ntwo")
+    assert list(text_lines(None)) == [(1, "one\n"), (2, "two")]
+    for content in ("ab\nabc\n", "éé\n".encode() + b"\xe9\n"):
+        with pytest.raises(CorpusError, match=r"^queries\.txt:2"):
+            list(text_lines(Path(write("queries.txt", content)), longest=3))

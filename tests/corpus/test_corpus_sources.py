@@ -82,7 +82,6 @@ def test_a_named_pipe_is_read_once(tmp_path):
         ("utf-8-sig", "cp1252"),  # the byte order mark takes precedence
         ("utf-16", None),
         ("utf-16-le", "utf-16-le"),
-        ("cp1252", "cp1252"),
     ],
 )
 def test_encodings(write, stored_as, declared):
@@ -196,11 +195,11 @@ def test_no_table_is_made_of_other_files(write, content, reason):
             list(Corpus(write("corpus.csv", content), **options))
 
 
-@pytest.mark.parametrize(("name", "kind"), [("x.parquet", BadRowError), ("x.csv", CorpusError)])
-def test_a_misnamed_binary_table_is_a_bad_row(write, name, kind):
-    with pytest.raises(CorpusError) as error:
-        list(Corpus(write(name, b"%PDF-1.4")))
-    assert error.type is kind
+def test_a_misnamed_binary_table_is_a_bad_row(write):
+    for name, kind in {"x.parquet": BadRowError, "x.csv": CorpusError}.items():
+        with pytest.raises(CorpusError) as error:
+            texts(write(name, b"%PDF-1.4"))
+        assert error.type is kind
 
 
 def test_a_file_of_unknown_format(write):
