@@ -46,14 +46,12 @@ def test_a_process_that_died_is_replaced(write):
 
 
 def test_a_script_without_a_main_guard_runs_once(write):
-    script = write(
-        "script.py",
-        "from semsearch import Corpus\n"
-        "open('runs', 'a').write('x')\n"
-        "print(*(document.text for document in Corpus('good.pdf')))\n",
-    )
+    lines = "from semsearch import Corpus", "open('runs', 'a').write('x')"
+    script = "\n".join([*lines, "print(*(one.text for one in Corpus('good.pdf')))"])
     write("good.pdf", GOOD)
-    done = subprocess.run([sys.executable, script], stdout=subprocess.PIPE, timeout=120)
+    done = subprocess.run(
+        [sys.executable, write("script.py", script)], stdout=subprocess.PIPE, timeout=120
+    )
     assert done.stdout.decode().strip() == "Good text."
     assert Path("runs").read_text() == "x"
 

@@ -99,39 +99,38 @@ def test_what_is_looked_at():
     assert len(look_ahead(iter(rows))) == 2
 
 
-class TestReading:
-    @pytest.fixture
-    def read_rows(self, write):
-        def read_rows(rows, **options):
-            content = "\n".join(",".join(f'"{cell}"' for cell in cells) for cells in rows)
-            documents, _, notices = read(write("train.csv", content), **options)
-            return documents, notices
+def read_rows(write, rows, **options):
+    content = "\n".join(",".join(f'"{cell}"' for cell in cells) for cells in rows)
+    documents, _, notices = read(write("train.csv", content), **options)
+    return documents, notices
 
-        return read_rows
 
-    def test_missing_header_is_reported(self, read_rows):
-        documents, lines = read_rows(NEWS, text_columns="3")
-        assert len(documents) == 12
-        metadata = {"column 1": 3, "column 2": NEWS[0][1]}
-        assert documents[0] == Document(None, NEWS[0][2], None, metadata)
-        assert documents[0].source == "train.csv:1"
-        assert "no header: " in lines[0]
+def test_missing_header_is_reported(write):
+    documents, lines = read_rows(write, NEWS, text_columns="3")
+    assert len(documents) == 12
+    metadata = {"column 1": 3, "column 2": NEWS[0][1]}
+    assert documents[0] == Document(None, NEWS[0][2], None, metadata)
+    assert documents[0].source == "train.csv:1"
+    assert "no header: " in lines[0]
 
-    def test_header_can_be_disabled(self, read_rows):
-        rows = [("id", "text"), ("a", "b")]
-        documents, lines = read_rows(rows, header=False, text_columns="2", id_column="1")
-        assert [(document.id, document.text) for document in documents] == rows
-        assert lines[0].endswith("no header")
-        assert len(read_rows([HEADERS[1]], header=False)[0]) == 1
 
-    def test_columns_by_position_unless_one_has_that_name(self, read_rows):
-        rows = [("nr", "what"), ("1", "Rain fell on the town."), ("2", "It snowed.")]
-        documents, _ = read_rows(rows, text_columns="2", id_column="1")
-        assert [(document.id, document.text) for document in documents] == rows[1:]
-        rows = [("text", "3", "2"), ("one", "two", "three")]
-        assert read_rows(rows, text_columns="2")[0][0].text == "three"
+def test_header_can_be_disabled(write):
+    rows = [("id", "text"), ("a", "b")]
+    documents, lines = read_rows(write, rows, header=False, text_columns="2", id_column="1")
+    assert [(document.id, document.text) for document in documents] == rows
+    assert lines[0].endswith("no header")
+    assert len(read_rows(write, [HEADERS[1]], header=False)[0]) == 1
 
-    def test_invalid_positions(self, read_rows):
-        for position in ("0", "4", "-1", "1.0", "²", "9" * 5000):
-            with pytest.raises(CorpusError):
-                read_rows(NEWS, text_columns=position)
+
+def test_columns_by_position_unless_one_has_that_name(write):
+    rows = [("nr", "what"), ("1", "Rain fell on the town."), ("2", "It snowed.")]
+    documents, _ = read_rows(write, rows, text_columns="2", id_column="1")
+    assert [(document.id, document.text) for document in documents] == rows[1:]
+    rows = [("text", "3", "2"), ("one", "two", "three")]
+    assert read_rows(write, rows, text_columns="2")[0][0].text == "three"
+
+
+def test_invalid_positions(write):
+    for position in ("0", "4", "-1", "1.0", "²", "9" * 5000):
+        with pytest.raises(CorpusError):
+            read_rows(write, NEWS, text_columns=position)

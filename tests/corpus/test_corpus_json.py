@@ -102,23 +102,23 @@ def test_a_file_is_read_as_before(write):
         read_again(used, id_column="id")
 
 
-class TestRecords:
-    def test_records_by_path(self, write):
-        write("api.json", json.dumps(NESTED) + "\n")
-        for path in ("data.items", ".data.items"):
-            (document,) = Corpus("api.json", records=path)
-            assert document == Document("7", "One.")
-            assert document.source == "api.json, data.items, item 1"
-        for path in ("datas", "data.rows", "data.n", "data.n.x"):
-            with pytest.raises(CorpusError, match=r"^api\.json"):
-                list(Corpus("api.json", records=path))
+def test_records_by_path(write):
+    write("api.json", json.dumps(NESTED) + "\n")
+    for path in ("data.items", ".data.items"):
+        (document,) = Corpus("api.json", records=path)
+        assert document == Document("7", "One.")
+        assert document.source == "api.json, data.items, item 1"
+    for path in ("datas", "data.rows", "data.n", "data.n.x"):
+        with pytest.raises(CorpusError, match=r"^api\.json"):
+            list(Corpus("api.json", records=path))
 
-    @pytest.mark.parametrize("path", [".", "by.name"])
-    def test_records_by_key(self, write, path):
-        """A field called like the column of the keys is renamed."""
-        films = {"f1": {"text": "One.", "key": "x"}, "f2": {"text": "Two."}, "f3": 4}
-        write("films.json", json.dumps(films if path == "." else {"by": {"name": films}}))
-        documents, [error], _ = read("films.json", records=path)
-        first = Document("f1", "One.", None, {"column.key": "x"})
-        assert documents == [first, Document("f2", "Two.")]
-        assert str(error) == f"films.json, {path}, 'f3': not a JSON object but 4"
+
+@pytest.mark.parametrize("path", [".", "by.name"])
+def test_records_by_key(write, path):
+    """A field called like the column of the keys is renamed."""
+    films = {"f1": {"text": "One.", "key": "x"}, "f2": {"text": "Two."}, "f3": 4}
+    write("films.json", json.dumps(films if path == "." else {"by": {"name": films}}))
+    documents, [error], _ = read("films.json", records=path)
+    first = Document("f1", "One.", None, {"column.key": "x"})
+    assert documents == [first, Document("f2", "Two.")]
+    assert str(error) == f"films.json, {path}, 'f3': not a JSON object but 4"

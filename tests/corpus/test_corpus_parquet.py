@@ -13,7 +13,8 @@ import pyarrow.parquet
 import pytest
 
 from semsearch.corpus import Corpus, frame_documents
-from semsearch.errors import BadRowError, CorpusError
+from semsearch.corpus.frames import documents_of, frame_text_columns
+from semsearch.errors import ArgumentError, BadRowError, CorpusError
 from semsearch.records import Document
 from tests.corpus.conftest import read
 
@@ -101,7 +102,6 @@ def test_a_frame():
             "id": [1.0, 2.0],
             "title": ["One", None],
             "text": ["first", "second"],
-            "year": [1990, 1991],
             "score": [0.5, float("nan")],
             "count": pandas.array([1, None], dtype="Int64"),
             "day": [pandas.Timestamp("2020-01-02"), pandas.NaT],
@@ -112,8 +112,8 @@ def test_a_frame():
     )
     notices: list[str] = []
     documents = list(frame_documents(frame, notify=notices.append))
-    first = {"year": 1990, "score": 0.5, "count": 1, "genre": "a", "tags": ["x"]}
-    second = {"year": 1991, "score": None, "count": None, "day": None, "genre": "b", "tags": []}
+    first = {"score": 0.5, "count": 1, "genre": "a", "tags": ["x"]}
+    second = {"score": None, "count": None, "day": None, "genre": "b", "tags": []}
     assert documents == [
         Document("1", "first", "One", first | {"day": "2020-01-02T00:00:00"}),
         Document("2", "second", None, second),
@@ -141,3 +141,13 @@ def test_frames_that_cannot_be_read():
     for columns in ({"text": []}, {}, repeated, {"a": ["x"], "b": ["y"]}):
         with pytest.raises(CorpusError):
             list(frame_documents(pandas.DataFrame(columns)))
+
+
+def test_a_corpus_can_be_a_frame():
+    frame = pandas.DataFrame({"a": ["x"], "b": ["y"]})
+    columns = {"id_column": "a", "text_columns": "b", "title_column": None}
+    assert list(documents_of(frame, columns)) == [Document("x", "y")]
+    assert frame_text_columns(frame, "b") == ("b",)
+    assert documents_of([], {"id_column": None}) == []
+    with pytest.raises(ArgumentError):
+        documents_of([], {"id_column": "a"})

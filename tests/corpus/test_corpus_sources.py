@@ -118,10 +118,10 @@ def test_a_character_at_the_end_of_what_is_looked_at(write):
         assert len(texts(write("c.csv", f"text,n\n{'x' * (size - 8)}é,1\n"))) == 1
 
 
-@pytest.mark.parametrize("encoding", ["ascii", "utf-16"])
-def test_a_declared_encoding_can_be_wrong(write, encoding):
-    with pytest.raises(CorpusError, match=r"^c\.csv"):
-        texts(write("c.csv", f"{CSV}3,{FRENCH}\n"), encoding=encoding)
+def test_a_declared_encoding_can_be_wrong(write):
+    for encoding in ("ascii", "utf-16"):
+        with pytest.raises(CorpusError, match=r"^c\.csv"):
+            texts(write("c.csv", f"{CSV}3,{FRENCH}\n"), encoding=encoding)
 
 
 def test_files_that_cannot_be_opened(write):

@@ -104,18 +104,22 @@ def test_blank_rows_and_error_cells(write_book):
     ]
 
 
-def test_values_of_formulas_and_escaped_characters(write):
-    """ECMA-376, Part 1, 22.9.2.19: ``_xHHHH_``, and ``_x005F_`` for an underscore before such."""
-    texts = ["one\r\ntwo", "c\x07d", "_x005F_x000D_ is a return"]
+def test_saved_values_of_formulas_and_escaped_carriage_returns(write):
     file = io.BytesIO()
     with xlsxwriter.Workbook(file) as book:
         sheet = book.add_worksheet("S")
-        sheet.write_column(0, 0, ["text", *texts])
+        sheet.write_column(0, 0, ["text", "one\r\ntwo"])
         sheet.write(0, 1, "n")
         sheet.write_formula(1, 1, "=1+1", value=2)
-    documents = list(Corpus(write("films.xlsx", file.getvalue())))
-    assert documents[0].metadata == {"n": 2}
-    assert [one.text for one in documents] == [*texts[:2], "_x000D_ is a return"]
+    (document,) = Corpus(write("films.xlsx", file.getvalue()))
+    assert document == Document(None, "one\r\ntwo", None, {"n": 2})
+
+
+def test_other_characters_as_excel_escapes_them(write_book):
+    """ECMA-376, Part 1, 22.9.2.19: ``_xHHHH_``, and ``_x005F_`` for an underscore before such."""
+    write_book({"S": [["text"], ["c_x0007_d"], ["_x005F_x000D_ is a return"]]})
+    found = [document.text for document in Corpus("films.xlsx")]
+    assert found == ["c\x07d", "_x000D_ is a return"]
 
 
 def test_a_broken_workbook_is_one_bad_row(write_book, bad_file):
