@@ -41,11 +41,13 @@ def test_line_ends(write, end):
     assert found == [("one", "corpus.csv:2"), ("two", "corpus.csv:5")]
 
 
-def test_tsv_with_stray_quotes_is_unquoted(write):
+def test_stray_quotes_in_tsv_and_blanks_before_quotes(write):
     # As in STS Benchmark and MSR Paraphrase: a quote may open a cell and never close.
     write("pairs.tsv", 'id\ttext\n1\t"Never," he said.\n2\t"Open\n3\t5" wide\n4\tplain\n')
     texts = ['"Never," he said.', '"Open', '5" wide', "plain"]
     assert [document.text for document in Corpus("pairs.tsv")] == texts
+    write("hand.csv", 'id, text\n1, "red, blue"\n2, "a cat"\n')
+    assert list(Corpus("hand.csv")) == [Document("1", "red, blue"), Document("2", "a cat")]
 
 
 @pytest.mark.parametrize(
@@ -125,8 +127,3 @@ def test_lines_above_the_header_are_skipped_and_reported(write):
 def test_an_unknown_delimiter_is_reported(write, sign):
     write("corpus.csv", f"id{sign}text\n1{sign}one two\n2{sign}three\n")
     assert "sep=" in read("corpus.csv")[2][0]
-
-
-def test_blanks_between_delimiter_and_quote(write):
-    write("hand.csv", 'id, text\n1, "red, blue"\n2, "a cat"\n')
-    assert list(Corpus("hand.csv")) == [Document("1", "red, blue"), Document("2", "a cat")]

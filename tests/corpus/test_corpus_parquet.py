@@ -56,17 +56,12 @@ def test_parquet(write_table, stdin, name, packed):
     assert list(Corpus("-")) == DOCUMENTS
 
 
-def test_binary_data_is_left_out(write_table):
+def test_whole_decimals_are_valid_ids_and_binary_data_is_left_out(write_table):
     """As in data sets of Hugging Face with images."""
-    images = [{"bytes": b"\xff", "path": "a.png"}]
-    (document,) = Corpus(write_table({"text": ["one"], "n": [1], "image": images, "raw": [b"a"]}))
-    assert document == Document(None, "one", None, {"n": 1})
-
-
-def test_whole_decimals_are_valid_ids(write_table):
     columns = {"id": [Decimal(12), Decimal("12.5"), None], "text": ["one", "two", "three"]}
+    columns |= {"n": [1] * 3, "image": [{"bytes": b"\xff", "path": "a.png"}] * 3, "raw": [b"a"] * 3}
     [document], bad, _ = read(write_table(columns))
-    assert document.id == "12"
+    assert document == Document("12", "one", None, {"n": 1})
     assert [str(error) for error in bad] == [
         "corpus.parquet, row 2: id is not a string but Decimal('12.5') (Decimal)",
         "corpus.parquet, row 3: empty id",

@@ -36,8 +36,6 @@ def prose(sentences, seed=0):
 LANGUAGES = {
     "english": ["Dr. Gray left at 5 p.m. on Monday. ", "It was late! ", "Who saw her? "],
     "german": ["Die Stadt liegt z. B. am Fluss. ", "Das Wasser steigt! ", "Wer hilft? "],
-    "portuguese": ["O Sr. Silva chegou às 9h. ", "Que frio! ", "Quem é ele? "],
-    "french": ["Il fait beau à Nîmes. ", "Quel été ! ", "Où va-t-elle ? "],
     "spanish": ["El Sr. Ruiz espera. ", "¡Vámonos ya! ", "¿Qué hora es? "],
     "russian": ["Он жил на ул. Мира до 1990 г. один. ", "Жаль! ", "Куда он уехал? "],
     "chinese": ["今天天气很好，我们去公园。", "孩子们在喂鸭子！", "公园几点关门？"],
