@@ -7,6 +7,7 @@ import io
 import os
 import shutil
 import subprocess
+import sys
 import tempfile
 import zipfile
 import zlib
@@ -14,6 +15,26 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+
+from semsearch.corpus import Corpus
+from semsearch.errors import BadRowError, CorpusError
+from semsearch.records import Document
+
+
+def read(paths: object, **options: object) -> tuple[list[Document], list[BadRowError], list[str]]:
+    """The documents of a corpus, the errors of its bad rows, and its notices."""
+    bad: list[BadRowError] = []
+    notices: list[str] = []
+    documents = list(Corpus(paths, on_bad_row=bad.append, notify=notices.append, **options))
+    return documents, bad, notices
+
+
+def refused(location: str, **options: object) -> str:
+    """The message of the error that reading raises."""
+    with pytest.raises(CorpusError) as error:
+        list(Corpus(location, **options))
+    assert "\n" not in str(error.value)
+    return str(error.value)
 
 
 @pytest.fixture
@@ -29,6 +50,27 @@ def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., str]
         return name
 
     return write
+
+
+@pytest.fixture
+def bad_file(write: Callable[..., str]) -> Callable[..., BadRowError]:
+    """A function that reads a broken file beside a good one, and returns its only bad row."""
+
+    def bad_file(name: str, content: str | bytes, *, packed: bool = False) -> BadRowError:
+        write(name, content, packed=packed)
+        documents, [error], _ = read([name, write("good.txt", "Good.")])
+        assert [document.id for document in documents] == ["good.txt"]
+        assert error.source.startswith(name)
+        assert "\n" not in str(error)
+        return error
+
+    return bad_file
+
+
+@pytest.fixture
+def stdin(monkeypatch: pytest.MonkeyPatch) -> Callable[[bytes], None]:
+    """A function that fills standard input."""
+    return lambda content: monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
 
 
 def pdf(*pages: bytes) -> bytes:

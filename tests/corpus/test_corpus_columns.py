@@ -1,14 +1,18 @@
-"""Choice of the text, title and id columns."""
+"""Choice of the text, title and id columns; types of the cells of CSV."""
 
 from __future__ import annotations
 
 import json
+import warnings
 
 import pytest
 
 from semsearch.corpus import Corpus, Row, Table
+from semsearch.corpus.celltypes import column_type
 from semsearch.corpus.roles import Roles, are_ids, resolve
 from semsearch.errors import BadRowError, ColumnNotFoundError, CorpusError
+from semsearch.records import Document
+from tests.corpus.conftest import read
 
 
 @pytest.fixture
@@ -21,47 +25,34 @@ def one_row(write):
     return one_row
 
 
-def read(path, **options):
-    (document,) = Corpus(path, **options)
-    return document
+NAMES = ["text", "content", "body", "abstract", "passage", "sentence", "description", "BODY"]
+EXPLICIT = {"id_column": "lemma", "title_column": "pos", "text_columns": "title"}
+TWICE = {"text_columns": "title", "title_column": "title"}
 
 
 @pytest.mark.parametrize(
-    "text", ["text", "content", "body", "abstract", "passage", "sentence", "description", "BODY"]
+    ("columns", "options", "roles"),
+    [
+        *((["year", name], {}, (None, None, name)) for name in NAMES),
+        *(([only], {}, (None, None, only)) for only in ("anything", "id", "title")),
+        (["title", "comment", "Text", "id"], {}, ("id", "title", "Text")),
+        (["name", "comment", "Text", "_id"], {}, ("_id", "name", "Text")),
+        (["Name", "comment", "Text", "uuid"], {}, ("uuid", "Name", "Text")),
+        (["id", "title", "text", "lemma", "pos"], EXPLICIT, ("lemma", "pos", "title")),
+        (["title", "year"], {"text_columns": ("title",)}, (None, None, "title")),
+        (["title", "year"], TWICE, (None, "title", "title")),
+    ],
 )
-def test_text_column_is_guessed_by_name(one_row, text):
-    document = read(one_row("year", text))
-    assert document.text == text
-    assert document.id is None
-
-
-@pytest.mark.parametrize("column", ["anything", "id", "title"])
-def test_the_only_column_is_the_text(one_row, column):
-    document = read(one_row(column))
-    assert (document.id, document.title, document.text) == (None, None, column)
-
-
-@pytest.mark.parametrize(
-    ("title", "identifier"), [("title", "id"), ("name", "_id"), ("Name", "uuid")]
-)
-def test_title_and_id(one_row, title, identifier):
-    document = read(one_row(title, "comment", "Text", identifier))
-    assert (document.id, document.title, document.text) == (identifier, title, "Text")
-    assert document.metadata == {"comment": "comment"}
-
-
-def test_explicit_columns(one_row):
-    path = one_row("id", "title", "text", "lemma", "pos")
-    document = read(path, id_column="lemma", title_column="pos", text_columns="title")
-    assert (document.id, document.title, document.text) == ("lemma", "pos", "title")
-    assert document.metadata == {"id": "id", "text": "text"}
+def test_roles(one_row, columns, options, roles):
+    """Guessed by name, or as given; a guessed title is not the text; the rest is metadata."""
+    (document,) = Corpus(one_row(*columns), **options)
+    assert (document.id, document.title, document.text) == roles
+    assert document.metadata == {name: name for name in columns if name not in roles}
 
 
 def test_several_text_columns_are_joined(write):
     write("corpus.csv", "title,body,notes,n\nT,B,N,\n,B,,\n,,,1\n")
-    bad: list[BadRowError] = []
-    corpus = Corpus("corpus.csv", text_columns=["title", "body", "notes"], on_bad_row=bad.append)
-    first, second = corpus
+    [first, second], bad, _ = read("corpus.csv", text_columns=["title", "body", "notes"])
     assert (first.title, first.text, first.metadata) == ("T", "T\nB\nN", {})
     assert (second.title, second.text) == (None, "B")
     assert [str(error) for error in bad] == ["corpus.csv:4: empty text"]
@@ -74,13 +65,6 @@ def test_lists_of_sentences_are_joined(write, array):
     assert [document.text for document in Corpus("corpus.csv")] == ["One. Two."] * 2
     write("corpus.jsonl", '{"id": "1", "abstract": ["One.", "Two."]}\n')
     assert [document.text for document in Corpus("corpus.jsonl")] == ["One. Two."]
-
-
-def test_text_is_not_its_own_title(one_row):
-    document = read(one_row("title", "year"), text_columns=("title",))
-    assert (document.title, document.text) == (None, "title")
-    document = read(one_row("title", "year"), text_columns="title", title_column="title")
-    assert (document.title, document.text) == ("title", "title")
 
 
 @pytest.mark.parametrize(
@@ -108,17 +92,20 @@ def test_ids(write, identifier, read_as):
     assert (document.id, document.title) == (read_as, read_as)
 
 
-@pytest.mark.parametrize("identifier", [None, "", True, False, 1.5, float("nan"), [1], {}, 1e999])
-def test_invalid_ids(write, identifier):
-    write("corpus.jsonl", json.dumps({"id": identifier, "text": "x"}))
-    with pytest.raises(BadRowError, match=r"^corpus\.jsonl:1"):
-        list(Corpus("corpus.jsonl"))
+IDS = [None, "", True, False, 1.5, float("nan"), [1], {}, 1e999]
 
 
-@pytest.mark.parametrize("row", ['{"title": ["a"], "text": "x"}', '{"text": ["One.", 2]}'])
+@pytest.mark.parametrize(
+    "row",
+    [
+        *({"id": identifier, "text": "x"} for identifier in IDS),
+        {"title": ["a"], "text": "x"},
+        {"text": ["One.", 2]},
+    ],
+)
 def test_values_of_other_types_are_bad_rows(write, row):
     with pytest.raises(BadRowError, match=r"^corpus\.jsonl:1"):
-        list(Corpus(write("corpus.jsonl", row)))
+        list(Corpus(write("corpus.jsonl", json.dumps(row))))
 
 
 def table(**columns):
@@ -175,7 +162,86 @@ def test_ids_are_distinct_and_present_in_rows_with_a_text(values, texts, expecte
 
 
 def test_the_nearest_name_is_proposed(one_row):
-    with pytest.raises(ColumnNotFoundError, match=r"no column 'Boddy' .*; nearest: body$"):
-        read(one_row("a", "body"), text_columns="Boddy")
-    with pytest.raises(ColumnNotFoundError, match=r"\(columns: a, body\)$"):
-        read(one_row("a", "body"), text_columns="xyz")
+    for name, ends in (("Boddy", "; nearest: body"), ("xyz", r"\(columns: a, body\)")):
+        with pytest.raises(ColumnNotFoundError, match=f"no column '{name}' .*{ends}$"):
+            list(Corpus(one_row("a", "body"), text_columns=name))
+
+
+def converted(cells):
+    found = column_type(cells)
+    return [found.convert(cell) if found else cell for cell in cells if cell]
+
+
+@pytest.mark.parametrize(
+    ("cells", "values"),
+    [
+        (["1", "-20", "0", "999999999999999999"], [1, -20, 0, 999_999_999_999_999_999]),
+        ([" 7", "8 "], [7, 8]),
+        (["1", "2.5", "-.5", "1e3", "3."], [1.0, 2.5, -0.5, 1000.0, 3.0]),
+        (["True", "false", "TRUE"], [True, False, True]),
+        (['["a", "b"]', "[]", "[1, [2]]"], [["a", "b"], [], [1, [2]]]),
+        (["['a', \"it's\"]", "[1, -2.5, None, True]"], [["a", "it's"], [1, -2.5, None, True]]),
+        ([r"['a\n\'\x00\u2028']", "[]"], [["a\n'\x00\u2028"], []]),
+        (["['a' \"it's\"\n 'b']", "['c']"], [["a", "it's", "b"], ["c"]]),  # as NumPy prints arrays
+        (["1", "nan", "NaN"], [1, None, None]),
+        (["2001", "NA", "NULL", "None", r"\N", "n/a"], [2001, *[None] * 5]),  # R, databases
+        (["true", "NA"], [True, None]),
+    ],
+)
+def test_typed(cells, values):
+    assert converted(cells) == values
+    assert [type(value) for value in converted(cells)] == [type(value) for value in values]
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        ["12345", "01234"],  # zip codes
+        ["+4912345"],  # a telephone number
+        ["1234567890123456789"],  # 19 digits may not fit in 64 bits
+        ["1", "2", "x"],
+        ["nan", "inf"],  # without numbers, these may be words
+        ["NA", "None", "null"],
+        ["1.5", "123456789012345678"],  # would lose digits as a float
+        ["1e999"],
+        ["1_000"],
+        ["yes", "no"],
+        ["[1 2]"],  # NumPy's arrays of numbers are not parsed
+        ["['a', ['b']]"],  # nested: not as pandas writes a flat list
+        [r"['\d']"],
+        ["['\\N{BULLET}']"],
+        ["[__import__('os')]"],
+        # Without catastrophic backtracking:
+        *(["['" + "a', 'a" * 1000 + "!"], ["[" + "1, " * 3000 + "!"]),
+        *(["['" + "a' 'a" * 100_000 + "!"], ["[" * 100_000]),
+        ["['a'" + ", 'a'" * 200_000 + "]"],  # more than a million characters
+    ],
+)
+def test_text_stays_text(cells):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert column_type(cells) is None
+
+
+@pytest.mark.parametrize("place", [0, 500, 1499])
+def test_an_odd_cell_changes_no_type_wherever_it_stands(write, place):
+    cells = [*range(1500)]
+    cells[place] = "abc"
+    write("corpus.csv", "\n".join(["text,n", *(f"a text,{cell}" for cell in cells)]))
+    documents, _, notices = read("corpus.csv")
+    cells[place] = None
+    assert [one.metadata["n"] for one in documents] == cells
+    assert notices[-1] == "corpus.csv: 'n' holds numbers; 1 other value left empty, such as 'abc'"
+
+
+def test_columns_that_stay_text(write):
+    """One with too many odd cells, and one that is empty at first."""
+    cells = ["abc" if number % 15 == 0 else str(number) for number in range(1500)]
+    write("corpus.csv", "\n".join(["text,n", *(f"a text,{cell}" for cell in cells)]))
+    assert [one.metadata["n"] for one in Corpus("corpus.csv")] == cells
+    late = ["01234", "12345", "NA", "7.50"]
+    rows = [*["a text,"] * 1000, *(f"a text,{cell}" for cell in late)]
+    write("corpus.csv", "\n".join(["text,code", *rows]))
+    assert [one.metadata["code"] for one in list(Corpus("corpus.csv"))[1000:]] == late
+    write("corpus.csv", "id,title,text,n\n7.50,1984,42,7.50\n")  # all but metadata
+    assert list(Corpus("corpus.csv")) == [Document("7.50", "42", "1984", {"n": 7.5})]

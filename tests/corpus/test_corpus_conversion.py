@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from semsearch.corpus import Corpus, conversion
-from tests.corpus.conftest import pdf
+from tests.corpus.conftest import pdf, read
 
 if sys.platform != "linux":
     pytest.skip("memory is limited on Linux only", allow_module_level=True)
@@ -20,32 +20,21 @@ if sys.platform != "linux":
 GOOD = pdf(b"BT /F 12 Tf (Good text.) Tj ET")
 
 
-def reasons(*names: str) -> list[str]:
-    """Why each file but the last, which is read, is a bad row."""
-    bad = []
-    *_, last = Corpus(names, on_bad_row=bad.append)
-    assert (last.id, last.text) == ("good.pdf#page=1", "Good text.")
-    assert [error.document_id for error in bad] == list(names[:-1])
-    return [error.reason for error in bad]
-
-
-def test_memory_limit(write, monkeypatch):
+def test_memory_limit(bad_file, monkeypatch):
     monkeypatch.setattr(conversion, "MAX_CONVERSION_BYTES", 100 << 20)
     bomb = pdf(b" " * (150 << 20))
     assert len(bomb) < 200_000
-    files = write("bomb.pdf", bomb), write("good.pdf", GOOD)
-    assert reasons(*files) == [
-        "needs more than 100 MiB of memory to be converted, or crashes the converter"
-    ]
+    reason = "needs more than 100 MiB of memory to be converted, or crashes the converter"
+    assert bad_file("bomb.pdf", bomb).reason == reason
 
 
 def test_time_limit(write, monkeypatch):
     content = b"BT /F 1 Tf (a) Tj ET\n" * 2_000_000
     files = write("good.pdf", GOOD), write("slow.pdf", pdf(content))
     monkeypatch.setattr(conversion, "MAX_CONVERSION_SECONDS", 1.0)
-    bad = []
-    assert len(list(Corpus(files, on_bad_row=bad.append))) == 1
-    assert [error.reason for error in bad] == ["takes longer than 1 s to convert"]
+    [document], [error], _ = read(files)
+    assert (document.id, error.document_id) == ("good.pdf#page=1", "slow.pdf")
+    assert error.reason == "takes longer than 1 s to convert"
 
 
 def test_a_process_that_died_is_replaced(write):
@@ -57,14 +46,12 @@ def test_a_process_that_died_is_replaced(write):
 
 
 def test_a_script_without_a_main_guard_runs_once(write):
-    script = write(
-        "script.py",
-        "from semsearch import Corpus\n"
-        "open('runs', 'a').write('x')\n"
-        "print(*(document.text for document in Corpus('good.pdf')))\n",
-    )
+    lines = "from semsearch import Corpus", "open('runs', 'a').write('x')"
+    script = "\n".join([*lines, "print(*(one.text for one in Corpus('good.pdf')))"])
     write("good.pdf", GOOD)
-    done = subprocess.run([sys.executable, script], stdout=subprocess.PIPE, timeout=120)
+    done = subprocess.run(
+        [sys.executable, write("script.py", script)], stdout=subprocess.PIPE, timeout=120
+    )
     assert done.stdout.decode().strip() == "Good text."
     assert Path("runs").read_text() == "x"
 
@@ -73,5 +60,6 @@ def test_modules_beside_the_documents_are_not_run(write):
     """The child starts in the working directory, which may hold untrusted files."""
     for module in ("json", "semsearch", "pypdfium2", "signal"):
         write(f"{module}.py", "open('it-was-run', 'w')")
-    reasons(write("good.pdf", GOOD))
+    [document] = Corpus(write("good.pdf", GOOD))
+    assert document.text == "Good text."
     assert not Path("it-was-run").exists()

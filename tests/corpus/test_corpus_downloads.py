@@ -3,51 +3,46 @@
 from __future__ import annotations
 
 import gzip
-import socket
+import re
 import time
 from http.server import BaseHTTPRequestHandler
 
 import pytest
 
 from semsearch.corpus import Corpus
-from semsearch.errors import CorpusError
 from semsearch.records import Document
 from tests.conftest import serving
+from tests.corpus.conftest import refused
 
 CSV = b"id,text\n1,One.\n2,Two.\n"
-FILES = {
-    "/films.csv": ("text/csv", CSV),
-    "/films.csv.gz": ("application/gzip", gzip.compress(CSV)),
-    "/export?format=csv&n=2": ("text/csv; charset=utf-8", CSV),
-    "/page": ("text/html; charset=utf-8", "<title>Page</title><h1>Ärger</h1>Text.".encode()),
-    "/a%20b/page.html": ("application/octet-stream", b"<title>Page</title>Text."),
+PAGE = "<title>Page</title><h1>Ärger</h1>Text.".encode()
+#: The headers and the content of each place.
+ANSWERS = {
+    "/films.csv": ({"Content-Type": "text/csv"}, CSV),
+    "/films.csv.gz": ({"Content-Type": "application/gzip"}, gzip.compress(CSV)),
+    "/export?format=csv&n=2": ({"Content-Type": "text/csv; charset=utf-8"}, CSV),
+    "/page": ({"Content-Type": "text/html; charset=utf-8"}, PAGE),
+    "/a%20b/page.html": ({"Content-Type": "application/octet-stream"}, PAGE),
+    "/moved": ({"Location": "/films.csv"}, b""),
+    "/circle": ({"Location": "/circle"}, b""),
+    "/secret.csv": ({}, CSV),  # with credentials only
+    "/silent.csv": ({}, CSV),  # after a second
+    "/cut.csv": ({"Content-Length": "1000"}, CSV),
 }
 
 
 class Handler(BaseHTTPRequestHandler):
     def do_GET(self):
-        place = self.path
-        if place in ("/moved", "/circle"):
-            self.answer(302, Location="/films.csv" if place == "/moved" else "/circle")
-        elif place == "/secret.csv" and not self.headers.get("Authorization"):
-            self.send_error(401)
-        elif place == "/silent.csv":
-            self.answer(200)
-            time.sleep(1)
-        elif place == "/cut.csv":
-            self.answer(200, **{"Content-Length": "1000"})
-            self.wfile.write(CSV)
-        elif found := FILES.get("/films.csv" if place == "/secret.csv" else place):
-            self.answer(200, **{"Content-Type": found[0]})
-            self.wfile.write(found[1])
-        else:
+        headers, content = ANSWERS.get(self.path, (None, b""))
+        if headers is None or (self.path == "/secret.csv" and "Authorization" not in self.headers):
             self.send_error(404)
-
-    def answer(self, status, **headers):
-        self.send_response(status)
+            return
+        self.send_response(302 if "Location" in headers else 200)
         for name, value in headers.items():
             self.send_header(name, value)
         self.end_headers()
+        time.sleep(self.path == "/silent.csv")
+        self.wfile.write(content)
 
 
 @pytest.fixture(scope="module")
@@ -56,28 +51,15 @@ def site():
         yield address
 
 
-def refused(url, **options):
-    """The message of the error that reading raises."""
-    with pytest.raises(CorpusError) as error:
-        list(Corpus(url, **options))
-    return str(error.value)
-
-
 @pytest.mark.parametrize(
-    ("place", "name"),
-    [
-        ("/films.csv", "films"),
-        ("/films.csv.gz", "films"),
-        ("/export?format=csv&n=2", "export"),
-        ("/moved", "moved"),
-    ],
+    "place", ["/films.csv", "/films.csv.gz", "/export?format=csv&n=2", "/moved"]
 )
-def test_a_table(site, place, name):
+def test_a_table(site, place):
     corpus = Corpus(site + place)
     documents = list(corpus)
     assert documents == [Document("1", "One."), Document("2", "Two.")]
     assert documents[0].source == f"{site}{place}:2"
-    assert (corpus.name, corpus.fraction_read) == (name, None)
+    assert (corpus.name, corpus.fraction_read) == (re.match(r"/(\w+)", place)[1], None)
 
 
 @pytest.mark.parametrize("place", ["/page", "/a%20b/page.html"])
@@ -95,12 +77,8 @@ def test_credentials_are_sent_but_not_shown(site):
 
 
 def test_failed_downloads(site, monkeypatch):
-    for place in ("secret.csv", "circle", "cut.csv"):
-        refused(f"{site}/{place}")
-    with socket.socket() as unused:
-        unused.bind(("127.0.0.1", 0))
-        refused(f"http://127.0.0.1:{unused.getsockname()[1]}/x")
-    refused("http://[/x")
-    refused("http:///x")
+    places = [f"{site}/{place}" for place in ("secret.csv", "circle", "cut.csv")]
+    for url in (*places, "http://127.0.0.1:1/x", "http://[/x", "http:///x"):
+        refused(url)
     monkeypatch.setattr("semsearch.corpus.sources.MAX_SILENCE_SECONDS", 0.2)
     assert refused(f"{site}/silent.csv").endswith("no answer in 0 s")

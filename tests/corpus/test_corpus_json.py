@@ -7,8 +7,9 @@ import json
 import pytest
 
 from semsearch.corpus import Corpus
-from semsearch.errors import ArgumentError, BadRowError, CorpusError
+from semsearch.errors import ArgumentError, CorpusError
 from semsearch.records import Document
+from tests.corpus.conftest import read
 
 ROWS = [
     {"id": 1, "title": "One", "text": "first", "tags": ["a", "b"], "more": {"n": None}},
@@ -26,7 +27,6 @@ LINES = "\n".join(map(json.dumps, ROWS))
     [
         ("corpus.ndjson", LINES),
         ("corpus.json", "\n".join(json.dumps(row, ensure_ascii=False) for row in ROWS)),
-        ("corpus.dat", LINES),
         ("corpus.json", json.dumps(ROWS)),
         ("corpus.dat", "\ufeff" + json.dumps(ROWS, indent=2)),
     ],
@@ -43,66 +43,40 @@ def test_sources(write):
     assert [one.source for one in Corpus("films.json")] == items
 
 
-@pytest.mark.parametrize("name", ["corpus.jsonl", "corpus.json"])
-def test_a_text_of_many_commas(write, name):
-    text = '[,{"\\' * 600_000
-    stored = json.dumps({"text": text})
-    write(name, stored if name.endswith("l") else f"[{stored}]")
-    assert [document.text for document in Corpus(name)] == [text]
-
-
 def test_bad_lines(write):
     deep = '{"text": "x", "deep": ' + "[" * 100_000 + "]" * 100_000 + "}"
     digits = '{"text": "x", "n": ' + "1" * 5_000 + "}"
     lines = [
-        '{"text": "good"}',
-        '{"text": "cut',
-        "[1, 2]",
-        '"text"',
-        "null",
-        "{'text': 'x'}",
-        '{"text": "x"} {"text": "y"}',
-        '{"text": null}',
-        '{"text": true}',
-        '{"text": "half \\ud83d"}',
-        '{"text": "x", "n": Infinity}',
-        deep,
-        digits,
+        *('{"text": "good"}', '{"text": "cut', "[1, 2]", '"text"', "null", "{'text': 'x'}"),
+        *('{"text": "x"} {"text": "y"}', '{"text": null}', '{"text": true}'),
+        *('{"text": "half \\ud83d"}', '{"text": "x", "n": Infinity}', deep, digits),
         '{"text": "good", "n": NaN}',
     ]
-    write("corpus.jsonl", "\n".join(lines))
-    bad: list[BadRowError] = []
-    documents = list(Corpus("corpus.jsonl", on_bad_row=bad.append))
+    documents, bad, _ = read(write("corpus.jsonl", "\n".join(lines)))
     assert documents == [Document(None, "good"), Document(None, "good", metadata={"n": None})]
     assert [error.source for error in bad] == [f"corpus.jsonl:{n}" for n in range(2, 14)]
 
 
 def test_bad_items(write):
     write("films.json", '[{"text": "one"}, 7, {"text": ""}, true, {"text": "x", "n": [1e999]}]')
-    bad: list[BadRowError] = []
-    assert list(Corpus("films.json", on_bad_row=bad.append)) == [Document(None, "one")]
+    documents, bad, _ = read("films.json")
+    assert documents == [Document(None, "one")]
     assert [error.source for error in bad] == [f"films.json, item {n}" for n in range(2, 6)]
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "place"),
+    ("name", "content"),
     [
-        ("films.jsonl", "no JSON\nat all\n", ":1"),
-        ("films.json", " ", ""),
-        ("films.json", "[]", ""),
-        ("films.json", "[", ""),
-        ("films.json", "3", ""),
-        ("films.json", '[{"text": "x"}', ""),
-        ("films.json", '[{"text": "x"} {}]', ""),
-        ("films.json", '[{"text": "x"},]', ""),
-        ("films.json", '[{"text": "x"}] []', ""),
-        ("films.json", '[{"text": "x"}, {"text": "cut', ""),
-        ("films.json", "[" * 100_000 + "]" * 100_000, ""),
+        ("films.jsonl", "no JSON\nat all\n"),
+        *(("films.json", content) for content in (" ", "[]", "[", "3")),
+        *(("films.json", f'[{{"text": "x"}}{more}') for more in ("", " {}]", ",]", "] []")),
+        ("films.json", "[" * 100_000 + "]" * 100_000),
     ],
 )
-def test_broken_files(write, name, content, place):
+def test_broken_files(write, name, content):
+    place = ":1" * name.endswith("l")
     with pytest.raises(CorpusError, match=rf"^{name}{place}\b"):
-        list(Corpus(write(name, content), on_bad_row=lambda row: None))
+        read(write(name, content))
 
 
 NESTED = {"status": {"code": [1, 2]}, "data": {"n": 2, "items": [{"id": 7, "text": "One."}]}}
@@ -112,47 +86,39 @@ def test_a_file_is_read_as_before(write):
     """With the arguments of earlier runs, unless other records are selected."""
     write("api.json", json.dumps(NESTED | {"other": [{"id": 8, "text": "Two.", "n": "x"}]}))
 
-    def read(earlier, **options):
+    def read_again(earlier, **options):
         reader = iter(Corpus("api.json", **options))
         reader.readings.earlier = earlier
         return [(one.id, one.text) for one in reader], reader.readings.used
 
-    first, used = read({}, records="data.items", id_column="text")
+    first, used = read_again({}, records="data.items", id_column="text")
     assert first == [("One.", "One.")]
-    assert list(used.values()) == [
-        {"id_column": "text", "text_columns": ["text"], "records": "data.items"}
-    ]
-    assert read(used) == (first, used)
-    assert read(used, records="other")[0] == [("8", "Two.")]
-    assert read(used, records="data.items", text_columns="id")[0] == [("One.", "7")]
+    [arguments] = used.values()
+    assert arguments == {"id_column": "text", "text_columns": ["text"], "records": "data.items"}
+    assert read_again(used) == (first, used)
+    assert read_again(used, records="other")[0] == [("8", "Two.")]
+    assert read_again(used, records="data.items", text_columns="id")[0] == [("One.", "7")]
     with pytest.raises(ArgumentError):
-        read(used, id_column="id")
+        read_again(used, id_column="id")
 
 
-class TestRecords:
-    @pytest.mark.parametrize("path", ["data.items", ".data.items"])
-    def test_records_by_path(self, write, path):
-        write("api.json", json.dumps(NESTED) + "\n")
+def test_records_by_path(write):
+    write("api.json", json.dumps(NESTED) + "\n")
+    for path in ("data.items", ".data.items"):
         (document,) = Corpus("api.json", records=path)
         assert document == Document("7", "One.")
         assert document.source == "api.json, data.items, item 1"
-
-    @pytest.mark.parametrize("path", [".", "by.name"])
-    def test_records_by_key(self, write, path):
-        """A field called like the column of the keys is renamed."""
-        films = {"f1": {"text": "One.", "key": "x"}, "f2": {"text": "Two."}, "f3": 4}
-        bad = []
-        write("films.json", json.dumps(films if path == "." else {"by": {"name": films}}))
-        assert list(Corpus("films.json", records=path, on_bad_row=bad.append)) == [
-            Document("f1", "One.", None, {"column.key": "x"}),
-            Document("f2", "Two."),
-        ]
-        assert [str(error) for error in bad] == [
-            f"films.json, {path}, 'f3': not a JSON object but 4"
-        ]
-
-    @pytest.mark.parametrize("path", ["datas", "data.rows", "data.n", "data.n.x"])
-    def test_invalid_paths(self, write, path):
-        write("api.json", json.dumps(NESTED))
+    for path in ("datas", "data.rows", "data.n", "data.n.x"):
         with pytest.raises(CorpusError, match=r"^api\.json"):
             list(Corpus("api.json", records=path))
+
+
+@pytest.mark.parametrize("path", [".", "by.name"])
+def test_records_by_key(write, path):
+    """A field called like the column of the keys is renamed."""
+    films = {"f1": {"text": "One.", "key": "x"}, "f2": {"text": "Two."}, "f3": 4}
+    write("films.json", json.dumps(films if path == "." else {"by": {"name": films}}))
+    documents, [error], _ = read("films.json", records=path)
+    first = Document("f1", "One.", None, {"column.key": "x"})
+    assert documents == [first, Document("f2", "Two.")]
+    assert str(error) == f"films.json, {path}, 'f3': not a JSON object but 4"

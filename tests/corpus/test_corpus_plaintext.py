@@ -1,4 +1,4 @@
-"""Text and Markdown files, single and in folders."""
+"""Text and Markdown files."""
 
 from __future__ import annotations
 
@@ -7,27 +7,11 @@ from pathlib import Path
 import pytest
 
 from semsearch.corpus import Corpus
+from semsearch.corpus.plaintext import text_lines
 from semsearch.corpus.table import MAX_ROW_CHARACTERS
-from semsearch.errors import BadRowError, CorpusError
+from semsearch.errors import CorpusError
 from semsearch.records import Document
-
-
-def test_folder(write):
-    write("docs/b.txt", "second\r\nline")
-    write("docs/a/z.md", "# A title\n\nfirst")
-    write("docs/a.txt", "zeroth", packed=True)
-    write("docs/C.MD.gz", "no heading", packed=True)
-    for ignored in ("docs/.hidden.txt", "docs/.git/x.txt", "docs/image.png", "docs/data.csv"):
-        write(ignored, "x")
-    corpus = Corpus("docs")
-    assert list(corpus) == [
-        Document("C.MD.gz", "no heading", "C"),
-        Document("a/z.md", "# A title\n\nfirst", "A title"),
-        Document("a.txt", "zeroth", "a"),
-        Document("b.txt", "second\nline", "b"),
-    ]
-    assert [document.source for document in corpus][1] == str(Path("docs/a/z.md"))
-    assert corpus.fraction_read == 1.0
+from tests.corpus.conftest import read
 
 
 @pytest.mark.parametrize(
@@ -53,22 +37,14 @@ def test_markdown_titles(write, markdown, title):
     assert document.title == (title or "page")
 
 
-def test_bad_files(write):
+def test_files_of_a_folder_that_are_bad_or_empty(write):
+    write("docs/a.txt", "")
     write("docs/b.txt", b"caf\xe9")
     write("docs/c.txt", "x" * (MAX_ROW_CHARACTERS + 1))
     write("docs/d.txt", "good")
-    bad: list[BadRowError] = []
-    assert list(Corpus("docs", on_bad_row=bad.append)) == [Document("d.txt", "good", "d")]
-    assert [error.source for error in bad] == [
-        str(Path("docs", name)) for name in ("b.txt", "c.txt")
-    ]
-
-
-def test_an_empty_file_of_a_folder_is_left_out(write):
-    write("docs/a.txt", "")
-    write("docs/d.txt", "good")
-    notices = []
-    assert [one.id for one in Corpus("docs", notify=notices.append)] == ["d.txt"]
+    documents, bad, notices = read("docs")
+    assert documents == [Document("d.txt", "good", "d")]
+    assert [error.source for error in bad] == [str(Path("docs", one)) for one in ("b.txt", "c.txt")]
     assert str(Path("docs", "a.txt")) in notices[1]
     with pytest.raises(CorpusError):
         list(Corpus("docs/a.txt"))
@@ -82,12 +58,9 @@ def test_images_inside_a_text_are_left_out(write):
 
 class TestFrontMatter:
     def test_yaml(self, write):
-        write(
-            "page.md",
-            "---\ntitle: 'Notes: one'\ndate: 2021-05-06\ntags: [a, b]\nid: 7\ncode: 0123\n"
-            "at: 12:30\ndraft: false\nby:\n---\n\n"
-            "# Heading\nText.\n",
-        )
+        matter = "title: 'Notes: one'\ndate: 2021-05-06\ntags: [a, b]\nid: 7\ncode: 0123\n"
+        matter += "at: 12:30\ndraft: false\nby:\n"
+        write("page.md", f"---\n{matter}---\n\n# Heading\nText.\n")
         (document,) = Corpus("page.md")
         fields = {"date": "2021-05-06", "tags": ["a", "b"], "front_matter.id": 7}
         fields |= {"code": "0123", "at": "12:30", "draft": False, "by": None}
@@ -116,29 +89,30 @@ class TestFrontMatter:
         (document,) = Corpus("page.md")
         assert (document.text, document.metadata) == (text, {})
 
-    @pytest.mark.parametrize(
-        "text",
-        [
-            "---\na: *x\n---\nx",
-            "---\na: [\n---\nx",
-        ],
-    )
-    def test_invalid_front_matter_is_read_as_text(self, write, text):
+    @pytest.mark.parametrize("matter", ["a: *x", "a: ["])
+    def test_invalid_front_matter_is_read_as_text(self, write, matter):
+        text = f"---\n{matter}\n---\nx"
         write("notes/page.md", text)
-        notices = []
-        (document,) = Corpus("notes", notify=notices.append)
+        [document], _, notices = read("notes")
         assert (document.text, document.metadata) == (text, {})
         assert notices[1].startswith(f"{Path('notes/page.md')}: its front matter is not ")
 
 
-def test_lines_are_documents(tmp_path):
-    (tmp_path / "sentences.txt").write_text("A cat, a dog.\n\n  It rains.\r\n", "utf-8")
-    found = list(Corpus(tmp_path / "sentences.txt", lines=True))
-    assert [document.text for document in found] == ["A cat, a dog.", "It rains."]
-    assert [document.source for document in found] == [
-        f"{tmp_path}/sentences.txt:1",
-        f"{tmp_path}/sentences.txt:3",
-    ]
-    assert {document.id for document in found} == {None}
+def test_lines_are_documents(write):
+    write("sentences.txt", "A cat, a dog.\n\n  It rains.\r\n")
+    found = list(Corpus("sentences.txt", lines=True))
+    assert found == [Document(None, "A cat, a dog."), Document(None, "It rains.")]
+    assert [document.source for document in found] == ["sentences.txt:1", "sentences.txt:3"]
     with pytest.raises(CorpusError):
-        list(Corpus(tmp_path, lines=True))
+        list(Corpus(".", lines=True))
+
+
+def test_lines_of_queries(write, stdin):
+    """From a file, or from standard input as they come."""
+    path = Path(write("queries.txt", "\ufeffone\r\n\ntwo", packed=True))
+    assert list(text_lines(path, longest=4)) == [(1, "one\n"), (2, "\n"), (3, "two")]
+    stdin(b"one\ntwo")
+    assert list(text_lines(None)) == [(1, "one\n"), (2, "two")]
+    for content in ("ab\nabc\n", "éé\n".encode() + b"\xe9\n"):
+        with pytest.raises(CorpusError, match=r"^queries\.txt:2"):
+            list(text_lines(Path(write("queries.txt", content)), longest=3))

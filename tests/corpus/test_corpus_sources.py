@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import io
-import json
 import os
 import random
 import re
@@ -15,7 +14,8 @@ import zipfile
 import pytest
 
 from semsearch.corpus import Corpus
-from semsearch.errors import ArgumentError, BadRowError, CorpusError
+from semsearch.errors import ArgumentError, BadRowError, CorpusError, UndecodableError
+from tests.corpus.conftest import read
 
 CSV = "id,text\n1,one\n2,two\n"
 CONTENTS = {
@@ -30,21 +30,9 @@ def texts(*paths, **options):
     return [document.text for document in Corpus(paths, **options)]
 
 
-@pytest.fixture
-def stdin(monkeypatch):
-    def fill(content: bytes) -> None:
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(content)))
-
-    return fill
-
-
-@pytest.mark.parametrize(
-    ("name", "suffix", "packed"),
-    [("corpus.csv", "", True), ("corpus.csv", ".gz", False), ("corpus.json", ".gz", True)],
-)
-def test_gzip_is_detected_by_content(write, name, suffix, packed):
-    write(name + suffix, CONTENTS[name], packed=packed)
-    assert texts(name + suffix) == ["one", "two"]
+def test_gzip_is_detected_by_content(write):
+    assert texts(write("corpus.csv", CSV, packed=True)) == ["one", "two"]
+    assert texts(write("corpus.csv.gz", CSV)) == ["one", "two"]
     write("members.gz", gzip.compress(CSV.encode()) + gzip.compress(b"3,three\n"))
     assert texts("members.gz") == ["one", "two", "three"]
 
@@ -54,12 +42,9 @@ def test_damaged_gzip_is_one_bad_row(write, rows):
     """In the rows that are looked at first, or after them."""
     packed = gzip.compress(b"id,text\n" + b"".join(b"%d,text\n" % n for n in range(rows)))
     write("cut.csv.gz", packed[:-20])
-    write("good.csv", "id,text\ngood,text\n")
-    bad = []
-    documents = list(Corpus(["cut.csv.gz", "good.csv"], on_bad_row=bad.append))
+    documents, [error], _ = read(["cut.csv.gz", write("good.csv", "id,text\ngood,text\n")])
     assert documents[-1].id == "good"
     assert (len(documents) > 1) == (rows > 10)
-    (error,) = bad
     assert str(error).startswith("cut.csv.gz: damaged gzip data: Compressed file ended")
 
 
@@ -78,7 +63,7 @@ def test_standard_input(write, stdin, name):
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="named pipes are POSIX")
 def test_a_named_pipe_is_read_once(tmp_path):
-    # As <(zcat corpus.csv.gz) in a shell.
+    """As <(zcat corpus.csv.gz) in a shell."""
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     writer = threading.Thread(target=pipe.write_bytes, args=(CSV.encode(),))
@@ -97,12 +82,46 @@ def test_a_named_pipe_is_read_once(tmp_path):
         ("utf-8-sig", "cp1252"),  # the byte order mark takes precedence
         ("utf-16", None),
         ("utf-16-le", "utf-16-le"),
-        ("cp1252", "cp1252"),
     ],
 )
 def test_encodings(write, stored_as, declared):
     write("corpus.csv", CSV.replace("one", "café").encode(stored_as))
     assert texts("corpus.csv", encoding=declared) == ["café", "two"]
+
+
+FRENCH = "Le café est situé près de la forêt"
+
+
+@pytest.mark.parametrize("name", CONTENTS)
+def test_a_file_in_another_encoding_is_one_bad_row(bad_file, name):
+    content = CONTENTS[name].replace("two", FRENCH).encode("windows-1252")
+    error = bad_file(name, content, packed=name == "corpus.csv")
+    assert isinstance(error, UndecodableError)
+    assert error.reason.startswith("its text holds byte 0xe9, which is not UTF-8; ")
+    assert texts(name, encoding="windows-1252") == ["one", FRENCH]
+
+
+def test_bytes_of_another_encoding_far_below_are_bad_rows(write):
+    rows = "".join(f"{number},plain\n" for number in range(10_000))
+    write("c.csv", f"id,text\n{rows}x,{FRENCH}\n".encode("windows-1252"))
+    documents, [error], _ = read("c.csv")
+    assert len(documents) == 10_000
+    assert (error.source, error.document_id) == ("c.csv:10002", "x")
+
+    write("c.csv", "id,text\n1,Zürich Genève Rhône ".encode() + b"\xc3\n")  # one damaged byte
+    with pytest.raises(BadRowError, match=r"^c\.csv:2"):
+        list(Corpus("c.csv"))
+
+
+def test_a_character_at_the_end_of_what_is_looked_at(write):
+    for size in (1 << 16, (1 << 16) + 1):
+        assert len(texts(write("c.csv", f"text,n\n{'x' * (size - 8)}é,1\n"))) == 1
+
+
+def test_a_declared_encoding_can_be_wrong(write):
+    for encoding in ("ascii", "utf-16"):
+        with pytest.raises(CorpusError, match=r"^c\.csv"):
+            texts(write("c.csv", f"{CSV}3,{FRENCH}\n"), encoding=encoding)
 
 
 def test_files_that_cannot_be_opened(write):
@@ -150,27 +169,20 @@ def test_corpus_names(tmp_path, monkeypatch, paths, name):
     assert Corpus(paths).name == name
 
 
-def zipped(*names):
+def zipped(name):
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as archive:
-        for name in names:
-            archive.writestr(name, "x")
+        archive.writestr(name, "x")
     return file.getvalue()
-
-
-ROWS = json.dumps([{"text": "One."}, {"text": "Two."}], indent=2)
 
 
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
-        (
-            b"%PDF-1.4\n1 0 obj <</Type /Catalog>> endobj\n%%EOF\n",
-            "looks like PDF; rename it to .pdf",
-        ),
+        (b"%PDF-1.4\n1 0 obj <<>> endobj", "looks like PDF; rename it to .pdf"),
         (b"\n<!DOCTYPE html>\n<title>News, today</title>\n", "looks like HTML; rename it to .html"),
         (zipped("a.csv"), "looks like an archive; "),
-        (zipped("[Content_Types].xml", "xl/workbook.xml"), "looks like XLSX; rename it to .xlsx"),
+        (zipped("xl/workbook.xml"), "looks like XLSX; rename it to .xlsx"),
         (b"SQLite format 3\0" + bytes(84), "looks like an SQLite database; "),
         (b"\x89PNG\r\n\x1a\n" + bytes(8), "looks like an image"),
         (random.Random(7).randbytes(5000), ""),
@@ -183,11 +195,11 @@ def test_no_table_is_made_of_other_files(write, content, reason):
             list(Corpus(write("corpus.csv", content), **options))
 
 
-@pytest.mark.parametrize(("name", "kind"), [("x.parquet", BadRowError), ("x.csv", CorpusError)])
-def test_a_misnamed_binary_table_is_a_bad_row(write, name, kind):
-    with pytest.raises(CorpusError) as error:
-        list(Corpus(write(name, b"%PDF-1.4")))
-    assert error.type is kind
+def test_a_misnamed_binary_table_is_a_bad_row(write):
+    for name, kind in {"x.parquet": BadRowError, "x.csv": CorpusError}.items():
+        with pytest.raises(CorpusError) as error:
+            texts(write(name, b"%PDF-1.4"))
+        assert error.type is kind
 
 
 def test_a_file_of_unknown_format(write):
@@ -200,4 +212,4 @@ def test_a_file_of_unknown_format(write):
     assert texts("lines", header=False) == texts("lines", header=False, text_columns="1")
     assert texts(write("notes.tsv", "One.\nTwo.\n"), header=False) == ["One.", "Two."]
     with pytest.raises(CorpusError, match=r"^rows\.jsonl"):
-        texts(write("rows.jsonl", ROWS))
+        texts(write("rows.jsonl", '[\n  {\n    "text": "One."\n  },\n'))
