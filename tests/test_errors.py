@@ -20,13 +20,12 @@ from semsearch.errors import (
     SemsearchError,
     check_number,
     check_path,
-    check_readable,
     check_text,
     check_texts,
-    check_whole_number,
     shown,
     with_code,
 )
+from semsearch.search.options import check_readable, check_whole_number
 
 PACKAGE = Path(errors.__file__).parent
 CLASSES = {
@@ -52,11 +51,8 @@ def test_each_class_is_raised_somewhere_and_the_root_nowhere():
     assert "SemsearchError" not in made
 
 
-def test_message_ends_with_the_remedy_and_the_code():
-    error = BadRowError("a.csv:3", "duplicate id '7'")
-    error.add_remedy("leave it out")
-    assert error.reason == "duplicate id '7'; leave it out"
-    assert with_code(error) == "a.csv:3: duplicate id '7'; leave it out [bad-row]"
+def test_messages_end_with_the_code():
+    assert with_code(BadRowError("a.csv:3", "empty text")) == "a.csv:3: empty text [bad-row]"
     assert with_code(SemsearchError("of a plugin")) == "of a plugin"
 
 
@@ -65,7 +61,6 @@ def test_message_ends_with_the_remedy_and_the_code():
     [
         errors.FilterError("where: x"),
         errors.BadRowError("a.csv:3", "empty text", "7"),
-        errors.UndecodableError("a.csv:3", "text holds byte 0xe9"),
         errors.BadFileError("a.pdf, page 3", "damaged", "a.pdf"),
         errors.NoVectorError("no vector", [3]),
         errors.MissingExtraError("ray", "ray", "a cluster"),

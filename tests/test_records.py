@@ -16,8 +16,9 @@ from hypothesis import strategies as some
 from sqlalchemy.dialects.postgresql import ranges
 
 from semsearch import Document
+from semsearch.corpus.documents import field_name
 from semsearch.errors import BadRowError
-from semsearch.records import column_name, field_name
+from semsearch.records import column_name
 
 
 class Range:

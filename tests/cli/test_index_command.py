@@ -37,7 +37,7 @@ class TestIndex:
         [
             ("", [], "unreadable-corpus"),
             ("id,txt,b\n1,2,3\n", [], "column-not-found"),
-            ("id,text\na,caf\xe9\n", [], "undecodable-text"),
+            ("id,text\na,caf\xe9\n", [], "bad-row"),
             ("id,text\na,One.\nb\n", [], "bad-row"),
             (CORPUS, ["--encoder", "./no-model"], "model-not-found"),
             (CORPUS, ["--index", "."], "not-an-index"),

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from semsearch.corpus import Corpus
-from semsearch.errors import BadRowError, CorpusError, UndecodableError
+from semsearch.errors import BadRowError, CorpusError
 
 FRENCH = "Le café est situé près de la forêt"
 CSV = f"id,text\n1,plain\n2,{FRENCH}\n"
@@ -26,7 +26,7 @@ def test_a_file_in_another_encoding_is_one_bad_row(write, name, content):
     [document] = Corpus([name, "good.txt"], on_bad_row=bad.append)
     assert document.id == "good.txt"
     [error] = bad
-    assert isinstance(error, UndecodableError)
+    assert isinstance(error, BadRowError)
     assert str(error).startswith(f"{name}: its text holds byte 0xe9, which is not UTF-8; ")
     assert [one.text for one in Corpus(name, encoding="windows-1252")] == ["plain", FRENCH]
 

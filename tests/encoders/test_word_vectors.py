@@ -7,10 +7,11 @@ import pytest
 from scipy.stats import spearmanr
 
 from semsearch.encoders import load_encoder, word_vectors
+from semsearch.encoders.base import KnowsWords
 from semsearch.encoders.words import word_spans
 from semsearch.errors import EncoderError, ModelNotFoundError
 from semsearch.evaluation.datasets import read_stsbenchmark
-from semsearch.protocols import Encoder, KnowsWords
+from semsearch.protocols import Encoder
 
 SMALL = "the 1 0 0\ncat 0 2 0\nsat 0 0 4\ndo 3 0 4\nn't 0 3 4\n"
 

@@ -10,8 +10,7 @@ import pytest
 
 from semsearch.errors import ArgumentError
 from semsearch.explore import pairs
-from semsearch.explore.pairs import similar_pairs
-from semsearch.records import Pair
+from semsearch.explore.pairs import Pair, similar_pairs
 
 
 def unit_rows(n, dimension, seed=0):
@@ -149,7 +148,6 @@ def test_memory_is_bounded(consume, n):
         {"groups": [1.0, float("nan"), 2.0]},
         {"vectors": numpy.zeros((3, 2))},
         {"vectors": None},
-        {"on_progress": 1},
     ],
 )
 def test_mistakes_are_reported_before_iterating(arguments):
