@@ -41,24 +41,10 @@ def delete(index: Index, ids: list[str] | None, where: str | None) -> None:
     index.delete(ids, where)
 
 
-def compact(index: Index) -> None:
+def maintain(index: Index, method: str, *arguments: object) -> None:
+    """Call a method of the writer: ``compact``, ``repair``, ``add_space``, ``drop_space``."""
     with index.writer() as writer:
-        writer.compact()
-
-
-def repair(index: Index) -> None:
-    with index.writer() as writer:
-        writer.repair()
-
-
-def add_space(index: Index) -> None:
-    with index.writer() as writer:
-        writer.add_space(encoder(OTHER_SPEC))
-
-
-def drop_space(index: Index) -> None:
-    with index.writer() as writer:
-        writer.drop_space("hashing-24")
+        getattr(writer, method)(*arguments)
 
 
 def on_bad_row(skip: bool) -> dict:

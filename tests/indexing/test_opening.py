@@ -10,7 +10,6 @@ import pytest
 from semsearch import Document, Index, load_encoder
 from semsearch.errors import (
     ArgumentError,
-    IndexFormatError,
     IndexNotFoundError,
     IndexStoreError,
     SpaceError,
@@ -25,20 +24,6 @@ def index(tmp_path):
 
 
 class TestOpening:
-    def test_no_index(self, tmp_path):
-        for path in (tmp_path, tmp_path / "none"):
-            with pytest.raises(IndexNotFoundError):
-                Index.open(path)
-        assert not (tmp_path / "none").exists()
-
-    def test_other_files(self, tmp_path):
-        (tmp_path / "holiday.jpg").touch()
-        for make in (Index.open, Index.create):
-            for path in (tmp_path, tmp_path / "holiday.jpg"):
-                with pytest.raises(IndexFormatError):
-                    make(path)
-        assert [file.name for file in tmp_path.iterdir()] == ["holiday.jpg"]
-
     def test_interrupted_creation_is_finished(self, tmp_path):
         (tmp_path / "index.sqlite").touch()
         with pytest.raises(IndexNotFoundError):

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
-import sys
 from types import SimpleNamespace
 
 import pytest
-from ray_cluster import ROOT, content, finish, same, texts_of, write, write_plugin
+from ray_cluster import ROOT, content, finish, same, semsearch, start, texts_of, write, write_plugin
 
 from semsearch import Corpus, Index
 from semsearch.errors import ArgumentError, ClusterError, MissingExtraError
@@ -34,18 +32,11 @@ def run(package, tmp_path):
     write_plugin(tmp_path / "site")
 
     def run(status=0, code=""):
-        program = f"{code}\nfrom semsearch.cli import run; run()"
         arguments = ["--encoder", f"slow:{tmp_path / 'log'}", "--index", "there", "--ray", "auto"]
         path = os.pathsep.join([str(ROOT), str(tmp_path / "site")])
-        process = subprocess.Popen(
-            [sys.executable, "-c", program, "index", "corpus.csv", *arguments],
-            cwd=tmp_path,
-            env=os.environ | {"PYTHONPATH": path, "SLOW_SECONDS": "0"},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        return finish(process, status)
+        environment = os.environ | {"PYTHONPATH": path, "SLOW_SECONDS": "0"}
+        command = semsearch("index", "corpus.csv", *arguments, code=code)
+        return finish(start(command, tmp_path, environment), status)
 
     return run
 
@@ -113,20 +104,13 @@ def test_each_living_node_gets_actors_once(monkeypatch):
     assert started == nodes[:1]
 
 
-def test_a_head_that_does_not_answer(package, tmp_path):
-    package("ray")
-    with Index.create(tmp_path / "x", "hashing:8") as index, pytest.raises(ClusterError):
-        with index.writer(ray="ray://127.0.0.1:9"):
-            pass
-
-
-def test_an_invalid_cluster_is_refused():
+def test_clusters_that_cannot_be_used(package, tmp_path, monkeypatch):
     for on in ("", "dask", "ray:", "ray://", "ray://a b", "ray://a:x", "Ray"):
         with pytest.raises(ArgumentError):
             pool_on(on)
-
-
-def test_the_missing_extra_is_named(tmp_path, monkeypatch):
+    package("ray")
+    with pytest.raises(ClusterError):
+        pool_on("ray://127.0.0.1:9")
     monkeypatch.setattr("semsearch.indexing.ray.find_spec", lambda name: None)
     with Index.create(tmp_path / "x", "hashing:8") as index, pytest.raises(MissingExtraError):
         with index.writer(ray="auto"):

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import sqlite3
-from contextlib import closing
-
 import numpy
 import pytest
 
@@ -104,18 +101,6 @@ def test_a_space_whose_newest_passages_have_vectors_and_earlier_ones_not_yet(ind
         assert writer.verify() == []
 
 
-def test_repair_completes_every_space(index):
-    add(index, load_encoder("hashing:16"))
-    with closing(sqlite3.connect(index.path / "index.sqlite")) as connection, connection:
-        damaged = "UPDATE vectors SET vector = zeroblob(64) WHERE space_id = 2 AND passage_id = 1"
-        assert connection.execute(damaged).rowcount == 1
-    with index.writer() as writer:
-        assert writer.verify() != []
-        writer.repair()
-        assert writer.verify() == []
-    assert len(matrix(index, "hashing-16")) == 300
-
-
 def test_a_space_is_dropped(index):
     add(index, load_encoder("hashing:16"))
     with index.writer() as writer:
@@ -133,22 +118,22 @@ def test_a_space_is_dropped(index):
 
 
 def test_float16_halves_the_vectors_and_keeps_the_ranking(tmp_path):
-    answers = {}
+    answers = []
     for dtype in ("float32", "float16"):
         with Index.create(tmp_path / dtype, ["hashing"], dtype=dtype) as index:
             index.add(DOCUMENTS)
-            vectors = matrix(index, "hashing")
-            numpy.testing.assert_allclose(numpy.linalg.norm(vectors, axis=1), 1, atol=1e-6)
-            answers[dtype] = index.search_many([d.text for d in DOCUMENTS[::50]], k=1)
-            with index.writer() as writer:
-                assert writer.verify() == []
+            norms = numpy.linalg.norm(matrix(index, "hashing"), axis=1)
+            numpy.testing.assert_allclose(norms, 1, atol=1e-6)
+            answers.append([index.search(d.text, 1)[0] for d in DOCUMENTS[::50]])
             with index.read() as state:
                 longest = "SELECT max(length(vector)) FROM vectors"
                 size = state.connection.exec_driver_sql(longest).scalar_one()
             assert size == 256 * numpy.dtype(dtype).itemsize
-    for single, half in zip(*answers.values(), strict=True):
-        assert single[0].document_id == half[0].document_id
-        assert single[0].score == pytest.approx(half[0].score, abs=1e-3)
+    for single, half in zip(*answers, strict=True):
+        assert (half.document_id, half.score) == (
+            single.document_id,
+            pytest.approx(single.score, abs=1e-3),
+        )
 
 
 class Precise:
@@ -167,35 +152,25 @@ class Precise:
         return {"precision": "bf16" if self.precision is Precision.AUTO else self.precision.value}
 
 
-class TestPrecision:
-    """All vectors of a space have one precision."""
+def test_all_vectors_of_a_space_have_one_precision(tmp_path, monkeypatch):
+    def load(spec, device=None, precision="auto", **options):
+        return Precise(precision) if spec == "precise" else load_encoder(spec)
 
-    @pytest.fixture
-    def made(self, tmp_path, monkeypatch):
-        def load(spec, device=None, precision="auto", **options):
-            return Precise(precision) if spec == "precise" else load_encoder(spec)
-
-        for module in ("index", "indexing.creation"):
-            monkeypatch.setattr(f"semsearch.{module}.load_encoder", load)
-        with Index.create(tmp_path / "p", ["precise"], precision="fp32") as index:
-            index.add([Document("a", "a text")])
-        return tmp_path / "p"
-
-    def test_is_kept(self, made):
-        for index in (Index.create(made, ["precise"]), Index.create(made), Index.open(made)):
-            with index:
-                assert index.space().description["precision"] == "fp32"
-                assert index.encoder(index.space()).description()["precision"] == "fp32"
-
-    @pytest.mark.parametrize("encoders", [None, ["precise"]])
-    def test_another_one_is_refused(self, made, encoders):
+    for module in ("index", "indexing.creation"):
+        monkeypatch.setattr(f"semsearch.{module}.load_encoder", load)
+    path = tmp_path / "p"
+    with Index.create(path, ["precise"], precision="fp32") as index:
+        index.add([Document("a", "a text")])
+    for index in (Index.create(path, ["precise"]), Index.create(path), Index.open(path)):
+        with index:
+            assert index.space().description["precision"] == "fp32"
+            assert index.encoder(index.space()).description()["precision"] == "fp32"
+    for encoders in (None, ["precise"]):
         for precision in ("bf16", "int8"):
             with pytest.raises(SpaceError):
-                Index.create(made, encoders, precision=precision)
+                Index.create(path, encoders, precision=precision)
         for precision in ("fp32", "auto"):
-            Index.create(made, encoders, precision=precision).close()
-
-    def test_encoders_without_precisions(self, tmp_path):
-        Index.create(tmp_path / "words", ["hashing"]).close()
-        with Index.create(tmp_path / "words", precision="fp32") as index:
-            assert index.space().spec == "hashing"
+            Index.create(path, encoders, precision=precision).close()
+    Index.create(tmp_path / "words", ["hashing"]).close()  # an encoder without precisions
+    with Index.create(tmp_path / "words", precision="fp32") as index:
+        assert index.space().spec == "hashing"
