@@ -10,7 +10,6 @@ from decimal import Decimal
 from pathlib import Path
 
 import numpy
-import pandas
 import pytest
 
 from semsearch import errors
@@ -77,15 +76,11 @@ def test_errors_reach_other_processes(error):
     [
         (check_whole_number, [1, 1], 1),
         (check_whole_number, [numpy.int64(7), 1], 7),
-        (check_number, [-2], -2),
         (check_number, [Decimal("0.25")], 0.25),
         (check_number, [math.inf, 0], math.inf),
         (check_number, [0, 0, 1], 0),
-        (check_number, [1, 0, 1], 1),
         (check_texts, [("a", "é")], ["a", "é"]),
-        (check_texts, [numpy.array(["a", "b"])], ["a", "b"]),
         (check_texts, [iter(["a", "b"])], ["a", "b"]),
-        (check_texts, [pandas.Series(["a"], index=[7])], ["a"]),
         (check_readable, [" é"], " é"),
         (check_path, ["a"], Path("a")),
         (check_path, [Path("/a")], Path("/a")),

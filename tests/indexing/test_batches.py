@@ -7,25 +7,22 @@ import threading
 import time
 
 import pytest
+from wrapped import Wrapped
 
-from semsearch import Document, Index, load_encoder
+from semsearch import Document, Index
 from semsearch.errors import EncoderError
 from semsearch.indexing import batch as batches
-from semsearch.indexing.changes import next_documents
 
 
-class Watched:
+class Watched(Wrapped):
     """An encoder that records what it encodes, and takes some seconds per batch."""
 
     def __init__(self, seconds=0.0):
-        self._encoder = load_encoder("hashing:16")
+        super().__init__()
         self._seconds = seconds
         self.texts = []
         self.sizes = []
         self.threads = set()
-
-    def __getattr__(self, name):
-        return getattr(self._encoder, name)
 
     def encode_documents(self, texts):
         self.texts += texts
@@ -128,12 +125,3 @@ def test_complete_batches_before_an_error_are_written(tmp_path):
             with pytest.raises(error):
                 index.add(documents)
             assert len(index) == 4  # the complete batch
-
-
-def test_batches_are_limited_by_documents_or_characters():
-    texts = ["abc", "de", "f", "ghijklmnop", "q"]
-    corpus = iter([Document(None, text) for text in texts])
-    found = []
-    for count, characters in [(2, 100), (5, 4), (5, 4), (5, 4)]:
-        found.append([document.text for document in next_documents(corpus, count, characters)])
-    assert found == [["abc", "de"], ["f", "ghijklmnop"], ["q"], []]

@@ -16,6 +16,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Mapping
+from contextlib import nullcontext
 from multiprocessing import get_context
 from pathlib import Path
 
@@ -154,28 +155,22 @@ class Histories(RuleBasedStateMachine):
     @rule(corpus=corpora, skip=st.booleans())
     def upsert(self, corpus, skip):
         after = upserted(self.model, corpus, skip)
-        if after is None:
-            with pytest.raises(BadRowError):
-                histories.upsert(self.index, corpus, skip)
-        else:
-            histories.upsert(self.index, corpus, skip)
-            self.model = after
+        with nullcontext() if after is not None else pytest.raises(BadRowError):
+            histories.write(self.index, corpus, skip, None)
+        self.model = self.model if after is None else after
 
     @rule(corpus=corpora, skip=st.booleans(), allow=st.booleans())
     def sync(self, corpus, skip, allow):
         after = synced(self.model, corpus, skip)
+        error = nullcontext()
         if after is None:
-            with pytest.raises(BadRowError):
-                histories.sync(self.index, corpus, skip, allow)
-            return
+            after, error = self.model, pytest.raises(BadRowError)
         removed = len(self.model.keys() - after.keys())
         many = removed > 10 and removed > len(self.model) / 10
         if removed and not allow and (many or not after):
-            with pytest.raises(RemovalError):
-                histories.sync(self.index, corpus, skip, allow)
-            after = upserted(self.model, corpus, skip)
-        else:
-            histories.sync(self.index, corpus, skip, allow)
+            after, error = upserted(self.model, corpus, skip), pytest.raises(RemovalError)
+        with error:
+            histories.write(self.index, corpus, skip, allow)
         self.model = after
 
     @rule(corpus=corpora, after=st.integers(0, 20))
@@ -185,7 +180,7 @@ class Histories(RuleBasedStateMachine):
             raise OSError("the disk is gone")
 
         with pytest.raises((OSError, BadRowError)):
-            histories.sync(self.index, failing(), False, True)
+            histories.write(self.index, failing(), False, True)
 
     @rule(ids=st.lists(st.sampled_from(IDS), max_size=6, unique=True))
     def delete_by_id(self, ids):
@@ -243,12 +238,9 @@ class Histories(RuleBasedStateMachine):
     )
     def another_process_writes(self, corpus, killed_at, removing, skip):
         added = upserted(self.model, corpus, skip)
-        if removing:
-            wanted = synced(self.model, corpus, skip)
-            code = self.in_a_process(histories.sync, corpus, skip, True, killed_at=killed_at)
-        else:
-            wanted = added
-            code = self.in_a_process(histories.upsert, corpus, skip, killed_at=killed_at)
+        wanted = synced(self.model, corpus, skip) if removing else added
+        allow = True if removing else None
+        code = self.in_a_process(histories.write, corpus, skip, allow, killed_at=killed_at)
         if wanted is None:
             assert code in (3, -9)
         elif code == 0:
@@ -362,7 +354,7 @@ class Histories(RuleBasedStateMachine):
 
 def test_histories(seed, tmp_path):
     with Index.create(tmp_path / "x", [histories.encoder()]) as index:  # imports what they need
-        histories.sync(index, [Document("d1", "amber")], True, True)
+        histories.write(index, [Document("d1", "amber")], True, True)
         histories.delete(index, None, "id = 'd1'")
         histories.maintain(index, "compact")
     packages = ("faiss", "numpy", "semsearch", "sqlalchemy")

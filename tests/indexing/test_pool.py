@@ -6,23 +6,20 @@ import threading
 
 import numpy
 import pytest
+from wrapped import Wrapped
 
-from semsearch.encoders import load_encoder
 from semsearch.indexing.pool import ThreadPool
 from semsearch.storage.spaces import Space
 
 
-class Slow:
+class Slow(Wrapped):
     """An encoder that waits to be released."""
 
     def __init__(self):
-        self._encoder = load_encoder("hashing:32")
+        super().__init__("hashing:32")
         self.started, self.released = threading.Event(), threading.Event()
         self.calls = 0
         self.has_ended = False
-
-    def __getattr__(self, name):
-        return getattr(self._encoder, name)
 
     def encode_documents(self, texts):
         self.calls += 1

@@ -13,17 +13,6 @@ from semsearch import Corpus, Index
 from semsearch.errors import ArgumentError, ClusterError, MissingExtraError
 from semsearch.indexing.ray import RayPool, connect, pool_on
 
-#: Sends Ctrl-C after the first batch was committed.
-INTERRUPTED = """
-import os, signal
-from semsearch.indexing.batch import Summary
-add = Summary.__add__
-def interrupted(*arguments):
-    os.kill(os.getpid(), signal.SIGINT)
-    return add(*arguments)
-Summary.__add__ = interrupted
-"""
-
 
 @pytest.fixture
 def run(package, tmp_path):
@@ -31,11 +20,11 @@ def run(package, tmp_path):
     package("ray")
     write_plugin(tmp_path / "site")
 
-    def run(status=0, code=""):
+    def run(status=0):
         arguments = ["--encoder", f"slow:{tmp_path / 'log'}", "--index", "there", "--ray", "auto"]
         path = os.pathsep.join([str(ROOT), str(tmp_path / "site")])
         environment = os.environ | {"PYTHONPATH": path, "SLOW_SECONDS": "0"}
-        command = semsearch("index", "corpus.csv", *arguments, code=code)
+        command = semsearch("index", "corpus.csv", *arguments)
         return finish(start(command, tmp_path, environment), status)
 
     return run
@@ -58,19 +47,6 @@ def test_a_batch_that_kills_every_actor_is_an_error(run, tmp_path):
     write(tmp_path, [*texts_of(300), "die always"])
     assert run(status=1).endswith("[unusable-cluster]\n")
     assert not (tmp_path / "there").exists()  # the run that makes an index makes it whole
-
-
-@pytest.mark.nightly
-@pytest.mark.timeout(300)
-def test_ctrl_c_and_resuming(run, tmp_path, interruptible):
-    texts = [f"Text {number}." for number in range(3000)]
-    write(tmp_path, texts)
-    kept = re.search(r"([\d,]+) documents saved in", run(status=130, code=INTERRUPTED))
-    safe = int(kept[1].replace(",", ""))
-    assert 0 < safe < len(texts)
-    assert f"({len(texts) - safe:,} added, {safe:,} unchanged)" in run()
-    documents, _, _ = content(tmp_path / "there")
-    assert [document.text for document in documents] == texts
 
 
 def test_a_ray_that_does_not_start(package, monkeypatch):

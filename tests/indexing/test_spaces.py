@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy
 import pytest
+from wrapped import Wrapped
 
 from semsearch import Document, Index
 from semsearch.encoders import load_encoder
@@ -53,15 +54,12 @@ class Interrupted(BaseException):
     pass
 
 
-class InterruptedEncoder:
+class InterruptedEncoder(Wrapped):
     """An encoder that is interrupted at its second batch."""
 
     def __init__(self):
-        self._encoder = load_encoder("hashing:16")
+        super().__init__()
         self._batches = iter([self._encoder.encode_documents])
-
-    def __getattr__(self, name):
-        return getattr(self._encoder, name)
 
     def encode_documents(self, texts):
         for encode in self._batches:
@@ -117,35 +115,13 @@ def test_a_space_is_dropped(index):
             writer.drop_space("other")
 
 
-def test_float16_halves_the_vectors_and_keeps_the_ranking(tmp_path):
-    answers = []
-    for dtype in ("float32", "float16"):
-        with Index.create(tmp_path / dtype, ["hashing"], dtype=dtype) as index:
-            index.add(DOCUMENTS)
-            norms = numpy.linalg.norm(matrix(index, "hashing"), axis=1)
-            numpy.testing.assert_allclose(norms, 1, atol=1e-6)
-            answers.append([index.search(d.text, 1)[0] for d in DOCUMENTS[::50]])
-            with index.read() as state:
-                longest = "SELECT max(length(vector)) FROM vectors"
-                size = state.connection.exec_driver_sql(longest).scalar_one()
-            assert size == 256 * numpy.dtype(dtype).itemsize
-    for single, half in zip(*answers, strict=True):
-        assert (half.document_id, half.score) == (
-            single.document_id,
-            pytest.approx(single.score, abs=1e-3),
-        )
-
-
-class Precise:
+class Precise(Wrapped):
     """The hashing encoder, as if it had precisions; `auto` is bf16 here."""
 
     def __init__(self, precision):
-        self._encoder = load_encoder("hashing:16")
+        super().__init__()
         self.spec, self.fingerprint = "precise", "precise"
         self.precision = Precision(precision)
-
-    def __getattr__(self, name):
-        return getattr(self._encoder, name)
 
     def description(self):
         assert self.precision is not Precision.INT8  # it would have to be measured

@@ -7,23 +7,20 @@ from contextlib import closing
 
 import numpy
 import pytest
+from wrapped import Wrapped
 
 from semsearch import Document, Index
-from semsearch.encoders import load_encoder
 from semsearch.errors import BadRowError, EncoderError, NoVectorError
 
 VALUES = {"NaN": numpy.nan, "zero": 0, "infinite": numpy.inf, "long": 3}
 
 
-class Failing:
+class Failing(Wrapped):
     """An encoder that returns unusable vectors for texts with the word "broken"."""
 
-    def __init__(self, value, dimension=32):
-        self._encoder = load_encoder(f"hashing:{dimension}")
+    def __init__(self, value):
+        super().__init__("hashing:32")
         self.value = value
-
-    def __getattr__(self, name):
-        return getattr(self._encoder, name)
 
     def encode_documents(self, texts):
         matrix = self._encoder.encode_documents(texts)

@@ -121,19 +121,11 @@ def test_a_vector_as_query(index, monkeypatch):
 
 @pytest.mark.parametrize("mode", ["semantic", "bm25", "hybrid"])
 def test_invalid_queries(index, mode):
+    with pytest.raises(SpaceError):
+        index.search("red", space="other", mode=mode)
     zeros, ones = numpy.zeros(256), numpy.ones((1, 256))
-    for query in (
-        [0.5, 0.5],
-        zeros,
-        zeros + numpy.nan,
-        ones,
-        ["red", 1],
-        [],
-        [""],
-        " ",
-        "cat \ud800",
-        None,
-    ):
+    vectors = [[0.5, 0.5], zeros, zeros + numpy.nan, ones]
+    for query in (*vectors, ["red", 1], [], [""], " ", "cat \ud800", None):
         with pytest.raises(ArgumentError):
             index.search(query, mode=mode)
     if mode != "semantic":
@@ -151,15 +143,6 @@ def test_an_empty_index(tmp_path):
     with Index.create(tmp_path / "x", ["hashing"]) as index:
         for mode in ("semantic", "bm25", "hybrid"):
             assert index.search("anything", mode=mode) == []
-
-
-def test_hybrid_combines_both_scores(tmp_path):
-    with Index.create(tmp_path / "x", ["hashing"]) as index:
-        index.add([Document("both", "red apple"), Document("neither", "blue sky")])
-        hits = index.search("red apple", mode="hybrid")
-        assert hits[0].document_id == "both"
-        assert hits[0].score == pytest.approx(1)  # of two scores, the better one has z = 1
-        assert hits[0].scores[:2] == pytest.approx((1.0, 1e-6), rel=1)
 
 
 CLASHES = {"id": "x", "title": "T", "metadata.id": "y", "rank": 7}
@@ -190,18 +173,11 @@ def test_to_frame(index):
     assert (list(empty.columns), len(empty)) == (columns, 0)
 
 
-def test_an_unknown_space(index):
-    with pytest.raises(SpaceError):
-        index.search("red", space="other")
-
-
 class TestOneState:
     def test_a_reranker_that_lets_others_write_changes_nothing(self, index):
         """Hits and their explanations belong to the state in which the search began."""
 
         class Meddler:
-            spec = "cross-encoder:meddler"
-
             def score(self, query, passages):
                 index.add([Document("d42", "green item 42 was blue once")])
                 return numpy.zeros(len(passages))
