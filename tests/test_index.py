@@ -68,7 +68,7 @@ def counts(index):
 
 
 class TestAdding:
-    def test_added_documents_are_stored(self, index):
+    def test_added_documents_are_stored_once(self, index, encoder):
         assert len(index) == 3
         assert contents(index) == [
             ("cat", "Cats", '{"legs":4,"sounds":["purr","meow"]}', 0, 15, "The cat sleeps."),
@@ -76,10 +76,8 @@ class TestAdding:
             ("hen", None, '{"legs":2}', 0, 18, "The hen lays eggs."),
         ]
         assert index.fields() == ["legs", "sounds"]
-
-    def test_adding_the_same_again_changes_and_encodes_nothing(self, index, encoder):
         before = contents(index)
-        summary = index.add(PETS)
+        summary = index.add(PETS)  # again
         assert (summary.unchanged, summary.documents, summary.passages) == (3, 3, 0)
         assert contents(index) == before
         assert encoder.texts == []
@@ -93,10 +91,8 @@ class TestAdding:
         assert index.search("howls", mode="bm25")[0].document_id == "dog"
 
     def test_a_change_of_metadata_encodes_nothing(self, index, encoder):
-        summary = index.add(
-            [Document("hen", "The hen lays eggs.", "Hens", {"legs": 2, "wings": 2})]
-        )
-        assert summary.metadata_changed == 1
+        hen = Document("hen", "The hen lays eggs.", "Hens", {"legs": 2, "wings": 2})
+        assert index.add([hen]).metadata_changed == 1
         assert encoder.texts == []
         assert contents(index)[2][1:3] == ("Hens", '{"legs":2,"wings":2}')
 
@@ -170,15 +166,14 @@ class TestDeleting:
         assert rows(index, "SELECT passage_id FROM passages ORDER BY 1") == [(1,), (2,), (4,)]
 
 
-class TestWriters:
-    @pytest.mark.parametrize("wait", [0, 0.01])
-    def test_the_writer_of_another_process_is_reported(self, index, writing_elsewhere, wait):
-        with writing_elsewhere(index.path) as process:
-            with pytest.raises(IndexBusyError, match=f"process {process} "):
-                index.add([Document("new", "text")], wait=wait)
-            with pytest.raises(IndexBusyError):
-                index.delete(["cat"], wait=wait)
-        assert index.add([Document("new", "text")], wait=wait).added == 1
+@pytest.mark.parametrize("wait", [0, 0.01])
+def test_the_writer_of_another_process_is_reported(index, writing_elsewhere, wait):
+    with writing_elsewhere(index.path) as process:
+        with pytest.raises(IndexBusyError, match=f"process {process} "):
+            index.add([Document("new", "text")], wait=wait)
+        with pytest.raises(IndexBusyError):
+            index.delete(["cat"], wait=wait)
+    assert index.add([Document("new", "text")], wait=wait).added == 1
 
 
 @pytest.mark.parametrize(

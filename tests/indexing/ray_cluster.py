@@ -164,7 +164,8 @@ class Cluster:
             "RAY_health_check_timeout_ms": "5000",
             "RAY_health_check_failure_threshold": "2",
         }
-        self.nodes = [Node()]
+        self.head = Node()
+        self.nodes = [self.head]
         options = f"--node-ip-address={HEAD} --include-dashboard=false"
         try:
             _ip("-n", self.head.namespace, "address", "add", f"{HEAD}/32", "dev", "lo")
@@ -172,10 +173,6 @@ class Cluster:
         except BaseException:
             self.remove()
             raise
-
-    @property
-    def head(self) -> Node:
-        return self.nodes[0]
 
     def add(self, hidden: Path | None = None) -> Node:
         """Add a node, which cannot see the content of the folder `hidden`."""

@@ -166,12 +166,11 @@ class TestFileMemory:
         assert len(opened) == 6
 
 
-class TestMoved:
-    def test_files_keep_their_vectors(self, index):
-        assert sync(index)[0].encoded == 4
-        Path("docs/new").mkdir()
-        Path("docs/a.txt").rename("docs/new/z.txt")
-        Path("docs/b/page.html").rename("docs/page.html")
-        summary, _ = sync(index)
-        assert counts(summary) == (3, 0, 1, 3)
-        assert summary.encoded == 0
+def test_files_keep_their_vectors(index):
+    assert sync(index)[0].encoded == 4
+    Path("docs/new").mkdir()
+    Path("docs/a.txt").rename("docs/new/z.txt")
+    Path("docs/b/page.html").rename("docs/page.html")
+    summary, _ = sync(index)
+    assert counts(summary) == (3, 0, 1, 3)
+    assert summary.encoded == 0

@@ -79,7 +79,6 @@ FILTERS = {
         one.metadata.get("flag") is not True
         and not {"x", "y"}.isdisjoint(elements(one.metadata.get("tag")))
     ),
-    "title = 'T1'": lambda one: one.title == "T1",
     # Not 'd1%': ids derived from content are hexadecimal and may start like that.
     "id like 'd1_'": lambda one: one.id in IDS[10:],
     "metadata.id = 'd3'": lambda one: one.metadata.get("id") == "d3",

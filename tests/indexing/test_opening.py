@@ -80,21 +80,20 @@ def test_spaces_and_their_stored_type_are_kept(index):
         assert writer.add_space(load_encoder("hashing:16"), "float16").dtype == "float16"
 
 
-class TestClosing:
-    def test_a_closed_index_is_reported(self, index):
-        index.close()
-        index.close()
-        assert "closed" in repr(index)
-        for call in (
-            len,
-            Index.space,
-            Index.passages,
-            Index.info,
-            Index.__enter__,
-            lambda index: index.search("red"),
-            lambda index: index.add([]),
-            lambda index: index.delete(["a"]),
-            lambda index: index.encoder(None),
-        ):
-            with pytest.raises(IndexStoreError):
-                call(index)
+def test_a_closed_index_is_reported(index):
+    index.close()
+    index.close()
+    assert "closed" in repr(index)
+    for call in (
+        len,
+        Index.space,
+        Index.passages,
+        Index.info,
+        Index.__enter__,
+        lambda index: index.search("red"),
+        lambda index: index.add([]),
+        lambda index: index.delete(["a"]),
+        lambda index: index.encoder(None),
+    ):
+        with pytest.raises(IndexStoreError):
+            call(index)

@@ -127,9 +127,7 @@ def test_documented_commands(cluster, run):
 
 def test_other_versions_are_refused(run, tmp_path):
     command = [write(tmp_path, texts_of(3)), "--encoder", "hashing", "--index", tmp_path / "x"]
-    code = "import semsearch; semsearch.__version__ = '0.0.1'"
-    assert finish(run(*command, code=code), 1).endswith("[unusable-cluster]\n")
-    code = "import ray; ray.__version__ = '2.0.0'"
-    output = finish(run(*command, on=f"ray://{HEAD}", code=code), 1)
-    assert output.endswith("[unusable-cluster]\n")
+    for on, package in (("auto", "semsearch"), (f"ray://{HEAD}", "ray")):
+        code = f"import {package}; {package}.__version__ = '0.0.1'"
+        assert finish(run(*command, on=on, code=code), 1).endswith("[unusable-cluster]\n")
     assert not (tmp_path / "x").exists()

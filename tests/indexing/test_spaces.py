@@ -50,10 +50,6 @@ def test_a_space_is_added_from_the_stored_texts(index):
         assert writer.verify() == []
 
 
-class Interrupted(BaseException):
-    pass
-
-
 class InterruptedEncoder(Wrapped):
     """An encoder that is interrupted at its second batch."""
 
@@ -64,12 +60,12 @@ class InterruptedEncoder(Wrapped):
     def encode_documents(self, texts):
         for encode in self._batches:
             return encode(texts)
-        raise Interrupted
+        raise KeyboardInterrupt
 
 
 @pytest.mark.parametrize("how", ["add_space", "upsert"])
 def test_interrupted_space_is_finished(index, how):
-    with pytest.raises(Interrupted):
+    with pytest.raises(KeyboardInterrupt):
         add(index, InterruptedEncoder())
     assert len(matrix(index, "hashing-16")) == 256  # the first batch
     with pytest.raises(SpaceError):
@@ -85,7 +81,7 @@ def test_interrupted_space_is_finished(index, how):
 
 
 def test_a_space_whose_newest_passages_have_vectors_and_earlier_ones_not_yet(index, monkeypatch):
-    with pytest.raises(Interrupted):
+    with pytest.raises(KeyboardInterrupt):
         add(index, InterruptedEncoder())
     with monkeypatch.context() as patch:
         patch.setattr("semsearch.indexing.writer.IndexWriter._complete", lambda *arguments: None)
