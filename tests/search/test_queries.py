@@ -166,9 +166,11 @@ class TestExamples:
             ("x", {"like": ["a", "b"], "unlike": "b"}, ArgumentError),
             ("x", {"like": "nowhere"}, DocumentNotFoundError),
             ("x", {"like": [3]}, ArgumentError),
+            ("x", {"dense_weight": 0.9}, ArgumentError),  # not hybrid
+            ("x", {"rerank_depth": 9}, ArgumentError),
         ],
     )
-    def test_invalid_examples(self, index, query, options, error):
+    def test_options_that_do_not_fit(self, index, query, options, error):
         with pytest.raises(error):
             index.search(query, **options)
 

@@ -96,7 +96,6 @@ def test_pages_and_minimum_scores(index, mode):
     for offset in range(10):
         page = index.search("red item 42", k=3, offset=offset, mode=mode)
         assert page == every[offset : offset + 3]
-        assert [hit.rank for hit in page] == [hit.rank for hit in every[offset : offset + 3]]
     least = every[0].score
     kept = index.search("red item 42", k=12, mode=mode, min_score=least)
     assert kept == [hit for hit in every if hit.score >= least]
@@ -124,7 +123,7 @@ def test_invalid_queries(index, mode):
     with pytest.raises(SpaceError):
         index.search("red", space="other", mode=mode)
     zeros, ones = numpy.zeros(256), numpy.ones((1, 256))
-    vectors = [[0.5, 0.5], zeros, zeros + numpy.nan, ones]
+    vectors = [[0.5, 0.5], [[1], [2, 3]], zeros, zeros + numpy.nan, ones]
     for query in (*vectors, ["red", 1], [], [""], " ", "cat \ud800", None):
         with pytest.raises(ArgumentError):
             index.search(query, mode=mode)
