@@ -290,30 +290,17 @@ def translate(
 @train_command.command("distill", short_help="Distil an encoder into a faster student.")
 @click.argument("spec", metavar="MODEL", type=NAME_OR_FILE)
 @corpora_argument("CORPUS...")
-@click.option("--static", is_flag=True, help="Average word vectors, without any layers.")
-@click.option("--layers", type=int, metavar="N", help="Keep N layers.")
-@corpus_options("MODEL-static or -N-layers", "1", "3e-3 for --static, else 1e-4", 64)
-def distill(
-    spec: str, corpora: tuple[str, ...], static: bool, layers: int | None, **choices: Any
-) -> None:
-    """Distil an encoder into a faster student.
+@corpus_options("MODEL-static", "1", "3e-3", 64)
+def distill(spec: str, corpora: tuple[str, ...], **choices: Any) -> None:
+    """Distil an encoder into averaged word vectors, which are much faster.
 
-    MODEL is minilm, or a Sentence-Transformers model by name or folder. A static student averages
-    the vectors that the teacher gives to single words; with --layers, the student is a copy with
-    fewer layers. Both are trained on the teacher's vectors of the documents and sentences of
-    CORPUS. The STS Benchmark scores of teacher and student are printed, if it is on this machine.
+    MODEL is minilm, or a Sentence-Transformers model by name or folder. The student averages the
+    vectors that the teacher gives to single words, and is trained on its vectors of the documents
+    and sentences of CORPUS. The STS Benchmark scores of teacher and student are printed, if it is
+    on this machine.
 
     \b
-    semsearch train distill minilm corpus.csv --static --output models/fast
-    semsearch train distill minilm corpus.csv --layers 3
+    semsearch train distill minilm corpus.csv --output models/fast
     semsearch eval sts --system minilm --system models/fast
     """
-    if static == (layers is not None):
-        raise ArgumentError("choose a student: --static or --layers N")
-    train_on_corpus(
-        lambda documents, name: Distillation(documents, name, layers=layers),
-        corpora,
-        f"{file_name(spec)}-{'static' if static else f'{layers}-layers'}",
-        base=spec,
-        **choices,
-    )
+    train_on_corpus(Distillation, corpora, f"{file_name(spec)}-static", base=spec, **choices)

@@ -31,7 +31,6 @@ SETTABLE = {
     field.name: float if "float" in str(field.type) else int
     for field in fields(Recipe)
     if field.name not in ("epochs", "learning_rate", "batch_size")
-    and not str(field.type).startswith("tuple")
 }
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from datetime import date, datetime
+from datetime import date
 from typing import Any
 
 from semsearch.errors import MissingExtraError, shown
 from semsearch.filters import And, Comparison, Condition, In, Not, Operator, Or
+from semsearch.filters.times import instant
 from semsearch.index import Index
 from semsearch.integrations.passages import conjunction, delete, equals, hit_metadata
 from semsearch.records import Document, metadata_field
@@ -22,8 +23,7 @@ try:
 except ImportError as error:
     raise MissingExtraError("haystack-ai", "haystack", __name__) from error
 
-_ORDERS = {">": Operator.GREATER, ">=": Operator.GREATER_OR_EQUAL}
-_ORDERS |= {"<": Operator.LESS, "<=": Operator.LESS_OR_EQUAL}
+_ORDERS = {operator.value: operator for operator in Operator if operator.is_order}
 
 
 class SemsearchDocumentStore:
@@ -153,16 +153,12 @@ def _condition(filters: dict[str, Any]) -> Condition:
     operator = filters["operator"]
     if "field" in filters:
         name = str(filters["field"])
-        if name == "content":
-            raise FilterError("filters compare id and meta, not content")
         field = "id" if name == "id" else metadata_field(name.removeprefix("meta."))
         return _comparison(field, operator, filters["value"])
     conditions = tuple(map(_condition, filters["conditions"]))
     if operator not in ("AND", "OR", "NOT") or not conditions:
         raise FilterError(f"operator {shown(operator)} must be AND, OR or NOT, with conditions")
-    joined = conditions[0]
-    if len(conditions) > 1:
-        joined = Or(conditions) if operator == "OR" else And(conditions)
+    joined = Or(conditions) if operator == "OR" else And(conditions)
     return Not(joined) if operator == "NOT" else joined
 
 
@@ -177,13 +173,7 @@ def _comparison(field: str, operator: str, value: Any) -> Condition:
         return equals(field, value)
     if operator in _ORDERS and value is None:
         return In(field, ())  # matches nothing
-    if operator in _ORDERS and (isinstance(value, int | float) or _is_time(value)):
+    is_time = isinstance(value, str) and instant(value) is not None
+    if operator in _ORDERS and (isinstance(value, int | float) or is_time):
         return Comparison(field, _ORDERS[operator], value)
     raise FilterError(f"operator {shown(operator)} does not compare with {shown(value)}")
-
-
-def _is_time(value: Any) -> bool:
-    try:
-        return isinstance(value, str) and datetime.fromisoformat(value) is not None
-    except ValueError:
-        return False

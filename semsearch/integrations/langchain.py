@@ -105,10 +105,7 @@ class SemsearchVectorStore(VectorStore):
     def delete(self, ids: list[str] | None = None, **kwargs: Any) -> bool:
         """Delete documents by id, or all of them; unknown ids are ignored. Returns True."""
         del kwargs
-        if ids is None:
-            self.index.delete(where="id is not null", wait=math.inf)
-        else:
-            delete(self.index, ids)
+        delete(self.index, ids)
         return True
 
     def get_by_ids(self, ids: Sequence[str], /) -> list[LangChainDocument]:
@@ -117,8 +114,7 @@ class SemsearchVectorStore(VectorStore):
             found = state.documents(ids)
         return [
             LangChainDocument(id=one.id, page_content=one.text, metadata=dict(one.metadata))
-            for one in map(found.get, ids)
-            if one is not None
+            for one in filter(None, map(found.get, ids))
         ]
 
     def similarity_search(self, query: str, k: int = 4, **kwargs: Any) -> list[LangChainDocument]:

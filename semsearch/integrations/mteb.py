@@ -22,8 +22,7 @@ except ImportError as error:
 class SemsearchEncoder(AbsEncoder):
     """A semsearch encoder for `mteb.evaluate`.
 
-    Queries of retrieval tasks are encoded as queries, all other texts as documents. Long texts are
-    truncated by the encoder.
+    Queries of retrieval tasks are encoded as queries, all other texts as documents.
 
     Args:
         encoder: an encoder, or a spec such as ``minilm``, which is loaded in fp32, as published

@@ -12,8 +12,8 @@ from __future__ import annotations
 import logging
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, Unpack
+from contextlib import ExitStack
+from typing import Any, NamedTuple, Unpack
 from weakref import finalize
 
 import pandas
@@ -32,14 +32,13 @@ logger = logging.getLogger(__name__)
 _ROW = "semsearch row"
 
 
-@dataclass(frozen=True)
-class _Indexed:
-    """A copy of an encoded frame, how it was encoded, and the temporary index."""
+class _Indexed(NamedTuple):
+    """A copy of an encoded frame, how it was encoded, its temporary index, and how that ends."""
 
     frame: pandas.DataFrame
     options: tuple[Any, ...]
-    index: Index
-    folder: tempfile.TemporaryDirectory[str]
+    temporary: Index
+    forget: finalize[[], pandas.DataFrame]
 
 
 #: By the `id` of a live frame; an accessor is created for each use.
@@ -48,11 +47,7 @@ _INDEXED: dict[int, _Indexed] = {}
 
 @pandas.api.extensions.register_dataframe_accessor("semsearch")
 class SemsearchAccessor:
-    """Searches the rows of a DataFrame.
-
-    Args:
-        frame: the rows.
-    """
+    """Searches the rows of a DataFrame."""
 
     def __init__(self, frame: pandas.DataFrame) -> None:
         self._frame = frame
@@ -98,30 +93,21 @@ def _index(frame: pandas.DataFrame, columns: list[str | int], encoder: str | Enc
     options = (columns, encoder)
     known = _INDEXED.get(id(frame))
     if known and known.options == options and known.frame.equals(frame):
-        return known.index
-    _forget(id(frame))
+        return known.temporary
+    if known:
+        known.forget()
     texts = frame_text_columns(frame, columns)  # errors do not list the temporary column
-    folder = tempfile.TemporaryDirectory(prefix="semsearch-", ignore_cleanup_errors=True)
-    index = Index.create(folder.name, encoder)
-    _INDEXED[id(frame)] = _Indexed(frame.copy(), options, index, folder)
-    finalize(frame, _forget, id(frame))
-    skipped: list[BadRowError] = []
     rows = frame.assign(**{_ROW: range(len(frame))})
-    try:
-        index.add(
-            frame_documents(rows, id_column=_ROW, text_columns=texts, on_bad_row=skipped.append)
-        )
-    except BaseException:
-        _forget(id(frame))
-        raise
+    skipped: list[BadRowError] = []
+    found = frame_documents(rows, id_column=_ROW, text_columns=texts, on_bad_row=skipped.append)
+    temporary = tempfile.TemporaryDirectory(prefix="semsearch-", ignore_cleanup_errors=True)
+    with ExitStack() as undo:
+        index = undo.enter_context(Index.create(undo.enter_context(temporary), encoder))
+        index.add(found)
+        undo.callback(_INDEXED.pop, id(frame))
+        forget = finalize(frame, undo.pop_all().close)
+    _INDEXED[id(frame)] = _Indexed(frame.copy(), options, index, forget)
     if skipped:
         first = str(skipped[0])  # its traceback would keep the frame alive where logs are kept
         logger.warning("not searched: %s; the first: %s", quantity(len(skipped), "row"), first)
     return index
-
-
-def _forget(frame: int) -> None:
-    """Remove the temporary index of a frame, if it has one."""
-    if (indexed := _INDEXED.pop(frame, None)) is not None:
-        indexed.index.close()
-        indexed.folder.cleanup()

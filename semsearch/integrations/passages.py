@@ -45,6 +45,7 @@ def conjunction(index: Index, first: str | None, second: str | None) -> str | No
         return where if state.ids(limit=1) else None
 
 
-def delete(index: Index, ids: Sequence[str]) -> None:
-    """Delete documents, once nobody else writes the index; unknown ids are ignored."""
-    index.delete(where=str(In("id", tuple(ids))), wait=math.inf)
+def delete(index: Index, ids: Sequence[str] | None) -> None:
+    """Delete documents, or all, once nobody else writes the index; unknown ids are ignored."""
+    where = "id is not null" if ids is None else str(In("id", tuple(ids)))
+    index.delete(where=where, wait=math.inf)

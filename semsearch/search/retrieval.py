@@ -103,13 +103,13 @@ class FirstStage:
         words: list[list[ScoredPassage]] = [[] for _ in queries]
         groups: dict[Restriction, list[int]] = defaultdict(list)
         for place, query in enumerate(queries):
-            required = tuple(options.require)
-            groups[Restriction(self.condition, required, query.excluded)].append(place)
+            asked = tuple(options.require), query.excluded, options.per_document
+            groups[Restriction(self.condition, *asked)].append(place)
         for restriction, places in groups.items():
             if vectors is not None:
                 with self.clock("vectors"):
                     found = self.reader.search_vectors(
-                        self.space, vectors[places], depth, restriction, options.per_document
+                        self.space, vectors[places], depth, restriction
                     )
                 for place, ranking in zip(places, found, strict=True):
                     dense[place] = self._without_examples(ranking)
@@ -118,7 +118,7 @@ class FirstStage:
                     for place in places:
                         query = queries[place]
                         ranking = self.reader.search_bm25(
-                            query.words, depth, restriction, options.per_document, query.phrases
+                            query.words, depth, restriction, query.phrases
                         )
                         words[place] = self._without_examples(ranking)
         if options.mode is SearchMode.HYBRID:

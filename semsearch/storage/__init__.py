@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 
+from semsearch.errors import IndexNotFoundError
 from semsearch.protocols import Encoder
 from semsearch.storage.address import store_of
 from semsearch.storage.interface import Store
@@ -27,6 +29,8 @@ def create_store(
     path: Path, max_tokens: int, encoders: Sequence[Encoder], dtype: str | None = None
 ) -> Store:
     """Open a store, or create it with a space for each encoder."""
+    with suppress(IndexNotFoundError):
+        return open_store(path)
     module = import_module(store_of(path))
     store: Store = module.create_store(path, max_tokens, encoders, dtype)
     return store

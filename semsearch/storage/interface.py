@@ -56,11 +56,12 @@ class ScoredPassage(NamedTuple):
 
 
 class Restriction(NamedTuple):
-    """The documents that a search may find."""
+    """What a search may find."""
 
     condition: Condition | None = None
     required: tuple[str, ...] = ()  #: phrases that some passage contains, as BM25 reads words
     excluded: tuple[str, ...] = ()  #: words and phrases that no passage contains
+    per_document: int = 1  #: the maximum number of passages of a document
 
 
 NO_RESTRICTION = Restriction()
@@ -241,12 +242,7 @@ class Reader(Protocol):
         """Load the data for searching a space, ahead of the search."""
 
     def search_vectors(
-        self,
-        space: Space,
-        queries: Matrix,
-        k: int,
-        restriction: Restriction = NO_RESTRICTION,
-        per_document: int = 1,
+        self, space: Space, queries: Matrix, k: int, restriction: Restriction = NO_RESTRICTION
     ) -> list[list[ScoredPassage]]:
         """The `k` best passages of each query, best first, equal scores by passage id.
 
@@ -254,8 +250,7 @@ class Reader(Protocol):
             space: the embedding space.
             queries: unit vectors, float32, shape (m, dimension).
             k: the number of passages; there are fewer only if fewer match.
-            restriction: the documents that may be found.
-            per_document: the maximum number of passages of a document.
+            restriction: the passages that may be found.
 
         Raises:
             SpaceError: the space was dropped, or some passages have no vector.
@@ -266,7 +261,6 @@ class Reader(Protocol):
         text: str,
         k: int,
         restriction: Restriction = NO_RESTRICTION,
-        per_document: int = 1,
         phrases: Sequence[str] = (),
     ) -> list[ScoredPassage]:
         """The `k` best passages by BM25, best first: those with the most of the phrases lead."""

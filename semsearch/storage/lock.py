@@ -25,16 +25,12 @@ _queues: dict[tuple[int, Path], Any] = {}
 
 @contextmanager
 def writer_lock(directory: Path, *, wait: float = 0, index: Path | None = None) -> Iterator[None]:
-    """Hold the writer lock of an index. The system releases it when the process dies.
+    """Hold the writer lock of an index, by a file in a directory; messages name `index` instead.
 
-    Args:
-        directory: the directory of the lock file.
-        wait: how many seconds to wait for another process; threads of this one are waited for
-            without limit.
-        index: the index, for messages; None for the directory itself.
+    The system releases it when the process dies. Threads of this one are waited for without limit.
 
     Raises:
-        IndexBusyError: another process holds it after these seconds, or this thread does.
+        IndexBusyError: another process holds it after `wait` seconds, or this thread does.
     """
     owner = directory / "writer.json"
     lock = FileLock(directory / "writer.lock")

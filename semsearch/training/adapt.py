@@ -1,11 +1,10 @@
 """Fit an encoder to an unlabelled corpus, and keep the result only if it passes a test.
 
-Titles, or sentences taken out of their context, serve as questions; in-batch and mined hard
-negatives are the wrong answers (multiple negatives ranking, Henderson et al. 2017). The new weights
-are averaged with the old ones (Wortsman et al. 2022, Robust fine-tuning of zero-shot models), with
-the smallest share of the new ones that helps significantly. Whether it helps, and whether the
-result is kept, is decided on other kinds of questions than those trained on: the user's own, with
-judgements, or questions made from held-out documents; and on STS Benchmark, if it is available.
+Titles, or sentences taken out of their context, serve as questions, with in-batch and mined hard
+negatives (Henderson et al. 2017). The new weights are averaged with the old ones (Wortsman et al.
+2022, Robust fine-tuning of zero-shot models), with the smallest share of the new ones that helps
+significantly. Whether it helps, and whether the result is kept, is decided on other kinds of
+questions: the user's own, with judgements, or made from held-out documents; and on STS Benchmark.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from numpy.random import default_rng
 from semsearch.encoders.model_folder import ModelFolder
 from semsearch.encoders.torch_loading import quiet_transformers
 from semsearch.encoders.torch_models import TorchEncoder
-from semsearch.errors import ArgumentError, TrainingError, quantity
+from semsearch.errors import ArgumentError, TrainingError
 from semsearch.evaluation.datasets import RetrievalSet
 from semsearch.evaluation.statistics import Values
 from semsearch.protocols import Encoder
@@ -43,15 +42,7 @@ from semsearch.training.examples import (
     sentences,
     split,
 )
-from semsearch.training.measures import (
-    MEASURES,
-    NDCG,
-    Measured,
-    encoder_outcomes,
-    gain,
-    gold_of,
-    ndcg,
-)
+from semsearch.training.measures import MEASURES, NDCG, encoder_outcomes, gain, gold_of, ndcg
 from semsearch.training.run import Job, Task, Trained
 from semsearch.training.stages import Loss, Recipe, Settings, Stage
 
@@ -81,40 +72,11 @@ KEYWORDS = 4
 
 
 class Question(NamedTuple):
-    """A query, and the passage that answers it."""
+    """A query, the passage that answers it, and the text of the whole document."""
 
     query: str
     passage: str
-    is_title: bool  #: whether the query is a title
-    document: str  #: the text of the whole document
-
-
-class Asked(NamedTuple):
-    """Questions of one kind."""
-
-    kind: str  #: for messages, in the plural
-    queries: list[str]
-    judged: list[dict[str, int]]  #: for each query, relevance by passage id
-
-
-class SearchTest(NamedTuple):
-    """A retrieval test: passages, and questions about some of them."""
-
-    passages: dict[str, str]  #: by id
-    asked: list[Asked]
-
-    def values(self, encoder: Encoder) -> list[Values]:
-        """NDCG@10 of each question, by kind."""
-        from sentence_transformers.util import semantic_search
-
-        names = list(self.passages)
-        vectors = encoder.encode_documents(list(self.passages.values()))
-        found = []
-        for asked in self.asked:
-            hits = semantic_search(encoder.encode_queries(asked.queries), vectors, top_k=10)
-            ranked = [[names[int(hit["corpus_id"])] for hit in best] for best in hits]
-            found.append(ndcg(ranked, asked.judged))
-        return found
+    document: str
 
 
 @dataclass(frozen=True)
@@ -144,27 +106,23 @@ class Adaptation(Task):
         if self.judged is None:
             trained, held = split(trained, seed, what, HELD_OUT_PART)
             texts, others = ([one.document for one in part] for part in (held, trained))
-            test = made_test(texts, others, seed)
+            asked = made_queries(texts, others, seed)
         elif len(trained) < MIN_DOCUMENTS:
             raise TrainingError(f"training needs at least {MIN_DOCUMENTS} {what}")
         else:
-            test = judged_test(self.judged, documents, seed)
+            asked = [judged_queries(self.judged, documents, seed)]
         drawn = default_rng(seed).permutation(len(trained))[:MAX_TRAINED]
-        trained = [trained[place] for place in drawn]
-        titles = sum(question.is_title for question in trained)
-        kinds = " and ".join(f"{len(asked.queries):,} {asked.kind}" for asked in test.asked)
-        notify(
-            f"{len(trained):,} questions to train on ({titles:,} titles, "
-            f"{len(trained) - titles:,} sentences); evaluated on {kinds}"
-        )
-        columns = [one.query for one in trained], [one.passage for one in trained]
+        columns = [trained[place].query for place in drawn], [trained[n].passage for n in drawn]
+        kinds = " and ".join(f"{len(one.queries):,} {one.name}" for one in asked)
+        notify(f"{len(drawn):,} questions to train on; evaluated on {kinds}")
         training = Examples(self.data_name, Kind.POSITIVE, columns, [])
         recipe = settings.recipe.for_kind(Kind.TRIPLETS)
         stage = Stage(training, None, recipe, Loss.RANKING.value)
-        finish = partial(self._finish, test, notify)
-        return Job([stage], adapted_trainee, finish)
+        return Job([stage], adapted_trainee, partial(self._finish, asked, notify))
 
-    def _finish(self, test: SearchTest, notify: Notify, folder: Path, base: Path) -> Trained:
+    def _finish(
+        self, asked: Sequence[RetrievalSet], notify: Notify, folder: Path, base: Path
+    ) -> Trained:
         """The average of the old and new weights, with the share that `chosen_share` returns."""
         probes = found_sts(["stsbenchmark"], "dev", notify)
         old = load_plain(base).state_dict()
@@ -173,50 +131,33 @@ class Adaptation(Task):
         values, cosines = {}, {}
         for share in (0.0, *SHARES):
             encoder.model.load_state_dict(_mean(old, new, share))
-            values[share] = test.values(encoder)
+            values[share] = query_scores(encoder, asked)
             cosines[share] = [encoder_outcomes(encoder.encode_documents, one) for one in probes]
         share = chosen_share(values)
         # The questions that were not used to choose the share.
         before, after = ([one[1::2] for one in values[place]] for place in (0.0, share))
-        by_kind = [
-            gain(f"{self.data_name}, {asked.kind}", NDCG, *both)
-            for asked, *both in zip(test.asked, before, after, strict=True)
+        names = [one.name for one in asked]
+        if len(names) > 1:
+            names.append("all queries")
+            before, after = ([*one, numpy.concatenate(one)] for one in (before, after))
+        tests = [
+            gain(f"{self.data_name}, {name}", NDCG, *both)
+            for name, *both in zip(names, before, after, strict=True)
         ]
-        name = f"{self.data_name}, all queries"
-        pooled = gain(name, NDCG, numpy.concatenate(before), numpy.concatenate(after))
-        sts = [
-            gain(probe.name, MEASURES[Kind.SCORED], old_cosines, new_cosines, gold_of(probe))
-            for probe, old_cosines, new_cosines in zip(
-                probes, cosines[0.0], cosines[share], strict=True
-            )
-        ]
+        objections = [] if tests[-1].is_significant else ["the gain is not significant"]
+        fallen = [one.data for one in tests[: len(asked)] if one.score < (one.before or 0)]
+        objections += [f"the score on {name} fell" for name in fallen]
+        for probe, was, now in zip(probes, cosines[0.0], cosines[share], strict=True):
+            tests.append(gain(probe.name, MEASURES[Kind.SCORED], was, now, gold_of(probe)))
+            if (tests[-1].low or 0) < -STS_MARGIN:
+                objections.append(f"the score on {probe.name} may fall by more than {STS_MARGIN:g}")
+        if objections:
+            return Trained(folder, tests, f"not kept: {', '.join(objections)}", is_kept=False)
         averaged = folder.with_name("averaged")
         encoder.model.load_state_dict(_mean(old, new, share))
         with quiet_transformers():
             encoder.model.save_pretrained(str(averaged))
-        tests = [*by_kind, *([pooled] if len(by_kind) > 1 else []), *sts]
-        objections = ", ".join(_objections(pooled, by_kind, sts))
-        verdict = f"kept, with {share:.0%} of the new weights"
-        if objections:
-            verdict = f"not kept: {objections}"
-        return Trained(averaged, tests, verdict, is_kept=not objections)
-
-
-def _objections(
-    pooled: Measured, by_kind: Sequence[Measured], sts: Sequence[Measured]
-) -> list[str]:
-    """Reasons why a model is not better than the old one.
-
-    Args:
-        pooled: the score on all questions.
-        by_kind: the score on each kind of question.
-        sts: that on STS Benchmark's development set (Spearman x 100), if it is available.
-    """
-    found = [] if pooled.is_significant else ["the gain is not significant"]
-    found += [f"the score on {one.data} fell" for one in by_kind if one.score < (one.before or 0)]
-    if any((one.low or 0) < -STS_MARGIN for one in sts):
-        found.append(f"the STS Benchmark score may fall by more than {STS_MARGIN:g}")
-    return found
+        return Trained(averaged, tests, f"kept, with {share:.0%} of the new weights")
 
 
 def adapted_trainee(folder: Path, stage: Stage) -> Trainee:
@@ -239,8 +180,8 @@ def adapted_trainee(folder: Path, stage: Stage) -> Trainee:
     # A question whose nearest passages are all too near gets that of another question.
     others = passages[1:] + passages[:1]
     negatives = [nearest.get(query, other) for query, other in zip(queries, others, strict=True)]
-    prompts = (model.prompts.get(name) or "" for name in ("query", "document", "document"))
-    columns = zip(prompts, (queries, passages, negatives), strict=True)
+    query, document = (model.prompts.get(name) or "" for name in ("query", "document"))
+    columns = (query, queries), (document, passages), (document, negatives)
     texts = tuple([prompt + text for text in column] for prompt, column in columns)
     triplets = replace(stage.training, kind=Kind.TRIPLETS, texts=texts)
     return encoder_trainee(folder, stage._replace(training=triplets), attention_dropout=False)
@@ -268,62 +209,57 @@ def chosen_share(values: Mapping[float, list[Values]]) -> float:
     return significant[0] if significant else best
 
 
-def made_test(asked: Sequence[str], others: Sequence[str], seed: int) -> SearchTest:
-    """A test with queries made from documents, of kinds that are not trained on.
-
-    Args:
-        asked: texts of the documents to find.
-        others: texts of other documents, used as distractors.
-        seed: of the choice of sentences.
-
-    Raises:
-        TrainingError: the texts are too short.
-    """
-    passages = {str(place): text for place, text in enumerate((*asked, *others[:MAX_OTHERS]))}
-    kinds = []
-    for kind, queries in (
-        ("keyword queries", keywords(list(passages.values()))[: len(asked)]),
-        ("half-sentence queries", fragments(asked, seed)),
-    ):
-        fit = [place for place, query in enumerate(queries) if query]
+def made_queries(texts: Sequence[str], others: Sequence[str], seed: int) -> list[RetrievalSet]:
+    """Queries made from texts, of kinds that are not trained on; the others are distractors."""
+    documents = {str(place): text for place, text in enumerate((*texts, *others[:MAX_OTHERS]))}
+    made = {
+        "keyword queries": keywords(list(documents.values()))[: len(texts)],
+        "half-sentence queries": fragments(texts, seed),
+    }
+    asked = []
+    for kind, queries in made.items():
+        fit = {str(place): query for place, query in enumerate(queries) if query}
         if len(fit) >= MIN_ASKED:
-            judged = [{str(place): 1} for place in fit]
-            kinds.append(Asked(kind, [queries[place] for place in fit], judged))
-    if not kinds:
-        raise TrainingError(
-            "the texts are too short to make queries for an evaluation; provide your own, with "
-            "judgements"
-        )
-    return SearchTest(passages, kinds)
+            asked.append(RetrievalSet(kind, documents, fit, {name: {name: 1} for name in fit}))
+    if not asked:
+        raise TrainingError("the texts are too short to make queries; give --queries and --qrels")
+    return asked
 
 
-def judged_test(judged: RetrievalSet, documents: Sequence[Document], seed: int) -> SearchTest:
-    """A test with the judged queries, their documents and distractors.
-
-    Raises:
-        ArgumentError: fewer than `MIN_ASKED` queries have a relevant document in the corpus.
-    """
+def judged_queries(judged: RetrievalSet, documents: Sequence[Document], seed: int) -> RetrievalSet:
+    """The queries with a relevant document among these, their documents and distractors."""
     texts = {one.id: one.text for one in documents if one.id is not None}
-    names = [
-        name
-        for name in judged.queries
+    queries = {
+        name: query
+        for name, query in judged.queries.items()
         if any(grade > 0 and one in texts for one, grade in judged.qrels[name].items())
-    ]
-    if len(names) < MIN_ASKED:
+    }
+    if len(queries) < MIN_ASKED:
         raise ArgumentError(
-            f"{judged.name} has {quantity(len(names), 'query')} with a relevant "
-            f"document in this corpus; an evaluation needs {MIN_ASKED} or more"
+            f"at least {MIN_ASKED} queries need a relevant document in this corpus; "
+            f"{judged.name} has {len(queries)}"
         )
-    wanted = {one for name in names for one in judged.qrels[name] if one in texts}
+    wanted = {one for name in queries for one in judged.qrels[name]}
     others = [one for one in texts if one not in wanted]
     drawn = default_rng(seed).permutation(len(others))[:MAX_OTHERS]
-    shown = {*wanted, *(others[place] for place in drawn)}
-    asked = Asked(
-        "judged queries",
-        [judged.queries[name] for name in names],
-        [judged.qrels[name] for name in names],
-    )
-    return SearchTest({name: text for name, text in texts.items() if name in shown}, [asked])
+    wanted.update(others[place] for place in drawn)
+    passages = {name: text for name, text in texts.items() if name in wanted}
+    return RetrievalSet("judged queries", passages, queries, judged.qrels)
+
+
+def query_scores(encoder: Encoder, asked: Sequence[RetrievalSet]) -> list[Values]:
+    """NDCG@10 of each query, by kind; all kinds are about the same documents."""
+    from sentence_transformers.util import semantic_search
+
+    names, texts = zip(*asked[0].documents.items(), strict=True)
+    vectors = encoder.encode_documents(texts)
+    found = []
+    for one in asked:
+        queries = encoder.encode_queries(list(one.queries.values()))
+        hits = semantic_search(queries, vectors, top_k=10)
+        ranked = [[names[int(hit["corpus_id"])] for hit in best] for best in hits]
+        found.append(ndcg(ranked, [one.qrels[name] for name in one.queries]))
+    return found
 
 
 def questions(documents: Iterable[Document], seed: int) -> list[Question]:
@@ -339,13 +275,13 @@ def questions(documents: Iterable[Document], seed: int) -> list[Question]:
         title = " ".join((document.title or "").split())
         choices = []
         if title and title.casefold() not in text.casefold():
-            choices.append(Question(title, text, True, text))
+            choices.append(Question(title, text, text))
         parts = sentences(text)
         fit = [number for number, part in enumerate(parts) if len(part.split()) >= MIN_WORDS]
         if len(parts) > 1 and fit:
             taken = int(generator.choice(fit))
             context = parts[max(0, taken - AROUND) : taken] + parts[taken + 1 : taken + AROUND + 1]
-            choices.append(Question(parts[taken], " ".join(context), False, text))
+            choices.append(Question(parts[taken], " ".join(context), text))
         if choices:
             found.append(choices[int(generator.integers(len(choices)))])
     return found
@@ -356,9 +292,7 @@ def keywords(texts: Sequence[str]) -> list[str]:
 
     Specific words are frequent in the text and occur in few others (tf-idf, Spärck Jones 1972).
     """
-    listed = [
-        [word for word in re.findall(r"\w+", text.lower()) if len(word) > 2] for text in texts
-    ]
+    listed = [re.findall(r"\w{3,}", text.lower()) for text in texts]
     spread = Counter(word for words in listed for word in set(words))
     found = []
     for words in listed:
@@ -377,10 +311,7 @@ def fragments(texts: Sequence[str], seed: int) -> list[str]:
     for place, text in enumerate(texts):
         generator = default_rng([seed, place])
         long = [words for part in sentences(text) if len(words := part.split()) >= MIN_HALVED]
-        if not long:
-            found.append("")
-            continue
-        words = long[int(generator.integers(len(long)))]
+        words = long[int(generator.integers(len(long)))] if long else []
         kept = numpy.sort(generator.permutation(len(words))[: len(words) // 2])
         found.append(" ".join(words[place] for place in kept.tolist()))
     return found

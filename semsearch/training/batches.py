@@ -1,11 +1,8 @@
 """Faster training: batches of texts of like length, and word embeddings that occur.
 
-Computation on padding is wasted: random batches of 16 from STS Benchmark are half padding. Only the
-examples within a window are sorted, so batches stay random in all but length.
-
-Half of MiniLM's weights are word embeddings; some thousand texts use a third of their rows. AdamW
-would read and write all rows and both their moments at every step, although rows without gradients
-change by weight decay alone.
+Random batches of 16 from STS Benchmark are half padding. Half of MiniLM's weights are word
+embeddings, of which some thousand texts use a third; AdamW would read and write all rows and both
+their moments at every step.
 """
 
 from __future__ import annotations
@@ -29,11 +26,11 @@ def batches_by_length(
     random: numpy.random.Generator,
     texts: Sequence[Sequence[str]] = (),
 ) -> list[list[int]]:
-    """All examples once, in batches of similar length and random order.
+    """All examples once, in batches of similar length and random order; a few have fewer.
 
     Args:
         lengths: length of each example, shape (n,).
-        size: examples in a batch; a few batches may have fewer.
+        size: examples in a batch.
         random: draws the order.
         texts: columns of texts; if given, a batch contains a text twice only if unavoidable, as
             the positive of one example would be a false negative of the other.
@@ -69,20 +66,14 @@ def _cut(rows: list[int], size: int, texts: Sequence[Sequence[str]]) -> list[lis
 class LikeLengthBatches(DefaultBatchSampler):  # type: ignore[misc]  # theirs is untyped
     """A batch sampler for sentence-transformers' trainers; seed and epoch determine the order.
 
-    Args:
-        lengths: as in `batches_by_length`.
-        texts: as in `batches_by_length`.
-        dataset: not used; like the following ones, it is passed by the trainer.
-        batch_size: examples in a batch; a few batches may have fewer.
-        drop_last: whether accelerate drops batches that are left over between processes.
-        seed: of the order.
+    The first two arguments are those of `batches_by_length`; the trainer passes the others.
     """
 
     def __init__(
         self,
         lengths: NDArray[numpy.int64],
         texts: Sequence[Sequence[str]],
-        dataset: object,
+        dataset: Any,
         batch_size: int,
         drop_last: bool,
         seed: int,
@@ -105,13 +96,9 @@ class LikeLengthBatches(DefaultBatchSampler):  # type: ignore[misc]  # theirs is
 
 
 class UsedRows(torch.nn.Module):
-    """An embedding with some rows as trainable weights; the others are read-only.
+    """An embedding of which only some rows are trained.
 
     Its state is that of the whole embedding, so checkpoints and models have the usual format.
-
-    Args:
-        whole: the embedding that it replaces.
-        used: the ids of the rows to train.
     """
 
     ids: torch.Tensor
@@ -149,12 +136,7 @@ def _rows_of_state(module: Any, state: dict[str, Any], prefix: str, *_: Any) -> 
 
 
 def train_used_rows(model: Any, used: Collection[int]) -> None:
-    """Train only the word embeddings that texts use.
-
-    Args:
-        model: a sentence-transformers model; unchanged if it has no plain embedding layer.
-        used: the ids of all tokens in the training texts.
-    """
+    """Train only the embeddings of these token ids, if the model has a plain embedding layer."""
     transformer = model.transformers_model
     words = None if transformer is None else transformer.get_input_embeddings()
     if type(words) is torch.nn.Embedding:

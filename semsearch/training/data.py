@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 
 import numpy
@@ -26,14 +27,13 @@ from semsearch.evaluation.datasets import (
     sts_names,
 )
 from semsearch.evaluation.datasets.sts import is_translated
+from semsearch.evaluation.datasets.textlines import cell
 from semsearch.training.examples import (
-    POSITIVE_LABELS,
     Examples,
     Kind,
     Notify,
-    check_trainable,
+    is_positive,
     labelled,
-    positive_labels,
     without_overlap,
 )
 from semsearch.training.stages import Settings, Stage, per_stage
@@ -41,11 +41,8 @@ from semsearch.training.stages import Settings, Stage, per_stage
 #: Lowest and highest gold score of published sets; `SCALES` holds the exceptions.
 SCALE = (0.0, 5.0)
 SCALES = {"sick": (1.0, 5.0)}
-#: Common scales of files, the narrowest first.
-KNOWN_SCALES = ((0.0, 1.0), (0.0, 5.0), (0.0, 10.0), (0.0, 100.0))
-
-#: Sets whose label says whether a pair is a paraphrase.
-PARAPHRASES = ("msrp", "quora")
+#: The ends of common scales of files; all begin at 0.
+HIGHEST_SCORES = (1, 5, 10, 100)
 
 #: Development splits of published training sets.
 DEVELOPMENT_SPLITS = {"stsbenchmark": "dev", "sick": "trial", "msrp": "dev"}
@@ -66,35 +63,21 @@ NEEDED = {
 
 _WHOLE = re.compile(r"^(-?[0-9]+)\.0+$")
 _FRACTION = re.compile(r"-?[0-9]*\.[0-9]+")
-#: SNLI's label of pairs on which its annotators did not agree. Its copy with numbers has -1.
-NO_LABEL, NO_LABEL_NUMBER = "-", "-1"
-NUMBERED_LABELS = {NO_LABEL_NUMBER, "0", "1", "2"}
+#: SNLI's label of pairs on which its annotators did not agree.
+NO_LABEL = "-"
 
 
 def load_examples(
-    spec: str,
-    wanted: Sequence[Kind],
-    *,
-    split: str = "train",
-    scale: tuple[float, float] | None = None,
-    notify: Notify,
+    spec: str, wanted: Sequence[Kind], *, split: str = "train", notify: Notify
 ) -> Examples:
     """Load a published set by name (``stsbenchmark:train``), or a file.
 
-    Args:
-        spec: a published set as ``NAME`` or ``NAME:SPLIT`` (``stsb-multi:pt:SPLIT``), or a file
-            (CSV, TSV, JSON lines, JSON or Parquet), which is read by its column names.
-        wanted: the usable kinds of examples, the preferred one first.
-        split: the split to use if `spec` names none.
-        scale: the lowest and the highest gold score of a file; None guesses and reports it.
-        notify: called with what was guessed.
+    A file is read by its column names. The preferred one of the wanted kinds of examples is first;
+    `split` is for a published set without one.
 
     Raises:
         ArgumentError: the set has no examples of a wanted kind.
-        BadRowError: a row has no text, its score is not a number on the scale, or its label is a
-            fraction.
-        ColumnNotFoundError: the file has no columns of a wanted kind.
-        CorpusError: the file cannot be read.
+        CorpusError: the file, its columns or a row cannot be read.
         DatasetNotFoundError: there is no such file, or the set is not on this machine.
     """
     name, _, named_split = spec.partition(":")
@@ -112,7 +95,7 @@ def load_examples(
     if not path.exists():
         names = ", ".join(published)
         raise DatasetNotFoundError(f"no such file: {spec} (published sets: {names})")
-    return _read_file(path, wanted, scale, notify)
+    return _read_file(path, wanted, notify)
 
 
 def load_tests(settings: Settings, notify: Notify) -> list[Examples]:
@@ -133,7 +116,7 @@ def found_sts(names: Iterable[str], split: str, notify: Notify) -> list[Examples
 
 
 def _published(name: str, split: str, wanted: Sequence[Kind]) -> Examples:
-    """A published set by name; only its paraphrases if labelled pairs cannot be used."""
+    """A published set by name; only its positive pairs if labelled pairs cannot be used."""
     known = f"{name}:{split}"
     if name in sts_names() or is_translated(name):
         scored = load_sts_set(name, split).pairs
@@ -142,18 +125,16 @@ def _published(name: str, split: str, wanted: Sequence[Kind]) -> Examples:
         targets = [(pair.gold - low) / (high - low) for pair in scored]
         return Examples(known, Kind.SCORED, texts, targets)
     pairs = load_labelled_pairs(name, split)
-    is_positive = Kind.LABELLED not in wanted and Kind.POSITIVE in wanted and name in PARAPHRASES
-    if is_positive:
-        pairs = [pair for pair in pairs if pair.label == "1"]
+    has_labels = Kind.LABELLED in wanted or Kind.POSITIVE not in wanted
+    if not has_labels:
+        pairs = [pair for pair in pairs if is_positive(pair.label)]
     texts = [pair.left for pair in pairs], [pair.right for pair in pairs]
-    if is_positive:
-        return Examples(known, Kind.POSITIVE, texts, [])
-    return labelled(known, texts, [pair.label for pair in pairs])
+    if has_labels:
+        return labelled(known, texts, [pair.label for pair in pairs])
+    return Examples(known, Kind.POSITIVE, texts, [])
 
 
-def _read_file(
-    path: Path, wanted: Sequence[Kind], scale: tuple[float, float] | None, notify: Notify
-) -> Examples:
+def _read_file(path: Path, wanted: Sequence[Kind], notify: Notify) -> Examples:
     """The examples of a file, as documented at `load_examples`."""
     with open_table(path) as table:
         name, names = table.name, table.columns
@@ -165,16 +146,22 @@ def _read_file(
             )
         rows = list(good_rows(table))
     kind, used, value = chosen
-    if kind is Kind.LABELLED:
-        rows = _decided(rows, value, name, notify)
-    elif kind is Kind.POSITIVE and value:
-        rows = _positive(rows, value, name, notify)
+    labels: list[str] = []
+    if value and kind is not Kind.SCORED:
+        found = [(row, _label(row, value)) for row in rows]
+        kept = [(row, label) for row, label in found if label != NO_LABEL]
+        if kind is Kind.POSITIVE:
+            kept = [(row, label) for row, label in kept if _belong_together(label, value)]
+            notify(f"{name}: {len(kept):,} of {len(rows):,} pairs are positive by '{value}'")
+        elif len(kept) < len(rows):
+            notify(f"{name}: {quantity(len(rows) - len(kept), 'pair')} without a label left out")
+        rows, labels = [row for row, _ in kept], [label for _, label in kept]
     elif kind is Kind.POSITIVE and (unused := [one for one in names if one not in used]):
         notify(f"{name}: treating every pair as positive; ignoring columns {', '.join(unused)}")
     texts = tuple([_text(row, column) for row in rows] for column in used)
     if kind is Kind.LABELLED:
-        return labelled(name, texts, [_label(row, value) for row in rows])
-    targets = _scaled(rows, value, scale, name, notify) if kind is Kind.SCORED and rows else []
+        return labelled(name, texts, labels)
+    targets = _scaled(rows, value, name, notify) if kind is Kind.SCORED and rows else []
     return Examples(name, kind, texts, targets)
 
 
@@ -205,87 +192,39 @@ def _text(row: Row, column: str) -> str:
     return value
 
 
-def _scaled(
-    rows: Sequence[Row], column: str, scale: tuple[float, float] | None, name: str, notify: Notify
-) -> list[float]:
-    """The gold scores, from 0 to 1; without a scale, the narrowest known one is assumed."""
+def _scaled(rows: Sequence[Row], column: str, name: str, notify: Notify) -> list[float]:
+    """The gold scores, from 0 to 1; the smallest known scale is assumed."""
     scores = [_number(row, column) for row in rows]
-    if scale is None:
-        least, most = min(scores), max(scores)
-        fitting = (one for one in KNOWN_SCALES if one[0] <= least and most <= one[1])
-        scale = next(fitting, None)
-        if scale is None:
-            raise ArgumentError(
-                f"{name}: gold scores from {least:g} to {most:g} are on no known scale; name it "
-                "with --set scale=LOW,HIGH"
-            )
-        notify(
-            f"{name}: gold scores from {least:g} to {most:g} are assumed to be on the scale from "
-            f"{scale[0]:g} to {scale[1]:g}; --set scale=LOW,HIGH sets another"
-        )
-    low, high = scale
-    for row, score in zip(rows, scores, strict=True):
-        if not low <= score <= high:
-            reason = f"score {score:g} is outside the scale {low:g} to {high:g}"
-            raise BadRowError(row.source, reason)
-    return [(score - low) / (high - low) for score in scores]
+    least, most = min(scores), max(scores)
+    found = f"{name}: gold scores from {least:g} to {most:g}"
+    high = next((high for high in HIGHEST_SCORES if most <= high), None)
+    if least < 0 or high is None:
+        raise ArgumentError(f"{found} are on no known scale; rescale them to 0 to 1")
+    notify(f"{found}, assumed to be on the scale 0 to {high}")
+    return [score / high for score in scores]
 
 
 def _number(row: Row, column: str) -> float:
-    try:
-        number = float(row.fields.get(column))  # type: ignore[arg-type]  # it raises
-    except (TypeError, ValueError):
-        number = math.nan
-    if not math.isfinite(number):
-        raise BadRowError(row.source, f"no number in column '{column}'")
-    return number
+    with suppress(ValueError):
+        if math.isfinite(number := float(cell(row, column))):
+            return number
+    raise BadRowError(row.source, f"no number in column '{column}'")
 
 
 def _label(row: Row, column: str) -> str:
     """A label, with whole numbers as pandas writes them beside missing values (1.0)."""
-    value = row.fields.get(column)
-    if isinstance(value, bool):
-        return str(value).lower()
-    return (_WHOLE.sub(r"\1", str(value).strip()) if value is not None else "") or NO_LABEL
+    label = _WHOLE.sub(r"\1", cell(row, column).strip())
+    if _FRACTION.fullmatch(label):
+        reason = f"{label} in column '{column}' is a score, not a label; rename it to 'score'"
+        raise BadRowError(row.source, reason)
+    return label or NO_LABEL
 
 
-def _decided(rows: list[Row], column: str, name: str, notify: Notify) -> list[Row]:
-    """The rows with a label."""
-    labels = [_label(row, column) for row in rows]
-    missing = {NO_LABEL}
-    if {*labels} - missing == NUMBERED_LABELS:
-        missing.add(NO_LABEL_NUMBER)
-    kept = [(row, label) for row, label in zip(rows, labels, strict=True) if label not in missing]
-    if len(kept) < len(rows):
-        notify(f"{name}: {quantity(len(rows) - len(kept), 'pair')} without a label left out")
-    for row, label in kept:
-        if _FRACTION.fullmatch(label):
-            reason = f"{label} in column '{column}' is a score, not a label; rename it to 'score'"
-            raise BadRowError(row.source, reason)
-    return [row for row, _ in kept]
-
-
-def _positive(rows: list[Row], column: str, name: str, notify: Notify) -> list[Row]:
-    """The rows whose label means a positive pair; of grades of relevance, those above 0."""
-    labels = {_label(row, column) for row in rows}
-    positive = positive_labels(labels)
-    numbers = {label for label in labels if label.isdecimal()}
-    if plain_name(column) in GRADE:
-        positive |= {label for label in numbers if label.strip("0")}
-    elif "1" in labels and numbers - {"0", "1"}:
-        raise ArgumentError(
-            f"{name}: column '{column}' holds other numbers beside 0 and 1, so 1 need not mean a "
-            "positive pair; name the classes (entailment, …), or call a column of grades "
-            "'relevance'"
-        )
-    kept = [row for row in rows if _label(row, column) in positive]
-    if not kept:
-        known = ", ".join(sorted(POSITIVE_LABELS))
-        raise ArgumentError(
-            f"{name}: no label in column '{column}' means a positive pair (these do: {known})"
-        )
-    notify(f"{name}: {len(kept):,} of {len(rows):,} pairs are positive by '{column}'")
-    return kept
+def _belong_together(label: str, column: str) -> bool:
+    """Whether a label means a positive pair, or a grade of relevance is above 0."""
+    if plain_name(column) in GRADE and label.isdecimal():
+        return int(label) > 0
+    return is_positive(label)
 
 
 def held_out(
@@ -303,55 +242,44 @@ def held_out(
 def load_stages(
     settings: Settings,
     kinds: Sequence[Sequence[Kind]],
-    scored: Callable[[Examples, bool], Sequence[Kind]],
+    scorable: Sequence[Kind],
     notify: Notify,
 ) -> tuple[list[Stage], list[Examples]]:
     """The stages of a run, whose losses are to be named, and its test sets, without overlap.
 
-    Args:
-        settings: those of the run.
-        kinds: the kinds of examples that each set may have.
-        scored: returns the kinds of examples that a model can be scored on, from its training
-            set and whether its training has ended.
-        notify: called with messages about the data.
-
-    Raises:
-        ArgumentError: the data are unsuitable.
-        CorpusError: a file cannot be read.
-        DatasetNotFoundError: a published set is not on this machine.
+    Each set has one of its `kinds`. Models are scored on that kind or on those in `scorable`; a
+    classifier's labels are not tested, as it is lost at the end.
     """
 
     def load(spec: str, wanted: Sequence[Kind], split: str, like: Examples | None) -> Examples:
-        found = load_examples(spec, wanted, split=split, scale=settings.recipe.scale, notify=notify)
+        found = load_examples(spec, wanted, split=split, notify=notify)
         return found.with_labels(like.labels) if like and found.labels and like.labels else found
 
     named = zip(settings.data, kinds, strict=True)
     sets = [load(spec, wanted, "train", None) for spec, wanted in named]
     recipes = per_stage(settings.recipes, len(sets), "recipe")
-    tests = [load(spec, scored(sets[-1], True), "test", sets[-1]) for spec in settings.tests]
+    last = sets[-1]
+    is_classifier = last.kind is Kind.LABELLED and not last.is_yes_no
+    wanted = scorable if is_classifier else (last.kind, *scorable)
+    tests = [load(spec, wanted, "test", last) for spec in settings.tests]
     stages = []
     for training, spec, recipe in zip(sets, settings.data, recipes, strict=True):
-        check_trainable(training)
         rest, development = training, None
-        if (chosen := settings.development or _published_development(spec)) is None:
+        name, _, split = spec.partition(":")
+        chosen = settings.development
+        if chosen is None and name in DEVELOPMENT_SPLITS and split in ("", "train"):
+            chosen = f"{name}:{DEVELOPMENT_SPLITS[name]}"
+        if chosen is None:
             rest, development = held_out(training, recipe.seed)
             if development is not None:
                 notify(f"{spec}: {len(development):,} of its examples are held out")
         elif chosen != NO_DEVELOPMENT:
-            development = load(chosen, scored(training, False), "dev", training)
+            development = load(chosen, (training.kind, *scorable), "dev", training)
         stages.append(Stage(rest, development, recipe, ""))
     # A pair that chooses the checkpoint of a later stage is held out from earlier ones, too.
     held = [*tests, *(stage.development for stage in stages if stage.development)]
     for number, stage in enumerate(stages):
         rest = without_overlap(stage.training, held, notify)
-        check_trainable(rest)
         recipe = stage.recipe.for_kind(rest.kind)
         stages[number] = stage._replace(training=rest, recipe=recipe)
     return stages, tests
-
-
-def _published_development(spec: str) -> str | None:
-    """The published development set for a published training set."""
-    name, _, split = spec.partition(":")
-    is_known = name in DEVELOPMENT_SPLITS and split in ("", "train")
-    return f"{name}:{DEVELOPMENT_SPLITS[name]}" if is_known else None

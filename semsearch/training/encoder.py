@@ -2,33 +2,29 @@
 
 The former follows Reimers & Gurevych 2019. In a corpus, a title and the sentence after it, and two
 neighbouring sentences, are positive pairs; the rest of a large batch are the negatives (Logeswaran
-& Lee 2018, quick thoughts; the loss of Henderson et al. 2017). This turns a plain BERT, pre-trained
-or not, into an encoder to fine-tune on labels.
+& Lee 2018, quick thoughts), which turns a plain BERT into an encoder to fine-tune on labels.
 """
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy
 
 from semsearch.encoders.model_folder import ModelFolder, find_model, model_modules
 from semsearch.encoders.torch_models import TorchEncoder
-from semsearch.errors import ArgumentError
 from semsearch.records import Document
 from semsearch.training.data import load_stages, load_tests
 from semsearch.training.examples import (
     Examples,
     Kind,
     Notify,
-    check_trainable,
+    check_yes_no,
     distinct_documents,
     sentences,
     split,
@@ -37,7 +33,6 @@ from semsearch.training.examples import (
 )
 from semsearch.training.measures import (
     ACCURACY,
-    ENCODED_AT_ONCE,
     MEASURES,
     Encode,
     Measured,
@@ -53,8 +48,9 @@ if TYPE_CHECKING:
 
     from semsearch.training.trainer import Trainee
 
-#: Kinds of pairs and triplets that an encoder can be scored on.
-SCORABLE = (Kind.SCORED, Kind.LABELLED, Kind.TRIPLETS, Kind.POSITIVE)
+#: Kinds of training examples, the preferred ones first, and of those to score an encoder on.
+TRAINABLE = (Kind.SCORED, Kind.LABELLED, Kind.TRIPLETS, Kind.POSITIVE)
+SCORABLE = (Kind.SCORED, Kind.TRIPLETS, Kind.POSITIVE)
 
 #: Maximum number of training pairs, and of held-out pairs; from more, a random sample is drawn.
 MAX_PAIRS, MAX_SCORED = 500_000, 1_000
@@ -77,13 +73,15 @@ class Siamese(Task):
 
     def prepare(self, settings: Settings, notify: Notify) -> Job:
         """The sets that suit the losses; the finished model is scored as an encoder."""
-        kinds = [loss.kinds if loss else SCORABLE for loss in self.losses]
-        found, tests = load_stages(settings, kinds, _scored_kinds, notify)
+        kinds = [loss.kinds if loss else TRAINABLE for loss in self.losses]
+        found, tests = load_stages(settings, kinds, SCORABLE, notify)
         stages = []
         for stage, chosen in zip(found, self.losses, strict=False):
             loss = chosen or default_loss(stage.training)
             stages.append(stage._replace(loss=loss.value))
-            notify(announcement(stages[-1], classifies=loss is Loss.SOFTMAX))
+            if loss is Loss.CONTRASTIVE:
+                check_yes_no(stage.training)
+            notify(announcement(stages[-1], ACCURACY if loss is Loss.SOFTMAX else None))
         return Job(stages, encoder_trainee, partial(scored_encoder, tests, stages[-1]))
 
 
@@ -104,29 +102,25 @@ class Contrast(Task):
 
     def recipe_for(self, base: str | None) -> Recipe:
         """A high learning rate for a small BERT that is not yet a sentence encoder."""
+        from transformers import AutoConfig
+
         folder = find_model(str(base)).path
         if model_modules(folder):
             return self.recipe
-        config = json.loads((folder / "config.json").read_text("utf-8"))
-        width = config.get("hidden_size", math.inf)  # named differently in DistilBERT, among others
+        width = AutoConfig.from_pretrained(folder, local_files_only=True).hidden_size
         rate = next((rate for most, rate in NEW_RATES if width <= most), self.recipe.learning_rate)
         return replace(self.recipe, learning_rate=rate)
 
     def prepare(self, settings: Settings, notify: Notify) -> Job:
         """One stage; a twentieth of the documents is held out to choose the best checkpoint."""
         seed = settings.recipe.seed
-        chains = [
-            chain
-            for document in distinct_documents(self.documents)
-            if len(chain := _chain(document)) > 1
-        ]
+        chains = [one for one in map(_chain, distinct_documents(self.documents)) if len(one) > 1]
         what = "different documents with a title or two sentences"
         trained, held = split(chains, seed, what)
         training = _pairs(self.data_name, trained, MAX_PAIRS, seed)
         development = _pairs(f"{self.data_name} (held out)", held, MAX_SCORED, seed)
         tests = load_tests(settings, notify)
         training = without_overlap(training, [development, *tests], notify)
-        check_trainable(training)
         stage = Stage(training, development, settings.recipe, Loss.RANKING.value)
         notify(announcement(stage))
         return Job([stage], encoder_trainee, partial(scored_encoder, tests, stage))
@@ -159,56 +153,31 @@ def default_loss(training: Examples) -> Loss:
     return Loss.COSINE if training.kind is Kind.SCORED else Loss.RANKING
 
 
-def _scored_kinds(training: Examples, has_ended: bool) -> Sequence[Kind]:
-    """The kinds of examples to score on; a classifier is lost when training has ended."""
-    is_labelled = training.kind is Kind.LABELLED
-    kinds = SCORABLE if is_labelled else (training.kind, *SCORABLE)
-    uses_labels = is_labelled and (training.is_yes_no or not has_ended)
-    return tuple(dict.fromkeys(one for one in kinds if uses_labels or one is not Kind.LABELLED))
-
-
-def announcement(stage: Stage, *, classifies: bool = False) -> str:
-    """What a stage trains on, and what it is scored on.
-
-    Args:
-        stage: the stage, with its loss.
-        classifies: whether labels are predicted by a classifier.
-    """
+def announcement(stage: Stage, measure: str | None = None) -> str:
+    """What a stage trains on, and what it is scored on; by default with an encoder's measure."""
     training, development, _, loss = stage
     scored = "nothing"
     if development is not None:
-        is_accuracy = classifies and development.kind is Kind.LABELLED
-        measure = ACCURACY if is_accuracy else MEASURES[development.kind].name
-        scored = f"{development.name} ({measure})"
-    if len(training.labels) == 2 and loss != Loss.SOFTMAX.value:
-        scored += f"; '{training.labels[1]}' scores high"
-    return (
-        f"{training.name}: {len(training):,} {training.kind.value}, {loss} loss; scored on {scored}"
-    )
+        scored = f"{development.name} ({measure or MEASURES[development.kind].name})"
+    size = f"{len(training):,} {training.kind.value}"
+    return f"{training.name}: {size}, {loss} loss; scored on {scored}"
 
 
 def encoder_trainee(folder: Path, stage: Stage, *, attention_dropout: bool = True) -> Trainee:
     """The bi-encoder in a folder with the loss of a stage.
 
-    Args:
-        folder: the model.
-        stage: data, hyperparameters and loss.
-        attention_dropout: without it, attention is one fused kernel: less than half the time for
-            long passages.
+    Without dropout in attention, this is one fused kernel: less than half the time for long
+    passages.
     """
-    from semsearch.training.losses import classifier_accuracy, embedding_loss
-    from semsearch.training.trainer import text_trainee
+    from semsearch.training.trainer import classifier_accuracy, embedding_loss, text_trainee
 
     training, development, recipe, name = stage
     chosen = Loss(name)
-    if chosen is Loss.CONTRASTIVE and not training.is_yes_no:
-        known = ", ".join(training.labels)
-        raise ArgumentError(f"the contrastive loss needs labels for yes and no, not {known}")
     model = load_plain(folder)
-    limit_tokens(model, recipe.max_tokens)
+    model.max_seq_length = recipe.max_tokens or model.max_seq_length
     if not attention_dropout:
-        disable_attention_dropout(model)
-    loss = embedding_loss(model, chosen, training, recipe)
+        disable_dropout(model, "SelfAttention")
+    loss = embedding_loss(model, chosen, training, recipe.batch_size)
     score: Callable[[], float] | None = None
     if development is not None:
         score = partial(score_encoder, plain_encode(model), development)
@@ -224,24 +193,9 @@ def load_plain(folder: Path) -> SentenceTransformer:
     return TorchEncoder(ModelFolder(str(folder), folder)).model
 
 
-def plain_encode(
-    model: SentenceTransformer, dimension: int | None = None, prompt: str = ""
-) -> Encode:
-    """A function that returns the unit vectors of texts.
-
-    Args:
-        model: the bi-encoder.
-        dimension: the number of leading dimensions to keep; None for all.
-        prompt: precedes each text.
-    """
-    return partial(
-        model.encode,
-        prompt=prompt,
-        batch_size=ENCODED_AT_ONCE,
-        normalize_embeddings=True,
-        truncate_dim=dimension,
-        show_progress_bar=False,
-    )
+def plain_encode(model: SentenceTransformer, prompt: str = "") -> Encode:
+    """A function that returns the unit vectors of texts, which a prompt precedes."""
+    return partial(model.encode, prompt=prompt, normalize_embeddings=True, show_progress_bar=False)
 
 
 def score_encoder(encode: Encode, examples: Examples) -> float:
@@ -251,31 +205,11 @@ def score_encoder(encode: Encode, examples: Examples) -> float:
 
 
 def scored_encoder(tests: Sequence[Examples], last: Stage, folder: Path, base: Path) -> Trained:
-    """The scores of the trained encoder, beside those of the base model.
-
-    Args:
-        tests: the sets to score on; without any, the development set is taken.
-        last: the last stage; a model with shorter dimensions is scored on each.
-        folder: the trained model.
-        base: the base model.
-    """
+    """The scores of the trained encoder on tests, else the development set, and of its base."""
     if not tests and last.development and last.loss != Loss.SOFTMAX.value:
         tests = [last.development]
-    if not tests:
-        return Trained(folder, [])
-    model, before = load_plain(folder), load_plain(base)
-    widths = sorted({model.get_embedding_dimension(), *last.recipe.dimensions}, reverse=True)
-    shown: Sequence[int | None] = widths if last.recipe.dimensions else (None,)
-    return Trained(
-        folder,
-        [
-            compare_encoders(plain_encode(model, dimension), plain_encode(before), test)._replace(
-                dimension=dimension
-            )
-            for test in tests
-            for dimension in shown
-        ],
-    )
+    encode, before = (plain_encode(load_plain(one)) for one in (folder, base))
+    return Trained(folder, [compare_encoders(encode, before, test) for test in tests])
 
 
 def compare_encoders(encode: Encode, encode_before: Encode, test: Examples) -> Measured:
@@ -284,24 +218,9 @@ def compare_encoders(encode: Encode, encode_before: Encode, test: Examples) -> M
     return gain(test.name, MEASURES[test.kind], before, after, gold_of(test))
 
 
-def limit_tokens(model: Any, max_tokens: int | None) -> None:
-    """Let a model read at most this many tokens per text; None leaves its own limit.
-
-    Raises:
-        ArgumentError: it has fewer positions.
-    """
-    if max_tokens is None:
-        return
-    transformer = model.transformers_model
-    config = None if transformer is None else transformer.config
-    positions = getattr(config, "max_position_embeddings", math.inf if config else 0)
-    if max_tokens > positions:
-        raise ArgumentError(f"max_tokens: the model has only {positions} positions")
-    model.max_seq_length = max_tokens
-
-
-def disable_attention_dropout(model: SentenceTransformer) -> None:
-    """Turn off dropout within attention; dropout after it stays on."""
-    for module in model.modules():
-        if type(module).__name__.endswith("SelfAttention") and hasattr(module, "dropout"):
-            module.dropout.p = 0.0
+def disable_dropout(model: SentenceTransformer, owners: str = "") -> None:
+    """Turn off dropout, of all modules or of those whose class has a name with this ending."""
+    for owner in model.modules():
+        for module in owner.children():
+            if type(module).__name__ == "Dropout" and type(owner).__name__.endswith(owners):
+                module.p = 0.0

@@ -45,12 +45,12 @@ class Examples:
     """A data set in memory.
 
     Args:
-        name: used in messages: ``stsbenchmark:train``, ``pairs.csv``.
+        name: used in messages.
         kind: the kind of its rows.
         texts: columns of the same length.
         targets: gold scores from 0 to 1 of scored pairs, indices into `labels` of labelled ones,
             row numbers of the teacher's vectors of texts; else empty.
-        labels: the names of the classes, as `ordered_labels` returns them.
+        labels: the names of the classes, the positive ones last.
     """
 
     name: str
@@ -65,7 +65,7 @@ class Examples:
     @property
     def is_yes_no(self) -> bool:
         """Whether the pairs have two labels, of which one means that they belong together."""
-        return len(self.labels) == 2 and positive_labels(self.labels) == {self.labels[1]}
+        return [is_positive(label) for label in self.labels] == [False, True]
 
     def take(self, rows: Iterable[int], name: str | None = None) -> Examples:
         """A subset of the rows, in the order given."""
@@ -78,85 +78,33 @@ class Examples:
         )
 
     def with_labels(self, labels: Sequence[str]) -> Examples:
-        """The same examples with targets as indices into `labels`.
-
-        Raises:
-            ArgumentError: an example has a label that is not in `labels`.
-        """
-        if unknown := sorted({self.labels[int(target)] for target in self.targets} - {*labels}):
+        """The same examples with targets as indices into `labels`, which must hold theirs."""
+        if unknown := sorted({*self.labels} - {*labels}):
             known = ", ".join(labels)
             raise ArgumentError(
                 f"{self.name}: label '{unknown[0]}' is not in the training data ({known})"
             )
-        place = {label: number for number, label in enumerate(labels)}
-        targets = [place[self.labels[int(target)]] for target in self.targets]
+        targets = [labels.index(self.labels[int(target)]) for target in self.targets]
         return replace(self, targets=targets, labels=tuple(labels))
 
 
 def labelled(name: str, texts: tuple[list[str], ...], labels: Sequence[str]) -> Examples:
-    """Labelled pairs; the classes are the labels that occur, as `ordered_labels` returns them."""
-    names = ordered_labels(labels)
+    """Labelled pairs; the classes are the labels that occur, the positive ones last."""
+    names = sorted(set(labels), key=lambda label: (is_positive(label), label))
     number = {label: place for place, label in enumerate(names)}
-    return Examples(name, Kind.LABELLED, texts, [number[label] for label in labels], names)
+    return Examples(name, Kind.LABELLED, texts, [number[label] for label in labels], tuple(names))
 
 
-def ordered_labels(labels: Iterable[str]) -> tuple[str, ...]:
-    """The distinct labels in alphabetical order; of two, the positive one is second.
-
-    A single output scores the second one high.
-    """
-    names = tuple(sorted(set(labels)))
-    if len(names) == 2 and names[0] in positive_labels(names):
-        names = names[::-1]
-    return names
+def is_positive(label: str) -> bool:
+    """Whether pairs with this label belong together."""
+    return label.lower() in POSITIVE_LABELS
 
 
-def positive_labels(labels: Iterable[str]) -> set[str]:
-    """The labels of positive pairs."""
-    return {label for label in labels if label.lower() in POSITIVE_LABELS}
-
-
-def mixed(sets: Sequence[Examples]) -> Examples:
-    """Concatenate sets of one kind.
-
-    Raises:
-        ArgumentError: the sets are of different kinds, or some triplets have no negatives.
-    """
-    first = sets[0]
-    for other in sets[1:]:
-        if other.kind is not first.kind or len(other.texts) != len(first.texts):
-            raise ArgumentError(
-                f"{first.name} has {first.kind.value} and {other.name} {other.kind.value}; "
-                "such data cannot be mixed, only used in turn"
-            )
-    labels = ordered_labels(label for one in sets for label in one.labels)
-    sets = [one.with_labels(labels) if labels else one for one in sets]
-    columns = zip(*(one.texts for one in sets), strict=True)
-    return replace(
-        first,
-        name=" + ".join(one.name for one in sets),
-        texts=tuple([text for part in column for text in part] for column in columns),
-        targets=[target for one in sets for target in one.targets],
-        labels=labels,
-    )
-
-
-def check_trainable(examples: Examples) -> None:
-    """Check that a model can be trained on a set of examples.
-
-    Raises:
-        ArgumentError: there are no examples, only one class, only one gold score, or a single
-            positive pair, which has no negatives.
-    """
-    name = examples.name
-    if not len(examples):
-        raise ArgumentError(f"{name} has no examples")
-    if examples.kind is Kind.LABELLED and len(examples.labels) < 2:
-        raise ArgumentError(f"{name} has only one class ('{examples.labels[0]}')")
-    if examples.kind is Kind.SCORED and len(set(examples.targets)) < 2:
-        raise ArgumentError(f"{name} has the same gold score everywhere")
-    if examples.kind is Kind.POSITIVE and len(set(_pairs(examples))) < 2:
-        raise ArgumentError(f"{name} has only one pair; in-batch negatives need others")
+def check_yes_no(examples: Examples) -> None:
+    """Raise ArgumentError unless labels, if there are any, mean yes and no."""
+    if examples.labels and not examples.is_yes_no:
+        known = ", ".join(examples.labels)
+        raise ArgumentError(f"{examples.name}: labels for yes and no are needed, not {known}")
 
 
 def without_overlap(training: Examples, held: Iterable[Examples], notify: Notify) -> Examples:
@@ -165,13 +113,8 @@ def without_overlap(training: Examples, held: Iterable[Examples], notify: Notify
     Texts that differ only in case and white space count as equal. The pair of a triplet is its
     anchor and its positive text.
 
-    Args:
-        training: the training set.
-        held: the development and test sets.
-        notify: called with the number of pairs.
-
     Raises:
-        ArgumentError: no pair is left.
+        ArgumentError: no pair is left, or all have the same class or gold score.
     """
     kept = list(range(len(training)))
     pairs = _pairs(training)
@@ -183,9 +126,13 @@ def without_overlap(training: Examples, held: Iterable[Examples], notify: Notify
                 "training"
             )
             kept = [row for row in kept if pairs[row] not in known]
+    rest = training.take(kept)
     if not kept:
-        raise ArgumentError(f"{training.name} has only pairs that are in a development or test set")
-    return training.take(kept)
+        why = "only pairs that are in a development or test set" if pairs else "no examples"
+        raise ArgumentError(f"{training.name} has {why}")
+    if rest.targets and len(set(rest.targets)) < 2:
+        raise ArgumentError(f"{training.name} has the same label or gold score everywhere")
+    return rest
 
 
 def _pairs(examples: Examples) -> list[frozenset[str]]:
@@ -211,15 +158,7 @@ def split(
 ) -> tuple[list[T], list[T]]:
     """The documents or queries to train on, and those held out by the seed, in their order.
 
-    Args:
-        items: the usable ones.
-        seed: of the draw.
-        what: name of the items in messages, in the plural.
-        part: fraction to hold out, but at least `MIN_HELD_OUT` items.
-        most: maximum number of held-out items.
-
-    Raises:
-        TrainingError: there are too few items.
+    At least `MIN_HELD_OUT` and at most `most` items are held out; `what` names them in messages.
     """
     count = len(items)
     if count < MIN_DOCUMENTS:

@@ -8,7 +8,6 @@ from typing import Any, NamedTuple
 import numpy
 from numpy.typing import NDArray
 
-from semsearch.errors import quantity
 from semsearch.evaluation.statistics import (
     Values,
     bootstrap_difference,
@@ -18,7 +17,6 @@ from semsearch.evaluation.statistics import (
 )
 from semsearch.training.examples import Examples, Kind
 
-ENCODED_AT_ONCE = 64
 #: The largest two-sided p value of a significant gain.
 SIGNIFICANT = 0.05
 
@@ -74,11 +72,8 @@ def gold_of(examples: Examples) -> Values:
 
 
 def columns_of(encode: Encode, examples: Examples) -> list[Vectors]:
-    """The vectors of each column of texts; each distinct text is encoded once."""
-    distinct = list(dict.fromkeys(text for column in examples.texts for text in column))
-    place = {text: row for row, text in enumerate(distinct)}
-    vectors = numpy.asarray(encode(distinct), numpy.float32)
-    return [vectors[[place[text] for text in column]] for column in examples.texts]
+    """The vectors of each column of texts."""
+    return [numpy.asarray(encode(column), numpy.float32) for column in examples.texts]
 
 
 def encoder_outcomes(encode: Encode, examples: Examples) -> Values:
@@ -86,10 +81,6 @@ def encoder_outcomes(encode: Encode, examples: Examples) -> Values:
 
     The cosines of pairs with gold scores or labels; 1 or 0 for a positive text that is, or is not,
     nearer than the negative one, or nearest of all.
-
-    Args:
-        encode: returns the unit vectors of texts.
-        examples: pairs or triplets.
     """
     left, right, *others = columns_of(encode, examples)
     if examples.kind is Kind.POSITIVE:
@@ -98,6 +89,12 @@ def encoder_outcomes(encode: Encode, examples: Examples) -> Values:
     if examples.kind is Kind.TRIPLETS:
         cosines = (cosines > (left * others[0]).sum(axis=1, dtype=numpy.float64)).astype(float)
     return cosines
+
+
+def cosine_to_teacher(encode: Encode, examples: Examples, wanted: Vectors) -> float:
+    """The mean cosine x 100 of all columns of texts to the teacher's unit vectors."""
+    found = [(vectors * wanted).sum(axis=1).mean() for vectors in columns_of(encode, examples)]
+    return 100 * float(numpy.mean(found))
 
 
 def _ranked_first(examples: Examples, anchors: Vectors, positives: Vectors) -> Values:
@@ -114,12 +111,7 @@ def _ranked_first(examples: Examples, anchors: Vectors, positives: Vectors) -> V
 
 
 def ndcg(rankings: Sequence[Sequence[str]], judged: Sequence[Mapping[str, int]]) -> Values:
-    """NDCG@10 of each ranking, by ir-measures; shape (n,).
-
-    Args:
-        rankings: ids, best first.
-        judged: relevance by id, for each ranking.
-    """
+    """NDCG@10 of rankings of ids, best first, by ir-measures; shape (n,)."""
     from ir_measures import nDCG
 
     run = {
@@ -141,7 +133,6 @@ class Measured(NamedTuple):
     low: float | None = None  #: of the 95 % interval of the difference
     high: float | None = None
     p: float | None = None  #: two-sided, of the difference
-    dimension: int | None = None  #: of shortened vectors
 
     @property
     def is_significant(self) -> bool:
@@ -152,14 +143,13 @@ class Measured(NamedTuple):
         return (self.low or 0.0) > 0 and self.p is not None and self.p <= SIGNIFICANT
 
     def __str__(self) -> str:
-        width = f", {quantity(self.dimension, 'dimension')}" if self.dimension else ""
         gained = ""
         if self.before is not None:
             gained = f", before {self.before:.2f}"
             if self.low is not None and self.high is not None:
                 word = f"gain {self.score - self.before:+.2f}" if self.low > 0 else "no gain"
                 gained += f", {word}, 95 % interval {self.low:+.2f} to {self.high:+.2f}"
-        return f"{self.data}: {self.score:.2f}{gained} ({self.measure}{width})"
+        return f"{self.data}: {self.score:.2f}{gained} ({self.measure})"
 
 
 def gain(
@@ -167,12 +157,7 @@ def gain(
 ) -> Measured:
     """A score, with the difference that the training made and its 95 % interval.
 
-    Args:
-        data: name of the pairs or queries.
-        measure: the measure.
-        before: the outcome of each pair or query before training, shape (n,).
-        after: the outcomes after training, in the same order.
-        gold: the gold scores, in the same order; None if the measure has none.
+    Outcomes have shape (n,) and the same order; `gold` is None if the measure needs none.
     """
     gold = numpy.zeros(len(before)) if gold is None else gold
     first, second = float(measure.score(before, gold)), float(measure.score(after, gold))

@@ -2,26 +2,23 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
 from functools import partial
+from math import ceil
+from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-import numpy
-from numpy.typing import NDArray
-
-from semsearch.encoders.model_folder import transformer_folder
-from semsearch.encoders.torch_loading import loading
-from semsearch.errors import ArgumentError, EncoderError
+from semsearch.encoders.torch_loading import quiet_transformers
+from semsearch.errors import ArgumentError
 from semsearch.records import Document
 from semsearch.training.examples import Examples, Kind, Notify, distinct_documents, sentences, split
 from semsearch.training.measures import Measured
 from semsearch.training.run import Job, Task, Trained
-from semsearch.training.stages import Recipe, Settings, Stage, process_count
+from semsearch.training.stages import Recipe, Settings, Stage
 
 if TYPE_CHECKING:
     from transformers import BertForPreTraining, BertTokenizerFast
@@ -39,8 +36,6 @@ SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 ALPHABET_SIZE = 1000
 #: Minimum number of occurrences of a piece.
 MIN_FREQUENCY = 2
-#: Learning rate for continued pre-training.
-GENTLE_LEARNING_RATE = 5e-5
 LOSS = "masked words + next sentence"
 
 
@@ -75,8 +70,8 @@ class Pretraining(Task):
 
     def recipe_for(self, base: str | None) -> Recipe:
         """The default recipe, with a learning rate that suits the size."""
-        rate = self.size.value[2] if base is None else GENTLE_LEARNING_RATE
-        return replace(self.recipe, learning_rate=rate)
+        del base
+        return replace(self.recipe, learning_rate=self.size.value[2])
 
     def prepare(self, settings: Settings, notify: Notify) -> Job:
         """One stage; the vocabulary is learnt from all texts and titles."""
@@ -86,97 +81,52 @@ class Pretraining(Task):
                 f"max_tokens must be from 16 to {MAX_TOKENS}, not {recipe.max_tokens}"
             )
         documents = distinct_documents(self.documents)
-        training, development = _examples(self.data_name, documents), None
+        texts = [one.text for one in documents], [one.title or "" for one in documents]
+        training, development = Examples(self.data_name, Kind.DOCUMENTS, texts, []), None
         if recipe.epochs != 0:
-            usable = [n for n, one in enumerate(documents) if len(sentences(one.text)) > 1]
+            usable = [n for n, text in enumerate(texts[0]) if len(sentences(text)) > 1]
             what = "different documents of two sentences or more"
             trained, held = split(usable, recipe.seed, what)
-            notify(
-                f"{len(trained):,} documents of two sentences or more to train on, "
-                f"{len(held):,} held out"
-            )
-            held_documents = [documents[place] for place in held]
-            for place in reversed(held):
-                del documents[place]
-            training = _examples(self.data_name, documents)
-            development = _examples(f"{self.data_name} (held out)", held_documents)
+            notify(f"{len(trained):,} {what} to train on, {len(held):,} held out")
+            development = training.take(held, f"{self.data_name} (held out)")
+            training = training.take(sorted({*range(len(documents))}.difference(held)))
         stage = Stage(training, development, recipe, LOSS)
-        choices = {"size": self.size.name.lower(), "vocabulary": self.vocabulary}
-        is_new = settings.base is None
-        start = partial(self._trainee, notify, is_new)
-        return Job([stage], start, partial(_finish, stage), choices if is_new else {})
+        return Job([stage], partial(self._trainee, notify), partial(_finish, stage))
 
-    def _trainee(self, notify: Notify, is_new: bool, folder: Path, stage: Stage) -> Trainee:
-        """The BERT, which is new or that in the folder."""
-        from transformers import TrainingArguments
+    def _trainee(self, notify: Notify, folder: Path, stage: Stage) -> Trainee:
+        """A new BERT with its vocabulary."""
+        from transformers import Trainer, TrainingArguments
 
-        from semsearch.training.masked_pairs import (
-            MASKED_LOSS,
-            NEXT_LOSS,
-            MaskedTrainer,
-            held_out_losses,
-            loss_of,
-        )
-        from semsearch.training.trainer import EVALUATE_AT_LEAST_EVERY, Trainee
+        from semsearch.training.masked_pairs import loss_of
+        from semsearch.training.trainer import EVAL_LOSS, EVALUATE_AT_LEAST_EVERY, Trainee
 
+        del folder
         training, development, recipe, _ = stage
-        most = recipe.max_tokens or MAX_TOKENS
-        if is_new:
-            sets = filter(None, (training, development))
-            texts = [text for one in sets for column in one.texts for text in column]
-            tokenizer = learn_word_pieces(texts, self.vocabulary, most)
-            model, has_new_heads = new_bert(self.size, tokenizer), True
-        else:
-            model, tokenizer, has_new_heads = load_bert(folder)
-        positions = model.config.max_position_embeddings
-        if most > positions:
-            raise ArgumentError(f"{folder} reads {positions} tokens, not {most}")
-
-        def save(folder: Path) -> None:
-            model.save_pretrained(folder)
-            tokenizer.save_pretrained(folder)
-
+        sets = filter(None, (training, development))
+        texts = [text for one in sets for column in one.texts for text in column]
+        tokenizer = learn_word_pieces(texts, self.vocabulary, recipe.max_tokens or MAX_TOKENS)
+        model = new_bert(self.size, tokenizer)
+        options: dict[str, Any] = {"processing_class": tokenizer}
         if development is None:
-            return Trainee(model, recipe, 1, MaskedTrainer, TrainingArguments, {}, save=save)
+            return Trainee(model, recipe, 1, Trainer, TrainingArguments, options)
         data = _masked_pairs(training, tokenizer, recipe)
-        measured = _masked_pairs(development, tokenizer, recipe)
         if recipe.epochs is not None:  # the trainer cannot count endless batches
-            batches = sum(1 for _ in data.epochs([0])) / process_count()
-            recipe = replace(recipe, epochs=None, steps=math.ceil(recipe.epochs * batches))
-        if has_new_heads:
-            predict_frequencies(model, data.tokens.ids)
-        notify(
-            f"{len(tokenizer):,} word pieces, {len(data.tokens.ids):,} tokens, "
-            f"{model.num_parameters():,} parameters"
-        )
+            recipe = replace(recipe, epochs=None, steps=ceil(recipe.epochs * len(data.pairs(0))))
+        notify(f"{len(tokenizer):,} word pieces, {model.num_parameters():,} parameters")
         model.forward = partial(loss_of, model)
-
-        def score() -> float:
-            losses = held_out_losses(model, measured)
-            notify(f"held out: {', '.join(f'{name} {one:.3f}' for name, one in losses.items())}")
-            return -losses[MASKED_LOSS] - losses[NEXT_LOSS]
-
-        options = {
+        options |= {
             "train_dataset": data,
-            "eval_dataset": data,  # required, but not used
-            "processing_class": tokenizer,
-            "score": score,
+            "eval_dataset": list(_masked_pairs(development, tokenizer, recipe).batches([0])),
+            "data_collator": itemgetter(0),
         }
-        return Trainee(
-            model,
-            recipe,
-            EVALUATE_AT_LEAST_EVERY,
-            MaskedTrainer,
-            TrainingArguments,
-            options,
-            score,
-            save=save,
-        )
-
-
-def _examples(name: str, documents: Sequence[Document]) -> Examples:
-    texts = [one.text for one in documents], [one.title or "" for one in documents]
-    return Examples(name, Kind.DOCUMENTS, texts, [])
+        settings = {
+            "per_device_train_batch_size": 1,  # an item of the data is a batch
+            "per_device_eval_batch_size": 1,
+            "prediction_loss_only": True,
+            "accelerator_config": {"dispatch_batches": False},
+        }
+        trainer = EVALUATE_AT_LEAST_EVERY, Trainer, TrainingArguments
+        return Trainee(model, recipe, *trainer, options, EVAL_LOSS, settings)
 
 
 def _masked_pairs(examples: Examples, tokenizer: BertTokenizerFast, recipe: Recipe) -> MaskedPairs:
@@ -192,12 +142,17 @@ def _finish(stage: Stage, folder: Path, base: Path) -> Trained:
     del base
     if stage.development is None:
         return Trained(folder, [])
-    from semsearch.training.masked_pairs import held_out_losses
+    from transformers import BertForPreTraining, BertTokenizerFast
 
-    model, tokenizer, _ = load_bert(folder)
-    losses = held_out_losses(model, _masked_pairs(stage.development, tokenizer, stage.recipe))
+    from semsearch.training.masked_pairs import measured
+
+    with quiet_transformers():
+        model = BertForPreTraining.from_pretrained(folder)
+    tokenizer = BertTokenizerFast.from_pretrained(folder)
+    held_out = _masked_pairs(stage.development, tokenizer, stage.recipe)
+    values = measured(model, held_out.batches([0]))
     name = stage.development.name
-    return Trained(folder, [Measured(name, measure, value) for measure, value in losses.items()])
+    return Trained(folder, [Measured(name, measure, value) for measure, value in values.items()])
 
 
 def new_bert(size: BertSize, tokenizer: BertTokenizerFast) -> BertForPreTraining:
@@ -217,63 +172,12 @@ def new_bert(size: BertSize, tokenizer: BertTokenizerFast) -> BertForPreTraining
     return BertForPreTraining(config)
 
 
-def predict_frequencies(model: BertForPreTraining, token_ids: NDArray[numpy.integer]) -> None:
-    """Set the bias of the masked-word head to the logarithm of each token's frequency.
-
-    With a zero bias, the embeddings of rare words, which are tied to the weights of the head, learn
-    to encode how rare the words are, and become alike.
-
-    Args:
-        model: changed in place.
-        token_ids: token ids of the corpus, shape (n,).
-    """
-    import torch
-
-    counts = numpy.bincount(token_ids, minlength=model.config.vocab_size)
-    logs = numpy.log((counts + 0.5) / (len(token_ids) + 0.5 * len(counts)))
-    with torch.no_grad():
-        model.cls.predictions.bias.copy_(torch.from_numpy(logs))
-
-
-def load_bert(folder: Path) -> tuple[BertForPreTraining, BertTokenizerFast, bool]:
-    """A BERT in fp32, its tokenizer, and whether its pre-training heads are missing and thus new.
-
-    Raises:
-        EncoderError: the model is not a BERT, or it cannot be loaded.
-    """
-    import torch
-    from transformers import AutoConfig, BertForPreTraining, BertTokenizerFast
-
-    with loading(str(folder)):
-        folder = transformer_folder(folder)
-        config = AutoConfig.from_pretrained(folder, local_files_only=True)
-        if config.model_type != "bert":
-            raise EncoderError(f"{folder} is a {config.model_type}; use a BERT")
-        tokenizer = BertTokenizerFast.from_pretrained(folder, local_files_only=True)
-        model, report = BertForPreTraining.from_pretrained(
-            folder,
-            local_files_only=True,
-            use_safetensors=True,
-            dtype=torch.float32,
-            output_loading_info=True,
-        )
-    missing = set(report["missing_keys"])
-    if lacking := sorted(key for key in missing if not key.startswith(("cls.", "bert.pooler."))):
-        raise EncoderError(f"model {folder} is incomplete: {lacking[0]} is missing")
-    return model, tokenizer, bool(missing)
-
-
 def learn_word_pieces(texts: Sequence[str], size: int, max_tokens: int) -> BertTokenizerFast:
     """A BERT tokenizer, without capitals and accents, with a vocabulary learnt from texts.
 
-    The same texts give the same vocabulary. The trainer of `tokenizers` does not guarantee that: it
-    numbers the characters in the order of a hash map, and the numbers break ties between equally
-    frequent pairs. So the characters are passed to it in a fixed order.
-
-    Args:
-        texts: the corpus.
-        size: maximum number of pieces, unless the characters alone need more.
-        max_tokens: maximum tokens per text, including special tokens.
+    The trainer of `tokenizers` numbers the characters in the order of a hash map, and the numbers
+    break ties between equally frequent pairs. So that the same texts give the same vocabulary, the
+    characters are passed to it in a fixed order, even if they are more than `size`.
     """
     from tokenizers.implementations import BertWordPieceTokenizer
     from transformers import BertTokenizerFast

@@ -1,9 +1,8 @@
 """Training of cross-encoders, which read both texts at once (Reimers & Gurevych 2019, table 2).
 
 For an index, hard negatives are mined: passages that it ranks high for a query but that are not
-judged relevant (Gao, Dai & Callan 2021, Rethink Training of BERT Rerankers, section 3). Judgements
-are few and the first stage contributes what they do not teach, so both scores are combined; the
-weight is chosen on held-out queries and stored with the model.
+judged relevant (Gao, Dai & Callan 2021, Rethink Training of BERT Rerankers, section 3). Both scores
+are combined, as few judgements teach little; the weight is chosen on held-out queries.
 """
 
 from __future__ import annotations
@@ -28,20 +27,13 @@ from semsearch.errors import quantity
 from semsearch.evaluation.datasets import RetrievalSet
 from semsearch.evaluation.statistics import Values
 from semsearch.index import Index
-from semsearch.records import Hit, Hits
+from semsearch.records import Hits
 from semsearch.search.options import RERANK_DEPTH
 from semsearch.search.reranking import combined
 from semsearch.training.data import load_stages
-from semsearch.training.encoder import announcement, limit_tokens
-from semsearch.training.examples import Examples, Kind, Notify, split
-from semsearch.training.measures import (
-    ACCURACY,
-    MEASURES,
-    NDCG,
-    Measured,
-    gain,
-    ndcg,
-)
+from semsearch.training.encoder import announcement
+from semsearch.training.examples import Examples, Kind, Notify, check_yes_no, split
+from semsearch.training.measures import MEASURES, NDCG, Measured, gain, ndcg
 from semsearch.training.run import Job, Task, Trained
 from semsearch.training.stages import Settings, Stage
 
@@ -50,8 +42,7 @@ if TYPE_CHECKING:
 
     from semsearch.training.trainer import Trainee
 
-#: The losses of cross-encoders with one output, and with more.
-BINARY, CLASSES = "binary cross-entropy", "cross-entropy"
+BINARY = "binary cross-entropy"
 #: Number of top hits of a query from which its negatives are drawn.
 NEAREST = 50
 HELD_OUT_PART = 0.2
@@ -63,89 +54,60 @@ WEIGHTS = tuple(round(0.1 * tenths, 1) for tenths in range(10))
 
 @dataclass(frozen=True)
 class CrossEncoding(Task):
-    """Train a cross-encoder on pairs.
-
-    The head has one output for scored pairs and for two classes (the second one scores high; see
-    `semsearch.training.examples.ordered_labels`), and one output per class for more; a stage that
-    needs a different head from the model's begins with a new one.
-    """
+    """Train a cross-encoder with one output on scored pairs, or on pairs labelled yes or no."""
 
     name = "cross-encoder"
     usage = 'semsearch query "a question" --rerank {path}'
 
     def prepare(self, settings: Settings, notify: Notify) -> Job:
         """Scored pairs, preferred to labelled ones."""
-        kinds = [(Kind.SCORED, Kind.LABELLED)] * len(settings.data)
-        found, tests = load_stages(settings, kinds, _scored_kinds, notify)
-        stages = []
-        for stage in found:
-            loss = BINARY if outputs(stage.training) == 1 else CLASSES
-            stages.append(stage._replace(loss=loss))
-            notify(announcement(stages[-1], classifies=loss == CLASSES))
+        kinds = (Kind.SCORED, Kind.LABELLED)
+        found, tests = load_stages(settings, [kinds] * len(settings.data), (Kind.SCORED,), notify)
+        stages = [stage._replace(loss=BINARY) for stage in found]
+        for stage in stages:
+            check_yes_no(stage.training)
+            notify(announcement(stage))
 
         def finish(folder: Path, base: Path) -> Trained:
             model = load_cross_encoder(folder)
-            return Trained(folder, [_measured(model, test) for test in tests])
+            found = [
+                Measured(test.name, MEASURES[test.kind].name, _score(model, test)) for test in tests
+            ]
+            return Trained(folder, found)
 
         return Job(stages, cross_encoder_trainee, finish)
 
 
-def outputs(training: Examples) -> int:
-    """The number of outputs of the head."""
-    return 1 if len(training.labels) <= 2 else len(training.labels)
-
-
-def _scored_kinds(training: Examples, has_ended: bool) -> Sequence[Kind]:
-    """The kinds that the outputs can predict; a single output also ranks scored pairs."""
-    del has_ended
-    if training.kind is Kind.SCORED:
-        return (Kind.SCORED,)
-    return (Kind.LABELLED, Kind.SCORED) if outputs(training) == 1 else (Kind.LABELLED,)
-
-
-def _measured(model: CrossEncoder, examples: Examples) -> Measured:
+def _score(model: CrossEncoder, examples: Examples) -> float:
     """The score of a cross-encoder on a set, by the evaluators of sentence-transformers."""
     from sentence_transformers.cross_encoder import evaluation
 
     evaluator: Any = evaluation.CrossEncoderClassificationEvaluator
-    metric, name = "f1_micro", ACCURACY  # of all classes, they are the same
-    if outputs(examples) == 1:
-        metric, name = "average_precision", MEASURES[Kind.LABELLED].name
+    metric = "average_precision"
     if examples.kind is Kind.SCORED:
-        evaluator = evaluation.CrossEncoderCorrelationEvaluator
-        metric, name = "spearman", MEASURES[Kind.SCORED].name
+        evaluator, metric = evaluation.CrossEncoderCorrelationEvaluator, "spearman"
     pairs = [list(pair) for pair in zip(*examples.texts, strict=True)]
     evaluate = evaluator(pairs, list(examples.targets), show_progress_bar=False, write_csv=False)
-    found = evaluate(model)[metric]
-    return Measured(examples.name, name, 100 * float(numpy.nan_to_num(found)))
-
-
-def _score(model: CrossEncoder, examples: Examples) -> float:
-    return _measured(model, examples).score
+    return 100 * float(numpy.nan_to_num(evaluate(model)[metric]))
 
 
 def cross_encoder_trainee(folder: Path, stage: Stage) -> Trainee:
-    """The cross-encoder in a folder, with a head for the stage."""
-    from sentence_transformers.cross_encoder.losses import BinaryCrossEntropyLoss, CrossEntropyLoss
+    """The cross-encoder in a folder."""
+    from sentence_transformers.cross_encoder.losses import BinaryCrossEntropyLoss
 
     from semsearch.training.trainer import text_trainee
 
     training, development, recipe, _ = stage
-    count = outputs(training)
-    model = load_cross_encoder(folder, count)
+    model = load_cross_encoder(folder)
     vars(model.config).pop(FIRST_STAGE_WEIGHT, None)  # it was chosen for other weights
-    limit_tokens(model, recipe.max_tokens)
-    loss = BinaryCrossEntropyLoss(model) if count == 1 else CrossEntropyLoss(model)
+    model.max_seq_length = recipe.max_tokens or model.max_seq_length
     score = None if development is None else partial(_score, model, development)
+    loss = BinaryCrossEntropyLoss(model)
     return text_trainee(model, loss, training, recipe, score, only_used_words=True)
 
 
-def load_cross_encoder(folder: Path, count: int | None = None) -> CrossEncoder:
-    """Load a cross-encoder in fp32, with a new head unless it has `count` outputs.
-
-    Raises:
-        EncoderError: it cannot be loaded, or other weights than its head's are missing.
-    """
+def load_cross_encoder(folder: Path) -> CrossEncoder:
+    """Load a cross-encoder in fp32, with a new head unless it has one with one output."""
     import torch
     from sentence_transformers import CrossEncoder
     from transformers import AutoConfig
@@ -153,21 +115,17 @@ def load_cross_encoder(folder: Path, count: int | None = None) -> CrossEncoder:
     with loading(str(folder)):
         place = transformer_folder(folder)
         stored = AutoConfig.from_pretrained(place, local_files_only=True).num_labels
+        options = {"use_safetensors": True, "ignore_mismatched_sizes": True, "dtype": "float32"}
         model = CrossEncoder(
             str(place),
-            num_labels=count,
+            num_labels=1,
             trust_remote_code=False,
             local_files_only=True,
-            model_kwargs={
-                "use_safetensors": True,
-                "ignore_mismatched_sizes": True,
-                "dtype": "float32",
-            },
+            model_kwargs=options,
         )
-        files = ModelFolder(str(folder), place)
-        check_weights(model, files, needs_pooler=False, needs_head=False)
-    if count not in (None, stored):  # the activation that is stored is for another head
-        model.activation_fn = torch.nn.Sigmoid() if count == 1 else torch.nn.Identity()
+        check_weights(model, ModelFolder(str(folder), place), needs_pooler=False, needs_head=False)
+    if stored != 1:  # the activation that is stored is for another head
+        model.activation_fn = torch.nn.Sigmoid()
     return model
 
 
@@ -205,7 +163,7 @@ class Reranking(Task):
         stage = Stage(training, None, recipe.for_kind(Kind.LABELLED), BINARY)
         wanted = [judged.qrels[name] for name in asked]
         finish = partial(choose_weight, judged.name, hits, wanted)
-        return Job([stage], cross_encoder_trainee, finish, {"negatives": self.negatives})
+        return Job([stage], cross_encoder_trainee, finish)
 
     def _searched(self, names: Sequence[str], k: int) -> list[Hits]:
         return self.backend.search_many([self.judged.queries[name] for name in names], k)
@@ -236,45 +194,31 @@ def choose_weight(
 ) -> Trained:
     """Choose the weight of the first stage on held-out queries, and measure reranking.
 
-    Args:
-        name: of the judged queries, in messages.
-        asked: the hits of each held-out query.
-        wanted: the judgements of each.
-        folder: the trained model, in which the weight is stored.
-        base: not used.
+    The hits and judgements are those of each query; the weight is stored with the model.
     """
     del base
     reranker = load_reranker(folder)
-    read = [reranker.score(hits.query, [hit.text for hit in hits]) for hits in asked]
-
-    def values(rankings: Sequence[Sequence[Hit]]) -> Values:
-        return ndcg([[hit.document_id for hit in hits] for hits in rankings], wanted)
+    read = [reranker.score(hits.query, [hit.text for hit in hits]).tolist() for hits in asked]
 
     def reranked(weight: float) -> Values:
-        return values(
-            [
-                _ranked(hits, combined([hit.score for hit in hits], scores.tolist(), weight))
-                for hits, scores in zip(asked, read, strict=True)
-            ]
-        )
+        rankings = []
+        for hits, scores in zip(asked, read, strict=True):
+            both = combined([hit.score for hit in hits], scores, weight)
+            order = sorted(range(len(hits)), key=lambda place: -both[place])
+            rankings.append([hits[place].document_id for place in order])
+        return ndcg(rankings, wanted)
 
-    tried = [reranked(weight) for weight in WEIGHTS]
+    tried = numpy.array([reranked(weight) for weight in WEIGHTS])
     # Each half is measured with the weight that is best on the other half.
     after = numpy.empty(len(asked))
     for half in (0, 1):
-        after[half::2] = tried[_best(tried, slice(1 - half, None, 2))][half::2]
+        best = tried[:, 1 - half :: 2].mean(axis=1).argmax()
+        after[half::2] = tried[best, half::2]
+    before = ndcg([[hit.document_id for hit in hits] for hits in asked], wanted)
     test = f"{name} ({quantity(len(asked), 'held-out query')}), reranked"
-    found = gain(test, NDCG, values(asked), after)
-    weight = WEIGHTS[_best(tried, slice(None))]
+    found = gain(test, NDCG, before, after)
+    weight = WEIGHTS[int(tried.mean(axis=1).argmax())]
     set_first_stage_weight(folder, weight)
     helps = "helps" if found.is_significant else "does not help significantly"
     verdict = f"reranking {helps}; weight of the first stage {weight:g}"
     return Trained(folder, [found], verdict)
-
-
-def _ranked(hits: Hits, scores: Sequence[float]) -> list[Hit]:
-    return [hit for _, hit in sorted(zip(scores, hits, strict=True), key=lambda pair: -pair[0])]
-
-
-def _best(tried: Sequence[Values], rows: slice) -> int:
-    return int(numpy.argmax([values[rows].mean() for values in tried]))

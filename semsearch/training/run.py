@@ -1,32 +1,35 @@
-"""A training run of any task, from the data to the finished folder."""
+"""A training run of any task: from the data to the finished folder.
+
+``DIR.training`` holds the settings and checkpoints of a run; ``DIR`` appears whole at the end. The
+same command continues an interrupted run from its last checkpoint.
+"""
 
 from __future__ import annotations
 
 import json
 import shutil
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from semsearch.encoders.model_folder import find_model
-from semsearch.errors import ArgumentError, MissingExtraError, quoted
+from semsearch.errors import ArgumentError, MissingExtraError, TrainingStoppedError, quoted
 from semsearch.training.examples import Notify
 from semsearch.training.measures import Measured
-from semsearch.training.stages import Recipe, Settings, Stage, is_main, process_count
-from semsearch.training.workspace import PLAN, locked_run, publish, training_folder
+from semsearch.training.stages import Recipe, Settings, Stage
 
 if TYPE_CHECKING:
     from semsearch.training.trainer import Trainee
 
 #: Packages from the extra `train`.
 NEEDED = ("accelerate", "datasets")
-#: The settings and results of a run, in the folder of its model, and the model of a stage.
-RECORD, MODEL = "training.json", "model"
-CARD = "README.md"
+#: The settings and results of a run, in the folder of its model; the settings of an unfinished one.
+RECORD, SETTINGS = "training.json", "settings.json"
+#: The model of a stage, and its card.
+MODEL, CARD = "model", "README.md"
 
 
 class Trained(NamedTuple):
@@ -46,13 +49,11 @@ class Job:
         stages: data and hyperparameters, one per stage.
         trainee: returns the model of a folder, ready for a stage.
         finish: returns the result, from the folders of the trained and of the base model.
-        choices: what determines the result besides data, base model and recipe, as JSON values.
     """
 
     stages: Sequence[Stage]
     trainee: Callable[[Path, Stage], Trainee]
     finish: Callable[[Path, Path], Trained]
-    choices: dict[str, Any] = field(default_factory=dict)
 
 
 class Task(ABC):
@@ -83,8 +84,6 @@ def train(
 ) -> Trained:
     """Train a model, and write it to the output folder, or resume a run that was stopped.
 
-    Under `accelerate launch`, the main process evaluates and writes.
-
     Args:
         task: the kind of training.
         settings: base model, data, recipes and output folder.
@@ -93,93 +92,85 @@ def train(
 
     Raises:
         ArgumentError: the data are unsuitable, the output folder exists, or the run to resume
-            was started with other settings or data.
-        CorpusError: a file cannot be read.
-        DatasetNotFoundError: a published set is not on this machine.
+            was started with other settings.
+        CorpusError, DatasetNotFoundError: the data cannot be read.
         EncoderError: the base model cannot be loaded.
         MissingExtraError: a needed package is not installed.
-        TrainingError: the loss is not finite, there is too little data, or another process trains
-            in the output folder.
+        TrainingError: the loss is not finite, or there is too little data.
         TrainingStoppedError: the run was interrupted and can be resumed.
     """
     for package in NEEDED:
         if find_spec(package) is None:
             raise MissingExtraError(package, "train", "training")
-    if not is_main():
-        notify, on_progress = lambda message: None, lambda done, fraction: None
-    run = training_folder(settings.output)
-    base, fingerprint = _base(settings.base)
+    if settings.output.is_file() or (settings.output.is_dir() and any(settings.output.iterdir())):
+        raise ArgumentError(f"{settings.output} exists; remove it, or name another --output")
+    run = settings.output.with_name(f"{settings.output.name}.training")
+    base = _base(settings.base)
     job = task.prepare(settings, notify)
-    plan = {
-        "trained": task.name,
-        "base": settings.base,
-        "fingerprint": fingerprint,
-        "choices": job.choices,
-        "processes": process_count(),
-        "stages": [stage.as_json() for stage in job.stages],
-    }
+    stages = [stage.as_json() for stage in job.stages]
+    plan = {"trained": task.name, "base": settings.base, "stages": stages}
+    text = json.dumps(plan, indent=2) + "\n"
+    _check_settings(run, json.loads(text))
     from transformers import set_seed
 
-    from semsearch.training.trainer import broadcast, wait_for_all
+    from semsearch.training.trainer import run_stage
 
-    # Problems with a model are found before anything is written.
-    set_seed(job.stages[0].recipe.seed)
-    trainee = None if (run / PLAN).exists() else job.trainee(base, job.stages[0])
-    wait_for_all()  # the main process fills the folder that all have checked
-    with ExitStack() as opened:
-        if is_main():
-            opened.enter_context(locked_run(run, plan))
-        folder, results = base, []
-        for number, stage in enumerate(job.stages):
-            place = run / f"stage-{number}"
-            if not broadcast((place / MODEL).is_dir()):
-                if number or trainee is None:
-                    set_seed(stage.recipe.seed)
-                    trainee = job.trainee(folder, stage)
-                _train_stage(trainee, place, notify, on_progress)
-            results.append(json.loads((place / RECORD).read_text("utf-8")))
-            folder = place / MODEL
-        if not is_main():
-            return Trained(settings.output, [])
-        found = job.finish(folder, base)
-        if found.is_kept:
-            record = plan | {"results": results, "tests": [one._asdict() for one in found.tests]}
-            (found.folder / RECORD).write_text(json.dumps(record, indent=2) + "\n", "utf-8")
-            _add_to_card(found, task, settings)
-            publish(run, found.folder, settings.output)
-        else:
-            shutil.rmtree(run)
+    folder, results = base, []
+    for number, stage in enumerate(job.stages):
+        place = run / f"stage-{number}"
+        if not (place / MODEL).is_dir():
+            set_seed(stage.recipe.seed)
+            trainee = job.trainee(folder, stage)  # what is wrong with a model is found here
+            place.mkdir(parents=True, exist_ok=True)
+            (run / SETTINGS).write_text(text, "utf-8")
+            try:
+                history = run_stage(trainee, place, notify, on_progress)
+            except KeyboardInterrupt:
+                raise TrainingStoppedError("stopped; the same command continues it") from None
+            draft = place / "model.tmp"
+            trainee.write(draft)
+            (draft / RECORD).write_text(json.dumps({"history": history}), "utf-8")
+            draft.rename(place / MODEL)
+        folder = place / MODEL
+        results.append(json.loads((folder / RECORD).read_text("utf-8")))
+    found = job.finish(folder, base)
+    if found.is_kept:
+        record = plan | {"results": results, "tests": [one._asdict() for one in found.tests]}
+        (found.folder / RECORD).write_text(json.dumps(record, indent=2) + "\n", "utf-8")
+        _add_to_card(found, task, settings)
+        found.folder.rename(settings.output)
+    shutil.rmtree(run)
     return found._replace(folder=settings.output)
 
 
-def _base(spec: str | None) -> tuple[Path, str | None]:
-    """The folder of a base model and its fingerprint."""
+def _check_settings(run: Path, plan: Mapping[str, Any]) -> None:
+    """Check that an unfinished run in a folder, if there is one, has the same settings."""
+    if not run.exists():
+        return
+    file = run / SETTINGS
+    if not file.is_file():
+        raise ArgumentError(
+            f"{run} exists and is not a training run; remove it, or name another --output"
+        )
+    earlier = json.loads(file.read_text("utf-8"))
+    if different := [name for name, value in plan.items() if earlier.get(name) != value]:
+        raise ArgumentError(
+            f"{run} holds an unfinished run with other settings or data "
+            f"({', '.join(different)}); remove it, or name another --output"
+        )
+
+
+def _base(spec: str | None) -> Path:
+    """The folder of a base model."""
     if spec is None:
-        return Path(), None
+        return Path()
     model = find_model(spec)
     model.check_whole()
     if model.pooling:
         raise ArgumentError(
             f"'{spec}': a base model is trained with its own pooling; remove the suffix"
         )
-    return model.path, model.fingerprint
-
-
-def _train_stage(
-    trainee: Trainee, place: Path, notify: Notify, on_progress: Callable[[int, float], None]
-) -> None:
-    """Train one stage, and save the result in its folder."""
-    from semsearch.training.trainer import run_stage, wait_for_all
-
-    result = run_stage(trainee, place, notify, on_progress)
-    if is_main():
-        draft = place / "model.tmp"
-        shutil.rmtree(draft, ignore_errors=True)
-        draft.mkdir(parents=True)
-        trainee.write(draft)
-        (place / RECORD).write_text(json.dumps(result._asdict()), "utf-8")
-        draft.rename(place / MODEL)
-    wait_for_all()
+    return model.path
 
 
 def _add_to_card(found: Trained, task: Task, settings: Settings) -> None:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-import os
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from enum import Enum
@@ -17,7 +14,7 @@ from semsearch.training.examples import Examples, Kind
 T = TypeVar("T")
 
 #: The mutually exclusive lengths of training, all unset.
-LENGTHS: dict[str, Any] = dict.fromkeys(("epochs", "steps", "minutes"))
+LENGTHS: dict[str, Any] = dict.fromkeys(("epochs", "steps"))
 
 
 class Loss(Enum):
@@ -49,54 +46,42 @@ class Recipe:
 
     Args:
         epochs: passes over the data; fractions are possible, and 0 leaves the model untrained.
-            Without epochs, steps and minutes: 4 for scored pairs and 1 for larger sets, as in the
-            paper; 3 for translations.
+            Without epochs and steps: 4 for scored pairs and 1 for larger sets, as in the paper; 3
+            for translations.
         steps: number of training steps, instead of `epochs`.
-        minutes: training time, instead of `epochs`; evaluations do not count.
         batch_size: examples per step.
         learning_rate: the peak, after the warm-up; the rate then falls linearly to 0.
         warmup: fraction of the steps in which the learning rate rises linearly from 0.
         weight_decay: of AdamW; not applied to biases and normalisation layers.
-        layer_decay: factor on the learning rate from each layer to the one below.
-        head_learning_rate: the peak for the softmax loss's classifier, which starts with random
-            weights. The paper uses that of the model; but with some thousand pairs such a
-            classifier stays nearly random, and the model adapts to it.
+        head_learning_rate: the peak for the softmax loss's classifier. The paper uses that of the
+            model, with which a classifier stays nearly random for some thousand pairs.
         embedding_learning_rate: the peak for the word embeddings; None means `learning_rate`.
-        margin: of the triplet loss, in Euclidean distance.
         seed: of shuffling, dropout, new heads and held-out data.
         evaluate_every: steps between evaluations, each with a checkpoint; None means an epoch or
             a tenth of `steps`, but at most 1,000 steps.
         patience: stop after this many evaluations without a better score; None never does.
         max_tokens: maximum tokens read per text; None means the base model's limit.
-        scale: the lowest and the highest possible gold score in files; None guesses them.
-        dimensions: numbers of leading dimensions that are also trained to work alone (Kusupati
-            et al. 2022, Matryoshka representation learning).
     """
 
     epochs: float | None = None
     steps: int | None = None
-    minutes: float | None = None
     batch_size: int = 16
     learning_rate: float = 2e-5
     warmup: float = 0.1
     weight_decay: float = 0.01
-    layer_decay: float = 1.0
     head_learning_rate: float = 1e-3
     embedding_learning_rate: float | None = None
-    margin: float = 1.0
     seed: int = 1
     evaluate_every: int | None = None
     patience: int | None = None
     max_tokens: int | None = None
-    scale: tuple[float, float] | None = None
-    dimensions: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
-        if (self.epochs, self.steps, self.minutes).count(None) < 2:
-            raise ArgumentError("epochs, steps and minutes exclude each other; give one of them")
+        if None not in (self.epochs, self.steps):
+            raise ArgumentError("epochs and steps exclude each other; give one of them")
         if self.epochs is not None and self.epochs < 0:
             raise ArgumentError(f"epochs must be at least 0, not {self.epochs:g}")
-        for name in ("steps", "minutes", "batch_size", "learning_rate", "layer_decay", "patience"):
+        for name in ("steps", "batch_size", "learning_rate", "patience"):
             value = getattr(self, name)
             if value is not None and not value > 0:
                 raise ArgumentError(f"{name} must be above 0, not {value:g}")
@@ -112,7 +97,7 @@ class Recipe:
 
     def for_kind(self, kind: Kind) -> Recipe:
         """The same recipe, with the default number of epochs if no length is given."""
-        if (self.epochs, self.steps, self.minutes) != (None, None, None):
+        if self.epochs is not None or self.steps is not None:
             return self
         return replace(self, epochs={Kind.SCORED: 4.0, Kind.TRANSLATIONS: 3.0}.get(kind, 1.0))
 
@@ -153,45 +138,20 @@ class Stage(NamedTuple):
     loss: str
 
     def as_json(self) -> dict[str, Any]:
-        """Everything that determines its result, as JSON values."""
+        """What an interrupted run must have in common with one that continues it."""
         return {
-            "data": _digest(self.training),
-            "development": self.development and _digest(self.development),
+            "data": self.training.name,
+            "kind": self.training.kind.value,
+            "examples": len(self.training),
+            "development": self.development and self.development.name,
             "recipe": asdict(self.recipe),
             "loss": self.loss,
         }
 
 
-def _digest(examples: Examples) -> dict[str, Any]:
-    content = json.dumps([examples.texts, examples.targets, examples.labels])
-    return {
-        "name": examples.name,
-        "kind": examples.kind.value,
-        "examples": len(examples),
-        "labels": list(examples.labels),
-        "sha256": hashlib.sha256(content.encode()).hexdigest(),
-    }
-
-
 def per_stage(given: Sequence[T], count: int, what: str) -> list[T]:
-    """The value for each of `count` stages, from one for all or one per stage.
-
-    Raises:
-        ArgumentError: another number of values is given.
-    """
+    """The value for each of `count` stages, from one for all or one per stage."""
     if len(given) not in (1, count):
-        raise ArgumentError(
-            f"{what} is given {quantity(len(given), 'time')} for "
-            f"{quantity(count, 'stage')}; give it once, or once per stage"
-        )
+        times = f"{quantity(len(given), 'time')} for {quantity(count, 'stage')}"
+        raise ArgumentError(f"{what} is given {times}; give it once, or once per stage")
     return list(given) if len(given) == count else list(given) * count
-
-
-def process_count() -> int:
-    """The number of processes that train together, as `accelerate launch` started them."""
-    return int(os.environ.get("WORLD_SIZE", "1")) if "RANK" in os.environ else 1
-
-
-def is_main() -> bool:
-    """Whether this process prints and writes."""
-    return os.environ.get("RANK", "0") == "0"

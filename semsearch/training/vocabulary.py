@@ -1,18 +1,10 @@
 """Word pieces for another language: which are added to a model, and their first meaning.
 
-A model trained on English splits the words of another language into fragments, whose vectors are
-useless: distillation alone hardly helps. So each word gets a piece of its own.
-
-*   In scripts with spaces, words are found by the model's own normaliser and pre-tokeniser and are
-    added like English ones. So are prefixes that several words share, and words that end others:
-    unseen words are split there.
-*   Scripts without spaces (and Korean, whose particles are attached) are segmented: a unigram model
-    (Kudo 2018) finds the words in the texts, and the longest match is taken.
-*   Remaining unknown text gets a piece for each of its characters.
-
-A dictionary of the sentences, by IBM Model 1 (Brown et al. 1993, section 4.1), gives the first
-meaning of a word. In training, words are cut into parts at random (MaxMatch-Dropout, Hiraoka 2022):
-a model that always sees a word as one piece does not learn its parts, by which it reads others.
+Each word gets a piece of its own, and so do prefixes that several words share, words that end
+others, and characters. A dictionary of the sentences, by IBM Model 1 (Brown et al. 1993, section
+4.1), gives the first meaning of a word. In training, words are cut into parts at random
+(MaxMatch-Dropout, Hiraoka 2022): a model that always sees a word as one piece does not learn its
+parts, by which it reads others.
 """
 
 from __future__ import annotations
@@ -22,25 +14,23 @@ import sys
 import zlib
 from bisect import bisect
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from copy import copy
+from collections.abc import Iterable, Sequence
 from itertools import chain, compress, pairwise
 from os.path import commonprefix
 from typing import TYPE_CHECKING, Any
 
 import numpy
 from numpy.typing import NDArray
-from tokenizers import AddedToken, Tokenizer
+from tokenizers import Tokenizer
+from tokenizers.models import WordPiece
 
 from semsearch.encoders.torch_models import whole_text_tokenizer
 from semsearch.errors import EncoderError
 from semsearch.protocols import Matrix
-from semsearch.storage.words.forms import run_pattern
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
     from sentence_transformers import SentenceTransformer
-    from transformers import PreTrainedTokenizerFast
 
 Ids = Sequence[int]
 Numbers = NDArray[numpy.int64]
@@ -49,14 +39,12 @@ Numbers = NDArray[numpy.int64]
 MAX_WORDS = 30_000
 #: Minimum letters of a word part, and of what precedes a part at the end of a word.
 SHORTEST_PART, SHORTEST_BEFORE = 4, 3
-#: Vocabulary size of the unigram model for segmentation.
-MAX_SEGMENTS = 8_000
 #: Sorts after every continuation of a prefix.
 LAST_CHARACTER = chr(sys.maxunicode)
 #: Iterations of expectation-maximisation.
 ITERATIONS = 6
-#: Links (token pairs) that are processed at once, at 50 bytes each; 8 bytes of each are kept.
-LINKS_AT_ONCE = 10_000_000
+#: Sentences for the vocabulary and the dictionary, which takes about 10 kB for each.
+MAX_SENTENCES = 200_000
 #: The probability that a new word is cut.
 DROPPED = 0.02
 #: Number of vocabularies with missing words; each batch is tokenised with one of them.
@@ -70,12 +58,12 @@ def add_words(
 
     A known piece in the translations moves towards the mean of its own translations: further, the
     larger the share of its occurrences that are in the translations, not the sources.
-
-    Raises:
-        EncoderError: the model's tokenizer is not WordPiece.
     """
     import torch
+    from transformers import PreTrainedTokenizerFast
 
+    step = -(-len(sources) // MAX_SENTENCES)
+    sources, translations = sources[::step], translations[::step]
     known = whole_text_tokenizer(model.tokenizer)
     larger = extended(known, translations, sources)
     old: int = known.get_vocab_size()
@@ -100,7 +88,13 @@ def add_words(
     transformer.resize_token_embeddings(new, mean_resizing=False)
     with torch.no_grad():
         transformer.get_input_embeddings().weight.copy_(torch.from_numpy(initial))
-    model[0].processor = with_pieces(model.tokenizer, larger)
+    tokenizer = model.tokenizer
+    model[0].processor = PreTrainedTokenizerFast(
+        tokenizer_object=larger,
+        model_max_length=tokenizer.model_max_length,
+        model_input_names=tokenizer.model_input_names,
+        **tokenizer.special_tokens_map,
+    )
     return new - old
 
 
@@ -125,22 +119,12 @@ def _begin_parts(
             vectors[number] = numpy.average(vectors[numbers], axis=0, weights=weights)
 
 
-def extended(
-    tokenizer: Tokenizer, translations: Sequence[str], sources: Sequence[str]
-) -> Tokenizer:
-    """A tokenizer with new pieces; existing pieces keep their ids.
+def extended(known: Tokenizer, translations: Sequence[str], sources: Sequence[str]) -> Tokenizer:
+    """A WordPiece tokenizer with new pieces; existing pieces keep their ids.
 
     Words that also occur in the sources are not added: they are names, or the model reads them.
-
-    Args:
-        tokenizer: a WordPiece tokenizer (Wu et al. 2016).
-        translations: sentences in the new language.
-        sources: the sentences that they translate.
-
-    Raises:
-        EncoderError: the tokenizer is not WordPiece.
     """
-    settings = json.loads(tokenizer.to_str())
+    settings = json.loads(known.to_str())
     model = settings["model"]
     if model["type"] != "WordPiece":
         raise EncoderError(
@@ -148,8 +132,8 @@ def extended(
             "WordPiece tokens, such as minilm"
         )
     vocabulary = model["vocab"]
-    shared = set(_words(tokenizer, sources))
-    found = _words(tokenizer, (run_pattern().sub(" ", text) for text in translations))
+    shared = set(_words(known, sources))
+    found = _words(known, translations)
     new = [
         word
         for word, _ in found.most_common()
@@ -160,25 +144,10 @@ def extended(
     words = set(filter(str.isalpha, found))
     _number(vocabulary, _stems(words))
     _number(vocabulary, (prefix + word for word in _ends(words)))
-    characters = {letter for word in _words(tokenizer, translations) for letter in word}
+    characters = sorted({letter for word in found for letter in word})
     for form in ("", prefix):
-        _number(vocabulary, (form + letter for letter in sorted(characters)))
-    larger = Tokenizer.from_str(json.dumps(settings))
-    segments = [AddedToken(one, normalized=False) for one in _segments(translations)]
-    larger.add_tokens(segments)
-    return larger
-
-
-def with_pieces(tokenizer: PreTrainedTokenizerFast, pieces: Tokenizer) -> PreTrainedTokenizerFast:
-    """The model's tokenizer with these word pieces."""
-    from transformers import PreTrainedTokenizerFast
-
-    return PreTrainedTokenizerFast(
-        tokenizer_object=pieces,
-        model_max_length=tokenizer.model_max_length,
-        model_input_names=tokenizer.model_input_names,
-        **tokenizer.special_tokens_map,
-    )
+        _number(vocabulary, (form + letter for letter in characters))
+    return Tokenizer.from_str(json.dumps(settings))
 
 
 def _words(tokenizer: Tokenizer, texts: Iterable[str]) -> Counter[str]:
@@ -216,64 +185,27 @@ def _ends(words: set[str]) -> list[str]:
     return sorted(words & ends)
 
 
-def _segments(texts: Sequence[str]) -> list[str]:
-    """Words of two or more characters in the runs of scripts without spaces."""
-    from tokenizers.models import Unigram
-    from tokenizers.trainers import UnigramTrainer
-
-    runs = sorted(run for text in texts for run in run_pattern().findall(text))
-    if not runs:
-        return []
-    model = Tokenizer(Unigram())
-    trainer: Any = UnigramTrainer(vocab_size=MAX_SEGMENTS, show_progress=False)
-    model.train_from_iterator(runs, trainer)
-    return sorted(piece for piece in model.get_vocab() if len(piece) > 1)
-
-
 def translation_probabilities(
     translations: Sequence[Ids], sources: Sequence[Ids], translated: int, known: int
 ) -> csr_array:
     """The probability of each source token, given a token of the translation.
 
-    Args:
-        translations: the token ids of each translated sentence.
-        sources: the token ids of the sentence that each one translates.
-        translated: vocabulary size of the translations.
-        known: vocabulary size of the sources.
-
-    Returns:
-        Shape (translated, known). A row sums to 1 if its token occurs, else to 0.
+    `translated` and `known` are the vocabulary sizes of translations and sources, and the shape of
+    the result. A row sums to 1 if its token occurs, else to 0.
     """
     from scipy.sparse import csr_array
 
-    sizes = [len(s) * (len(t) + 1) for s, t in zip(sources, translations, strict=True)]
-    blocks = numpy.cumsum(sizes, dtype=numpy.int64) // LINKS_AT_ONCE
-    cuts = [0, *(1 + numpy.flatnonzero(numpy.diff(blocks))).tolist(), len(sizes)]
-
-    def links() -> Iterator[tuple[Numbers, Numbers]]:
-        """By block, the token pair of each link, and the occurrence of its source token."""
-        for start, end in pairwise(cuts):
-            token, source, slot = _links(translations[start:end], sources[start:end], translated)
-            yield token * known + source, slot
-
-    pairs = numpy.empty(0, numpy.int64)
-    for link, _ in links():
-        pairs = numpy.union1d(pairs, link)
-    places = [
-        (numpy.searchsorted(pairs, link).astype(numpy.int32), slot.astype(numpy.int32))
-        for link, slot in links()
-    ]
+    token, source, slot = _links(translations, sources, translated)
+    pairs, pair = numpy.unique(token * known + source, return_inverse=True)
     row, column = pairs // known, pairs % known
     probability = numpy.ones(len(pairs))
     for _ in range(ITERATIONS):
-        count = numpy.zeros(len(pairs))
-        for pair, slot in places:
-            # E-step: the share of each source token that each token of its translation explains.
-            weight = probability[pair]
-            share = weight / numpy.bincount(slot, weight)[slot]
-            count += numpy.bincount(pair, share, len(pairs))
+        # E-step: the share of each source token that each token of its translation explains.
+        weight = probability[pair]
+        share = weight / numpy.bincount(slot, weight)[slot]
         # M-step: the shares, summed over all sentences and normalised for each token.
-        probability = count / numpy.bincount(row, count, translated + 1)[row]
+        count = numpy.bincount(pair, share)
+        probability = count / numpy.bincount(row, count)[row]
     is_word = row < translated
     cells = probability[is_word], (row[is_word], column[is_word])
     return csr_array(cells, shape=(translated, known))
@@ -284,55 +216,50 @@ def _links(
 ) -> tuple[Numbers, Numbers, Numbers]:
     """Links of each source token to each token of its translation, and to `nothing`.
 
-    Returns:
-        The translation's token, the source token, and the number of the source token's
-        occurrence; each of shape (links,).
+    Returns the translation's token, the source token and the number of its occurrence.
     """
-    tokens, known, slots = [], [], []
-    slot = 0
+    tokens, known, lengths = [], [], []
     for ids, source in zip(translations, sources, strict=True):
-        translation = numpy.array([*ids, nothing], numpy.int64)
-        tokens.append(numpy.tile(translation, len(source)))
-        known.append(numpy.repeat(numpy.array(source, numpy.int64), len(translation)))
-        slots.append(numpy.repeat(numpy.arange(slot, slot + len(source)), len(translation)))
-        slot += len(source)
-    return numpy.concatenate(tokens), numpy.concatenate(known), numpy.concatenate(slots)
+        tokens.append(numpy.tile(numpy.array([*ids, nothing], numpy.int64), len(source)))
+        known.append(numpy.array(source, numpy.int64))
+        lengths += [len(ids) + 1] * len(source)
+    repeated = numpy.concatenate(known).repeat(lengths)
+    return numpy.concatenate(tokens), repeated, numpy.arange(len(lengths)).repeat(lengths)
 
 
 class WordDropout:
     """Tokenises batches with a model's vocabulary, from which some new words are missing.
 
-    Which ones depends on the texts of the batch, so that a resumed run gives the same result.
-
-    Args:
-        module: the first module of a bi-encoder with WordPiece tokens.
-        known: number of ids before those of the new words.
-        seed: of the vocabularies.
+    Which ones depends on the texts of the batch, so that a resumed run gives the same result. The
+    module is the first one of a bi-encoder; ids from `known` are those of new pieces.
     """
 
     def __init__(self, module: Any, known: int, seed: int) -> None:
         random = numpy.random.default_rng(seed)
-        settings = json.loads(module.tokenizer.backend_tokenizer.to_str())
-        vocabulary: dict[str, int] = settings["model"]["vocab"]
+        self._module = module
+        self._whole = whole = module.tokenizer.backend_tokenizer.model
+        vocabulary = module.tokenizer.backend_tokenizer.get_vocab(with_added_tokens=False)
         words = [
             piece
-            for piece, number in vocabulary.items()
-            if number >= known and len(piece) >= SHORTEST_PART and piece.isalpha()
+            for piece in sorted(vocabulary, key=vocabulary.__getitem__)
+            if vocabulary[piece] >= known and len(piece) >= SHORTEST_PART and piece.isalpha()
         ]
-        self._modules = []
+        self._models = []
         for _ in range(VOCABULARIES):
             missing = set(compress(words, random.random(len(words)) < DROPPED))
-            settings["model"]["vocab"] = {
-                piece: number for piece, number in vocabulary.items() if piece not in missing
-            }
-            with_fewer = copy(module)
-            with_fewer.processor = with_pieces(
-                module.tokenizer, Tokenizer.from_str(json.dumps(settings))
+            self._models.append(
+                WordPiece(
+                    {piece: n for piece, n in vocabulary.items() if piece not in missing},
+                    unk_token=whole.unk_token,
+                    max_input_chars_per_word=whole.max_input_chars_per_word,
+                    continuing_subword_prefix=whole.continuing_subword_prefix,
+                )
             )
-            self._modules.append(with_fewer)
 
     def __call__(self, texts: Sequence[str], **options: Any) -> dict[str, Any]:
         """The features of texts, as input of the model."""
-        place = zlib.crc32("\n".join(texts).encode()) % VOCABULARIES
-        features: dict[str, Any] = self._modules[place].preprocess(texts, **options)
+        backend = self._module.tokenizer.backend_tokenizer
+        backend.model = self._models[zlib.crc32("\n".join(texts).encode()) % VOCABULARIES]
+        features: dict[str, Any] = self._module.preprocess(texts, **options)
+        backend.model = self._whole
         return features

@@ -85,8 +85,6 @@ invalid-argument      {RERANKER} {JUDGED} --test pairs.csv
 invalid-argument      train pretrain notes.jsonl --output notes.jsonl
 model-not-found       train contrast notes.jsonl --base ./x
 invalid-argument      train adapt notes.jsonl --queries judged.csv
-invalid-argument      train distill minilm notes.jsonl
-invalid-argument      train distill minilm notes.jsonl --static --layers 2
 """
 
 

@@ -62,8 +62,7 @@ JUDGED = "--queries queries.csv --qrels qrels.csv"
         ("pretrain c.csv --size tiny", "Pretraining", None, "models/c-tiny"),
         ("contrast c.csv --base minilm", "Contrast", "minilm", "models/c-contrast"),
         ("translate --parallel p.csv --language pt", "Translation", "minilm", "models/p-*"),
-        ("distill ./my/model c.csv --static", "Distillation", "./my/model", "models/model-static"),
-        ("distill minilm c.csv --layers 3", "Distillation", "minilm", "models/minilm-3-layers"),
+        ("distill ./my/model c.csv", "Distillation", "./my/model", "models/model-static"),
     ],
 )
 def test_tasks_and_default_folders(run, calls, words, task, base, folder):
@@ -86,14 +85,14 @@ def test_recipes_by_stage(run, calls):
         *("siamese", "--dev", "none", "--batch-size", 8, "--set", "seed=3"),
         *("--data", "p.csv", "--loss", "cosine", "--epochs", 2, "--learning-rate", "1e-3"),
         *("--data", "q.csv", "--loss", "cosent", "--epochs", 1, "--learning-rate", "1e-4"),
-        *("--test", "stsbenchmark", "--set", "margin=0.5"),
+        *("--test", "stsbenchmark", "--set", "weight_decay=0.5"),
     )
     [(task, settings)] = calls
     assert [loss.value for loss in task.losses] == ["cosine", "cosent"]
     assert (settings.development, [*settings.tests]) == ("none", ["stsbenchmark"])
     found = [(one.epochs, one.learning_rate, one.batch_size) for one in settings.recipes]
     assert found == [(2, 1e-3, 8), (1, 1e-4, 8)]
-    assert [(one.seed, one.margin) for one in settings.recipes] == 2 * [(3, 0.5)]
+    assert [(one.seed, one.weight_decay) for one in settings.recipes] == 2 * [(3, 0.5)]
 
 
 def test_the_recipe_of_a_corpus(run, calls):

@@ -14,11 +14,6 @@ import workers
 from semsearch import Document, Index
 from semsearch.errors import SemsearchError
 
-try:
-    import resource
-except ImportError:  # Windows
-    resource = None
-
 
 def documents(number):
     """The documents of one run, all different."""
@@ -31,6 +26,8 @@ def documents(number):
 def main() -> None:
     path = Path(sys.argv[1])
     if len(sys.argv) > 2:
+        import resource  # which Windows lacks
+
         limit = int(sys.argv[2])
         resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
     committed = 0

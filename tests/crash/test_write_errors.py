@@ -15,12 +15,10 @@ import pytest
 from semsearch import Document, Index
 from semsearch.errors import IndexStoreError
 
-HERE = Path(__file__).parent
-
 
 def grow(path, *arguments):
     """Run grow.py and return its report."""
-    command = [sys.executable, HERE / "grow.py", path, *map(str, arguments)]
+    command = [sys.executable, Path(__file__).with_name("grow.py"), path, *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.stderr == "", done.stderr
     return json.loads(done.stdout)

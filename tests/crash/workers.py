@@ -6,13 +6,14 @@ They share numbers without locks, as a process killed while it holds a lock neve
 from __future__ import annotations
 
 import itertools
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from ctypes import c_long
 from functools import cache
 from multiprocessing import Queue
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any
 
 import numpy
 
@@ -20,7 +21,7 @@ from semsearch import Document, Hits, Index
 from semsearch.encoders import load_encoder
 from semsearch.errors import IndexBusyError
 
-WORDS = (
+WORDS = [
     "amber",
     "birch",
     "cedar",
@@ -33,7 +34,7 @@ WORDS = (
     "jetty",
     "knoll",
     "lagoon",
-)
+]
 QUERY = "amber birch cedar"
 #: The ids deleted from some states.
 DELETED = {"d0", "d7", "d14", "d21", "d28"}
@@ -82,18 +83,15 @@ def sync_forever(path: Path, begun: c_long, reached: c_long) -> None:
 
 def hold_the_lock(path: Path, holding: c_long) -> None:
     """Hold the writer lock and do nothing."""
-    import time
-
     with Index.open(path) as index, index.writer():
         holding.value = 1
         time.sleep(60)
 
 
-def write_states(path: Path, first: int, states: int, reached: c_long) -> None:
+def write_states(path: Path) -> None:
     """Write states, each in one transaction; delete from some, fold and compact in between."""
     with Index.open(path) as index, index.writer() as writer:
-        for number in range(first, first + states):
-            reached.value = number
+        for number in range(1, 61):
             writer.upsert(whole_state(number))
             if number % 3 == 0:
                 writer.delete(where=f"id in {tuple(sorted(DELETED))}")
@@ -111,7 +109,7 @@ def ask(steady: Index, path: Path) -> Iterator[tuple[str, Hits]]:
         yield "filtered", fresh.search(QUERY, 5, where="state >= 0 and id like 'd1%'")
 
 
-def ask_and_check(path: Path, running: c_long, reports: Queue[Report]) -> None:
+def ask_and_check(path: Path, running: c_long, reports: Queue[Any]) -> None:
     """Search until stopped; report how many results were compared, their states and mistakes."""
     compared, states, mistakes = 0, set(), []
     try:
@@ -126,15 +124,7 @@ def ask_and_check(path: Path, running: c_long, reports: Queue[Report]) -> None:
         mistakes.append(repr(error))
         raise
     finally:
-        reports.put(Report(compared, states, mistakes))
-
-
-class Report(NamedTuple):
-    """What a reader has seen."""
-
-    compared: int
-    states: set[int]
-    mistakes: list[str]
+        reports.put((compared, states, mistakes))
 
 
 def is_answer_of_one_state(mode: str, hits: Hits) -> bool:

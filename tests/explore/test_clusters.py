@@ -5,31 +5,15 @@ from __future__ import annotations
 import numpy
 import pytest
 from sklearn.metrics import adjusted_rand_score
+from vectors import planted, unit_rows
 
 from semsearch.errors import ArgumentError
 from semsearch.explore import keywords
 from semsearch.explore.clusters import ClusterMethod, cluster
 
 
-def normalised(rows):
-    return (rows / numpy.linalg.norm(rows, axis=1, keepdims=True)).astype(numpy.float32)
-
-
-def planted(n=400, groups=12, dimension=48, spread=0.6, seed=0):
-    """Vectors around random centres, groups of unequal sizes, and the group of each."""
-    random = numpy.random.default_rng(seed)
-    centres = normalised(random.standard_normal((groups, dimension)))
-    labels = (groups * random.random(n) ** 2).astype(int)
-    noise = normalised(random.standard_normal((n, dimension)))
-    return normalised(centres[labels] + spread * noise), labels
-
-
-def empty_texts(vectors):
-    return [""] * len(vectors)
-
-
 def grouped(vectors, *arguments, **options):
-    return cluster(vectors, empty_texts(vectors), *arguments, **options)
+    return cluster(vectors, [""] * len(vectors), *arguments, **options)
 
 
 def members(clustering):
@@ -48,25 +32,15 @@ class TestKMeans:
         assert found.ungrouped == ()
 
     def test_same_seed_gives_the_same_groups(self):
-        vectors = normalised(numpy.random.default_rng(0).standard_normal((300, 16)))
-        first, again, other = (grouped(vectors, 20, seed=seed) for seed in (1, 1, 2))
+        first, again, other = (grouped(unit_rows(200, 16), seed=seed) for seed in (1, 1, 2))
         assert first == again
         assert first != other
-
-    def test_default_number_of_groups(self):
-        vectors = normalised(numpy.random.default_rng(0).standard_normal((200, 8)))
-        assert len(grouped(vectors).clusters) == 10  # √(200/2)
+        assert len(first.clusters) == 10  # by default, √(200/2)
 
     @pytest.mark.parametrize("n", [5, 6, 1000])
     def test_more_groups_than_texts(self, n):
         found = grouped(numpy.eye(5, 8, dtype=numpy.float32), n)
         assert members(found) == [{0}, {1}, {2}, {3}, {4}]
-
-    def test_identical_texts(self):
-        vectors = numpy.repeat(normalised(numpy.ones((1, 8))), 50, axis=0)
-        found = grouped(vectors, 4)
-        assert members(found) == [set(range(50))]
-        assert found.clusters[0].cohesion == 1
 
 
 class TestCommunities:
@@ -89,13 +63,16 @@ class TestCommunities:
         assert members(grouped(vectors, min_score=0.8, min_size=2)) == [{0, 1, 2}]
         assert members(grouped(vectors, min_score=0.800001, min_size=2)) == []
 
-    @pytest.mark.parametrize("min_score", [-1, 0.5, 1])
-    def test_identical_texts(self, min_score):
-        vectors = numpy.repeat(normalised(numpy.ones((1, 24))), 100, axis=0)
-        assert members(grouped(vectors, min_score=min_score)) == [set(range(100))]
-
 
 class TestGroups:
+    @pytest.mark.parametrize(
+        "options", [{"n": 4}, {"min_score": -1}, {"min_score": 0.5}, {"min_score": 1}]
+    )
+    def test_identical_texts(self, options):
+        found = grouped(numpy.repeat(unit_rows(1, 24), 100, axis=0), **options)
+        assert members(found) == [set(range(100))]
+        assert found.clusters[0].cohesion == 1
+
     def test_by_hand(self):
         vectors = numpy.array([[0, 1], [1, 0], [0.6, 0.8], [1, 0], [1, 0]], numpy.float32)
         large, small = grouped(vectors, 2).clusters
@@ -104,8 +81,7 @@ class TestGroups:
         assert (small.label, small.members, small.scores) == (2, (0, 2), (0.948683, 0.948683))
         assert small.central == 0
         assert small.cohesion == 0.948683
-
-    def test_opposites_have_no_centroid(self):
+        # Opposites have no centroid.
         (group,) = grouped(numpy.array([[1, 0], [-1, 0]], numpy.float32), 1).clusters
         assert group.scores == (0.0, 0.0)
 

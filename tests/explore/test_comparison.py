@@ -55,9 +55,8 @@ def test_shared_hits_are_counted_and_marked(path):
     for left, right, shared in found.agreements():
         assert shared == len(ids[left] & ids[right])
     marks = {1: "", 2: "+ ", 3: "* "}
-    for hits in found.hits.values():
-        for hit in hits:
-            assert found.mark(hit) == marks[sum(hit.document_id in one for one in ids.values())]
+    for hit in (hit for hits in found.hits.values() for hit in hits):
+        assert found.mark(hit) == marks[sum(hit.document_id in one for one in ids.values())]
     assert found.mark(found.hits["bm25"][0]) == "* "
 
 
@@ -95,7 +94,7 @@ def test_notebooks_show_a_comparison_as_tables(path):
         {"text": None},
     ],
 )
-def test_wrong_arguments(path, arguments):
+def test_mistakes(path, arguments):
     with pytest.raises(ArgumentError):
         compare_neighbours(**{"path": path, "text": "egg", **arguments})
 

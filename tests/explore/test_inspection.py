@@ -92,18 +92,14 @@ class TestMiniLM:
 def test_against_transformers(bert, make, pooling):
     spec = make(pooling)
     for text in ("ab", "zzz a", "a b c d e f " * 5):
-        check(spec, bert, pooling, text)
-
-
-def check(spec, bert, pooling, text):
-    found = inspect_text(spec, text)
-    tokens = last_layer(bert, text)
-    pooled = {"cls": tokens[0], "mean": tokens.mean(0), "max": tokens.max(0)}
-    numpy.testing.assert_allclose(found.token_vectors, tokens, atol=1e-5)
-    assert found.pooling == pooling
-    assert cosine(found.vector, pooled[pooling]) == pytest.approx(1, abs=1e-5)
-    for token, vector in zip(found.tokens, tokens, strict=True):
-        assert token.cosine == pytest.approx(cosine(vector, pooled[pooling]), abs=1e-5)
+        found = inspect_text(spec, text)
+        tokens = last_layer(bert, text)
+        pooled = {"cls": tokens[0], "mean": tokens.mean(0), "max": tokens.max(0)}[pooling]
+        numpy.testing.assert_allclose(found.token_vectors, tokens, atol=1e-5)
+        assert found.pooling == pooling
+        assert cosine(found.vector, pooled) == pytest.approx(1, abs=1e-5)
+        for token, vector in zip(found.tokens, tokens, strict=True):
+            assert token.cosine == pytest.approx(cosine(vector, pooled), abs=1e-5)
 
 
 @pytest.mark.parametrize("include_prompt", [True, False])
@@ -141,16 +137,16 @@ def test_similarity_equals_numpys(bert, make):
 class TestWords:
     def test_hashing(self):
         found = inspect_text("hashing", "One two, one!")
-        assert [(t.piece, t.start, t.end) for t in found.tokens] == [
-            ("One", 0, 3),
-            ("two", 4, 7),
-            ("one", 9, 12),
-        ]
+        places = [(t.piece, t.start, t.end) for t in found.tokens]
+        assert places == [("One", 0, 3), ("two", 4, 7), ("one", 9, 12)]
         assert {(t.id, t.known) for t in found.tokens} == {(None, None)}
         assert found.cut_off == ""
         # Two axes of which one counts twice: 2 / sqrt(5) and 1 / sqrt(5).
         cosines = [token.cosine for token in found.tokens]
         assert cosines == pytest.approx([2 / 5**0.5, 1 / 5**0.5, 2 / 5**0.5])
+        assert inspect_text("hashing", "!!!").tokens == ()
+        with pytest.raises(ArgumentError, match="'!!!'"):
+            token_similarity("hashing", "a", "!!!")
 
     def test_unknown_words(self, monkeypatch):
         class Knowing(HashingEncoder):
@@ -181,9 +177,3 @@ class TestWords:
 def test_mistakes(spec, text, kind):
     with pytest.raises(kind):
         inspect_text(spec, text)
-
-
-def test_texts_without_words_cannot_be_compared():
-    assert inspect_text("hashing", "!!!").tokens == ()
-    with pytest.raises(ArgumentError, match="'!!!'"):
-        token_similarity("hashing", "a", "!!!")

@@ -6,6 +6,7 @@ import errno
 
 import numpy
 import pytest
+from vectors import planted, unit_rows
 
 from semsearch import Document, Index
 from semsearch.errors import ArgumentError, IndexStoreError, SpaceError
@@ -24,17 +25,6 @@ def index(tmp_path):
         yield index
 
 
-def clouds(groups, size, dimension=16, seed=0):
-    """Unit vectors around distant centres, and the number of each vector's centre."""
-    random = numpy.random.default_rng(seed)
-    centres = random.standard_normal((groups, dimension))
-    centres /= numpy.linalg.norm(centres, axis=1, keepdims=True)
-    numbers = numpy.repeat(numpy.arange(groups), size)
-    vectors = centres[numbers] + 0.1 * random.standard_normal((len(numbers), dimension))
-    vectors /= numpy.linalg.norm(vectors, axis=1, keepdims=True)
-    return vectors.astype(numpy.float32), numbers
-
-
 def silent(step, done, total):
     """Report no progress."""
 
@@ -50,19 +40,20 @@ class TestProjection:
     def test_few_vectors_use_principal_components(self):
         from sklearn.decomposition import PCA
 
-        vectors, _ = clouds(3, 5)
+        vectors = unit_rows(15, 16)
         points = projection.project(vectors, 0, silent)
         expected = PCA(2).fit_transform(vectors)
         assert numpy.allclose(numpy.abs(points), numpy.abs(expected), atol=1e-5)
 
-    @pytest.mark.parametrize("n", [1, 2])
-    def test_one_or_two_vectors(self, n):
-        points = projection.project(clouds(n, 1)[0], 0, silent)
-        assert points.shape == (n, 2)
+    @pytest.mark.parametrize(("n", "times"), [(1, 1), (2, 1), (1, 60)])
+    def test_one_or_two_vectors_and_equal_ones(self, n, times):
+        vectors = numpy.repeat(unit_rows(n, 16), times, axis=0)
+        points = projection.project(vectors, 0, silent)
+        assert points.shape == (n * times, 2)
         assert numpy.isfinite(points).all()
 
     def test_neighbours_stay_neighbours_and_a_seed_repeats_the_map(self):
-        vectors, numbers = clouds(4, 30)
+        vectors, numbers = planted(120, 4, 16, spread=0.4)
         calls = []
         points = projection.project(vectors, 7, lambda *call: calls.append(call))
         steps = list(dict.fromkeys((step, total) for step, _, total in calls))
@@ -74,10 +65,6 @@ class TestProjection:
         assert same_group_nearby(points, numbers) > 0.95
         assert numpy.array_equal(projection.project(vectors, 7, silent), points)
 
-    def test_equal_vectors(self):
-        vectors = numpy.repeat(clouds(1, 1)[0], 60, axis=0)
-        assert numpy.isfinite(projection.project(vectors, 0, silent)).all()
-
 
 class TestMap:
     def test_is_saved_and_opened(self, index):
@@ -85,24 +72,20 @@ class TestMap:
         made = make_map(index)
         made.save(index.path)
         found = open_map(index)
-        for one, other in zip(found, made, strict=True):
-            assert numpy.array_equal(one, other)
-            assert type(one) is type(other)
+        assert all(map(numpy.array_equal, found, made))
+        assert list(map(type, found)) == list(map(type, made))
         assert made.passage_ids.tolist() == [1, 2, 3, 4, 5, 6, 7, 8]
         assert [set(made.groups[:4]), set(made.groups[4:])] in ([{0}, {1}], [{1}, {0}])
         assert sorted(made.groups[made.typical]) == [0, 1]
         assert [file.name for file in index.path.glob("*map*")] == ["hashing.map"]
 
-    @pytest.mark.parametrize("content", [b"", b"x" * 1000])
-    def test_damaged_file_is_ignored_with_a_warning(self, index, caplog, content):
-        map_file(index.path, "hashing").write_bytes(content)
+    def test_one_that_is_damaged_or_of_another_encoder_is_ignored(self, index, caplog):
+        make_map(index)._replace(fingerprint="other").save(index.path)
         assert open_map(index) is None
-        assert "semsearch map" in caplog.text
-
-    def test_one_of_another_encoder_is_ignored(self, index):
-        made = make_map(index)
-        made._replace(fingerprint="other").save(index.path)
-        assert open_map(index) is None
+        for content in (b"", b"x" * 1000):
+            map_file(index.path, "hashing").write_bytes(content)
+            assert open_map(index) is None
+        assert [record.levelname for record in caplog.records] == ["WARNING"] * 2
 
     def test_of_many_passages_a_sample_is_shown(self, index, monkeypatch):
         monkeypatch.setattr(map_module, "SAMPLE", 6)
@@ -118,25 +101,18 @@ class TestMap:
             make_map(index, "other")
 
 
-class TestUnchangedPassages:
-    def test_each_row_has_its_passage(self, index):
-        made = make_map(index)
-        rows, passages = zip(*unchanged_passages(index, made), strict=True)
-        assert rows == tuple(range(8))
-        assert [found.passage.text for found in passages] == [one.text for one in BIRDS + FISH]
-
-    def test_deleted_and_changed_passages_are_left_out(self, index):
-        made = make_map(index)
-        index.delete(["b0"])
-        index.add([Document("b1", "something else"), Document("new", "a green frog")])
-        ids = [found.passage.document_id for _, found in unchanged_passages(index, made)]
-        assert ids == [one.id for one in [*BIRDS[2:], *FISH]]
-
-    def test_other_passages_with_the_same_passage_ids_are_left_out(self, index, tmp_path):
-        made = make_map(index)
-        with Index.create(tmp_path / "other", "hashing") as other:
-            other.add([Document(one.id, f"{one.text}!") for one in BIRDS + FISH])
-            assert list(unchanged_passages(other, made)) == []
+def test_passages_that_were_deleted_or_changed_are_left_out(index, tmp_path):
+    made = make_map(index)
+    rows, passages = zip(*unchanged_passages(index, made), strict=True)
+    assert rows == tuple(range(8))
+    assert [found.passage.text for found in passages] == [one.text for one in BIRDS + FISH]
+    index.delete(["b0"])
+    index.add([Document("b1", "something else"), Document("new", "a green frog")])
+    ids = [found.passage.document_id for _, found in unchanged_passages(index, made)]
+    assert ids == [one.id for one in [*BIRDS[2:], *FISH]]
+    with Index.create(tmp_path / "other", "hashing") as other:  # the same passage ids
+        other.add([Document(one.id, f"{one.text}!") for one in BIRDS + FISH])
+        assert list(unchanged_passages(other, made)) == []
 
 
 def test_a_map_that_cannot_be_written(index, monkeypatch):

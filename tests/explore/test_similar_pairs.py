@@ -7,15 +7,11 @@ from decimal import Decimal
 
 import numpy
 import pytest
+from vectors import unit_rows
 
 from semsearch.errors import ArgumentError
 from semsearch.explore import pairs
 from semsearch.explore.pairs import Pair, similar_pairs
-
-
-def unit_rows(n, dimension, seed=0):
-    rows = numpy.random.default_rng(seed).standard_normal((n, dimension))
-    return (rows / numpy.linalg.norm(rows, axis=1, keepdims=True)).astype(numpy.float32)
 
 
 def every_pair(vectors, min_score=-1.0, groups=None):
@@ -69,15 +65,8 @@ def test_texts(hashing):
 def test_equal_scores_are_ordered_by_position():
     vectors = unit_rows(200, 24)
     vectors[[150, 40, 99, 7]] = vectors[120]
-    assert list(similar_pairs(vectors, 4)) == [
-        Pair(7, 40, 1.0),
-        Pair(7, 99, 1.0),
-        Pair(7, 120, 1.0),
-        Pair(7, 150, 1.0),
-    ]
-
-
-def test_identical_vectors():
+    expected = [Pair(7, right, 1.0) for right in (40, 99, 120, 150)]
+    assert list(similar_pairs(vectors, 4)) == expected
     vectors = numpy.repeat(unit_rows(1, 24), 300, axis=0)
     best = [tuple(pair) for pair in similar_pairs(vectors, 301)]
     assert best[:299] == [(0, right, 1.0) for right in range(1, 300)]

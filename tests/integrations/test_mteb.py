@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy
-import pytest
 from frameworks import needs
 
-from semsearch import load_encoder
+from semsearch.encoders.hashing import HashingEncoder
 
 needs("mteb")
 
@@ -27,33 +26,22 @@ def test_is_an_mteb_encoder():
     assert (meta.name, meta.revision) == ("semsearch/hashing-32", model.model.fingerprint)
     assert meta.embed_dim == 32
     vectors = model.encode(BATCHES)
-    assert (vectors == load_encoder("hashing:32").encode_documents(["a", "b", "c"])).all()
+    assert (vectors == HashingEncoder("hashing:32").encode_documents(["a", "b", "c"])).all()
     numpy.testing.assert_allclose(model.similarity(vectors, vectors), numpy.eye(3), atol=1e-6)
 
 
-class Located:
-    """An encoder in a folder, which marks what it encodes."""
+def test_queries_are_encoded_as_such_and_results_do_not_name_where_a_model_is():
+    class Located(HashingEncoder):
+        def encode_queries(self, texts):
+            return ["query", *texts]
 
-    spec = str(Path("models", "my model").absolute())
+        def encode_documents(self, texts):
+            return ["document", *texts]
 
-    def __getattr__(self, name):
-        return getattr(load_encoder("hashing:32"), name)
-
-    def encode_queries(self, texts):
-        return ["query", *texts]
-
-    def encode_documents(self, texts):
-        return ["document", *texts]
-
-
-def test_results_do_not_name_where_a_model_is():
-    assert SemsearchEncoder(Located()).mteb_model_meta.name == "semsearch/my-model"
-
-
-@pytest.mark.parametrize(
-    ("kind", "expected"),
-    [(PromptType.query, "query"), (PromptType.document, "document"), (None, "document")],
-)
-def test_queries_are_encoded_as_such(kind, expected):
-    found = SemsearchEncoder(Located()).encode(BATCHES, prompt_type=kind)
-    assert found == [expected, "a", "b", "c"]
+    encoder = Located()
+    encoder.spec = str(Path("models", "my model").absolute())
+    model = SemsearchEncoder(encoder)
+    assert model.mteb_model_meta.name == "semsearch/my-model"
+    kinds = {PromptType.query: "query", PromptType.document: "document", None: "document"}
+    for kind, expected in kinds.items():
+        assert model.encode(BATCHES, prompt_type=kind) == [expected, "a", "b", "c"]

@@ -9,7 +9,6 @@ from http import HTTPStatus
 
 from semsearch import Document
 
-BASE = "http://localhost"
 BIRDS = "/v1/indexes/birds"
 DOCUMENTS = [
     Document("a", "a red bird sings", "Robin", {"year": 1999, "tags": ["red"]}),
@@ -27,6 +26,16 @@ def is_problem(response, status, detail=""):
     assert content["title"] == HTTPStatus(status).phrase
     assert detail in content["detail"]
     return True
+
+
+def asking(indexes, settings=None):
+    """A client of a service in this process, for a block."""
+    from fastapi.testclient import TestClient
+
+    from semsearch.service import create_app
+
+    app = create_app(indexes, settings)
+    return TestClient(app, base_url="http://localhost", raise_server_exceptions=False)
 
 
 @contextmanager

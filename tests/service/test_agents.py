@@ -6,14 +6,13 @@ import asyncio
 import sys
 
 import pytest
+from birds import asking
 
 from semsearch import Document, Index
 
 pytest.importorskip("mcp", reason="agents need the extra 'mcp'")
-from fastapi.testclient import TestClient
 from mcp import Client, StdioServerParameters
 
-from semsearch.service import create_app
 from semsearch.service.agents import NOTE, create_server
 from semsearch.service.worker import Worker
 
@@ -21,18 +20,12 @@ LONG = "a long story of birds. " * 1500
 
 
 @pytest.fixture
-def path(path):
+def server(path):
     with Index.open(path) as index:
         index.add([Document("long", LONG)])
-    return path
-
-
-@pytest.fixture
-def workers(path):
-    workers = {"birds": Worker(path)}
-    yield workers
-    for worker in workers.values():
-        worker.close()
+    worker = Worker(path)
+    yield create_server({"birds": worker})
+    worker.close()
 
 
 def use(server, *calls):
@@ -52,30 +45,22 @@ def answer_of(server, *call):
     return result.structured_content
 
 
-def fault_of(server, *call):
-    (result,), _ = use(server, call)
-    assert result.is_error
-    return result.content[0].text
-
-
-def test_the_tools_only_read(workers):
-    _, tools = use(create_server(workers))
-    assert [tool.name for tool in tools] == [
-        "search",
-        "fetch_document",
-        "find_similar",
-        "describe_indexes",
-    ]
+def test_the_tools_only_read(server):
+    _, tools = use(server)
+    names = ["search", "fetch_document", "find_similar", "describe_indexes"]
+    assert [tool.name for tool in tools] == names
     for tool in tools:
         assert tool.annotations.read_only_hint
         assert not tool.annotations.destructive_hint
         assert tool.description
         assert tool.input_schema["additionalProperties"] is False
     assert tools[0].input_schema["properties"]["k"]["maximum"] == 50
+    described = answer_of(server, "describe_indexes", {})["indexes"]["birds"]
+    assert described["documents"] == 4
+    assert described["fields"]["year"]["example"] in (1999, 2005, 2010)
 
 
-def test_search(workers):
-    server = create_server(workers)
+def test_search(server):
     found = answer_of(server, "search", {"query": "red bird", "k": 1})
     assert found["note"] == NOTE
     (hit,) = found["hits"]
@@ -90,18 +75,12 @@ def test_search(workers):
         assert [hit["id"] for hit in found["hits"]] == ids
     found = answer_of(server, "find_similar", {"id": "a", "k": 1, "where": "year > 1"})
     assert [hit["id"] for hit in found["hits"]] == ["c/1"]
+    for tool, named in (("search", {"query": "bird"}), ("find_similar", {"id": "a"})):
+        found = answer_of(server, tool, named | {"where": "year > 3000"})
+        assert (found["hits"], found["warnings"]) == ([], ["where: no document matches"])
 
 
-def test_why_a_filter_matches_nothing(workers):
-    server = create_server(workers)
-    for call in (("search", {"query": "bird"}), ("find_similar", {"id": "a"})):
-        found = answer_of(server, call[0], call[1] | {"where": "year > 3000"})
-        assert found["hits"] == []
-        assert found["warnings"] == ["where: no document matches"]
-
-
-def test_a_long_document_is_fetched_in_parts(workers):
-    server = create_server(workers)
+def test_a_long_document_is_fetched_in_parts(server):
     text, start = "", 0
     while start is not None:
         part = answer_of(server, "fetch_document", {"id": "long", "start": start})
@@ -110,12 +89,6 @@ def test_a_long_document_is_fetched_in_parts(workers):
         text, start = text + part["text"], part["next_start"]
     assert text == LONG
     assert answer_of(server, "fetch_document", {"id": "a"})["next_start"] is None
-
-
-def test_description(workers):
-    described = answer_of(create_server(workers), "describe_indexes", {})["indexes"]["birds"]
-    assert described["documents"] == 4
-    assert described["fields"]["year"]["example"] in (1999, 2005, 2010)
 
 
 @pytest.mark.parametrize(
@@ -129,27 +102,24 @@ def test_description(workers):
         (("find_similar", {"id": "z"}), "[document-not-found]"),
     ],
 )
-def test_errors_are_returned_to_the_agent(workers, call, expected):
-    assert expected in fault_of(create_server(workers), *call)
+def test_errors_are_returned_to_the_agent(server, call, expected):
+    (result,), _ = use(server, call)
+    assert result.is_error
+    assert expected in result.content[0].text
 
 
 def test_the_command_over_standard_input_and_output(path):
-    command = StdioServerParameters(
-        command=sys.executable, args=["-m", "semsearch", "serve", "--mcp", "--index", str(path)]
-    )
+    arguments = ["-m", "semsearch", "serve", "--mcp", "--index", str(path)]
+    command = StdioServerParameters(command=sys.executable, args=arguments)
     found = answer_of(command, "search", {"query": "red bird", "k": 1})
     assert found["hits"][0]["id"] == "a"
 
 
 def test_over_http(path):
-    request = {
-        "jsonrpc": "2.0",
-        "id": 1,
-        "method": "tools/call",
-        "params": {"name": "search", "arguments": {"query": "red bird", "k": 1}},
-    }
+    call = {"name": "search", "arguments": {"query": "red bird", "k": 1}}
+    request = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": call}
     headers = {"Accept": "application/json, text/event-stream"}
-    with TestClient(create_app({"birds": path}), base_url="http://localhost") as client:
+    with asking({"birds": path}) as client:
         answer = client.post("/mcp", json=request, headers=headers).json()
         assert answer["result"]["structuredContent"]["hits"][0]["id"] == "a"
         foreign = client.post("/mcp", json=request, headers=headers | {"Host": "evil.example"})

@@ -21,6 +21,10 @@ from starlette.staticfiles import StaticFiles
 from semsearch.service.settings import settings_for
 from semsearch.service.worker import Worker
 
+DOCUMENT = f"{BIRDS}/documents?id=a"
+GOOD = {"Origin": "https://good.example"}
+EVIL = {"Origin": "https://evil.example"}
+
 
 class TestGuard:
     def test_a_foreign_host(self, client):
@@ -30,27 +34,30 @@ class TestGuard:
             assert client.get("/health", headers={"Host": host}).status_code == 200
 
     def test_origins(self, serve):
-        """Pages of other origins cannot read answers."""
-        client = serve(origins=["https://good.example"])
-        for origin, allowed in {
-            "https://good.example": True,
-            "https://evil.example": False,
-        }.items():
-            answer = client.get("/health", headers={"Origin": origin})
-            assert ("access-control-allow-origin" in answer.headers) is allowed
+        """Pages of others can read neither answers nor refusals; preflights need no token."""
+        client = serve(token="secret", origins=[GOOD["Origin"]])
+        asked = {"Access-Control-Request-Method": "POST"}
+        asked["Access-Control-Request-Headers"] = "authorization"
+        for origin, status in ((GOOD, 200), (EVIL, 400)):
+            health = client.get("/health", headers=origin)
+            refusal = client.get("/v1/indexes", headers=origin)
+            preflight = client.options(f"{BIRDS}/search", headers=origin | asked)
+            assert is_problem(refusal, 401)
+            assert preflight.status_code == status
+            for answer in (health, refusal, preflight):
+                allowed = answer.headers.get("access-control-allow-origin")
+                assert allowed == (GOOD["Origin"] if origin is GOOD else None)
 
     def test_pages_of_other_sites_are_refused(self, serve):
         """Browsers send their requests, without an origin for images and links."""
-        client = serve(origins=["https://good.example"])
-        document = f"{BIRDS}/documents?id=a"
+        client = serve(origins=[GOOD["Origin"]])
         for site in ("cross-site", "same-site"):
             headers = {"Sec-Fetch-Site": site}
-            assert is_problem(client.get(document, headers=headers), 403)
+            assert is_problem(client.get(DOCUMENT, headers=headers), 403)
             assert client.get("/", headers=headers).status_code == 200
-            headers["Origin"] = "https://good.example"
-            assert client.get(document, headers=headers).status_code == 200
+            assert client.get(DOCUMENT, headers=headers | GOOD).status_code == 200
         for site in ("same-origin", "none"):
-            assert client.get(document, headers={"Sec-Fetch-Site": site}).status_code == 200
+            assert client.get(DOCUMENT, headers={"Sec-Fetch-Site": site}).status_code == 200
 
     def test_all_answers_restrict_browsers(self, serve):
         client = serve(token="secret")
@@ -61,38 +68,23 @@ class TestGuard:
             assert "frame-ancestors 'none'" in policy
             assert ("'unsafe-inline'" in policy) == (path == "/docs")
 
-    def test_a_preflight_needs_no_token(self, serve):
-        client = serve(token="secret", origins=["https://good.example"])
-        asked = {"Access-Control-Request-Method": "POST"}
-        asked["Access-Control-Request-Headers"] = "authorization"
-        for origin, status in {"https://good.example": 200, "https://evil.example": 400}.items():
-            headers = {"Origin": origin, **asked}
-            answer = client.options(f"{BIRDS}/search", headers=headers)
-            assert answer.status_code == status
-            assert ("access-control-allow-origin" in answer.headers) == (status == 200)
-
-    def test_refusals_are_readable_by_allowed_origins(self, serve):
-        client = serve(token="secret", origins=["https://good.example"])
-        response = client.get("/v1/indexes", headers={"Origin": "https://good.example"})
-        assert is_problem(response, 401)
-        assert response.headers["access-control-allow-origin"] == "https://good.example"
-
-    def test_a_token(self, serve):
-        client = serve(token="secret")
+    @pytest.mark.parametrize("token", ["secret", "gehéim"])
+    def test_a_token(self, serve, token):
+        client = serve(token=token)
         assert client.get("/health").status_code == 200
         response = client.get("/v1/indexes")
         assert is_problem(response, 401)
         assert response.headers["www-authenticate"] == "Bearer"
-        for wrong in ("Bearer wrong", "secret", "Bearer ", "Bearer sécret"):
-            headers = {"Authorization": wrong.encode("latin-1")}
-            assert is_problem(client.get("/v1/indexes", headers=headers), 401)
-        for right in ("Bearer secret", "bearer secret"):
-            headers = {"Authorization": right}
-            assert client.get("/v1/indexes", headers=headers).status_code == 200
-
-    def test_a_token_of_any_characters(self, serve):
-        headers = {"Authorization": "Bearer gehéim".encode()}
-        assert serve(token="gehéim").get("/v1/indexes", headers=headers).status_code == 200
+        for sent, status in {
+            f"Bearer {token}".encode(): 200,
+            f"bearer {token}".encode(): 200,
+            token.encode(): 401,
+            b"Bearer wrong": 401,
+            b"Bearer ": 401,
+            "Bearer sécret".encode("latin-1"): 401,
+        }.items():
+            answer = client.get("/v1/indexes", headers={"Authorization": sent})
+            assert answer.status_code == status
 
     def test_a_large_body(self, serve):
         client = serve(max_body=1000)
@@ -102,87 +94,47 @@ class TestGuard:
         assert client.post(f"{BIRDS}/search", content=chunks).status_code == 413
 
     def test_too_many_requests_at_once(self, serve, monkeypatch):
+        """Slow readers of the page do not count: they would shut out clients with a token."""
         client = serve(concurrency=1)
-        entered, leave = threading.Event(), threading.Event()
+        entered, leave = threading.Semaphore(0), threading.Event()
+        real = StaticFiles.get_response
 
-        def slow(self):
-            entered.set()
+        def slow(index):
+            entered.release()
             assert leave.wait(10)
             return []
 
-        monkeypatch.setattr(Index, "info", slow)
-        first = threading.Thread(target=client.get, args=["/v1/indexes"])
-        first.start()
-        assert entered.wait(10)
-        response = client.get(f"{BIRDS}/documents?id=a")
-        health = client.get("/health")
-        leave.set()
-        first.join()
-        assert is_problem(response, 429)
-        assert response.headers["retry-after"] == "1"
-        assert health.status_code == 200
-        assert client.get(f"{BIRDS}/documents?id=a").status_code == 200
-
-    def test_open_paths_do_not_count(self, serve, monkeypatch):
-        """Slow readers of the page would shut out clients with a token."""
-        client = serve(concurrency=1)
-        entered, leave = threading.Event(), threading.Event()
-        real = StaticFiles.get_response
-
-        async def slow(files, path, scope):
-            entered.set()
-            while not leave.is_set():
-                await asyncio.sleep(0.01)
+        async def slow_file(files, path, scope):
+            await asyncio.to_thread(slow, None)
             return await real(files, path, scope)
 
-        monkeypatch.setattr(StaticFiles, "get_response", slow)
-        first = threading.Thread(target=client.get, args=["/page/main.js"])
-        first.start()
-        assert entered.wait(10)
-        answer = client.get(f"{BIRDS}/documents?id=a")
-        leave.set()
-        first.join()
-        assert answer.status_code == 200
+        monkeypatch.setattr(Index, "info", slow)
+        monkeypatch.setattr(StaticFiles, "get_response", slow_file)
+        with ThreadPoolExecutor() as clients:
+            statuses = []
+            for place in ("/page/main.js", "/v1/indexes"):
+                clients.submit(client.get, place)
+                assert entered.acquire(timeout=10)
+                response = client.get(DOCUMENT)
+                statuses.append(response.status_code)
+            health = client.get("/health")
+            leave.set()
+        assert statuses == [200, 429]
+        assert is_problem(response, 429)
+        assert response.headers["retry-after"] == "1"
+        assert health.status_code == client.get(DOCUMENT).status_code == 200
 
     def test_timeout(self, serve, monkeypatch):
         client = serve(seconds=0.1)
         monkeypatch.setattr(Index, "get", lambda index, name: time.sleep(0.5))
-        assert is_problem(client.get(f"{BIRDS}/documents?id=a"), 504)
+        assert is_problem(client.get(DOCUMENT), 504)
         assert client.get("/health").status_code == 200
 
 
-def test_requests_that_wait_when_the_service_closes_are_answered(path, monkeypatch):
-    leave, queued = threading.Event(), threading.Semaphore(0)
-    search = Worker.search
-
-    async def queue(worker, queries, options):
-        queued.release()
-        return await search(worker, queries, options)
-
-    def search_slowly(index, queries, **options):
-        assert leave.wait(20)
-        return []
-
-    with (
-        ThreadPoolExecutor() as clients,
-        running({"birds": path}, timeout_graceful_shutdown=1) as started,
-    ):
-        server, port = started
-        monkeypatch.setattr(Worker, "search", queue)
-        monkeypatch.setattr(Index, "search_many", search_slowly)
-        place = f"http://localhost:{port}{BIRDS}/search?query=red"
-        answers = [clients.submit(httpx.get, place) for _ in range(3)]
-        for _ in answers:
-            assert queued.acquire(timeout=10)
-        server.should_exit = True
-        for answer in answers:
-            assert is_problem(answer.result(timeout=10), 503)
-        leave.set()
-
-
-def test_work_for_clients_that_have_gone_is_dropped(path, monkeypatch):
-    leave, begun = threading.Event(), threading.Event()
-    queued, gone, searched = threading.Semaphore(0), threading.Semaphore(0), []
+def test_searches_that_wait_when_their_clients_or_the_service_go(path, monkeypatch):
+    """The clients' work is dropped; the service answers that it closes."""
+    begun, leave, searched = threading.Event(), threading.Event(), []
+    queued, gone = threading.Semaphore(0), threading.Semaphore(0)
     search, search_many = Worker.search, Index.search_many
 
     async def queue(worker, queries, options):
@@ -199,9 +151,10 @@ def test_work_for_clients_that_have_gone_is_dropped(path, monkeypatch):
         assert leave.wait(20)
         return search_many(index, queries, **options)
 
-    with running({"birds": path}) as (_, port):
-        monkeypatch.setattr(Worker, "search", queue)
-        monkeypatch.setattr(Index, "search_many", search_slowly)
+    monkeypatch.setattr(Worker, "search", queue)
+    monkeypatch.setattr(Index, "search_many", search_slowly)
+    served = running({"birds": path}, timeout_graceful_shutdown=1)
+    with ThreadPoolExecutor() as clients, served as (server, port):
         head = " HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
         for request in (
             f"GET {BIRDS}/search?query=first{head}\r\n",
@@ -212,23 +165,30 @@ def test_work_for_clients_that_have_gone_is_dropped(path, monkeypatch):
                 client.sendall(request.encode())
                 assert queued.acquire(timeout=10)
                 assert begun.wait(10)  # the others wait for the first one
-        for _ in range(3):
-            assert gone.acquire(timeout=10)
+        assert all(gone.acquire(timeout=10) for _ in range(3))
         leave.set()
-        assert httpx.get(f"http://localhost:{port}{BIRDS}/search?query=red").status_code == 200
-    assert searched == ["first", "red"]
+        place = f"http://localhost:{port}{BIRDS}/search?query=red"
+        assert httpx.get(place).status_code == 200
+        assert queued.acquire(timeout=10)
+        assert searched == ["first", "red"]
+        leave.clear()
+        answers = [clients.submit(httpx.get, place) for _ in range(3)]
+        assert all(queued.acquire(timeout=10) for _ in answers)
+        server.should_exit = True
+        for answer in answers:
+            assert is_problem(answer.result(timeout=10), 503)
+        leave.set()
 
 
-@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.0.7", "search.example.org"])
-def test_other_machines_need_a_token(host):
+@pytest.mark.parametrize(
+    ("host", "own"),
+    [("0.0.0.0", set()), ("::", set()), ("192.168.0.7", {"192.168.0.7"}), ("2::1", {"[2::1]"})],
+)
+def test_other_machines_need_a_token(host, own):
     for token in (None, " "):
         with pytest.raises(ArgumentError):
             settings_for(host, token)
-    assert settings_for(host, "secret\n").token == "secret"
-
-
-def test_hosts():
-    assert "192.168.0.7" in settings_for("192.168.0.7", "x").hosts
-    assert "0.0.0.0" not in settings_for("0.0.0.0", "x").hosts
-    assert "search.example.org" in settings_for("0.0.0.0", "x", ["search.example.org"]).hosts
-    assert "[::1]" in settings_for("::1", None).hosts
+    settings = settings_for(host, "secret\n", ["search.example.org"])
+    assert settings.token == "secret"
+    assert settings.hosts == {"localhost", "127.0.0.1", "[::1]", "search.example.org"} | own
+    assert settings_for("::1", None).token is settings_for("localhost", None).token is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 from contextlib import asynccontextmanager
 
@@ -10,8 +11,7 @@ import pytest
 from birds import BIRDS
 
 from semsearch import Index
-from semsearch.errors import ArgumentError, IndexStoreError
-from semsearch.records import Hits
+from semsearch.errors import ArgumentError, EncoderError, IndexStoreError
 
 pytest.importorskip("fastapi", reason="the service needs the extra 'serve'")
 from semsearch.service import worker as module
@@ -67,25 +67,28 @@ def worker(path):
     worker.close()
 
 
-def test_failing_query_does_not_fail_its_batch(worker, sizes):
-    words = ("bird", "fish", "", "red")
-    bird, fish, empty, red = answers(worker, *(([word], {"k": 1}) for word in words))
-    assert bird[0][0][0].document_id == "a"
-    assert fish[0][0].query == "fish"
-    assert isinstance(empty, ArgumentError)
-    assert red[0][0].query == "red"
-    assert sizes == [1, 1, 1]  # one of the batch failed, so each was encoded alone
-
-
 def test_waiting_queries_are_encoded_together(worker, sizes):
     words = ["bird", "fish", "red"]
     found = answers(worker, *(([word], {"k": 1}) for word in words), (words, {"k": 2}))
     assert [hits[0].query for hits, _ in found] == ["bird", "fish", "red", "bird"]
     assert sizes == [3, 3]
+    # If one of a batch fails, each is encoded alone.
+    bird, empty, red = answers(worker, *(([word], {"k": 1}) for word in ("bird", "", "red")))
+    assert bird[0][0][0].document_id == "a"
+    assert isinstance(empty, ArgumentError)
+    assert red[0][0].query == "red"
+    assert sizes == [3, 3, 1, 1]
 
 
-@pytest.mark.usefixtures("warning_about_fish")
-def test_warnings_of_others_in_the_batch_are_not_returned(worker):
+def test_warnings_of_others_in_the_batch_are_not_returned(worker, monkeypatch):
+    search_many = Index.search_many
+
+    def warned(index, queries, **options):
+        if "fish" in queries:
+            logging.getLogger("semsearch.index").warning("about fish")
+        return search_many(index, queries, **options)
+
+    monkeypatch.setattr(Index, "search_many", warned)
     (bird, none), (fish, one) = answers(worker, (["bird"], {}), (["fish"], {}))
     assert (bird[0].query, none) == ("bird", [])
     assert (fish[0].query, one) == ("fish", ["about fish"])
@@ -112,33 +115,22 @@ def test_batch_waits_for_as_many_requests_as_the_previous_one(worker, sizes, mon
     assert sizes == [1, 1, 1, 2, 2, 1]
 
 
-def test_requests_that_are_cancelled_in_a_batch_are_not_computed(worker, monkeypatch):
-    started, leave = threading.Event(), threading.Event()
-    searched = []
-
-    def search_many(index, queries, **options):
-        searched.append(queries)
-        started.set()
-        assert leave.wait(10)
-        return [Hits(query) for query in queries]
-
-    monkeypatch.setattr(Index, "search_many", search_many)
-
+def test_requests_that_are_cancelled_while_they_wait_are_not_computed(worker, sizes):
     async def asked():
         async with busy(worker):
             options = ({}, {"k": 1}, {"explain": True}, {"explain": True})
             requests = [asyncio.create_task(worker.search(["red"], each)) for each in options]
-            call = worker.call(lambda index: searched.append("called"))
-            requests.append(asyncio.create_task(call))
-        await asyncio.to_thread(started.wait, 10)  # the others are in the batch of the first one
-        for request in (requests[0], requests[1], requests[2], requests[4]):
-            request.cancel()
-        await asyncio.sleep(0)
-        leave.set()
-        return await requests[3]
+            requests.append(asyncio.create_task(worker.search(["bird", "fish"], {})))
+            await asyncio.sleep(0)
+            for request in requests[:3]:
+                request.cancel()
+        return await asyncio.gather(*requests, return_exceptions=True)
 
-    assert asyncio.run(asked()) == ([Hits("red")], [])
-    assert searched == [["red"], ["red"]]  # the first one, which had begun, and the last search
+    *cancelled, explained, both = asyncio.run(asked())
+    assert [type(error) for error in cancelled] == [asyncio.CancelledError] * 3
+    assert explained[0][0].query == "red"
+    assert [hits.query for hits in both[0]] == ["bird", "fish"]
+    assert sorted(sizes) == [1, 2]
 
 
 def test_requests_that_wait_fail_when_the_worker_closes(path):
@@ -146,26 +138,28 @@ def test_requests_that_wait_fail_when_the_worker_closes(path):
 
     async def asked():
         async with busy(worker):
-            requests = [asyncio.create_task(worker.search(["red"], {})) for _ in range(2)]
+            waiting = asyncio.create_task(worker.search(["red"], {}))
             await asyncio.sleep(0)
             closing = asyncio.create_task(asyncio.to_thread(worker.close))
             await asyncio.sleep(0.05)
         await closing
-        requests.append(asyncio.create_task(worker.search(["red"], {})))
-        return await asyncio.gather(*requests, return_exceptions=True)
+        return await asyncio.gather(waiting, worker.search(["red"], {}), return_exceptions=True)
 
-    assert [type(error) for error in asyncio.run(asked())] == [IndexStoreError] * 3
+    assert [type(error) for error in asyncio.run(asked())] == [IndexStoreError] * 2
 
 
-@pytest.mark.parametrize("error", [type("PanicException", (BaseException,), {}), RuntimeError])
-def test_any_error_leaves_the_service_running(client, monkeypatch, error):
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [(type("PanicException", (BaseException,), {}), 500), (RuntimeError, 500), (EncoderError, 503)],
+)
+def test_any_error_leaves_the_service_running(client, monkeypatch, error, status):
     def fail(*_, **__):
-        raise error("panicked")
+        raise error("of the model")
 
-    for name in ("search_many", "more_like"):
+    for name, place in (("search_many", "search?query=red"), ("more_like", "similar?id=a")):
         with monkeypatch.context() as patch:
             patch.setattr(Index, name, fail)
-            for place in ("search?query=red", "similar?id=a"):
-                status = client.get(f"{BIRDS}/{place}").status_code
-                assert status == (500 if ("search" in place) == (name == "search_many") else 200)
-    assert client.get(f"{BIRDS}/search?query=red").status_code == 200
+            response = client.get(f"{BIRDS}/{place}")
+        assert response.status_code == status
+        assert ("of the model" in response.text) == (status == 503)  # no internals
+        assert client.get(f"{BIRDS}/{place}").status_code == 200

@@ -1,4 +1,4 @@
-"""Reference implementation of filter conditions in plain Python."""
+"""Reference implementation of filter conditions in plain Python, and values to compare."""
 
 from __future__ import annotations
 
@@ -69,3 +69,32 @@ def like(text: str, pattern: str) -> bool:
     regex = "".join(wild.get(piece) or re.escape(piece[-1]) for piece in pieces)
     # ASCII: other letters are compared case-sensitively.
     return re.fullmatch(regex, text, re.DOTALL | re.IGNORECASE | re.ASCII) is not None
+
+
+#: Values of the field `a`, one per document, and what they are compared with.
+VALUES = [
+    *(0, 1, 1.0, 1.5, -1, 2**52 + 1, 1e300, "", "a", "A", "á", "a%b", "ab", "a\\b", 'a"b'),
+    *("x" * 70, "😀", "a\tb\n", "2001-05-06", "2001-05-06T02:00+02:00", True, False, None, []),
+    *(
+        [None],
+        [1, "a"],
+        ["A", "a", "ab"],
+        [0.5, 1, 1.5, 3],
+        ["b", "ab"],
+        [[1]],
+        {"b": 1},
+        [True, "2001-05-07"],
+    ),
+]
+LITERALS = ["0", "1", "1.5", "-1", "1e300", "''", "'a'", "'á'", "'a\"b'", "'😀'", "'2001-05-06'"]
+PATTERNS = ["%", "a%", "%b", "A_", "a\\%b", "x%", "", "😀", '%"%']
+TESTS = [
+    *(f"a {sign} {value}" for sign in ("=", "!=") for value in [*LITERALS, "true", "false"]),
+    *(f"a {sign} {value}" for sign in ("<", "<=", ">", ">=") for value in LITERALS),
+    *("a is null", "a is not null", "a in ()", "a in (1, 'ab', true)", "a not in (1, 'a')"),
+    *("a between 0 and 1", "a between 'a' and 'b'", "a not between 1 and 2"),
+    *("not (a = 1 or a > 'a')", "not (a > 0) and a is not null", "title is null"),
+    *("title = 'Title 1'", "id = 'v3' or id in ('v4', 'odd')", "metadata.id = 'own'"),
+    *('"odd ""name\'] or true or [" = 1', '"b.c" = 2 and not a = 3', "\"b c\" = 'x'"),
+]
+ODD = {"odd \"name'] or true or [": 1, "b c": "x", "id": "own", "b.c": 2}

@@ -20,8 +20,6 @@ from semsearch.storage.sqlite.database import Database
 CREATE = """
 import json, sys
 from semsearch import Document, Index
-from semsearch.storage.sqlite.database import Database
-from semsearch.errors import SemsearchError
 path, number = sys.argv[1:]
 print("ready", flush=True)
 sys.stdin.readline()
@@ -107,26 +105,17 @@ def test_an_interrupted_transaction_releases_the_write_lock(tmp_path, interrupti
             other.execute("BEGIN IMMEDIATE")
 
 
-FORKED = """
+FORK = """
 import os, sys
-from semsearch import Document, Index
-def in_child(work):
-    child = os.fork()
-    if not child:
-        work()
-        sys.stdout.flush()
-        os._exit(0)
-    return child
-"""
-
-OPEN_AT_FORK = """
-def delete():
+from semsearch import Index
+index = Index.open(sys.argv[1])
+len(index)
+child = os.fork()
+if not child:
     sys.stdin.readline()
     index.delete(["a"])
     index.close()
-index = Index.open(sys.argv[1])
-len(index)
-child = in_child(delete)
+    os._exit(0)
 index.close()
 print("closed", flush=True)
 os.waitpid(child, 0)
@@ -134,24 +123,17 @@ os.waitpid(child, 0)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="Windows has no fork")
-class TestFork:
-    @pytest.fixture
-    def path(self, tmp_path):
-        with Index.create(tmp_path / "x", ["hashing:32"]) as index:
-            index.add([Document(str(n), f"text {n}") for n in range(300)])
-            index.add([Document("a", "one")])
-        return tmp_path / "x"
-
-    def test_the_child_sees_later_commits_and_keeps_them(self, path):
-        command = [sys.executable, "-c", FORKED + OPEN_AT_FORK, path]
-        with subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-        ) as process:
-            assert process.stdout.readline() == "closed\n"
-            with Index.open(path) as index:
-                index.add([Document(f"other {n}", f"other text {n}") for n in range(5)])
-            process.communicate("\n")
-        assert process.returncode == 0
-        with Index.open(path) as index, index.writer() as writer:
-            assert (len(index), "a" in index, "other 0" in index) == (305, False, True)
-            assert writer.verify() == []
+def test_a_forked_process_sees_later_commits_and_keeps_them(tmp_path):
+    path = tmp_path / "x"
+    with Index.create(path, ["hashing:32"]) as index:
+        index.add([*(Document(str(n), f"text {n}") for n in range(300)), Document("a", "one")])
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
+    with subprocess.Popen([sys.executable, "-c", FORK, path], **pipes) as process:
+        assert process.stdout.readline() == "closed\n"
+        with Index.open(path) as index:
+            index.add([Document(f"other {n}", f"other text {n}") for n in range(5)])
+        process.communicate("\n")
+    assert process.returncode == 0
+    with Index.open(path) as index, index.writer() as writer:
+        assert (len(index), "a" in index, "other 0" in index) == (305, False, True)
+        assert writer.verify() == []

@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import itertools
-import math
 
 import pytest
-from conditions_model import holds
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from conditions_model import ODD, PATTERNS, TESTS, VALUES, holds
 
 from semsearch import Document, Index, load_encoder
-from semsearch.errors import ArgumentError, FilterError, IndexBusyError, RemovalError, SpaceError
+from semsearch.errors import ArgumentError, FilterError, SpaceError
 from semsearch.filters.parsing import parse
 from semsearch.records import metadata_field
 from semsearch.storage import create_store
@@ -22,20 +19,10 @@ STORES = ["local", "milvus-lite", pytest.param("milvus", marks=pytest.mark.night
 
 # What differs on Milvus; docs/milvus.md has the same table.
 without_states = pytest.mark.differs("milvus-lite", "milvus", reason="it keeps no older states")
-without_phrases = pytest.mark.differs("milvus-lite", "milvus", reason="BM25 knows no phrases")
-without_examples = pytest.mark.differs("milvus-lite", "milvus", reason="it keeps no examples")
-without_lists = pytest.mark.differs(
-    "milvus-lite", "milvus", reason="it counts the values of lists, and no nulls"
-)
 without_words = pytest.mark.differs("milvus", reason="BM25 takes a server of version 2.5")
 
-without_matched_words = pytest.mark.differs(
-    "milvus-lite", "milvus", reason="it does not tell which words matched"
-)
+without_matches = pytest.mark.differs("milvus-lite", "milvus", reason="it tells no matched words")
 without_like = pytest.mark.differs("milvus-lite", "milvus", reason="it has no `like`")
-without_later_spaces = pytest.mark.differs(
-    "milvus-lite", "milvus", reason="a space is added before the documents"
-)
 
 MODES = ["semantic", "bm25", "hybrid"]
 FILMS = [
@@ -86,44 +73,6 @@ def ids(hits) -> list[str]:
 
 
 class TestDocuments:
-    def test_they_are_added_changed_or_left_unchanged(self, films):
-        summary = films.add(
-            [
-                FILMS[0],
-                Document("b", "other words", None, FILMS[1].metadata),
-                Document("c", "cedar", "Title", FILMS[2].metadata),
-                Document("e", "new"),
-            ]
-        )
-        assert (summary.unchanged, summary.changed, summary.metadata_changed, summary.added) == (
-            (1, 1, 1, 1)
-        )
-        assert summary.encoded == 2  # the title is not encoded
-        assert len(films) == 5
-        assert films.search("cedar", k=1)[0].title == "Title"
-
-    def test_those_without_an_id_are_identified_by_their_text(self, index):
-        index.add([Document(None, "amber"), Document(None, "amber"), Document(None, "birch")])
-        assert len(index) == 3
-        assert index.add([Document(None, "amber"), Document(None, "amber")]).unchanged == 2
-
-    def test_a_sync_removes_what_the_corpus_lacks(self, films):
-        with films.writer() as writer:
-            summary = writer.sync([*FILMS[:2], Document("e", "new")])
-        assert (summary.removed, summary.added) == (2, 1)
-        with films.read() as state:
-            assert state.ids() == ["a", "b", "e"]
-
-    def test_a_refused_removal_is_refused_again(self, index):
-        index.add(Document(str(number), "old") for number in range(20))
-        with index.writer() as writer:
-            corpus = [Document(f"n{number}", "new") for number in range(40)]
-            for match in ("20 of 20", "20 of 60"):
-                with pytest.raises(RemovalError, match=match):
-                    writer.sync(corpus)
-            assert writer.sync(corpus, allow_removals=True).removed == 20
-            assert writer.sync(corpus[:30]).removed == 10
-
     def test_they_are_returned_as_they_were_added(self, index):
         long = "\t" + "Amber, birch.  Cedar?\n\n\n" * 100 + "\u2003 "
         documents = [*FILMS, Document("long", long), Document("blank", " \n x\t")]
@@ -167,11 +116,6 @@ class TestStates:
             assert state.count() == before
         assert len(films) == before + 1
 
-    def test_a_thread_does_not_wait_for_its_own_writer(self, films):
-        with films.writer(), pytest.raises(IndexBusyError):
-            films.add(FILMS, wait=math.inf)
-        assert films.add(FILMS).unchanged == len(FILMS)
-
     def test_an_open_index_sees_each_commit(self, films):
         assert films.search("novel")[0].document_id != "e"
         films.add([Document("e", "novel")])
@@ -214,34 +158,8 @@ class TestSearch:
         hits = films.search("cedar", mode="bm25")
         assert ids(hits) == ["c", "b"]  # the shorter one first
         assert hits[0].score > hits[1].score > 0
-        assert ids(films.search("unknown", mode="bm25")) == []
-
-    @without_phrases
-    @pytest.mark.parametrize(
-        ("query", "first"), [('fjord grove "birch cedar"', "b"), ('fjord grove "cedar birch"', "d")]
-    )
-    def test_phrases(self, films, query, first):
-        hits = films.search(query, mode="bm25")
-        assert (ids(hits)[0], sorted(ids(hits))) == (first, ["a", "b", "c", "d"])
-        assert ids(films.search(query, 1, mode="bm25", where="id in ('b', 'd')")) == [first]
-
-    @without_phrases
-    @pytest.mark.parametrize(
-        ("query", "require", "expected"),
-        [
-            ("birch -delta", (), "a"),
-            ("cedar", "birch cedar", "b"),
-            ('cedar -"birch cedar"', (), "c"),
-            ("x -y", (), ""),
-        ],
-    )
-    def test_required_phrases_and_excluded_words(self, films, query, require, expected):
-        hits = films.search(query, mode="bm25", require=require)
-        assert ids(hits) == list(expected)
-        assert set(ids(films.search(query, mode="hybrid", require=require))) >= set(expected)
-        where = "year > 1900"
-        hits = films.search(query, mode="bm25", require=require, where=where)
-        assert ids(hits) == list(expected)
+        for text in ("unknown", "?!"):
+            assert ids(films.search(text, mode="bm25")) == []
 
     def test_several_passages_of_a_document(self, index):
         index.add([Document("long", "amber birch. " * 100), Document("b", "amber.")])
@@ -249,11 +167,7 @@ class TestSearch:
             hits = index.search("amber", 50, mode=mode, per_document=2)
             assert sorted(ids(hits)) == ["b", "long", "long"]
 
-    def test_explanations(self, films):
-        hits = films.search("birch cedar", mode=modes(films)[-1], explain=True)
-        assert all(hit.explanation.sentence is not None for hit in hits)
-
-    @without_matched_words
+    @without_matches
     def test_matched_words(self, films):
         hits = films.search("birch cedar", mode="hybrid", explain=True)
         found = {hit.document_id: hit.explanation.words for hit in hits}
@@ -268,55 +182,6 @@ def row_of(document: Document) -> dict:
     """The fields of a document, as conditions name them."""
     fields = {metadata_field(name): value for name, value in document.metadata.items()}
     return fields | {"id": document.id, "title": document.title}
-
-
-conditions = st.sampled_from(
-    [
-        "year = 2001",
-        "year > 1990",
-        "year is null",
-        "genres = 'Drama'",
-        "genres != 'Drama'",
-        "genres in ('Horror', 'Crime')",
-        "seen = true",
-        "day >= '2001'",
-        "day = '2001-05-06 01:00+01:00'",
-        "day > '2001-05-06T00:00+01:00'",
-        "day <= '2001-05-05T23:59:59Z'",
-        "id in ('a', 'd')",
-        "metadata.id = 'z'",
-        "title is null",
-    ]
-)
-
-
-#: Values of the field `a`, one per document, and what they are compared with.
-VALUES = [
-    *(0, 1, 1.0, 1.5, -1, 2**52 + 1, 1e300, "", "a", "A", "á", "a%b", "ab", "a\\b", 'a"b'),
-    *("x" * 70, "😀", "a\tb\n", "2001-05-06", "2001-05-06T02:00+02:00", True, False, None, []),
-    *(
-        [None],
-        [1, "a"],
-        ["A", "a", "ab"],
-        [0.5, 1, 1.5, 3],
-        ["b", "ab"],
-        [[1]],
-        {"b": 1},
-        [True, "2001-05-07"],
-    ),
-]
-LITERALS = ["0", "1", "1.5", "-1", "1e300", "''", "'a'", "'á'", "'a\"b'", "'😀'", "'2001-05-06'"]
-PATTERNS = ["%", "a%", "%b", "A_", "a\\%b", "x%", "", "😀", '%"%']
-TESTS = [
-    *(f"a {sign} {value}" for sign in ("=", "!=") for value in [*LITERALS, "true", "false"]),
-    *(f"a {sign} {value}" for sign in ("<", "<=", ">", ">=") for value in LITERALS),
-    *("a is null", "a is not null", "a in ()", "a in (1, 'ab', true)", "a not in (1, 'a')"),
-    *("a between 0 and 1", "a between 'a' and 'b'", "a not between 1 and 2"),
-    *("not (a = 1 or a > 'a')", "not (a > 0) and a is not null", "title is null"),
-    *("title = 'Title 1'", "id = 'v3' or id in ('v4', 'odd')", "metadata.id = 'own'"),
-    *('"odd ""name\'] or true or [" = 1', '"b.c" = 2 and not a = 3', "\"b c\" = 'x'"),
-]
-ODD = {"odd \"name'] or true or [": 1, "b c": "x", "id": "own", "b.c": 2}
 
 
 def check_filters(index, tests):
@@ -338,26 +203,8 @@ class TestFilters:
     @without_like
     def test_like(self, index):
         check_filters(
-            index, [*(f"a like '{pattern}'" for pattern in PATTERNS), "title like 'T% _'"]
+            index, [*(f"a like '{pattern}'" for pattern in ["Á", *PATTERNS]), "title like 'T% _'"]
         )
-
-    @settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
-    @given(
-        st.recursive(
-            conditions,
-            lambda inner: (
-                inner.map("not ({})".format)
-                | st.tuples(inner, inner).map(lambda two: f"({two[0]}) and ({two[1]})")
-                | st.tuples(inner, inner).map(lambda two: f"({two[0]}) or ({two[1]})")
-            ),
-            max_leaves=4,
-        )
-    )
-    def test_all_matching_documents_are_found(self, films, where):
-        expected = {film.id for film in FILMS if holds(parse(where), row_of(film))}
-        query = " ".join(film.text for film in FILMS)
-        for mode in modes(films):
-            assert set(ids(films.search(query, where=where, mode=mode))) == expected
 
     @pytest.mark.parametrize("where", ["yaer = 1990", "year = 'old'"])
     def test_invalid_ones_are_refused(self, films, where):
@@ -377,23 +224,6 @@ class TestFilters:
         films.delete(["b", "c"])
         assert {name for name, kinds, _ in films.info().fields if kinds} == {"genres", "id", "year"}
 
-    @without_lists
-    def test_lists_and_nulls_among_the_kinds_of_fields(self, films):
-        kinds = {field.name: field.kinds for field in films.info().fields}
-        assert kinds["year"] == {"number": 3, "null": 1}
-        assert kinds["genres"] == {"list of text": 2}
-
-    @without_examples
-    def test_examples_of_fields(self, films):
-        examples = {field.name: field.example for field in films.info().fields}
-        assert examples == {
-            "day": "2001-05-06",
-            "genres": "Drama",
-            "id": "z",
-            "seen": True,
-            "year": 1990,
-        }
-
 
 class TestSpaces:
     def test_a_second_space(self, index, other):
@@ -405,13 +235,6 @@ class TestSpaces:
         hits = index.search("novel", space=space.name)
         assert (hits[0].document_id, hits[0].score) == ("e", pytest.approx(1, abs=1e-5))
         assert index.passages(space.name).vectors.shape == (5, 32)
-
-    @without_later_spaces
-    def test_a_space_is_completed(self, films, other):
-        with films.writer() as writer:
-            space = writer.add_space(other)
-        assert space.complete
-        assert films.search("fjord grove", space=space.name)[0].document_id == "d"
 
     def test_a_dropped_space_is_refused(self, index, other):
         with index.writer() as writer:
@@ -461,9 +284,8 @@ def test_a_sequence_of_changes(index, encoder, other):
         writer.add_space(other)
     assert put(*documents.values()).added == 40
     assert put(*documents.values()).unchanged == 40
-    assert (
-        put(*(Document(f"d{n}", texts[n], "T", {"n": -1}) for n in range(5))).metadata_changed == 5
-    )
+    retitled = put(*(Document(f"d{n}", texts[n], "T", {"n": -1}) for n in range(5)))
+    assert (retitled.metadata_changed, retitled.encoded) == (5, 0)
     assert len(index.search("amber", 50, where="n = -1 and title = 'T'")) == 5
     assert put(Document("d7", "grove", None, {"n": 7}), Document("new", "fjord")).changed == 1
     for name in [name for name, one in documents.items() if one.metadata.get("n", 0) > 30]:

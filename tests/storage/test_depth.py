@@ -161,6 +161,7 @@ class TestByWords:
 
     def test_a_phrase_adds_the_best_score(self, index):
         with index.read() as state:
+            assert state.matched_words("?!", [1]) == {}
             [best, *_] = state.search_bm25("birch", 1)
             plain = {one.passage_id: one.score for one in state.search_bm25("amber birch", 1000)}
             phrased = state.search_bm25("amber birch", 1000, phrases=["amber birch", "?"])
@@ -202,6 +203,9 @@ class TestFrequentWords:
             assert counted()[0] == 20
             index.add([Document("e2", "delta")])
             assert counted() == [23, ["amber", "birch", "cedar"]]
+            for query, words in {"amber delta": ["delta"], "amber": ["amber"]}.items():
+                hits = index.search(query, 23, mode="bm25", explain=True)
+                assert {tuple(hit.explanation.words) for hit in hits} == {tuple(words)}
             index.delete(names(4))
             assert counted() == [27, ["amber", "cedar"]]
             index.delete(names(4, 14))

@@ -74,17 +74,6 @@ def test_conditions_that_indexes_decide(index, where, found):
     assert is_found_by_index(condition, ["year", "title"]) is found
 
 
-def test_writes_keep_the_index_current(index):
-    index_fields(index, "year", "seen")
-    changed = [Document(f"d{n}", f"text {n}", metadata={"year": 2020 + n}) for n in range(20)]
-    index.add([*changed, Document("new", "text", metadata={"year": 2020})])
-    index.delete(["d1", "d30"])
-    index.delete(where="seen = true and year = 1992")
-    with index.writer() as writer:
-        assert writer.verify() == []
-    assert [index.count(f"year = {year}") for year in (2020, 2021, 1992)] == [2, 0, 0]
-
-
 def test_unknown_fields(index):
     with index.writer() as writer:
         for name in ("yeer", "id", 3):

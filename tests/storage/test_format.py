@@ -8,7 +8,6 @@ from __future__ import annotations
 import sqlite3
 from contextlib import closing
 from pathlib import Path
-from threading import Timer
 
 import pytest
 
@@ -159,15 +158,14 @@ def test_a_locked_database(path, monkeypatch):
 
 def test_the_mode_of_the_log_is_set_when_readers_allow_it(path, monkeypatch):
     execute(path, "PRAGMA journal_mode = DELETE")
-    reader = sqlite3.connect(path / "index.sqlite", isolation_level=None, check_same_thread=False)
-    reader.execute("BEGIN")
-    reader.execute("SELECT count(*) FROM documents").fetchone()
-    with Index.open(path) as index:
-        with monkeypatch.context() as patch:
-            patch.setattr("semsearch.storage.sqlite.database.BUSY_TIMEOUT_MS", 1)
-            with pytest.raises(IndexBusyError):
-                index.delete(["1"])
-        Timer(0.1, reader.close).start()
+    monkeypatch.setattr("semsearch.storage.sqlite.database._PRAGMAS", ("PRAGMA busy_timeout = 1",))
+    monkeypatch.setattr("semsearch.storage.sqlite.database.BUSY_TIMEOUT_MS", 50)
+    with closing(sqlite3.connect(path / "index.sqlite")) as reader, Index.open(path) as index:
+        rows = reader.execute("SELECT * FROM documents")
+        assert rows.fetchone()
+        with pytest.raises(IndexBusyError):
+            index.delete(["1"])
+        rows.close()
         assert index.delete(["1"]) == 1
     assert execute(path, "PRAGMA journal_mode") == [[("wal",)]]
 

@@ -50,7 +50,7 @@ def test_information():
     assert (info.systems, info.stop_words) == (["first", "bm25"], ())
     german = info._replace(language=language("german"), has_words=False)
     assert (german.systems, german.stop_words) == (["first"], language("german").stop_words)
-    assert Settings(7) == (7, IndexType("auto", 0.98), None, None, {})
+    assert Settings(7) == (7, IndexType("auto", 0.98), None, {})
     assert Fault("x").remedy == "semsearch verify --repair"
     assert Fault("x", repairable=False).remedy.startswith("semsearch index CORPUS")
 
@@ -187,17 +187,10 @@ class TestLock:
                 ):
                     pass
             assert len(caplog.records) == 1  # that it waits
+            with Index.create(tmp_path, "hashing:8") as index, pytest.raises(IndexBusyError):
+                index._store.writer().__enter__()  # it does not wait
             (tmp_path / "writer.json").unlink()
             with pytest.raises(IndexBusyError, match="unknown"), writer_lock(tmp_path):
-                pass
-            assert len(caplog.records) == 1
-
-    def test_a_writer_does_not_wait_unless_it_is_told_to(self, tmp_path, writing_elsewhere, caplog):
-        with Index.create(tmp_path / "x", "hashing:8") as index, writing_elsewhere(index.path):
-            with pytest.raises(IndexBusyError), index._store.writer():
-                pass
-            assert not caplog.records
-            with pytest.raises(IndexBusyError), index._store.writer(wait=0.1):
                 pass
             assert len(caplog.records) == 1
 

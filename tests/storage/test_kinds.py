@@ -6,7 +6,7 @@ import pytest
 
 from semsearch import Document, Index
 from semsearch.storage.interface import parse_filter
-from semsearch.storage.sqlite.fields import DISTINCT_SAMPLE
+from semsearch.storage.sqlite.fields import DISTINCT_SAMPLE, LISTED_VALUES
 
 
 def fields(index):
@@ -67,19 +67,21 @@ def test_changes_and_deletions_are_counted(index, tmp_path):
 
 
 def test_values_are_counted_over_all_documents(index):
-    rows = [{"year": year, "tags": ["a", year] if year % 2 else "b"} for year in range(1900, 2020)]
+    """Texts that are all distinct, or long, are not listed."""
+    years = range(1900, 1900 + DISTINCT_SAMPLE)
+    rows = [{"year": n, "tags": ["a", n] if n % 2 else "b", "url": f"/{n}"} for n in years]
     index.add(Document(str(row["year"]), "A text.", metadata=row) for row in rows)
     index.add([Document("x", "X.", metadata={"year": "1e999", "tags": ["a", "y" * 101, 1850]})])
     with index.read() as state:
-        tags, year = state.field_values()
-    assert tags == ("tags", ["number", "text"], [("a", 61), ("b", 60)], None, None)
-    assert year == ("year", ["number", "text"], [("1e999", 1)], 1900, 2019)
+        tags, url, year = state.field_values()
+    assert tags == ("tags", ["number", "text"], [("a", 101), ("b", 100)], None, None)
+    assert url == ("url", ["text"], [], None, None)
+    assert year == ("year", ["number", "text"], [("1e999", 1)], 1900, 2099)
     index.delete(["1900", "x"])
     with index.read() as state:
-        assert [(field.values[:1], field.least) for field in state.field_values()] == [
-            ([("a", 60)], None),
-            ([], 1901),
-        ]
+        tags, url, year = state.field_values()
+    assert (tags.values, year.least) == ([("a", 100), ("b", 99)], 1901)
+    assert len(url.values) == LISTED_VALUES
 
 
 def test_values_of_documents_that_match(index):
@@ -99,6 +101,9 @@ def test_values_of_documents_that_match(index):
         ('q"', ["number", "text"], [], None, None),  # versions of SQLite read its path differently
         ("y", ["number", "text"], [("none", 1)], 0, 3),
     ]
+    index.delete(["no"])
+    with index.read() as state:
+        assert [one.name for one in state.field_values()] == ["d", "l", 'q"', "y"]
     assert {one.name: (one.values, one.least) for one in found} == {
         "b": ([], None),
         "d": (dates[1:], "2020-01-11"),
@@ -106,11 +111,3 @@ def test_values_of_documents_that_match(index):
         'q"': ([], None),
         "y": ([], 1),
     }
-
-
-def test_texts_that_are_all_distinct_are_not_listed(index):
-    rows = [{"url": f"https://example.org/{n}", "kind": "page"} for n in range(DISTINCT_SAMPLE)]
-    index.add(Document(str(n), "A text.", metadata=row) for n, row in enumerate(rows))
-    with index.read() as state:
-        kind, url = state.field_values()
-    assert (kind.values, url.values) == ([("page", DISTINCT_SAMPLE)], [])

@@ -103,35 +103,3 @@ def test_without_the_extra(index, monkeypatch):
             again.search("haus", mode="bm25")
         assert again.search("haus")  # semantic search needs no stemmer
     set_stemmer(index, "none")
-
-
-class TestFrequentWords:
-    """Those of more than 30 % of the passages are left out of queries that have others."""
-
-    @pytest.fixture
-    def index(self, tmp_path):
-        with Index.create(tmp_path / "often", "hashing:8") as index:
-            index.add(
-                Document(str(n), f"{'flow' if n % 3 else 'rest'} of kind{n}") for n in range(1200)
-            )
-            yield index
-
-    @staticmethod
-    def words(index, query):
-        hits = index.search(query, 5, mode="bm25", explain=True)
-        return {word for hit in hits for word in hit.explanation.words}
-
-    def test_they_are_left_out(self, index):
-        assert self.words(index, "flow rest kind7") == {"kind7"}
-        assert self.words(index, "flow") == {"flow"}
-
-    def test_they_are_counted_again_when_much_was_added(self, index):
-        index.add(Document(f"new {n}", f"other{n}") for n in range(100))
-        assert self.words(index, "rest kind7") == {"kind7"}
-        index.add(Document(f"more {n}", f"more{n}") for n in range(300))
-        assert self.words(index, "rest kind7") == {"rest", "kind7"}
-
-    def test_few_passages_have_none(self, tmp_path):
-        with Index.create(tmp_path / "few", "hashing:8") as index:
-            index.add(Document(str(n), f"flow of kind{n}") for n in range(900))
-            assert self.words(index, "flow kind7") == {"flow", "kind7"}

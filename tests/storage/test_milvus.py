@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy
 import pytest
 from click.testing import CliRunner
 
@@ -27,7 +28,6 @@ from semsearch.storage.interface import Selection
 from semsearch.storage.milvus import connection as connection_module
 from semsearch.storage.milvus import reader as reader_module
 from semsearch.storage.milvus.connection import Connection, parsed
-from semsearch.storage.milvus.reader import MAX_ROWS, VECTORS, WORDS, Search
 from semsearch.storage.milvus.schema import DOCUMENT_COLUMNS, LISTS, NO_VECTOR, passage_ids
 
 
@@ -164,6 +164,9 @@ def test_small_requests(lite, monkeypatch):
             assert state.documents(["d1", "d5"]) == {"d1": documents[0], "d5": documents[4]}
             assert list(state.passages_of(["d4", "d2"])) == ["d4", "d2"]
             [field] = state.info().fields
+            query = numpy.ones((1, 64), numpy.float32)
+            [found] = state.search_vectors(index.space(), query, 100)
+        assert sorted(one.document_id for one in found) == [1, 2, 3, 4, 5]
         assert list(field.kinds.items()) == [("number", 3), ("text", 2)]
         assert list(index) == documents[::-1]
         hits = index.search("red fish", 100, per_document=100)
@@ -188,79 +191,6 @@ def test_compaction_is_asked_for(lite_index, monkeypatch):
         ("compact", "one"),
         ("compact", "one_space_1"),
     ]
-
-
-class Answers:
-    """A connection that answers searches with the given scores of passages, best first.
-
-    Only half of the passages are in the lists that an approximate search searches.
-    """
-
-    is_file = False
-
-    def __init__(self, scores):
-        self.hits = [_Hit(passage, score) for passage, score in scores]
-        self.requests = []
-
-    def call(self, method, collection, *, data, limit, search_params, **options):
-        lists = search_params["params"]["nprobe"]
-        self.requests.append((len(data), limit, lists))
-        reached = self.hits if lists == LISTS else self.hits[::2]
-        return [reached[:limit] for _ in data]
-
-
-class _Hit(dict):
-    def __init__(self, passage, score):
-        super().__init__(distance=score)
-        self.id = passage
-
-
-def first_passages(scores):
-    """The first passages of documents 1, 2, …"""
-    return [((number << 24), score) for number, score in enumerate(scores, start=1)]
-
-
-class TestRequests:
-    """How many rows of how many lists are requested for the best passages."""
-
-    @pytest.mark.parametrize(
-        ("k", "scores", "lists", "requests"),
-        [
-            (2, [0.9, 0.8, 0.7], LISTS, [(12, LISTS)]),
-            (2, [0.9] * 12 + [0.8], LISTS, [(12, LISTS), (48, LISTS)]),
-            (1, [0.9] + [0.8] * 99, LISTS, [(10, LISTS)]),
-            (1, [0.9] * 99, LISTS, [(10, LISTS), (40, LISTS), (160, LISTS)]),
-            (2, [0.9, 0.8, 0.7, 0.6, 0.5, 0.4], 64, [(12, 64)]),
-            (2, [0.9, 0.8], 64, [(12, 64), (12, LISTS)]),
-            (9000, [0.9, 0.8], LISTS, [(MAX_ROWS, LISTS)]),
-            (3000, [0.9] * MAX_ROWS, LISTS, [(6008, LISTS), (MAX_ROWS, LISTS)]),
-        ],
-    )
-    def test_one_query(self, k, scores, lists, requests):
-        answers = Answers(first_passages(scores))
-        [best] = Search(answers, "c", VECTORS, "", lists).best(["q"], k, 1)
-        assert answers.requests == [(1, *request) for request in requests]
-        known = scores if requests[-1][1] == LISTS else scores[::2]
-        assert [one.score for one in best] == known[:k]
-        assert [one.document_id for one in best] == sorted(one.document_id for one in best)
-
-    @pytest.mark.parametrize(("per_document", "documents"), [(1, [1, 2]), (2, [1, 1]), (3, [1, 1])])
-    def test_passages_of_a_document(self, per_document, documents):
-        answers = Answers([((1 << 24) + 1, 0.9), ((1 << 24), 0.9), (2 << 24, 0.8), (3 << 24, 0.7)])
-        [best] = Search(answers, "c", VECTORS, "").best(["q"], 2, per_document)
-        assert [one.document_id for one in best] == documents
-        assert best[0].passage_id == 1 << 24
-
-    def test_queries_are_sent_together(self):
-        answers = Answers(first_passages([0.9, 0.8]))
-        assert len(Search(answers, "c", VECTORS, "").best(["q"] * 20, 508, 1)) == 20
-        assert answers.requests == [(8, 1024, LISTS), (8, 1024, LISTS), (4, 1024, LISTS)]
-
-    def test_scores_of_milvus_lite(self):
-        answers = Answers([(1 << 24, -2.0), (2 << 24, -1.0)])
-        answers.is_file = True
-        [best] = Search(answers, "c", WORDS, "").best(["q"], 2, 1)
-        assert [one.score for one in best] == [2, 1]
 
 
 def test_creation_does_not_wait_for_the_index(lite, monkeypatch):
@@ -431,6 +361,14 @@ class TestKills:
             assert writer.verify() == []
         assert "again: b" in caplog.text
         assert lite_index.add(documents).added == 1
+        with lite_index.read() as state:
+            [other] = state.named(["b"], DOCUMENT_COLUMNS)
+            connection.delete("one", "id", ["b"])
+            assert list(state.fetch(passage_ids([row, other]))) == passage_ids([row])
+        with lite_index.writer() as writer:
+            [fault] = writer.verify()
+        assert "3 vectors for 2 passages" in fault.what
+        connection.upsert("one", [other | {"vector": NO_VECTOR}])
         connection.delete("one_space_1", "passage", passage_ids([row]))
         with lite_index.writer() as writer:
             [fault] = writer.verify()

@@ -69,16 +69,3 @@ def test_readers_see_each_commit(path):
         path.chmod(0o555)
         assert answer() == "310 310 310\n"  # without locks
         reader.stdin.close()
-
-
-def test_writing_without_permission_fails(path):
-    with Index.create(path, ["hashing:32"]) as index:
-        add(index, 1)
-    path.chmod(0o555)
-    prefix = obeying_permissions()
-    command = [*prefix, sys.executable, "-m", "semsearch", "delete", "0", "--index", str(path)]
-    result = subprocess.run(command, capture_output=True, text=True)
-    assert (result.returncode, result.stdout) == (1, "")
-    assert result.stderr.endswith("[unusable-index]\n")
-    with Index.open(path) as index:
-        assert len(index) == 1

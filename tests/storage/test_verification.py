@@ -130,23 +130,21 @@ def test_leftovers_are_removed_by_the_next_writer(path):
     assert {file.name for file in path.iterdir()} == before
 
 
-@pytest.mark.parametrize("missing", [1, 2])
-def test_a_space_whose_encoder_is_missing_does_not_prevent_the_repair_of_others(tmp_path, missing):
+def test_a_space_whose_encoder_is_missing_does_not_prevent_the_repair_of_others(tmp_path):
     with Index.create(tmp_path / "two", ["hashing:32", "hashing:64"]) as index:
         index.add(DOCUMENTS)
     damage(
         index.path,
         "UPDATE vectors SET vector = x'00' WHERE passage_id = 7",
-        f"UPDATE spaces SET spec = 'no/model' WHERE space_id = {missing}",
+        "UPDATE spaces SET spec = 'no/model' WHERE space_id = 1",
     )
     with pytest.raises(EncoderError, match="no/model"):
         repair(index.path)
-    with Index.open(index.path) as again, pytest.raises(SpaceError):
-        again.search("word3", space="hashing-32" if missing == 1 else "hashing-64")
-    name = "hashing-64" if missing == 1 else "hashing-32"
     with Index.open(index.path) as again:
-        assert len(again.search("word3", 60, space=name)) == 60
-        assert list(again.info().snapshots) == [name]
+        with pytest.raises(SpaceError):
+            again.search("word3", space="hashing-32")
+        assert len(again.search("word3", 60, space="hashing-64")) == 60
+        assert list(again.info().snapshots) == ["hashing-64"]
     (fault,) = faults(index.path)
     assert "1 passage" in fault.what
 

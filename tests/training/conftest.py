@@ -23,12 +23,6 @@ def tiny(write_bert) -> Path:
 
 
 @pytest.fixture(scope="session")
-def tiny_without_dropout(write_bert) -> Path:
-    """The same without dropout, for deterministic training."""
-    return write_bert(WORDS, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
-
-
-@pytest.fixture(scope="session")
 def files(tmp_path_factory) -> Path:
     """A folder with one file per kind of training example, 64 examples each."""
     folder = tmp_path_factory.mktemp("files")
@@ -52,7 +46,6 @@ def files(tmp_path_factory) -> Path:
         "opposite.csv": ["left,right,score", *(f"{a},{b},{5 - s}" for a, b, s in rows)],
         # One word of the second text decides: easy to learn for a small cross-encoder.
         "rated.csv": ["left,right,score", *(f"{a},{b},{n / 8}" for a, b, n in seen)],
-        "sorted.tsv": ["left\tright\tlabel", *(f"{a}\t{b}\tkind {n % 3}" for a, b, n in seen)],
         "binary.csv": ["left,right,label", *(f"{a},{b},{n % 2}" for a, b, n in seen)],
         "pairs.csv": ["anchor,positive", *(f"{a},{a.replace('the', 'one')} now" for a, *_ in rows)],
         "triplets.jsonl": [

@@ -7,19 +7,15 @@ import pytest
 
 from semsearch.training.encoder import plain_encode, score_encoder
 from semsearch.training.examples import Examples, Kind
-from semsearch.training.measures import (
-    NDCG,
-    gain,
-)
+from semsearch.training.measures import NDCG, gain
 
 ANGLES = {"a": 0, "b": 10, "c": 30, "d": 90, "e": 100, "f": 180}  # degrees on a circle
 
 
 class Circle:
-    """A bi-encoder of two dimensions that records what it encodes."""
+    """A bi-encoder of two dimensions."""
 
     def encode(self, texts, normalize_embeddings, **_):
-        self.encoded = texts
         turns = numpy.radians([ANGLES[text] for text in texts])
         length = 1 if normalize_embeddings else 2
         return length * numpy.stack([numpy.cos(turns), numpy.sin(turns)], axis=1)
@@ -34,43 +30,29 @@ SCORED = [("a", "b"), ("a", "d"), ("b", "d"), ("a", "f")]  # cosines 0.98, 0, 0.
 
 
 @pytest.mark.parametrize(
-    ("gold", "spearman"),
-    # By hand: ranks of the cosines 4 2 3 1, of the gold scores 4 3 2 1: 1 - 6 * 2 / (4 * 15).
-    [((1, 0.6, 0.4, 0), 80), ((0, 0.4, 0.6, 1), -80)],
+    ("kind", "rows", "targets", "expected"),
+    [
+        # By hand: ranks of the cosines 4 2 3 1, of the gold scores 4 3 2 1: 1 - 6 * 2 / (4 * 15).
+        (Kind.SCORED, SCORED, (1, 0.6, 0.4, 0), 80),
+        (Kind.SCORED, SCORED, (0, 0.4, 0.6, 1), -80),
+        (Kind.TRIPLETS, ["abc", "adc", "dea", "fed"], (), 75),
+        # Nearest to a is b, one of its two, to f e, and to c not its own d but b.
+        (Kind.POSITIVE, ["ad", "cd", "fe", "ab"], (), 75),
+        # By hand: yes at ranks 1 and 3 of the cosines: (1 / 1 + 2 / 3) / 2.
+        (Kind.LABELLED, SCORED, (1, 1, 0, 0), 100 * (1 + 2 / 3) / 2),
+    ],
 )
-def test_spearman_of_a_bi_encoder(gold, spearman):
-    model = Circle()
-    found = score_encoder(plain_encode(model), examples(Kind.SCORED, *SCORED, targets=gold))
-    assert found == pytest.approx(spearman)
-    assert sorted(model.encoded) == ["a", "b", "d", "f"]  # each text once
+def test_scores_of_a_bi_encoder(kind, rows, targets, expected):
+    labels = ("no", "yes") if kind is Kind.LABELLED else ()
+    found = examples(kind, *rows, targets=targets, labels=labels)
+    assert score_encoder(plain_encode(Circle()), found) == pytest.approx(expected)
 
 
-def test_triplets():
-    rows = [("a", "b", "c"), ("a", "d", "c"), ("d", "e", "a"), ("f", "e", "d")]
-    assert score_encoder(plain_encode(Circle()), examples(Kind.TRIPLETS, *rows)) == 75
-
-
-def test_positive_pairs():
-    """Nearest to a is b, one of its two, to f e, and to c not its own d but b."""
-    rows = [("a", "d"), ("c", "d"), ("f", "e"), ("a", "b")]
-    assert score_encoder(plain_encode(Circle()), examples(Kind.POSITIVE, *rows)) == 75
-
-
-def test_average_precision_of_yes_no_pairs():
-    """By hand: yes at ranks 1 and 3 of the cosines: (1 / 1 + 2 / 3) / 2."""
-    rows = examples(Kind.LABELLED, *SCORED, targets=(1, 1, 0, 0), labels=("no", "yes"))
-    found = score_encoder(plain_encode(Circle()), rows)
-    assert found == pytest.approx(100 * (1 + 2 / 3) / 2)
-
-
-def test_interval_of_a_gain_matches_the_normal_distribution():
-    """With many queries, the bootstrap interval is the mean ± 1.96 standard errors."""
-    generator = numpy.random.default_rng(0)
-    before, after = generator.random(400), generator.random(400)
-    result = gain("x", NDCG, before, after)
-    difference = 100 * (after - before)
-    error = difference.std() / 400**0.5
-    assert result.low == pytest.approx(difference.mean() - 1.96 * error, abs=0.2 * error)
-    assert result.high == pytest.approx(difference.mean() + 1.96 * error, abs=0.2 * error)
+def test_a_gain_is_significant_if_chance_alone_rarely_explains_it():
+    before = numpy.random.default_rng(0).random(40)
     assert not gain("x", NDCG, before, before).is_significant
-    assert gain("x", NDCG, before, before + 0.1).is_significant
+    assert not gain("x", NDCG, before, before[::-1]).is_significant
+    result = gain("x", NDCG, before, before + 0.1)
+    assert result.is_significant
+    assert (result.low, result.high) == pytest.approx((10, 10))
+    assert not gain("x", NDCG, before[:5], before[:5] + 0.1).is_significant  # p is 1/16

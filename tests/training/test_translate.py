@@ -12,7 +12,7 @@ from tokenizers import Tokenizer
 from semsearch.encoders import load_encoder
 from semsearch.errors import ArgumentError, CorpusError
 from semsearch.training import Recipe, Settings, Translation, train
-from semsearch.training.parallel import read_parallel
+from semsearch.training.translate import read_parallel
 from semsearch.training.vocabulary import ITERATIONS, add_words, extended, translation_probabilities
 
 
@@ -35,10 +35,8 @@ def by_hand(translations, sources, nothing):
     return found
 
 
-@pytest.mark.parametrize("at_once", [10_000, 3])
-def test_model_1_equals_the_papers(monkeypatch, at_once):
+def test_model_1_equals_the_papers():
     """das Haus, das Buch, ein Buch; the house, the book, a book (Koehn 2010, section 4.2)."""
-    monkeypatch.setattr("semsearch.training.vocabulary.LINKS_AT_ONCE", at_once)
     translations, sources = [[0, 1], [0, 2], [3, 2]], [[0, 1], [0, 2], [3, 2]]
     found = translation_probabilities(translations, sources, 4, 4).toarray()
     expected = by_hand(translations, sources, 4)
@@ -79,29 +77,17 @@ class TestWords:
         assert cut("importa")[-1] == "##porta"  # the end of "transporta"
         assert cut("parto")[0] == "p"  # "par" is too short
 
-    def test_scripts_without_spaces_have_no_unknown_piece(self, known):
-        texts = ["猫在沙发上睡觉", "猫喜欢睡觉", "狗在门口睡觉", "狗喜欢沙发"] * 3
-        larger = extended(known, texts, ["the cat sleeps"] * 12)
-        again = extended(known, texts, ["the cat sleeps"] * 12)
-        tokens = larger.encode("狗在沙发上睡觉", add_special_tokens=False).tokens
-        assert "[UNK]" not in tokens
-        assert "".join(tokens).replace("##", "") == "狗在沙发上睡觉"
-        assert any(len(token) > 1 for token in tokens)  # words, not characters alone
-        assert larger.get_vocab() == again.get_vocab()  # so that a stopped run can be resumed
-
-
-TMX = """<?xml version="1.0"?><tmx version="1.4"><body>
-<tu><tuv xml:lang="en-GB"><seg>a cat</seg></tuv>
-<tuv xml:lang="pt-BR">
-<seg>um <bpt i="1">&lt;b&gt;<sub>x</sub></bpt><hi>gato</hi><ept i="1"/></seg></tuv>
-<tuv xml:lang="fr"><seg>un chat</seg></tuv></tu>
-<tu><tuv xml:lang="de"><seg>nichts</seg></tuv></tu></body></tmx>"""
+    @pytest.mark.parametrize("text", ["狗在沙发上睡觉", "ねこはねる"])
+    def test_nothing_is_unknown_in_scripts_without_spaces(self, known, text):
+        larger = extended(known, ["猫在沙发上睡觉", "狗喜欢沙发", "ねこ はねる"], ["the cat"] * 3)
+        tokens = larger.encode(text, add_special_tokens=False).tokens
+        assert "".join(tokens).replace("##", "") == text
 
 
 class TestTexts:
     @pytest.fixture
     def read(self, tmp_path):
-        def call(content, name, language=None):
+        def call(name, content, language=None):
             file = tmp_path / name
             file.write_text(content)
             return read_parallel(str(file), language, print)
@@ -109,19 +95,32 @@ class TestTexts:
         return call
 
     @pytest.mark.parametrize(
+        ("name", "content"),
+        [
+            ("t.csv", "id,translation,source\n1,um gato,a cat\n2,,a dog\n3,um gato,a cat\n"),
+            ("t.tsv", "x\ty\na cat\tum gato\n"),
+            ("news.pt", "um gato \n\num gato\n"),
+        ],
+    )
+    def test_pairs(self, read, tmp_path, name, content):
+        (tmp_path / "news.en").write_text("a cat\na dog\na cat\n")
+        found = read(name, content, None if name == "news.pt" else "pt")
+        assert (found.texts, found.labels) == ((["a cat"], ["um gato"]), ("pt",))
+
+    @pytest.mark.parametrize(
         ("content", "name", "error"),
         [
             ("source,translation\na,b\n", "t.csv", ArgumentError),  # which language?
             ("x,y,z\na,b,c\n", "t.csv", CorpusError),
             ("um gato\n", "news.pt", ArgumentError),  # no news.en
-            (TMX, "t.tmx", ArgumentError),  # two languages
-            ("<tmx>", "t.tmx", CorpusError),
-            ("<tmx/>", "t.tmx", CorpusError),
+            ("um gato\n", "short.pt", CorpusError),  # short.en has two lines
+            ("source,translation\n", "u.pt.csv", CorpusError),
         ],
     )
-    def test_mistakes(self, read, content, name, error):
+    def test_mistakes(self, read, tmp_path, content, name, error):
+        (tmp_path / "short.en").write_text("a cat\na dog\n")
         with pytest.raises(error):
-            read(content, name)
+            read(name, content, "pt" if name.startswith("u") else None)
 
 
 def test_translations_approach_their_sources(tiny, tmp_path):

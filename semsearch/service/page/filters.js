@@ -9,7 +9,9 @@ const FEW = 8;
 const MANY = 50;
 
 const quoted = (text) => `'${text.replaceAll("'", "''")}'`;
-const named = (field) => `metadata."${field.replaceAll('"', '""')}"`;
+/** A metadata field in expressions: `id` and `title`, even in quotes, are those of the document. */
+const named = (field) =>
+  ["id", "title"].includes(field) ? `metadata.${field}` : `"${field.replaceAll('"', '""')}"`;
 
 /**
  * The facets of fields. `chosen` has the chosen values by field, and `counts` the fields under the

@@ -64,13 +64,10 @@ def open_store(path: Path) -> MilvusStore:
 
 
 def create_store(
-    path: Path, max_tokens: int, encoders: Sequence[Encoder], dtype: str | None = None
+    path: Path, max_tokens: int, encoders: Sequence[Encoder], dtype: str | None
 ) -> MilvusStore:
-    """Open the index at an address, or create it with a space for each encoder."""
-    try:
-        return open_store(path)
-    except IndexNotFoundError:
-        connection = Connection(path, creates=True)
+    """Create an index at an address, or open the one that another process has just created."""
+    connection = Connection(path, creates=True)
     with closed_on_error(connection), writer_lock(_lock_folder(connection), index=path):
         try:
             _load(connection)  # another process may have created it meanwhile

@@ -54,18 +54,9 @@ def parsed(address: Address) -> tuple[str, str]:
 
 
 class Connection:
-    """Requests to Milvus.
+    """Requests to Milvus about the index at an address.
 
-    Args:
-        path: the address of an index.
-        creates: whether a missing file of milvus-lite is created.
-
-    Raises:
-        ArgumentError: it is no address of Milvus.
-        MissingExtraError: the client is not installed.
-        IndexNotFoundError: there is no such file.
-        IndexBusyError: another process uses the file.
-        IndexStoreError: nothing answers there, or access is refused.
+    A missing file of milvus-lite is created if it `creates`, or else IndexNotFoundError is raised.
     """
 
     def __init__(self, path: Path, *, creates: bool = False) -> None:

@@ -73,15 +73,12 @@ class MilvusReader:
         self.record = record
 
     def settings(self) -> Settings:
-        """The settings of the index."""
         return self.record.settings
 
     def spaces(self) -> list[Space]:
-        """The embedding spaces, oldest first."""
         return list(self.record.spaces)
 
     def info(self) -> IndexInfo:
-        """The contents of the index."""
         return IndexInfo(
             path=self.connection.address,
             format=FORMAT_VERSION,
@@ -113,13 +110,11 @@ class MilvusReader:
     # Documents.
 
     def count(self, selection: Selection = EVERYTHING) -> int:
-        """The number of documents, or of selected documents."""
         if selection.ids is None:
             return self.size(self.connection.name, to_expression(selection.condition))
         return len(self.ids(selection))
 
     def ids(self, selection: Selection = EVERYTHING, limit: int | None = None) -> list[str]:
-        """The ids of all documents, or of selected ones, in the order of addition."""
         ids = (row["id"] for rows in self.selected(selection, []) for row in rows)
         return list(islice(ids, limit))
 
@@ -132,17 +127,14 @@ class MilvusReader:
             yield self.named(selection.ids, fields, condition)
 
     def documents(self, ids: Sequence[str]) -> dict[str, Document]:
-        """The documents with these ids, as they were added."""
         return {str(one.id): one for one in self._whole(self.named(ids, _WHOLE, FINISHED))}
 
     def scan(self, size: int = IDS_AT_ONCE) -> Iterator[list[Document]]:
-        """All documents in insertion order, in lists of at most `size`."""
         for page in self.pages(_WHOLE, FINISHED):
             for start in range(0, len(page), size):
                 yield self._whole(page[start : start + size])
 
     def stored_documents(self, ids: Sequence[str]) -> dict[str, StoredDocument]:
-        """The records of documents to compare with, by id."""
         return {
             row["id"]: StoredDocument(
                 row["document"], json.loads(row["title"]), row["metadata"], row["text_hash"]
@@ -151,7 +143,6 @@ class MilvusReader:
         }
 
     def passages_of(self, ids: Sequence[str]) -> dict[str, list[NewPassage]]:
-        """The passages of documents, in order, by document id."""
         fields = NewPassage._fields
         documents = self.named(ids, ["passages"])
         passages: dict[str, list[NewPassage]] = {row["id"]: [] for row in documents}
@@ -160,7 +151,6 @@ class MilvusReader:
         return passages
 
     def vectors_of_texts(self, hashes: Sequence[str]) -> TextVectors:
-        """The stored vectors of texts, whatever their documents."""
         vectors: TextVectors = {}
         for space in self.spaces():
             collection = self.connection.passages(space)
@@ -171,7 +161,6 @@ class MilvusReader:
         return vectors
 
     def passages(self, space: Space, condition: Condition | None = None) -> Passages:
-        """All passages with their vectors, or those whose documents match a condition."""
         check_searchable(space, self.spaces())
         matching = all_of(FINISHED, to_expression(condition))
         ids = [one for page in self.pages(["passages"], matching) for one in passage_ids(page)]
@@ -200,25 +189,18 @@ class MilvusReader:
         """Milvus has loaded the vectors."""
 
     def search_vectors(
-        self,
-        space: Space,
-        queries: Matrix,
-        k: int,
-        restriction: Restriction = NO_RESTRICTION,
-        per_document: int = 1,
+        self, space: Space, queries: Matrix, k: int, restriction: Restriction = NO_RESTRICTION
     ) -> list[list[ScoredPassage]]:
-        """The `k` best passages of each query (fewer only when fewer match), best first."""
         check_searchable(space, self.spaces())
         collection, condition = self.connection.passages(space), _expression(restriction)
         search = Search(self.connection, collection, VECTORS, condition, self._lists(space))
-        return search.best(list(queries), k, per_document)
+        return search.best(list(queries), k, restriction.per_document)
 
     def search_bm25(
         self,
         text: str,
         k: int,
         restriction: Restriction = NO_RESTRICTION,
-        per_document: int = 1,
         phrases: Sequence[str] = (),
     ) -> list[ScoredPassage]:
         """The `k` best passages by Milvus' BM25, which knows no phrases, best first."""
@@ -227,14 +209,13 @@ class MilvusReader:
                 f"Milvus {self.connection.version} has no BM25: search with --mode semantic"
             )
         search = Search(self.connection, self.base, WORDS, _expression(restriction))
-        return search.best([text], k, per_document)[0]
+        return search.best([text], k, restriction.per_document)[0]
 
     def matched_words(self, text: str, passage_ids: Sequence[int]) -> dict[int, list[str]]:
         """None: Milvus does not tell them."""
         return {}
 
     def fetch(self, passage_ids: Sequence[int]) -> dict[int, FoundPassage]:
-        """The passages with these ids, as far as they exist."""
         columns = ["id", "start", "end", "text"]
         rows = list(self.connection.listed(self.base, "passage", passage_ids, columns))
         columns = ["title", "metadata"]

@@ -48,7 +48,6 @@ class MilvusWriter:
         yield self._state
 
     def put(self, documents: Sequence[NewDocument], vectors: TextVectors) -> None:
-        """Add documents, or update those with the same ids."""
         state = self._state
         kept = state.passages_of([one.id for one in documents if one.passages is None])
         documents = [one._replace(passages=kept.get(one.id, one.passages)) for one in documents]
@@ -71,7 +70,6 @@ class MilvusWriter:
         self._put_documents(rows)
 
     def oversized_documents(self, documents: Sequence[NewDocument]) -> dict[str, str]:
-        """Why Milvus cannot hold documents, by the ids of those that are too large."""
         found: dict[str, str] = {}
         for document in documents:
             row = _document_row(document, 0)
@@ -83,7 +81,6 @@ class MilvusWriter:
         return found
 
     def remove(self, selection: Selection) -> int:
-        """Remove documents with their passages and vectors; returns their number."""
         removed = 0
         for documents in self._state.selected(selection, DOCUMENT_COLUMNS):
             self._remove_passages(documents)
@@ -93,7 +90,6 @@ class MilvusWriter:
         return removed
 
     def configure(self, settings: Settings) -> None:
-        """Change the settings of the index."""
         if settings.index_type.recall != IndexType().recall:
             raise ArgumentError("on Milvus, the recall cannot be chosen")
         if settings.language is not None:
@@ -119,7 +115,6 @@ class MilvusWriter:
         return space
 
     def drop_space(self, space: Space) -> None:
-        """Remove a space with its vectors."""
         self._change(spaces=[one for one in self._state.spaces() if one.id != space.id])
         self._connection.call("drop_collection", self._connection.passages(space))
 
@@ -144,7 +139,6 @@ class MilvusWriter:
             self._connection.call("compact", collection)
 
     def verify(self) -> list[Fault]:
-        """Check the store and return all faults."""
         faults = []
         if names := self._unfinished():
             unfinished = quantity(len(names), "document")

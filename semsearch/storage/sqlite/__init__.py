@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from sqlalchemy import Connection
 
-from semsearch.errors import IndexNotFoundError
 from semsearch.protocols import Encoder
 from semsearch.storage.interface import Settings
 from semsearch.storage.sqlite.database import Database
@@ -40,28 +39,24 @@ class SqliteStore:
     def read(self) -> Iterator[SqliteReader]:
         """One committed state, the same until the block ends."""
         with self.database.read() as connection:
-            yield self._reader(connection)
+            yield SqliteReader(connection, self.path, self._cache)
 
     @contextmanager
     def writer(self, *, wait: float = 0) -> Iterator[SqliteWriter]:
         """A writer; one thread of one process at a time can have one."""
         from semsearch.storage.lock import writer_lock
-        from semsearch.storage.sqlite.snapshots import remove_leftovers
+        from semsearch.storage.sqlite.spaces import remove_leftovers
         from semsearch.storage.sqlite.writer import SqliteWriter
 
         self.database.check_present()
         with writer_lock(self.path, wait=wait), self.database.writing() as connection:
             remove_leftovers(connection, self.path, keep_previous=True)  # of a run that was killed
-            yield SqliteWriter(connection, self.path, self._reader)
+            yield SqliteWriter(connection, self.path, self._cache)
 
     def close(self) -> None:
         """Close the database and the snapshots."""
         self._cache = Cache()
         self.database.close()
-
-    def _reader(self, connection: Connection) -> SqliteReader:
-        """The state that a connection reads."""
-        return SqliteReader(connection, self.path, self._cache)
 
 
 def open_store(path: Path) -> SqliteStore:
@@ -70,18 +65,15 @@ def open_store(path: Path) -> SqliteStore:
 
 
 def create_store(
-    path: Path, max_tokens: int, encoders: Sequence[Encoder], dtype: str | None = None
+    path: Path, max_tokens: int, encoders: Sequence[Encoder], dtype: str | None
 ) -> SqliteStore:
-    """Open the index in a directory, or create it with a space for each encoder."""
+    """Create an index in a directory, or open the one that another process has just created."""
 
     def fill(connection: Connection) -> None:
         write_settings(connection, Settings(max_tokens))
         for encoder in encoders:
             insert_space(connection, encoder, dtype, complete=True)
 
-    try:
-        return open_store(path)
-    except IndexNotFoundError:
-        for encoder in encoders:
-            encoder.description()  # loads the model: before the transaction
-        return SqliteStore(Database(path, fill))
+    for encoder in encoders:
+        encoder.description()  # loads the model: before the transaction
+    return SqliteStore(Database(path, fill))

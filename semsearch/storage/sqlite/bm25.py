@@ -6,7 +6,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy
@@ -39,18 +39,19 @@ from semsearch.storage.sqlite.schema import (
     values,
     values_later,
 )
-from semsearch.storage.sqlite.snapshots import deleted_passages
+from semsearch.storage.sqlite.spaces import deleted_passages
 from semsearch.storage.words import Analyser, Language
 
 #: Below this share of documents, the allowed passages are listed before the search.
 LISTED_SHARE = 0.02
-PASSAGES_AT_ONCE = 4096
 
 #: Words of more than this share of the passages are left out of queries that have others: SQLite
 #: would score so many passages for hardly any difference.
 FREQUENT_SHARE = 0.3
 #: In fewer passages, no word is frequent; and shares are estimated from so many.
 FREQUENT_FROM = 1000
+#: The setting with the number of passages added or deleted before the last count, and the words.
+FREQUENT_WORDS = "frequent_words"
 #: Words are counted again when so many passages, as a share of all, were added or deleted.
 RECOUNTED_SHARE = 0.1
 
@@ -69,22 +70,11 @@ _MATCHED = select(
     _PASSAGE_ID,
     literal_column(f"highlight(passages_fts, 0, '{MARK}', '{MARK}')", Text).label("marked"),
 ).where(_matches("match"), passages_fts.c.rowid.in_(values_later("passage_ids")))
-_SET_ANALYSED = (
-    update(passages)
-    .where(passages.c.passage_id == bindparam("id"))
-    .values(analysed=bindparam("new"))
-)
-_PASSAGES = (
-    select(passages.c.passage_id, passages.c.text)
-    .where(passages.c.passage_id > bindparam("last"))
-    .order_by(passages.c.passage_id)
-    .limit(PASSAGES_AT_ONCE)
-)
 
 
 def stored_analyser(connection: Connection) -> Analyser:
     """Reads texts and queries as the index does."""
-    _, frequent = _frequent_words(connection)
+    _, frequent = get_setting(connection, FREQUENT_WORDS, [0, []])
     return Analyser(read_settings(connection).language, frequent)
 
 
@@ -94,7 +84,6 @@ def search_bm25(
     restricted: Restricted,
     text: str,
     k: int,
-    per_document: int,
     phrases: Sequence[str],
 ) -> list[ScoredPassage]:
     """The `k` best passages by their words; see `semsearch.storage.interface.Reader`.
@@ -123,7 +112,8 @@ def search_bm25(
         rows = connection.execute(query, parameters | {"n": n}).all()
         ids = numpy.array([row.passage_id for row in rows], numpy.int64)
         scored = ((row.score, row.passage_id) for row in rows)
-        found = best_passages(scored, owners(connection, ids, clause), k, per_document)
+        documents = owners(connection, ids, clause)
+        found = best_passages(scored, documents, k, restricted.per_document)
         if len(found) == k or len(rows) < n:
             return found
         n *= 4
@@ -169,14 +159,9 @@ def analysed_text(text: str, analyser: Analyser) -> str | None:
 
 def analyse_again(connection: Connection, language: Language | None) -> None:
     """Analyse all passages with the stemmer of a language."""
-    analyser = Analyser(language)
-    last = 0
-    while rows := connection.execute(_PASSAGES, {"last": last}).all():
-        last = rows[-1].passage_id
-        connection.execute(
-            _SET_ANALYSED,
-            [{"id": row.passage_id, "new": analysed_text(row.text, analyser)} for row in rows],
-        )
+    raw: Any = connection.connection.driver_connection
+    raw.create_function("analysed_text", 1, partial(analysed_text, analyser=Analyser(language)))
+    connection.execute(update(passages).values(analysed=func.analysed_text(passages.c.text)))
     connection.exec_driver_sql("DROP TABLE passages_fts")
     create_words(connection, language)
     rebuild_words(connection)
@@ -188,7 +173,7 @@ def count_frequent_words(connection: Connection) -> None:
     counted = select(func.count(), func.min(number), func.max(number)).select_from(passages)
     total, first, last = connection.execute(counted).one()
     changes = (last or 0) + deleted_passages(connection)
-    counted_at, _ = _frequent_words(connection)
+    counted_at, _ = get_setting(connection, FREQUENT_WORDS, [0, []])
     if changes - counted_at <= RECOUNTED_SHARE * total:
         return
     frequent = []
@@ -201,13 +186,7 @@ def count_frequent_words(connection: Connection) -> None:
         sample = [analyser.words(text) for text in texts]
         counts = Counter(word for words in sample for word in words)
         frequent = [word for word, count in counts.items() if count > FREQUENT_SHARE * len(sample)]
-    put_setting(connection, "frequent_words", [changes, sorted(frequent)])
-
-
-def _frequent_words(connection: Connection) -> tuple[int, list[str]]:
-    """How many passages had been added or deleted at the last count, and the frequent words."""
-    changes, words = get_setting(connection, "frequent_words", [0, []])
-    return changes, words
+    put_setting(connection, FREQUENT_WORDS, [changes, sorted(frequent)])
 
 
 def add_words(connection: Connection, condition: ColumnElement[bool]) -> None:

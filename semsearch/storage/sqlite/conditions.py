@@ -71,9 +71,7 @@ Order: TypeAlias = Callable[[Any, Any], ColumnElement[bool]]
 def to_sql(condition: Condition, *, scalars: Collection[str] = ()) -> ColumnElement[bool]:
     """An SQL expression that is true for documents that match a condition, and false for others.
 
-    Args:
-        condition: see `semsearch.filters`.
-        scalars: fields that hold no list in any document.
+    `scalars` are fields that hold no list in any document.
 
     Raises:
         FilterError: the condition is too complex for SQLite.
@@ -84,12 +82,7 @@ def to_sql(condition: Condition, *, scalars: Collection[str] = ()) -> ColumnElem
 
 
 def is_found_by_index(condition: Condition, fields: Collection[str]) -> bool:
-    """Whether SQLite's indexes decide which documents match a condition.
-
-    Args:
-        condition: see `to_sql`.
-        fields: the fields that have an index and hold no list in any row.
-    """
+    """Whether indexes of these fields, which hold no lists, decide which documents match."""
     match condition:
         case And(conditions) | Or(conditions):
             return all(is_found_by_index(each, fields) for each in conditions)

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 from uuid import uuid4
 from weakref import WeakSet
 
@@ -73,21 +73,12 @@ FROM pragma_application_id, pragma_user_version
 """
 
 
-class _Opened(NamedTuple):
-    """What connections are open to. If it changes, they are closed."""
-
-    parameters: str  # of SQLite's URI
-    file: tuple[int, ...]
-
-
 class Database:
     """An index directory's database.
 
-    Args:
-        directory: the index.
-        fill: creates the index if there is none, and writes its first rows. The directory may be
-            empty or missing. One transaction creates the tables and these rows: if several
-            processes create an index at once, one does and the others open it.
+    With `fill`, it is created if there is none, in a directory that may be empty or missing. One
+    transaction creates the tables and the first rows, which `fill` writes: if several processes
+    create an index at once, one does and the others open it.
 
     Raises:
         IndexNotFoundError: there is no index in `directory`.
@@ -100,6 +91,8 @@ class Database:
         self.file = self.directory / DATABASE_NAME
         if fill:
             _create_file(directory)
+        #: What connections are open to: SQLite's parameters, and the file. If it changes, they are
+        #: closed.
         self._opened = self._present()
         connect: Callable[[], Any] = self._connect
         pool = QueuePool(connect, max_overflow=-1, dialect=_dialect())
@@ -137,7 +130,7 @@ class Database:
             self._engine.dispose()
             self._opened = present
 
-    def _present(self) -> _Opened:
+    def _present(self) -> tuple[str, tuple[int, ...]]:
         """The file at the path, and how it can be opened.
 
         In a read-only directory, SQLite cannot create the files of a write-ahead log. If a writer
@@ -152,10 +145,10 @@ class Database:
             raise IndexStoreError(f"{error.strerror}: {self._given}") from None
         file = found.st_dev, found.st_ino
         if os.access(self.directory, os.W_OK):
-            return _Opened("mode=rw", file)
+            return "mode=rw", file
         if self.file.with_name(f"{DATABASE_NAME}-wal").exists():
-            return _Opened("mode=ro", file)
-        return _Opened("mode=ro&immutable=1", (*file, found.st_size, found.st_mtime_ns))
+            return "mode=ro", file
+        return "mode=ro&immutable=1", (*file, found.st_size, found.st_mtime_ns)
 
     @contextmanager
     def _connected(self) -> Iterator[Connection]:
@@ -168,7 +161,7 @@ class Database:
             raise _our_error(self.file, getattr(error, "orig", error)) from error
 
     def _connect(self) -> sqlite3.Connection:
-        address = f"{self.file.as_uri()}?{self._opened.parameters}"
+        address = f"{self.file.as_uri()}?{self._opened[0]}"
         # `_begin` begins transactions.
         connection = sqlite3.connect(
             address, uri=True, check_same_thread=False, isolation_level=None

@@ -103,12 +103,7 @@ def kinds_by_field(connection: Connection) -> dict[str, set[Kind]]:
 def field_values(
     connection: Connection, condition: ColumnElement[bool] | None = None
 ) -> list[FieldValues]:
-    """The metadata fields, sorted by name, with frequent texts and bounds of their numbers.
-
-    Args:
-        connection: in a transaction.
-        condition: selects documents; None for all.
-    """
+    """The metadata fields, sorted by name, with frequent texts and bounds of their numbers."""
     selected = true() if condition is None else condition
     known = kinds_by_field(connection)
     bounds = _bounds(connection, selected, known)
@@ -171,12 +166,9 @@ def _bounds(
 
 
 def count_kinds(connection: Connection, condition: ColumnElement[bool], sign: int = 1) -> None:
-    """Count the values of documents after they were written.
+    """Count the values of documents after they were written, with a `sign` of -1 before.
 
-    Args:
-        connection: in a transaction.
-        condition: selects documents.
-        sign: -1 to subtract their values, before they are removed or replaced.
+    The latter subtracts the values of documents that are removed or replaced.
     """
     each = MetadataValues(documents.c.metadata)
     key = (each.name, each.kind, each.in_list)

@@ -45,8 +45,14 @@ from semsearch.storage.sqlite.schema import (
     values_later,
     vectors,
 )
-from semsearch.storage.sqlite.snapshots import snapshot_name, snapshot_record
-from semsearch.storage.sqlite.spaces import BLOCK_ROWS, all_spaces, from_bytes, stored_matrix
+from semsearch.storage.sqlite.spaces import (
+    BLOCK_ROWS,
+    all_spaces,
+    from_bytes,
+    snapshot_name,
+    snapshot_record,
+    stored_matrix,
+)
 
 if TYPE_CHECKING:
     from semsearch.filters import Condition
@@ -82,57 +88,14 @@ class Cache:
     """What readers have loaded, for the next ones."""
 
     def __init__(self) -> None:
-        self._views: dict[tuple[str, int], tuple[int, VectorView]] = {}
-        self._restricted: dict[tuple[Revision, str], Restricted] = {}
-        self._values: tuple[Revision, list[FieldValues]] | None = None
-
-    def view(
-        self, connection: Connection, directory: Path, revision: Revision, space: Space
-    ) -> VectorView:
-        """The vectors of a space in the state that `connection` reads."""
-        key = revision.identity, space.id
-        known = self._views.get(key)
-        if known and known[0] == revision.number:
-            return known[1]
-        from semsearch.storage.sqlite.vectors import VectorView
-
-        check_searchable(space, all_spaces(connection))
-        view = None
-        if known and known[0] < revision.number:
-            view = known[1].extended(connection, space)
-        if view is None:
-            view = VectorView.load(connection, directory, space)
-        self._views[key] = revision.number, view
-        return view
-
-    def restricted(
-        self, connection: Connection, revision: Revision, restriction: Restriction
-    ) -> Restricted:
-        """The documents that a restriction allows in the state that `connection` reads."""
-        key = revision, repr(restriction)  # 1 and true are equal
-        restricted = self._restricted.get(key)
-        if restricted is None:
-            restricted = Restricted(connection, restriction)
-            if len(self._restricted) >= RESTRICTIONS_KEPT:
-                self._restricted.clear()
-            self._restricted[key] = restricted
-        return restricted
-
-    def field_values(self, connection: Connection, revision: Revision) -> list[FieldValues]:
-        """The values of metadata fields in the state that `connection` reads."""
-        if self._values is None or self._values[0] != revision:
-            self._values = revision, kinds.field_values(connection)
-        return self._values[1]
+        #: With the revision, by the identity of the index and the space.
+        self.views: dict[tuple[str, int], tuple[int, VectorView]] = {}
+        self.restricted: dict[tuple[Revision, str], Restricted] = {}
+        self.values: dict[Revision, list[FieldValues]] = {}
 
 
 class SqliteReader:
-    """The state that a transaction reads; see `semsearch.storage.interface.Reader`.
-
-    Args:
-        connection: in a transaction.
-        directory: the directory of the index.
-        cache: what earlier readers have loaded.
-    """
+    """The state that a transaction reads; see `semsearch.storage.interface.Reader`."""
 
     def __init__(self, connection: Connection, directory: Path, cache: Cache) -> None:
         self.connection = connection
@@ -140,15 +103,12 @@ class SqliteReader:
         self._cache = cache
 
     def settings(self) -> Settings:
-        """The settings of the index."""
         return read_settings(self.connection)
 
     def spaces(self) -> list[Space]:
-        """The embedding spaces, oldest first."""
         return all_spaces(self.connection)
 
     def info(self) -> IndexInfo:
-        """The contents of the store."""
         spaces = self.spaces()
         snapshots = {}
         for space in spaces:
@@ -176,35 +136,32 @@ class SqliteReader:
         )
 
     def fields(self) -> dict[str, set[Kind]]:
-        """The kinds of values of metadata fields, by name."""
         return kinds.kinds_by_field(self.connection)
 
     def field_values(self, condition: Condition | None = None) -> list[FieldValues]:
         """The metadata fields; those of all documents are cached until the state changes."""
         if condition is None:
-            return self._cache.field_values(self.connection, self._revision)
+            if self._revision not in self._cache.values:
+                self._cache.values = {self._revision: kinds.field_values(self.connection)}
+            return self._cache.values[self._revision]
         matching = select(documents.c.document_id).where(sql_condition(self.connection, condition))
         ids = values(self.connection.scalars(matching).all())  # evaluated once for all fields
         return kinds.field_values(self.connection, documents.c.document_id.in_(ids))
 
     def count(self, selection: Selection = EVERYTHING) -> int:
-        """The number of documents, or of selected documents."""
         query = select(func.count()).select_from(documents).where(self.selected(selection))
         return self.connection.scalar(query) or 0
 
     def ids(self, selection: Selection = EVERYTHING, limit: int | None = None) -> list[str]:
-        """The ids of all documents, or of selected ones, in the order of addition."""
         query = select(documents.c.external_id).where(self.selected(selection))
         query = query.order_by(documents.c.document_id).limit(limit)
         return list(self.connection.scalars(query))
 
     def documents(self, ids: Sequence[str]) -> dict[str, Document]:
-        """The documents with these ids, as they were added."""
         query = _DOCUMENTS.where(documents.c.external_id.in_(values(ids)))
         return {row.external_id: _document(row) for row in self.connection.execute(query)}
 
     def scan(self, size: int = 256) -> Iterator[list[Document]]:
-        """All documents in insertion order, in lists of at most `size`."""
         last = 0
         while True:
             after = _DOCUMENTS.where(documents.c.document_id > last).limit(size)
@@ -215,17 +172,11 @@ class SqliteReader:
             yield [_document(row) for row in rows]
 
     def stored_documents(self, ids: Sequence[str]) -> dict[str, StoredDocument]:
-        """The records of documents to compare with, by id."""
-        rows = self.connection.execute(
-            select(documents).where(documents.c.external_id.in_(values(ids)))
-        )
-        return {
-            row.external_id: StoredDocument(row.document_id, row.title, row.metadata, row.text_hash)
-            for row in rows
-        }
+        columns = [documents.c[name] for name in ("external_id", *StoredDocument._fields)]
+        query = select(*columns).where(documents.c.external_id.in_(values(ids)))
+        return {row[0]: StoredDocument(*row[1:]) for row in self.connection.execute(query)}
 
     def passages_of(self, ids: Sequence[str]) -> dict[str, list[NewPassage]]:
-        """The passages of documents, in order, by document id."""
         rows = self.connection.execute(
             select(
                 documents.c.external_id,
@@ -244,7 +195,6 @@ class SqliteReader:
         return found
 
     def vectors_of_texts(self, hashes: Sequence[str]) -> TextVectors:
-        """The stored vectors of texts, whatever their documents."""
         of_text = passages.c.text_hash.in_(values(hashes))
         # Of a text that many passages share, the vector of the last one.
         last = select(func.max(passages.c.passage_id)).where(of_text).group_by(passages.c.text_hash)
@@ -260,7 +210,6 @@ class SqliteReader:
         }
 
     def passages(self, space: Space, condition: Condition | None = None) -> Passages:
-        """All passages with their vectors, or those whose documents match a condition."""
         check_searchable(space, self.spaces())
         query = (
             select(
@@ -293,7 +242,6 @@ class SqliteReader:
     def passages_without_vector(
         self, space: Space, after: int, limit: int
     ) -> list[tuple[int, str, str]]:
-        """Passage id, text and document id of passages above an id that have no vector."""
         has_vector = exists().where(
             vectors.c.passage_id == passages.c.passage_id, vectors.c.space_id == space.id
         )
@@ -316,47 +264,34 @@ class SqliteReader:
         return and_(*clauses)
 
     def prepare(self, space: Space) -> None:
-        """Load the vectors of a space."""
         self._view(space)
 
     def search_vectors(
-        self,
-        space: Space,
-        queries: Matrix,
-        k: int,
-        restriction: Restriction = NO_RESTRICTION,
-        per_document: int = 1,
+        self, space: Space, queries: Matrix, k: int, restriction: Restriction = NO_RESTRICTION
     ) -> list[list[ScoredPassage]]:
-        """The `k` best passages of each query."""
         from semsearch.storage.sqlite.vectors import search_vectors
 
-        view, restricted = self._view(space), self._restricted(restriction)
-        return search_vectors(self.connection, view, restricted, queries, k, per_document)
+        restricted = self._restricted(restriction)
+        return search_vectors(self.connection, self._view(space), restricted, queries, k)
 
     def search_bm25(
         self,
         text: str,
         k: int,
         restriction: Restriction = NO_RESTRICTION,
-        per_document: int = 1,
         phrases: Sequence[str] = (),
     ) -> list[ScoredPassage]:
-        """The `k` best passages by BM25 over their words."""
         from semsearch.storage.sqlite.bm25 import search_bm25
 
         restricted = self._restricted(restriction)
-        return search_bm25(
-            self.connection, self._analyser, restricted, text, k, per_document, phrases
-        )
+        return search_bm25(self.connection, self._analyser, restricted, text, k, phrases)
 
     def matched_words(self, text: str, passage_ids: Sequence[int]) -> dict[int, list[str]]:
-        """The words of passages that occur in a text."""
         from semsearch.storage.sqlite.bm25 import matched_words
 
         return matched_words(self.connection, self._analyser, text, passage_ids)
 
     def fetch(self, passage_ids: Sequence[int]) -> dict[int, FoundPassage]:
-        """The passages with these ids, as far as they exist."""
         rows = self.connection.execute(_PASSAGES, {"passage_ids": list(passage_ids)})
         return {row[0]: FoundPassage(Passage(*row[:5]), json.loads(row[5]), row[6]) for row in rows}
 
@@ -371,10 +306,26 @@ class SqliteReader:
         return stored_analyser(self.connection)
 
     def _view(self, space: Space) -> VectorView:
-        return self._cache.view(self.connection, self._directory, self._revision, space)
+        revision = self._revision
+        number, view = self._cache.views.get((revision.identity, space.id), (-1, None))
+        if view is None or number != revision.number:
+            from semsearch.storage.sqlite.vectors import VectorView
+
+            check_searchable(space, self.spaces())
+            earlier = view if number < revision.number else None
+            view = VectorView(self.connection, self._directory, space, earlier)
+            self._cache.views[revision.identity, space.id] = revision.number, view
+        return view
 
     def _restricted(self, restriction: Restriction) -> Restricted:
-        return self._cache.restricted(self.connection, self._revision, restriction)
+        key, kept = (self._revision, repr(restriction)), self._cache.restricted  # 1 equals true
+        found = kept.get(key)
+        if found is None:
+            found = Restricted(self.connection, restriction)
+            if len(kept) >= RESTRICTIONS_KEPT:
+                kept.clear()
+            kept[key] = found
+        return found
 
 
 def _document(row: Row[Any]) -> Document:

@@ -35,14 +35,10 @@ _OWNERS = select(passages.c.passage_id, passages.c.document_id).where(
 
 
 class Restricted:
-    """The documents that a restriction allows, in one state of the index.
-
-    Args:
-        connection: reads this state.
-        restriction: the restriction.
-    """
+    """The documents that a restriction allows, in one state of the index."""
 
     def __init__(self, connection: Connection, restriction: Restriction) -> None:
+        self.per_document = restriction.per_document
         #: In SQL; None if all documents are allowed.
         self.clause = _clause(connection, restriction)
         #: The estimated share of documents that are allowed.
@@ -81,13 +77,9 @@ def owners(
 def best_passages(
     scored: Iterable[tuple[float, int]], owners: dict[int, int], k: int, per_document: int
 ) -> list[ScoredPassage]:
-    """The `k` best passages, best first, at most `per_document` of each document.
+    """The `k` best passages of those with `owners`, at most `per_document` of each document.
 
-    Args:
-        scored: scores and passage ids, best first.
-        owners: the documents of passages; other passages do not count.
-        k: the number of passages, at least 1.
-        per_document: the number of passages of a document.
+    `scored` are scores and passage ids, best first.
     """
     best: list[ScoredPassage] = []
     taken = Counter[int]()

@@ -198,16 +198,10 @@ def insert_rows(
     *,
     key: str | None = None,
 ) -> None:
-    """Insert rows with values of SQLite's own types.
+    """Insert rows with values of SQLite's own types, for columns in the order of the table.
 
-    SQLAlchemy would process each value of each row, which takes longer than writing them.
-
-    Args:
-        connection: in a transaction.
-        table: the table.
-        names: the columns of the rows, in the order of the table.
-        rows: the rows.
-        key: a unique column; a row with its value is updated.
+    SQLAlchemy would process each value of each row, which takes longer than writing them. A row
+    with the same value in the unique column `key` is updated.
     """
     if rows:
         statement = insert(table)

@@ -7,24 +7,22 @@ from __future__ import annotations
 
 import logging
 import math
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy
-from sqlalchemy import Connection, Row, func, select
+from sqlalchemy import Connection, func, select
 
 from semsearch.protocols import Matrix
 from semsearch.storage.interface import ScoredPassage
 from semsearch.storage.spaces import Space
 from semsearch.storage.sqlite.restrictions import Restricted, best_passages, owners
 from semsearch.storage.sqlite.schema import documents, passages
-from semsearch.storage.sqlite.snapshots import (
+from semsearch.storage.sqlite.spaces import (
     deleted_passages,
     open_snapshot,
     snapshot_record,
+    vector_blocks,
 )
-from semsearch.storage.sqlite.spaces import vector_blocks
 from semsearch.vector_indexes import Ids
 from semsearch.vector_indexes.flat import VectorIndex, ranked
 
@@ -46,34 +44,29 @@ SPARE_DEVIATIONS = 3
 class VectorView:
     """The vectors of a space in the state that a connection reads.
 
-    Recent vectors, which the snapshot does not have, are searched exactly. Vectors deleted since it
-    was written are still found; callers drop ids that the database no longer has.
+    Recent vectors, which the snapshot does not have, are searched exactly; without a usable
+    snapshot, all are recent. Vectors deleted since it was written are still found; callers drop ids
+    that the database no longer has. What an earlier view has loaded is not read again.
     """
 
     def __init__(
         self,
         connection: Connection,
+        directory: Path,
         space: Space,
-        record: Row[Any] | None,
-        snapshot: VectorIndex | None,
-        recent: Sequence[tuple[Ids, Matrix]],
+        earlier: VectorView | None = None,
     ) -> None:
-        self._record = record
-        self._snapshot = snapshot
-        count = sum(len(ids) for ids, _ in recent)
-        self._recent = VectorIndex.build(space.dimension, count, recent)
-        indexes = [snapshot, self._recent] if snapshot else [self._recent]
-        self._indexes = [index for index in indexes if len(index)]
-        self._per_document = _passages_per_document(connection)
-        self._deleted = deleted_passages(connection) - (record.deleted if record else 0)
-
-    @classmethod
-    def load(cls, connection: Connection, directory: Path, space: Space) -> VectorView:
-        """The view of a state; without a usable snapshot, all vectors are read from SQLite."""
-        record, snapshot, last = snapshot_record(connection, space), None, 0
-        if record:
-            snapshot = open_snapshot(directory, space, record)
-            if snapshot is not None:
+        self._record = record = snapshot_record(connection, space)
+        self._snapshot: VectorIndex | None = None
+        recent: list[tuple[Ids, Matrix]] = []
+        last = 0
+        if earlier and earlier._record == record:
+            self._snapshot = earlier._snapshot
+            recent.append((earlier._recent.ids, earlier._recent.matrix))
+            last = int(earlier._indexes[-1].ids[-1]) if earlier._indexes else 0
+        elif record:
+            self._snapshot = open_snapshot(directory, space, record)
+            if self._snapshot is not None:
                 last = record.last_passage_id
             else:
                 logger.warning(
@@ -82,17 +75,15 @@ class VectorView:
                     space.name,
                     directory,
                 )
-        recent = list(vector_blocks(connection, space, last))
-        return cls(connection, space, record, snapshot, recent)
-
-    def extended(self, connection: Connection, space: Space) -> VectorView | None:
-        """The view of a later state; None if that has another snapshot."""
-        if snapshot_record(connection, space) != self._record:
-            return None
-        last = int(self._indexes[-1].ids[-1]) if self._indexes else 0
-        known = self._recent.ids, self._recent.matrix
-        recent = [known, *vector_blocks(connection, space, last)]
-        return VectorView(connection, space, self._record, self._snapshot, recent)
+        recent += vector_blocks(connection, space, last)
+        count = sum(len(ids) for ids, _ in recent)
+        self._recent: VectorIndex = VectorIndex.build(space.dimension, count, recent)
+        indexes = [self._snapshot, self._recent]
+        self._indexes: list[VectorIndex] = [
+            index for index in indexes if index is not None and len(index)
+        ]
+        self._per_document = _passages_per_document(connection)
+        self._deleted = deleted_passages(connection) - (record.deleted if record else 0)
 
     def __len__(self) -> int:
         return sum(map(len, self._indexes))
@@ -106,15 +97,10 @@ class VectorView:
         return math.ceil(k * min(2, self._per_document)) + spare
 
     def search(self, queries: Matrix, n: int, allowed: Ids | None = None) -> tuple[Matrix, Ids]:
-        """The `n` nearest passages of each query, best first; equal scores by passage id.
+        """Cosines and passage ids of the `n` nearest of each query, both of shape (m, n).
 
-        Args:
-            queries: unit vectors, shape (m, dimension).
-            n: the number of passages; missing results have the id -1.
-            allowed: sorted ids of the allowed passages; None allows all.
-
-        Returns:
-            Cosines, rounded to six digits, and passage ids, both of shape (m, n).
+        Equal scores, which have six digits, are ordered by passage id; missing results have the id
+        -1. `allowed` are sorted ids of passages; None allows all.
         """
         results = [index.search(queries, n, allowed) for index in self._indexes]
         if len(results) == 1:
@@ -126,12 +112,7 @@ class VectorView:
 
 
 def search_vectors(
-    connection: Connection,
-    view: VectorView,
-    restricted: Restricted,
-    queries: Matrix,
-    k: int,
-    per_document: int,
+    connection: Connection, view: VectorView, restricted: Restricted, queries: Matrix, k: int
 ) -> list[list[ScoredPassage]]:
     """The `k` best passages of each query; see `semsearch.storage.interface.Reader`.
 
@@ -153,7 +134,7 @@ def search_vectors(
         documents = owners(connection, numpy.unique(ids), clause if allowed is None else None)
         for query, row_scores, row_ids in zip(open_queries, scores, ids, strict=True):
             scored = zip(row_scores[:n].tolist(), row_ids[:n].tolist(), strict=True)
-            found[query] = best_passages(scored, documents, k, per_document)
+            found[query] = best_passages(scored, documents, k, restricted.per_document)
         if n == reach:
             return found
         # Further passages of a document, deleted ones, or ones of other documents took up places:

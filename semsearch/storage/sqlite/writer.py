@@ -1,42 +1,64 @@
-"""Writing the database: one transaction per change; snapshots follow."""
+"""Writing the database: one transaction per change; snapshots follow. Verification and repair."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import faiss  # noqa: F401 - needed at the end, and imported while texts are encoded
 import numpy
-from sqlalchemy import Connection, column, delete, func, select, table, update
+from sqlalchemy import ColumnElement, Connection, column, delete, func, select, table, update
+from sqlalchemy.exc import DatabaseError
 
+from semsearch.errors import IndexBusyError, quantity
 from semsearch.protocols import Encoder, Matrix
-from semsearch.storage.interface import Fault, NewDocument, Selection, Settings, TextVectors
+from semsearch.storage.interface import (
+    Fault,
+    NewDocument,
+    Selection,
+    Settings,
+    TextVectors,
+    text_hash,
+)
 from semsearch.storage.spaces import Space
 from semsearch.storage.sqlite.bm25 import (
     add_words,
     analyse_again,
     analysed_text,
     count_frequent_words,
+    rebuild_words,
     remove_words,
 )
-from semsearch.storage.sqlite.fields import count_kinds, index_field
-from semsearch.storage.sqlite.maintenance import compact, find_faults, rebuild
-from semsearch.storage.sqlite.reader import SqliteReader
+from semsearch.storage.sqlite.fields import count_kinds, index_field, rebuild_kinds
+from semsearch.storage.sqlite.reader import Cache, SqliteReader
 from semsearch.storage.sqlite.schema import (
     documents,
     insert_rows,
     next_revision,
     passages,
     read_settings,
+    snapshots,
     spaces,
     texts,
     values,
     vectors,
     write_settings,
 )
-from semsearch.storage.sqlite.snapshots import count_deleted, refresh, remove_leftovers
-from semsearch.storage.sqlite.spaces import all_spaces, insert_space, to_bytes
+from semsearch.storage.sqlite.spaces import (
+    all_spaces,
+    count_deleted,
+    insert_space,
+    open_snapshot,
+    refresh,
+    remove_leftovers,
+    snapshot_name,
+    snapshot_record,
+    to_bytes,
+    vector_blocks,
+    vector_bytes,
+)
 from semsearch.storage.words import Analyser
 
 _sequence = table("sqlite_sequence", column("name"), column("seq"))
@@ -49,28 +71,21 @@ _LAST_PASSAGE_ID = select(func.coalesce(func.max(_sequence.c.seq), 0)).where(
 class SqliteWriter:
     """A writer of a local store, on a connection whose transactions begin with the write lock."""
 
-    def __init__(
-        self,
-        connection: Connection,
-        directory: Path,
-        reader_of: Callable[[Connection], SqliteReader],
-    ) -> None:
+    def __init__(self, connection: Connection, directory: Path, cache: Cache) -> None:
         self._connection = connection
         self._directory = directory
-        self._reader_of = reader_of
+        self._cache = cache
 
     @contextmanager
     def read(self) -> Iterator[SqliteReader]:
-        """The current state, which does not change until the block ends."""
         with self._connection.begin():
-            yield self._reader_of(self._connection)
+            yield SqliteReader(self._connection, self._directory, self._cache)
 
     def oversized_documents(self, documents: Sequence[NewDocument]) -> Mapping[str, str]:
         """None: SQLite holds texts of up to a gigabyte."""
         return {}
 
     def put(self, new: Sequence[NewDocument], text_vectors: TextVectors) -> None:
-        """Add documents, or update those with the same ids."""
         with self._connection.begin():
             owners = self._put_documents(new)
             cut = [one for one in new if one.passages is not None]
@@ -78,9 +93,8 @@ class SqliteWriter:
             next_revision(self._connection)
 
     def remove(self, selection: Selection) -> int:
-        """Remove documents with their passages and vectors; returns their number."""
-        with self._connection.begin():
-            condition = self._reader_of(self._connection).selected(selection)
+        with self.read() as reader:
+            condition = reader.selected(selection)
             remove_words(self._connection, condition)
             count_kinds(self._connection, condition, -1)
             owners = select(documents.c.document_id).where(condition)
@@ -101,24 +115,20 @@ class SqliteWriter:
                 next_revision(self._connection)
 
     def add_space(self, encoder: Encoder, dtype: str | None) -> Space:
-        """Add a space, which is incomplete."""
         with self._connection.begin():
             return insert_space(self._connection, encoder, dtype, complete=False)
 
     def drop_space(self, space: Space) -> None:
-        """Remove a space with its vectors."""
         with self._connection.begin():
             self._connection.execute(delete(spaces).where(spaces.c.space_id == space.id))
             next_revision(self._connection)
         remove_leftovers(self._connection, self._directory, keep_previous=True)
 
     def put_vectors(self, space: Space, passage_ids: Sequence[int], matrix: Matrix) -> None:
-        """Add the missing vectors of passages."""
         with self._connection.begin():
             self._put_vectors(space, passage_ids, matrix)
 
     def complete(self, space: Space) -> None:
-        """Make a space searchable, once each passage has a vector."""
         with self._connection.begin():
             self._connection.execute(
                 update(spaces).where(spaces.c.space_id == space.id).values(complete=1)
@@ -126,7 +136,6 @@ class SqliteWriter:
             next_revision(self._connection)
 
     def index_field(self, name: str) -> None:
-        """Index the values of a metadata field for filters."""
         with self._connection.begin():
             index_field(self._connection, name)
             next_revision(self._connection)
@@ -140,16 +149,62 @@ class SqliteWriter:
                 refresh(self._connection, self._directory, space)
 
     def compact(self) -> None:
-        """Rewrite all files without deleted data."""
-        compact(self._connection, self._directory, self._spaces())
+        """Rewrite all files without deleted data.
+
+        SQLite overwrites freed space with zeros (`secure_delete`), but BM25 keeps deleted words
+        until it is rebuilt, files do not shrink, and snapshots keep deleted vectors. The index can
+        be read meanwhile, and killing the process does no harm.
+        """
+        for space in self._spaces():
+            if space.complete:
+                refresh(self._connection, self._directory, space, thoroughly=True)
+            else:  # vectors filled in later would be neither in its snapshot nor recent
+                with self._connection.begin():
+                    of_space = snapshots.c.space_id == space.id
+                    self._connection.execute(delete(snapshots).where(of_space))
+        with self._connection.begin():
+            rebuild_kinds(self._connection)
+            rebuild_words(self._connection)
+        remove_leftovers(self._connection, self._directory, keep_previous=False)
+        raw: Any = self._connection.connection.driver_connection  # they run in no transaction
+        raw.execute("VACUUM")
+        busy = raw.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+        if busy:
+            raise IndexBusyError(
+                f"{self._directory} is being read, by this process or another, so its log still "
+                "holds deleted data; run semsearch compact again without readers"
+            )
 
     def verify(self) -> list[Fault]:
-        """Check the store and return all faults."""
-        return find_faults(self._connection, self._directory)
+        with self._connection.begin() as transaction:
+            try:
+                found = list(_database_faults(self._connection))
+                if all(fault.repairable for fault in found):
+                    found += _content_faults(self._connection)
+                    for space in all_spaces(self._connection):
+                        found += _vector_faults(self._connection, self._directory, space)
+            except DatabaseError as error:
+                return [Fault(f"the database is damaged ({error.orig})", repairable=False)]
+            finally:
+                transaction.rollback()  # FTS5 cannot commit the check of damaged tables
+        return found
 
     def repair(self) -> None:
-        """Rebuild derived data, and remove damaged vectors."""
-        rebuild(self._connection)
+        """Rebuild SQLite's indexes, the words for BM25 and the records of fields; no snapshots."""
+        with self._connection.begin():
+            self._connection.exec_driver_sql("REINDEX")
+            rebuild_kinds(self._connection)
+            rebuild_words(self._connection)
+            # No file has this size. The next snapshot has another generation, also for readers.
+            self._connection.execute(update(snapshots).values(bytes=0))
+            for space in all_spaces(self._connection):
+                if _lacking(self._connection, space):
+                    of_space = vectors.c.space_id == space.id
+                    damaged = delete(vectors).where(of_space, ~_sound(space))
+                    self._connection.execute(damaged)
+                    incomplete = update(spaces).where(spaces.c.space_id == space.id)
+                    self._connection.execute(incomplete.values(complete=0))
+            next_revision(self._connection)
 
     def _spaces(self) -> list[Space]:
         with self._connection.begin():
@@ -204,3 +259,69 @@ class SqliteWriter:
         stored = zip(passage_ids, to_bytes(space, matrix), strict=True)
         rows = [(passage_id, space.id, vector) for passage_id, vector in stored]
         insert_rows(self._connection, vectors, ["passage_id", "space_id", "vector"], rows)
+
+
+def _database_faults(connection: Connection) -> Iterator[Fault]:
+    for line in connection.exec_driver_sql("PRAGMA integrity_check(20)").scalars():
+        if line != "ok":
+            # Indexes and FTS5's tables can be rebuilt.
+            derived = any(mark in line.lower() for mark in ("index", "fts5"))
+            yield Fault(f"SQLite finds: {' '.join(line.split())}", repairable=derived)
+    try:
+        # Rank 1 also compares with the passages.
+        connection.exec_driver_sql(
+            "INSERT INTO passages_fts(passages_fts, rank) VALUES ('integrity-check', 1)"
+        )
+    except DatabaseError:
+        yield Fault("the words for BM25 do not match the passages")
+
+
+def _content_faults(connection: Connection) -> Iterator[Fault]:
+    whole = select(texts.c.text, documents.c.text_hash).join(documents)
+    changed = sum(text_hash(text) != digest for text, digest in connection.execute(whole))
+    if changed:
+        yield Fault(f"{quantity(changed, 'document')} not as written", repairable=False)
+    slices = (
+        select(passages, texts.c.text.label("whole"))
+        .join(texts, texts.c.document_id == passages.c.document_id)
+        .order_by(passages.c.document_id)
+    )
+    changed = sum(
+        row.whole[row.start : row.end] != row.text or text_hash(row.text) != row.text_hash
+        for row in connection.execute(slices)
+    )
+    if changed:
+        yield Fault(f"{quantity(changed, 'passage')} not as written", repairable=False)
+
+
+def _vector_faults(connection: Connection, directory: Path, space: Space) -> Iterator[Fault]:
+    if missing := _lacking(connection, space):
+        yield Fault(f"space '{space.name}' lacks the vectors of {quantity(missing, 'passage')}")
+        return
+    record = snapshot_record(connection, space)
+    if record is None or not record.bytes:
+        return
+    name = snapshot_name(space.name, record.generation)
+    snapshot = open_snapshot(directory, space, record)
+    if snapshot is None:
+        yield Fault(f"{name} is missing or damaged")
+        return
+    for ids, matrix in vector_blocks(connection, space):
+        covered = ids <= record.last_passage_id
+        is_equal = numpy.isin(ids[covered], snapshot.ids).all()
+        if not is_equal or (snapshot.vectors(ids[covered]) != matrix[covered]).any():
+            yield Fault(f"{name} does not match the vectors of the database")
+            return
+
+
+def _sound(space: Space) -> ColumnElement[bool]:
+    """The condition for vectors of a space that have its size."""
+    has_size = func.length(vectors.c.vector) == vector_bytes(space)
+    return (vectors.c.space_id == space.id) & has_size
+
+
+def _lacking(connection: Connection, space: Space) -> int:
+    """The number of passages without a vector."""
+    sound = select(vectors.c.passage_id).where(_sound(space))
+    lacking = select(func.count()).where(passages.c.passage_id.not_in(sound))
+    return connection.execute(lacking).scalar_one()

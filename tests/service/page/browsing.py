@@ -5,18 +5,13 @@ from __future__ import annotations
 from semsearch import Document
 
 HOSTILE = "<img src=x onerror=\"document.title='taken'\"><script>document.title='taken'</script>"
+ODD = {"kind": HOSTILE, "wild": True, "constructor": "Ferrari", "__proto__": "of an object"}
+TREE = "A red bird sings. It sits in a tree."
 DOCUMENTS = [
-    Document(
-        "robin", "A red bird sings. It sits in a tree.", "Robin", {"year": 1999, "kind": "bird"}
-    ),
+    Document("robin", TREE, "Robin", {"year": 1999, "kind": "bird"}),
     Document("carp", "A blue fish swims in the pond.", "Carp", {"year": 2005, "kind": "fish"}),
     Document("gull", "A white bird flies over the sea.", None, {"year": 2010, "kind": "bird"}),
-    Document(
-        "bad/one's",
-        f"A bird with {HOSTILE}",
-        HOSTILE,
-        {"kind": HOSTILE, "wild": True, "constructor": "Ferrari", "__proto__": "of an object"},
-    ),
+    Document("bad/one's", f"A bird with {HOSTILE}", HOSTILE, ODD),
     Document("arabic", "طائر bird يغني", "طائر", {"year": 2015, "day": "2020-05-01"}),
     Document(
         "many",

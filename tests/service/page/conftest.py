@@ -26,8 +26,7 @@ def indexes(tmp_path_factory):
 def browser(program, package):
     executable = program("chromium")
     playwright = package("playwright.sync_api").sync_playwright().start()
-    options = ["--no-sandbox"]
-    browser = playwright.chromium.launch(executable_path=executable, args=options)
+    browser = playwright.chromium.launch(executable_path=executable, args=["--no-sandbox"])
     yield browser
     browser.close()
     playwright.stop()

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
-from browsing import DOCUMENTS, HOSTILE, expect_titles, show, until
-from fastapi.testclient import TestClient
+from birds import asking
+from browsing import DOCUMENTS, expect_titles, show, until
 
 from semsearch import Document, Index
-from semsearch.service import create_app
 
 OPEN = "document.getElementById('document').open"
 NOTE = """# Bread
@@ -48,44 +46,25 @@ def test_opens_by_a_key_and_closes_by_escape_and_back(page):
     until(page, OPEN)
 
 
-def test_the_text_of_a_document_stays_text(page):
-    show(page, "taken onerror", open="bad/one's", at="0-5")
-    until(page, OPEN)
-    until(page, "document.querySelector('.passage')?.textContent === 'A bir'")
-    assert HOSTILE in page.inner_text("#document-text")
-    assert page.locator("#document img, #document script").count() == 0
-    assert page.title() != "taken"
-
-
-@pytest.fixture
-def markdown(tmp_path):
+def test_markdown_becomes_safe_html_with_the_blocks_of_a_passage_marked(tmp_path):
     with Index.create(tmp_path / "notes", "hashing") as index:
         index.add([Document("bread.md", NOTE), Document("bread.txt", NOTE)])
-    with TestClient(
-        create_app({"notes": tmp_path / "notes"}), base_url="http://localhost"
-    ) as client:
 
-        def html(name, **parameters):
-            parameters = {"id": name, "html": True, **parameters}
-            return client.get("/v1/indexes/notes/documents", params=parameters).json()["html"]
+    def html(name, **parameters):
+        parameters |= {"id": name, "html": True}
+        return client.get("/v1/indexes/notes/documents", params=parameters).json()["html"]
 
-        yield html
-
-
-def test_markdown_becomes_safe_html(markdown):
-    html = markdown("bread.md")
-    for part in ("<h1>Bread</h1>", "<em>flour</em>", "# not a heading", "<td>230</td>"):
-        assert part in html
-    for forbidden in ("<script", "<img", 'href="javascript'):
-        assert forbidden not in html
-    assert 'href="https://example.org/"' in html
-    assert markdown("bread.txt") is None
-
-
-def test_the_blocks_of_a_passage_are_marked(markdown):
-    start = NOTE.index("```python")
-    html = markdown("bread.md", start=start, end=start + 20)
-    assert html.count("passage") == 1
-    assert 'class="passage"' in html.partition("bake")[0].rpartition("<pre>")[2]
-    start = NOTE.index("| 40")
-    assert '<tr class="passage">' in markdown("bread.md", start=start, end=start + 5)
+    with asking({"notes": tmp_path / "notes"}) as client:
+        bread = html("bread.md")
+        for part in ("<h1>Bread</h1>", "<em>flour</em>", "# not a heading", "<td>230</td>"):
+            assert part in bread
+        for forbidden in ("<script", "<img", 'href="javascript'):
+            assert forbidden not in bread
+        assert 'href="https://example.org/"' in bread
+        assert html("bread.txt") is None
+        start = NOTE.index("```python")
+        marked = html("bread.md", start=start, end=start + 20)
+        assert marked.count("passage") == 1
+        assert 'class="passage"' in marked.partition("bake")[0].rpartition("<pre>")[2]
+        start = NOTE.index("| 40")
+        assert '<tr class="passage">' in html("bread.md", start=start, end=start + 5)

@@ -1,4 +1,4 @@
-"""An index survives kills of its writer at random moments, including folding and compaction."""
+"""An index survives kills of its writer at random moments; each result is of one state."""
 
 from __future__ import annotations
 
@@ -8,8 +8,14 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from sqlalchemy import text
-from workers import hold_the_lock, sync_forever, version
+from workers import (
+    ask_and_check,
+    hold_the_lock,
+    sync_forever,
+    version,
+    whole_state,
+    write_states,
+)
 
 from semsearch import Index
 from semsearch.errors import IndexBusyError
@@ -22,18 +28,16 @@ processes = multiprocessing.get_context("forkserver")
 processes.set_forkserver_preload(["workers", "faiss", "semsearch.indexing.writer"])
 
 
+PASSAGES = """
+SELECT external_id, title, metadata, start, "end", passages.text, vector FROM documents
+JOIN passages USING (document_id) JOIN vectors USING (passage_id) ORDER BY external_id, start
+"""
+
+
 def passages(index):
     """Documents, passages and vectors, by the ids of the corpus."""
     with index.read() as state:
-        connection = state.connection
-        rows = connection.execute(
-            text(
-                'SELECT external_id, title, metadata, start, "end", passages.text, vector '
-                "FROM documents JOIN passages USING (document_id) JOIN vectors USING (passage_id) "
-                "ORDER BY external_id, start"
-            )
-        ).all()
-    return [tuple(row) for row in rows]
+        return list(map(tuple, state.connection.exec_driver_sql(PASSAGES)))
 
 
 def everything(index):
@@ -115,3 +119,25 @@ def test_a_killed_writer_releases_its_lock(tmp_path, caplog):
             child.kill()
             child.join()
             assert waiting.result().added == len(version(1))
+
+
+def test_each_result_is_of_one_committed_state(tmp_path):
+    with Index.create(tmp_path, ["hashing"]) as index:
+        index.add(whole_state(0))
+    running, reports = processes.RawValue("l", 1), processes.Queue()
+    readers = [
+        processes.Process(target=ask_and_check, args=(tmp_path, running, reports)) for _ in range(2)
+    ]
+    writer = processes.Process(target=write_states, args=(tmp_path,))
+    for process in (*readers, writer):
+        process.start()
+    writer.join()
+    running.value = 0
+    seen = [reports.get(timeout=60) for _ in readers]
+    for process in readers:
+        process.join()
+    assert writer.exitcode == 0
+    compared, states, mistakes = zip(*seen, strict=True)
+    assert mistakes == ([], [])
+    assert sum(compared) > 40
+    assert len(set().union(*states)) > 10
