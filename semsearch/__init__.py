@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from semsearch.errors import SemsearchError
     from semsearch.explore.clusters import Cluster, Clustering, cluster
     from semsearch.explore.export import Exported, export_index
-    from semsearch.explore.pairs import similar_pairs
+    from semsearch.explore.pairs import Pair, similar_pairs
     from semsearch.index import Index
     from semsearch.indexing.batch import Summary
     from semsearch.indexing.writer import IndexWriter
     from semsearch.protocols import Encoder, Reranker
-    from semsearch.records import Document, Hit, Hits, Pair, Passage, SearchMode
+    from semsearch.records import Document, Hit, Hits, Passage, SearchMode
     from semsearch.search.options import SearchOptions
     from semsearch.storage.interface import IndexInfo
 
@@ -68,7 +68,7 @@ _MODULES = {
     "Index": "index",
     "IndexInfo": "storage.interface",
     "IndexWriter": "indexing.writer",
-    "Pair": "records",
+    "Pair": "explore.pairs",
     "Passage": "records",
     "Reranker": "protocols",
     "SearchMode": "records",

@@ -7,7 +7,6 @@ error's `code`, which is stable while messages may change. docs/reference/errors
 from __future__ import annotations
 
 import copyreg
-import operator
 import os
 import shlex
 from collections.abc import Iterable, Sequence
@@ -29,9 +28,8 @@ class SemsearchError(Exception):
 
     def __str__(self) -> str:
         """The message as one printable line, whatever the quoted texts contain."""
-        message = super().__str__()[: MESSAGE_MAX_CHARACTERS + 1]
-        line = "".join(letter if letter.isprintable() else " " for letter in message)
-        return line if len(line) <= MESSAGE_MAX_CHARACTERS else f"{line[:-1]}…"
+        message = super().__str__()[:MESSAGE_MAX_CHARACTERS]
+        return "".join(letter if letter.isprintable() else " " for letter in message)
 
     def __reduce__(self) -> tuple[object, ...]:
         """For pickle, which would otherwise call the class with the message alone."""
@@ -73,20 +71,6 @@ class BadRowError(CorpusError, code="bad-row"):
         self.source = source
         self.reason = reason
         self.document_id = document_id
-
-    def add_remedy(self, remedy: str) -> None:
-        """Append a remedy to the message."""
-        self.reason = f"{self.reason}; {remedy}"
-        self.args = (f"{self.args[0]}; {remedy}",)
-
-
-class UndecodableError(BadRowError, code="undecodable-text"):
-    """A row contains a byte that is invalid in the encoding its file is read as."""
-
-    def __init__(
-        self, source: str, what: str, remedy: str = "not UTF-8", document_id: str | None = None
-    ) -> None:
-        super().__init__(source, f"{what}, which is {remedy}", document_id)
 
 
 class BadFileError(BadRowError, code="bad-file"):
@@ -142,7 +126,7 @@ class NoVectorError(EncoderError, code="no-vector"):
 
 
 class IndexStoreError(SemsearchError, code="unusable-index"):
-    """An index cannot be used."""
+    """An index cannot be used, such as one whose server cannot be reached."""
 
 
 class IndexNotFoundError(IndexStoreError, code="index-not-found"):
@@ -159,14 +143,6 @@ class DamagedIndexError(IndexFormatError, code="damaged-index"):
 
 class IndexBusyError(IndexStoreError, code="index-busy"):
     """The index is being written by another process or this thread, or was written while read."""
-
-
-class StoreUnreachableError(IndexStoreError, code="store-unreachable"):
-    """The server of an index does not respond, or refuses access."""
-
-
-class UnsupportedByStoreError(IndexStoreError, ArgumentError, code="unsupported-by-store"):
-    """The store of an index does not support a function."""
 
 
 class SpaceError(IndexStoreError, code="unusable-space"):
@@ -197,9 +173,6 @@ class MissingExtraError(SemsearchError, ImportError, code="missing-extra"):
 
     def __init__(self, package: str, extra: str, purpose: str) -> None:
         super().__init__(f"{purpose} needs {package}: pip install 'semsearch[{extra}]'")
-
-
-# Words of messages.
 
 
 def raise_error(error: BadRowError) -> None:
@@ -240,17 +213,6 @@ def shown(value: object) -> str:
 # Checks of arguments, for mistakes that would otherwise give a wrong result or an obscure error.
 
 
-def check_whole_number(name: str, value: Any, least: int) -> int:
-    """An integer (Python's or NumPy's) of at least `least`, or an `ArgumentError`."""
-    try:
-        number = operator.index(value)
-    except TypeError:
-        raise ArgumentError(f"{name} must be a whole number, not {shown(value)}") from None
-    if number < least:
-        raise ArgumentError(f"{name} must be at least {least}, not {number}")
-    return number
-
-
 def check_number(
     name: str, value: Any, low: float = float("-inf"), high: float = float("inf")
 ) -> float:
@@ -265,16 +227,6 @@ def check_text(name: str, value: Any) -> str:
     if not isinstance(value, str):
         raise ArgumentError(f"{name} must be a string, not {shown(value)}")
     return value
-
-
-def check_readable(name: str, value: Any) -> str:
-    """A string that is not blank and can be encoded, or an `ArgumentError`."""
-    text = check_text(name, value)
-    if not text.strip():
-        raise ArgumentError(f"{name} is empty")
-    if any("\ud800" <= letter <= "\udfff" for letter in text):
-        raise ArgumentError(f"{name} contains a byte that is not UTF-8, or an unpaired surrogate")
-    return text
 
 
 def check_items(name: str, values: Any, what: str) -> list[Any]:

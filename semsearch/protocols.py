@@ -1,16 +1,14 @@
-"""Public interfaces (protocols): encoders and rerankers; checks of vectors; plugins."""
+"""Public interfaces (protocols): encoders and rerankers; checks of vectors."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cache
 from typing import Any, Protocol, runtime_checkable
 
 import numpy
 from numpy.typing import NDArray
 
 from semsearch.errors import EncoderError, NoVectorError
-from semsearch.records import Coverage
 
 #: Vectors as rows: float32, shape (n, dimension), each row of unit length.
 Matrix = NDArray[numpy.float32]
@@ -61,17 +59,6 @@ class Encoder(Protocol):
 
         `semsearch.encoders.EncodesSentences` is a base class with this method and its options.
         """
-
-
-@runtime_checkable
-class KnowsWords(Protocol):
-    """An encoder with a vocabulary, which counts the words that it does not know."""
-
-    def knows(self, word: str) -> bool:
-        """Whether it has a vector for this word."""
-
-    def coverage(self) -> Coverage:
-        """The numbers of words in all documents encoded so far."""
 
 
 class Reranker(Protocol):
@@ -149,16 +136,3 @@ def encode_usable(encoder: Encoder, texts: Sequence[str]) -> tuple[Matrix, list[
                 raise
             places = [place for row, place in enumerate(places) if row not in error.rows]
     return numpy.empty((0, encoder.dimension), numpy.float32), []
-
-
-@cache
-def find_plugin(group: str, name: str) -> Any:
-    """The object of another package with this name and group of entry points; None without one.
-
-    Only the plugin with that name is imported.
-    """
-    from importlib.metadata import entry_points
-
-    for entry in entry_points(group=group, name=name):
-        return entry.load()
-    return None

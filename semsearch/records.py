@@ -9,13 +9,10 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from semsearch.errors import BadRowError, UndecodableError, shown
+from semsearch.errors import BadRowError, shown
 
 if TYPE_CHECKING:
     import pandas
-
-#: The number types of stored vectors, the default first.
-STORED_TYPES = ("float32", "float16")
 
 #: How Python's "surrogateescape" represents an undecodable byte (PEP 383).
 ESCAPED_BYTE = re.compile("[\udc80-\udcff]")
@@ -229,12 +226,6 @@ def column_name(field: str, taken: Collection[str]) -> str:
     return f"{METADATA_PREFIX}{field}" if clashes else field
 
 
-def field_name(column: str, taken: Collection[str]) -> str:
-    """The metadata field for which `column_name` returned this column; else the column's name."""
-    field = column.removeprefix(METADATA_PREFIX)
-    return field if column_name(field, taken) == column else column
-
-
 def metadata_field(name: str) -> str:
     """The name of a metadata field in conditions: ``year``, but ``metadata.id``."""
     return column_name(name, BUILT_IN_FIELDS)
@@ -245,11 +236,6 @@ def metadata_name(field: str) -> str:
     return field.removeprefix(METADATA_PREFIX)
 
 
-def qualified(field: str) -> str:
-    """The name of a field in conditions, without an unnecessary prefix."""
-    return metadata_field(metadata_name(field)) if field.startswith(METADATA_PREFIX) else field
-
-
 class SearchMode(Enum):
     """How documents are ranked."""
 
@@ -258,32 +244,16 @@ class SearchMode(Enum):
     HYBRID = "hybrid"  #: by both, fused
 
 
-class Pair(NamedTuple):
-    """Two texts by their positions in a collection, left before right; higher scores are closer."""
-
-    left: int
-    right: int
-    score: float
-
-
-class Coverage(NamedTuple):
-    """The number of words that an encoder has read, and of unknown words among them."""
-
-    words: int
-    unknown: int
-    most_frequent_unknown: tuple[str, ...]  #: some of them, the most frequent first
-
-
 def _check_characters(text: str, name: str, source: str) -> None:
     """Refuse text that UTF-8 cannot encode: undecoded bytes and unpaired surrogates."""
     try:
         text.encode()
     except UnicodeEncodeError as error:
         character = text[error.start]
+        what = f"U+{ord(character):04X}, which is no character"
         if ESCAPED_BYTE.match(character):
-            raise UndecodableError(source, f"{name} holds {first_escaped(character)}") from None
-        code = f"U+{ord(character):04X}"
-        raise BadRowError(source, f"{name} holds {code}, which is no character") from None
+            what = f"{first_escaped(character)}, which is not UTF-8"
+        raise BadRowError(source, f"{name} holds {what}") from None
 
 
 def _json_value(value: Any, name: str, source: str) -> Any:
@@ -325,6 +295,5 @@ def _plain_value(value: Any) -> Any:
 
 
 def first_escaped(text: str) -> str:
-    """The first undecodable byte: ``byte 0xe9``."""
-    escaped = ESCAPED_BYTE.search(text)
-    return f"byte 0x{ord(escaped.group()) - 0xDC00:02x}" if escaped else "a byte"
+    """The first undecodable byte of a text that has one: ``byte 0xe9``."""
+    return f"byte 0x{ord(ESCAPED_BYTE.findall(text)[0]) - 0xDC00:02x}"

@@ -10,7 +10,6 @@ from decimal import Decimal
 from pathlib import Path
 
 import numpy
-import pandas
 import pytest
 
 from semsearch import errors
@@ -20,13 +19,12 @@ from semsearch.errors import (
     SemsearchError,
     check_number,
     check_path,
-    check_readable,
     check_text,
     check_texts,
-    check_whole_number,
     shown,
     with_code,
 )
+from semsearch.search.options import check_readable, check_whole_number
 
 PACKAGE = Path(errors.__file__).parent
 CLASSES = {
@@ -52,11 +50,8 @@ def test_each_class_is_raised_somewhere_and_the_root_nowhere():
     assert "SemsearchError" not in made
 
 
-def test_message_ends_with_the_remedy_and_the_code():
-    error = BadRowError("a.csv:3", "duplicate id '7'")
-    error.add_remedy("leave it out")
-    assert error.reason == "duplicate id '7'; leave it out"
-    assert with_code(error) == "a.csv:3: duplicate id '7'; leave it out [bad-row]"
+def test_messages_end_with_the_code():
+    assert with_code(BadRowError("a.csv:3", "empty text")) == "a.csv:3: empty text [bad-row]"
     assert with_code(SemsearchError("of a plugin")) == "of a plugin"
 
 
@@ -65,7 +60,6 @@ def test_message_ends_with_the_remedy_and_the_code():
     [
         errors.FilterError("where: x"),
         errors.BadRowError("a.csv:3", "empty text", "7"),
-        errors.UndecodableError("a.csv:3", "text holds byte 0xe9"),
         errors.BadFileError("a.pdf, page 3", "damaged", "a.pdf"),
         errors.NoVectorError("no vector", [3]),
         errors.MissingExtraError("ray", "ray", "a cluster"),
@@ -82,15 +76,11 @@ def test_errors_reach_other_processes(error):
     [
         (check_whole_number, [1, 1], 1),
         (check_whole_number, [numpy.int64(7), 1], 7),
-        (check_number, [-2], -2),
         (check_number, [Decimal("0.25")], 0.25),
         (check_number, [math.inf, 0], math.inf),
         (check_number, [0, 0, 1], 0),
-        (check_number, [1, 0, 1], 1),
         (check_texts, [("a", "é")], ["a", "é"]),
-        (check_texts, [numpy.array(["a", "b"])], ["a", "b"]),
         (check_texts, [iter(["a", "b"])], ["a", "b"]),
-        (check_texts, [pandas.Series(["a"], index=[7])], ["a"]),
         (check_readable, [" é"], " é"),
         (check_path, ["a"], Path("a")),
         (check_path, [Path("/a")], Path("/a")),

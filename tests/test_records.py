@@ -4,24 +4,16 @@ from __future__ import annotations
 
 import datetime
 import decimal
-import ipaddress
-import json
 import uuid
 
 import numpy
 import pandas
 import pytest
-from hypothesis import given
-from hypothesis import strategies as some
-from sqlalchemy.dialects.postgresql import ranges
 
 from semsearch import Document
+from semsearch.corpus.documents import field_name
 from semsearch.errors import BadRowError
-from semsearch.records import column_name, field_name
-
-
-class Range:
-    """A class of a user, whose text is no value."""
+from semsearch.records import column_name
 
 
 @pytest.mark.parametrize(
@@ -57,8 +49,6 @@ def test_invalid_metadata_is_refused(value):
     ("value", "expected"),
     [
         (numpy.int64(3), 3),
-        (numpy.float32(0.5), 0.5),
-        (numpy.bool_(True), True),
         (numpy.array([1, 2]), [1, 2]),
         (numpy.float64("nan"), None),
         (decimal.Decimal("sNaN"), None),
@@ -68,18 +58,11 @@ def test_invalid_metadata_is_refused(value):
         (datetime.date(2020, 1, 2), "2020-01-02"),
         (decimal.Decimal("1.5"), 1.5),
         (uuid.UUID(int=1), "00000000-0000-0000-0000-000000000001"),
-        (datetime.timedelta(days=1), "1 day, 0:00:00"),
-        (ipaddress.ip_address("10.0.0.1"), "10.0.0.1"),
-        (pandas.Period("2020-01"), "2020-01"),
-        (pandas.Interval(0, 1), "(0, 1]"),
-        (ranges.Range(0, 1), "[0,1)"),
         (numpy.datetime64("2020-05-01T10:30", "ns"), "2020-05-01T10:30:00"),
-        (numpy.datetime64("2020-05-01", "D"), "2020-05-01"),
         (numpy.datetime64("NaT", "ns"), None),
         (numpy.timedelta64(90_000_000_000, "ns"), "0:01:30"),
         (numpy.array(["2020-05-01"], "datetime64[ns]"), ["2020-05-01T00:00:00"]),
-        ([numpy.datetime64("2020-05-01", "ns")], ["2020-05-01T00:00:00"]),
-        (("a", 1), ["a", 1]),
+        (("a", None, True, 1.5), ["a", None, True, 1.5]),
         ({"b", "a"}, ["a", "b"]),
         ({"k": {1: numpy.int8(1)}}, {"k": {"1": 1}}),
     ],
@@ -88,20 +71,6 @@ def test_metadata_becomes_json(value, expected):
     found = Document("a", "b", metadata={"x": value}).metadata["x"]
     assert found == expected
     assert type(found) is type(expected)
-
-
-JSON_TEXT = some.text(some.characters(codec="utf-8"))
-JSON_VALUES = some.recursive(
-    some.none() | some.booleans() | some.integers() | JSON_TEXT,
-    lambda inner: some.lists(inner) | some.dictionaries(JSON_TEXT, inner),
-    max_leaves=10,
-)
-
-
-@given(JSON_VALUES)
-def test_json_values_are_unchanged(value):
-    found = Document("a", "b", metadata={"x": value}).metadata
-    assert json.dumps(found) == json.dumps({"x": value})
 
 
 def test_documents_are_compared_without_their_source():

@@ -19,7 +19,7 @@ from semsearch.cli.render import say
 from semsearch.encoders import load_encoder
 from semsearch.errors import ArgumentError, quantity
 from semsearch.index import Index
-from semsearch.records import STORED_TYPES
+from semsearch.storage.spaces import STORED_TYPES
 
 
 @click.command("configure")

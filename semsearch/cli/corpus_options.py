@@ -67,7 +67,7 @@ class BadRows:
     def __call__(self, error: BadRowError) -> None:
         """Skip a row, or raise its error."""
         if not self._skip:
-            error.add_remedy("--skip-bad-rows leaves such rows out")
-            raise error
+            reason = f"{error.reason}; --skip-bad-rows leaves such rows out"
+            raise type(error)(error.source, reason, error.document_id)
         self.skipped += 1
         self._note(f"skipped {error}")

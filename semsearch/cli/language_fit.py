@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from semsearch.cli.render import note
+from semsearch.encoders.base import KnowsWords
 from semsearch.encoders.vocabulary_fit import SAMPLE_TEXTS, poor_fit
-from semsearch.protocols import Encoder, KnowsWords
+from semsearch.protocols import Encoder
 
 if TYPE_CHECKING:
     from semsearch.index import Index

@@ -29,10 +29,9 @@ from semsearch.cli.render import Entry, console, note, print_entries, shortened,
 from semsearch.corpus import Corpus
 from semsearch.encoders import DEFAULT_ENCODER
 from semsearch.errors import ArgumentError, quantity
-from semsearch.explore.pairs import check_limits, similar_pairs
+from semsearch.explore.pairs import Pair, check_limits, similar_pairs
 from semsearch.explore.vectors import Rows
 from semsearch.protocols import Encoder, Matrix
-from semsearch.records import Pair
 
 DEFAULT_K = 20
 ENCODED_AT_ONCE = 4096

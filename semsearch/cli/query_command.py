@@ -40,7 +40,6 @@ from semsearch.records import (
     column_name,
     metadata_field,
     metadata_name,
-    qualified,
 )
 
 if TYPE_CHECKING:
@@ -163,7 +162,7 @@ def query_command(
 def _shown(show: Sequence[str], known: Sequence[str]) -> list[str]:
     """The fields to show, named as in filters; `known` are the names of the metadata fields."""
     fields = [*map(metadata_field, known), *BUILT_IN_FIELDS]
-    shown = list(map(qualified, show))
+    shown = list(map(_qualified, show))
     for name, field in zip(show, shown, strict=True):
         if field not in fields:
             raise FilterError(f"no field '{name}' (fields: {', '.join(fields)})")
@@ -259,3 +258,8 @@ def _plain(value: Any) -> str:
     if value is None or isinstance(value, str):
         return value or ""
     return json.dumps(value, ensure_ascii=False)
+
+
+def _qualified(field: str) -> str:
+    """The name of a field in conditions, without an unnecessary prefix."""
+    return field if field in BUILT_IN_FIELDS else metadata_field(metadata_name(field))

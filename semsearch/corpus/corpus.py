@@ -42,7 +42,6 @@ from semsearch.errors import (
     ArgumentError,
     BadRowError,
     CorpusError,
-    UndecodableError,
     check_items,
     check_path,
     check_text,
@@ -280,8 +279,8 @@ def good_rows(table: Table) -> Iterator[Row]:
             raise row
         for column, value in row.fields.items():
             if isinstance(value, str) and not value.isascii() and ESCAPED_BYTE.search(value):
-                what = f"column '{column}' holds {first_escaped(value)}"
-                raise UndecodableError(row.source, what)
+                byte = f"{first_escaped(value)}, which is not UTF-8"
+                raise BadRowError(row.source, f"column '{column}' holds {byte}")
         yield row
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, time, timedelta
 from decimal import Decimal
@@ -16,7 +16,7 @@ from semsearch.corpus.roles import Roles, describe, shortened
 from semsearch.corpus.table import Row
 from semsearch.corpus.texts import joined_text, sentences_text
 from semsearch.errors import BadFileError, BadRowError, quantity
-from semsearch.records import Document, field_name
+from semsearch.records import Document, column_name, metadata_name
 
 if TYPE_CHECKING:
     from semsearch.corpus.celltypes import CellType
@@ -244,3 +244,9 @@ def _name(value: Any, missing: str | None) -> Any:
 
 def _is_missing(value: Any) -> bool:
     return value is None or (isinstance(value, float) and math.isnan(value))
+
+
+def field_name(column: str, taken: Collection[str]) -> str:
+    """The metadata field for which `column_name` returned this column; else the column's name."""
+    field = metadata_name(column)
+    return field if column_name(field, taken) == column else column

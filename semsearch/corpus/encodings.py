@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 from semsearch.corpus.sources import Source, reading
 from semsearch.corpus.table import MAX_ROW_CHARACTERS
-from semsearch.errors import CorpusError, UndecodableError
+from semsearch.errors import BadRowError, CorpusError
 from semsearch.records import ESCAPED_BYTE, first_escaped
 
 _BYTE_ORDER_MARKS = (
@@ -55,7 +55,7 @@ class TextStream:
         newline: as in `open`.
 
     Raises:
-        UndecodableError: the beginning of the file looks like another encoding.
+        BadRowError: the beginning of the file looks like another encoding.
     """
 
     def __init__(self, source: Source, encoding: str | None, newline: str | None) -> None:
@@ -67,8 +67,8 @@ class TextStream:
             head = decoder.decode(source.head)  # not final: a character may be cut off
         # One damaged byte among others that can be decoded is a bad row.
         if 2 * len(ESCAPED_BYTE.findall(head)) > len(_BEYOND_ASCII.findall(head)):
-            what = f"its text holds {first_escaped(head)}"
-            raise UndecodableError(source.name, what, remedy(self._encoding))
+            what = f"its text holds {first_escaped(head)}, which is {remedy(self._encoding)}"
+            raise BadRowError(source.name, what)
         self._reader = io.TextIOWrapper(
             source.stream, self._encoding, errors="surrogateescape", newline=newline
         )

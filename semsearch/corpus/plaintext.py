@@ -14,7 +14,7 @@ from semsearch.corpus.encodings import TextStream
 from semsearch.corpus.formats import without_gz
 from semsearch.corpus.sources import Progress, Source, open_source, standard_input
 from semsearch.corpus.table import COLUMNS, MAX_ROW_CHARACTERS, Row, Table
-from semsearch.errors import BadRowError, CorpusError, UndecodableError, first_line
+from semsearch.errors import BadRowError, CorpusError, first_line
 from semsearch.records import ESCAPED_BYTE, first_escaped
 
 #: Prefix of front matter fields whose names clash with a document's own fields.
@@ -147,5 +147,6 @@ def text_lines(
         lines = TextStream(source, encoding, newline=None).lines(longest)
         for number, line in enumerate(lines, start=1):
             if ESCAPED_BYTE.search(line):
-                raise UndecodableError(f"{source.name}:{number}", first_escaped(line))
+                reason = f"{first_escaped(line)}, which is not UTF-8"
+                raise BadRowError(f"{source.name}:{number}", reason)
             yield number, line

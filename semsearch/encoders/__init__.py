@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import logging
 import os
 import re
@@ -10,6 +11,7 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 from runpy import run_path
+from typing import Any
 
 from semsearch.encoders.base import EncodesSentences
 from semsearch.encoders.model_folder import (
@@ -21,7 +23,7 @@ from semsearch.encoders.model_folder import (
 )
 from semsearch.encoders.specs import BUNDLED_SPEC, CROSS_ENCODER_PREFIX, Precision
 from semsearch.errors import ArgumentError, EncoderError, shown
-from semsearch.protocols import Encoder, Reranker, find_plugin
+from semsearch.protocols import Encoder, Reranker
 
 __all__ = [
     "CROSS_ENCODER_PREFIX",
@@ -193,6 +195,19 @@ def _is_for_cuda(torch: str) -> bool:
     return run_path(str(Path(found.origin).with_name("version.py"))).get("cuda") is not None
 
 
+@functools.cache
+def _find_plugin(group: str, name: str) -> Any:
+    """The object of another package with this name and group of entry points; None without one.
+
+    Only the plugin with that name is imported.
+    """
+    from importlib.metadata import entry_points
+
+    for entry in entry_points(group=group, name=name):
+        return entry.load()
+    return None
+
+
 #: Entry points of plugins; each names a function from a spec to an encoder.
 PLUGIN_GROUP = "semsearch.encoders"
 
@@ -208,7 +223,7 @@ def _plugin_encoder(spec: str) -> Encoder | None:
     name = spec.partition(":")[0]
     if name == BUNDLED_SPEC or not re.fullmatch(r"[\w-]+", name) or Path(spec).is_dir():
         return None
-    load = find_plugin(PLUGIN_GROUP, name)
+    load = _find_plugin(PLUGIN_GROUP, name)
     if load is None:
         return None
     encoder: Encoder = load(spec)

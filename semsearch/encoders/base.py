@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import numpy
 
@@ -19,6 +19,25 @@ from semsearch.errors import (
     first_line,
 )
 from semsearch.protocols import Encoder, Matrix, Scores, TokenSpans, check_unit
+
+
+class Coverage(NamedTuple):
+    """The number of words that an encoder has read, and of unknown words among them."""
+
+    words: int
+    unknown: int
+    most_frequent_unknown: tuple[str, ...]  #: some of them, the most frequent first
+
+
+@runtime_checkable
+class KnowsWords(Protocol):
+    """An encoder with a vocabulary, which counts the words that it does not know."""
+
+    def knows(self, word: str) -> bool:
+        """Whether it has a vector for this word."""
+
+    def coverage(self) -> Coverage:
+        """The numbers of words in all documents encoded so far."""
 
 
 class EncodesSentences:

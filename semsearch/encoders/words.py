@@ -18,12 +18,11 @@ from unicodedata import normalize
 import numpy
 
 from semsearch.corpus.texts import marks
-from semsearch.encoders.base import EncodesSentences
+from semsearch.encoders.base import Coverage, EncodesSentences
 from semsearch.encoders.cache import file_sha256
 from semsearch.encoders.word_vectors import open_word_vectors
 from semsearch.errors import ModelNotFoundError, check_text, check_texts
 from semsearch.protocols import Matrix, TokenSpans
-from semsearch.records import Coverage
 
 #: Part of the fingerprint: incremented with every change of how words are found and processed.
 VERSION = 3

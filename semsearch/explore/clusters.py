@@ -14,13 +14,13 @@ from semsearch.errors import (
     ArgumentError,
     check_number,
     check_texts,
-    check_whole_number,
     quantity,
 )
 from semsearch.explore.keywords import keywords
 from semsearch.explore.vectors import Rows, check_unit_rows
 from semsearch.protocols import Matrix
 from semsearch.records import SCORE_DECIMALS
+from semsearch.search.options import check_whole_number
 from semsearch.storage.words.forms import folded
 
 DEFAULT_MIN_SIZE = 5

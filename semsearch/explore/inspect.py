@@ -14,9 +14,11 @@ import numpy
 from numpy.typing import NDArray
 
 from semsearch.encoders import load_encoder
+from semsearch.encoders.base import KnowsWords
 from semsearch.encoders.torch_models import TorchEncoder, cutting_tokenizer
-from semsearch.errors import ArgumentError, EncoderError, check_readable
-from semsearch.protocols import Encoder, KnowsWords, Matrix
+from semsearch.errors import ArgumentError, EncoderError
+from semsearch.protocols import Encoder, Matrix
+from semsearch.search.options import check_readable
 
 if TYPE_CHECKING:
     from tokenizers import Encoding

@@ -14,12 +14,11 @@ from numpy.typing import NDArray
 from semsearch.errors import (
     ArgumentError,
     IndexStoreError,
-    UnsupportedByStoreError,
-    check_whole_number,
 )
 from semsearch.explore.clusters import cluster
 from semsearch.explore.projection import OnProgress, Points, project
 from semsearch.index import Index
+from semsearch.search.options import check_whole_number
 from semsearch.storage.address import Address
 from semsearch.storage.interface import FoundPassage, text_hash
 
@@ -91,12 +90,12 @@ def make_map(
 
     Raises:
         ArgumentError: the index is empty, or the seed is negative.
-        UnsupportedByStoreError: it is not in a directory, where the map would be stored.
+        ArgumentError: it is not in a directory, where the map would be stored.
         SpaceError: the space does not exist, or is not complete yet.
     """
     seed = check_whole_number("the seed", seed, 0)
     if isinstance(index.path, Address):
-        raise UnsupportedByStoreError(
+        raise ArgumentError(
             f"a map is stored in the directory of its index, and {index.path} has none; copy the "
             "index into one: semsearch copy"
         )

@@ -13,15 +13,24 @@ from typing import NamedTuple
 import numpy
 from numpy.typing import NDArray
 
-from semsearch.errors import ArgumentError, check_number, check_whole_number
+from semsearch.errors import ArgumentError, check_number
 from semsearch.explore.vectors import Rows, check_unit_rows
 from semsearch.protocols import Matrix
-from semsearch.records import SCORE_DECIMALS, Pair
+from semsearch.records import SCORE_DECIMALS
+from semsearch.search.options import check_whole_number
 
 #: Rows on each side of a tile; its products take 4 MiB.
 TILE_ROWS = 1024
 #: Pairs with a product up to this much below the minimum are rounded before they are compared.
 ROUNDING = 10**-SCORE_DECIMALS
+
+
+class Pair(NamedTuple):
+    """Two texts by their positions in a collection, left before right; higher scores are closer."""
+
+    left: int
+    right: int
+    score: float
 
 
 class Columns(NamedTuple):

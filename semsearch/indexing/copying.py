@@ -13,7 +13,7 @@ from typing import NamedTuple, cast
 import numpy
 
 from semsearch.corpus.documents import SkippedRows
-from semsearch.errors import IndexStoreError, SpaceError
+from semsearch.errors import ArgumentError, SpaceError
 from semsearch.indexing.changes import SeenDocuments
 from semsearch.indexing.files import FileMemory
 from semsearch.indexing.pool import Encoded
@@ -165,5 +165,5 @@ def _copy_settings(state: Reader, store: Writer) -> None:
 def _unless_unsupported(what: str) -> Iterator[None]:
     try:
         yield
-    except IndexStoreError:
+    except ArgumentError:
         logger.warning("%s is not copied: the store of the copy does not support it", what)

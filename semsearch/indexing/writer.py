@@ -35,7 +35,7 @@ from semsearch.indexing.removal import (
     unseen_documents,
 )
 from semsearch.protocols import Encoder
-from semsearch.records import BUILT_IN_FIELDS, Document, metadata_field, metadata_name, qualified
+from semsearch.records import BUILT_IN_FIELDS, Document, metadata_field, metadata_name
 from semsearch.storage.interface import Fault, Selection, Settings, Writer
 from semsearch.storage.spaces import Space, find_space, warn_of_cut_passages
 from semsearch.storage.words import language
@@ -288,14 +288,14 @@ class IndexWriter:
         Raises:
             ArgumentError: no document has such a field.
         """
-        field = qualified(check_text("the field", name))
+        field = metadata_name(check_text("the field", name))
         with self._store.read() as state:
             known = [metadata_field(one) for one, kinds in sorted(state.fields().items()) if kinds]
-        if field in BUILT_IN_FIELDS:
-            raise ArgumentError(f"'{field}' always has an index")
-        if field not in known:
+        if name in BUILT_IN_FIELDS:
+            raise ArgumentError(f"'{name}' always has an index")
+        if metadata_field(field) not in known:
             raise FilterError(f"no field '{name}' (fields: {', '.join(known) or 'none'})")
-        self._store.index_field(metadata_name(field))
+        self._store.index_field(field)
 
     def set_stemmer(self, name: str) -> None:
         """Choose the stemmer and the stop words of BM25; its words are indexed again.

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias, TypedDict
+from typing import Any, TypeAlias, TypedDict
 
 from semsearch.errors import (
     ArgumentError,
     check_items,
     check_number,
-    check_readable,
     check_text,
     check_texts,
-    check_whole_number,
     shown,
 )
 from semsearch.protocols import Reranker
@@ -141,6 +140,27 @@ class Options:
 
     def _set(self, name: str, value: object) -> None:
         object.__setattr__(self, name, value)
+
+
+def check_whole_number(name: str, value: Any, least: int) -> int:
+    """An integer (Python's or NumPy's) of at least `least`, or an `ArgumentError`."""
+    try:
+        number = operator.index(value)
+    except TypeError:
+        raise ArgumentError(f"{name} must be a whole number, not {shown(value)}") from None
+    if number < least:
+        raise ArgumentError(f"{name} must be at least {least}, not {number}")
+    return number
+
+
+def check_readable(name: str, value: Any) -> str:
+    """A string that is not blank and can be encoded, or an `ArgumentError`."""
+    text = check_text(name, value)
+    if not text.strip():
+        raise ArgumentError(f"{name} is empty")
+    if any("\ud800" <= letter <= "\udfff" for letter in text):
+        raise ArgumentError(f"{name} contains a byte that is not UTF-8, or an unpaired surrogate")
+    return text
 
 
 def _ids(examples: Examples) -> list[str]:

@@ -8,17 +8,10 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy
 from numpy.typing import NDArray
 
-from semsearch.errors import (
-    ArgumentError,
-    DocumentNotFoundError,
-    NoVectorError,
-    check_items,
-    check_readable,
-    shown,
-)
+from semsearch.errors import ArgumentError, DocumentNotFoundError, NoVectorError, check_items, shown
 from semsearch.protocols import Encoder, Matrix, checked_vectors
 from semsearch.records import SearchMode
-from semsearch.search.options import Options
+from semsearch.search.options import Options, check_readable
 from semsearch.storage.interface import Reader, unit_vectors
 from semsearch.storage.spaces import Space
 

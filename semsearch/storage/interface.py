@@ -300,7 +300,7 @@ class Writer(Protocol):
         """Make a space searchable, once each passage has a vector."""
 
     def configure(self, settings: Settings) -> None:
-        """Change the settings. Raises UnsupportedByStoreError if the store lacks one."""
+        """Change the settings. Raises ArgumentError if the store lacks one."""
 
     def index_field(self, name: str) -> None:
         """Index the values of a metadata field for filters."""

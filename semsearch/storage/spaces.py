@@ -12,9 +12,11 @@ from typing import Any, NamedTuple
 from semsearch.encoders.specs import Precision, described_precision, pinned, unpinned
 from semsearch.errors import ArgumentError, SpaceError, quoted, shown
 from semsearch.protocols import Encoder
-from semsearch.records import STORED_TYPES
 
 logger = logging.getLogger(__name__)
+
+#: The number types of stored vectors, the default first.
+STORED_TYPES = ("float32", "float16")
 
 NAME_MAX_CHARACTERS = 64
 

@@ -32,7 +32,7 @@ class TestIndex:
         [
             ("", [], "unreadable-corpus"),
             ("id,txt,b\n1,2,3\n", [], "column-not-found"),
-            ("id,text\na,caf\xe9\n", [], "undecodable-text"),
+            ("id,text\na,caf\xe9\n", [], "bad-row"),
             ("id,text\na,One.\nb\n", [], "bad-row"),
             ("id,text\na,b,c\n", ["--dry-run"], "bad-row"),
             (CORPUS, ["--encoder", "./no-model"], "model-not-found"),

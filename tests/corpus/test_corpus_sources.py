@@ -14,7 +14,7 @@ import zipfile
 import pytest
 
 from semsearch.corpus import Corpus
-from semsearch.errors import ArgumentError, BadRowError, CorpusError, UndecodableError
+from semsearch.errors import ArgumentError, BadRowError, CorpusError
 from tests.corpus.conftest import read
 
 CSV = "id,text\n1,one\n2,two\n"
@@ -96,7 +96,7 @@ FRENCH = "Le café est situé près de la forêt"
 def test_a_file_in_another_encoding_is_one_bad_row(bad_file, name):
     content = CONTENTS[name].replace("two", FRENCH).encode("windows-1252")
     error = bad_file(name, content, packed=name == "corpus.csv")
-    assert isinstance(error, UndecodableError)
+    assert isinstance(error, BadRowError)
     assert error.reason.startswith("its text holds byte 0xe9, which is not UTF-8; ")
     assert texts(name, encoding="windows-1252") == ["one", FRENCH]
 

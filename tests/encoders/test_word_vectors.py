@@ -7,9 +7,10 @@ import pytest
 import torch
 
 from semsearch.encoders import load_encoder, word_vectors
+from semsearch.encoders.base import KnowsWords
 from semsearch.encoders.words import word_spans
 from semsearch.errors import ArgumentError, EncoderError, ModelNotFoundError
-from semsearch.protocols import Encoder, KnowsWords
+from semsearch.protocols import Encoder
 
 SMALL = "the 1 0 0\ncat 0 2 0\nsat 0 0 4\ndo 3 0 4\nn't 0 3 4\n"
 

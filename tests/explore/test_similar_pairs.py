@@ -11,8 +11,7 @@ from vectors import unit_rows
 
 from semsearch.errors import ArgumentError
 from semsearch.explore import pairs
-from semsearch.explore.pairs import similar_pairs
-from semsearch.records import Pair
+from semsearch.explore.pairs import Pair, similar_pairs
 
 
 def every_pair(vectors, min_score=-1.0, groups=None):

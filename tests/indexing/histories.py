@@ -27,42 +27,23 @@ def open_index(path: Path) -> Index:
     return Index.open(path, [encoder(), encoder(OTHER_SPEC)])
 
 
-def upsert(index: Index, documents: Iterable[Document], skip: bool) -> None:
-    with index.writer(**on_bad_row(skip)) as writer:
-        writer.upsert(documents)
-
-
-def sync(index: Index, documents: Iterable[Document], skip: bool, allow: bool) -> None:
-    with index.writer(**on_bad_row(skip)) as writer:
-        writer.sync(documents, allow_removals=allow)
+def write(index: Index, documents: Iterable[Document], skip: bool, allow: bool | None) -> None:
+    """Upsert documents or, with `allow`, sync them: whether many may be removed."""
+    with index.writer(**({"on_bad_row": lambda error: None} if skip else {})) as writer:
+        if allow is None:
+            writer.upsert(documents)
+        else:
+            writer.sync(documents, allow_removals=allow)
 
 
 def delete(index: Index, ids: list[str] | None, where: str | None) -> None:
     index.delete(ids, where)
 
 
-def compact(index: Index) -> None:
+def maintain(index: Index, method: str, *arguments: object) -> None:
+    """Call a method of the writer: ``compact``, ``repair``, ``add_space``, ``drop_space``."""
     with index.writer() as writer:
-        writer.compact()
-
-
-def repair(index: Index) -> None:
-    with index.writer() as writer:
-        writer.repair()
-
-
-def add_space(index: Index) -> None:
-    with index.writer() as writer:
-        writer.add_space(encoder(OTHER_SPEC))
-
-
-def drop_space(index: Index) -> None:
-    with index.writer() as writer:
-        writer.drop_space("hashing-24")
-
-
-def on_bad_row(skip: bool) -> dict:
-    return {"on_bad_row": lambda error: None} if skip else {}
+        getattr(writer, method)(*arguments)
 
 
 def in_a_process(path: Path, operation: Callable, arguments: tuple, killed_at: int) -> None:

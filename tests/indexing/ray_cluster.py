@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 from shutil import rmtree
 
@@ -61,9 +62,8 @@ def write_plugin(folder: Path) -> None:
 
 def texts_of(count: int) -> list[str]:
     """Short and long texts, some of them repeated."""
-    sentences = [f"Sentence {number} tells of bird {number % 7}." for number in range(400)]
     return [
-        " ".join(sentences[: number % 90 + 1]) if number % 5 == 0 else sentences[number % 300]
+        f"Sentence {number % 300} tells of a bird. " * (number % 90 + 1 if number % 5 == 0 else 1)
         for number in range(count)
     ]
 
@@ -73,6 +73,20 @@ def write(folder: Path, texts: list[str]) -> Path:
     lines = [f"{number},{text}" for number, text in enumerate(texts)]
     (folder / "corpus.csv").write_text("\n".join(["id,text", *lines]) + "\n")
     return folder / "corpus.csv"
+
+
+def semsearch(*arguments: object, code: str = "") -> list[object]:
+    """The command `semsearch` in a Python that runs some code before."""
+    return [sys.executable, "-c", f"{code}\nfrom semsearch.cli import run; run()", *arguments]
+
+
+def start(
+    command: list[object], folder: Path, environment: dict[str, str], stdin: int | None = None
+) -> subprocess.Popen[str]:
+    pipe = subprocess.PIPE
+    return subprocess.Popen(
+        command, cwd=folder, env=environment, stdin=stdin, stdout=pipe, stderr=pipe, text=True
+    )
 
 
 def finish(process: subprocess.Popen[str], status: int = 0) -> str:
@@ -118,10 +132,8 @@ class Node:
         """Kill all its processes, as a power failure would."""
         while processes := self.processes():
             for process in processes:
-                try:
+                with suppress(ProcessLookupError):
                     os.kill(process, signal.SIGKILL)
-                except ProcessLookupError:
-                    continue
 
     def remove(self) -> None:
         self.kill()
@@ -152,7 +164,8 @@ class Cluster:
             "RAY_health_check_timeout_ms": "5000",
             "RAY_health_check_failure_threshold": "2",
         }
-        self.nodes = [Node()]
+        self.head = Node()
+        self.nodes = [self.head]
         options = f"--node-ip-address={HEAD} --include-dashboard=false"
         try:
             _ip("-n", self.head.namespace, "address", "add", f"{HEAD}/32", "dev", "lo")
@@ -160,10 +173,6 @@ class Cluster:
         except BaseException:
             self.remove()
             raise
-
-    @property
-    def head(self) -> Node:
-        return self.nodes[0]
 
     def add(self, hidden: Path | None = None) -> Node:
         """Add a node, which cannot see the content of the folder `hidden`."""
@@ -187,16 +196,8 @@ class Cluster:
 
     def run(self, *arguments: object, code: str = "", **options: object) -> subprocess.Popen[str]:
         """Start `semsearch` with these arguments on the head, after running some code."""
-        program = f"import sys; {code}\nfrom semsearch.cli import run; run()"
-        return subprocess.Popen(
-            self.head.command(sys.executable, "-c", program, *arguments),
-            cwd=self.folder,
-            env=self.environment,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            **options,
-        )
+        command = self.head.command(*semsearch(*arguments, code=code))
+        return start(command, self.folder, self.environment, **options)
 
     def remove(self) -> None:
         for node in reversed(self.nodes):

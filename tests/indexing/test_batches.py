@@ -7,25 +7,22 @@ import threading
 import time
 
 import pytest
+from wrapped import Wrapped
 
-from semsearch import Document, Index, load_encoder
+from semsearch import Document, Index
 from semsearch.errors import EncoderError
 from semsearch.indexing import batch as batches
-from semsearch.indexing.changes import next_documents
 
 
-class Watched:
+class Watched(Wrapped):
     """An encoder that records what it encodes, and takes some seconds per batch."""
 
     def __init__(self, seconds=0.0):
-        self._encoder = load_encoder("hashing:16")
+        super().__init__()
         self._seconds = seconds
         self.texts = []
         self.sizes = []
         self.threads = set()
-
-    def __getattr__(self, name):
-        return getattr(self._encoder, name)
 
     def encode_documents(self, texts):
         self.texts += texts
@@ -66,32 +63,25 @@ def test_the_first_batches_are_small(tmp_path, documents, sizes):
 
 
 @pytest.mark.usefixtures("small_batches")
-def test_batches_grow(tmp_path):
-    encoder = Watched()
+@pytest.mark.parametrize(
+    ("count", "seconds", "limits", "sizes"),
+    [
+        (300, 0.0, {}, [4, 8, 16, 32, 64, 64, 64, 48]),
+        # The second was taken before any time was known.
+        (40, 0.02, {"BATCH_SECONDS": 0.01}, [4, 8]),
+        # Long documents, here of seven characters, come in small batches until their time is known.
+        (10, 0.05, {"FIRST_BATCH_CHARACTERS": 20}, [3, 3, 4]),
+    ],
+)
+def test_batches_grow_up_to_a_time_limit(tmp_path, monkeypatch, count, seconds, limits, sizes):
+    for name, limit in limits.items():
+        monkeypatch.setattr(batches, name, limit)
+    encoder = Watched(seconds)
     with Index.create(tmp_path / "x", [encoder]) as index:
-        assert index.add(corpus(300)).added == 300
-    assert encoder.sizes[:5] == [4, 8, 16, 32, 64]
-    assert max(encoder.sizes) == 64
-    assert sum(encoder.sizes) == 300
-
-
-@pytest.mark.usefixtures("small_batches")
-def test_batches_do_not_grow_beyond_the_time_limit(tmp_path, monkeypatch):
-    monkeypatch.setattr(batches, "BATCH_SECONDS", 0.01)
-    encoder = Watched(seconds=0.02)
-    with Index.create(tmp_path / "x", [encoder]) as index:
-        index.add(corpus(40))
-    assert encoder.sizes[:2] == [4, 8]  # the second was taken before any time was known
-    assert max(encoder.sizes[2:]) <= 4
-
-
-@pytest.mark.usefixtures("small_batches")
-def test_long_documents_come_in_small_batches_until_their_time_is_known(tmp_path, monkeypatch):
-    monkeypatch.setattr(batches, "FIRST_BATCH_CHARACTERS", 20)
-    encoder = Watched(seconds=0.05)
-    with Index.create(tmp_path / "x", [encoder]) as index:
-        index.add(corpus(10))  # of seven characters each
-    assert encoder.sizes == [3, 3, 4]
+        assert index.add(corpus(count)).added == count
+    assert encoder.sizes[: len(sizes)] == sizes
+    assert sum(encoder.sizes) == count
+    assert max(encoder.sizes[len(sizes) :], default=0) <= 4
 
 
 @pytest.mark.usefixtures("small_batches")
@@ -117,35 +107,21 @@ def test_next_documents_are_read_during_encoding(tmp_path):
 
 @pytest.mark.usefixtures("small_batches")
 def test_complete_batches_before_an_error_are_written(tmp_path):
-    def broken():
-        yield from corpus(6)
-        raise ValueError("no more")
-
-    with Index.create(tmp_path / "x", [Watched(seconds=0.05)]) as index:
-        with pytest.raises(ValueError):
-            index.add(broken())
-        assert len(index) == 4  # the complete batch
-        assert index.add(corpus(6)).added == 2
-
-
-@pytest.mark.usefixtures("small_batches")
-def test_encoder_error_is_raised(tmp_path):
     class Failing(Watched):
         def encode_documents(self, texts):
             if self.sizes:
                 raise EncoderError("it has had enough")
             return super().encode_documents(texts)
 
-    with Index.create(tmp_path / "x", [Failing()]) as index:
-        with pytest.raises(EncoderError):
-            index.add(corpus(40))
-        assert len(index) == 4
+    def broken():
+        yield from corpus(6)
+        raise ValueError("no more")
 
-
-def test_batches_are_limited_by_documents_or_characters():
-    texts = ["abc", "de", "f", "ghijklmnop", "q"]
-    corpus = iter([Document(None, text) for text in texts])
-    found = []
-    for count, characters in [(2, 100), (5, 4), (5, 4), (5, 4)]:
-        found.append([document.text for document in next_documents(corpus, count, characters)])
-    assert found == [["abc", "de"], ["f", "ghijklmnop"], ["q"], []]
+    for encoder, documents, error in (
+        (Watched(seconds=0.05), broken(), ValueError),
+        (Failing(), corpus(40), EncoderError),
+    ):
+        with Index.create(tmp_path / error.__name__, [encoder]) as index:
+            with pytest.raises(error):
+                index.add(documents)
+            assert len(index) == 4  # the complete batch

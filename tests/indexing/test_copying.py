@@ -21,16 +21,10 @@ DOCUMENTS = [
 
 
 @pytest.fixture
-def local(tmp_path):
-    path = tmp_path / "local"
-    with Index.create(path, ["hashing:64", "hashing:32"]) as index:
+def paths(tmp_path):
+    with Index.create(tmp_path / "local", ["hashing:64", "hashing:32"]) as index:
         index.add(DOCUMENTS)
-    return path
-
-
-@pytest.fixture
-def copy(tmp_path):
-    return tmp_path / "copy"
+    return index.path, tmp_path / "copy"
 
 
 @pytest.fixture(autouse=True)
@@ -49,14 +43,6 @@ def content(path):
         known = {name: one[1:] for name, one in state.stored_documents(ids).items()}
         fingerprints = [space.fingerprint for space in state.spaces()]
         return list(index), passages, vectors, known, fingerprints
-
-
-def interrupt_at(number):
-    def interrupt(done, total):
-        if done == number:
-            raise KeyboardInterrupt
-
-    return interrupt
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16"])
@@ -94,7 +80,8 @@ def test_milvus_and_back(package, tmp_path, monkeypatch, caplog, dtype):
     assert rows[0] == rows[1]
 
 
-def test_only_changes_are_copied(local, copy):
+def test_only_changes_are_copied(paths):
+    local, copy = paths
     copy_index(local, copy)
     with Index.open(local) as index:
         index.delete(["d1", "d2"])
@@ -106,7 +93,8 @@ def test_only_changes_are_copied(local, copy):
         assert other.search("new text", 1)[0].document_id == "d3"
 
 
-def test_how_corpora_were_read_is_copied(local, copy, tmp_path):
+def test_how_corpora_were_read_is_copied(paths, tmp_path):
+    local, copy = paths
     (tmp_path / "corpus.csv").write_text("ref,text\n1,cedar\n2,dogwood\n")
     with Index.open(local) as index:
         index.add(Corpus(tmp_path / "corpus.csv", id_column="ref"))
@@ -117,14 +105,21 @@ def test_how_corpora_were_read_is_copied(local, copy, tmp_path):
         assert other.add(Corpus(tmp_path / "corpus.csv")).unchanged == 2
 
 
-def test_an_interrupted_copy_is_resumed(local, copy):
+def test_an_interrupted_copy_is_resumed(paths):
+    local, copy = paths
+
+    def interrupt(done, total):
+        if done == 16:
+            raise KeyboardInterrupt
+
     with pytest.raises(KeyboardInterrupt):
-        copy_index(local, copy, on_batch=interrupt_at(16))
+        copy_index(local, copy, on_batch=interrupt)
     assert copy_index(local, copy).written == 31 - 16
     assert content(local) == content(copy)
 
 
-def test_another_index_is_not_overwritten(local, copy):
+def test_another_index_is_not_overwritten(paths):
+    local, copy = paths
     others = [Document(f"d{number}", "Another.") for number in range(20, 50)]
     with Index.create(copy, ["hashing:64", "hashing:32"]) as index:
         index.add(others)

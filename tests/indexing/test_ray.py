@@ -4,27 +4,14 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
-import sys
 from types import SimpleNamespace
 
 import pytest
-from ray_cluster import ROOT, content, finish, same, texts_of, write, write_plugin
+from ray_cluster import ROOT, content, finish, same, semsearch, start, texts_of, write, write_plugin
 
 from semsearch import Corpus, Index
 from semsearch.errors import ArgumentError, ClusterError, MissingExtraError
 from semsearch.indexing.ray import RayPool, connect, pool_on
-
-#: Sends Ctrl-C after the first batch was committed.
-INTERRUPTED = """
-import os, signal
-from semsearch.indexing.batch import Summary
-add = Summary.__add__
-def interrupted(*arguments):
-    os.kill(os.getpid(), signal.SIGINT)
-    return add(*arguments)
-Summary.__add__ = interrupted
-"""
 
 
 @pytest.fixture
@@ -33,19 +20,12 @@ def run(package, tmp_path):
     package("ray")
     write_plugin(tmp_path / "site")
 
-    def run(status=0, code=""):
-        program = f"{code}\nfrom semsearch.cli import run; run()"
+    def run(status=0):
         arguments = ["--encoder", f"slow:{tmp_path / 'log'}", "--index", "there", "--ray", "auto"]
         path = os.pathsep.join([str(ROOT), str(tmp_path / "site")])
-        process = subprocess.Popen(
-            [sys.executable, "-c", program, "index", "corpus.csv", *arguments],
-            cwd=tmp_path,
-            env=os.environ | {"PYTHONPATH": path, "SLOW_SECONDS": "0"},
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-        return finish(process, status)
+        environment = os.environ | {"PYTHONPATH": path, "SLOW_SECONDS": "0"}
+        command = semsearch("index", "corpus.csv", *arguments)
+        return finish(start(command, tmp_path, environment), status)
 
     return run
 
@@ -67,19 +47,6 @@ def test_a_batch_that_kills_every_actor_is_an_error(run, tmp_path):
     write(tmp_path, [*texts_of(300), "die always"])
     assert run(status=1).endswith("[unusable-cluster]\n")
     assert not (tmp_path / "there").exists()  # the run that makes an index makes it whole
-
-
-@pytest.mark.nightly
-@pytest.mark.timeout(300)
-def test_ctrl_c_and_resuming(run, tmp_path, interruptible):
-    texts = [f"Text {number}." for number in range(3000)]
-    write(tmp_path, texts)
-    kept = re.search(r"([\d,]+) documents saved in", run(status=130, code=INTERRUPTED))
-    safe = int(kept[1].replace(",", ""))
-    assert 0 < safe < len(texts)
-    assert f"({len(texts) - safe:,} added, {safe:,} unchanged)" in run()
-    documents, _, _ = content(tmp_path / "there")
-    assert [document.text for document in documents] == texts
 
 
 def test_a_ray_that_does_not_start(package, monkeypatch):
@@ -113,20 +80,13 @@ def test_each_living_node_gets_actors_once(monkeypatch):
     assert started == nodes[:1]
 
 
-def test_a_head_that_does_not_answer(package, tmp_path):
-    package("ray")
-    with Index.create(tmp_path / "x", "hashing:8") as index, pytest.raises(ClusterError):
-        with index.writer(ray="ray://127.0.0.1:9"):
-            pass
-
-
-def test_an_invalid_cluster_is_refused():
+def test_clusters_that_cannot_be_used(package, tmp_path, monkeypatch):
     for on in ("", "dask", "ray:", "ray://", "ray://a b", "ray://a:x", "Ray"):
         with pytest.raises(ArgumentError):
             pool_on(on)
-
-
-def test_the_missing_extra_is_named(tmp_path, monkeypatch):
+    package("ray")
+    with pytest.raises(ClusterError):
+        pool_on("ray://127.0.0.1:9")
     monkeypatch.setattr("semsearch.indexing.ray.find_spec", lambda name: None)
     with Index.create(tmp_path / "x", "hashing:8") as index, pytest.raises(MissingExtraError):
         with index.writer(ray="auto"):

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import sqlite3
-from contextlib import closing
-
 import numpy
 import pytest
+from wrapped import Wrapped
 
 from semsearch import Document, Index
 from semsearch.encoders import load_encoder
@@ -52,29 +50,22 @@ def test_a_space_is_added_from_the_stored_texts(index):
         assert writer.verify() == []
 
 
-class Interrupted(BaseException):
-    pass
-
-
-class InterruptedEncoder:
+class InterruptedEncoder(Wrapped):
     """An encoder that is interrupted at its second batch."""
 
     def __init__(self):
-        self._encoder = load_encoder("hashing:16")
+        super().__init__()
         self._batches = iter([self._encoder.encode_documents])
-
-    def __getattr__(self, name):
-        return getattr(self._encoder, name)
 
     def encode_documents(self, texts):
         for encode in self._batches:
             return encode(texts)
-        raise Interrupted
+        raise KeyboardInterrupt
 
 
 @pytest.mark.parametrize("how", ["add_space", "upsert"])
 def test_interrupted_space_is_finished(index, how):
-    with pytest.raises(Interrupted):
+    with pytest.raises(KeyboardInterrupt):
         add(index, InterruptedEncoder())
     assert len(matrix(index, "hashing-16")) == 256  # the first batch
     with pytest.raises(SpaceError):
@@ -90,7 +81,7 @@ def test_interrupted_space_is_finished(index, how):
 
 
 def test_a_space_whose_newest_passages_have_vectors_and_earlier_ones_not_yet(index, monkeypatch):
-    with pytest.raises(Interrupted):
+    with pytest.raises(KeyboardInterrupt):
         add(index, InterruptedEncoder())
     with monkeypatch.context() as patch:
         patch.setattr("semsearch.indexing.writer.IndexWriter._complete", lambda *arguments: None)
@@ -102,18 +93,6 @@ def test_a_space_whose_newest_passages_have_vectors_and_earlier_ones_not_yet(ind
     assert len(index.search("text", k=400, space="hashing-16")) == 301
     with index.writer() as writer:
         assert writer.verify() == []
-
-
-def test_repair_completes_every_space(index):
-    add(index, load_encoder("hashing:16"))
-    with closing(sqlite3.connect(index.path / "index.sqlite")) as connection, connection:
-        damaged = "UPDATE vectors SET vector = zeroblob(64) WHERE space_id = 2 AND passage_id = 1"
-        assert connection.execute(damaged).rowcount == 1
-    with index.writer() as writer:
-        assert writer.verify() != []
-        writer.repair()
-        assert writer.verify() == []
-    assert len(matrix(index, "hashing-16")) == 300
 
 
 def test_a_space_is_dropped(index):
@@ -132,70 +111,38 @@ def test_a_space_is_dropped(index):
             writer.drop_space("other")
 
 
-def test_float16_halves_the_vectors_and_keeps_the_ranking(tmp_path):
-    answers = {}
-    for dtype in ("float32", "float16"):
-        with Index.create(tmp_path / dtype, ["hashing"], dtype=dtype) as index:
-            index.add(DOCUMENTS)
-            vectors = matrix(index, "hashing")
-            numpy.testing.assert_allclose(numpy.linalg.norm(vectors, axis=1), 1, atol=1e-6)
-            answers[dtype] = index.search_many([d.text for d in DOCUMENTS[::50]], k=1)
-            with index.writer() as writer:
-                assert writer.verify() == []
-            with index.read() as state:
-                longest = "SELECT max(length(vector)) FROM vectors"
-                size = state.connection.exec_driver_sql(longest).scalar_one()
-            assert size == 256 * numpy.dtype(dtype).itemsize
-    for single, half in zip(*answers.values(), strict=True):
-        assert single[0].document_id == half[0].document_id
-        assert single[0].score == pytest.approx(half[0].score, abs=1e-3)
-
-
-class Precise:
+class Precise(Wrapped):
     """The hashing encoder, as if it had precisions; `auto` is bf16 here."""
 
     def __init__(self, precision):
-        self._encoder = load_encoder("hashing:16")
+        super().__init__()
         self.spec, self.fingerprint = "precise", "precise"
         self.precision = Precision(precision)
-
-    def __getattr__(self, name):
-        return getattr(self._encoder, name)
 
     def description(self):
         assert self.precision is not Precision.INT8  # it would have to be measured
         return {"precision": "bf16" if self.precision is Precision.AUTO else self.precision.value}
 
 
-class TestPrecision:
-    """All vectors of a space have one precision."""
+def test_all_vectors_of_a_space_have_one_precision(tmp_path, monkeypatch):
+    def load(spec, device=None, precision="auto", **options):
+        return Precise(precision) if spec == "precise" else load_encoder(spec)
 
-    @pytest.fixture
-    def made(self, tmp_path, monkeypatch):
-        def load(spec, device=None, precision="auto", **options):
-            return Precise(precision) if spec == "precise" else load_encoder(spec)
-
-        for module in ("index", "indexing.creation"):
-            monkeypatch.setattr(f"semsearch.{module}.load_encoder", load)
-        with Index.create(tmp_path / "p", ["precise"], precision="fp32") as index:
-            index.add([Document("a", "a text")])
-        return tmp_path / "p"
-
-    def test_is_kept(self, made):
-        for index in (Index.create(made, ["precise"]), Index.create(made), Index.open(made)):
-            with index:
-                assert index.space().description["precision"] == "fp32"
-                assert index.encoder(index.space()).description()["precision"] == "fp32"
-
-    @pytest.mark.parametrize("encoders", [None, ["precise"]])
-    def test_another_one_is_refused(self, made, encoders):
+    for module in ("index", "indexing.creation"):
+        monkeypatch.setattr(f"semsearch.{module}.load_encoder", load)
+    path = tmp_path / "p"
+    with Index.create(path, ["precise"], precision="fp32") as index:
+        index.add([Document("a", "a text")])
+    for index in (Index.create(path, ["precise"]), Index.create(path), Index.open(path)):
+        with index:
+            assert index.space().description["precision"] == "fp32"
+            assert index.encoder(index.space()).description()["precision"] == "fp32"
+    for encoders in (None, ["precise"]):
         for precision in ("bf16", "int8"):
             with pytest.raises(SpaceError):
-                Index.create(made, encoders, precision=precision)
+                Index.create(path, encoders, precision=precision)
         for precision in ("fp32", "auto"):
-            Index.create(made, encoders, precision=precision).close()
-
-    def test_encoders_without_precisions(self, tmp_path):
-        Index.create(tmp_path / "words", ["hashing"]).close()
-        with Index.create(tmp_path / "words", precision="fp32") as index:
-            assert index.space().spec == "hashing"
+            Index.create(path, encoders, precision=precision).close()
+    Index.create(tmp_path / "words", ["hashing"]).close()  # an encoder without precisions
+    with Index.create(tmp_path / "words", precision="fp32") as index:
+        assert index.space().spec == "hashing"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from semsearch import Corpus, Document, Index, load_encoder, protocols
+from semsearch import Corpus, Document, Index, encoders, load_encoder
 from semsearch.cli import main
 from semsearch.errors import ArgumentError, EncoderError
 
@@ -32,9 +32,9 @@ def installed(monkeypatch, tmp_path):
         monkeypatch.syspath_prepend(folder)
     (tmp_path / "work").mkdir()
     monkeypatch.chdir(tmp_path / "work")
-    protocols.find_plugin.cache_clear()
+    encoders._find_plugin.cache_clear()
     yield tmp_path / "work"
-    protocols.find_plugin.cache_clear()
+    encoders._find_plugin.cache_clear()
 
 
 def test_from_the_command_line(installed):

@@ -15,7 +15,6 @@ from semsearch.storage.sqlite.reader import SqliteReader
 class ByLength:
     """A reranker that prefers short passages."""
 
-    spec, precision = "by-length", None
     read = 0
 
     def score(self, query, passages):

@@ -96,20 +96,13 @@ def test_pages_and_minimum_scores(index, mode):
     for offset in range(10):
         page = index.search("red item 42", k=3, offset=offset, mode=mode)
         assert page == every[offset : offset + 3]
-        assert [hit.rank for hit in page] == [hit.rank for hit in every[offset : offset + 3]]
     least = every[0].score
     kept = index.search("red item 42", k=12, mode=mode, min_score=least)
     assert kept == [hit for hit in every if hit.score >= least]
     assert index.search("red item 42", mode=mode, min_score=least + 1e-6) == []
 
 
-def test_a_vector_needs_no_encoder(index, monkeypatch):
-    monkeypatch.setattr("semsearch.index.load_encoder", None)
-    with Index.open(index.path) as again:
-        assert len(again.search(numpy.ones(256), 3)) == 3
-
-
-def test_a_vector_as_query(index):
+def test_a_vector_as_query(index, monkeypatch):
     vector = index.encoder(index.space()).encode_queries(["red item 42"])[0]
     expected = index.search("red item 42")
     for query in (vector, 3 * vector, vector.tolist(), vector.astype(numpy.float64)):
@@ -120,12 +113,18 @@ def test_a_vector_as_query(index):
     queries = ["blue", vector, "red"]
     mixed = index.search_many(queries)
     assert [hits[0].text for hits in mixed] == [index.search(one)[0].text for one in queries]
+    monkeypatch.setattr("semsearch.index.load_encoder", None)
+    with Index.open(index.path) as again:  # which needs no encoder
+        assert again.search(vector) == expected
 
 
 @pytest.mark.parametrize("mode", ["semantic", "bm25", "hybrid"])
 def test_invalid_queries(index, mode):
+    with pytest.raises(SpaceError):
+        index.search("red", space="other", mode=mode)
     zeros, ones = numpy.zeros(256), numpy.ones((1, 256))
-    for query in ([0.5, 0.5], zeros, zeros + numpy.nan, ones, ["red", 1], [], [""], " ", None):
+    vectors = [[0.5, 0.5], [[1], [2, 3]], zeros, zeros + numpy.nan, ones]
+    for query in (*vectors, ["red", 1], [], [""], " ", "cat \ud800", None):
         with pytest.raises(ArgumentError):
             index.search(query, mode=mode)
     if mode != "semantic":
@@ -143,15 +142,6 @@ def test_an_empty_index(tmp_path):
     with Index.create(tmp_path / "x", ["hashing"]) as index:
         for mode in ("semantic", "bm25", "hybrid"):
             assert index.search("anything", mode=mode) == []
-
-
-def test_hybrid_combines_both_scores(tmp_path):
-    with Index.create(tmp_path / "x", ["hashing"]) as index:
-        index.add([Document("both", "red apple"), Document("neither", "blue sky")])
-        hits = index.search("red apple", mode="hybrid")
-        assert hits[0].document_id == "both"
-        assert hits[0].score == pytest.approx(1)  # of two scores, the better one has z = 1
-        assert hits[0].scores[:2] == pytest.approx((1.0, 1e-6), rel=1)
 
 
 CLASHES = {"id": "x", "title": "T", "metadata.id": "y", "rank": 7}
@@ -182,41 +172,11 @@ def test_to_frame(index):
     assert (list(empty.columns), len(empty)) == (columns, 0)
 
 
-def test_an_unknown_space(index):
-    with pytest.raises(SpaceError):
-        index.search("red", space="other")
-
-
-class Backwards:
-    """A reranker that prefers high numbers and records its calls."""
-
-    spec = "cross-encoder:backwards"
-
-    def __init__(self):
-        self.read = []
-
-    def score(self, query, passages):
-        self.read.append((query, len(passages)))
-        return numpy.array([float(text.split()[2].rstrip(".")) // 2 for text in passages])
-
-
-def test_a_reranker_reorders_the_first_hundred(index):
-    reranker = Backwards()
-    hits = index.search("blue item", 4, where="number < 150", rerank=reranker)
-    first = [hit.document_id for hit in index.search("blue item", 100, where="number < 150")]
-    best = sorted(first, key=lambda name: -(int(name[1:]) // 2))[:4]
-    assert [(hit.rank, hit.document_id) for hit in hits] == list(enumerate(best, start=1))
-    assert [hit.score for hit in hits] == [int(name[1:]) // 2 for name in best]
-    assert reranker.read == [("blue item", 100)]
-
-
 class TestOneState:
     def test_a_reranker_that_lets_others_write_changes_nothing(self, index):
         """Hits and their explanations belong to the state in which the search began."""
 
         class Meddler:
-            spec = "cross-encoder:meddler"
-
             def score(self, query, passages):
                 index.add([Document("d42", "green item 42 was blue once")])
                 return numpy.zeros(len(passages))

@@ -14,7 +14,7 @@ import json
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from semsearch.errors import UnsupportedByStoreError
+from semsearch.errors import ArgumentError
 from semsearch.filters import And, Comparison, Condition, In, IsNull, Like, Not, Operator, Or, Value
 from semsearch.filters.times import instant
 from semsearch.records import BUILT_IN_FIELDS, metadata_field
@@ -44,7 +44,7 @@ def to_expression(condition: Condition | None) -> str:
     """An expression that holds for the rows that match a condition; empty for None.
 
     Raises:
-        UnsupportedByStoreError: a test is ``like``.
+        ArgumentError: a test is ``like``.
     """
     match condition:
         case None:
@@ -60,7 +60,7 @@ def to_expression(condition: Condition | None) -> str:
         case In(name, values):
             return _equals_any(name, values)
         case Like():
-            raise UnsupportedByStoreError(f"an index on Milvus has no like: {condition}")
+            raise ArgumentError(f"an index on Milvus has no like: {condition}")
         case Comparison(name, Operator.EQUAL, value):
             return _equals_any(name, [value])
         case Comparison(name, Operator.NOT_EQUAL, value):

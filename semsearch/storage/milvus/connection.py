@@ -16,7 +16,6 @@ from semsearch.errors import (
     IndexNotFoundError,
     IndexStoreError,
     MissingExtraError,
-    StoreUnreachableError,
     first_line,
 )
 from semsearch.storage.address import Address
@@ -154,9 +153,7 @@ class Connection:
                     f"{self.uri} cannot be opened: another process uses it, it is no file of "
                     "milvus-lite, or its folder is missing"
                 ) from error
-            raise StoreUnreachableError(
-                f"{self._message(error)} (see {TOKEN} and {TLS})"
-            ) from error
+            raise IndexStoreError(f"{self._message(error)} (see {TOKEN} and {TLS})") from error
 
     def _message(self, error: Exception) -> str:
         reason = first_line(Exception(getattr(error, "message", error)))

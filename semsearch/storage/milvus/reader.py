@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy
 
-from semsearch.errors import IndexBusyError, UnsupportedByStoreError
+from semsearch.errors import ArgumentError, IndexBusyError
 from semsearch.filters import Condition
 from semsearch.protocols import Matrix
 from semsearch.records import SCORE_DECIMALS, Document, Kind, Passage, metadata_name
@@ -205,7 +205,7 @@ class MilvusReader:
     ) -> list[ScoredPassage]:
         """The `k` best passages by Milvus' BM25, which knows no phrases, best first."""
         if not self.connection.has_bm25:
-            raise UnsupportedByStoreError(
+            raise ArgumentError(
                 f"Milvus {self.connection.version} has no BM25: search with --mode semantic"
             )
         search = Search(self.connection, self.base, WORDS, _expression(restriction))
@@ -304,7 +304,7 @@ class MilvusReader:
 
 def _expression(restriction: Restriction) -> str:
     if restriction.required or restriction.excluded:
-        raise UnsupportedByStoreError("an index on Milvus has no --require and no -word")
+        raise ArgumentError("an index on Milvus has no --require and no -word")
     return to_expression(restriction.condition)
 
 

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from itertools import chain, count, pairwise
 from typing import Any, NoReturn
 
-from semsearch.errors import UnsupportedByStoreError, quantity
+from semsearch.errors import ArgumentError, quantity
 from semsearch.protocols import Encoder, Matrix
 from semsearch.storage.interface import Fault, NewDocument, Selection, Settings, TextVectors
 from semsearch.storage.milvus.conditions import filter_json, held_kinds
@@ -91,19 +91,19 @@ class MilvusWriter:
 
     def configure(self, settings: Settings) -> None:
         if settings.index_type.recall != IndexType().recall:
-            raise UnsupportedByStoreError("on Milvus, the recall cannot be chosen")
+            raise ArgumentError("on Milvus, the recall cannot be chosen")
         if settings.language is not None:
-            raise UnsupportedByStoreError("on Milvus, BM25 has no languages")
+            raise ArgumentError("on Milvus, BM25 has no languages")
         self._change(settings=settings)
 
     def add_space(self, encoder: Encoder, dtype: str | None) -> Space:
         """Add a space to an index without documents.
 
         Raises:
-            UnsupportedByStoreError: the index has documents.
+            ArgumentError: the index has documents.
         """
         if self._state.count():
-            raise UnsupportedByStoreError(
+            raise ArgumentError(
                 f"on Milvus, a space is added before the documents: index them under another name "
                 f"than {self._connection.address}"
             )
@@ -120,14 +120,14 @@ class MilvusWriter:
 
     def put_vectors(self, space: Space, passage_ids: Sequence[int], vectors: Matrix) -> NoReturn:
         """Refused: all passages have vectors."""
-        raise UnsupportedByStoreError("an index on Milvus lacks no vectors")
+        raise ArgumentError("an index on Milvus lacks no vectors")
 
     def complete(self, space: Space) -> None:
         """All spaces are."""
 
     def index_field(self, name: str) -> NoReturn:
         """Refused: Milvus tests the fields of all documents."""
-        raise UnsupportedByStoreError("an index on Milvus has no indexes of fields")
+        raise ArgumentError("an index on Milvus has no indexes of fields")
 
     def optimise(self) -> None:
         """Milvus indexes vectors by itself."""
