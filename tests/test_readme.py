@@ -102,7 +102,7 @@ def test_the_first_commands_set_up_a_clean_clone(clone, tmp_path):
     answer = r"too spicy\"\n +score +title\n1 +\d\.\d+ +Cooling a chilli burn"
     assert re.search(answer, output(*demo))
     assert (clone / ".venv").exists()
-    assert re.search(r"\b\d+ passed", output(*test, "-n", "0", "tests/corpus/test_texts.py"))
+    assert re.search(r"\b\d+ passed", output(*test, "-n", "0", "tests/corpus/test_splitting.py"))
 
 
 def test_commands_and_their_options_exist():
