@@ -1,4 +1,4 @@
-"""Opening, creating and closing indexes and retrievers."""
+"""Opening, creating and closing indexes."""
 
 from __future__ import annotations
 
@@ -97,3 +97,12 @@ def test_a_closed_index_is_reported(index):
     ):
         with pytest.raises(IndexStoreError):
             call(index)
+
+
+def test_an_encoder_at_hand_is_not_loaded_again(tmp_path):
+    encoder = load_encoder("hashing")
+    for _ in range(2):
+        with Index.create(tmp_path / "x", encoder) as index:
+            assert index.encoder(index.space()) is encoder
+    with Index.open(tmp_path / "x", encoder) as index:
+        assert index.encoder(index.space()) is encoder

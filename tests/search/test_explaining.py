@@ -48,6 +48,12 @@ def test_hybrid(index):
     }
 
 
+def test_ranks_of_a_single_ranking(index):
+    for mode, ranked, count in (("semantic", "dense_rank", 3), ("bm25", "bm25_rank", 2)):
+        hits = index.search("a red bird sings", mode=mode, explain=True)
+        assert [getattr(hit.explanation, ranked) for hit in hits] == list(range(1, 1 + count))
+
+
 def test_sentences_of_a_late_passage(tmp_path):
     text = "Filler words stand here. " * 300 + "A zebra appears at last. The end."
     with Index.create(tmp_path / "y", "hashing") as index:
