@@ -74,11 +74,12 @@ def soak(path: Path, seconds: float, chance: random.Random) -> int:
     seen = [queue.get(timeout=120) for _ in readers]
     for reader in readers:
         reader.join()
-    faults += [mistake for one in seen for mistake in one.mistakes]
-    states = set().union(*(one.states for one in seen))
+    compared, states_of_each, mistakes = zip(*seen, strict=True)
+    faults += [mistake for found in mistakes for mistake in found]
+    states = set().union(*states_of_each)
     print(f"states written:    {reached.value:,}")
     print(f"kills survived:    {kills:,}")
-    print(f"answers compared:  {sum(one.compared for one in seen):,}")
+    print(f"answers compared:  {sum(compared):,}")
     print(f"states they saw:   {len(states):,}")
     print(f"faults:            {len(faults):,}")
     print("\n".join(faults[:20]))

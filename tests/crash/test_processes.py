@@ -124,11 +124,12 @@ def test_a_killed_writer_releases_its_lock(tmp_path, caplog):
 def test_each_result_is_of_one_committed_state(tmp_path):
     with Index.create(tmp_path, ["hashing"]) as index:
         index.add(whole_state(0))
-    running, reports = processes.RawValue("l", 1), processes.Queue()
+    running, reached = processes.RawValue("l", 1), processes.RawValue("l", 0)
+    reports = processes.Queue()
     readers = [
         processes.Process(target=ask_and_check, args=(tmp_path, running, reports)) for _ in range(2)
     ]
-    writer = processes.Process(target=write_states, args=(tmp_path,))
+    writer = processes.Process(target=write_states, args=(tmp_path, 1, 60, reached))
     for process in (*readers, writer):
         process.start()
     writer.join()

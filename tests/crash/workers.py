@@ -88,10 +88,11 @@ def hold_the_lock(path: Path, holding: c_long) -> None:
         time.sleep(60)
 
 
-def write_states(path: Path) -> None:
+def write_states(path: Path, first: int, states: int, reached: c_long) -> None:
     """Write states, each in one transaction; delete from some, fold and compact in between."""
     with Index.open(path) as index, index.writer() as writer:
-        for number in range(1, 61):
+        for number in range(first, first + states):
+            reached.value = number
             writer.upsert(whole_state(number))
             if number % 3 == 0:
                 writer.delete(where=f"id in {tuple(sorted(DELETED))}")

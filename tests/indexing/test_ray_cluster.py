@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 import subprocess
-import threading
 import time
 from pathlib import Path
 
@@ -64,31 +63,16 @@ def run(cluster, tmp_path):
 
 
 def test_a_node_joins_and_is_killed(cluster, run, tmp_path):
-    """The corpus is fed until the node has a batch."""
+    """The corpus lasts until the node has a batch."""
     if len(cluster.nodes) > 1:
         cluster.nodes[-1].kill()
-    command = ["-", "--encoder", f"slow:{tmp_path / 'log'}", "--index", tmp_path / "x"]
-    process = run(*command, stdin=subprocess.PIPE)
-    texts, killed = [], threading.Event()
-
-    def feed():
-        process.stdin.write("id,text\n")
-        while not killed.is_set() and len(texts) < 100_000:
-            new = [f"Text {len(texts) + number}." for number in range(100)]
-            lines = [f"{len(texts) + number},{text}\n" for number, text in enumerate(new)]
-            process.stdin.write("".join(lines))
-            process.stdin.flush()
-            texts.extend(new)
-            time.sleep(0.1)
-
-    feeding = threading.Thread(target=feed, daemon=True)
-    feeding.start()
+    texts = [f"Text {number}." for number in range(120_000)]
+    corpus = write(tmp_path, texts)
+    process = run(corpus, "--encoder", f"slow:{tmp_path / 'log'}", "--index", tmp_path / "x")
     until(lambda: begun(tmp_path), process)
     node = cluster.add(hidden=cluster.folder / "hidden")
     until(lambda: set(begun(tmp_path)) & set(node.processes()), process)
     node.kill()
-    killed.set()
-    feeding.join()
     output = finish(process)
     assert f"node {node.address} is left out" in output
     documents, _, _ = content(tmp_path / "x")
