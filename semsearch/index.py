@@ -96,7 +96,6 @@ class Index:
         path: str | Path,
         encoders: str | Encoder | Iterable[str | Encoder] | None = None,
         *,
-        dtype: str | None = None,
         precision: str | None = None,
         device: str | None = None,
     ) -> Self:
@@ -107,19 +106,16 @@ class Index:
             encoders: a spec or an encoder, or several, one for each embedding space; None takes
                 those of the index, or ``minilm`` for a new one. The first encoder's maximum
                 length limits the passages into which texts are cut.
-            dtype: how vectors are stored: ``float32`` (the default of a new index), or
-                ``float16`` in half the space.
             precision: the precision of encoders named by a spec: ``auto`` (the default of a new
                 index), ``fp32``, ``bf16`` or ``int8``.
             device: the device of encoders; see `open`.
 
         Raises:
             IndexFormatError: the directory holds other files.
-            SpaceError: the index exists and has other spaces, or stores their vectors in another
-                type or precision.
+            SpaceError: the index exists and has other spaces, or another precision.
         """
         location = place(path)
-        store, loaded = create_index(location, encoders, dtype, precision, device)
+        store, loaded = create_index(location, encoders, precision, device)
         return cls(store, loaded, device)
 
     @property

@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import text
 
 from semsearch import Corpus, Document, Index, load_encoder
-from semsearch.errors import ArgumentError, BadRowError, FilterError, IndexBusyError
+from semsearch.errors import ArgumentError, BadRowError, FilterError
 
 PETS = [
     Document("cat", "The cat sleeps.", "Cats", {"legs": 4, "sounds": ["purr", "meow"]}),
@@ -166,22 +166,11 @@ class TestDeleting:
         assert rows(index, "SELECT passage_id FROM passages ORDER BY 1") == [(1,), (2,), (4,)]
 
 
-@pytest.mark.parametrize("wait", [0, 0.01])
-def test_the_writer_of_another_process_is_reported(index, writing_elsewhere, wait):
-    with writing_elsewhere(index.path) as process:
-        with pytest.raises(IndexBusyError, match=f"process {process} "):
-            index.add([Document("new", "text")], wait=wait)
-        with pytest.raises(IndexBusyError):
-            index.delete(["cat"], wait=wait)
-    assert index.add([Document("new", "text")], wait=wait).added == 1
-
-
 @pytest.mark.parametrize(
     "call",
     [
         lambda index: Index.create(b"x"),
         lambda index: Index.create(index.path, precision="fp16"),
-        lambda index: Index.create(index.path, dtype="float64"),
         lambda index: Index.open(None),
         lambda index: index.search_many("red"),
         lambda index: index.search("red", where={}),

@@ -19,7 +19,6 @@ from semsearch.cli.render import say
 from semsearch.encoders import load_encoder
 from semsearch.errors import ArgumentError, quantity
 from semsearch.index import Index
-from semsearch.storage.spaces import STORED_TYPES
 
 
 @click.command("configure")
@@ -30,9 +29,6 @@ from semsearch.storage.spaces import STORED_TYPES
     type=NAME_OR_FILE,
     help="Encode the stored texts with another encoder; the suffix @Nd keeps the leading N "
     "dimensions of its vectors.",
-)
-@click.option(
-    "--stored-type", type=click.Choice(STORED_TYPES), help="Of its vectors.  [default: float32]"
 )
 @encoder_precision_option
 @click.option("--drop-space", metavar="SPACE", help="Remove a space.")
@@ -56,7 +52,6 @@ def configure_command(
     directory: Path | None,
     add_space: str | None,
     drop_space: str | None,
-    stored_type: str | None,
     precision: str | None,
     index_type: str | None,
     recall: float | None,
@@ -75,14 +70,14 @@ def configure_command(
     changes_vectors = index_type is not None or recall is not None
     if not (add_space or drop_space or stemmer or filter_columns or changes_vectors):
         raise ArgumentError("nothing to change: name at least one option")
-    if add_space is None and (stored_type or precision):
-        raise ArgumentError("--stored-type and --precision need --add-space SPEC")
+    if add_space is None and precision:
+        raise ArgumentError("--precision needs --add-space SPEC")
     place = existing_index(directory)
     with Index.open(place) as index:
         if drop_space:  # report a wrong name before a long run
             index.space(drop_space)
         if add_space:
-            _add_space(index, place, add_space, stored_type, precision)
+            _add_space(index, place, add_space, precision)
         with index.writer() as writer:
             if drop_space:
                 writer.drop_space(drop_space)
@@ -100,9 +95,7 @@ def configure_command(
             say(f"{place}: space '{name}' has index {found.kind}, recall {found.recall:.3f}")
 
 
-def _add_space(
-    index: Index, place: Path, spec: str, stored_type: str | None, precision: str | None
-) -> None:
+def _add_space(index: Index, place: Path, spec: str, precision: str | None) -> None:
     """Encode the stored passages with another encoder."""
     total = index.info().passages
     encoder = load_encoder(spec, precision=precision or "auto")
@@ -112,7 +105,7 @@ def _add_space(
             on_batch=lambda summary: progress.update(summary.encoded, summary.encoded / total)
         ) as writer,
     ):
-        space = writer.add_space(encoder, stored_type)
+        space = writer.add_space(encoder)
     say(f"{place}: space '{space.name}' holds the vectors of {quantity(total, 'passage')}")
     warn_of_unknown_words(space.name, encoder)
     warn_of_poor_fit(index, space)

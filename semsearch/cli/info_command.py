@@ -56,7 +56,6 @@ def _record(info: IndexInfo) -> dict[str, Any]:
                 "encoder": space.spec,
                 "dimension": space.dimension,
                 "fingerprint": space.fingerprint,
-                "dtype": space.dtype,
                 "complete": space.complete,
                 "snapshot": snapshots.get(space.name),
                 **space.description,
@@ -82,7 +81,7 @@ def _lines(info: IndexInfo) -> Iterator[str]:
         precision = space.description.get("precision", "fp32")
         yield (
             f"space {space.name}: encoder {space.spec}, dimension {space.dimension}, "
-            f"{space.dtype}, {precision}, fingerprint {space.fingerprint[:12]}"
+            f"{precision}, fingerprint {space.fingerprint[:12]}"
             f"{'' if space.complete else ', not complete'}"
         )
     for snapshot in info.snapshots.values():

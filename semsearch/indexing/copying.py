@@ -68,7 +68,7 @@ def copy_index(
         encoders = {space.fingerprint: _recorded(space, max_tokens) for space in spaces}
         first = [encoders[spaces[0].fingerprint]]
         with (
-            closing(create_store(target, max_tokens, first, spaces[0].dtype)) as written,
+            closing(create_store(target, max_tokens, first)) as written,
             written.writer() as store,
         ):
             _take_spaces(store, encoders, spaces, target)
@@ -131,7 +131,7 @@ def _take_spaces(
         is_empty = not copy.count()
     for space in spaces if is_empty else ():
         if space.fingerprint not in held:
-            held[space.fingerprint] = store.add_space(encoders[space.fingerprint], space.dtype)
+            held[space.fingerprint] = store.add_space(encoders[space.fingerprint])
         store.complete(held[space.fingerprint])
     if list(held) != list(encoders):
         names = ", ".join(space.name for space in held.values())
@@ -139,8 +139,6 @@ def _take_spaces(
             f"{place} has other spaces ({names}) than the source, or in another order; choose "
             "another location"
         )
-    for space in spaces:
-        held[space.fingerprint].check_dtype(space.dtype)
 
 
 def _copy_settings(state: Reader, store: Writer) -> None:

@@ -19,13 +19,12 @@ from semsearch.errors import (
 from semsearch.protocols import Encoder
 from semsearch.storage import create_store, open_store
 from semsearch.storage.interface import Store, closed_on_error
-from semsearch.storage.spaces import Space, check_stored_type, warn_of_cut_passages
+from semsearch.storage.spaces import Space, warn_of_cut_passages
 
 
 def create_index(
     path: Path,
     encoders: Any,
-    dtype: str | None = None,
     precision: str | None = None,
     device: str | None = None,
 ) -> tuple[Store, list[Encoder]]:
@@ -34,7 +33,6 @@ def create_index(
     Returns:
         Its store, and the encoders that were loaded for its spaces.
     """
-    check_stored_type(dtype)
     wanted = Precision(precision or Precision.AUTO)
     given = None if encoders is None else listed_encoders(encoders)
     if given == []:
@@ -46,14 +44,13 @@ def create_index(
         max_tokens = loaded[0].max_document_tokens
         for encoder in loaded:
             warn_of_cut_passages(encoder, max_tokens)
-        return create_store(path, max_tokens, loaded, dtype), loaded
+        return create_store(path, max_tokens, loaded), loaded
     with closed_on_error(store), store.read() as reader:
         spaces = reader.spaces()
         loaded = [] if given is None else _loaded(given, wanted, device)
         if given is not None:
             spaces = [_space_of(encoder, spaces, path) for encoder in loaded]
         for space in spaces:
-            space.check_dtype(dtype)
             _check_precision(space, wanted)
         usable = [
             encoder

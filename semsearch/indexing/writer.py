@@ -221,20 +221,18 @@ class IndexWriter:
         self._store.optimise()
         return removed
 
-    def add_space(self, encoder: Encoder, dtype: str | None = None) -> Space:
+    def add_space(self, encoder: Encoder) -> Space:
         """Encode the stored passages into another space; no corpus is needed.
 
         If it is interrupted, the next `add_space` with the same encoder, or the next `upsert`,
         continues; until then the space cannot be searched.
 
         Raises:
-            ArgumentError: `encoder` is not an encoder, or `dtype` is not a type of stored vectors.
-            SpaceError: the encoder already has a space, which stores another type.
+            ArgumentError: `encoder` is not an encoder.
         """
         check_encoders([encoder])
         spaces = {space.fingerprint: space for space in self._spaces()}
-        space = spaces.get(encoder.fingerprint) or self._store.add_space(encoder, dtype)
-        space.check_dtype(dtype)
+        space = spaces.get(encoder.fingerprint) or self._store.add_space(encoder)
         warn_of_cut_passages(encoder, self._settings().max_tokens)
         to_fill = [(space, encoder)]
         with self._pool_for(to_fill) as pool:

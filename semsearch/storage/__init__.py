@@ -25,12 +25,10 @@ def open_store(path: Path) -> Store:
     return store
 
 
-def create_store(
-    path: Path, max_tokens: int, encoders: Sequence[Encoder], dtype: str | None = None
-) -> Store:
+def create_store(path: Path, max_tokens: int, encoders: Sequence[Encoder]) -> Store:
     """Open a store, or create it with a space for each encoder."""
     with suppress(IndexNotFoundError):
         return open_store(path)
     module = import_module(store_of(path))
-    store: Store = module.create_store(path, max_tokens, encoders, dtype)
+    store: Store = module.create_store(path, max_tokens, encoders)
     return store

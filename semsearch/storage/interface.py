@@ -287,7 +287,7 @@ class Writer(Protocol):
     def remove(self, selection: Selection) -> int:
         """Remove documents; returns their number."""
 
-    def add_space(self, encoder: Encoder, dtype: str | None) -> Space:
+    def add_space(self, encoder: Encoder) -> Space:
         """Add a space, which is incomplete."""
 
     def drop_space(self, space: Space) -> None:
@@ -365,10 +365,7 @@ def unit_vectors(reader: Reader, space: Space, hashes: Sequence[str]) -> Matrix:
     """The vectors of texts in a space, shape (len(hashes), dimension); see `text_hash`."""
     stored = reader.vectors_of_texts(hashes)
     rows = [stored[space.id, digest] for digest in hashes]
-    matrix = numpy.array(rows, numpy.float32).reshape(len(rows), space.dimension)
-    if space.dtype == "float16":  # rounding changed their length
-        matrix /= numpy.linalg.norm(matrix, axis=1, keepdims=True)
-    return matrix
+    return numpy.array(rows, numpy.float32).reshape(len(rows), space.dimension)
 
 
 @contextmanager

@@ -10,15 +10,10 @@ from pathlib import Path, PurePath
 from typing import Any, NamedTuple
 
 from semsearch.encoders.specs import Precision, described_precision, pinned, unpinned
-from semsearch.errors import ArgumentError, SpaceError, quoted, shown
+from semsearch.errors import SpaceError, quoted
 from semsearch.protocols import Encoder
 
 logger = logging.getLogger(__name__)
-
-#: The number types of stored vectors, the default first.
-STORED_TYPES = ("float32", "float16")
-
-NAME_MAX_CHARACTERS = 64
 
 
 class Space(NamedTuple):
@@ -29,7 +24,6 @@ class Space(NamedTuple):
     spec: str
     fingerprint: str
     dimension: int
-    dtype: str
     complete: bool  # False while some passages have no vector yet
     description: dict[str, Any]
 
@@ -58,12 +52,6 @@ class Space(NamedTuple):
                 f"semsearch configure --add-space {quoted(self.spec)}{place}"
             )
 
-    def check_dtype(self, dtype: str | None) -> None:
-        """Raise SpaceError if a number type is not that of the stored vectors."""
-        check_stored_type(dtype)
-        if dtype not in (None, self.dtype):
-            raise SpaceError(f"space '{self.name}' stores {self.dtype}, not {dtype}")
-
 
 def warn_of_cut_passages(encoder: Encoder, max_tokens: int) -> None:
     """Log a warning if an encoder reads less than the longest passages of an index."""
@@ -76,25 +64,16 @@ def warn_of_cut_passages(encoder: Encoder, max_tokens: int) -> None:
         )
 
 
-def check_stored_type(dtype: str | None) -> None:
-    """Raise ArgumentError if a number type is neither one of `STORED_TYPES` nor None."""
-    if dtype is not None and dtype not in STORED_TYPES:
-        raise ArgumentError(f"dtype must be {' or '.join(STORED_TYPES)}, not {shown(dtype)}")
-
-
 def free_name(spec: str, taken: Collection[str]) -> str:
     """A short unused name, safe in file names: `sentence-transformers/all-X` → `all-x`."""
-    slug = re.sub(r"[^a-z0-9_-]+", "-", PurePath(unpinned(spec)).name.lower())
-    slug = slug[:NAME_MAX_CHARACTERS].strip("-") or "space"
+    words = re.findall("[a-z0-9_-]+", PurePath(unpinned(spec)).name.lower())
+    slug = "-".join(words).strip("-") or "space"
     names = chain([slug], (f"{slug}-{number}" for number in count(2)))
     return next(name for name in names if name not in taken)
 
 
-def described_space(
-    encoder: Encoder, dtype: str | None, spaces: Sequence[Space], *, complete: bool
-) -> Space:
+def described_space(encoder: Encoder, spaces: Sequence[Space], *, complete: bool) -> Space:
     """A new space beside others for an encoder's vectors, named after its spec."""
-    check_stored_type(dtype)
     description = dict(encoder.description())
     spec = pinned(encoder.spec, description.get("commit"))
     return Space(
@@ -103,7 +82,6 @@ def described_space(
         spec=spec,
         fingerprint=encoder.fingerprint,
         dimension=encoder.dimension,
-        dtype=dtype or STORED_TYPES[0],
         complete=complete,
         description=description,
     )

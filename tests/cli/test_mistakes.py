@@ -38,7 +38,7 @@ invalid-filter        query x --where "year ="
 unreadable-corpus     query --queries q.txt
 unusable-space        query x --space other
 invalid-argument      configure
-invalid-argument      configure --stored-type float16 --stemmer german
+invalid-argument      configure --precision int8 --stemmer german
 unusable-space        configure --drop-space hashing
 invalid-argument      index corpus.csv --sample
 invalid-argument      index - --watch

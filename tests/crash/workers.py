@@ -21,20 +21,8 @@ from semsearch import Document, Hits, Index
 from semsearch.encoders import load_encoder
 from semsearch.errors import IndexBusyError
 
-WORDS = [
-    "amber",
-    "birch",
-    "cedar",
-    "delta",
-    "ember",
-    "fjord",
-    "grove",
-    "heath",
-    "islet",
-    "jetty",
-    "knoll",
-    "lagoon",
-]
+WORDS = ["amber", "birch", "cedar", "delta", "ember", "fjord"]
+WORDS += ["grove", "heath", "islet", "jetty", "knoll", "lagoon"]
 QUERY = "amber birch cedar"
 #: The ids deleted from some states.
 DELETED = {"d0", "d7", "d14", "d21", "d28"}

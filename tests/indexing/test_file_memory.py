@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -174,3 +175,21 @@ def test_files_keep_their_vectors(index):
     summary, _ = sync(index)
     assert counts(summary) == (3, 0, 1, 3)
     assert summary.encoded == 0
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="file names can be any bytes on Linux only")
+def test_undecodable_file_names(tmp_path):
+    folder = tmp_path / "caf\udce9"
+    folder.mkdir()
+    (folder / "b\udcff.txt").write_text("One.")
+    (folder / "c\udcff.csv").write_text("id,text\nc,Two.\n")
+    (folder / "d\udcff.jsonl").write_text('{"id": "d", "text": "Three."}\n{"id": "d", "text": ""}')
+    bad = []
+    with Index.create(tmp_path / "pets", ["hashing"]) as index:
+        for name in ("", "b\udcff.txt", "c\udcff.csv", "d\udcff.jsonl"):
+            index.add(Corpus(folder / name, on_bad_row=bad.append))
+        ids = {hit.document_id for hit in index.search("x")}
+    place = str(tmp_path / "caf\\udce9")
+    rows = {"c\\udcff.csv#id=c", "d\\udcff.jsonl#id=d"}  # from the folder's tables
+    assert ids == {"b\\udcff.txt", f"{place}/b\\udcff.txt", "c", "d"} | rows
+    assert [error.source for error in bad] == [f"{place}/d\\udcff.jsonl:2"] * 2  # folder, file

@@ -8,12 +8,7 @@ from contextlib import closing
 import pytest
 
 from semsearch import Document, Index, load_encoder
-from semsearch.errors import (
-    ArgumentError,
-    IndexNotFoundError,
-    IndexStoreError,
-    SpaceError,
-)
+from semsearch.errors import ArgumentError, IndexNotFoundError, IndexStoreError, SpaceError
 
 
 @pytest.fixture
@@ -44,9 +39,10 @@ class TestOpening:
 
 class TestEncoders:
     def test_a_given_encoder_is_used(self, index, hashing):
-        for encoders in (hashing, [hashing], iter([hashing])):
-            with Index.open(index.path, encoders) as again:
-                assert again.encoder(again.space()) is hashing
+        for open_index in (Index.open, Index.create):
+            for encoders in (hashing, [hashing], iter([hashing])):
+                with open_index(index.path, encoders) as again:
+                    assert again.encoder(again.space()) is hashing
 
     def test_other_values_are_refused(self, index, tmp_path):
         for encoders in (3, [], [None], ["hashing", "hashing"]):
@@ -65,19 +61,12 @@ def test_an_encoder_that_reads_less_than_the_first_is_reported(tmp_path, caplog)
     assert "hashing:16 reads 5 tokens" in caplog.text
 
 
-def test_spaces_and_their_stored_type_are_kept(index):
+def test_the_spaces_of_an_index_are_kept(index):
     with pytest.raises(SpaceError):
         Index.create(index.path, ["hashing:16"])
     for encoders in (None, "hashing"):
-        for dtype in (None, "float32"):
-            with Index.create(index.path, encoders, dtype=dtype) as again:
-                assert (again.space().dtype, len(again)) == ("float32", 2)
-        with pytest.raises(SpaceError):
-            Index.create(index.path, encoders, dtype="float16")
-    with index.writer() as writer:
-        with pytest.raises(SpaceError):
-            writer.add_space(load_encoder("hashing"), "float16")
-        assert writer.add_space(load_encoder("hashing:16"), "float16").dtype == "float16"
+        with Index.create(index.path, encoders) as again:
+            assert len(again) == 2
 
 
 def test_a_closed_index_is_reported(index):
@@ -97,12 +86,3 @@ def test_a_closed_index_is_reported(index):
     ):
         with pytest.raises(IndexStoreError):
             call(index)
-
-
-def test_an_encoder_at_hand_is_not_loaded_again(tmp_path):
-    encoder = load_encoder("hashing")
-    for _ in range(2):
-        with Index.create(tmp_path / "x", encoder) as index:
-            assert index.encoder(index.space()) is encoder
-    with Index.open(tmp_path / "x", encoder) as index:
-        assert index.encoder(index.space()) is encoder

@@ -38,7 +38,7 @@ def slow():
 
 @pytest.fixture
 def space(slow):
-    return Space(1, "hashing", "hashing:32", slow.fingerprint, 32, "float32", True, {})
+    return Space(1, "hashing", "hashing:32", slow.fingerprint, 32, True, {})
 
 
 def test_an_encoder_may_reuse_its_array(slow, space):

@@ -9,7 +9,6 @@ from sklearn.metrics.pairwise import cosine_similarity
 from semsearch import Document, Index
 from semsearch.records import Hit, Passage
 from semsearch.search.diversity import maximal_marginal_relevance, without_duplicates
-from semsearch.storage.sqlite.reader import SqliteReader
 
 
 class ByLength:
@@ -126,19 +125,3 @@ class TestOnAnIndex:
         hits = index.search("red bird sings", 20, rerank=reranker, **options)
         assert (len(hits), hits.reranked, reranker.read) == (20, 50, 50)
         assert sum(len(hit.duplicates) for hit in hits) in (0, 302)
-
-    def test_a_minimum_score_ends_the_search_for_distinct_hits(self, index, monkeypatch):
-        index.add(Document(f"again {n}", "red bird sings") for n in range(50))
-        index.add(Document(f"other {n}", f"kind{n} thing{n}") for n in range(900))
-        deepest = []
-        search_vectors = SqliteReader.search_vectors
-        monkeypatch.setattr(
-            SqliteReader,
-            "search_vectors",
-            lambda state, space, queries, k, *others: (
-                deepest.append(k) or search_vectors(state, space, queries, k, *others)
-            ),
-        )
-        hits = index.search("red bird sings", 5, collapse_duplicates=True, min_score=0.9)
-        assert ids(hits) == ["a"]
-        assert max(deepest) < 100

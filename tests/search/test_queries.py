@@ -175,22 +175,6 @@ class TestExamples:
             index.search(query, **options)
 
 
-class TestPassages:
-    @pytest.mark.parametrize("mode", ["semantic", "bm25", "hybrid"])
-    def test_several_of_a_document(self, tmp_path, mode):
-        with Index.create(tmp_path / "long", "hashing") as index:
-            index.add([Document("long", "A red heist. " * 500), Document("b", "A blue heist.")])
-            passages = index.info().passages
-            assert passages > 4
-            for allowed in (1, 2, 100):
-                hits = index.search("heist", 50, mode=mode, per_document=allowed)
-                assert ids(hits).count("long") == min(allowed, passages - 1)
-                assert ids(hits).count("b") == 1
-                assert len({hit.passage.id for hit in hits}) == len(hits)
-                scores = numpy.array([hit.score for hit in hits])
-                assert (scores[:-1] >= scores[1:]).all()
-
-
 @pytest.mark.parametrize(
     ("name", "valid", "invalid"),
     [

@@ -63,14 +63,6 @@ def test_k_hits_if_k_documents_match(index, mode, where, matching):
         assert all(left.score >= right.score for left, right in itertools.pairwise(hits))
 
 
-def test_document_is_ranked_by_its_best_passage(index):
-    index.add([Document("mixed", "filler words here. " * 300 + "A zebra appears at last.")])
-    assert len(index) == 201
-    hit = index.search("a zebra appears at last", where="id = 'mixed'")[0]
-    assert "zebra" in hit.text
-    assert hit.passage.start > 0
-
-
 def test_many_queries_are_answered_as_one_by_one(index):
     queries = [f"{COLOURS[number % 4]} item {number}" for number in range(0, 200, 7)]
     for mode in ("semantic", "bm25", "hybrid"):
@@ -136,12 +128,6 @@ def test_the_metadata_of_a_hit_are_its_own(index):
     first, second = index.search_many(["red item", "red"], k=5)
     first[0].metadata["seen"] = True
     assert all("seen" not in hit.metadata for hit in second)
-
-
-def test_an_empty_index(tmp_path):
-    with Index.create(tmp_path / "x", ["hashing"]) as index:
-        for mode in ("semantic", "bm25", "hybrid"):
-            assert index.search("anything", mode=mode) == []
 
 
 CLASHES = {"id": "x", "title": "T", "metadata.id": "y", "rank": 7}

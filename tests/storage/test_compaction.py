@@ -22,7 +22,7 @@ def traces(path, vector):
     """The files that contain the marker, in any case and encoding, or the vector."""
     forms = {form(MARKER) for form in (str, str.lower, str.upper)}
     needles = [f.encode(code) for f in forms for code in ("utf-8", "utf-16-le", "utf-16-be")]
-    needles += [vector.tobytes(), vector.astype("float16").tobytes()]
+    needles.append(vector.tobytes())
     return {
         file.name: needle
         for file in path.iterdir()

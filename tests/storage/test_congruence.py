@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 
 import pytest
 from conditions_model import ODD, PATTERNS, TESTS, VALUES, holds
@@ -163,9 +164,11 @@ class TestSearch:
 
     def test_several_passages_of_a_document(self, index):
         index.add([Document("long", "amber birch. " * 100), Document("b", "amber.")])
-        for mode in modes(index):
-            hits = index.search("amber", 50, mode=mode, per_document=2)
-            assert sorted(ids(hits)) == ["b", "long", "long"]
+        passages = index.info().passages
+        for mode, allowed in itertools.product(modes(index), (1, 2, 100)):
+            hits = index.search("amber", 50, mode=mode, per_document=allowed)
+            assert Counter(ids(hits)) == {"b": 1, "long": min(allowed, passages - 1)}
+            assert len({hit.passage.id for hit in hits}) == len(hits)
 
     @without_matches
     def test_matched_words(self, films):

@@ -9,7 +9,7 @@ import pytest
 
 from semsearch import Document, Index
 from semsearch.storage.interface import Restriction, parse_filter
-from semsearch.storage.sqlite import bm25, reader, vectors
+from semsearch.storage.sqlite import bm25, vectors
 from semsearch.storage.sqlite.restrictions import SAMPLE_DOCUMENTS, Restricted, best_passages
 from semsearch.storage.sqlite.schema import get_setting
 from semsearch.storage.sqlite.vectors import VectorView
@@ -74,17 +74,6 @@ class TestByVectors:
         assert found(index, "n >= 997") == names(997, 1000)
         assert found(index, "n > 999") == []
         assert searches == [(10, 10), (3, 3)]
-
-    def test_an_indexed_field_that_some_match(self, index, searches):
-        assert found(index, "n >= 900") == names(900, 910)
-        assert {allowed for _, allowed in searches} == {None}
-        with index.writer() as writer:
-            writer.index_field("n")
-        searches.clear()
-        assert found(index, "n >= 900") == names(900, 910)
-        assert searches == [(10, 100)]
-        assert found(index, "n >= 500", 1) == names(500, 501)
-        assert searches[1:] == [(7, None), (28, None), (1, 500)]  # rare among the nearest
 
     def test_matches_that_are_rare_among_the_nearest_are_listed(self, index, searches, monkeypatch):
         monkeypatch.setattr(vectors, "MAX_LEFT_OUT", 3)
@@ -238,40 +227,20 @@ class TestRestrictions:
         where = f"n in ({', '.join(map(str, sample))})"
         assert restricted(index, where).share == 1
 
-    def test_phrases_are_found_by_indexes_alone(self, index):
+    def test_phrases(self, index):
         with index.read() as state:
             found = Restricted(state.connection, Restriction(required=("amber birch",)))
-            assert (found.share, found.is_indexed) == (0.4, True)
+            assert found.share == 0.4
             assert found.passages(state.connection).tolist() == list(range(601, 1001))
             excluded = Restricted(state.connection, Restriction(excluded=("birch", "?")))
-            assert (excluded.share, excluded.is_indexed) == (0.6, True)
+            assert excluded.share == 0.6
             everything = Restricted(state.connection, Restriction())
             assert everything.passages(state.connection).tolist() == list(range(1, 1001))
-            assert not restricted(index, "n > 5").is_indexed
-            assert restricted(index, "id = 'd5' or title = 'x'").is_indexed
 
     def test_of_no_documents(self, tmp_path):
         with Index.create(tmp_path / "empty", "hashing:16") as index:
             assert restricted(index, "id = 'a'").share == 0
             assert index.search("amber", where="id = 'a'") == []
-
-    def test_they_are_kept_for_later_searches(self, index, monkeypatch):
-        made = []
-
-        def counted(connection, restriction):
-            made.append(restriction)
-            return Restricted(connection, restriction)
-
-        monkeypatch.setattr(reader, "Restricted", counted)
-        for n in [*range(15), 0, 14]:
-            found(index, f"n > {n}")
-        assert len(made) == 15
-        index.add([Document("new", "amber")])
-        found(index, "n > 0")
-        assert len(made) == 16
-        for n in (1, 0):  # the first ones were given up
-            found(index, f"n > {n}")
-        assert len(made) == 18
 
     def test_the_best_passages(self):
         scored = [(0.9, 1), (0.8, 2), (0.8, 3), (0.7, 4), (0.6, 5), (0.5, 6)]

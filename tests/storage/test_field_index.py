@@ -10,7 +10,6 @@ import pytest
 from semsearch import Document, Index
 from semsearch.errors import ArgumentError
 from semsearch.storage.interface import parse_filter
-from semsearch.storage.sqlite.conditions import is_found_by_index
 from semsearch.storage.sqlite.restrictions import sql_condition
 
 
@@ -53,25 +52,6 @@ def test_the_index_is_used(index):
     assert all("SEARCH documents USING INDEX metadata." in plan_of(index, one) for one in wheres)
     assert "ix_documents_title" in plan_of(index, "title = 'T3'")
     assert "SCAN documents" in plan_of(index, "genres = 'Drama'")  # lists are not found by it
-
-
-@pytest.mark.parametrize(
-    ("where", "found"),
-    [
-        ("year = 1990", True),
-        ("year in (1990, 1991) and year < 1995", True),
-        ("year = 1990 or seen = true", False),
-        ("year = 1990 and seen = true", False),
-        ("year != 1990", False),
-        ("not year = 1990", False),
-        ("year is null", False),
-        ("title like 'a'", False),
-    ],
-)
-def test_conditions_that_indexes_decide(index, where, found):
-    with index.read() as state:
-        condition = parse_filter(state, where)
-    assert is_found_by_index(condition, ["year", "title"]) is found
 
 
 def test_unknown_fields(index):

@@ -25,7 +25,6 @@ from semsearch.storage.lock import writer_lock
 from semsearch.storage.spaces import (
     Space,
     check_searchable,
-    check_stored_type,
     described_space,
     find_space,
     free_name,
@@ -34,7 +33,7 @@ from semsearch.storage.spaces import (
 from semsearch.storage.words import language
 from semsearch.vector_indexes import IndexType
 
-FIRST = Space(1, "first", "hashing:2", "f1" * 16, 2, "float32", True, {"precision": "int8"})
+FIRST = Space(1, "first", "hashing:2", "f1" * 16, 2, True, {"precision": "int8"})
 SECOND = FIRST._replace(id=3, name="second", fingerprint="f2" * 16, complete=False)
 SPACES = [FIRST, SECOND]
 
@@ -60,17 +59,11 @@ def test_texts_are_identified_by_128_bits_of_blake2b():
     assert text_hash("birch") == "3bfcf9ca3f4ad19acd3ebe45622168e3"
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float16"])
-def test_vectors_rounded_to_float16_are_unit_vectors_again(dtype):
-    """Others are as they were stored."""
-    space = FIRST._replace(dtype=dtype)
+def test_vectors_of_texts():
     stored = {(1, "a"): numpy.array([3, 4], "float32"), (1, "b"): numpy.array([0, 2], "float32")}
     reader = SimpleNamespace(vectors_of_texts=lambda hashes: stored)
-    expected = [[0, 2], [3, 4]] if dtype == "float32" else [[0, 1], [0.6, 0.8]]
-    found = unit_vectors(reader, space, ["b", "a"])
-    assert found.dtype == numpy.float32
-    assert found.tolist() == pytest.approx(numpy.array(expected, "float32"))
-    assert unit_vectors(reader, space, []).shape == (0, 2)
+    assert unit_vectors(reader, FIRST, ["b", "a"]).tolist() == [[0, 2], [3, 4]]
+    assert unit_vectors(reader, FIRST, []).shape == (0, 2)
 
 
 def test_what_is_opened_is_closed_on_errors_alone():
@@ -112,20 +105,12 @@ class TestSpaces:
         with pytest.raises(SpaceError, match="--index x"):
             SECOND.check(encoder(), Path("x"))
 
-    def test_its_completeness_and_type(self):
+    def test_its_completeness(self):
         FIRST.check_complete()
         with pytest.raises(SpaceError, match="--add-space hashing:2$"):
             SECOND.check_complete()
         with pytest.raises(SpaceError, match="--index y"):
             SECOND.check_complete(Path("y"))
-        FIRST.check_dtype(None)
-        FIRST.check_dtype("float32")
-        with pytest.raises(SpaceError):
-            FIRST.check_dtype("float16")
-        check_stored_type(None)
-        check_stored_type("float16")
-        with pytest.raises(ArgumentError):
-            check_stored_type("int8")
 
     @pytest.mark.parametrize(
         ("spec", "name"),
@@ -134,22 +119,18 @@ class TestSpaces:
             ("-é-", "space"),
             ("first", "first-2"),
             ("second", "second-3"),
-            ("x" * 63 + "-yz", "x" * 63),
-            ("x" * 64 + "y", "x" * 64),
         ],
     )
     def test_names(self, spec, name):
         assert free_name(spec, ["first", "second", "second-2"]) == name
 
     def test_a_new_one(self):
-        made = described_space(encoder(), "float16", SPACES, complete=True)
-        assert made == (4, "some-model", "org/Some Model!", "f1" * 16, 8, "float16", True, {})
-        assert described_space(encoder(), None, [], complete=False)[5:7] == ("float32", False)
-        assert described_space(encoder(), None, [], complete=False).id == 1
+        made = described_space(encoder(), SPACES, complete=True)
+        assert made == (4, "some-model", "org/Some Model!", "f1" * 16, 8, True, {})
+        assert described_space(encoder(), [], complete=False).complete is False
+        assert described_space(encoder(), [], complete=False).id == 1
         commit = encoder(description=lambda: {"commit": "0123456789"})
-        assert "0123456" in described_space(commit, None, [], complete=True).spec
-        with pytest.raises(ArgumentError):
-            described_space(encoder(), "int8", [], complete=True)
+        assert "0123456" in described_space(commit, [], complete=True).spec
 
     def test_passages_that_are_longer_than_its_encoder_reads(self, caplog):
         warn_of_cut_passages(encoder(), 128)

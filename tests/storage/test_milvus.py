@@ -193,13 +193,6 @@ def test_compaction_is_asked_for(lite_index, monkeypatch):
     ]
 
 
-def test_creation_does_not_wait_for_the_index(lite, monkeypatch):
-    """The client would look every half second."""
-    waiting = "pymilvus.client.grpc_handler.GrpcHandler.wait_for_creating_index"
-    monkeypatch.setattr(waiting, pytest.fail)
-    Index.create(lite, "hashing:64").close()
-
-
 def test_an_approximate_index_finds_k_under_any_filter(lite_index):
     """If too few matches are in the lists that are searched, all lists are."""
     lite_index.add(Document(f"d{n}", f"red fish {n}", None, {"year": n}) for n in range(2000))

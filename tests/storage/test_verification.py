@@ -146,17 +146,4 @@ def test_a_space_whose_encoder_is_missing_does_not_prevent_the_repair_of_others(
         assert len(again.search("word3", 60, space="hashing-64")) == 60
         assert list(again.info().snapshots) == ["hashing-64"]
     (fault,) = faults(index.path)
-    assert "1 passage" in fault.what
-
-
-def test_spaces_are_checked_one_by_one(tmp_path):
-    """Even if their vectors have the same number of bytes."""
-    with Index.create(tmp_path / "two", ["hashing:64"], dtype="float16") as index:
-        index.add(DOCUMENTS)
-        with index.writer() as writer:
-            writer.add_space(load_encoder("hashing:32"))
-    damage(index.path, "DELETE FROM vectors WHERE space_id = 2 AND passage_id = 7")
-    [fault] = faults(index.path)
     assert fault.what == "space 'hashing-32' lacks the vectors of 1 passage"
-    repair(index.path)
-    assert faults(index.path) == []

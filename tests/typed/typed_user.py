@@ -26,7 +26,7 @@ def build(path: Path, texts: Sequence[str]) -> list[Summary]:
     """Index texts, and return the summary of each batch."""
     summaries: list[Summary] = []
     encoder: Encoder = load_encoder("hashing:64")
-    with Index.create(path, encoder, dtype="float16") as index:
+    with Index.create(path, encoder) as index:
         documents = (Document(None, text, metadata={"length": len(text)}) for text in texts)
         summary: Summary = index.add(documents, on_batch=summaries.append)
         assert summary.added == len(index)

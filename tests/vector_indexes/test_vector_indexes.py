@@ -227,18 +227,6 @@ def test_an_empty_index():
     assert empty.search(numpy.ones((1, DIMENSION), numpy.float32), 2)[1].tolist() == [[-1, -1]]
 
 
-class LosesHalf(VectorIndex):
-    """Finds only vectors at even positions."""
-
-    def search(self, queries, n, allowed=None):
-        return super().search(queries, n, self.ids[::2])
-
-
-def test_the_recall_of_a_lossy_index(matrix):
-    lossy = LosesHalf.build(DIMENSION, len(IDS), blocks(matrix))
-    assert RecallTest.of(lossy).recall(lossy) == pytest.approx(0.5, abs=0.06)
-
-
 def test_its_queries_lie_between_vectors_and_beside_them(matrix):
     """Halfway between two, and 1.2 aside: at a cosine of about sqrt(1/2) / sqrt(1 + 1.2²)."""
     index = built("flat", matrix)
@@ -322,23 +310,3 @@ def test_the_recall_is_that_of_the_weaker_part(matrix, monkeypatch):
             index, "_list_coverage", lambda seed, found=reached: lambda number: found
         )
         assert index.measured_recall() == min(reached, 0.9)
-
-
-@pytest.mark.parametrize(("queries", "limit", "threads"), [(2, 10**6, 1), (2, 10, 3), (1, 10, 1)])
-def test_small_searches_and_single_queries_use_one_thread(monkeypatch, queries, limit, threads):
-    monkeypatch.setattr(flat, "ONE_THREAD_PRODUCTS", limit)
-    before, seen = faiss.omp_get_max_threads(), []
-    faiss.omp_set_num_threads(3)
-    index = VectorIndex.build(32, 100, [(numpy.arange(100), numpy.zeros((100, 32)))])
-    search = index._flat.search
-
-    def watched(*arguments, **options):
-        seen.append(faiss.omp_get_max_threads())
-        return search(*arguments, **options)
-
-    monkeypatch.setattr(index._flat, "search", watched)
-    try:
-        index.search(numpy.ones((queries, 32), numpy.float32), 1)
-        assert (seen, faiss.omp_get_max_threads()) == ([threads], 3)
-    finally:
-        faiss.omp_set_num_threads(before)

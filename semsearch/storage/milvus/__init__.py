@@ -63,16 +63,14 @@ def open_store(path: Path) -> MilvusStore:
         return MilvusStore(connection)
 
 
-def create_store(
-    path: Path, max_tokens: int, encoders: Sequence[Encoder], dtype: str | None
-) -> MilvusStore:
+def create_store(path: Path, max_tokens: int, encoders: Sequence[Encoder]) -> MilvusStore:
     """Create an index at an address, or open the one that another process has just created."""
     connection = Connection(path, creates=True)
     with closed_on_error(connection), writer_lock(_lock_folder(connection), index=path):
         try:
             _load(connection)  # another process may have created it meanwhile
         except IndexNotFoundError:
-            _create(connection, max_tokens, encoders, dtype)
+            _create(connection, max_tokens, encoders)
         return MilvusStore(connection)
 
 
@@ -90,13 +88,11 @@ def _load(connection: Connection) -> None:
         connection.call("load_collection", connection.passages(space))
 
 
-def _create(
-    connection: Connection, max_tokens: int, encoders: Sequence[Encoder], dtype: str | None
-) -> None:
+def _create(connection: Connection, max_tokens: int, encoders: Sequence[Encoder]) -> None:
     """Create the collections; the record is written last."""
     record = IndexRecord(Settings(max_tokens), [])
     for encoder in encoders:
-        space = described_space(encoder, dtype, record.spaces, complete=True)
+        space = described_space(encoder, record.spaces, complete=True)
         create_collection(connection, connection.passages(space), PASSAGE_COLUMNS, space.dimension)
         record.spaces.append(space)
     create_collection(connection, connection.name, DOCUMENT_COLUMNS, len(NO_VECTOR))

@@ -167,8 +167,6 @@ class MilvusReader:
         columns = ["id", "document", "text", "vector"]
         rows = self.by_id(self.connection.passages(space), ids, columns)
         vectors = numpy.array([row["vector"] for row in rows], numpy.float32)
-        if space.dtype == "float16":  # copied vectors are rounded, which changes their length
-            vectors /= numpy.linalg.norm(vectors, axis=1, keepdims=True)
         return Passages(
             document_ids=[row["id"] for row in rows],
             documents=numpy.array([row["document"] for row in rows], numpy.int64),

@@ -96,7 +96,7 @@ class MilvusWriter:
             raise ArgumentError("on Milvus, BM25 has no languages")
         self._change(settings=settings)
 
-    def add_space(self, encoder: Encoder, dtype: str | None) -> Space:
+    def add_space(self, encoder: Encoder) -> Space:
         """Add a space to an index without documents.
 
         Raises:
@@ -108,7 +108,7 @@ class MilvusWriter:
                 f"than {self._connection.address}"
             )
         spaces = self._state.spaces()
-        space = described_space(encoder, dtype, spaces, complete=True)
+        space = described_space(encoder, spaces, complete=True)
         collection = self._connection.passages(space)
         create_collection(self._connection, collection, PASSAGE_COLUMNS, space.dimension)
         self._change(spaces=[*spaces, space])

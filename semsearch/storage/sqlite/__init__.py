@@ -64,15 +64,13 @@ def open_store(path: Path) -> SqliteStore:
     return SqliteStore(Database(path))
 
 
-def create_store(
-    path: Path, max_tokens: int, encoders: Sequence[Encoder], dtype: str | None
-) -> SqliteStore:
+def create_store(path: Path, max_tokens: int, encoders: Sequence[Encoder]) -> SqliteStore:
     """Create an index in a directory, or open the one that another process has just created."""
 
     def fill(connection: Connection) -> None:
         write_settings(connection, Settings(max_tokens))
         for encoder in encoders:
-            insert_space(connection, encoder, dtype, complete=True)
+            insert_space(connection, encoder, complete=True)
 
     for encoder in encoders:
         encoder.description()  # loads the model: before the transaction

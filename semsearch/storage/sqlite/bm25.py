@@ -42,9 +42,6 @@ from semsearch.storage.sqlite.schema import (
 from semsearch.storage.sqlite.spaces import deleted_passages
 from semsearch.storage.words import Analyser, Language
 
-#: Below this share of documents, the allowed passages are listed before the search.
-LISTED_SHARE = 0.02
-
 #: Words of more than this share of the passages are left out of queries that have others: SQLite
 #: would score so many passages for hardly any difference.
 FREQUENT_SHARE = 0.3
@@ -102,11 +99,10 @@ def search_bm25(
         parameters |= {"best": best.score if best else 0}
         parameters |= {f"phrase{number}": term for number, term in enumerate(terms)}
     share, clause = restricted.share, restricted.clause
-    is_listed = share < LISTED_SHARE
-    if is_listed:
+    if restricted.are_few:
         parameters["passage_ids"] = restricted.passages(connection).tolist()
         share, clause = 1, None
-    query = _by_words(len(terms), is_listed)
+    query = _by_words(len(terms), restricted.are_few)
     n = math.ceil((2 * k + 8) / share)
     while True:
         rows = connection.execute(query, parameters | {"n": n}).all()

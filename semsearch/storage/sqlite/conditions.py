@@ -81,18 +81,6 @@ def to_sql(condition: Condition, *, scalars: Collection[str] = ()) -> ColumnElem
     return _sql(condition, scalars, 0)
 
 
-def is_found_by_index(condition: Condition, fields: Collection[str]) -> bool:
-    """Whether indexes of these fields, which hold no lists, decide which documents match."""
-    match condition:
-        case And(conditions) | Or(conditions):
-            return all(is_found_by_index(each, fields) for each in conditions)
-        case In(name):
-            return name in fields
-        case Comparison(name, order):
-            return name in fields and order is not Operator.NOT_EQUAL
-    return False
-
-
 def _sql(condition: Condition, scalars: Collection[str], depth: int) -> ColumnElement[bool]:
     if depth > MAX_DEPTH:
         raise filter_error(f"and, or and not are nested deeper than {MAX_DEPTH} levels")

@@ -52,7 +52,6 @@ _PRAGMAS = (
 #: A larger page cache; with the default (2 MiB), a large index is read again and again.
 _WRITER_PRAGMA = "PRAGMA cache_size = -65536"
 
-
 _URL = make_url("sqlite+pysqlite://")
 #: The compiled statements of all databases: SQLAlchemy takes longer to compile most than to run
 #: them, and has one cache per engine.
@@ -91,8 +90,7 @@ class Database:
         self.file = self.directory / DATABASE_NAME
         if fill:
             _create_file(directory)
-        #: What connections are open to: SQLite's parameters, and the file. If it changes, they are
-        #: closed.
+        #: SQLite's parameters, and the file that connections are open to.
         self._opened = self._present()
         connect: Callable[[], Any] = self._connect
         pool = QueuePool(connect, max_overflow=-1, dialect=_dialect())
@@ -163,9 +161,8 @@ class Database:
     def _connect(self) -> sqlite3.Connection:
         address = f"{self.file.as_uri()}?{self._opened[0]}"
         # `_begin` begins transactions.
-        connection = sqlite3.connect(
-            address, uri=True, check_same_thread=False, isolation_level=None
-        )
+        options: Any = {"check_same_thread": False, "isolation_level": None}
+        connection = sqlite3.connect(address, uri=True, **options)
         connection.create_function("instant", 1, _instant, deterministic=True)
         with closed_on_error(connection):
             for pragma in _PRAGMAS:

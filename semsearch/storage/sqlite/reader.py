@@ -51,7 +51,6 @@ from semsearch.storage.sqlite.spaces import (
     from_bytes,
     snapshot_name,
     snapshot_record,
-    stored_matrix,
 )
 
 if TYPE_CHECKING:
@@ -205,7 +204,7 @@ class SqliteReader:
         )
         spaces = {space.id: space for space in self.spaces()}
         return {
-            (space_id, digest): stored_matrix(spaces[space_id], [vector])[0]
+            (space_id, digest): from_bytes(spaces[space_id], [vector])[0]
             for space_id, digest, vector in rows
         }
 

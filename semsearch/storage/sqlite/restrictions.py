@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING
 import numpy
 from sqlalchemy import ColumnElement, Connection, ScalarSelect, and_, case, func, select
 
-from semsearch.records import BUILT_IN_FIELDS, metadata_field
 from semsearch.storage.interface import Restriction, ScoredPassage
-from semsearch.storage.sqlite.fields import indexed_fields, scalar_fields
+from semsearch.storage.sqlite.fields import scalar_fields
 from semsearch.storage.sqlite.schema import (
     documents,
     passages,
@@ -27,6 +26,8 @@ if TYPE_CHECKING:
 
 #: Documents sampled to estimate the share that is allowed.
 SAMPLE_DOCUMENTS = 500
+#: Below this share, their passages are listed before a search.
+FEW = 0.02
 
 # Built once, because SQLAlchemy takes longer to build a statement than to run it.
 _OWNERS = select(passages.c.passage_id, passages.c.document_id).where(
@@ -43,9 +44,7 @@ class Restricted:
         self.clause = _clause(connection, restriction)
         #: The estimated share of documents that are allowed.
         self.share = 1 if self.clause is None else _sampled_share(connection, self.clause)
-        condition = restriction.condition
-        #: Whether indexes alone find them.
-        self.is_indexed = condition is None or _is_found_by_index(connection, condition)
+        self.are_few = self.share < FEW
         self._passages: Ids | None = None
 
     def passages(self, connection: Connection) -> Ids:
@@ -127,11 +126,3 @@ def _sampled_share(connection: Connection, clause: ColumnElement[bool]) -> float
     sample = documents.c.document_id.in_(values(spread.tolist()))
     count, matches = connection.execute(select(func.count(), matching).where(sample)).one()
     return float(matches / count) if count else 0
-
-
-def _is_found_by_index(connection: Connection, condition: Condition) -> bool:
-    from semsearch.storage.sqlite.conditions import is_found_by_index
-
-    indexed = {metadata_field(name) for name in indexed_fields(connection)}
-    found = {*BUILT_IN_FIELDS, *indexed.intersection(scalar_fields(connection))}
-    return is_found_by_index(condition, found)

@@ -111,7 +111,6 @@ spaces = _table(
     _required("spec", Text),
     _required("fingerprint", Text),
     _required("dimension", Integer, CheckConstraint("dimension > 0")),
-    _required("dtype", Text, CheckConstraint("dtype IN ('float32', 'float16')")),
     _required("complete", Integer),  # 0 while it lacks vectors of older passages
     _required("description", Text, CheckConstraint("json_type(description) = 'object'")),
     sqlite_autoincrement=True,
@@ -121,7 +120,7 @@ vectors = _table(
     "vectors",
     _owned_by("passages.passage_id", primary_key=True),
     _owned_by("spaces.space_id", primary_key=True),
-    _required("vector", LargeBinary),  # little-endian, of the space's dtype
+    _required("vector", LargeBinary),  # float32, little-endian
 )
 
 snapshots = _table(

@@ -48,6 +48,9 @@ STALE_SHARE = 0.1
 #: A recall is measured with other queries than those used for tuning, so it varies by this much.
 RECALL_TOLERANCE = 0.005
 
+#: The type of stored numbers.
+STORED = numpy.dtype("<f4")
+
 _VECTORS = """
 SELECT passage_id, vector FROM vectors WHERE space_id = ? AND passage_id > ? ORDER BY passage_id
 """
@@ -62,33 +65,23 @@ def all_spaces(connection: Connection) -> list[Space]:
     ]
 
 
-def insert_space(
-    connection: Connection, encoder: Encoder, dtype: str | None, *, complete: bool
-) -> Space:
+def insert_space(connection: Connection, encoder: Encoder, *, complete: bool) -> Space:
     """Add a space for an encoder's vectors, named after its spec."""
-    new = described_space(encoder, dtype, all_spaces(connection), complete=complete)
+    new = described_space(encoder, all_spaces(connection), complete=complete)
     row = new._asdict() | {"complete": int(complete), "description": json.dumps(new.description)}
     del row["id"]  # SQLite's, which is never used again
     connection.execute(insert(spaces).values(row))
     return next(space for space in all_spaces(connection) if space.name == new.name)
 
 
-def to_bytes(space: Space, matrix: Matrix) -> list[bytes]:
-    """Vectors as stored in SQLite: little-endian numbers of the space's type."""
-    return [row.tobytes() for row in matrix.astype(_stored_type(space))]
+def to_bytes(matrix: Matrix) -> list[bytes]:
+    """Vectors as stored in SQLite."""
+    return [row.tobytes() for row in matrix.astype(STORED)]
 
 
 def from_bytes(space: Space, rows: Sequence[bytes]) -> Matrix:
-    """Stored vectors as a matrix of unit rows, shape (len(rows), dimension)."""
-    matrix = stored_matrix(space, rows)
-    if space.dtype == "float16":  # rounding changed their length
-        matrix /= numpy.linalg.norm(matrix, axis=1, keepdims=True)
-    return matrix
-
-
-def stored_matrix(space: Space, rows: Sequence[bytes]) -> Matrix:
-    """Stored vectors as they are, shape (len(rows), dimension)."""
-    numbers = numpy.frombuffer(b"".join(rows), _stored_type(space))
+    """Stored vectors as a matrix, shape (len(rows), dimension)."""
+    numbers = numpy.frombuffer(b"".join(rows), STORED)
     return numbers.reshape(len(rows), space.dimension).astype(numpy.float32)
 
 
@@ -100,15 +93,6 @@ def vector_blocks(
     for rows in result.partitions(BLOCK_ROWS):
         ids, stored = zip(*rows, strict=True)
         yield numpy.array(ids, numpy.int64), from_bytes(space, stored)
-
-
-def vector_bytes(space: Space) -> int:
-    """The size of a stored vector."""
-    return space.dimension * _stored_type(space).itemsize
-
-
-def _stored_type(space: Space) -> numpy.dtype[Any]:
-    return numpy.dtype(space.dtype).newbyteorder("<")
 
 
 def snapshot_record(connection: Connection, space: Space) -> Row[Any] | None:
@@ -187,8 +171,7 @@ def refresh(
         }
     if recall + RECALL_TOLERANCE < wanted.recall:
         logger.warning(
-            "the vector index of space '%s' has a measured recall of %.3f, below the %s of "
-            "--recall (for exact search: semsearch configure --index-type flat)",
+            "space '%s': recall %.3f, below %s; for exact search: configure --index-type flat",
             space.name,
             recall,
             wanted.recall,

@@ -30,9 +30,6 @@ logger = logging.getLogger(__name__)
 
 #: Passages searched in place of deleted ones and further ones of a document.
 SPARE = 8
-#: Below these shares, the allowed passages are listed before the search; the second share applies
-#: if indexes alone find their documents, so that no document is read.
-LISTED_SHARE, LISTED_SHARE_BY_INDEX = 0.02, 0.2
 #: If allowed documents are rarer among the nearest than overall, they are listed once the expected
 #: number of matches exceeds the wanted number by this factor.
 MAX_LEFT_OUT = 50
@@ -70,18 +67,15 @@ class VectorView:
                 last = record.last_passage_id
             else:
                 logger.warning(
-                    "the snapshot of space '%s' in %s is missing or damaged; searching the vectors "
-                    "in SQLite instead (the next `semsearch index` rewrites it)",
+                    "the snapshot of space '%s' is missing or damaged, which makes searches slow; "
+                    "the next `semsearch index` rewrites it",
                     space.name,
-                    directory,
                 )
         recent += vector_blocks(connection, space, last)
         count = sum(len(ids) for ids, _ in recent)
         self._recent: VectorIndex = VectorIndex.build(space.dimension, count, recent)
-        indexes = [self._snapshot, self._recent]
-        self._indexes: list[VectorIndex] = [
-            index for index in indexes if index is not None and len(index)
-        ]
+        both = self._snapshot, self._recent
+        self._indexes: list[VectorIndex] = [index for index in both if index]
         self._per_document = _passages_per_document(connection)
         self._deleted = deleted_passages(connection) - (record.deleted if record else 0)
 
@@ -120,7 +114,7 @@ def search_vectors(
     are, their passages are listed first, and only these are searched.
     """
     share, clause = restricted.share, restricted.clause
-    allowed = restricted.passages(connection) if _is_listed(restricted) else None
+    allowed = restricted.passages(connection) if restricted.are_few else None
     wanted = view.reach(k)
     n = wanted if allowed is not None else _depth(wanted, share)
     found: list[list[ScoredPassage]] = [[] for _ in queries]
@@ -144,11 +138,6 @@ def search_vectors(
         is_rare = n * share > wanted * MAX_LEFT_OUT
         if len(open_queries) and allowed is None and clause is not None and is_rare:
             allowed, n = restricted.passages(connection), wanted
-
-
-def _is_listed(restricted: Restricted) -> bool:
-    least = LISTED_SHARE_BY_INDEX if restricted.is_indexed else LISTED_SHARE
-    return restricted.share < least
 
 
 def _depth(wanted: int, share: float) -> int:

@@ -47,6 +47,7 @@ from semsearch.storage.sqlite.schema import (
     write_settings,
 )
 from semsearch.storage.sqlite.spaces import (
+    STORED,
     all_spaces,
     count_deleted,
     insert_space,
@@ -57,7 +58,6 @@ from semsearch.storage.sqlite.spaces import (
     snapshot_record,
     to_bytes,
     vector_blocks,
-    vector_bytes,
 )
 from semsearch.storage.words import Analyser
 
@@ -114,9 +114,9 @@ class SqliteWriter:
                 analyse_again(self._connection, settings.language)
                 next_revision(self._connection)
 
-    def add_space(self, encoder: Encoder, dtype: str | None) -> Space:
+    def add_space(self, encoder: Encoder) -> Space:
         with self._connection.begin():
-            return insert_space(self._connection, encoder, dtype, complete=False)
+            return insert_space(self._connection, encoder, complete=False)
 
     def drop_space(self, space: Space) -> None:
         with self._connection.begin():
@@ -256,7 +256,7 @@ class SqliteWriter:
             self._put_vectors(space, range(first, first + len(added)), matrix)
 
     def _put_vectors(self, space: Space, passage_ids: Sequence[int], matrix: Matrix) -> None:
-        stored = zip(passage_ids, to_bytes(space, matrix), strict=True)
+        stored = zip(passage_ids, to_bytes(matrix), strict=True)
         rows = [(passage_id, space.id, vector) for passage_id, vector in stored]
         insert_rows(self._connection, vectors, ["passage_id", "space_id", "vector"], rows)
 
@@ -316,7 +316,7 @@ def _vector_faults(connection: Connection, directory: Path, space: Space) -> Ite
 
 def _sound(space: Space) -> ColumnElement[bool]:
     """The condition for vectors of a space that have its size."""
-    has_size = func.length(vectors.c.vector) == vector_bytes(space)
+    has_size = func.length(vectors.c.vector) == space.dimension * STORED.itemsize
     return (vectors.c.space_id == space.id) & has_size
 
 
