@@ -162,7 +162,7 @@ class Database:
         address = f"{self.file.as_uri()}?{self._opened[0]}"
         # `_begin` begins transactions.
         options: Any = {"check_same_thread": False, "isolation_level": None}
-        connection = sqlite3.connect(address, uri=True, **options)
+        connection: sqlite3.Connection = sqlite3.connect(address, uri=True, **options)
         connection.create_function("instant", 1, _instant, deterministic=True)
         with closed_on_error(connection):
             for pragma in _PRAGMAS:
