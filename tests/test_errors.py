@@ -21,12 +21,10 @@ from semsearch.errors import (
     check_path,
     check_text,
     check_texts,
-    shown,
     with_code,
 )
 from semsearch.search.options import check_readable, check_whole_number
 
-PACKAGE = Path(errors.__file__).parent
 CLASSES = {
     name: value
     for name, value in inspect.getmembers(errors, inspect.isclass)
@@ -40,14 +38,6 @@ def test_each_class_has_its_own_code():
     for name, value in CLASSES.items():
         assert "code" in vars(value), name
         assert re.fullmatch(r"[a-z]+(-[a-z]+)+", value.code)
-
-
-def test_each_class_is_raised_somewhere_and_the_root_nowhere():
-    made = set()
-    for file in PACKAGE.rglob("*.py"):
-        made |= set(re.findall(r"(?<!class )\b(\w+Error)\(", file.read_text("utf-8")))
-    assert set(CLASSES) <= made
-    assert "SemsearchError" not in made
 
 
 def test_messages_end_with_the_code():
@@ -106,8 +96,3 @@ def test_refused_values(check, values, limits):
     for value in values:
         with pytest.raises(ArgumentError, match="^x"):
             check("x", value, *limits)
-
-
-def test_values_in_messages_are_short():
-    assert [shown(value) for value in (None, 1.5, "a", [1])] == ["None", "1.5", "'a'", "[1] (list)"]
-    assert shown("a" * 100) == f"'{'a' * 39}…"

@@ -70,8 +70,6 @@ def test_literals_that_a_field_never_holds_are_refused(where, field):
     [
         ("yeer = 1", ["year", "genres", "cast"], r"'yeer'.* year .*cast, genres, id, title, year"),
         ("not (id = '1' or YEAR = 1)", ["year"], "'YEAR'.* year "),
-        ('"release dat" = 1', ["release date"], '"release date"'),
-        ("x = 1", ["a\nb"], '"a b"'),
         ("x = 1", [f"field{n}" for n in range(1000)], "…$"),
     ],
 )

@@ -86,8 +86,6 @@ def test_expressions(expression, condition):
         ("1", 1),
         ("9223372036854775807", 2**63 - 1),
         ("-9223372036854775808", -(2**63)),
-        ("+1", 1),
-        ("-01", -1),
         ("1.", 1.0),
         (".5", 0.5),
         ("-1.5e-3", -0.0015),
@@ -109,12 +107,9 @@ def test_literals(literal, expected):
         ("genres in (Drama)", 12),
         ("a = null", 5),
         ("a = `x`", 5),
-        ("a is 1", 6),
         ("a", 2),
         ("a not = 1", 7),
         ("a in 1", 6),
-        ("a in (1", 8),
-        ("a in (1 2)", 9),
         ("release date = 1", 9),
         ("metadata.'a' = 1", 1),
         ('metadata."a b" = 1', 1),
@@ -136,8 +131,6 @@ def test_literals(literal, expected):
         ("a = 1e999", 5),
         ("a = 9223372036854775808", 5),
         ("a = -9223372036854775809", 5),
-        ("a = 1e", 5),
-        ("a = .", 5),
         ("a = " + "9" * 5000, 5),
         ("a = '\0'", 6),
         ("a = '\ud83d'", 6),
@@ -146,28 +139,6 @@ def test_literals(literal, expected):
 def test_mistakes(expression, column):
     with pytest.raises(FilterError, match=rf"^where: .*\bcolumn {column}\b"):
         parse(expression)
-
-
-@pytest.mark.parametrize(
-    ("expression", "hinted"),
-    [
-        ("genres = Drama", "'Drama'"),
-        ("a = null", "'is null'"),
-        ("a < TRUE", "true"),
-        ("release date = 1", "quotes"),
-        ("genres = and", ""),
-        ("a = `x`", ""),
-        ("a = ", ""),
-        ("(a = 1", ""),
-    ],
-)
-def test_frequent_mistakes_have_a_hint(expression, hinted):
-    with pytest.raises(FilterError) as caught:
-        parse(expression)
-    _, semicolon, hint = str(caught.value).partition("; ")
-    assert bool(semicolon) == bool(hinted)
-    assert hinted in hint
-    assert "…" not in str(caught.value)
 
 
 @pytest.mark.parametrize(("opening", "closing"), [("(", ")"), ("not ", ""), ("not (", ")")])

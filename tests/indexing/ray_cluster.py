@@ -145,7 +145,7 @@ class Cluster:
 
     Args:
         start_head, start_other: commands that start Ray; HEAD stands for the head's address.
-        folder: visible to all nodes, except for what a node hides.
+        folder: in which commands run.
         path: a folder from which nodes can import, besides semsearch.
     """
 
@@ -174,8 +174,8 @@ class Cluster:
             self.remove()
             raise
 
-    def add(self, hidden: Path | None = None) -> Node:
-        """Add a node, which cannot see the content of the folder `hidden`."""
+    def add(self) -> Node:
+        """Add a node."""
         node, number = Node(), len(self.nodes)
         ours, theirs = (f"10.77.{number}.{part}" for part in (1, 2))
         link = f"to-{number}"
@@ -190,8 +190,7 @@ class Cluster:
         _ip("-n", node.namespace, "route", "add", "default", "via", ours)
         node.address = theirs
         self.nodes.append(node)
-        start = f"{self._start_other} --node-ip-address={theirs}"
-        self._start(node, f"mount -t tmpfs none {hidden} && {start}" if hidden else start)
+        self._start(node, f"{self._start_other} --node-ip-address={theirs}")
         return node
 
     def run(self, *arguments: object, code: str = "", **options: object) -> subprocess.Popen[str]:

@@ -287,11 +287,6 @@ class Histories(RuleBasedStateMachine):
     def open_reader(self):
         self.readers.append(Index.open(self.path, encoders=[histories.encoder()]))
 
-    @precondition(lambda self: len(self.readers) > 1)
-    @rule(number=st.integers(0, 10))
-    def close_reader(self, number):
-        self.readers.pop(number % len(self.readers)).close()
-
     @rule()
     def reopen(self):
         self.index.close()

@@ -39,7 +39,6 @@ def cluster(program, package, tmp_path_factory):
         pytest.skip(f"cannot create network namespaces: {error.stderr}")
     folder = tmp_path_factory.mktemp("ray")
     write_plugin(folder / "site")
-    (folder / "hidden").mkdir()
     found = Cluster(START_HEAD, START_OTHER, folder, folder / "site")
     yield found
     found.remove()
@@ -70,7 +69,7 @@ def test_a_node_joins_and_is_killed(cluster, run, tmp_path):
     corpus = write(tmp_path, texts)
     process = run(corpus, "--encoder", f"slow:{tmp_path / 'log'}", "--index", tmp_path / "x")
     until(lambda: begun(tmp_path), process)
-    node = cluster.add(hidden=cluster.folder / "hidden")
+    node = cluster.add()
     until(lambda: set(begun(tmp_path)) & set(node.processes()), process)
     node.kill()
     output = finish(process)

@@ -65,22 +65,6 @@ def test_a_changed_document_keeps_its_old_text_and_a_query_is_refused(tmp_path, 
             index.search("broken one")
 
 
-def test_repair_encodes_damaged_vectors_of_every_space_again(tmp_path):
-    spaces = ("hashing-32", "hashing-16")
-    with Index.create(tmp_path / "x", ["hashing:32", "hashing:16"]) as index:
-        index.add(corpus(bad=()))
-        expected = [index.search("sound text 7", 50, space=space) for space in spaces]
-    with closing(sqlite3.connect(tmp_path / "x" / "index.sqlite")) as connection, connection:
-        cut = "UPDATE vectors SET vector = zeroblob(60) WHERE passage_id IN (8, 300)"
-        assert connection.execute(cut).rowcount == 4
-    with Index.open(tmp_path / "x") as index:
-        with index.writer() as writer:
-            assert [fault.repairable for fault in writer.verify()] == [True, True]
-            writer.repair()
-            assert writer.verify() == []
-        assert [index.search("sound text 7", 50, space=space) for space in spaces] == expected
-
-
 def test_repair_names_documents_that_still_lack_a_vector(tmp_path):
     encoder = Failing(None)
     with Index.create(tmp_path / "x", [encoder]) as index:

@@ -117,11 +117,6 @@ class TestStates:
             assert state.count() == before
         assert len(films) == before + 1
 
-    def test_an_open_index_sees_each_commit(self, films):
-        assert films.search("novel")[0].document_id != "e"
-        films.add([Document("e", "novel")])
-        assert films.search("novel")[0].document_id == "e"
-
 
 class TestSearch:
     def test_scores_are_cosines(self, films, encoder):

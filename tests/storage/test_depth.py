@@ -106,16 +106,6 @@ class TestByVectors:
         assert [n for n, _ in searches] == [18, 72]
 
 
-@pytest.mark.parametrize(
-    ("per_document", "deleted", "reach"),
-    [(1, 0, 10), (1, 1, 18), (1.5, 0, 23), (2, 2, 28), (9, 0, 28)],
-)
-def test_places_for_further_passages_and_deleted_ones(per_document, deleted, reach):
-    view = VectorView.__new__(VectorView)
-    view._per_document, view._deleted = per_document, deleted
-    assert view.reach(10) == reach
-
-
 def state_of(index):
     """A connection that reads the index."""
     return index._store.database._engine.connect()

@@ -156,20 +156,6 @@ def test_a_locked_database(path, monkeypatch):
         index._store.writer(1)
 
 
-def test_the_mode_of_the_log_is_set_when_readers_allow_it(path, monkeypatch):
-    execute(path, "PRAGMA journal_mode = DELETE")
-    monkeypatch.setattr("semsearch.storage.sqlite.database._PRAGMAS", ("PRAGMA busy_timeout = 1",))
-    monkeypatch.setattr("semsearch.storage.sqlite.database.BUSY_TIMEOUT_MS", 50)
-    with closing(sqlite3.connect(path / "index.sqlite")) as reader, Index.open(path) as index:
-        rows = reader.execute("SELECT * FROM documents")
-        assert rows.fetchone()
-        with pytest.raises(IndexBusyError):
-            index.delete(["1"])
-        rows.close()
-        assert index.delete(["1"]) == 1
-    assert execute(path, "PRAGMA journal_mode") == [[("wal",)]]
-
-
 def test_errors_of_sqlite_name_the_file(path):
     with pytest.raises(IndexStoreError) as caught, open_store(path).database.read() as connection:
         connection.exec_driver_sql("SELECT nothing")

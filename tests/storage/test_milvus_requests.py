@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from semsearch.storage.milvus.reader import MAX_ROWS, VECTORS, WORDS, Search
+from semsearch.storage.milvus.reader import MAX_ROWS, VECTORS, Search
 from semsearch.storage.milvus.schema import LISTS
 
 
@@ -63,20 +63,7 @@ class TestRequests:
         assert [one.score for one in best] == known[:k]
         assert [one.document_id for one in best] == sorted(one.document_id for one in best)
 
-    @pytest.mark.parametrize(("per_document", "documents"), [(1, [1, 2]), (2, [1, 1]), (3, [1, 1])])
-    def test_passages_of_a_document(self, per_document, documents):
-        answers = Answers([((1 << 24) + 1, 0.9), ((1 << 24), 0.9), (2 << 24, 0.8), (3 << 24, 0.7)])
-        [best] = Search(answers, "c", VECTORS, "").best(["q"], 2, per_document)
-        assert [one.document_id for one in best] == documents
-        assert best[0].passage_id == 1 << 24
-
     def test_queries_are_sent_together(self):
         answers = Answers(first_passages([0.9, 0.8]))
         assert len(Search(answers, "c", VECTORS, "").best(["q"] * 20, 508, 1)) == 20
         assert answers.requests == [(8, 1024, LISTS), (8, 1024, LISTS), (4, 1024, LISTS)]
-
-    def test_scores_of_milvus_lite(self):
-        answers = Answers([(1 << 24, -2.0), (2 << 24, -1.0)])
-        answers.is_file = True
-        [best] = Search(answers, "c", WORDS, "").best(["q"], 2, 1)
-        assert [one.score for one in best] == [2, 1]

@@ -139,18 +139,6 @@ def test_equal_scores_are_ordered_by_id_and_missing_ones_come_last():
     numpy.testing.assert_allclose(rounded, [[0.700001, 0.5, 0.5, -numpy.inf]], atol=2e-7)
 
 
-@pytest.mark.parametrize(("allowed", "whole"), [(None, True), (41, True), (40, False)])
-def test_few_allowed_vectors_are_compared_apart(matrix, monkeypatch, allowed, whole):
-    """Up to 2 % of them."""
-    index = built("flat", matrix)
-    searched, search = [], index._flat.search
-    monkeypatch.setattr(
-        index._flat, "search", lambda *a, **b: searched.append(1) or search(*a, **b)
-    )
-    index.search(matrix[:1], 5, None if allowed is None else IDS[:allowed])
-    assert bool(searched) == whole
-
-
 @pytest.mark.parametrize(
     ("many", "allowed", "by_codes"),
     [(0.1, None, False), (0.1001, None, True), (10, 41, True), (10, 40, False), (0.21, 950, False)],
@@ -195,14 +183,6 @@ def test_many_vectors_are_divided_into_lists(matrix, monkeypatch, most, lists):
     monkeypatch.setattr(IvfIndex, "tune", lambda self, recall: tuned.append(recall))
     assert IvfIndex.build(DIMENSION, len(IDS), blocks(matrix))._codes.nlist == lists
     assert tuned == [0.98]
-
-
-@pytest.mark.parametrize(("dimension", "parts"), [(6, 2), (7, 7), (16, 4), (18, 6)])
-def test_a_code_has_half_a_byte_for_four_numbers(dimension, parts):
-    """Or for fewer, as their number divides the dimension."""
-    vectors = unit(numpy.random.default_rng(1).normal(size=(1000, dimension)).astype("float32"))
-    index = IvfIndex.build(dimension, 1000, [(numpy.arange(1000), vectors)])
-    assert parts == index._codes.pq.M
 
 
 def test_recall(index, kind):
