@@ -29,6 +29,5 @@ def create_store(path: Path, max_tokens: int, encoders: Sequence[Encoder]) -> St
     """Open a store, or create it with a space for each encoder."""
     with suppress(IndexNotFoundError):
         return open_store(path)
-    module = import_module(store_of(path))
-    store: Store = module.create_store(path, max_tokens, encoders)
+    store: Store = import_module(store_of(path)).create_store(path, max_tokens, encoders)
     return store

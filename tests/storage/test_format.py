@@ -54,10 +54,10 @@ def test_the_tables_of_format_1(path):
 
 def test_settings_of_connections(path):
     names = ["busy_timeout", "foreign_keys", "synchronous", "secure_delete"]
+    names += ["cache_size", "wal_autocheckpoint"]
     with open_store(path).database.writing() as connection:
         found = [connection.exec_driver_sql(f"PRAGMA {name}").scalar() for name in names]
-        assert found == [10_000, 1, 2, 1]
-        assert connection.exec_driver_sql("PRAGMA cache_size").scalar() == -64 * 1024
+    assert found == [10_000, 1, 2, 1, -64 * 1024, 16_384]
 
 
 @pytest.mark.parametrize(

@@ -49,8 +49,8 @@ _PRAGMAS = (
     "PRAGMA synchronous = FULL",  # what was committed survives a power cut
     "PRAGMA secure_delete = ON",
 )
-#: A larger page cache; with the default (2 MiB), a large index is read again and again.
-_WRITER_PRAGMA = "PRAGMA cache_size = -65536"
+#: 64 MiB of pages, and a log of 128 MiB: by default, a large index is read and written repeatedly.
+_WRITER_PRAGMAS = ("PRAGMA cache_size = -65536", "PRAGMA wal_autocheckpoint = 16384")
 
 _URL = make_url("sqlite+pysqlite://")
 #: The compiled statements of all databases: SQLAlchemy takes longer to compile most than to run
@@ -139,7 +139,7 @@ class Database:
             found = self.file.stat()
         except (FileNotFoundError, NotADirectoryError):
             raise _not_found(self._given) from None
-        except OSError as error:  # a name that is too long, a directory without permission
+        except OSError as error:  # a name that is too long, no permission
             raise IndexStoreError(f"{error.strerror}: {self._given}") from None
         file = found.st_dev, found.st_ino
         if os.access(self.directory, os.W_OK):
@@ -170,9 +170,10 @@ class Database:
         return connection
 
     def _prepare_for_writing(self, connection: Connection) -> None:
-        """Set WAL mode, in which many processes can read while one writes, and a larger cache."""
+        """Set WAL mode, in which many processes can read while one writes."""
         raw: Any = connection.connection.driver_connection
-        raw.execute(_WRITER_PRAGMA)
+        for pragma in _WRITER_PRAGMAS:
+            raw.execute(pragma)
         deadline = time.monotonic() + BUSY_TIMEOUT_MS / 1000
         while True:
             try:
