@@ -6,6 +6,7 @@ import click
 
 from semsearch.cli.options import NAME_OR_FILE, Decorator, repeated_option, together
 from semsearch.cli.progress import IndexingProgress
+from semsearch.corpus.celltypes import DATES, DECIMALS
 from semsearch.errors import BadRowError
 
 text_column_option = repeated_option(
@@ -25,6 +26,23 @@ corpus_options = together(
         "--header/--no-header",
         default=None,
         help="Whether the first row of CSV, TSV or XLSX names the columns.  [default: guessed]",
+    ),
+    click.option(
+        "--delimiter",
+        metavar="SIGN",
+        callback=lambda context, parameter, sign: sign and sign.encode().decode("unicode_escape"),
+        help="The sign between cells of CSV, such as ^ or \\t.  [default: guessed]",
+    ),
+    click.option(
+        "--skip-lines", type=int, metavar="N", help="Lines above the table.  [default: guessed]"
+    ),
+    click.option(
+        "--decimal", type=click.Choice(DECIMALS), help="Of numbers in CSV.  [default: guessed]"
+    ),
+    click.option(
+        "--dates",
+        type=click.Choice(DATES),
+        help="How CSV writes dates such as 6/5/2025.  [default: guessed]",
     ),
     click.option(
         "--sheet", metavar="NAME", help="The sheet of a workbook.  [default: the first visible one]"

@@ -30,7 +30,7 @@ from semsearch.cli.render import (
     write_csv,
     write_json_line,
 )
-from semsearch.errors import ArgumentError, FilterError
+from semsearch.errors import ArgumentError, ColumnNotFoundError, FilterError
 from semsearch.records import (
     BUILT_IN_FIELDS,
     Hit,
@@ -91,7 +91,10 @@ HIT_COLUMNS = ["query", "rank", "score", *HitScores._fields, "id", "title", "tex
 )
 @repeated_option("--show", "show", "FIELD", "A field to show in the table; may be repeated.")
 @click.option(
-    "--queries", metavar="FILE", type=NAME_OR_FILE, help="One query per line; - is standard input."
+    "--queries",
+    metavar="FILE",
+    type=NAME_OR_FILE,
+    help="A table with a column of queries, or one query per line; - is standard input.",
 )
 @click.option(
     "--mmr", type=float, metavar="W", help="Diversify hits: 1 is relevance only, 0 diversity only."
@@ -171,14 +174,36 @@ def _shown(show: Sequence[str], known: Sequence[str]) -> list[str]:
 
 def _answered(index: Index, file: str, options: dict[str, Any]) -> Iterator[Hits]:
     """The hits of each query of a file, or of standard input, whose lines may come slowly."""
-    from semsearch.corpus import text_lines
-
     path = None if file == "-" else Path(file)
-    lines = text_lines(path, None, QUERY_MAX_CHARACTERS)
-    queries = (query for _, line in lines if (query := line.removeprefix("\ufeff").strip()))
+    queries = _queries(path)
     at_once = 1 if path is None else QUERIES_AT_ONCE
     while block := list(islice(queries, at_once)):
         yield from index.search_many(block, **options)
+
+
+def _queries(path: Path | None) -> Iterator[str]:
+    """The queries of a table, or the lines of another file."""
+    from semsearch.corpus import good_rows, open_table, text_lines
+    from semsearch.corpus.folder import is_table
+    from semsearch.corpus.formats import format_by_name
+    from semsearch.corpus.roles import QUERY, find_column, listed
+
+    if path is None or format_by_name(path) is None or not is_table(path):
+        for _, line in text_lines(path, None, QUERY_MAX_CHARACTERS):
+            if query := line.removeprefix("\ufeff").strip():
+                yield query
+        return
+    with open_table(path) as table:
+        column = find_column(table.columns, (*QUERY, "text"))
+        if column is None and len(table.columns) > 1:
+            expected = ", ".join((*QUERY, "text"))
+            raise ColumnNotFoundError(
+                f"{table.name}: no column of queries (columns: {listed(table.columns)}; "
+                f"expected: {expected})"
+            )
+        for row in good_rows(table):
+            if query := str(row.fields.get(column or table.columns[0]) or "").strip():
+                yield query
 
 
 def _csv_row(query: str, hit: Hit, fields: Sequence[str]) -> list[Any]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import suppress
@@ -17,16 +18,20 @@ from multiprocessing import get_context, parent_process
 from pathlib import Path, PurePath
 from threading import Thread
 from types import ModuleType
+from typing import ParamSpec, TypeVar
 
 from semsearch.corpus.formats import CorpusFormat, foreign, without_gz
 from semsearch.corpus.html import read_html
 from semsearch.corpus.office import read_docx, read_pdf, read_pptx
 from semsearch.corpus.sources import Source
-from semsearch.corpus.table import COLUMNS, Contents, Row, Section, Table
+from semsearch.corpus.table import COLUMNS, Contents, LeftOut, Row, Section, Table
 from semsearch.errors import BadFileError, BadRowError, CorpusError, MissingExtraError, first_line
 
+P = ParamSpec("P")
+T = TypeVar("T")
+
 #: Limits of the process: its memory, and the time per document.
-MAX_CONVERSION_BYTES, MAX_CONVERSION_SECONDS = 1 << 30, 60.0
+MAX_CONVERSION_BYTES, MAX_CONVERSION_SECONDS = 1 << 30, 120.0
 
 #: The module that each format needs; all are in the extra `files`.
 _MODULES = {
@@ -64,22 +69,24 @@ def read_document(
     try:
         if appearance := foreign(source.head, kind):
             raise CorpusError(appearance)
-        contents, fault = converter.run(source.on_disk(), kind, encoding)
+        contents, fault = converter.run(convert, source.on_disk(), kind, encoding)
     except CorpusError as error:
         contents, fault = Contents("", []), str(error)
     readable = [part for part in contents.sections if part.fault or part.text.strip()]
-    blank = [str(part.number) for part in contents.sections if part not in readable]
-    remark = contents.remark
-    if blank and contents.if_blank:
-        numbers = ", ".join(blank[:5]) + (", …" if len(blank) > 5 else "")
-        remark += f"; {len(blank)} of them without text ({numbers}): {contents.if_blank}"
+    left_out = LeftOut()
+    for part in contents.sections:
+        if contents.if_blank and part not in readable:
+            left_out.add(f"{part.kind} without text", str(part.number))
+    remark = "; ".join([contents.remark, *([contents.if_blank] if left_out else [])])
+    for what, count in contents.left_out:
+        left_out.add(what, count=count)
     if not fault and not readable:
         fault = "; ".join(filter(None, ("has no text", contents.if_blank)))
     title = " ".join(contents.title.split()) or without_gz(PurePath(identifier)).stem
     rows = [_row(source.name, identifier, title, part) for part in readable]
     if fault:  # the parts before it are kept
         rows.append(BadFileError(source.name, fault, identifier))
-    return Table(source.name, COLUMNS, iter(rows), remark=remark)
+    return Table(source.name, COLUMNS, iter(rows), remark=remark, left_out=left_out)
 
 
 def _row(source: str, file: str, title: str, section: Section) -> Row | BadRowError:
@@ -112,7 +119,8 @@ def convert(path: Path, kind: CorpusFormat, encoding: str | None) -> tuple[Conte
     except CorpusError as error:
         fault = str(error)
     except Exception as error:  # damaged files make libraries raise anything
-        fault = f"cannot be read as {kind.value.upper()}: {first_line(error)}"
+        reason = f"{type(error).__name__}: {first_line(error)}"
+        fault = f"cannot be read as {kind.value.upper()}: {reason}"
     return contents._replace(sections=sections), fault
 
 
@@ -124,8 +132,8 @@ class Converter:
     def __init__(self) -> None:
         self._executor: ProcessPoolExecutor | None = None
 
-    def run(self, path: Path, kind: CorpusFormat, encoding: str | None) -> tuple[Contents, str]:
-        """Call `convert` in the process.
+    def run(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """Call a function in the process.
 
         Raises:
             CorpusError: the document needs too much time or memory.
@@ -133,7 +141,7 @@ class Converter:
         was_used = self._executor is not None
         executor = self._executor or self._start()
         try:
-            future = executor.submit(convert, path, kind, encoding)
+            future = executor.submit(function, *args, **kwargs)
             return future.result(timeout=MAX_CONVERSION_SECONDS)
         except TimeoutError:
             self.stop()
@@ -145,7 +153,7 @@ class Converter:
             self.stop()
             raise
         if was_used:  # earlier documents may have used its memory
-            return self.run(path, kind, encoding)
+            return self.run(function, *args, **kwargs)
         limit = f"{MAX_CONVERSION_BYTES >> 20} MiB of memory"
         raise CorpusError(f"needs more than {limit} to be converted, or crashes the converter")
 

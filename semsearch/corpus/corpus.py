@@ -9,6 +9,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from semsearch.corpus.celltypes import DATES, DECIMALS
 from semsearch.corpus.conversion import converter
 from semsearch.corpus.database import open_query
 from semsearch.corpus.documents import (
@@ -47,6 +48,7 @@ from semsearch.errors import (
     check_text,
     check_texts,
     raise_error,
+    shown,
 )
 from semsearch.records import ESCAPED_BYTE, first_escaped
 
@@ -83,6 +85,11 @@ class Corpus:
         sheet: the name of the sheet of a workbook; the first by default.
         sql: the query that selects the rows of a database.
         lines: whether each line of a text file is a document, instead of the whole file.
+        delimiter: the sign between the cells of a CSV file; guessed.
+        skip_lines: how many lines of a CSV or TSV file are above its table; guessed.
+        decimal: the sign before decimals in CSV and TSV, ``,`` or ``.``; guessed for each column.
+        dates: ``day-first`` or ``month-first``, for dates such as 6/5/2025 in CSV and TSV; guessed
+            for each column. Columns that may be either stay text.
         exclude: files of folders to exclude, as .gitignore patterns, in addition to those in the
             folder's file .semsearchignore.
         on_bad_row: called with the error of each row that cannot be used. By default it raises
@@ -106,6 +113,10 @@ class Corpus:
         sheet: str | None = None,
         sql: str | None = None,
         lines: bool = False,
+        delimiter: str | None = None,
+        skip_lines: int | None = None,
+        decimal: str | None = None,
+        dates: str | None = None,
         exclude: Sequence[str] = (),
         on_bad_row: OnBadRow = raise_error,
         notify: Notify = silent,
@@ -122,6 +133,11 @@ class Corpus:
             if value is not None:
                 check_text(argument, value)
         self._paths: list[Location] = [None if str(path) == "-" else path for path in given]
+        if delimiter is not None and len(delimiter) != 1:
+            raise ArgumentError(f"a delimiter is a single character, not {shown(delimiter)}")
+        for argument, choice, known in (("decimal", decimal, DECIMALS), ("dates", dates, DATES)):
+            if choice is not None and choice not in known:
+                raise ArgumentError(f"{argument} must be {' or '.join(known)}, not {shown(choice)}")
         wanted = Roles.wanted(text_columns, title_column, id_column)
         options: dict[str, Any] = {
             **named,
@@ -130,6 +146,10 @@ class Corpus:
             "text_columns": list(wanted.text) or None,
             "header": header,
             "lines": lines or None,
+            "delimiter": delimiter,
+            "skip_lines": skip_lines,
+            "decimal": decimal,
+            "dates": dates,
         }
         self._options = {name: value for name, value in options.items() if value is not None}
         self._exclude = check_texts("exclude", exclude)
@@ -204,8 +224,7 @@ class Corpus:
             self._options.get("id_column"),
             earlier.get("id_column"),
         )
-        others = ("encoding", "header", "records", "sheet", "sql", "lines")
-        return options, Reading(wanted, **{name: options.get(name) for name in others})
+        return options, Reading(wanted, **{name: options.get(name) for name in Reading._fields[1:]})
 
     @contextmanager
     def _open(self, path: Location, how: Reading) -> Iterator[Table]:

@@ -1,4 +1,4 @@
-"""Reads CSV and TSV, after guessing the delimiter and whether cells are quoted."""
+"""Reads CSV and TSV: finds the delimiter, the quotes and the header, and skips what is no row."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from contextlib import suppress
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from semsearch.corpus.celltypes import column_type
-from semsearch.corpus.roles import HEADER_ROWS, USUAL, has_header, numbered, plain_name
-from semsearch.corpus.table import MAX_ROW_CHARACTERS, Row, Table, look_ahead
+from semsearch.corpus.celltypes import Notation, column_types, is_number
+from semsearch.corpus.roles import HEADER_ROWS, NUMBER, USUAL, has_header, numbered, plain_name
+from semsearch.corpus.table import MAX_ROW_CHARACTERS, LeftOut, Row, Table, look_ahead
 from semsearch.errors import BadRowError, CorpusError, quantity
 
 if TYPE_CHECKING:
@@ -23,8 +23,15 @@ DELIMITERS = ",\t;|"
 #: The first line by which Excel finds the delimiter.
 _SEPARATOR = re.compile(r"\ufeff?sep=(.)\s*", re.IGNORECASE)
 _OPENING_QUOTE = re.compile(r'(?:^|\t)"')
+#: The second line of a table in Markdown.
+_RULE = re.compile(r"\|?(?:\s*:?-+:?\s*\|)+(?:\s*:?-+:?\s*)?\|?\s*")
 #: Lines above a header, in which exports tell what they are.
-MAX_LINES_ABOVE = 5
+MAX_LINES_ABOVE = 20
+#: Signs of a text, which separate no cells.
+_TEXT_SIGNS = " _'\"-.,!?()[]{}<>/%&*+=@#$€£"
+#: The longest unit, and what a line of units holds for a column of texts.
+_UNIT_CHARACTERS = 20
+_NO_UNIT = re.compile(r"\W*(?:string|text|str|char|name|id)?\W*", re.IGNORECASE)
 
 #: The location and the cells of a record; an error in place of a bad one.
 _Record = tuple[str, list[str]] | BadRowError
@@ -50,25 +57,51 @@ class Dialect(NamedTuple):
         )
 
 
+class Layout(NamedTuple):
+    """How a table is written, as far as the user says; the rest is guessed.
+
+    Args:
+        header: whether the first row names the columns.
+        delimiter: the sign between cells.
+        skip_lines: how many lines are above the table.
+        notation: how numbers and dates are written.
+    """
+
+    header: bool | None = None
+    delimiter: str | None = None
+    skip_lines: int | None = None
+    notation: Notation = Notation()
+
+
 def read_delimited(
     text: TextStream,
     delimiters: str = DELIMITERS,
-    header: bool | None = None,
+    layout: Layout = Layout(),  # noqa: B008 - immutable
     wanted: Collection[str] = (),
 ) -> Table:
     """The table of a CSV or TSV file with one of these delimiters.
 
-    Its first row is a header if `header` says so, or else by `has_header`, which takes `wanted`.
+    Its first row is a header if the layout says so, or else by `has_header`, which takes `wanted`.
 
     Raises:
-        CorpusError: it has no rows.
+        CorpusError: it has no rows, or its delimiter cannot be told.
     """
     lines = text.lines()
     head = look_ahead(lines)
+    remarks = []
+    head[: layout.skip_lines or 0] = ["\n"] * (layout.skip_lines or 0)  # keeps the line numbers
     if head and (declared := _SEPARATOR.fullmatch(head[0])):
-        head[0], delimiters = "\n", declared[1]  # a blank line keeps the line numbers
-    above = _lines_above(head, delimiters)
-    head[:above] = ["\n"] * above
+        head[0], delimiters = "\n", declared[1]
+    delimiters = layout.delimiter or delimiters
+    if _is_markdown(head):
+        lines, head, delimiters = map(_cells_alone, lines), list(map(_cells_alone, head)), "|"
+    elif layout.skip_lines is None and layout.header is not False:
+        above = _lines_above(head, delimiters)
+        head[:above] = ["\n"] * above
+        remarks += [f"{quantity(above, 'line')} above the header skipped"] if above else []
+    if layout.delimiter is None and (sign := _rare_delimiter(head, delimiters, text.name)):
+        delimiters = sign
+        remarks.append(f"cells separated by {sign!r}")
     reader = guess_dialect(head, delimiters).reader(chain(head, lines))
     records = _records(reader, text.name)
     beginning = list(islice(records, HEADER_ROWS))
@@ -77,29 +110,37 @@ def read_delimited(
     if isinstance(beginning[0], BadRowError):
         raise CorpusError(str(beginning[0]))
     cells = beginning[0][1]
-    remark = ""
+    header = layout.header
     if header is None:
         readable = [record[1] for record in beginning if not isinstance(record, BadRowError)]
         header = has_header(readable, wanted)
-        remark = "" if header else ": its first row looks like data; if it is not, add --header"
     if header:
         # R and pandas write the row names under an empty header.
         columns = numbered(cell.strip() or f"column_{n}" for n, cell in enumerate(cells, 1))
-        remark = f"{quantity(above, 'line')} above the header skipped" if above else ""
     else:
         columns = [f"column {number}" for number in range(1, len(cells) + 1)]
-        remark = f"no header{remark}"
-    if len(columns) == 1 and (sign := _unknown_delimiter(head)):
-        remark = f"every line holds {sign!r}: if it separates cells, put it in a first line 'sep='"
+        advice = ": its first row looks like data; if it is not, add --header"
+        remarks.append(f"no header{advice if layout.header is None else ''}")
+    left_out = LeftOut()
     records = chain(beginning[1:] if header else beginning, records)
-    rows = _rows(records, columns, cells if header else None)
+    rows = _rows(records, columns, cells if header else None, left_out)
     sample = look_ahead(rows)
-    found = {
-        column: column_type(row.fields.get(column, "") for row in sample if isinstance(row, Row))
-        for column in columns
-    }
-    types = {column: kind for column, kind in found.items() if kind is not None}
-    return Table(text.name, columns, chain(sample, rows), types, remark)
+    if header and (units := _units(sample)):
+        left_out.add("row of units", units.source)
+        sample = sample[1:]
+    types = column_types(
+        columns, [row.fields for row in sample if isinstance(row, Row)], layout.notation
+    )
+    return Table(
+        text.name,
+        columns,
+        chain(sample, rows),
+        {column: kind for column, kind in types.items() if kind.parse},
+        "; ".join(
+            [*remarks, *(f"{column}: {one.note}" for column, one in types.items() if one.note)]
+        ),
+        left_out,
+    )
 
 
 def _records(reader: Any, name: str) -> Iterator[_Record]:
@@ -119,7 +160,10 @@ def _records(reader: Any, name: str) -> Iterator[_Record]:
 
 
 def _rows(
-    records: Iterator[_Record], columns: Sequence[str], header: list[str] | None
+    records: Iterator[_Record],
+    columns: Sequence[str],
+    header: list[str] | None,
+    left_out: LeftOut,
 ) -> Iterator[Row | BadRowError]:
     """The rows of the records below the header, if there is one."""
     width, last = len(columns), header[-1] if header else None
@@ -130,31 +174,94 @@ def _rows(
             continue
         source, cells = record
         if cells[-1] == last and [cells[0].lstrip("\ufeff"), *cells[1:]] == header:
-            yield BadRowError(source, "repeats the header")  # files were joined
+            left_out.add("repeated header", source)  # files were joined
         elif len(cells) == width:
             fields = {name: cell for name, cell in zip(columns, cells, strict=True) if cell}
             yield Row(source, fields)
+        elif cells[0].startswith("#"):
+            left_out.add("comment", source)
         else:
             yield BadRowError(source, f"{quantity(len(cells), 'cell')} where {expected}")
 
 
+def _units(sample: Sequence[Row | BadRowError]) -> Row | None:
+    """The first row, if it holds the units of the numbers below it."""
+    rows = [row for row in sample[:HEADER_ROWS] if isinstance(row, Row)]
+    if len(rows) < 3 or rows[0] is not sample[0]:
+        return None
+    first, *others = rows
+    found = False
+    for column, cell in first.fields.items():
+        below = [row.fields[column] for row in others if column in row.fields]
+        if len(below) > 1 and all(map(is_number, below)):
+            if is_number(cell) or len(cell) > _UNIT_CHARACTERS:
+                return None
+            found = True
+        elif not _NO_UNIT.fullmatch(cell):
+            return None
+    return first if found else None
+
+
+def _is_markdown(lines: Sequence[str]) -> bool:
+    """Whether these are the lines of a table in Markdown."""
+    first, second, *_ = [*(line for line in lines[:MAX_LINES_ABOVE] if line.strip()), "", ""]
+    return "|" in first and _RULE.fullmatch(second) is not None
+
+
+def _cells_alone(line: str) -> str:
+    """A line of a table in Markdown without the outer bars; its rule is a blank line."""
+    if _RULE.fullmatch(line):
+        return "\n"
+    return "|".join(cell.strip() for cell in line.strip().strip("|").split("|")) + "\n"
+
+
 def _lines_above(lines: Sequence[str], delimiters: str) -> int:
-    """How many lines are above a header with a usual name, such as the date of an export."""
+    """How many lines are above the header, such as the date of an export or comments.
+
+    The header is the first line with a usual name, or with three names, from which on all lines
+    have the same number of cells.
+    """
     for number, line in enumerate(lines[:MAX_LINES_ABOVE]):
         for mark in delimiters:
-            cells = [cell.strip(' "\r\n') for cell in line.split(mark)]
-            is_header = len(cells) > 1 and all(cells) and any(plain_name(c) in USUAL for c in cells)
-            if is_header and not any(mark in above for above in lines[:number]):
-                return number
+            cells = [cell.strip(' "\r\n\ufeff') for cell in line.split(mark)]
+            is_named = any(plain_name(cell) in USUAL for cell in cells)
+            if len(cells) < 2 or not all(cells) or any(map(NUMBER.fullmatch, cells)):
+                continue
+            if number == 0 and (is_named or not cells[0].startswith("#")):
+                return 0
+            widths = [len(one.split(mark)) for one in lines[:number] if one.strip()]
+            if (is_named or len(cells) > 2) and len(cells) not in widths:
+                _, width, share = _fit(Dialect(mark, True), lines[number : number + HEADER_ROWS])
+                if width == len(cells) and share > _CONSISTENT:
+                    return number
     return 0
 
 
-def _unknown_delimiter(lines: Sequence[str]) -> str | None:
-    """A sign that each line holds equally often, and that is no delimiter of those known."""
-    first, *others = [line for line in lines if not line.isspace()]
-    signs = [sign for sign in first.strip() if not (sign.isalnum() or sign in " _'\"-.,!?")]
-    counts = {sign: first.count(sign) for sign in signs}
-    return next((s for s in signs if all(one.count(s) == counts[s] for one in others)), None)
+#: The share of lines of records as wide as the header, so that it is one.
+_CONSISTENT = 0.8
+
+
+def _rare_delimiter(lines: Sequence[str], delimiters: str, name: str) -> str | None:
+    """An unusual sign between cells: each line holds it equally often, and no usual one is there.
+
+    Raises:
+        CorpusError: no column has a usual name, so that the sign may belong to a text.
+    """
+    filled = [line for line in lines if not line.isspace()]
+    if len(filled) < 2 or any(mark in filled[0] for mark in delimiters):
+        return None
+    first, *others = filled
+    for sign in dict.fromkeys(first.strip()):
+        if sign.isalnum() or sign in _TEXT_SIGNS:
+            continue
+        if all(line.count(sign) == first.count(sign) for line in others):
+            if any(plain_name(cell) in USUAL for cell in first.strip().split(sign)):
+                return sign
+            raise CorpusError(
+                f"{name}: every line holds {sign!r} equally often: if it separates cells, add "
+                f"--delimiter {sign!r}; if the file has one column, add --delimiter ,"
+            )
+    return None
 
 
 def guess_dialect(lines: Sequence[str], delimiters: str = DELIMITERS) -> Dialect:
@@ -170,17 +277,17 @@ def guess_dialect(lines: Sequence[str], delimiters: str = DELIMITERS) -> Dialect
         for delimiter in ([mark for mark in delimiters if mark in header] or delimiters)
         for quoted in (tab_quotings if delimiter == "\t" else (True,))
     ]
-    return max(candidates, key=lambda dialect: _fit(dialect, lines))
+    return max(candidates, key=lambda dialect: _fit(dialect, lines)[:2])
 
 
-def _fit(dialect: Dialect, lines: Sequence[str]) -> tuple[int, int]:
-    """The number of lines of records as wide as the header, and that width."""
+def _fit(dialect: Dialect, lines: Sequence[str]) -> tuple[int, int, float]:
+    """The number of lines of records as wide as the header, that width, and their share."""
     reader = dialect.reader(lines)
     fitting = width = line = 0
     with suppress(csv.Error):  # a stray quote, or a truncated record at the end of the look-ahead
         for cells in reader:
             width = width or len(cells)
-            if len(cells) == width:
+            if len(cells) == width or not any(cells):
                 fitting += reader.line_num - line
             line = reader.line_num
-    return fitting, width
+    return fitting, width, fitting / max(line, 1)

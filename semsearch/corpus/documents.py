@@ -13,7 +13,7 @@ from uuid import UUID
 
 from semsearch.corpus.files import FolderFiles
 from semsearch.corpus.roles import Roles, describe, shortened
-from semsearch.corpus.table import Row
+from semsearch.corpus.table import Row, paths_of_texts
 from semsearch.corpus.texts import joined_text, sentences_text
 from semsearch.errors import BadFileError, BadRowError, quantity
 from semsearch.records import Document, column_name, metadata_name
@@ -154,6 +154,8 @@ def table_documents(
             yield error
         else:
             yield document
+    if table.left_out:
+        notify(f"{table.name}: {table.left_out}")
     for column, (first, count) in misfits.items():
         notify(
             f"{table.name}: '{shortened(column)}' holds {table.types[column].name}s; "
@@ -188,8 +190,10 @@ def _texts(row: Row, columns: Sequence[str], types: Mapping[str, CellType]) -> I
             continue
         text = _as_text(value, types.get(column))
         if text is None:
-            kind = type(value).__name__
-            raise BadRowError(row.source, f"{column!r} is not a string but of type {kind}")
+            paths = paths_of_texts(value, lambda item: isinstance(item, str))
+            inner = [f"; name a text in it, such as {column}.{path}" for path in islice(paths, 1)]
+            kind = f"{column!r} is not a string but of type {type(value).__name__}"
+            raise BadRowError(row.source, "".join([kind, *inner]))
         if text.strip() not in _NOTHING:
             yield text
 
@@ -220,7 +224,7 @@ def _metadata(
     for name, cell_type in types.items():
         if name in metadata:
             value = cell_type.convert(metadata[name])
-            if isinstance(value, str):
+            if not cell_type.fits(value):
                 first, count = misfits.get(name, (value, 0))
                 misfits[name] = first, count + 1
                 value = None

@@ -23,6 +23,7 @@ from semsearch.corpus.roles import (
     shortened,
 )
 from semsearch.corpus.sources import open_source, reading, text_of
+from semsearch.corpus.table import LeftOut
 from semsearch.errors import ArgumentError, BadFileError, BadRowError, CorpusError, quantity
 from semsearch.records import Document
 
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
 IGNORE_FILE = ".semsearchignore"
 
 #: Incremented when the same file yields different documents than before.
-READERS_VERSION = 7
+READERS_VERSION = 8
 
 #: The most files named per reason for leaving them out.
 NAMED = 3
@@ -74,13 +75,13 @@ def find_files(path: Path, exclude: Sequence[str] = ()) -> Folder:
     """The files of a folder and its subfolders, without those that match a .gitignore pattern.
 
     Hidden files and Office's lock files are skipped. Linked folders, which may form a cycle, are
-    left out.
+    left out, and so are links to files outside the folder.
 
     Raises:
         ArgumentError: a pattern is invalid.
         CorpusError: the folder cannot be read.
     """
-    excluded = _spec(path, exclude)
+    excluded, inside = _spec(path, exclude), path.resolve()
     folder = Folder(path, {}, {})
     readable = cache(is_readable)
 
@@ -90,7 +91,7 @@ def find_files(path: Path, exclude: Sequence[str] = ()) -> Folder:
         reason = ""
         if excluded.match_file(relative + "/" * is_folder):
             reason = "excluded"
-        elif is_folder and entry.is_symlink():
+        elif entry.is_symlink() and (is_folder or not entry.resolve().is_relative_to(inside)):
             reason = "linked"
         elif is_folder:
             add_all(entry)
@@ -137,9 +138,10 @@ def folder_documents(
     how = how._replace(wanted=Roles(wanted.text, wanted.title, wanted.id or wanted.earlier_id))
     unclear: list[str] = []
     unchanged_before = len(files.unchanged)
+    parts_left_out = LeftOut()
     for name, path in folder.files.items():
         try:
-            yield from _file_documents(path, name, how, files, progress, notify)
+            yield from _file_documents(path, name, how, files, progress, notify, parts_left_out)
         except _UnclearError:
             unclear.append(name)
         except BadRowError as error:
@@ -148,6 +150,9 @@ def folder_documents(
             yield BadFileError("", str(error), name)
     if unchanged := len(files.unchanged) - unchanged_before:
         notify(f"{folder.path}: {quantity(unchanged, 'file')} unchanged")
+    if parts_left_out:
+        was_read = len(folder.files) - unchanged
+        notify(f"{folder.path}: {quantity(was_read, 'file')} read; {parts_left_out}")
     if unclear:
         files.left_out.update(unclear)
         left_out = _counted("without a clear text column", unclear)
@@ -156,9 +161,15 @@ def folder_documents(
 
 
 def _file_documents(
-    path: Path, name: str, how: Reading, files: FolderFiles, progress: Progress, notify: Notify
+    path: Path,
+    name: str,
+    how: Reading,
+    files: FolderFiles,
+    progress: Progress,
+    notify: Notify,
+    left_out: LeftOut,
 ) -> Items:
-    """The documents of the file with this name, unless it is unchanged.
+    """The documents of the file with this name, unless it is unchanged; adds to `left_out`.
 
     Raises:
         _UnclearError: it is not a table, or its text column cannot be guessed.
@@ -166,31 +177,36 @@ def _file_documents(
     """
     if not is_table(path) and not how.wanted.fit_documents:
         how = how._replace(wanted=Roles((), None, None))
-    options = repr((READERS_VERSION, how.encoding, how.header, *how.wanted))
+    options = repr((READERS_VERSION, how.encoding, how.layout, *how.wanted))
     state = FileState.of(path, options)  # before reading, so that later changes are noticed
     if files.is_unchanged(name, state):
         progress.end_file(state.size)
         return
     is_complete = True
     with open_source(path, progress) as source:
-        for item in _source_documents(source, path, name, how, notify):
+        for item in _source_documents(source, path, name, how, notify, left_out):
             is_complete = is_complete and isinstance(item, Document)
             yield item
     if is_complete:
         files.to_remember[name] = state
 
 
-def _source_documents(source: Source, path: Path, name: str, how: Reading, notify: Notify) -> Items:
+def _source_documents(
+    source: Source, path: Path, name: str, how: Reading, notify: Notify, left_out: LeftOut
+) -> Items:
     if is_table(path):
         table, roles = _clear_table(source, how)
         yield from _row_documents(table, roles, name, notify)
+        left_out.update(table.left_out)
     elif not source.head.strip():
         notify(f"left out: {source.name} is empty")
+        left_out.add("empty file")
     else:
         table = read(source, how, name)
         if source.format is not CorpusFormat.TEXT:
             table.remark = ""  # those of all files would be too many
         yield from table_documents(table, resolve(table, how.wanted), notify)
+        left_out.update(table.left_out)
 
 
 def is_table(path: Path) -> bool:

@@ -4,21 +4,41 @@ from __future__ import annotations
 
 import io
 import re
+import zipfile
 from collections.abc import Iterable, Iterator
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
 from semsearch.corpus.html import html_contents, parse_html
+from semsearch.corpus.pdfcolumns import text_in_columns
 from semsearch.corpus.table import Contents, Section
 from semsearch.errors import CorpusError, quantity
 
 if TYPE_CHECKING:
     import pypdfium2
+    from lxml import etree
     from pptx.presentation import Presentation
 
 _NEEDS_A_PASSWORD = "Incorrect password"  # noqa: S105 - a message of PDFium
 # PDFium's marks for a word hyphenated at the end of a line.
 _BROKEN_WORD = re.compile("[\x02\ufffe]\n?")
+_OOXML = "http://schemas.openxmlformats.org"
+_WORDS, _MATHS = (
+    f"{{{_OOXML}/{part}/2006/{name}}}"
+    for part, name in (("wordprocessingml", "main"), ("officeDocument", "math"))
+)
+_CHARTS, _DRAWING = (f"{{{_OOXML}/drawingml/2006/{name}}}" for name in ("chart", "main"))
+_REFERENCE = f"{{{_OOXML}/officeDocument/2006/relationships}}"
+_CHART = re.compile(r"word/charts/chart[^/]*\.xml")
+_PART = re.compile(r"word/(?:document|footnotes|endnotes|comments)\.xml")
+_TARGET = re.compile(rb"""\bId=["']([^"']+)["']""")
+#: Titles that programs write by themselves.
+_NO_TITLE = re.compile(
+    r"untitled.*|(?:powerpoint[- ]|pr[eä]sentation|presentation|document|dokument|slide|book|mappe)"
+    r"[- ]?(?:presentation)?\d*|microsoft (?:word|powerpoint|excel) - .*|.*\.(?:docx?|pptx?|xlsx?"
+    r"|odt|odp|rtf|tex|dvi|ps|pdf|indd|qxp|html?|txt)",
+    re.IGNORECASE,
+)
 _STYLES = """
 p[style-name='Title'] => title:fresh
 p[style-name='Subtitle'] => p:fresh
@@ -29,8 +49,9 @@ def read_docx(path: Path) -> Contents:
     """The sections of a Word document, each under a heading; notes are at the end."""
     import mammoth
 
+    file, charts = _plainer_docx(path)
     converted = mammoth.convert_to_html(
-        io.BytesIO(path.read_bytes()),  # with a named file, it would follow links to other files
+        file,  # with a named file, it would follow links to other files
         style_map=_STYLES,
         include_embedded_style_map=False,
         convert_image=mammoth.images.img_element(lambda image: {}),  # images are not even read
@@ -38,7 +59,60 @@ def read_docx(path: Path) -> Contents:
     tree = parse_html(converted.value)
     for further in tree.findall(".//title")[1:]:
         further.tag = "h1"  # a title would be left out
-    return html_contents(tree)
+    contents = html_contents(tree)
+    if charts:
+        section = Section("section", len(list(contents.sections)) + 1, "\n".join(charts))
+        contents = contents._replace(sections=[*contents.sections, section])
+    return contents
+
+
+def _plainer_docx(path: Path) -> tuple[io.BytesIO, list[str]]:
+    """A copy that mammoth reads wholly, and the labels of charts.
+
+    Equations become runs of text, and references without a target are removed.
+    """
+    from lxml import etree
+
+    copy, charts = io.BytesIO(), []
+    with zipfile.ZipFile(path) as archive, zipfile.ZipFile(copy, "w") as written:
+        for name in archive.namelist():
+            content = archive.read(name)
+            if _CHART.fullmatch(name):
+                charts.append(" | ".join(dict.fromkeys(_labels(etree.fromstring(content)))))
+            elif _PART.fullmatch(name):
+                targets = f"word/_rels/{PurePath(name).name}.rels"
+                known = archive.read(targets) if targets in archive.namelist() else b""
+                content = _plainer_part(content, set(_TARGET.findall(known)))
+            written.writestr(name, content)
+    copy.seek(0)
+    return copy, charts
+
+
+def _plainer_part(content: bytes, targets: set[bytes]) -> bytes:
+    from lxml import etree
+
+    tree = etree.fromstring(content)
+    for equation in list(tree.iter(f"{_MATHS}oMath")):
+        run = etree.Element(f"{_WORDS}r")
+        etree.SubElement(run, f"{_WORDS}t").text = "".join(_texts(equation, f"{_MATHS}t"))
+        run.tail = equation.tail
+        equation.getparent().replace(equation, run)
+    for element in tree.iter():
+        for name, value in element.items():
+            if name.startswith(_REFERENCE) and str(value).encode() not in targets:
+                del element.attrib[name]
+    return bytes(etree.tostring(tree))
+
+
+def _labels(chart: etree._Element) -> Iterator[str]:
+    """The names of the series and the categories of a chart, and its titles."""
+    for tag in ("tx", "cat", "title"):
+        for part in chart.iter(f"{_CHARTS}{tag}"):
+            yield from _texts(part, f"{_CHARTS}v", f"{_DRAWING}t")
+
+
+def _texts(element: etree._Element, *tags: str) -> list[str]:
+    return [str(part.text) for part in element.iter(*tags) if part.text]
 
 
 def read_pptx(path: Path) -> Contents:
@@ -46,7 +120,7 @@ def read_pptx(path: Path) -> Contents:
     import pptx
 
     presentation = pptx.Presentation(str(path))
-    title = presentation.core_properties.title or ""
+    title = own_title(presentation.core_properties.title or "")
     return Contents(title, _slides(presentation), quantity(len(presentation.slides), "slide"))
 
 
@@ -69,8 +143,7 @@ def _lines(shapes: Iterable[Any]) -> Iterator[str]:
             for row in shape.table.rows:
                 yield " | ".join(cell.text for cell in row.cells)
         elif getattr(shape, "has_chart", False):
-            for plot in shape.chart.plots:
-                yield " | ".join([*map(str, plot.categories), *(one.name for one in plot.series)])
+            yield " | ".join(dict.fromkeys(_labels(shape.chart._chartSpace)))
 
 
 def read_pdf(path: Path) -> Contents:
@@ -88,9 +161,31 @@ def read_pdf(path: Path) -> Contents:
             raise CorpusError("is encrypted: save it without a password first") from None
         raise
     document.init_forms()
-    title = document.get_metadata_value("Title")
-    blank = "if it is a scan, recognise its text first (for example with ocrmypdf)"
-    return Contents(title, _pages(document), quantity(len(document), "page"), blank)
+    title = own_title(document.get_metadata_value("Title"))
+    blank = "if pages are scans, recognise their text first (for example with ocrmypdf)"
+    attached = pypdfium2.raw.FPDFDoc_GetAttachmentCount(document)
+    notes = sum(_notes(document[number]) for number in range(len(document)))
+    left_out = [(kind, n) for kind, n in (("attachment", attached), ("annotation", notes)) if n]
+    return Contents(title, _pages(document), quantity(len(document), "page"), blank, left_out)
+
+
+def _notes(page: pypdfium2.PdfPage) -> int:
+    """The number of notes on a page, such as comments: no links, fields or windows of others."""
+    from pypdfium2 import raw
+
+    others = {raw.FPDF_ANNOT_LINK, raw.FPDF_ANNOT_WIDGET, raw.FPDF_ANNOT_POPUP}
+    notes = 0
+    for number in range(raw.FPDFPage_GetAnnotCount(page)):
+        annotation = raw.FPDFPage_GetAnnot(page, number)
+        notes += raw.FPDFAnnot_GetSubtype(annotation) not in others
+        raw.FPDFPage_CloseAnnot(annotation)
+    page.close()
+    return notes
+
+
+def own_title(title: str) -> str:
+    """The title of a document, unless a program wrote it by itself."""
+    return "" if _NO_TITLE.fullmatch(title.strip()) else title
 
 
 def _pages(document: pypdfium2.PdfDocument) -> Iterator[Section]:
@@ -108,5 +203,6 @@ def _text(document: pypdfium2.PdfDocument, index: int) -> str:
         page = document[index]
         page.flatten()  # the values of form fields become text of the page
         page.close()
-    text = str(document[index].get_textpage().get_text_range(errors="replace"))
+    page = document[index].get_textpage()
+    text = text_in_columns(page) or str(page.get_text_range(errors="replace"))
     return _BROKEN_WORD.sub("", text.replace("\r\n", "\n"))

@@ -14,7 +14,7 @@ from semsearch.corpus.encodings import TextStream
 from semsearch.corpus.formats import without_gz
 from semsearch.corpus.sources import Progress, Source, open_source, standard_input
 from semsearch.corpus.table import COLUMNS, MAX_ROW_CHARACTERS, Row, Table
-from semsearch.errors import BadRowError, CorpusError, first_line
+from semsearch.errors import BadRowError, first_line
 from semsearch.records import ESCAPED_BYTE, first_escaped
 
 #: Prefix of front matter fields whose names clash with a document's own fields.
@@ -68,12 +68,7 @@ def read_lines(source: Source, encoding: str | None) -> Table:
 
 def _markdown_fields(own: dict[str, Any]) -> tuple[dict[str, Any], str]:
     """The fields of a Markdown text with those of its front matter, and a remark about it."""
-    matter: dict[str, Any] = {}
-    text, remark = own["text"], ""
-    try:
-        matter, text = split_front_matter(text)
-    except CorpusError as error:
-        remark = f"{error}; it is read as text"
+    matter, text, remark = split_front_matter(own["text"])
     text = _IMAGE.sub("", text)
     title = matter.get("title")
     if isinstance(title, (str, int, float, date)) and not isinstance(title, bool):
@@ -91,30 +86,26 @@ def _heading(markdown: str) -> str:
     return (found[1] or found[2]).strip() if found else ""
 
 
-def split_front_matter(text: str) -> tuple[dict[str, Any], str]:
-    """Split a Markdown text into the fields of its front matter and the rest.
+def split_front_matter(text: str) -> tuple[dict[str, Any], str, str]:
+    """Split a Markdown text into the fields of its front matter, the rest, and a remark.
 
     Front matter is YAML between lines of ``---``. A text that merely begins with a horizontal rule
-    has none.
-
-    Raises:
-        CorpusError: the front matter is invalid.
+    has none. Front matter that is not YAML is left out, as the remark says.
     """
-    found = _FRONT_MATTER.match(text[:FRONT_MATTER_MAX_CHARACTERS])
-    fields = (_yaml(found[1]) or {}) if found else None
-    if not found or not isinstance(fields, dict):
-        return {}, text
-    return {str(name): value for name, value in fields.items()}, text[found.end() :].lstrip("\n")
-
-
-def _yaml(text: str) -> Any:
     import yaml
 
+    found = _FRONT_MATTER.match(text[:FRONT_MATTER_MAX_CHARACTERS])
+    if not found:
+        return {}, text, ""
+    rest = text[found.end() :].lstrip("\n")
     try:
-        return _typed(yaml.load(text, yaml.BaseLoader))  # noqa: S506 - it makes only strings
+        fields = _typed(yaml.load(found[1], yaml.BaseLoader)) or {}  # noqa: S506 - only strings
     except (yaml.YAMLError, RecursionError) as error:
         problem = getattr(error, "problem", None) or first_line(error)
-        raise CorpusError(f"its front matter is not YAML: {problem}") from None
+        return {}, rest, f"left out: its front matter, which is not YAML ({problem})"
+    if not isinstance(fields, dict):
+        return {}, text, ""
+    return {str(name): value for name, value in fields.items()}, rest, ""
 
 
 def _typed(value: Any) -> Any:

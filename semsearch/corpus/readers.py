@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import PurePath
 from typing import NamedTuple
 
+from semsearch.corpus.celltypes import Notation
 from semsearch.corpus.conversion import read_document
-from semsearch.corpus.delimited import DELIMITERS, read_delimited
+from semsearch.corpus.delimited import DELIMITERS, Layout, read_delimited
 from semsearch.corpus.encodings import TextStream, encoding_of
 from semsearch.corpus.formats import DOCUMENTS, CorpusFormat, detect_format, foreign
 from semsearch.corpus.jsonrows import read_json
@@ -34,6 +35,16 @@ class Reading(NamedTuple):
     sheet: str | None = None
     sql: str | None = None
     lines: bool | None = None
+    delimiter: str | None = None
+    skip_lines: int | None = None
+    decimal: str | None = None
+    dates: str | None = None
+
+    @property
+    def layout(self) -> Layout:
+        """How CSV and TSV are written."""
+        notation = Notation(self.decimal, self.dates)
+        return Layout(self.header, self.delimiter, self.skip_lines, notation)
 
 
 def read(
@@ -92,7 +103,7 @@ def _text_table(source: Source, reading: Reading, found: CorpusFormat) -> Table:
     else:
         text = TextStream(source, reading.encoding, newline="")
         delimiters = DELIMITERS if found is CorpusFormat.CSV else "\t"
-        table = read_delimited(text, delimiters, reading.header, reading.wanted.names)
+        table = read_delimited(text, delimiters, reading.layout, reading.wanted.names)
     if any(map(ESCAPED_BYTE.search, table.columns)):
         raise CorpusError(f"{source.name}: the names of its columns cannot be decoded")
     return table

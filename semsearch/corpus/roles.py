@@ -14,8 +14,9 @@ from difflib import get_close_matches
 from itertools import islice, product
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, NamedTuple
+from unicodedata import normalize
 
-from semsearch.corpus.table import COLUMNS
+from semsearch.corpus.table import COLUMNS, paths_of_texts
 from semsearch.errors import ArgumentError, ColumnNotFoundError, check_text, check_texts
 
 if TYPE_CHECKING:
@@ -243,12 +244,15 @@ def resolve(table: Table, wanted: Roles) -> Roles:
         ArgumentError: another id column is named than an index has ids from.
     """
     check_distinct(table.name, table.columns)
+    for column in wanted.names:
+        if "." in column and column not in table.columns:
+            table.derive(column)
     named = tuple(dict.fromkeys(_column(table, column) for column in wanted.text))
     text = named or _text_candidates(table)[:1] or _longest_text(table)
     if not text:
         raise ColumnNotFoundError(
             f"{table.name}: cannot tell which column holds the text ({_columns(table)}); "
-            f"name it with --text-column"
+            f"name it with --text-column{_nested_advice(table)}"
         )
     title = None if wanted.title is None else _column(table, wanted.title)
     if title is None:
@@ -284,10 +288,22 @@ def describe(table: Table, roles: Roles, without_ids: str) -> str:
     if roles.title is not None:
         parts.append(f"title from {quoted_names([roles.title])}")
     parts.append(f"id from {quoted_names([roles.id])}" if roles.id is not None else without_ids)
+    if roles.id is not None and (alike := _alike(table, roles.id)):
+        parts.append(f"ids {quoted_names(alike)} differ only in blanks or their Unicode form")
     line = f"{table.name}: {', '.join(parts)}"
     if metadata := [column for column in table.columns if column not in roles.names]:
         line += f"; metadata: {listed(metadata)}"
     return f"{line}; {table.remark}" if table.remark else line
+
+
+def _alike(table: Table, column: str) -> list[str]:
+    """Two values of the first rows that look the same."""
+    seen: dict[str, str] = {}
+    for value in map(str, _filled_cells(table, column)):
+        first = seen.setdefault(normalize("NFC", " ".join(value.split())), value)
+        if first != value:
+            return [first, value]
+    return []
 
 
 def holds_numbers(table: Table, column: str) -> bool:
@@ -332,6 +348,14 @@ def _longest_text(table: Table) -> tuple[str, ...]:
     cells = texts.get(longest, [])
     is_distinct = len(set(cells)) >= MOSTLY_DISTINCT * len(cells) > 0
     return (longest,) if is_clear and is_distinct else ()
+
+
+def _nested_advice(table: Table) -> str:
+    """The path of a text inside a column: `` properties.description``."""
+    paths = Counter(path for row in table.sample for path in paths_of_texts(row.fields, _is_text))
+    nested = [path for path, _ in paths.most_common() if "." in path]
+    usual = [path for path in nested if plain_name(path.rpartition(".")[2]) in TEXT]
+    return f" {(usual or nested)[0]}" if nested else ""
 
 
 def _filled_cells(table: Table, column: str) -> list[Any]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
-from semsearch.errors import BadRowError
+from semsearch.errors import BadRowError, quantity
 
 if TYPE_CHECKING:
     from semsearch.corpus.celltypes import CellType
@@ -19,6 +20,9 @@ MAX_ROW_CHARACTERS = 64 << 20
 #: How much of a file is looked at to guess dialect, types and columns; whichever comes first.
 LOOK_AHEAD_ROWS = 1_000
 LOOK_AHEAD_CHARACTERS = 4 << 20
+
+#: The most places that are named of what is left out.
+PLACES_SHOWN = 5
 
 #: The columns of documents (text, PDF …), which need not be guessed.
 COLUMNS = ("id", "title", "text")
@@ -33,6 +37,38 @@ class Row(NamedTuple):
     fields: Mapping[str, Any]
 
 
+class LeftOut:
+    """What a reader left out of a file, by kind: ``comment``, ``page without text``."""
+
+    def __init__(self) -> None:
+        self.counts = Counter[str]()
+        self._places: dict[str, list[str]] = {}
+
+    def add(self, kind: str, place: str = "", count: int = 1) -> None:
+        """Count something, with its place."""
+        self.counts[kind] += count
+        places = self._places.setdefault(kind, [])
+        if place and len(places) <= PLACES_SHOWN:
+            places.append(place)
+
+    def update(self, other: LeftOut) -> None:
+        """Count what was left out of a file of a folder."""
+        self.counts.update(other.counts)
+
+    def __bool__(self) -> bool:
+        return bool(self.counts)
+
+    def __str__(self) -> str:
+        return f"left out: {', '.join(map(self._described, self.counts))}"
+
+    def _described(self, kind: str) -> str:
+        noun, _, rest = kind.partition(" ") if " of " in kind or " with" in kind else (kind, "", "")
+        named = " ".join(filter(None, (quantity(self.counts[kind], noun), rest)))
+        places = self._places.get(kind, [])
+        shown = places[:PLACES_SHOWN] + ["…"] * (len(places) > PLACES_SHOWN)
+        return f"{named} ({', '.join(shown)})" if places else named
+
+
 @dataclass
 class Table:
     """Rows, read lazily.
@@ -42,7 +78,8 @@ class Table:
         columns: the names of its columns, in order; `COLUMNS` itself for documents.
         rows: its rows; an error in place of a row that cannot be used.
         types: the types of columns, for formats without types.
-        remark: further information for users, such as what was left out.
+        remark: further information for users, such as the sheet of a workbook.
+        left_out: filled while the rows are read.
     """
 
     name: str
@@ -50,6 +87,7 @@ class Table:
     rows: Iterator[Row | BadRowError]
     types: Mapping[str, CellType] = field(default_factory=dict)
     remark: str = ""
+    left_out: LeftOut = field(default_factory=LeftOut)
 
     @property
     def is_document(self) -> bool:
@@ -62,6 +100,14 @@ class Table:
         head = look_ahead(self.rows)
         self.rows = chain(head, self.rows)
         return head
+
+    def derive(self, column: str) -> None:
+        """Add a column of values inside another one, if there are: ``properties.description``."""
+        keys = column.split(".")
+        if any(_value_at(row.fields, keys) for row in self.sample):
+            self.columns = (*self.columns, column)
+            self.rows = (_with_value(row, column, keys) for row in self.rows)
+            del self.head, self.sample
 
     @cached_property
     def sample(self) -> list[Row]:
@@ -95,12 +141,41 @@ class Contents(NamedTuple):
         sections: its parts.
         remark: shown to users, such as ``12 pages``.
         if_blank: what to do if parts of the document have no text.
+        left_out: the kinds of things that were left out, and how many.
     """
 
     title: str
     sections: Iterable[Section]
     remark: str = ""
     if_blank: str = ""
+    left_out: Sequence[tuple[str, int]] = ()
+
+
+def _with_value(row: Row | BadRowError, column: str, keys: Sequence[str]) -> Row | BadRowError:
+    if isinstance(row, BadRowError):
+        return row
+    return Row(row.source, {**row.fields, column: _value_at(row.fields, keys)})
+
+
+def _value_at(value: Any, keys: Sequence[str]) -> Any:
+    """What is under these keys; of a list, what is there in its items."""
+    for place, key in enumerate(keys):
+        if isinstance(value, list):
+            found = [_value_at(item, keys[place:]) for item in value]
+            return [item for item in found if item]
+        value = value.get(key) if isinstance(value, Mapping) else None
+    return value
+
+
+def paths_of_texts(value: Any, is_text: Callable[[Any], bool]) -> Iterator[str]:
+    """The paths of the texts in nested objects and lists, joined by dots."""
+    if isinstance(value, list):
+        yield from dict.fromkeys(path for one in value[:9] for path in paths_of_texts(one, is_text))
+    for key, item in value.items() if isinstance(value, Mapping) else ():
+        if is_text(item):
+            yield key
+        for path in paths_of_texts(item, is_text):
+            yield f"{key}.{path}"
 
 
 def look_ahead(items: Iterator[Item]) -> list[Item]:

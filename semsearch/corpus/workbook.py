@@ -3,20 +3,44 @@
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
-from contextlib import contextmanager
 from datetime import datetime, time
-from typing import TYPE_CHECKING, Any
+from importlib.util import find_spec
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
+from zipfile import ZipFile
 
+from semsearch.corpus.conversion import converter
 from semsearch.corpus.roles import HEADER_ROWS, has_header, listed, numbered, shortened
-from semsearch.corpus.table import Row, Table
+from semsearch.corpus.table import LeftOut, Row, Table
 from semsearch.errors import BadRowError, CorpusError, MissingExtraError, first_line, quantity
 
 if TYPE_CHECKING:
     from semsearch.corpus.sources import Source
 
+_MAIN = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
+_NO_VALUE = "formula without a saved value: open and save it in a spreadsheet program"
 #: Excel's values for failed formulas.
 _ERRORS = {"#N/A", "#NULL!", "#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#GETTING_DATA"}
+
+
+class _Sheet(NamedTuple):
+    """A sheet of a workbook.
+
+    Args:
+        name: its name.
+        others: the names of the other sheets.
+        rows: the non-empty rows with their numbers, without trailing blank cells.
+        hidden: the number of hidden rows.
+        unsaved: the number of formulas without a saved value.
+    """
+
+    name: str
+    others: list[str]
+    rows: list[tuple[int, list[Any]]] = []  # noqa: RUF012 - never changed
+    hidden: int = 0
+    unsaved: int = 0
 
 
 def read_workbook(
@@ -24,27 +48,30 @@ def read_workbook(
 ) -> Table:
     """The table of the sheet with this name, or of the first visible one.
 
-    Formulas have their saved values. For `header` and `wanted`, see `read_delimited`.
+    Formulas have their saved values; merged cells all have the value of the first one. For
+    `header` and `wanted`, see `read_delimited`.
 
     Raises:
         MissingExtraError: the extra ``files`` is not installed.
-        BadRowError: it is damaged, or not a workbook.
+        BadRowError: it is damaged, not a workbook, or needs too much time or memory.
         CorpusError: the sheet does not exist or has no rows.
     """
-    sheets = _sheets(source)
-    if sheet is None:
-        visible = [title for title in sheets if sheets[title].sheet_state == "visible"]
-        sheet = next(iter([*visible, *sheets]), "")
-    if sheet not in sheets:
-        raise CorpusError(f"{source.name}: no sheet {sheet!r} (sheets: {listed(list(sheets))})")
-    remark = f"sheet '{shortened(sheet)}'"
+    if find_spec("openpyxl") is None:
+        raise MissingExtraError("openpyxl", "files", "reading XLSX")
+    try:
+        found = converter.run(_read_sheet, source.on_disk(), sheet)
+    except CorpusError as error:  # of the limits
+        raise BadRowError(source.name, str(error)) from None
+    if isinstance(found, str):
+        raise BadRowError(source.name, f"cannot be read as XLSX: {found}")
+    if not found.name:
+        raise CorpusError(f"{source.name}: no sheet {sheet!r} (sheets: {listed(found.others)})")
+    remark = f"sheet '{shortened(found.name)}'"
     name = f"{source.name}, {remark}"
-    if others := [other for other in sheets if other != sheet]:
-        remark += f" (others: {listed(others)})"
-    records = _records(sheets[sheet], name)
-    if not records:
+    remark += f" (others: {listed(found.others)})" if found.others else ""
+    if not found.rows:
         raise CorpusError(f"{source.name} has no rows: {remark}")
-    cells = [record[1] for record in records[:HEADER_ROWS]]
+    cells = [record[1] for record in found.rows[:HEADER_ROWS]]
     width = max(map(len, cells))
     above = _rows_above(cells, width)
     if above:
@@ -56,28 +83,70 @@ def read_workbook(
     else:
         columns = [f"column {number}" for number in range(1, width + 1)]
         remark += "; no header"
-    return Table(source.name, columns, _rows(records[above:], columns, name), remark=remark)
+    remark += f"; {quantity(found.hidden, 'hidden row')} read, too" if found.hidden else ""
+    left_out = LeftOut()
+    if found.unsaved:
+        left_out.add(_NO_VALUE, count=found.unsaved)
+    rows = _rows(found.rows[above:], columns, name)
+    return Table(source.name, columns, rows, remark=remark, left_out=left_out)
 
 
-def _sheets(source: Source) -> dict[str, Any]:
+def _read_sheet(path: Path, name: str | None) -> _Sheet | str:
+    """The sheet with this name; one without a name if there is none. A text says what is wrong."""
+    import openpyxl
+
     try:
-        import openpyxl
-    except ImportError:
-        raise MissingExtraError("openpyxl", "files", "reading XLSX") from None
-    file = source.open_files.enter_context(source.on_disk().open("rb"))
-    with _parsing(source.name):
-        book = openpyxl.load_workbook(file, read_only=True, data_only=True, keep_links=False)
-        return {sheet.title: sheet for sheet in book.worksheets}
-
-
-@contextmanager
-def _parsing(name: str) -> Iterator[None]:
-    """Turn openpyxl's exceptions into a BadRowError, and silence what it does not support."""
-    try:
-        with warnings.catch_warnings(action="ignore"):
-            yield
+        with warnings.catch_warnings(action="ignore"), path.open("rb") as file:
+            book = openpyxl.load_workbook(file, read_only=True, data_only=True, keep_links=False)
+            sheets = {sheet.title: sheet for sheet in book.worksheets}
+            if name is None:
+                visible = [title for title in sheets if sheets[title].sheet_state == "visible"]
+                name = next(iter([*visible, *sheets]), "")
+            if name not in sheets:
+                return _Sheet("", list(sheets))
+            sheet = sheets[name]
+            with ZipFile(file) as archive, archive.open(sheet._worksheet_path) as part:
+                merged, counts = _features(part)
+            sheet.reset_dimensions()  # the declared size need not be true
+            values = [[_value(cell) for cell in row] for row in sheet.iter_rows(values_only=True)]
+    except MemoryError:
+        raise
     except Exception as error:  # damaged files make the library raise anything
-        raise BadRowError(name, f"cannot be read as XLSX: {first_line(error)}") from error
+        return f"{type(error).__name__}: {first_line(error)}"
+    for left, top, right, bottom in merged:
+        rows = values[top - 1 : bottom]
+        first = rows[0][left - 1] if rows and len(rows[0]) >= left else None
+        for row in rows:
+            row += [None] * (right - len(row))
+            row[left - 1 : right] = [first] * (right - left + 1)
+    records = []
+    for number, cells in enumerate(values, 1):
+        while cells and cells[-1] is None:
+            cells.pop()
+        if cells:
+            records.append((number, cells))
+    others = [title for title in sheets if title != name]
+    return _Sheet(name, others, records, counts["hidden"], counts["unsaved"])
+
+
+def _features(part: IO[bytes]) -> tuple[list[tuple[int, int, int, int]], Counter[str]]:
+    """The bounds of merged cells of a sheet; how many rows are hidden, and formulas unsaved."""
+    from lxml import etree
+    from openpyxl.utils import range_boundaries
+
+    merged, counts = [], Counter[str]()
+    tags = [f"{_MAIN}{name}" for name in ("c", "row", "mergeCell")]
+    for _, element in etree.iterparse(part, tag=tags):
+        if element.tag.endswith("}c"):
+            if element.find(f"{_MAIN}f") is not None and not element.findtext(f"{_MAIN}v"):
+                counts["unsaved"] += 1
+            continue
+        if element.tag.endswith("mergeCell"):
+            merged.append(range_boundaries(element.get("ref")))
+        elif element.get("hidden") in ("1", "true"):
+            counts["hidden"] += 1
+        element.clear()
+    return merged, counts
 
 
 def _rows_above(rows: list[list[Any]], width: int) -> int:
@@ -88,20 +157,6 @@ def _rows_above(rows: list[list[Any]], width: int) -> int:
             break
         above += 1
     return above
-
-
-def _records(sheet: Any, name: str) -> list[tuple[int, list[Any]]]:
-    """The non-empty rows with their numbers, without trailing blank cells."""
-    records = []
-    with _parsing(name):
-        sheet.reset_dimensions()  # the declared size need not be true
-        for number, row in enumerate(sheet.iter_rows(values_only=True), 1):
-            cells = [_value(cell) for cell in row]
-            while cells and cells[-1] is None:
-                cells.pop()
-            if cells:
-                records.append((number, cells))
-    return records
 
 
 def _rows(

@@ -10,7 +10,7 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from semsearch.corpus import Corpus
-from semsearch.errors import CorpusError
+from semsearch.errors import ArgumentError, CorpusError
 from semsearch.records import Document
 from tests.corpus.conftest import read
 
@@ -64,7 +64,6 @@ def test_stray_quotes_in_tsv_and_blanks_before_quotes(write):
             | {4: "its quotes do not match (unexpected end of data, line 5)"},
         ),
         ("1,,,\n2,  ,,\n2,two,,\n,four,,\n", {2: "empty text", 3: "empty text", 5: "empty id"}),
-        ("2,two,,\n\ufeffid,text,year,place\n", {3: "repeats the header"}),
     ],
 )
 def test_bad_rows(write, rows, reasons):
@@ -123,7 +122,97 @@ def test_lines_above_the_header_are_skipped_and_reported(write):
     assert notices[0].endswith("; 2 lines above the header skipped")
 
 
-@pytest.mark.parametrize("sign", ["^", "\x01"])
-def test_an_unknown_delimiter_is_reported(write, sign):
-    write("corpus.csv", f"id{sign}text\n1{sign}one two\n2{sign}three\n")
-    assert "sep=" in read("corpus.csv")[2][0]
+@pytest.mark.parametrize("sign", ["^", "~", ":", "\x01"])
+def test_unusual_delimiters(write, sign):
+    """A sign that each line holds equally often, if a column has a usual name; else an error."""
+    write("corpus.csv", f"id{sign}text\n1{sign}one, two\n2{sign}three\n")
+    assert [one.text for one in Corpus("corpus.csv")] == ["one, two", "three"]
+    write("corpus.csv", f"a{sign}b\n1{sign}one, two\n2{sign}three\n")
+    with pytest.raises(CorpusError, match="--delimiter"):
+        list(Corpus("corpus.csv"))
+    found = list(Corpus("corpus.csv", delimiter=sign, text_columns="b"))
+    assert [one.text for one in found] == ["one, two", "three"]
+    write("corpus.csv", f"word\none{sign}two\nthree\n")
+    assert len(list(Corpus("corpus.csv"))) == 2
+    with pytest.raises(ArgumentError):
+        Corpus("corpus.csv", delimiter="||")
+
+
+FOUND = [("1", "one, two", {"year": 1999}), ("2", "three", {"year": 2001})]
+DATA = '1,"one, two",1999\n2,three,2001\n'
+
+
+@pytest.mark.parametrize(
+    ("content", "options", "said"),
+    [
+        (f"Sales of Q1\nBy Ann, Bob\n\nid,text,year\n{DATA}", {}, "3 lines above the header"),
+        (f"# made by hand, today\n# x\nid,text,year\n{DATA}", {}, "2 lines above the header"),
+        (f"#id,text,year\n{DATA}", {"id_column": "#id"}, ""),
+        (f"id,text,year\n1,no,1\nid,text,year\n{DATA}", {"skip_lines": 2}, ""),
+        (f"id,text,year\n# a remark\n{DATA}# the end, too\n", {}, "2 comments (x.csv:2, x.csv:5)"),
+        (f"id,text,year\n{DATA}\ufeffid,text,year\n", {}, "1 repeated header (x.csv:4)"),
+        (f"id,text,year\n,,(AD)\n{DATA}", {}, "1 row of units (x.csv:2)"),
+        (
+            "| id | text | year |\n|---:|:----|---|\n| 1 | one, two | 1999 |\n|2|three|2001|\n",
+            {},
+            "",
+        ),
+    ],
+)
+def test_what_is_no_row_is_skipped_and_said(write, content, options, said):
+    write("x.csv", content)
+    documents, bad, notices = read("x.csv", **options)
+    assert [(one.id, one.text, one.metadata) for one in documents] == FOUND
+    assert bad == []
+    assert said in "\n".join(notices)
+
+
+def test_a_header_of_one_column_is_no_line_above_others(write):
+    write("x.csv", "text\nHello, world\nGood morning, all\nThanks, bye\n")
+    assert next(one.text for one in Corpus("x.csv")) == "Hello, world"
+
+
+@pytest.mark.parametrize(
+    ("cells", "values", "said"),
+    [
+        (["3,50", "1.234,56", "-2"], [3.5, 1234.56, -2], "n: numbers with decimal comma"),
+        (["1'250.50", "3.20"], [1250.5, 3.2], "n: numbers with decimal point"),
+        (["$3.50", "-$1,234.00"], [3.5, -1234.0], "decimal point"),
+        (["200,50 €", "3 €"], [200.5, 3], "decimal comma"),
+        (["1 234,5", "12"], [1234.5, 12], "decimal comma"),
+        (["12 %", "5 %"], [12, 5], "n: numbers"),
+        (["1,234,567", "12,000"], [1_234_567, 12_000], "decimal point"),
+        (["1,234", "2,345"], ["1,234", "2,345"], "--decimal"),
+        (["555 123 456", "555 222 111"], ["555 123 456", "555 222 111"], ""),
+        (["05.06.2025", "1.2.2024"], ["2025-06-05", "2024-02-01"], "n: dates, day first"),
+        (["6/5/2025 9:05", "31/12/2024"], ["2025-05-06T09:05", "2024-12-31"], "day first"),
+        (["6/5/2025", "12/31/2024"], ["2025-06-05", "2024-12-31"], "n: dates, month first"),
+        (["6/5/2025", "1/2/2024"], ["6/5/2025", "1/2/2024"], "--dates"),
+        (["31.06.2025", "1.2.2024"], [None, "2024-02-01"], "1 other value left empty"),
+        (["1.2.3", "10.20.30"], ["1.2.3", "10.20.30"], ""),
+    ],
+)
+def test_numbers_and_dates_as_people_write_them(write, cells, values, said):
+    write(
+        "x.csv", "\n".join(["id;text;n", *(f"{n};a text;{cell}" for n, cell in enumerate(cells))])
+    )
+    documents, _, notices = read("x.csv")
+    assert [one.metadata["n"] for one in documents] == values
+    assert said in "\n".join(notices)
+
+
+def test_named_notations(write):
+    write("x.csv", "id;text;n;on\n1;one;1.234;6/5/2025\n2;two;2,345;1/2/2024\n")
+    for decimal, numbers in ((",", [1234, 2.345]), (".", [1.234, 2345])):
+        for dates, days in (("day-first", ["2025-05-06", "2024-02-01"]), ("month-first", None)):
+            found = list(Corpus("x.csv", decimal=decimal, dates=dates))
+            assert [one.metadata["n"] for one in found] == numbers
+            assert [one.metadata["on"] for one in found] == (days or ["2025-06-05", "2024-01-02"])
+    for wrong in ({"decimal": ";"}, {"dates": "us"}):
+        with pytest.raises(ArgumentError):
+            Corpus("x.csv", **wrong)
+
+
+def test_ids_that_look_alike_are_said(write):
+    write("x.csv", "id,text\ncafe\u0301,one\n caf\u00e9 ,two\n")
+    assert "differ only in blanks" in read("x.csv")[2][0]

@@ -90,12 +90,12 @@ class TestFrontMatter:
         assert (document.text, document.metadata) == (text, {})
 
     @pytest.mark.parametrize("matter", ["a: *x", "a: ["])
-    def test_invalid_front_matter_is_read_as_text(self, write, matter):
+    def test_invalid_front_matter_is_left_out(self, write, matter):
         text = f"---\n{matter}\n---\nx"
         write("notes/page.md", text)
         [document], _, notices = read("notes")
-        assert (document.text, document.metadata) == (text, {})
-        assert notices[1].startswith(f"{Path('notes/page.md')}: its front matter is not ")
+        assert (document.text, document.metadata) == ("x", {})
+        assert notices[1].startswith(f"{Path('notes/page.md')}: left out: its front matter")
 
 
 def test_lines_are_documents(write):

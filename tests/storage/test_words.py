@@ -106,9 +106,14 @@ def test_ascii_is_left_to_fts5():
     assert ENGLISH.query_terms(text) == [f'"{word}"' for word in words]
 
 
-def test_stop_words_are_left_out_of_queries_that_have_others():
+def test_stop_words_are_left_out_of_queries_that_have_three_others():
+    """Frequent words, which are many in an index, are left out of queries that have any others."""
     payment = Analyser(frequent_words=["go"]).query_terms("My payment did NOT go through")
     assert payment == ['"payment"', '"through"']
+    assert ENGLISH.query_terms("The payment failed") == ['"the"', '"payment"', '"failed"']
+    assert Analyser(frequent_words=["the"]).query_terms("The sting of it") == [
+        f'"{word}"' for word in ["sting", "of", "it"]
+    ]
     assert ENGLISH.query_terms("To be, or not to be") == [
         f'"{word}"' for word in ["to", "be", "or", "not", "to", "be"]
     ]

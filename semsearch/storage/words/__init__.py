@@ -12,10 +12,21 @@ from typing import Any, NamedTuple
 
 from semsearch.errors import ArgumentError, MissingExtraError, check_text
 from semsearch.storage.words import stopwords
-from semsearch.storage.words.forms import folded, in_pairs, pairs, plain, run_pattern, words
+from semsearch.storage.words.forms import (
+    folded,
+    in_pairs,
+    pairs,
+    plain,
+    run_pattern,
+    spelled,
+    words,
+)
 
 #: FTS5 needs 2.5 kB and 60 µs per word.
 MAX_QUERY_WORDS = 10_000
+
+#: So many words of a query are enough without stop words.
+ENOUGH_WORDS = 3
 
 #: FTS5's words: runs of letters, digits and marks, without accents.
 _TOKENIZER = "unicode61 remove_diacritics 2 categories 'L* N* Mn Mc'"
@@ -76,7 +87,7 @@ class Analyser:
     Args:
         language: the stemmer and stop words; None is FTS5's own Porter stemmer for English (1980),
             with English stop words.
-        frequent_words: further words that are removed from queries that have others, case-folded.
+        frequent_words: words that are removed from queries that have others, case-folded.
     """
 
     def __init__(
@@ -84,7 +95,7 @@ class Analyser:
     ) -> None:
         self._language = language
         stop_words = stopwords.ENGLISH if language is None else language.stop_words
-        self._stop_words = frozenset(stop_words).union(frequent_words)
+        self._stop_words, self._frequent_words = frozenset(stop_words), frozenset(frequent_words)
 
     @property
     def tokenizer(self) -> str:
@@ -94,7 +105,9 @@ class Analyser:
     def searchable(self, text: str) -> str:
         """The text that FTS5 indexes for a text."""
         if self._language is None:
-            return text if text.isascii() else plain(" ".join(words(in_pairs(folded(text)))))
+            return (
+                spelled(text) if text.isascii() else plain(" ".join(words(in_pairs(folded(text)))))
+            )
         return " ".join(self._stems(self._words(in_pairs(folded(text)))))
 
     def words(self, text: str) -> set[str]:
@@ -116,19 +129,27 @@ class Analyser:
         return " OR ".join(terms) or None
 
     def query_terms(self, text: str) -> list[str]:
-        """The words of a query as FTS5 terms, without stop words if it has others."""
-        terms: list[str] = []
-        stops: list[str] = []
+        """The words of a query as FTS5 terms.
+
+        Frequent words are left out of a query that has others, and stop words of one that has at
+        least `ENOUGH_WORDS` others: they help in a short one, such as a title.
+        """
+        found: list[tuple[str, int]] = []  # with 0 for stop words, -1 for frequent ones, else 1
+        others = 0  # words that are no stop words
         for place, piece in enumerate(_pieces(text)):
             if place % 2 == 0:
                 listed = self._words(piece)
                 for word, stem in zip(listed, self._stems(listed), strict=True):
-                    (stops if word in self._stop_words else terms).append(f'"{stem}"')
-            elif len(found := pairs(piece)) > 1:
-                terms += [f'"{pair}"' for pair in found[:-1]]
+                    worth = -1 if word in self._frequent_words else word not in self._stop_words
+                    found.append((f'"{stem}"', int(worth)))
+                    others += word not in self._stop_words
+            elif len(run := pairs(piece)) > 1:
+                found += [(f'"{pair}"', 1) for pair in run[:-1]]
             else:
-                terms.append(f'"{found[0]}" *')  # one character: all pairs that start with it
-        return terms or stops
+                found.append((f'"{run[0]}" *', 1))  # one character: all pairs that start with it
+        best = max((worth for _, worth in found), default=0)
+        least = best if others >= ENOUGH_WORDS or best < 1 else 0
+        return [term for term, worth in found if worth >= least]
 
     def phrase_term(self, text: str) -> str | None:
         """A phrase as an FTS5 term: its consecutive words; None without words."""
@@ -159,7 +180,7 @@ class Analyser:
 
 def _pieces(text: str) -> list[str]:
     """A text cut into parts with spaces between words and, at odd positions, runs without."""
-    return [text.lower()] if text.isascii() else run_pattern().split(folded(text))
+    return [spelled(text.lower())] if text.isascii() else run_pattern().split(folded(text))
 
 
 #: ``"a phrase"``; after a blank, ``-"a phrase"`` and ``-word``, but not -5. Possessive, without

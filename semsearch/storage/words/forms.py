@@ -13,7 +13,9 @@
     pairs that start with it. For retrieval, pairs are as good as words from a dictionary (Nie, Gao,
     Zhang & Zhou 2000, On the use of words and n-grams for Chinese information retrieval).
 
-ASCII is not changed.
+*   Signs that belong to a word are spelled: C++, C# and .NET are cplusplus, csharp and dotnet.
+
+Other ASCII is not changed.
 """
 
 from __future__ import annotations
@@ -100,10 +102,22 @@ def in_pairs(text: str) -> str:
     return run_pattern().sub(lambda run: f" {' '.join(pairs(run[0]))} ", text)
 
 
+#: Signs that belong to a word: C++, C#, .NET.
+_SIGNS = re.compile(
+    r"\.(?<![\w.].)(?=[^\W\d_])|\+(?<=[^\W\d_].)\+?(?!\w)|#(?<=[^\W\d_].)(?!\w)", re.DOTALL
+)
+_SPELLED = {".": "dot", "+": "plus", "++": "plusplus", "#": "sharp"}
+
+
+def spelled(text: str) -> str:
+    """A text whose words with signs are spelled as people say them: ``cplusplus``, ``dotnet``."""
+    return _SIGNS.sub(lambda sign: _SPELLED[sign[0]], text)
+
+
 def folded(text: str) -> str:
     """A normalised form of a text, in which spelling variants are equal."""
     text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
-    return _dropped().sub("", text)
+    return spelled(_dropped().sub("", text))
 
 
 def pairs(run: str) -> list[str]:
