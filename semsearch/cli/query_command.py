@@ -195,12 +195,13 @@ def _queries(path: Path | None) -> Iterator[str]:
         return
     with open_table(path) as table:
         column = find_column(table.columns, (*QUERY, "text"))
-        if column is None and len(table.columns) > 1:
-            expected = ", ".join((*QUERY, "text"))
-            raise ColumnNotFoundError(
-                f"{table.name}: no column of queries (columns: {listed(table.columns)}; "
-                f"expected: {expected})"
-            )
+        is_bare = column is None and len(table.columns) == 1
+    if column is None and not is_bare:
+        expected = ", ".join((*QUERY, "text"))
+        raise ColumnNotFoundError(
+            f"{path}: no column of queries (columns: {listed(table.columns)}; expected: {expected})"
+        )
+    with open_table(path, header=False if is_bare else None) as table:
         for row in good_rows(table):
             if query := str(row.fields.get(column or table.columns[0]) or "").strip():
                 yield query

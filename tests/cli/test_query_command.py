@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from semsearch import Document, Index
-from tests.cli.conftest import rows
+from tests.cli.conftest import code_of, rows
 
 
 def ids(run, *arguments):
@@ -55,6 +55,27 @@ def test_blank_lines_of_a_file_are_skipped(indexed, tmp_path, content, expected)
     (tmp_path / "q.txt").write_text(content, "utf-8")
     lines = indexed("query", "--queries", "q.txt", "--format", "jsonl").stdout.splitlines()
     assert [json.loads(line)["query"] for line in lines] == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("q.csv", "id,query\n1,sleep well\n2,coffee\n"),
+        ("q.csv", "sleep well\ncoffee\n"),
+        ("q.jsonl", '{"_id": "1", "text": "sleep well"}\n{"_id": "2", "text": "coffee"}\n'),
+        ("q.txt", "sleep well\ncoffee\n"),
+    ],
+)
+def test_queries_are_read_from_tables(indexed, tmp_path, name, content):
+    (tmp_path / name).write_text(content, "utf-8")
+    lines = indexed("query", "--queries", name, "--format", "jsonl").stdout.splitlines()
+    assert [json.loads(line)["query"] for line in lines] == ["sleep well", "coffee"]
+
+
+def test_tables_without_queries(indexed, tmp_path):
+    (tmp_path / "q.csv").write_text("id,year\n1,1990\n", "utf-8")
+    failed = indexed("query", "--queries", "q.csv", code=1)
+    assert code_of(failed) == "column-not-found"
 
 
 @pytest.mark.parametrize("format_name", ["table", "jsonl"])

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import subprocess
 import sys
+import zipfile
 
 import pytest
 
@@ -253,3 +255,77 @@ def test_without_the_extra(write, monkeypatch):
     monkeypatch.setitem(sys.modules, "pypdfium2", None)
     with pytest.raises(MissingExtraError):
         read(write("x.pdf", pdf(b"")))
+
+
+@pytest.mark.parametrize("title", ["untitled", "Microsoft Word - a.docx", "Document1", "a.indd"])
+def test_titles_that_programs_write_are_none(write, title):
+    write("page.pdf", pdf(b"BT /F 9 Tf (Text.) Tj ET").replace(b"(A title)", f"({title})".encode()))
+    assert next(iter(Corpus("page.pdf"))).title == "page, page 1"
+
+
+LEFT = ["The committee reviewed the annual", "report and approved the plan for", "the school."]
+RIGHT = ["Rain fell on the vineyards all", "week, so the growers waited with", "the harvest."]
+
+
+def lines(*placed):
+    """A content stream with texts at these places."""
+    shown = (f"1 0 0 1 {x} {y} Tm ({text}) Tj" for x, y, text in placed)
+    return f"BT /F 6 Tf {' '.join(shown)} ET".encode()
+
+
+def wide(content):
+    return pdf(content).replace(b"[0 0 72 72]", b"[0 0 400 200]")
+
+
+def test_two_columns_are_read_one_after_the_other(write):
+    """The lines above them and below keep their places; the cells of a table stay in a line."""
+    rows = [
+        (x, 100 - 8 * n, text)
+        for n, pair in enumerate(zip(LEFT, RIGHT, strict=True))
+        for x, text in zip((10, 200), pair, strict=True)
+    ]
+    write(
+        "page.pdf",
+        wide(lines((10, 120, "News of the week " * 5), *rows, (10, 60, "The end. " * 20))),
+    )
+    text = "\n".join(["News of the week " * 5, *LEFT, *RIGHT, "The end. " * 20])
+    assert next(iter(Corpus("page.pdf"))).text.split() == text.split()
+    cells = [
+        (x, 100 - 8 * n, f"{name}{n}") for n in range(4) for x, name in ((10, "a"), (200, "b"))
+    ]
+    write("page.pdf", wide(lines(*cells)))
+    assert next(iter(Corpus("page.pdf"))).text.split()[:3] == ["a0", "b0", "a1"]
+
+
+def test_notes_and_attachments_of_a_pdf_are_said(write):
+    import pypdfium2
+    from pypdfium2 import raw
+
+    document = pypdfium2.PdfDocument(pdf(b"BT /F 9 Tf (Text.) Tj ET"))
+    for subtype in (raw.FPDF_ANNOT_TEXT, raw.FPDF_ANNOT_LINK):
+        raw.FPDFPage_CloseAnnot(raw.FPDFPage_CreateAnnot(document[0], subtype))
+    document.new_attachment("data.csv").set_data(b"1")
+    document.save("page.pdf")
+    assert read("page.pdf")[2][-1] == "page.pdf: left out: 1 attachment, 1 annotation"
+
+
+WORD = """<w:document xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"
+ xmlns:r="http://schemas.openxmlformats.org/officeDocument/2006/relationships"
+ xmlns:m="http://schemas.openxmlformats.org/officeDocument/2006/math"><w:body>
+<w:p><w:r><w:t>See </w:t></w:r>
+<w:hyperlink r:id="rId77"><w:r><w:t>the site</w:t></w:r></w:hyperlink></w:p>
+<w:p><w:r><w:t>Then </w:t></w:r><m:oMath><m:r><m:t>E=m</m:t></m:r>
+<m:sSup><m:e><m:r><m:t>c</m:t></m:r></m:e></m:sSup></m:oMath></w:p></w:body></w:document>"""
+CHART = """<c:chartSpace xmlns:c="http://schemas.openxmlformats.org/drawingml/2006/chart"
+ xmlns:a="http://schemas.openxmlformats.org/drawingml/2006/main"><c:ser><c:tx><c:v>Revenue</c:v></c:tx>
+<c:cat><c:pt><c:v>North</c:v></c:pt></c:cat><c:val><c:v>17</c:v></c:val></c:ser></c:chartSpace>"""
+
+
+def test_links_without_a_target_equations_and_charts_of_word(handbook, write):
+    content = rewritten(handbook["docx"], "word/document.xml", lambda _: WORD.encode())
+    changed = io.BytesIO(content)
+    with zipfile.ZipFile(changed, "a") as archive:
+        archive.writestr("word/charts/chart1.xml", CHART)
+    documents, bad, _ = read(write("handbook.docx", changed.getvalue()))
+    assert bad == []
+    assert "\n".join(one.text for one in documents) == ("See the site\nThen E=mc\nRevenue | North")

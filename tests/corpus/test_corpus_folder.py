@@ -191,3 +191,23 @@ def test_broken_links_are_bad_rows_and_pipes_left_out(write, tmp_path):
     assert notices == ["docs: 2 files (2 txt); left out: 1 not regular (p.txt)"]
     with pytest.raises(BadRowError):
         ids("docs")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="links need rights on Windows")
+def test_links_out_of_the_folder_are_left_out(write, tmp_path):
+    write("secret.txt", "A key.")
+    write("notes/good.txt", "Good.")
+    for name, target in (("out.txt", "secret.txt"), ("in.txt", "notes/good.txt")):
+        (tmp_path / "notes" / name).symlink_to(tmp_path / target)
+    documents, _, notices = read("notes")
+    assert [one.id for one in documents] == ["good.txt", "in.txt"]
+    assert notices[0] == "notes: 2 files (2 txt); left out: 1 linked (out.txt)"
+
+
+def test_what_is_left_out_of_files_is_summed_up(write):
+    write("all/a.csv", "id,text\n1,one\nid,text\n")
+    write("all/b.csv", "id,text\n1,one\nid,text\n2,two\nid,text\n")
+    write("all/empty.md", " ")
+    _, bad, notices = read("all")
+    assert bad == []
+    assert notices[-1] == "all: 3 files read; left out: 3 repeated headers, 1 empty file"

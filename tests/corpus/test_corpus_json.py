@@ -7,7 +7,7 @@ import json
 import pytest
 
 from semsearch.corpus import Corpus
-from semsearch.errors import ArgumentError, CorpusError
+from semsearch.errors import ArgumentError, BadRowError, CorpusError
 from semsearch.records import Document
 from tests.corpus.conftest import read
 
@@ -122,3 +122,17 @@ def test_records_by_key(write, path):
     first = Document("f1", "One.", None, {"column.key": "x"})
     assert documents == [first, Document("f2", "Two.")]
     assert str(error) == f"films.json, {path}, 'f3': not a JSON object but 4"
+
+
+def test_texts_inside_of_columns(write):
+    """Their paths are named with dots, also through lists; errors propose one that works."""
+    talks = [{"id": n, "parts": [{"said": f"Hello {n}."}, {"said": "Bye."}]} for n in (1, 2)]
+    write("x.json", json.dumps({"type": "chats", "data": {"talks": talks}}, indent=1))
+    with pytest.raises(CorpusError, match=r"--records data\.talks$"):
+        list(Corpus("x.json"))
+    with pytest.raises(CorpusError, match=r"--text-column parts\.said$"):
+        list(Corpus("x.json", records="data.talks"))
+    with pytest.raises(BadRowError, match=r"parts\.said$"):
+        list(Corpus("x.json", records="data.talks", text_columns="parts"))
+    found = list(Corpus("x.json", records="data.talks", text_columns="parts.said"))
+    assert [(one.id, one.text) for one in found] == [("1", "Hello 1. Bye."), ("2", "Hello 2. Bye.")]

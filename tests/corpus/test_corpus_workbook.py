@@ -10,8 +10,8 @@ import openpyxl
 import pytest
 import xlsxwriter
 
-from semsearch.corpus import Corpus
-from semsearch.errors import CorpusError
+from semsearch.corpus import Corpus, conversion
+from semsearch.errors import BadRowError, CorpusError
 from semsearch.records import Document
 from tests.corpus.conftest import read, rewritten
 
@@ -123,3 +123,27 @@ def test_a_broken_workbook_is_one_bad_row(write_book, bad_file):
     cut = rewritten(content, "xl/worksheets/sheet1.xml", lambda xml: xml[:500])
     for broken in (content[:-100], cut):
         assert bad_file("films.xlsx", broken).reason.startswith("cannot be read as XLSX: ")
+
+
+def test_merged_cells_hidden_rows_and_formulas_without_values(write):
+    """The value of merged cells is that of each; formulas that were never computed are said."""
+    book = openpyxl.Workbook()
+    sheet = book.active
+    for row in (["id", "text", "region"], [1, "one", "North"], [2, "two"], [3, "three", "=1+1"]):
+        sheet.append(row)
+    sheet.merge_cells("C2:C3")
+    sheet.row_dimensions[3].hidden = True
+    file = io.BytesIO()
+    book.save(file)
+    documents, _, notices = read(write("x.xlsx", file.getvalue()))
+    found = [(one.id, one.metadata.get("region")) for one in documents]
+    assert found == [("1", "North"), ("2", "North"), ("3", None)]
+    assert "1 hidden row read, too" in notices[0]
+    assert notices[-1].startswith("x.xlsx: left out: 1 formula without a saved value")
+
+
+def test_a_workbook_that_needs_too_much_time(write_book, monkeypatch):
+    name = write_book({"A": ROWS})
+    monkeypatch.setattr(conversion, "MAX_CONVERSION_SECONDS", 0.0)
+    with pytest.raises(BadRowError, match=rf"^{name}: takes longer than 0 s"):
+        list(Corpus(name))

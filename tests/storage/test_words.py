@@ -121,6 +121,29 @@ def test_stop_words_are_left_out_of_queries_that_have_three_others():
     assert ENGLISH.words("Don't GO, 東京 Ärzte") == {"don", "t", "go", "ärzte"}
 
 
+def test_signs_belong_to_words():
+    """And a dot ends a sentence, as an ellipsis does."""
+    texts = [
+        "We use C++ here.",
+        "Built with C#, F#",
+        "C is old.",
+        "The .NET runtime ...and more",
+        "É# ",
+    ]
+    for query, expected in {
+        "C++": [0],
+        "c#": [1],
+        "F#": [1],
+        "C": [2],
+        ".net": [3],
+        "é#": [4],
+    }.items():
+        assert places(texts, query) == expected, query
+    assert tokens(ENGLISH.searchable("x+y #tag ...and .5 a.b end. Next")) == [
+        *("x", "y", "tag", "and", "5", "a", "b", "end", "next")
+    ]
+
+
 def test_pairs_count_as_words():
     assert places(["東京"], "東" * (MAX_QUERY_WORDS + 1)) == []
     with pytest.raises(ArgumentError):
