@@ -34,20 +34,8 @@ _DATE = re.compile(
 _MISSING = {"nan", "na", "n/a", "null", "none", "\\n", "<na>", "#n/a"}
 _BOOLEANS = {"true": True, "false": False}
 
-#: The values of `Notation`.
+#: The sign before decimals; the order of day and month.
 DECIMALS, DATES = (",", "."), ("day-first", "month-first")
-
-
-class Notation(NamedTuple):
-    """How numbers and dates are written; None means that it is told from the cells.
-
-    Args:
-        decimal: the sign before the decimals, one of `DECIMALS`.
-        dates: ``day-first`` (31/12/2025) or ``month-first`` (12/31/2025).
-    """
-
-    decimal: str | None = None
-    dates: str | None = None
 
 
 class CellType(NamedTuple):
@@ -75,29 +63,36 @@ class CellType(NamedTuple):
 
 
 def column_types(
-    columns: Iterable[str], rows: Sequence[Mapping[str, str]], notation: Notation
+    columns: Iterable[str],
+    rows: Sequence[Mapping[str, str]],
+    decimal: str | None,
+    dates: str | None,
 ) -> dict[str, CellType]:
-    """The types of the columns that have one or a note, by the first rows of a table."""
+    """The types of the columns that have one or a note, by the first rows of a table.
+
+    Args:
+        columns: their names.
+        rows: the cells of rows.
+        decimal: the sign before the decimals, one of `DECIMALS`; None to tell it from the cells.
+        dates: the order of day and month, one of `DATES`; None to tell it from the cells.
+    """
     found = {}
     for column in columns:
         cells = _filled(row.get(column, "") for row in rows)
-        if kind := column_type(cells, notation) or _written_type(cells, notation):
+        has_points = decimal == "," and any("." in cell for cell in cells)
+        plain = None if has_points else column_type(cells)
+        if kind := plain or _written_type(cells, decimal, dates):
             found[column] = kind
     return found
 
 
-def column_type(
-    cells: Iterable[str],
-    notation: Notation = Notation(),  # noqa: B008 - immutable
-) -> CellType | None:
+def column_type(cells: Iterable[str]) -> CellType | None:
     """The type that most of the first cells of a column have; None for text."""
     filled = _filled(cells)
     if not filled:
         return None
     numbers = [cell for cell in filled if _INTEGER.fullmatch(cell) or _NUMBER.fullmatch(cell)]
-    if _are_most(numbers, filled) and (
-        notation.decimal != "," or not any("." in n for n in numbers)
-    ):
+    if _are_most(numbers, filled):
         if any(map(_DIGITS.fullmatch, set(filled) - set(numbers))):  # codes
             return None
         if all(map(_INTEGER.fullmatch, numbers)):
@@ -118,18 +113,18 @@ def _are_most(fitting: Sequence[object], cells: Sequence[str]) -> bool:
     return len(fitting) >= MOST * len(cells) > 0 or (others == 1 and len(fitting) >= SOME)
 
 
-def _written_type(cells: Sequence[str], notation: Notation) -> CellType | None:
+def _written_type(cells: Sequence[str], decimal: str | None, order: str | None) -> CellType | None:
     """The type of a column of numbers or dates in one of several notations."""
     dates = [found for cell in cells if (found := _DATE.fullmatch(cell))]
     if _are_most(dates, cells):
-        return _date_type(dates, notation.dates)
+        return _date_type(dates, order)
     written = [found for cell in cells if (found := _WRITTEN.fullmatch(cell))]
     if not _are_most(written, cells) or _are_telephones(written):
         return None
     numbers = [found["number"] for found in written]
     decimals = {sign for number in numbers if (sign := _decimal_sign(number))}
-    if notation.decimal:
-        decimals = {notation.decimal}
+    if decimal:
+        decimals = {decimal}
     elif not decimals and any("," in number or "." in number for number in numbers):
         return CellType(
             "text", None, "text; numbers with thousands? add --decimal . or --decimal ,"

@@ -24,8 +24,8 @@ from semsearch.corpus.documents import (
 from semsearch.corpus.files import FolderFiles
 from semsearch.corpus.folder import Folder, find_files, folder_documents, is_table
 from semsearch.corpus.formats import CorpusFormat, without_gz
-from semsearch.corpus.readers import Reading, read
-from semsearch.corpus.roles import Roles, resolve
+from semsearch.corpus.readers import read
+from semsearch.corpus.roles import Reading, Roles, resolve
 from semsearch.corpus.sources import (
     Location,
     Progress,

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from semsearch.corpus.celltypes import Notation, column_types, is_number
-from semsearch.corpus.roles import HEADER_ROWS, NUMBER, USUAL, has_header, numbered, plain_name
+from semsearch.corpus.celltypes import column_types, is_number
+from semsearch.corpus.roles import (
+    HEADER_ROWS,
+    NUMBER,
+    USUAL,
+    Reading,
+    has_header,
+    numbered,
+    plain_name,
+)
 from semsearch.corpus.table import MAX_ROW_CHARACTERS, LeftOut, Row, Table, look_ahead
 from semsearch.errors import BadRowError, CorpusError, quantity
 
@@ -57,31 +65,10 @@ class Dialect(NamedTuple):
         )
 
 
-class Layout(NamedTuple):
-    """How a table is written, as far as the user says; the rest is guessed.
+def read_delimited(text: TextStream, delimiters: str, reading: Reading) -> Table:
+    """The table of a CSV or TSV file with one of these delimiters, unless `reading` names one.
 
-    Args:
-        header: whether the first row names the columns.
-        delimiter: the sign between cells.
-        skip_lines: how many lines are above the table.
-        notation: how numbers and dates are written.
-    """
-
-    header: bool | None = None
-    delimiter: str | None = None
-    skip_lines: int | None = None
-    notation: Notation = Notation()
-
-
-def read_delimited(
-    text: TextStream,
-    delimiters: str = DELIMITERS,
-    layout: Layout = Layout(),  # noqa: B008 - immutable
-    wanted: Collection[str] = (),
-) -> Table:
-    """The table of a CSV or TSV file with one of these delimiters.
-
-    Its first row is a header if the layout says so, or else by `has_header`, which takes `wanted`.
+    Its first row is a header if `reading` says so, or else by `has_header`.
 
     Raises:
         CorpusError: it has no rows, or its delimiter cannot be told.
@@ -89,17 +76,17 @@ def read_delimited(
     lines = text.lines()
     head = look_ahead(lines)
     remarks = []
-    head[: layout.skip_lines or 0] = ["\n"] * (layout.skip_lines or 0)  # keeps the line numbers
+    head[: reading.skip_lines or 0] = ["\n"] * (reading.skip_lines or 0)  # keeps the line numbers
     if head and (declared := _SEPARATOR.fullmatch(head[0])):
         head[0], delimiters = "\n", declared[1]
-    delimiters = layout.delimiter or delimiters
+    delimiters = reading.delimiter or delimiters
     if _is_markdown(head):
         lines, head, delimiters = map(_cells_alone, lines), list(map(_cells_alone, head)), "|"
-    elif layout.skip_lines is None and layout.header is not False:
+    elif reading.skip_lines is None and reading.header is not False:
         above = _lines_above(head, delimiters)
         head[:above] = ["\n"] * above
         remarks += [f"{quantity(above, 'line')} above the header skipped"] if above else []
-    if layout.delimiter is None and (sign := _rare_delimiter(head, delimiters, text.name)):
+    if reading.delimiter is None and (sign := _rare_delimiter(head, delimiters, text.name)):
         delimiters = sign
         remarks.append(f"cells separated by {sign!r}")
     reader = guess_dialect(head, delimiters).reader(chain(head, lines))
@@ -110,17 +97,17 @@ def read_delimited(
     if isinstance(beginning[0], BadRowError):
         raise CorpusError(str(beginning[0]))
     cells = beginning[0][1]
-    header = layout.header
+    header = reading.header
     if header is None:
         readable = [record[1] for record in beginning if not isinstance(record, BadRowError)]
-        header = has_header(readable, wanted)
+        header = has_header(readable, reading.wanted.names)
     if header:
         # R and pandas write the row names under an empty header.
         columns = numbered(cell.strip() or f"column_{n}" for n, cell in enumerate(cells, 1))
     else:
         columns = [f"column {number}" for number in range(1, len(cells) + 1)]
         advice = ": its first row looks like data; if it is not, add --header"
-        remarks.append(f"no header{advice if layout.header is None else ''}")
+        remarks.append(f"no header{advice if reading.header is None else ''}")
     left_out = LeftOut()
     records = chain(beginning[1:] if header else beginning, records)
     rows = _rows(records, columns, cells if header else None, left_out)
@@ -128,9 +115,8 @@ def read_delimited(
     if header and (units := _units(sample)):
         left_out.add("row of units", units.source)
         sample = sample[1:]
-    types = column_types(
-        columns, [row.fields for row in sample if isinstance(row, Row)], layout.notation
-    )
+    cells_below = [row.fields for row in sample if isinstance(row, Row)]
+    types = column_types(columns, cells_below, reading.decimal, reading.dates)
     return Table(
         text.name,
         columns,

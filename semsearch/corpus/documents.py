@@ -15,7 +15,7 @@ from semsearch.corpus.files import FolderFiles
 from semsearch.corpus.roles import Roles, describe, shortened
 from semsearch.corpus.table import Row, paths_of_texts
 from semsearch.corpus.texts import joined_text, sentences_text
-from semsearch.errors import BadFileError, BadRowError, quantity
+from semsearch.errors import BadFileError, BadRowError
 from semsearch.records import Document, column_name, metadata_name
 
 if TYPE_CHECKING:
@@ -37,8 +37,6 @@ _SIMPLE = (int, float, Decimal, date, time, timedelta)
 _NOTHING = ("", "NaN", "nan")
 
 WITHOUT_IDS = "no id column: ids are derived from the text"
-
-_Misfits = dict[str, tuple[str, int]]  # by column: the first one, and their number
 
 
 @dataclass
@@ -142,13 +140,12 @@ def table_documents(
         notify(describe(table, roles, without_ids))
     elif table.remark:
         notify(f"{table.name}: {table.remark}")
-    misfits: _Misfits = {}
     for row in table.rows:
         if isinstance(row, BadRowError):
             yield row
             continue
         try:
-            document = _document(row, roles, table, misfits)
+            document = _document(row, roles, table)
         except BadRowError as error:
             error.document_id = _readable_id(row, roles)
             yield error
@@ -156,21 +153,16 @@ def table_documents(
             yield document
     if table.left_out:
         notify(f"{table.name}: {table.left_out}")
-    for column, (first, count) in misfits.items():
-        notify(
-            f"{table.name}: '{shortened(column)}' holds {table.types[column].name}s; "
-            f"{quantity(count, 'other value')} left empty, such as '{shortened(first)}'"
-        )
 
 
-def _document(row: Row, roles: Roles, table: Table, misfits: _Misfits) -> Document:
+def _document(row: Row, roles: Roles, table: Table) -> Document:
     source, fields = row
     title = None if roles.title is None else _name(fields.get(roles.title), missing=None)
     if isinstance(title, float):
         title = str(title)
     text = joined_text(_texts(row, roles.text, table.types))
     identifier = None if roles.id is None else _name(fields.get(roles.id), missing="")
-    metadata = _metadata(fields, roles, table.types, misfits)
+    metadata = _metadata(fields, roles, table)
     return Document(identifier, text, title, metadata, source)
 
 
@@ -212,21 +204,19 @@ def _as_text(value: Any, cell_type: CellType | None) -> str | None:
     return value if text is None and isinstance(value, str) else text
 
 
-def _metadata(
-    fields: Mapping[str, Any], roles: Roles, types: Mapping[str, CellType], misfits: _Misfits
-) -> dict[str, Any]:
+def _metadata(fields: Mapping[str, Any], roles: Roles, table: Table) -> dict[str, Any]:
     taken = roles.names
     metadata = {
         name: value
         for name, value in fields.items()
         if name not in taken and not isinstance(value, _BYTES)
     }
-    for name, cell_type in types.items():
+    for name, cell_type in table.types.items():
         if name in metadata:
             value = cell_type.convert(metadata[name])
             if not cell_type.fits(value):
-                first, count = misfits.get(name, (value, 0))
-                misfits[name] = first, count + 1
+                kind = f"value of '{shortened(name)}' that is no {cell_type.name}"
+                table.left_out.add(kind, shortened(value))
                 value = None
             metadata[name] = value
     return {field_name(name, taken): value for name, value in metadata.items()}

@@ -12,9 +12,10 @@ from semsearch.corpus.conversion import is_readable
 from semsearch.corpus.documents import table_documents
 from semsearch.corpus.files import FileState, FolderFiles
 from semsearch.corpus.formats import DOCUMENTS, CorpusFormat, format_by_name, without_gz
-from semsearch.corpus.readers import Reading, read
+from semsearch.corpus.readers import read
 from semsearch.corpus.roles import (
     TEXT,
+    Reading,
     Roles,
     are_ids,
     holds_numbers,
@@ -177,7 +178,7 @@ def _file_documents(
     """
     if not is_table(path) and not how.wanted.fit_documents:
         how = how._replace(wanted=Roles((), None, None))
-    options = repr((READERS_VERSION, how.encoding, how.layout, *how.wanted))
+    options = repr((READERS_VERSION, how))
     state = FileState.of(path, options)  # before reading, so that later changes are noticed
     if files.is_unchanged(name, state):
         progress.end_file(state.size)

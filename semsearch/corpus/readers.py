@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from pathlib import PurePath
-from typing import NamedTuple
 
-from semsearch.corpus.celltypes import Notation
 from semsearch.corpus.conversion import read_document
-from semsearch.corpus.delimited import DELIMITERS, Layout, read_delimited
+from semsearch.corpus.delimited import DELIMITERS, read_delimited
 from semsearch.corpus.encodings import TextStream, encoding_of
 from semsearch.corpus.formats import DOCUMENTS, CorpusFormat, detect_format, foreign
 from semsearch.corpus.jsonrows import read_json
 from semsearch.corpus.parquet import read_parquet
 from semsearch.corpus.plaintext import read_lines, read_text
-from semsearch.corpus.roles import Roles
+from semsearch.corpus.roles import Reading
 from semsearch.corpus.sources import Source, is_url
 from semsearch.corpus.table import Table
 from semsearch.corpus.workbook import read_workbook
@@ -23,28 +21,6 @@ from semsearch.records import ESCAPED_BYTE
 _JSON = (CorpusFormat.JSON, CorpusFormat.JSONL)
 _WITH_HEADER = (CorpusFormat.CSV, CorpusFormat.TSV, CorpusFormat.XLSX)
 _BINARY_TABLES = (CorpusFormat.PARQUET, CorpusFormat.XLSX)
-
-
-class Reading(NamedTuple):
-    """How a file is read, as in `Corpus`; None means detected or guessed."""
-
-    wanted: Roles = Roles((), None, None)
-    encoding: str | None = None
-    header: bool | None = None
-    records: str | None = None
-    sheet: str | None = None
-    sql: str | None = None
-    lines: bool | None = None
-    delimiter: str | None = None
-    skip_lines: int | None = None
-    decimal: str | None = None
-    dates: str | None = None
-
-    @property
-    def layout(self) -> Layout:
-        """How CSV and TSV are written."""
-        notation = Notation(self.decimal, self.dates)
-        return Layout(self.header, self.delimiter, self.skip_lines, notation)
 
 
 def read(
@@ -103,7 +79,7 @@ def _text_table(source: Source, reading: Reading, found: CorpusFormat) -> Table:
     else:
         text = TextStream(source, reading.encoding, newline="")
         delimiters = DELIMITERS if found is CorpusFormat.CSV else "\t"
-        table = read_delimited(text, delimiters, reading.layout, reading.wanted.names)
+        table = read_delimited(text, delimiters, reading)
     if any(map(ESCAPED_BYTE.search, table.columns)):
         raise CorpusError(f"{source.name}: the names of its columns cannot be decoded")
     return table

@@ -235,6 +235,22 @@ class Roles(NamedTuple):
         return set(self.names) <= set(COLUMNS)
 
 
+class Reading(NamedTuple):
+    """How a file is read, as in `Corpus`; None means detected or guessed."""
+
+    wanted: Roles = Roles((), None, None)
+    encoding: str | None = None
+    header: bool | None = None
+    records: str | None = None
+    sheet: str | None = None
+    sql: str | None = None
+    lines: bool | None = None
+    delimiter: str | None = None
+    skip_lines: int | None = None
+    decimal: str | None = None
+    dates: str | None = None
+
+
 def resolve(table: Table, wanted: Roles) -> Roles:
     """The columns named by the user, and guesses for the others.
 

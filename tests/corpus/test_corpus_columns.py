@@ -231,7 +231,7 @@ def test_an_odd_cell_changes_no_type_wherever_it_stands(write, place):
     documents, _, notices = read("corpus.csv")
     cells[place] = None
     assert [one.metadata["n"] for one in documents] == cells
-    assert notices[-1] == "corpus.csv: 'n' holds numbers; 1 other value left empty, such as 'abc'"
+    assert notices[-1] == "corpus.csv: left out: 1 value of 'n' that is no number (abc)"
 
 
 def test_columns_that_stay_text(write):
