@@ -56,8 +56,10 @@ def test_a_generated_client(path, tmp_path, monkeypatch):
     from birds_client.api.default import add, delete, documents, search
     from birds_client.models import NewDocument, Problem
 
-    with running({"birds": path}, WRITABLE) as (_, port):
-        client = Client(base_url=f"http://127.0.0.1:{port}")
+    with (
+        running({"birds": path}, WRITABLE) as (_, port),
+        Client(base_url=f"http://127.0.0.1:{port}") as client,
+    ):
         written = add.sync("birds", client=client, body=[NewDocument("a green bird", id="new")])
         assert written["documents"] == [{"id": "new"}]
         found = search.sync("birds", client=client, query="green bird", k=1)
