@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
@@ -15,6 +16,7 @@ from semsearch.cli.options import (
     existing_index,
     format_option,
     index_option,
+    is_given,
     repeated_option,
     space_option,
     where_option,
@@ -24,6 +26,7 @@ from semsearch.cli.render import (
     GAP,
     Entry,
     console,
+    note,
     print_entries,
     shortened,
     visible,
@@ -54,7 +57,7 @@ HIT_COLUMNS = ["query", "rank", "score", *HitScores._fields, "id", "title", "tex
 
 
 @click.command("query")
-@click.argument("texts", metavar="TEXT...", nargs=-1)
+@click.argument("texts", metavar="TEXT... [FILE]...", nargs=-1)
 @index_option
 @click.option("-k", default=10, show_default=True, metavar="N", help="Number of hits.")
 @where_option
@@ -111,8 +114,12 @@ def query_command(
     Each document is listed once, with its best passage. The score is the cosine; with --mode bm25
     that of BM25, and with --mode hybrid the mean of both standard scores.
 
+    A FILE (or a folder, with a slash at its end) is searched in place of an index: it is indexed in
+    the cache, as by `semsearch open`, and compared again at each call.
+
     \b
     semsearch query "ways to save money"
+    semsearch query "refund" survey.xlsx
     semsearch query "a heist goes wrong" -k 5 --show year \\
         --where "year >= 1990 and genres in ('Crime', 'Thriller')"
     semsearch query '"side effects" of aspirin -children' --mode hybrid --explain
@@ -121,6 +128,8 @@ def query_command(
     semsearch query --queries questions.txt --format jsonl > answers.jsonl
     """
     has_examples = bool(options["like"] or options["unlike"])
+    is_query = queries is not None or has_examples
+    texts, files = (texts, ()) if is_given("directory") else _split(texts, needs_text=not is_query)
     if texts and queries is not None:
         raise ArgumentError("give a TEXT or --queries, not both")
     if not texts and queries is None and not has_examples:
@@ -129,12 +138,9 @@ def query_command(
         raise ArgumentError("--explain needs --format table or jsonl")
     if show and format_name != "table":
         raise ArgumentError("--show needs --format table; the others have all fields")
-    directory = existing_index(directory)
-    encodes = (texts or queries) and options["mode"] != "bm25"
-    encoders = preload_for_queries(directory, space) if encodes else []
-    from semsearch.index import Index  # while the model loads
-
-    with Index.open(directory, encoders) as index:
+    with _opened(
+        directory, files, space, (texts or queries) and options["mode"] != "bm25"
+    ) as index:
         options["space"] = index.space(space, complete=True).name
         if reranker:
             from semsearch.encoders import load_reranker
@@ -151,12 +157,47 @@ def query_command(
             names = [column_name(name, HIT_COLUMNS) for name in fields]
             rows = (_csv_row(hits.query, hit, fields) for hits in results for hit in hits)
             write_csv([*HIT_COLUMNS, *names], rows)
-            return
-        for hits in results:
-            if format_name == "jsonl":
-                write_json_line(hits.to_dict())
-            else:
-                _print_table(hits, shown, heading=queries is not None)
+        else:
+            for hits in results:
+                if format_name == "jsonl":
+                    write_json_line(hits.to_dict())
+                else:
+                    _print_table(hits, shown, heading=queries is not None)
+        if files:
+            from semsearch.cli.open_command import how_to_keep
+
+            note(how_to_keep(files, index.path))
+
+
+def _split(
+    arguments: tuple[str, ...], *, needs_text: bool
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The texts, and the files or folders after them."""
+    count = len(arguments)
+    while count > needs_text and _is_corpus(arguments[count - 1]):
+        count -= 1
+    return arguments[:count], arguments[count:]
+
+
+def _is_corpus(argument: str) -> bool:
+    """Whether it names a file, or a folder by a path; a single word may be a query."""
+    is_path = any(separator in argument for separator in filter(None, (os.sep, os.altsep)))
+    return os.path.isfile(argument) or (is_path and os.path.isdir(argument))  # noqa: PTH112, PTH113
+
+
+def _opened(
+    directory: Path | None, files: Sequence[str], space: str | None, encodes: bool
+) -> Index:
+    """The index to search, or that of files in the cache."""
+    if files:
+        from semsearch.cli.open_command import synced_index
+
+        return synced_index(files)
+    directory = existing_index(directory)
+    encoders = preload_for_queries(directory, space) if encodes else []
+    from semsearch.index import Index  # while the model loads
+
+    return Index.open(directory, encoders)
 
 
 def _shown(show: Sequence[str], known: Sequence[str]) -> list[str]:
