@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from semsearch.cli.options import (
+    FILE,
     NAME_OR_FILE,
     existing_index,
     format_option,
@@ -28,12 +29,13 @@ from semsearch.cli.render import (
     console,
     note,
     print_entries,
+    say,
     shortened,
     visible,
     write_csv,
     write_json_line,
 )
-from semsearch.errors import ArgumentError, FilterError
+from semsearch.errors import ArgumentError, FilterError, quantity
 from semsearch.records import (
     BUILT_IN_FIELDS,
     Hit,
@@ -90,6 +92,12 @@ HIT_COLUMNS = ["query", "rank", "score", *HitScores._fields, "id", "title", "tex
     "table", "jsonl", "csv", description="A table, a line of JSON per query, or a row per hit."
 )
 @click.option(
+    "--output",
+    metavar="FILE",
+    type=FILE,
+    help="Write hits with the columns of their table: .xlsx, .csv, .parquet or .jsonl.",
+)
+@click.option(
     "--explain", is_flag=True, help="Show ranks, shared words, the nearest sentence, and timings."
 )
 @repeated_option("--show", "show", "FIELD", "A field to show in the table; may be repeated.")
@@ -107,6 +115,7 @@ def query_command(
     format_name: str,
     show: tuple[str, ...],
     queries: str | None,
+    output: Path | None,
     **options: Any,
 ) -> None:
     """Find documents with a similar meaning to TEXT; the vectors of several texts are added.
@@ -120,6 +129,7 @@ def query_command(
     \b
     semsearch query "ways to save money"
     semsearch query "refund" survey.xlsx
+    semsearch query "refund" survey.xlsx -k 100 --output refunds.xlsx
     semsearch query "a heist goes wrong" -k 5 --show year \\
         --where "year >= 1990 and genres in ('Crime', 'Thriller')"
     semsearch query '"side effects" of aspirin -children' --mode hybrid --explain
@@ -136,7 +146,9 @@ def query_command(
         raise ArgumentError("give a TEXT to search for, or --queries FILE")
     if options["explain"] and format_name == "csv":
         raise ArgumentError("--explain needs --format table or jsonl")
-    if show and format_name != "table":
+    if output and (options["explain"] or is_given("format_name")):
+        raise ArgumentError("--output writes the format of its suffix, without explanations")
+    if show and (format_name != "table" or output):
         raise ArgumentError("--show needs --format table; the others have all fields")
     with _opened(
         directory, files, space, (texts or queries) and options["mode"] != "bm25"
@@ -153,7 +165,12 @@ def query_command(
             if queries is None
             else _answered(index, queries, options)
         )
-        if format_name == "csv":
+        if output:
+            from semsearch.explore.export import export_hits
+
+            written = export_hits(index, results, output)
+            say(f"{output}: {quantity(written.rows, 'hit')}")
+        elif format_name == "csv":
             names = [column_name(name, HIT_COLUMNS) for name in fields]
             rows = (_csv_row(hits.query, hit, fields) for hits in results for hit in hits)
             write_csv([*HIT_COLUMNS, *names], rows)
