@@ -140,7 +140,7 @@ def run(text: str) -> list[Example]:
                     if status:
                         raise CommandError(f"$ {command}\n{printed}")
             elif block.language == "console":
-                printed = "\n".join(_console(block.body))
+                printed = "\n".join(session(block.body))
                 examples.append(Example(block, block.body, _as_if_in(FOLDER, printed)))
             elif block.language == "python":
                 previous = block, _python(block.body, names)
@@ -192,8 +192,8 @@ def _commands(body: str) -> list[str]:
     return [line for line in joined.splitlines() if line.strip() and line.lstrip()[0] != "#"]
 
 
-def _console(body: str) -> Iterator[str]:
-    """The session with the current output of its commands."""
+def session(body: str) -> Iterator[str]:
+    """The lines of a console session, with the current output of its commands."""
     lines = body.splitlines()
     for place, line in enumerate(lines):
         if not line.startswith("$ "):

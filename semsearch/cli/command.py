@@ -22,6 +22,7 @@ SECTIONS = {
         "index": "Encode a corpus into an index.",
         "configure": "Change the spaces and the search of an index.",
         "query": "Search an index by meaning, words or both.",
+        "open": "Show a file or folder in the browser, indexed in the cache.",
         "serve": "Serve indexes over HTTP, or to agents (MCP).",
         "info": "Show the contents of an index.",
     },
@@ -109,6 +110,8 @@ def main() -> None:
     """Search sentences and passages by meaning.
 
     \b
+    semsearch open survey.xlsx                 search a file in the browser
+    semsearch query "refund" survey.xlsx       search it in the terminal
     semsearch index corpus.csv                 encode a corpus into indexes/corpus
     semsearch query "ways to save money"       search it
     """

@@ -5,8 +5,8 @@ from __future__ import annotations
 import click
 
 from semsearch.cli.options import NAME_OR_FILE, Decorator, repeated_option, together
-from semsearch.cli.progress import IndexingProgress
 from semsearch.corpus.celltypes import DATES, DECIMALS
+from semsearch.corpus.documents import Notify
 from semsearch.errors import BadRowError
 
 text_column_option = repeated_option(
@@ -73,13 +73,13 @@ class BadRows:
     """Reports and counts rows that cannot be used, or ends the run.
 
     Args:
-        progress: shows the rows.
+        notify: called with a line for each skipped row.
         skip: whether they are skipped.
     """
 
-    def __init__(self, progress: IndexingProgress, *, skip: bool = True) -> None:
+    def __init__(self, notify: Notify, *, skip: bool = True) -> None:
         self.skipped = 0
-        self._note = progress.note
+        self._note = notify
         self._skip = skip
 
     def __call__(self, error: BadRowError) -> None:

@@ -18,18 +18,29 @@ from semsearch.index import Index
 @click.argument("output", type=click.Path(path_type=Path))
 @index_option
 @click.option("--vectors", is_flag=True, help="Write passages with their vectors, not documents.")
+@click.option("--groups", is_flag=True, help="Add columns: group, and of which one a duplicate.")
 @space_option
 @where_option
 def export_command(
-    output: Path, directory: Path | None, vectors: bool, space: str | None, where: str | None
+    output: Path,
+    directory: Path | None,
+    vectors: bool,
+    groups: bool,
+    space: str | None,
+    where: str | None,
 ) -> None:
-    """Export the documents of an index, or its vectors, to OUTPUT: .parquet, .jsonl or .csv.
+    """Export the documents of an index, or its vectors, to OUTPUT: .xlsx, .csv, .parquet or .jsonl.
 
-    Each row is a document with its id, title, text and metadata; `semsearch index OUTPUT` can read
-    the file. With --vectors, each row is a passage: the id of its document, its characters
-    [start, end) in the text, the passage and its vector.
+    Each row is a document. An index that was made from a table is written with the columns of that
+    table, in their order, except as JSON lines; other rows have id, title, text and metadata.
+    `semsearch index OUTPUT` can read the file. With --groups, two more columns: the topic, and the
+    first of documents that are nearly the same (by its id, or its row if the table has no ids).
+
+    With --vectors, each row is a passage: the id of its document, its characters [start, end) in
+    the text, the passage and its vector.
 
     \b
+    semsearch export survey.xlsx --groups
     semsearch export films.parquet
     semsearch export recent.jsonl --where "year >= 2000" --index indexes/films
     semsearch export films.csv
@@ -40,6 +51,7 @@ def export_command(
             index,
             output,
             vectors=vectors,
+            groups=groups,
             space=space,
             where=where,
             on_progress=lambda done, total: progress.update(done, done / total),
@@ -47,5 +59,7 @@ def export_command(
     if exported.as_json:
         columns = ", ".join(exported.as_json)
         note(f"written as JSON text, since no Parquet type fits all values: {columns}")
+    if exported.cut:
+        note(f"{quantity(exported.cut, 'text')} cut at 32,767 characters, the most of a cell")
     noun = "passage" if vectors else "document"
     say(f"{exported.file}: {quantity(exported.rows, noun)}")

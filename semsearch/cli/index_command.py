@@ -135,7 +135,7 @@ def _index_corpus(
     **columns: Any,
 ) -> None:
     with IndexingProgress("documents") as progress:
-        bad_rows = BadRows(progress, skip=skip_bad_rows)
+        bad_rows = BadRows(progress.note, skip=skip_bad_rows)
         corpus = Corpus(corpora, notify=progress.note, on_bad_row=bad_rows, **columns)
         directory = directory or INDEXES / corpus.name
         if dry_run:
@@ -149,7 +149,7 @@ def _index_corpus(
             fraction = read and read * summary.documents / max(documents.taken, 1)
             progress.update(summary.documents, fraction, _nodes(summary))
 
-        index, is_new = _opened(directory, documents, encoders, precision, preload=not ray)
+        index, is_new = opened_index(directory, documents, encoders, precision, preload=not ray)
         with index:
             try:
                 with index.writer(on_bad_row=bad_rows, on_batch=on_batch, ray=ray) as writer:
@@ -179,7 +179,7 @@ def _index_corpus(
                     warn_of_poor_fit(index, space)
 
 
-def _opened(
+def opened_index(
     directory: Path,
     documents: DocumentReader,
     encoders: tuple[str, ...],

@@ -132,7 +132,7 @@ class _Items(NamedTuple):
 def _encoded_corpus(corpora: Sequence[str], spec: str, columns: dict[str, Any]) -> _Items:
     encoder = preload_for_documents(spec, "auto")
     with IndexingProgress("texts") as progress:
-        bad_rows = BadRows(progress)
+        bad_rows = BadRows(progress.note)
         corpus = Corpus(corpora, notify=progress.note, on_bad_row=bad_rows, **columns)
         documents = list(corpus)
         texts = [one.text for one in documents]

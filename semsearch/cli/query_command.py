@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
@@ -11,10 +12,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from semsearch.cli.options import (
+    FILE,
     NAME_OR_FILE,
     existing_index,
     format_option,
     index_option,
+    is_given,
     repeated_option,
     space_option,
     where_option,
@@ -24,13 +27,15 @@ from semsearch.cli.render import (
     GAP,
     Entry,
     console,
+    note,
     print_entries,
+    say,
     shortened,
     visible,
     write_csv,
     write_json_line,
 )
-from semsearch.errors import ArgumentError, ColumnNotFoundError, FilterError
+from semsearch.errors import ArgumentError, ColumnNotFoundError, FilterError, quantity
 from semsearch.records import (
     BUILT_IN_FIELDS,
     Hit,
@@ -54,7 +59,7 @@ HIT_COLUMNS = ["query", "rank", "score", *HitScores._fields, "id", "title", "tex
 
 
 @click.command("query")
-@click.argument("texts", metavar="TEXT...", nargs=-1)
+@click.argument("texts", metavar="TEXT... [FILE]...", nargs=-1)
 @index_option
 @click.option("-k", default=10, show_default=True, metavar="N", help="Number of hits.")
 @where_option
@@ -87,6 +92,12 @@ HIT_COLUMNS = ["query", "rank", "score", *HitScores._fields, "id", "title", "tex
     "table", "jsonl", "csv", description="A table, a line of JSON per query, or a row per hit."
 )
 @click.option(
+    "--output",
+    metavar="FILE",
+    type=FILE,
+    help="Write hits with the columns of their table: .xlsx, .csv, .parquet or .jsonl.",
+)
+@click.option(
     "--explain", is_flag=True, help="Show ranks, shared words, the nearest sentence, and timings."
 )
 @repeated_option("--show", "show", "FIELD", "A field to show in the table; may be repeated.")
@@ -107,6 +118,7 @@ def query_command(
     format_name: str,
     show: tuple[str, ...],
     queries: str | None,
+    output: Path | None,
     **options: Any,
 ) -> None:
     """Find documents with a similar meaning to TEXT; the vectors of several texts are added.
@@ -114,8 +126,13 @@ def query_command(
     Each document is listed once, with its best passage. The score is the cosine; with --mode bm25
     that of BM25, and with --mode hybrid the mean of both standard scores.
 
+    A FILE (or a folder, with a slash at its end) is searched in place of an index: it is indexed in
+    the cache, as by `semsearch open`, and compared again at each call.
+
     \b
     semsearch query "ways to save money"
+    semsearch query "refund" survey.xlsx
+    semsearch query "refund" survey.xlsx -k 100 --output refunds.xlsx
     semsearch query "a heist goes wrong" -k 5 --show year \\
         --where "year >= 1990 and genres in ('Crime', 'Thriller')"
     semsearch query '"side effects" of aspirin -children' --mode hybrid --explain
@@ -124,20 +141,21 @@ def query_command(
     semsearch query --queries questions.txt --format jsonl > answers.jsonl
     """
     has_examples = bool(options["like"] or options["unlike"])
+    is_query = queries is not None or has_examples
+    texts, files = (texts, ()) if is_given("directory") else _split(texts, needs_text=not is_query)
     if texts and queries is not None:
         raise ArgumentError("give a TEXT or --queries, not both")
     if not texts and queries is None and not has_examples:
         raise ArgumentError("give a TEXT to search for, or --queries FILE")
     if options["explain"] and format_name == "csv":
         raise ArgumentError("--explain needs --format table or jsonl")
-    if show and format_name != "table":
+    if output and (options["explain"] or is_given("format_name")):
+        raise ArgumentError("--output writes the format of its suffix, without explanations")
+    if show and (format_name != "table" or output):
         raise ArgumentError("--show needs --format table; the others have all fields")
-    directory = existing_index(directory)
-    encodes = (texts or queries) and options["mode"] != "bm25"
-    encoders = preload_for_queries(directory, space) if encodes else []
-    from semsearch.index import Index  # while the model loads
-
-    with Index.open(directory, encoders) as index:
+    with _opened(
+        directory, files, space, (texts or queries) and options["mode"] != "bm25"
+    ) as index:
         options["space"] = index.space(space, complete=True).name
         if reranker:
             from semsearch.encoders import load_reranker
@@ -150,16 +168,56 @@ def query_command(
             if queries is None
             else _answered(index, queries, options)
         )
-        if format_name == "csv":
+        if output:
+            from semsearch.explore.export import export_hits
+
+            written = export_hits(index, results, output)
+            say(f"{output}: {quantity(written.rows, 'hit')}")
+        elif format_name == "csv":
             names = [column_name(name, HIT_COLUMNS) for name in fields]
             rows = (_csv_row(hits.query, hit, fields) for hits in results for hit in hits)
             write_csv([*HIT_COLUMNS, *names], rows)
-            return
-        for hits in results:
-            if format_name == "jsonl":
-                write_json_line(hits.to_dict())
-            else:
-                _print_table(hits, shown, heading=queries is not None)
+        else:
+            for hits in results:
+                if format_name == "jsonl":
+                    write_json_line(hits.to_dict())
+                else:
+                    _print_table(hits, shown, heading=queries is not None)
+        if files:
+            from semsearch.cli.open_command import how_to_keep
+
+            note(how_to_keep(files, index.path))
+
+
+def _split(
+    arguments: tuple[str, ...], *, needs_text: bool
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The texts, and the files or folders after them."""
+    count = len(arguments)
+    while count > needs_text and _is_corpus(arguments[count - 1]):
+        count -= 1
+    return arguments[:count], arguments[count:]
+
+
+def _is_corpus(argument: str) -> bool:
+    """Whether it names a file, or a folder by a path; a single word may be a query."""
+    is_path = any(separator in argument for separator in filter(None, (os.sep, os.altsep)))
+    return os.path.isfile(argument) or (is_path and os.path.isdir(argument))  # noqa: PTH112, PTH113
+
+
+def _opened(
+    directory: Path | None, files: Sequence[str], space: str | None, encodes: bool
+) -> Index:
+    """The index to search, or that of files in the cache."""
+    if files:
+        from semsearch.cli.open_command import synced_index
+
+        return synced_index(files)
+    directory = existing_index(directory)
+    encoders = preload_for_queries(directory, space) if encodes else []
+    from semsearch.index import Index  # while the model loads
+
+    return Index.open(directory, encoders)
 
 
 def _shown(show: Sequence[str], known: Sequence[str]) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-from contextlib import ExitStack
+from contextlib import closing
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -121,13 +121,9 @@ def _serve_agent(indexes: dict[str, Path]) -> None:
     if find_spec("mcp") is None:
         raise MissingExtraError("mcp", "mcp", "the Model Context Protocol")
     from semsearch.service.agents import create_server
-    from semsearch.service.worker import Worker
+    from semsearch.service.stdio import LazyWorkers, serve_agent
 
-    with ExitStack() as stack:
-        workers = {}
-        for name, directory in indexes.items():
-            workers[name] = Worker(directory)
-            stack.callback(workers[name].close)
+    with closing(LazyWorkers(indexes)) as workers:
         # Ctrl-C ends the process: Python would wait for the thread that reads standard input.
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-        create_server(workers).run()
+        serve_agent(create_server(workers))

@@ -155,7 +155,7 @@ def train_on_corpus(
                 corpora,
                 text_columns=text_columns,
                 notify=progress.note,
-                on_bad_row=BadRows(progress),
+                on_bad_row=BadRows(progress.note),
             )
             documents, name = corpus, corpus.name
         task = make(documents, name)

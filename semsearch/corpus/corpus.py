@@ -204,7 +204,12 @@ class Corpus:
                 try:
                     with self._open(path, how) as table:
                         roles = resolve(table, how.wanted)
-                        columns = {"text_columns": list(roles.text), "id_column": roles.id or ""}
+                        columns = {
+                            "text_columns": list(roles.text),
+                            "id_column": roles.id or "",
+                            "title": roles.title,  # these two are for exports
+                            "columns": list(table.columns),
+                        }
                         readings.note(name, options | ({} if table.is_document else columns))
                         yield from table_documents(table, roles, self._notify)
                 except BadRowError as error:  # damaged at its beginning, or further down

@@ -137,7 +137,7 @@ def _named(
     on_bad_row: Callable[[BadRowError], None],
 ) -> list[tuple[str, Document]]:
     """The documents with their ids, marked as seen, without duplicates."""
-    names = [document.id or _content_id(document) for document in batch]
+    names = [document.id or content_id(document.text) for document in batch]
     seen = seen_documents.find(names)
     named = []
     for name, document in zip(names, batch, strict=True):
@@ -155,5 +155,6 @@ def _named(
     return named
 
 
-def _content_id(document: Document) -> str:
-    return hashlib.sha256(document.text.encode()).hexdigest()[:16]
+def content_id(text: str) -> str:
+    """The id of a document without one, derived from its text."""
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

@@ -11,7 +11,7 @@ from os import PathLike
 from threading import Thread
 from typing import Annotated, Any
 
-from fastapi import Depends, FastAPI, HTTPException, Query
+from fastapi import Depends, FastAPI, HTTPException, Query, Request
 from fastapi import Path as PathParameter
 from fastapi.security import HTTPBearer
 from fastapi_offline import FastAPIOffline
@@ -27,24 +27,29 @@ from semsearch.service.guard import guard
 from semsearch.service.maps import map_of
 from semsearch.service.overview import overview_of
 from semsearch.service.pages import add_page
-from semsearch.service.problems import RESPONSES, add_problems, problem_of
+from semsearch.service.problems import PROBLEM, RESPONSES, add_problems, problem_of
 from semsearch.service.requests import (
     MAX_ANSWER,
     MAX_CHARACTERS,
     MAX_HITS,
+    MAX_PAGE,
     MAX_QUERIES,
     DocumentRequest,
+    NewDocument,
     QueryParameters,
     SearchRequest,
     SimilarRequest,
 )
 from semsearch.service.settings import Settings
 from semsearch.service.worker import Worker, of_each, with_warnings
+from semsearch.service.writing import BODY, add_items, parse_items
 from semsearch.storage.address import place
 from semsearch.storage.interface import Selection, parse_filter
 
 Name = Annotated[str, PathParameter(description="The name of the index.")]
 Id = Annotated[str, Query(description="The id of the document.")]
+OptionalId = Annotated[str | None, Query(description="The id of one document.")]
+Where = Annotated[str | None, Query(description="A filter, such as: year >= 1990.")]
 
 INDEX = "/v1/indexes/{name}"
 LIMITS = (
@@ -78,15 +83,31 @@ def create_app(
         lifespan=service.running,
         redoc_url=None,
         responses=RESPONSES,
+        generate_unique_id_function=lambda route: route.name,  # generated clients show these names
         max_body_size=settings.max_body,
         # The guard checks it; this describes it to clients.
         dependencies=[Depends(HTTPBearer(auto_error=False))] if settings.token else [],
     )
     service.add_routes(app, writable=settings.writable)
+    _name_schemas(app)
     add_page(app)
     add_problems(app)
     guard(app, settings)
     return app
+
+
+def _name_schemas(app: FastAPI) -> None:
+    """Describe what routes refer to, but FastAPI does not derive from them."""
+    derived = app.openapi
+
+    def described() -> dict[str, Any]:
+        schema = derived()
+        schemas = schema["components"]["schemas"]
+        new = NewDocument.model_json_schema(ref_template="#/components/schemas/{model}")
+        schemas |= new.pop("$defs") | {"Problem": PROBLEM, "NewDocument": new}
+        return schema
+
+    app.openapi = described  # type: ignore[method-assign]
 
 
 class Service:
@@ -154,10 +175,15 @@ class Service:
         get(f"{INDEX}/overview", summary="What an index is about")(self.overview)
         get(f"{INDEX}/fields", summary="The metadata fields, with values")(self.fields)
         get(f"{INDEX}/map", summary="The map of the passages")(self.map)
-        get(document, summary="A document")(self.document)
-        if writable:
-            app.put(document, summary="Add or replace a document", status_code=done)(self.put)
-            app.delete(document, summary="Remove a document", status_code=done)(self.delete)
+        get(document, summary="A document, or a page of documents")(self.documents)
+        writing = [] if writable else [Depends(_refuse_writing)]
+        app.post(document, summary="Add documents", dependencies=writing, openapi_extra=BODY)(
+            self.add
+        )
+        app.put(
+            document, summary="Add or replace a document", dependencies=writing, status_code=done
+        )(self.put)
+        app.delete(document, summary="Remove documents", dependencies=writing)(self.delete)
 
     async def health(self) -> dict[str, str]:
         """Report that the service is up."""
@@ -201,11 +227,7 @@ class Service:
             warnings |= dict.fromkeys(warned)
         return with_warnings({"query": request.query, "systems": found}, list(warnings))
 
-    def fields(
-        self,
-        name: Name,
-        where: Annotated[str | None, Query(description="A filter, such as: year >= 1990.")] = None,
-    ) -> dict[str, Any]:
+    def fields(self, name: Name, where: Where = None) -> dict[str, Any]:
         """The number of documents, and their fields: names, kinds, frequent texts, bounds."""
         return _field_values(self._worker(name).index, where)
 
@@ -230,43 +252,66 @@ class Service:
         found, warnings = await worker.more_like(request.id, **options)
         return with_warnings({"id": request.id, "hits": [hit.to_dict() for hit in found]}, warnings)
 
-    def document(
+    def documents(
         self,
         name: Name,
-        id: Id,  # noqa: A002
+        id: OptionalId = None,  # noqa: A002
+        where: Where = None,
+        limit: Annotated[int, Query(ge=1, le=MAX_PAGE, description="The size of a page.")] = 100,
+        offset: Annotated[
+            int, Query(ge=0, lt=1 << 63, description="The number of documents to skip.")
+        ] = 0,
         html: Annotated[bool, Query(description="Add a Markdown file as HTML.")] = False,
         start: Annotated[int, Query(ge=0, description="Where the passage to mark begins.")] = 0,
         end: Annotated[int, Query(ge=0, description="Where it ends.")] = 0,
     ) -> dict[str, Any]:
-        """Id, title, text and metadata; for Markdown, HTML if wanted."""
-        found = _document(self._worker(name).index, id)
-        return {
-            "id": found.id,
-            "title": found.title,
-            "text": found.text,
-            "metadata": dict(found.metadata),
-            **({"html": html_of(found, start, end)} if html else {}),
-        }
+        """With an id, its document: id, title, text and metadata; for Markdown, HTML if wanted.
+
+        Without, a page of all documents or of those that match a filter, in the order of their
+        addition; `next` is the offset of the next page, `total` the number on all pages.
+        """
+        index = self._worker(name).index
+        if id is None:
+            return _page(index, where, limit, offset)
+        found = _document(index, id)
+        return _as_json(found) | ({"html": html_of(found, start, end)} if html else {})
+
+    async def add(self, name: Name, request: Request) -> dict[str, Any]:
+        """Add or replace one document, a list of documents, or JSON lines.
+
+        They can be found when this returns. Items that cannot be used are answered by an `error`;
+        the others are added.
+        """
+        worker, kind = self._worker(name), request.headers.get("content-type", "")
+        items = parse_items(await request.body(), kind)
+        return await worker.call(lambda index: add_items(index, items))
 
     async def put(self, name: Name, id: Id, request: DocumentRequest) -> None:  # noqa: A002
         """Add the document; it can be found when this returns."""
         document = Document(id, request.text, request.title, request.metadata)
         await self._worker(name).call(lambda index: index.add([document]))
 
-    async def delete(self, name: Name, id: Id) -> None:  # noqa: A002
-        """Delete the document; it cannot be found when this returns."""
-
-        def deleted(index: Index) -> None:
-            _document(index, id)
-            index.delete([id])
-
-        await self._worker(name).call(deleted)
+    async def delete(
+        self,
+        name: Name,
+        id: OptionalId = None,  # noqa: A002
+        where: Where = None,
+    ) -> dict[str, int]:
+        """Delete a document, or all that match a filter; they cannot be found when this returns."""
+        ids = None if id is None else [id]
+        return {"deleted": await self._worker(name).call(lambda index: index.delete(ids, where))}
 
     def _worker(self, name: str) -> Worker:
         if name not in self.workers:
             known = ", ".join(self.workers)
             raise HTTPException(HTTPStatus.NOT_FOUND, f"no index '{name}' (indexes: {known})")
         return self.workers[name]
+
+
+def _refuse_writing() -> None:
+    raise HTTPException(
+        HTTPStatus.FORBIDDEN, "this service is read-only; start it with: semsearch serve --writable"
+    )
 
 
 def _warm(index: Index) -> None:
@@ -300,6 +345,28 @@ def _field_values(index: Index, where: str | None = None) -> dict[str, Any]:
         condition = None if where is None else parse_filter(state, where)
         found = [field._asdict() for field in state.field_values(condition)]
         return {"documents": state.count(Selection(condition=condition)), "fields": found}
+
+
+def _page(index: Index, where: str | None, limit: int, offset: int) -> dict[str, Any]:
+    with index.read() as state:
+        selection = Selection(condition=None if where is None else parse_filter(state, where))
+        ids, total = state.ids(selection, limit, offset), state.count(selection)
+        found = state.documents(ids)
+    following = offset + len(ids)
+    return {
+        "total": total,
+        "next": following if following < total else None,
+        "documents": [_as_json(found[name]) for name in ids],
+    }
+
+
+def _as_json(document: Document) -> dict[str, Any]:
+    return {
+        "id": document.id,
+        "title": document.title,
+        "text": document.text,
+        "metadata": dict(document.metadata),
+    }
 
 
 def _document(index: Index, name: str) -> Document:

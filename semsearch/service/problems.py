@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from http import HTTPStatus
 from typing import Any
 
@@ -37,14 +38,18 @@ STATUSES: dict[type[SemsearchError], HTTPStatus] = {
 }
 
 _TEXT, _INTEGER = {"type": "string"}, {"type": "integer"}
-_PROBLEM = {
+PROBLEM = {
+    "title": "Problem",
     "type": "object",
     "required": ["title", "status", "detail"],
     "properties": {"title": _TEXT, "status": _INTEGER, "detail": _TEXT, "code": _TEXT},
 }
 #: The error responses for OpenAPI.
 RESPONSES: dict[int | str, dict[str, Any]] = {
-    statuses: {"description": description, "content": {MEDIA_TYPE: {"schema": _PROBLEM}}}
+    statuses: {
+        "description": description,
+        "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
+    }
     for statuses, description in (("4XX", "The request is at fault."), ("5XX", "It failed."))
 }
 
@@ -78,8 +83,11 @@ def add_problems(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     async def of_request(request: Request, error: RequestValidationError) -> JSONResponse:
-        reasons = [
-            f"{'.'.join(map(str, found['loc'][1:])) or found['loc'][0]}: {found['msg']}"
-            for found in error.errors()
-        ]
-        return problem(HTTPStatus.UNPROCESSABLE_ENTITY, "; ".join(reasons))
+        found = [one | {"loc": one["loc"][1:] or one["loc"]} for one in error.errors()]
+        return problem(HTTPStatus.UNPROCESSABLE_ENTITY, reasons(found))
+
+
+def reasons(errors: Iterable[Mapping[str, Any]]) -> str:
+    """What is wrong with values that pydantic has refused: ``k: Input should be …``."""
+    named = [(".".join(map(str, error["loc"])), error["msg"]) for error in errors]
+    return "; ".join(f"{name}: {message}" if name else message for name, message in named)

@@ -11,6 +11,7 @@ MAX_CHARACTERS = 10_000  #: of a query
 MAX_QUERIES = 100
 MAX_HITS = 1_000  #: `offset` + `k`
 MAX_ANSWER = 20_000  #: the hits of several queries together
+MAX_PAGE = 1_000  #: documents
 
 Mode = Literal["semantic", "bm25", "hybrid"]
 Text = Annotated[str, Field(max_length=MAX_CHARACTERS)]
@@ -97,7 +98,7 @@ class SimilarRequest(BaseModel):
 
 
 class DocumentRequest(BaseModel):
-    """A document to add to an index."""
+    """A document to add to an index under an id that is given elsewhere."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -106,3 +107,9 @@ class DocumentRequest(BaseModel):
     metadata: dict[str, JsonValue] = Field(
         default_factory=dict, description="Fields for filters and display."
     )
+
+
+class NewDocument(DocumentRequest):
+    """A document to add to an index."""
+
+    id: str | None = Field(default=None, description="The id; by default derived from the text.")

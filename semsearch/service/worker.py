@@ -14,11 +14,13 @@ from itertools import islice
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Thread, get_ident
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from semsearch.errors import IndexStoreError, SemsearchError
-from semsearch.index import Index
-from semsearch.records import Hits
+
+if TYPE_CHECKING:
+    from semsearch.index import Index
+    from semsearch.records import Hits
 
 #: The most requests in a batch.
 BATCH = 32
@@ -60,6 +62,8 @@ class Worker:
     """
 
     def __init__(self, path: Path) -> None:
+        from semsearch.index import Index  # agents list tools before they use it
+
         self.index = Index.open(path)
         self._queue: SimpleQueue[Search | Call | None] = SimpleQueue()
         self._closed = False
@@ -219,9 +223,9 @@ def of_each(
     """
     found: dict[str, Result] = {}
     failed: SemsearchError | None = None
-    for name, worker in workers.items():
+    for name in workers:
         try:
-            found[name] = function(worker.index)
+            found[name] = function(workers[name].index)
         except SemsearchError as error:
             failed = error
     if failed is not None and not found:

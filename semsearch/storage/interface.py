@@ -210,7 +210,9 @@ class Reader(Protocol):
     def count(self, selection: Selection = EVERYTHING) -> int:
         """The number of documents, or of selected documents."""
 
-    def ids(self, selection: Selection = EVERYTHING, limit: int | None = None) -> list[str]:
+    def ids(
+        self, selection: Selection = EVERYTHING, limit: int | None = None, offset: int = 0
+    ) -> list[str]:
         """The ids of all documents, or of selected ones, in insertion order."""
 
     def documents(self, ids: Sequence[str]) -> dict[str, Document]:

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 
+import pandas
 import pytest
 
 from semsearch import Document, Index
@@ -45,6 +46,21 @@ def test_metadata_field_with_the_name_of_a_built_in_one(run, tmp_path):
     shown = ["--show", "id", "--show", "metadata.id", "--show", "metadata.metadata.id"]
     output = run("query", "train", *shown).stdout.split()
     assert [output.count(cell) for cell in ("a", "mine", "deep")] == [1, 1, 1]
+
+
+@pytest.mark.parametrize("ending", ["csv", "xlsx", "parquet"])
+def test_hits_are_written_with_the_columns_of_their_table(indexed, tmp_path, ending):
+    name = f"hits.{ending}"
+    assert indexed("query", "boats race", "-k", 2, "--output", name).stdout == f"{name}: 2 hits\n"
+    reader = {"csv": pandas.read_csv, "xlsx": pandas.read_excel, "parquet": pandas.read_parquet}
+    found = reader[ending](tmp_path / name)
+    own = ["id", "title", "text", "year", "genres"]
+    assert list(found.columns) == ["query", "rank", "score", "passage", *own]
+    assert found.iloc[0][["query", "rank", "id", "year"]].tolist() == ["boats race", 1, "c", 2004]
+    assert found.score.is_monotonic_decreasing
+    assert found.passage[0] == found.text[0] == "Two boats race across the bay."
+    for wrong in (["--output", name], ["--output", "x.txt"], ["--output", "x.csv", "--explain"]):
+        assert code_of(indexed("query", "x", *wrong, code=1)) == "invalid-argument"
 
 
 @pytest.mark.parametrize(

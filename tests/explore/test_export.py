@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from datetime import datetime
 
 import numpy
+import openpyxl
 import pandas
 import pytest
 
@@ -54,7 +56,7 @@ class TestRoundTrip:
         """Parquet has all fields in all rows."""
         index.add(more)
         exported = export_index(index, tmp_path / f"films.{ending}")
-        assert exported == (tmp_path / f"films.{ending}", 4 + len(more), ())
+        assert exported == (tmp_path / f"films.{ending}", 4 + len(more), (), 0)
         with again(tmp_path, exported.file) as found:
             for one, other in zip(found, index, strict=True):
                 held = {name: value for name, value in one.metadata.items() if value is not None}
@@ -79,7 +81,7 @@ class TestRoundTrip:
 class TestTables:
     def test_csv(self, index, tmp_path):
         index.add([ODD])
-        assert export_index(index, tmp_path / "films.csv") == (tmp_path / "films.csv", 5, ())
+        assert export_index(index, tmp_path / "films.csv") == (tmp_path / "films.csv", 5, (), 0)
         frame = pandas.read_csv(tmp_path / "films.csv", dtype=str, index_col="id")
         renamed = ["metadata.id", "metadata.metadata.id"]
         names = ["box", "day", "genres", "huge", *renamed, "score", "vector", "year"]
@@ -89,6 +91,31 @@ class TestTables:
         assert frame.loc["odd", "box"] == '{"a": [1, null]}'
         assert frame.loc["a", "year"] == "1990"
         assert pandas.isna(frame.loc["b", "title"])
+
+    def test_csv_and_workbooks_open_in_excel_as_they_are(self, index, tmp_path):
+        """Umlauts need a byte order mark; a text is no formula, and a cell has a limit."""
+        texts = ["Übung für Łódź", "=1+1", "#N/A", "bell \x07", "x " * 20_000]
+        days = ["2024-02-29T00:00:00", "2024-02-30", "1850-01-01", "2024-05-01", "24"]
+        index.add(
+            [
+                Document(name, text, None, {"day": day})
+                for name, text, day in zip("56789", texts, days, strict=True)
+            ]
+        )
+        where = {"where": "id in ('5', '6', '7', '8', '9')"}
+        file = export_index(index, tmp_path / "t.csv", **where).file
+        assert file.read_bytes().startswith("\ufeffid,title,text".encode())
+        assert list(pandas.read_csv(file, dtype=str, keep_default_na=False).text) == texts
+        exported = export_index(index, tmp_path / "t.xlsx", **where)
+        assert (exported.rows, exported.cut) == (5, 1)
+        sheet = openpyxl.load_workbook(exported.file).active
+        ids, _, found, when = zip(*sheet.iter_rows(min_row=2), strict=True)
+        assert [cell.value for cell in ids] == [5, 6, 7, 8, 9]
+        assert [cell.data_type for cell in found] == ["s"] * 5
+        shown = [*texts[:3], "bell \N{REPLACEMENT CHARACTER}", texts[4][:32_767]]
+        assert [cell.value for cell in found] == shown
+        times = [datetime(2024, 2, 29), *days[1:3], datetime(2024, 5, 1), "24"]
+        assert [cell.value for cell in when] == times
 
     def test_columns_of_parquet_are_typed_or_json(self, index, tmp_path):
         index.add([ODD, Document("n", "null", None, {"none": None, "large": 2**60 + 1})])
@@ -103,6 +130,82 @@ class TestTables:
         assert frame.score.dtype == "double[pyarrow]"
         assert frame.large.dropna().tolist() == [2**60 + 1]
         assert frame.none.isna().all()
+
+
+SURVEY = """Nr,Title,id,Comment,Days,group
+5,Übung,k1,It was too loud.,3.5,a
+6,,k2,It was too loud!,,b
+7,Food,k3,Good food today.,2,c
+"""
+
+
+@pytest.fixture
+def survey(tmp_path):
+    """Indexes the survey with these options of `Corpus`."""
+    (tmp_path / "survey.csv").write_text(SURVEY, "utf-8")
+
+    def indexed(*files, **options):
+        index = Index.create(tmp_path / "survey", "hashing")
+        index.add(Corpus([tmp_path / "survey.csv", *files], **options))
+        return index
+
+    return indexed
+
+
+class TestOriginalColumns:
+    """Tables go back as they came: the columns in their order, with their names."""
+
+    @pytest.mark.parametrize("ending", ["csv", "parquet", "xlsx"])
+    def test_are_those_of_the_table(self, survey, tmp_path, ending):
+        index = survey(text_columns="Comment", title_column="Title")
+        index.add([Document("new", "more", "Later", {"extra": 1})])
+        file = export_index(index, tmp_path / f"out.{ending}").file
+        reader = {"csv": pandas.read_csv, "parquet": pandas.read_parquet, "xlsx": pandas.read_excel}
+        found = reader[ending](file)
+        expected = pandas.read_csv(tmp_path / "survey.csv")
+        assert list(found.columns) == [*expected.columns, "extra"]
+        shown, wanted = (frame.astype(object) for frame in (found.iloc[:3, :6], expected))
+        assert shown.where(found.iloc[:3, :6].notna(), None).equals(
+            wanted.where(expected.notna(), None)
+        )
+        assert found.iloc[3][["id", "Title", "Comment"]].tolist() == ["new", "Later", "more"]
+
+    @pytest.mark.parametrize(
+        ("texts", "columns", "cells"),
+        [
+            (["Title", "Comment"], {"Comment": 1}, ["It was too loud.", "Good food today."]),
+            (["Comment", "Title"], {"Comment": 1}, ["It was too loud.", "Good food today."]),
+            (["Comment", "group"], {"Comment + group": 1}, ["It was too loud.\na", None]),
+        ],
+    )
+    def test_of_several_texts(self, survey, tmp_path, texts, columns, cells):
+        """A title can be told from a text; other texts cannot be told from each other."""
+        index = survey(text_columns=texts, title_column="Title")
+        rows = pandas.read_csv(export_index(index, tmp_path / "out.csv").file)
+        (column,) = columns
+        assert list(rows.columns)[:4] == ["Nr", "Title", "id", column]
+        assert rows[column][0] == cells[0]
+        assert cells[1] is None or rows[column][2] == cells[1]
+
+    def test_with_groups_and_duplicates(self, survey, tmp_path):
+        index = survey(text_columns="Comment")
+        rows = pandas.read_csv(export_index(index, tmp_path / "a.csv", groups=True).file)
+        assert list(rows.columns)[-3:] == ["group", "group_2", "duplicate-of"]
+        assert list(rows.group) == ["a", "b", "c"]
+        assert rows.group_2[0] == rows.group_2[1]
+        assert rows["duplicate-of"].fillna("").tolist() == ["", "k1", ""]
+        (tmp_path / "plain.csv").write_text(SURVEY.replace("id", "number"), "utf-8")
+        with Index.create(tmp_path / "plain", "hashing") as plain:
+            plain.add(Corpus(tmp_path / "plain.csv", text_columns="Comment"))
+            export_index(plain, tmp_path / "b.csv", groups=True)
+        rows = pandas.read_csv(tmp_path / "b.csv")
+        assert rows["duplicate-of"].fillna("").tolist() == ["", "row 2", ""]
+
+    def test_are_not_those_of_one_of_two_tables(self, survey, tmp_path):
+        (tmp_path / "other.csv").write_text("id,text\nz,words\n")
+        index = survey(tmp_path / "other.csv")
+        rows = pandas.read_csv(export_index(index, tmp_path / "out.csv").file)
+        assert list(rows.columns)[:3] == ["id", "title", "text"]
 
 
 def vectors_of(index, space=None):
@@ -159,7 +262,7 @@ def interrupt(done, total):
     ("name", "options", "error"),
     [
         ("mine.csv", {}, ArgumentError),
-        ("films.xlsx", {}, ValueError),
+        ("films.txt", {}, ValueError),
         ("none/films.jsonl", {}, ValueError),
         ("films.jsonl", {"space": "hashing-64"}, ValueError),
         ("films.csv", {"vectors": True}, ValueError),

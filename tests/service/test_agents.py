@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import subprocess
 import sys
 
 import pytest
@@ -16,7 +18,8 @@ from mcp import Client, StdioServerParameters
 from semsearch.service.agents import NOTE, create_server
 from semsearch.service.worker import Worker
 
-LONG = "a long story of birds. " * 1500
+CLIENT = {"name": "test", "version": "1"}
+LONG = "a long story of birds.\n" * 1500
 
 
 @pytest.fixture
@@ -47,7 +50,7 @@ def answer_of(server, *call):
 
 def test_the_tools_only_read(server):
     _, tools = use(server)
-    names = ["search", "fetch_document", "find_similar", "describe_indexes"]
+    names = ["search", "get", "find_similar", "describe_indexes"]
     assert [tool.name for tool in tools] == names
     for tool in tools:
         assert tool.annotations.read_only_hint
@@ -80,15 +83,38 @@ def test_search(server):
         assert (found["hits"], found["warnings"]) == ([], ["where: no document matches"])
 
 
+def test_addresses_and_surroundings(path):
+    lines = [f"line {n} of a story of birds" for n in range(1, 1001)]
+    with Index.open(path) as index:
+        index.add([Document("story.md", "\n".join(lines)), Document("p.pdf#page=3", "an owl")])
+    worker = Worker(path)
+    server = create_server({"birds": worker})
+    question = {"query": '"line 500"', "mode": "bm25", "k": 1}
+    (hit,) = answer_of(server, "search", question)["hits"]
+    name, _, line = hit["address"].partition(":")
+    assert name == "story.md"
+    assert lines[int(line) - 1].endswith(hit["text"].splitlines()[0])
+    assert lines[499] in hit["text"]
+    asked = {"id": "story.md", "start": hit["start"], "end": hit["end"]}
+    around = answer_of(server, "get", asked)
+    before, passage, after = around["text"].partition(hit["text"])
+    assert (passage, len(before), len(after)) == (hit["text"], 1_000, 1_000)
+    assert around["text"] in "\n".join(lines)
+    assert around["next_start"] == hit["end"] + 1_000
+    (hit,) = answer_of(server, "search", {"query": "owl", "mode": "bm25"})["hits"]
+    assert hit["address"] == "p.pdf#page=3"
+    worker.close()
+
+
 def test_a_long_document_is_fetched_in_parts(server):
     text, start = "", 0
     while start is not None:
-        part = answer_of(server, "fetch_document", {"id": "long", "start": start})
+        part = answer_of(server, "get", {"id": "long", "start": start})
         assert (part["id"], part["title"], part["metadata"]) == ("long", None, {})
         assert len(part["text"]) <= 20_000
         text, start = text + part["text"], part["next_start"]
     assert text == LONG
-    assert answer_of(server, "fetch_document", {"id": "a"})["next_start"] is None
+    assert answer_of(server, "get", {"id": "a"})["next_start"] is None
 
 
 @pytest.mark.parametrize(
@@ -98,7 +124,7 @@ def test_a_long_document_is_fetched_in_parts(server):
         (("search", {"query": "x", "k": 51}), "50"),
         (("search", {"query": "x", "filter": "year = 1900"}), "filter"),
         (("search", {"query": "x", "index": "cats"}), "[index-not-found]"),
-        (("fetch_document", {"id": "z"}), "[document-not-found]"),
+        (("get", {"id": "z"}), "[document-not-found]"),
         (("find_similar", {"id": "z"}), "[document-not-found]"),
     ],
 )
@@ -113,6 +139,35 @@ def test_the_command_over_standard_input_and_output(path):
     command = StdioServerParameters(command=sys.executable, args=arguments)
     found = answer_of(command, "search", {"query": "red bird", "k": 1})
     assert found["hits"][0]["id"] == "a"
+
+
+def test_all_that_was_asked_before_the_input_ended_is_answered(path, tmp_path):
+    hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": CLIENT}
+    search = {"name": "search", "arguments": {"query": "red bird", "k": 1, "index": "birds"}}
+    messages = [
+        {"id": 0, "method": "initialize", "params": hello},
+        {"method": "notifications/initialized"},
+        {"id": 1, "method": "tools/list"},
+        *({"id": n, "method": "tools/call", "params": search} for n in range(2, 6)),
+        {"method": "notifications/cancelled", "params": {"requestId": 5}},
+        {"id": "last", "method": "ping"},
+    ]
+    lines = [json.dumps({"jsonrpc": "2.0"} | message) for message in messages]
+    Index.create(tmp_path / "damaged", "hashing").close()
+    (tmp_path / "damaged/index.sqlite").write_bytes(b"no database" * 100)
+    indexes = [f"--index={path}", f"--index={tmp_path / 'damaged'}"]
+    done = subprocess.run(
+        [sys.executable, "-m", "semsearch", "serve", "--mcp", *indexes],
+        input="\n".join([*lines, "no message", ""]),
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    answers = {one.get("id"): one for one in map(json.loads, done.stdout.splitlines())}
+    assert answers.keys() >= {0, 1, 2, 3, 4, "last"}
+    for n in range(2, 5):
+        assert answers[n]["result"]["structuredContent"]["hits"][0]["id"] == "a"
 
 
 def test_over_http(path):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from hashlib import sha256
 
 import pytest
 from birds import BIRDS, DOCUMENTS, asking, is_problem
@@ -33,8 +34,12 @@ def test_errors(client):
         response = client.get(f"{BIRDS}/{place}")
         assert is_problem(response, status, detail)
         assert response.json().get("code") == code, place
-    for method, place in (("PATCH", "search"), ("PUT", "documents?id=z"), ("DELETE", "documents")):
-        assert is_problem(client.request(method, f"{BIRDS}/{place}"), 405)  # it is read-only
+    assert is_problem(client.patch(f"{BIRDS}/search"), 405)
+    for method in ("PUT", "POST", "DELETE"):  # it is read-only
+        sent = {"params": {"id": "a"}, "json": {"text": "x"}}
+        response = client.request(method, f"{BIRDS}/documents", **sent)
+        assert is_problem(response, 403, "--writable")
+    assert client.get(f"{BIRDS}/documents").json()["total"] == 3
 
 
 class TestSearch:
@@ -108,10 +113,78 @@ class TestDocuments:
         found = client.get(f"{BIRDS}/search", params={"query": "green bird", "k": 1}).json()
         assert found["hits"][0]["id"] == name
         assert client.get(f"{BIRDS}/similar", params={"id": name}).json()["id"] == name
-        assert client.delete(**place).status_code == 204
+        assert client.delete(**place).json() == {"deleted": 1}
         assert is_problem(client.delete(**place), 404)
         assert is_problem(client.put(**place, json={"text": " "}), 422)
         assert is_problem(client.put(f"{BIRDS}/documents?id=", json=document), 422)
+
+    @pytest.mark.parametrize("as_lines", [False, True])
+    def test_several_documents_are_answered_one_by_one(self, serve, as_lines):
+        client = serve(writable=True)
+        items = [
+            {"id": "a", "text": "a red bird sings", "title": "Robin", "metadata": {"year": 1}},
+            {"id": "new", "text": "a green bird"},
+            {"text": "no id"},
+            {"id": "d", "text": " "},
+            {"id": "e", "text": "x", "year": 1999},
+            {"id": "new", "text": "the same id"},
+            "no object",
+        ]
+        sent = {"json": items}
+        if as_lines:
+            lines = "\n".join(map(json.dumps, items)) + "\n\n{"
+            sent = {"content": lines, "headers": {"Content-Type": "application/x-ndjson"}}
+        answer = client.post(f"{BIRDS}/documents", **sent).json()
+        assert [answer[name] for name in ("added", "changed", "unchanged")] == [2, 1, 0]
+        ids = [one["id"] for one in answer["documents"] if "error" not in one]
+        derived = sha256(b"no id").hexdigest()[:16]
+        assert ids == ["a", "new", derived]
+        errors = [one["error"] for one in answer["documents"] if "error" in one]
+        assert answer["failed"] == len(errors) == 4 + as_lines
+        for error, named in zip(errors, ("empty text", "year", "'new'", "", ""), strict=False):
+            assert named in error
+        found = client.get(f"{BIRDS}/documents", params={"id": "new"}).json()
+        assert found["text"] == "a green bird"
+
+    def test_one_document_and_bodies_that_are_none(self, serve):
+        client, place = serve(writable=True), f"{BIRDS}/documents"
+        one = client.post(place, json={"id": "one", "text": "a green bird"}).json()
+        assert one == {
+            "added": 1,
+            "changed": 0,
+            "unchanged": 0,
+            "failed": 0,
+            "documents": [{"id": "one"}],
+        }
+        assert is_problem(client.post(place, data={"text": "x"}), 415, "application/x-ndjson")
+        json_type = {"Content-Type": "application/json"}
+        assert is_problem(client.post(place, content="{", headers=json_type), 422)
+        assert client.post(place, json={"text": "x" * (1 << 20)}).status_code == 413
+
+    def test_pages_of_documents_and_removal_by_filter(self, serve, path):
+        client, place = serve(writable=True), f"{BIRDS}/documents"
+        with Index.open(path) as index:
+            index.add([Document(f"n{n}", f"bird {n}", None, {"year": 2020}) for n in range(5)])
+        pages, offset = [], 0
+        while offset is not None:
+            found = client.get(place, params={"limit": 3, "offset": offset, "where": "year > 2000"})
+            pages.append([one["id"] for one in found.json()["documents"]])
+            assert found.json()["total"] == 7
+            offset = found.json()["next"]
+        assert pages == [["b", "c/1", "n0"], ["n1", "n2", "n3"], ["n4"]]
+        whole = client.get(place).json()["documents"][1]
+        assert whole == {
+            "id": "b",
+            "title": "Carp",
+            "text": "a blue fish swims",
+            "metadata": {"year": 2005, "tags": []},
+        }
+        for where, status in (("yaer > 1", 422), ("", 422)):
+            assert is_problem(client.delete(place, params={"where": where}), status)
+        assert is_problem(client.delete(place), 422)
+        assert client.delete(place, params={"where": "year = 2020"}).json() == {"deleted": 5}
+        assert client.delete(place, params={"where": "year = 2020"}).json() == {"deleted": 0}
+        assert client.get(place).json()["total"] == 3
 
     def test_second_writer_is_refused(self, serve, path, writing_elsewhere):
         client = serve(writable=True)

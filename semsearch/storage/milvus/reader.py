@@ -114,9 +114,11 @@ class MilvusReader:
             return self.size(self.connection.name, to_expression(selection.condition))
         return len(self.ids(selection))
 
-    def ids(self, selection: Selection = EVERYTHING, limit: int | None = None) -> list[str]:
+    def ids(
+        self, selection: Selection = EVERYTHING, limit: int | None = None, offset: int = 0
+    ) -> list[str]:
         ids = (row["id"] for rows in self.selected(selection, []) for row in rows)
-        return list(islice(ids, limit))
+        return list(islice(ids, offset, None if limit is None else offset + limit))
 
     def selected(self, selection: Selection, fields: Iterable[str]) -> Iterator[list[Row]]:
         """The rows of selected documents, in the order of addition."""

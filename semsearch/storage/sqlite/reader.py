@@ -151,9 +151,11 @@ class SqliteReader:
         query = select(func.count()).select_from(documents).where(self.selected(selection))
         return self.connection.scalar(query) or 0
 
-    def ids(self, selection: Selection = EVERYTHING, limit: int | None = None) -> list[str]:
+    def ids(
+        self, selection: Selection = EVERYTHING, limit: int | None = None, offset: int = 0
+    ) -> list[str]:
         query = select(documents.c.external_id).where(self.selected(selection))
-        query = query.order_by(documents.c.document_id).limit(limit)
+        query = query.order_by(documents.c.document_id).limit(limit).offset(offset)
         return list(self.connection.scalars(query))
 
     def documents(self, ids: Sequence[str]) -> dict[str, Document]:
