@@ -159,6 +159,8 @@ def _rows(
             yield record
             continue
         source, cells = record
+        if len(cells) == width + 1 and not cells[-1]:
+            cells.pop()  # a delimiter ends each row, but not the header
         if cells[-1] == last and [cells[0].lstrip("\ufeff"), *cells[1:]] == header:
             left_out.add("repeated header", source)  # files were joined
         elif len(cells) == width:

@@ -199,11 +199,13 @@ def _source_documents(
         table, roles = _clear_table(source, how)
         yield from _row_documents(table, roles, name, notify)
         left_out.update(table.left_out)
-    elif not source.head.strip():
+        return
+    table = read(source, how, name) if source.head.strip() else None
+    texts = [] if table is None else [row.fields["text"] for row in table.sample]
+    if table is None or (source.format is CorpusFormat.TEXT and not "".join(texts).strip()):
         notify(f"left out: {source.name} is empty")
         left_out.add("empty file")
     else:
-        table = read(source, how, name)
         if source.format is not CorpusFormat.TEXT:
             table.remark = ""  # those of all files would be too many
         yield from table_documents(table, resolve(table, how.wanted), notify)

@@ -152,6 +152,7 @@ DATA = '1,"one, two",1999\n2,three,2001\n'
         (f"id,text,year\n# a remark\n{DATA}# the end, too\n", {}, "2 comments (x.csv:2, x.csv:5)"),
         (f"id,text,year\n{DATA}\ufeffid,text,year\n", {}, "1 repeated header (x.csv:4)"),
         (f"id,text,year\n,,(AD)\n{DATA}", {}, "1 row of units (x.csv:2)"),
+        ('id,text,year\n1,"one, two",1999,\n2,three,2001,\n', {}, ""),
         (
             "| id | text | year |\n|---:|:----|---|\n| 1 | one, two | 1999 |\n|2|three|2001|\n",
             {},

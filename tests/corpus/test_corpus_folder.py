@@ -207,7 +207,7 @@ def test_links_out_of_the_folder_are_left_out(write, tmp_path):
 def test_what_is_left_out_of_files_is_summed_up(write):
     write("all/a.csv", "id,text\n1,one\nid,text\n")
     write("all/b.csv", "id,text\n1,one\nid,text\n2,two\nid,text\n")
-    write("all/empty.md", " ")
+    write("all/empty.md", "---\ntitle: Only this\n---\n")
     _, bad, notices = read("all")
     assert bad == []
     assert notices[-1] == "all: 3 files read; left out: 3 repeated headers, 1 empty file"
