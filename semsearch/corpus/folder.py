@@ -196,20 +196,21 @@ def _source_documents(
     source: Source, path: Path, name: str, how: Reading, notify: Notify, left_out: LeftOut
 ) -> Items:
     if is_table(path):
-        table, roles = _clear_table(source, how)
-        yield from _row_documents(table, roles, name, notify)
-        left_out.update(table.left_out)
+        rows, roles = _clear_table(source, how)
+        yield from _row_documents(rows, roles, name, notify)
+        left_out.update(rows.left_out)
         return
     table = read(source, how, name) if source.head.strip() else None
-    texts = [] if table is None else [row.fields["text"] for row in table.sample]
-    if table is None or (source.format is CorpusFormat.TEXT and not "".join(texts).strip()):
-        notify(f"left out: {source.name} is empty")
+    if table is None or (
+        table.sample and not any(row.fields["text"].strip() for row in table.sample)
+    ):
+        notify(f"left out: {source.name} is empty")  # or a note with front matter alone
         left_out.add("empty file")
-    else:
-        if source.format is not CorpusFormat.TEXT:
-            table.remark = ""  # those of all files would be too many
-        yield from table_documents(table, resolve(table, how.wanted), notify)
-        left_out.update(table.left_out)
+        return
+    if source.format is not CorpusFormat.TEXT:
+        table.remark = ""  # those of all files would be too many
+    yield from table_documents(table, resolve(table, how.wanted), notify)
+    left_out.update(table.left_out)
 
 
 def is_table(path: Path) -> bool:
