@@ -67,7 +67,7 @@ def test_int8_is_not_used_where_products_overflow(plain_bert, monkeypatch, caplo
 def test_products_overflow_on_x86_without_vnni():
     processor = Path("/proc/cpuinfo").read_text()
     if "GenuineIntel" in processor or "AuthenticAMD" in processor:
-        assert quantization.overflows() == ("vnni" not in processor)
+        assert quantization.sums_overflow() == ("vnni" not in processor)
 
 
 class TestInt8:
