@@ -79,6 +79,9 @@ def _lines(info: IndexInfo) -> Iterator[str]:
         yield f"field {_described(field)}{indexed}"
     for space in info.spaces:
         precision = space.description.get("precision", "fp32")
+        if "agreement" in space.description:
+            found = space.description["agreement"]
+            precision += f" (finds {100 * found:.1f} % of the nearest ten of fp32)"
         yield (
             f"space {space.name}: encoder {space.spec}, dimension {space.dimension}, "
             f"{precision}, fingerprint {space.fingerprint[:12]}"

@@ -30,10 +30,11 @@ class Pooling(Enum):
 class Precision(Enum):
     """The precision of computation on a CPU."""
 
-    AUTO = "auto"  #: bf16 if the processor supports it, else fp32
+    AUTO = "auto"  #: bf16 if the processor supports it, else int8 where it passes, else fp32
+    FLOAT = "float"  #: bf16 if the processor supports it, else fp32
     FP32 = "fp32"
     BF16 = "bf16"
-    INT8 = "int8"  #: a quantised model for documents, if its loss is small enough; AUTO for queries
+    INT8 = "int8"  #: a quantised model, if its loss is small enough; else FLOAT
 
 
 POOLINGS = {pooling.value: pooling for pooling in Pooling}
@@ -101,10 +102,10 @@ def _is_folder(name: str) -> bool:
 def described_precision(description: Mapping[str, Any]) -> Precision:
     """The precision with which to load an encoder again, given its description.
 
-    AUTO replaces bf16, so that processors without bf16 use fp32.
+    FLOAT replaces bf16, so that processors without bf16 use fp32.
     """
     precision = description.get("precision")
-    return Precision(precision) if precision in ("fp32", "int8") else Precision.AUTO
+    return Precision(precision) if precision in ("fp32", "int8") else Precision.FLOAT
 
 
 def computed_precision(encoder: Encoder) -> str | None:

@@ -105,7 +105,7 @@ def _max_tokens(model: SentenceTransformer) -> int | None:
 
 def _number_type(device: str | None, precision: Precision) -> str:
     """The torch number type. AUTO uses half precision on a GPU; a CPU may only emulate it."""
-    if precision is Precision.AUTO:
+    if precision in (Precision.AUTO, Precision.FLOAT):
         import torch
 
         device = device or ("cuda" if torch.cuda.is_available() else "cpu")

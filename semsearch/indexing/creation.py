@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from semsearch.encoders import DEFAULT_ENCODER, load_encoder
-from semsearch.encoders.specs import Precision
+from semsearch.encoders.specs import Precision, described_precision
 from semsearch.errors import (
     ArgumentError,
     IndexNotFoundError,
@@ -55,7 +55,7 @@ def create_index(
         usable = [
             encoder
             for item, encoder, space in zip(given or (), loaded, spaces, strict=False)
-            if encoder is item or space.precision is wanted
+            if encoder is item or described_precision(encoder.description()) is space.precision
         ]
         return store, usable
 

@@ -367,10 +367,13 @@ class IndexWriter:
         return [(space, self._encoder_of(space)) for space in self._spaces()]
 
     def _complete(self, spaces: Spaces, pool: EncoderPool) -> None:
-        for space, _ in spaces:
+        for space, encoder in spaces:
             if not space.complete:
                 for encoded in complete_space(self._store, space, pool):
                     self._on_batch(encoded)
+            described = encoder.description()
+            if described.get("precision") == "int8" != space.description.get("precision"):
+                self._store.describe(space, described)  # the first passages allowed it
 
 
 def _reader_of(corpus: Iterable[Document]) -> DocumentReader:

@@ -301,6 +301,9 @@ class Writer(Protocol):
     def complete(self, space: Space) -> None:
         """Make a space searchable, once each passage has a vector."""
 
+    def describe(self, space: Space, description: Mapping[str, Any]) -> None:
+        """Replace the description of a space's encoder."""
+
     def configure(self, settings: Settings) -> None:
         """Change the settings. Raises ArgumentError if the store lacks one."""
 

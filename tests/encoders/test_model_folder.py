@@ -152,4 +152,4 @@ def test_unknown_files_are_covered_and_cards_are_not(plain_bert, tmp_path):
 def test_the_precision_with_which_an_encoder_is_loaded_again():
     stored = ("fp32", "int8", "bf16", "fp16", None)
     found = [described_precision({"precision": one}).value for one in stored]
-    assert found == ["fp32", "int8", "auto", "auto", "auto"]
+    assert found == ["fp32", "int8", "float", "float", "float"]

@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
+import csv
 import json
+from importlib.resources import files
+from itertools import product
 from pathlib import Path
 
 import numpy
 import pytest
 
+from semsearch import Document, Index
 from semsearch.encoders import load_encoder, quantization
+from semsearch.encoders.model_folder import find_model
 from semsearch.encoders.openvino import runtime
-from semsearch.encoders.openvino.models import OpenVINOEncoder
-from semsearch.encoders.openvino.runtime import float_precision
-from semsearch.encoders.quantization import agreement, nearest
+from semsearch.encoders.openvino.runtime import Converted, float_precision, import_openvino
+from semsearch.encoders.quantization import (
+    agreement,
+    computed_recipe,
+    nearest,
+    neighbour_agreement,
+    quantize,
+    save_recipe,
+    shipped_recipe,
+)
 from semsearch.encoders.specs import Precision
 from semsearch.encoders.text_model import ModelFacts
-from semsearch.errors import DatasetNotFoundError, EncoderError
-from semsearch.evaluation import datasets
-from semsearch.evaluation.datasets import RetrievalSet, read_scifact
+from semsearch.errors import EncoderError
 
 LETTERS = "abcdef"
+PASSAGES = [" ".join(parts) for parts in product(LETTERS, LETTERS, LETTERS)]
 
 
 def test_the_precision_used(plain_bert, monkeypatch):
@@ -43,72 +54,114 @@ def test_torch_uses_the_requested_precision(plain_bert):
         load_encoder(str(plain_bert), device="cpu", precision="int8")
 
 
-def test_int8_is_refused_where_products_overflow(plain_bert, monkeypatch):
+def test_int8_is_not_used_where_products_overflow(plain_bert, monkeypatch, caplog):
     monkeypatch.setattr(quantization, "overflows", lambda: True)
-    encoder = load_encoder(str(plain_bert), precision="int8")
-    for use in (lambda: encoder.encode_documents(["a b"]), encoder.description):
-        with pytest.raises(EncoderError):
-            use()
-    expected = load_encoder(str(plain_bert)).encode_queries(["a b"])
-    numpy.testing.assert_array_equal(encoder.encode_queries(["a b"]), expected)
+    for precision, warnings in (("int8", 1), ("auto", 0)):
+        caplog.clear()
+        encoder = load_encoder(str(plain_bert), precision=precision)
+        encoder.encode_documents(PASSAGES)
+        assert encoder.description()["precision"] in ("fp32", "bf16")
+        assert len(caplog.records) == warnings
 
 
 def test_products_overflow_on_x86_without_vnni():
     processor = Path("/proc/cpuinfo").read_text()
     if "GenuineIntel" in processor or "AuthenticAMD" in processor:
-        assert quantization.overflows() == ("vnni" not in processor)
+        assert quantization.sums_overflow() == ("vnni" not in processor)
 
 
 class TestInt8:
-    """A tiny model with random weights, measured on a small data set."""
+    """A tiny model with random weights, on a processor without bf16 that is suitable."""
 
     @pytest.fixture(autouse=True)
     def cache(self, tmp_path, monkeypatch):
-        """An empty cache, a small data set, and a processor that is suitable."""
-        texts = [" ".join(LETTERS[i:] + LETTERS[:j]) for i in range(6) for j in range(6)]
-        documents = {str(number): text for number, text in enumerate(texts)}
-        queries = {name: documents[name] for name in ("1", "14", "30")}
-        small = RetrievalSet("small", documents, queries, {name: {name: 1} for name in queries})
-        monkeypatch.setattr(datasets, "read_scifact", lambda split: small)
         monkeypatch.setattr(quantization, "overflows", lambda: False)
+        monkeypatch.setattr(runtime, "_has_bf16", lambda: False)
         monkeypatch.setenv("SEMSEARCH_CACHE", str(tmp_path))
         return tmp_path
 
-    def test_a_passing_model_encodes_documents(self, plain_bert, cache, monkeypatch):
+    @pytest.mark.parametrize("precision", ["auto", "int8"])
+    def test_the_first_passages_decide(self, plain_bert, cache, monkeypatch, precision):
         monkeypatch.setattr(quantization, "AGREEMENT", 0)
-        encoder = load_encoder(str(plain_bert), precision="int8")
-        assert isinstance(encoder, OpenVINOEncoder)
+        encoder = load_encoder(str(plain_bert), precision=precision)
+        plain = load_encoder(str(plain_bert), precision="fp32")
+        few = PASSAGES[: quantization.COMPARED - 1]
+        numpy.testing.assert_array_equal(encoder.encode_documents(few), plain.encode_documents(few))
+        assert encoder.description()["precision"] == "fp32"
+        vectors = encoder.encode_documents(PASSAGES)
         description = encoder.description()
         json.dumps(description)
         assert description["precision"] == "int8"
         assert 0.3 < description["agreement"] <= 1
-        plain = load_encoder(str(plain_bert))
-        text = ["a b c d e f"]
-        numpy.testing.assert_array_equal(encoder.encode_queries(text), plain.encode_queries(text))
-        cosine = float((encoder.encode_documents(text) * plain.encode_documents(text)).sum())
-        assert 0.9 < cosine < 1 - 1e-7
+        for found in (vectors, encoder.encode_queries(PASSAGES)):
+            cosines = (found * plain.encode_documents(PASSAGES)).sum(axis=1)
+            assert 0.9 < cosines.min() < 1 - 1e-7
         (file,) = cache.glob("int8-*/model.xml")
         assert "FakeQuantize" in file.read_text("utf-8")
-        monkeypatch.setattr(quantization, "_quantize", None)  # cannot be called again
-        again = load_encoder(str(plain_bert), precision="int8").encode_documents(text)
-        numpy.testing.assert_array_equal(again, encoder.encode_documents(text))
+        again = load_encoder(str(plain_bert), precision=precision)
+        numpy.testing.assert_array_equal(
+            again.encode_queries(few), encoder.encode_queries(few), strict=True
+        )
+        for other in ("float", "fp32"):
+            assert load_encoder(str(plain_bert), precision=other).precision == "fp32"
 
-    @pytest.mark.parametrize(("found", "passes"), [(0.93, True), (0.929, False), ("nan", False)])
-    def test_the_gate(self, plain_bert, monkeypatch, found, passes):
+    @pytest.mark.parametrize(("found", "passes"), [(0.95, True), (0.949, False), ("nan", False)])
+    def test_the_gate(self, plain_bert, monkeypatch, caplog, found, passes):
         monkeypatch.setattr(quantization, "agreement", lambda *_: float(found))
         encoder = load_encoder(str(plain_bert), precision="int8")
-        if passes:
-            assert encoder.description()["agreement"] == found
-        else:
-            with pytest.raises(EncoderError, match=f"agreement {found}"):
-                encoder.description()
+        encoder.encode_documents(PASSAGES)
+        assert encoder.description()["precision"] == ("int8" if passes else "fp32")
+        assert len(caplog.records) == 1
+        assert load_encoder(str(plain_bert)).precision == encoder.precision
 
-    def test_without_the_data_set_it_is_not_quantised(self, plain_bert, monkeypatch, tmp_path):
-        monkeypatch.setattr(quantization, "quantize", None)  # cannot be called
-        monkeypatch.setattr(datasets, "read_scifact", read_scifact)
-        monkeypatch.setenv("SEMSEARCH_DATA", str(tmp_path))
-        with pytest.raises(DatasetNotFoundError):
-            load_encoder(str(plain_bert), precision="int8").description()
+    def test_an_index_records_what_its_first_passages_decided(self, plain_bert, tmp_path):
+        place = tmp_path / "index"
+        with Index.create(place, str(plain_bert)) as index:
+            index.add([Document(str(n), text) for n, text in enumerate(PASSAGES)])
+        encoder = load_encoder(str(plain_bert))
+        with Index.open(place) as index:
+            description = index.info().spaces[0].description
+            assert description == encoder.description()
+            scores = [hit.score for hit in index.search("a b", k=3)]
+            matrix = encoder.encode_documents(PASSAGES) @ encoder.encode_queries(["a b"])[0]
+            numpy.testing.assert_allclose(scores, numpy.sort(matrix)[:-4:-1], atol=1e-3)
+
+
+def test_levels_and_ranges_of_one_layer(tmp_path):
+    """By hand: two channels, of which one is ten times as large; alpha 0.8."""
+    openvino = import_openvino()
+    from openvino import opset13 as op
+
+    weights = numpy.array([[1, 1], [0.5, -1]], numpy.float32)
+    inputs = op.parameter([-1, -1, 2], numpy.float32, name="x")
+    inputs.output(0).set_names({"x"})
+    output = op.matmul(inputs, op.constant(weights), False, True)
+    model = openvino.Model([op.result(output)], [inputs])
+    openvino.save_model(model, str(tmp_path / "model.xml"), compress_to_fp16=False)
+    (tmp_path / "tokenizer.json").write_text("{}")
+    converted = Converted(tmp_path, ModelFacts(2, 10, ["x"], 0, {}, []))
+    text = numpy.array([[[10, 1], [-5, 0.5]]], numpy.float32)
+    recipe = computed_recipe(converted, [{"x": text}])
+    numpy.testing.assert_allclose(recipe.largest, [[10, 1]])
+    # Smoothing divides by 10 ** 0.8 and 1; 10 / 6.31 = 1.585 and -5 / 6.31 = -0.792 remain.
+    numpy.testing.assert_allclose(recipe.bounds, [(-0.792, 1.585)], atol=1e-3)
+    draft = tmp_path / "draft"
+    draft.mkdir()
+    quantize(converted, recipe, draft)
+    run = openvino.Core().compile_model(str(draft / "model.xml"), "CPU")
+    numpy.testing.assert_allclose(run(text)[0], text @ weights.T, atol=0.1)
+
+
+def test_the_shipped_recipe_is_that_of_the_bundled_model(tmp_path):
+    fingerprint = find_model("minilm").fingerprint
+    recipe, found = shipped_recipe(fingerprint)
+    assert found >= quantization.AGREEMENT
+    assert [len(values) for values in recipe.largest[:4]] == [384, 384, 384, 1536]
+    save_recipe(recipe, fingerprint, found, tmp_path / "again.npz")
+    numpy.testing.assert_array_equal(
+        numpy.load(tmp_path / "again.npz")["largest"], numpy.concatenate(recipe.largest)
+    )
+    assert shipped_recipe("another") is None
 
 
 def test_agreement():
@@ -133,18 +186,13 @@ def test_the_nearest_texts_are_ranked_with_the_prompts():
     assert found.tolist() == [[*range(10)]] * 2
 
 
-@pytest.mark.nightly
-def test_minilm_passes(data, tmp_path, monkeypatch):
-    """The whole gate takes minutes; this uses 60 claims, the cited abstracts and 100 others."""
+def test_minilm_in_int8(tmp_path, monkeypatch):
+    """At once, for queries and documents; the ten nearest of 200 notes are those of fp32."""
     if quantization.overflows():
         pytest.skip("this processor does not support int8")
-    monkeypatch.setenv("SEMSEARCH_DATA", str(data))
-    monkeypatch.setenv("SEMSEARCH_CACHE", str(tmp_path))
-    whole = read_scifact()
-    queries = dict(list(whole.queries.items())[:60])
-    cited = {document for name in queries for document in whole.qrels[name]}
-    others = [name for name in whole.documents if name not in cited][:100]
-    documents = {name: whole.documents[name] for name in [*cited, *others]}
-    small = whole._replace(documents=documents, queries=queries)
-    monkeypatch.setattr(datasets, "read_scifact", lambda split: small)
-    assert load_encoder("minilm", precision="int8").description()["agreement"] > 0.93
+    monkeypatch.setattr(runtime, "_has_bf16", lambda: False)
+    encoder, exact = load_encoder("minilm"), load_encoder("minilm", precision="fp32")
+    assert encoder.description()["precision"] == "int8"
+    with (files("semsearch.corpus") / "sample" / "notes.csv").open(encoding="utf-8") as stream:
+        notes = [row["text"] for row in csv.DictReader(stream)][:200]
+    assert neighbour_agreement(exact.documents, encoder.documents, notes) > 0.95

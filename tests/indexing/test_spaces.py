@@ -121,7 +121,11 @@ class Precise(Wrapped):
 
     def description(self):
         assert self.precision is not Precision.INT8  # it would have to be measured
-        return {"precision": "bf16" if self.precision is Precision.AUTO else self.precision.value}
+        return {
+            "precision": "bf16"
+            if self.precision in (Precision.AUTO, Precision.FLOAT)
+            else self.precision.value
+        }
 
 
 def test_all_vectors_of_a_space_have_one_precision(tmp_path, monkeypatch):

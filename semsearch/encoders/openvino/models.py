@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import shutil
 from collections.abc import Mapping, Sequence
 from functools import cached_property
@@ -19,12 +20,14 @@ from semsearch.encoders.openvino.runtime import (
     import_openvino,
 )
 from semsearch.encoders.specs import Precision
-from semsearch.encoders.text_model import ModelFacts, TextModel
+from semsearch.encoders.text_model import ModelFacts
 from semsearch.errors import check_texts, first_line
 from semsearch.protocols import Matrix
 
 if TYPE_CHECKING:
     from semsearch.encoders.torch_models import TorchEncoder
+
+logger = logging.getLogger(__name__)
 
 #: Incremented with every change of the converted files.
 VERSION = 5
@@ -34,7 +37,12 @@ VERSION = 5
 FIRST_DOCUMENTS = 1000
 
 #: The precisions of torch on a GPU.
-GPU_PRECISIONS = {Precision.AUTO: "fp16", Precision.FP32: "fp32", Precision.BF16: "bf16"}
+GPU_PRECISIONS = {
+    Precision.AUTO: "fp16",
+    Precision.FLOAT: "fp16",
+    Precision.FP32: "fp32",
+    Precision.BF16: "bf16",
+}
 
 #: Why a model cannot be converted; cached, because trying takes as long as converting.
 REFUSED = "refused.txt"
@@ -42,6 +50,9 @@ REFUSED = "refused.txt"
 
 class OpenVINOEncoder(BiEncoder):
     """A bi-encoder on OpenVINO, converted at its first use; vectors equal torch's, within rounding.
+
+    In int8, the model of queries and documents is quantised. Unless it is the bundled one, that
+    needs the first passages of a corpus; until then, and if it loses too much, floats are used.
 
     Args:
         folder: the original model.
@@ -54,30 +65,57 @@ class OpenVINOEncoder(BiEncoder):
 
     def __init__(self, folder: ModelFolder, precision: Precision) -> None:
         self._converted = converted_model("encoder", folder.whole())
-        self._is_quantized = precision is Precision.INT8
-        self._floats = float_precision(Precision.AUTO if self._is_quantized else precision)
-        queries = self._converted.text_model(self._floats)  # not quantised
-        super().__init__(folder, queries, "int8" if self._is_quantized else self._floats.value)
+        self._floats = float_precision(precision)
+        self._agreement: float | None = None  # in int8, with fp32
+        super().__init__(folder, self._converted.text_model(self._floats), self._floats.value)
+        automatic = precision is Precision.AUTO and self._floats is Precision.FP32
+        self._may_quantize = precision is Precision.INT8 or automatic
+        if self._may_quantize:
+            self._check_processor(warn=not automatic)
+            self._quantize(())
 
-    @cached_property
-    def documents(self) -> TextModel:
-        """The model for documents."""
-        if self._is_quantized:
-            return self._quantized[0].text_model(self._floats)
-        return self.queries
+    def encode_documents(self, texts: Sequence[str]) -> Matrix:
+        """Unit vectors with the model's prompt for documents, shape (len(texts), dimension)."""
+        listed = check_texts("texts", texts)
+        self._quantize(listed)
+        return super().encode_documents(listed)
 
     def description(self) -> Mapping[str, Any]:
-        """The description of a bi-encoder; with int8, also its agreement with fp32."""
+        """The description of a bi-encoder; in int8, also its agreement with fp32."""
         described = super().description()
-        if self._is_quantized:
-            return {**described, "agreement": self._quantized[1]}
-        return described
+        return described if self._agreement is None else {**described, "agreement": self._agreement}
 
-    @cached_property
-    def _quantized(self) -> tuple[Converted, float]:
-        from semsearch.encoders.quantization import quantized_model
+    def _check_processor(self, *, warn: bool) -> None:
+        from semsearch.encoders.quantization import overflows
 
-        return quantized_model(self._converted, self.folder.whole().fingerprint)
+        self._may_quantize = not overflows()
+        if warn and not self._may_quantize:
+            logger.warning(
+                "int8 needs a processor with VNNI; using %s, which is as fast here", self.precision
+            )
+
+    def _quantize(self, passages: Sequence[str]) -> None:
+        """Change to int8 where it is wanted and possible; the first passages decide."""
+        if not self._may_quantize:
+            return
+        from semsearch.encoders.quantization import AGREEMENT, NEAREST, quantized_model
+
+        fingerprint = self.folder.whole().fingerprint
+        if (found := quantized_model(self._converted, fingerprint, passages)) is None:
+            return
+        self._may_quantize = False
+        model, agreement = found
+        kept = agreement >= AGREEMENT
+        if passages or not kept:
+            logger.warning(
+                "int8 finds %.1f %% of the nearest %d of fp32: using %s",
+                100 * agreement,
+                NEAREST,
+                "int8" if kept else self.precision,
+            )
+        if kept:
+            self.queries = self.documents = model.text_model(self._floats)
+            self.precision, self._agreement = "int8", agreement
 
 
 class GPUEncoder(OpenVINOEncoder):
@@ -92,7 +130,7 @@ class GPUEncoder(OpenVINOEncoder):
     """
 
     def __init__(self, folder: ModelFolder, precision: Precision) -> None:
-        on_cpu = Precision.FP32 if precision is Precision.FP32 else Precision.AUTO
+        on_cpu = Precision.FP32 if precision is Precision.FP32 else Precision.FLOAT
         super().__init__(folder, on_cpu)
         self._gpu_precision = precision
         self.precision = GPU_PRECISIONS[precision]

@@ -53,7 +53,7 @@ def openvino_core() -> Any:
 
 
 def float_precision(precision: Precision) -> Precision:
-    """The floating-point precision for a requested precision: FP32 or BF16.
+    """The floating-point precision for a requested precision: FP32 or BF16; INT8 is ignored.
 
     Raises:
         EncoderError: bf16 is requested, and the processor does not support it.

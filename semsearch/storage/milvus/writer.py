@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain, count, pairwise
 from typing import Any, NoReturn
@@ -124,6 +124,10 @@ class MilvusWriter:
 
     def complete(self, space: Space) -> None:
         """All spaces are."""
+
+    def describe(self, space: Space, description: Mapping[str, Any]) -> None:
+        new = space._replace(description=dict(description))
+        self._change(spaces=[new if one.id == space.id else one for one in self._state.spaces()])
 
     def index_field(self, name: str) -> NoReturn:
         """Refused: Milvus tests the fields of all documents."""

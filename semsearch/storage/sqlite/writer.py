@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -132,6 +133,14 @@ class SqliteWriter:
         with self._connection.begin():
             self._connection.execute(
                 update(spaces).where(spaces.c.space_id == space.id).values(complete=1)
+            )
+            next_revision(self._connection)
+
+    def describe(self, space: Space, description: Mapping[str, Any]) -> None:
+        with self._connection.begin():
+            written = {"description": json.dumps(dict(description))}
+            self._connection.execute(
+                update(spaces).where(spaces.c.space_id == space.id).values(written)
             )
             next_revision(self._connection)
 
