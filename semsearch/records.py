@@ -147,6 +147,19 @@ class Hit(NamedTuple):
     duplicates: tuple[str, ...] = ()
     explanation: Explanation | None = None
 
+    @property
+    def id(self) -> str:
+        """The id of the document."""
+        return self.document_id
+
+    def __getitem__(self, name: Any) -> Any:
+        """The metadata field with this name: ``hit["year"]``; other keys as for a tuple.
+
+        Raises:
+            KeyError: the document has no such field.
+        """
+        return self.metadata[name] if isinstance(name, str) else tuple.__getitem__(self, name)
+
     def to_dict(self) -> dict[str, Any]:
         """JSON values: rank, score (6 decimals), scores, id, title, text, start, end, metadata.
 

@@ -13,7 +13,7 @@ import pytest
 from semsearch import Document
 from semsearch.corpus.documents import field_name
 from semsearch.errors import BadRowError
-from semsearch.records import column_name
+from semsearch.records import Hit, Passage, column_name
 
 
 @pytest.mark.parametrize(
@@ -85,3 +85,12 @@ def test_column_names_map_back_to_fields(name):
     column = column_name(name, taken)
     assert column not in taken
     assert field_name(column, taken) == name
+
+
+def test_a_hit_gives_its_id_and_its_metadata_by_name() -> None:
+    hit = Hit(1, 0.5, "a", Passage(1, "a", 0, 3, "cat"), "cat", {"year": 1995})
+    assert hit.id == "a"
+    assert hit["year"] == 1995
+    assert (hit[0], hit[1:3], tuple(hit)[2]) == (1, (0.5, "a"), "a")
+    with pytest.raises(KeyError):
+        hit["genre"]
