@@ -65,7 +65,7 @@ class TestSearch:
             sent = request | {"where": "tags = 'rde'"}
             for _ in range(2):  # it is repeated
                 (warning,) = client.post(f"{BIRDS}/{place}", json=sent).json()["warnings"]
-                assert warning == "where: no document matches"
+                assert warning == "no document matches the filter"
 
     def test_mistakes(self, client):
         headers = {"Content-Type": "application/json"}
