@@ -66,7 +66,7 @@ def colours_of(name: str, index: Index, field: str) -> dict[str, Any]:
     numbers = [value for value in values if isinstance(value, int | float)]
     if len(numbers) > len(values) // 2 and len(set(numbers)) > COLOURS:
         edges = numpy.unique(numpy.quantile(numbers, numpy.linspace(0, 1, RANGES + 1)).round())
-        names = [f"{low:g} to {high:g}" for low, high in pairwise(edges)]
+        names = [f"{low:g} to {high - 1:g}" for low, high in pairwise([*edges[:-1], edges[-1] + 1])]
         places = [
             int(numpy.clip(numpy.searchsorted(edges, value, "right") - 1, 0, len(names) - 1))
             if isinstance(value, int | float)

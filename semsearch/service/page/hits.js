@@ -21,10 +21,10 @@ export function hitElement(hit, actions, explain, best, isShown) {
     ),
     element("p", { class: "text", dir: "auto" }, ...marked(hit)),
     fieldList(hit.metadata, isShown),
-    hit.duplicates && sameTexts(hit, actions[0][2]),
     element(
       "div",
       { class: "actions" },
+      hit.duplicates && sameTexts(hit, actions[0][2]),
       explain &&
         element(
           "details",
@@ -83,9 +83,9 @@ export function fieldList(metadata, isShown = () => true) {
 const ADDRESS = /^https?:\/\/\S+$/;
 const PICTURE = /\.(avif|gif|jpe?g|png|svg|webp)([?#]|$)/i;
 
-/** Whether a value is the address of a web page, not of a picture. */
-export function isLink(value) {
-  return ADDRESS.test(value) && !PICTURE.test(value);
+/** Whether a field is shown only if asked for: the address of a picture, or its size. */
+export function isDetail(name, value) {
+  return (ADDRESS.test(value) && PICTURE.test(value)) || /(^|_)(width|height)$/i.test(name);
 }
 
 /** An address as a link, or as a picture where the page may load it; other texts unchanged. */

@@ -6,7 +6,7 @@ import { download } from "./csv.js";
 import { showDocument } from "./document.js";
 import { byId, element, plural } from "./dom.js";
 import { chips, example, expression, facets, isFacet, oneOf } from "./filters.js";
-import { hitElement, isLink, showExplanation } from "./hits.js";
+import { hitElement, isDetail, showExplanation } from "./hits.js";
 import { MAX_SELECTED, PassageMap } from "./map.js";
 import { showOverview } from "./overview.js";
 import { redrawLines, showSystems } from "./systems.js";
@@ -217,18 +217,20 @@ function showFilters() {
 
 // The fields that hits show.
 
-let chosenFields = null; // by name, whether they are shown; others are shown if they are facets
+let chosenFields = {}; // whether they are shown, by name; of others, those that are no details are
 
-function openFields() {
-  const key = `semsearch-fields-${state.index}`;
-  chosenFields = JSON.parse(localStorage.getItem(key) ?? "{}");
+const fieldsKey = () => `semsearch-fields-${state.index}`;
+
+/** Offer the fields; `hits` tell which of them are details. */
+function offerFields() {
   const choice = ({ name }) => {
     const show = ({ target }) => {
       chosenFields[name] = target.checked;
-      localStorage.setItem(key, JSON.stringify(chosenFields));
+      localStorage.setItem(fieldsKey(), JSON.stringify(chosenFields));
       search();
     };
-    const box = element("input", { type: "checkbox", checked: isShown(name, ""), onchange: show });
+    const value = hits.map((hit) => hit.metadata[name]).find((one) => one != null);
+    const box = element("input", { type: "checkbox", checked: isShown(name, value), onchange: show });
     return element("label", { class: "choice" }, box, element("span", { dir: "auto" }, name));
   };
   const load = ({ target }) => {
@@ -239,15 +241,9 @@ function openFields() {
   const pictures = element("input", { type: "checkbox", checked: state.pictures !== "", onchange: load });
   const label = element("label", { class: "choice" }, pictures, element("span", {}, "load pictures from other sites"));
   byId("shown-fields").replaceChildren(...fields.map(choice), label);
-  const shownExample = example(fields);
-  byId("where").placeholder = shownExample;
-  byId("where-example").textContent = shownExample && `for example ${shownExample}`;
 }
 
-function isShown(name, value) {
-  const field = fields.find((one) => one.name === name);
-  return chosenFields?.[name] ?? (field === undefined || isFacet(field) || isLink(value));
-}
+const isShown = (name, value) => (Object.hasOwn(chosenFields, name) ? chosenFields[name] : !isDetail(name, value));
 
 /** Choose the values of a field. */
 function choose(name, values) {
@@ -326,7 +322,7 @@ async function showMap() {
   const opening = (shown = { index: state.index, map: null });
   try {
     opening.map = await PassageMap.open(section, opening.index, () => shown === opening, select);
-    opening.map?.offerFields(fields.filter(isFacet).map(({ name }) => name));
+    opening.map?.offerFields(facetNames());
     opening.map?.highlight(hits);
   } catch (error) {
     if (shown !== opening) return;
@@ -334,6 +330,8 @@ async function showMap() {
     section.replaceChildren(element("p", {}, error.message));
   }
 }
+
+const facetNames = () => fields.filter(isFacet).map(({ name }) => name);
 
 function closeMap() {
   shown?.map?.close();
@@ -382,6 +380,7 @@ function openIndex() {
   byId("space-choice").hidden = spaces.length < 2;
   fields = Object.entries(opened.fields).map(([name, kinds]) => ({ name, kinds, values: [], histogram: [] }));
   counted = { documents: opened.documents, fields: [] };
+  chosenFields = JSON.parse(localStorage.getItem(fieldsKey()) ?? "{}");
   showFilters();
   toggleFilters(null, fields.length > 0 && matchMedia("(min-width: 64rem)").matches);
   showValues(opened).catch(showError);
@@ -394,9 +393,11 @@ async function showValues(opened) {
   fields = answer.fields;
   if (filter() === null) counted = answer;
   showFilters();
-  openFields();
+  const expressionOfFields = example(fields);
+  byId("where").placeholder = expressionOfFields;
+  byId("where-example").textContent = expressionOfFields && `for example ${expressionOfFields}`;
+  shown?.map?.offerFields(facetNames());
   if (!byId("overview").hidden) showNothing();
-  else if (hits.length && state.view !== "systems") search();
 }
 
 function toggleView(view) {
@@ -438,6 +439,7 @@ function listen() {
     byId("where").value = "";
     change({ filters: new Map(), where: "" });
   });
+  on("choose-fields", "toggle", offerFields);
   on("toggle-filters", "click", toggleFilters);
   on("toggle-systems", "click", KEYS.c);
   on("toggle-map", "click", KEYS.m);

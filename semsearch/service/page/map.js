@@ -86,7 +86,7 @@ export class PassageMap {
   }
 
   showLegend(names) {
-    this.legend.replaceChildren(...names.map((name, number) => this.item(name, number)));
+    this.legend.replaceChildren(...names.flatMap((name, number) => (this.colours[number].length ? this.item(name, number) : [])));
   }
 
   item(name, number) {

@@ -83,13 +83,14 @@ class Columns:
         ]
 
     def texts_like(self, name: str, typed: str, limit: int) -> list[tuple[str, int]]:
-        """Texts of a field that contain what was typed, those that begin with it first."""
+        """Texts of a field that contain what was typed, those with a word that begins so first."""
         column, typed = self._fields.get(name), typed.casefold()
+        begins = re.compile(rf"\b{re.escape(typed)}")
         if column is None:
             return []
         counts = numpy.bincount(column.codes, minlength=len(column.texts)).tolist()
         found = [
-            (not folded.startswith(typed), -count, text)
+            (not begins.search(folded), -count, text)
             for text, count in zip(column.texts, counts, strict=True)
             if typed in (folded := text.casefold())
         ]
@@ -148,8 +149,11 @@ def _bins(name: str, values: Sequence[Any]) -> NDArray[Any]:
         return none
     else:
         numbers = numpy.array(values, numpy.float64)
-    width = (numbers.max() - numbers.min()) / BINS or 1.0
-    return numpy.minimum((numbers - numbers.min()) // width, BINS - 1).astype(numpy.int64)
+    extent = float(numbers.max() - numbers.min())
+    are_whole = not (numbers % 1).any()
+    bins = min(BINS, int(extent) + 1) if are_whole else BINS  # one for each whole number of few
+    places = (numbers - numbers.min()) * bins // ((extent + are_whole) or 1.0)
+    return numpy.minimum(places, bins - 1).astype(numpy.int64)
 
 
 def _counted(
@@ -159,7 +163,7 @@ def _counted(
     selected = [column.scalars[place] for place in numpy.flatnonzero(is_chosen).tolist()]
     histogram: list[int] = []
     if len(kinds - {Kind.NULL}) == 1 and len(column.bins):
-        histogram = numpy.bincount(column.bins[is_chosen], minlength=BINS).tolist()
+        histogram = numpy.bincount(column.bins[is_chosen], minlength=column.bins.max() + 1).tolist()
     least: Any = min(selected, default=None)  # type: ignore[type-var]
     greatest: Any = max(selected, default=None)  # type: ignore[type-var]
     names = sorted(kind.value for kind in kinds)
