@@ -110,7 +110,7 @@ def make_map(
     points = project(vectors, seed, on_progress)
     on_progress("grouping", 0, 0)
     clusters = cluster(vectors, texts, seed=seed, words=0)
-    groups = [list(group.members) for group in clusters.clusters]
+    groups = [numpy.array(group.members) for group in clusters.clusters]
     metadata = _metadata(index, [passages.document_ids[row] for row in rows])
     names = group_names(texts, groups, metadata, set(map(folded, index.info().stop_words)))
     return Map(

@@ -98,8 +98,7 @@ def _words(
     lemmas = _lemmas(names)
     allowed = numpy.array([folded(name) not in left_out and len(name) > 2 for name in names])
     by_group = numpy.array([counts[rows].sum(axis=0) for rows in groups]) * allowed
-    merged = numpy.zeros_like(by_group)
-    numpy.add.at(merged, (slice(None), lemmas), by_group)
+    merged = numpy.array([numpy.bincount(lemmas, row, len(names)) for row in by_group])
     sizes = numpy.array([len(rows) for rows in groups])[:, None]
     share = merged / sizes
     overall = numpy.maximum(merged.sum(axis=0), 1) / sizes.sum()
@@ -136,4 +135,4 @@ def _lemmas(names: Sequence[str]) -> NDArray[Any]:
 def _form(names: Sequence[str], lemmas: NDArray[Any], counts: NDArray[Any], lemma: int) -> str:
     """The most frequent form of a word in a group."""
     forms = numpy.flatnonzero(lemmas == lemma)
-    return names[forms[numpy.argmax(counts[forms])]]
+    return names[int(forms[numpy.argmax(counts[forms])])]

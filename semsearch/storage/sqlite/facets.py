@@ -21,6 +21,8 @@ LISTED_VALUES, LONGEST_VALUE = 50, 100
 BINS = 24
 #: A field with no more distinct values than these is a facet, even if each document has its own.
 FEW = 8
+#: More whole numbers than these that are all distinct name documents.
+NAMES = 100
 
 _DATE = re.compile(r"\d{4}-[01]\d-[0-3]\d")
 #: Sizes of pictures, beside their addresses.
@@ -136,7 +138,7 @@ def _bins(name: str, values: Sequence[Any]) -> NDArray[Any]:
     None for numbers that are no facet: those that name documents, and sizes of pictures.
     """
     none = numpy.empty(0, numpy.int64)
-    is_distinct = len(values) > FEW and len(set(values)) == len(values)
+    is_distinct = len(values) > NAMES and len(set(values)) == len(values)
     if not values or _SIZE.search(name):
         return none
     if isinstance(values[0], str):
@@ -153,7 +155,8 @@ def _bins(name: str, values: Sequence[Any]) -> NDArray[Any]:
     are_whole = not (numbers % 1).any()
     bins = min(BINS, int(extent) + 1) if are_whole else BINS  # one for each whole number of few
     places = (numbers - numbers.min()) * bins // ((extent + are_whole) or 1.0)
-    return numpy.minimum(places, bins - 1).astype(numpy.int64)
+    found: NDArray[Any] = numpy.minimum(places, bins - 1).astype(numpy.int64)
+    return found
 
 
 def _counted(
@@ -164,8 +167,8 @@ def _counted(
     histogram: list[int] = []
     if len(kinds - {Kind.NULL}) == 1 and len(column.bins):
         histogram = numpy.bincount(column.bins[is_chosen], minlength=column.bins.max() + 1).tolist()
-    least: Any = min(selected, default=None)  # type: ignore[type-var]
-    greatest: Any = max(selected, default=None)  # type: ignore[type-var]
+    least: Any = min(selected, default=None)
+    greatest: Any = max(selected, default=None)
     names = sorted(kind.value for kind in kinds)
     return FieldValues(name, names, _frequent(column, chosen), least, greatest, histogram)
 
