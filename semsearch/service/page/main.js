@@ -5,8 +5,9 @@ import { getJson, indexPath } from "./api.js";
 import { download } from "./csv.js";
 import { showDocument } from "./document.js";
 import { byId, element, plural } from "./dom.js";
+import { isShown, offerFields, openFields } from "./fields.js";
 import { chips, example, expression, facets, isFacet, oneOf } from "./filters.js";
-import { hitElement, isDetail, showExplanation } from "./hits.js";
+import { hitElement, showExplanation } from "./hits.js";
 import { MAX_SELECTED, PassageMap } from "./map.js";
 import { showOverview } from "./overview.js";
 import { redrawLines, showSystems } from "./systems.js";
@@ -215,35 +216,14 @@ function showFilters() {
   byId("use-nearest").textContent = counted.nearest ?? "";
 }
 
-// The fields that hits show.
-
-let chosenFields = {}; // whether they are shown, by name; of others, those that are no details are
-
-const fieldsKey = () => `semsearch-fields-${state.index}`;
-
-/** Offer the fields; `hits` tell which of them are details. */
-function offerFields() {
-  const choice = ({ name }) => {
-    const show = ({ target }) => {
-      chosenFields[name] = target.checked;
-      localStorage.setItem(fieldsKey(), JSON.stringify(chosenFields));
-      search();
-    };
-    const value = hits.map((hit) => hit.metadata[name]).find((one) => one != null);
-    const box = element("input", { type: "checkbox", checked: isShown(name, value), onchange: show });
-    return element("label", { class: "choice" }, box, element("span", { dir: "auto" }, name));
-  };
-  const load = ({ target }) => {
-    state = { ...state, pictures: target.checked ? "1" : "" };
+function chooseFields() {
+  const load = (pictures) => {
+    state = { ...state, pictures: pictures ? "1" : "" };
     toAddress(state, true);
     location.reload(); // the address decides what the page may load
   };
-  const pictures = element("input", { type: "checkbox", checked: state.pictures !== "", onchange: load });
-  const label = element("label", { class: "choice" }, pictures, element("span", {}, "load pictures from other sites"));
-  byId("shown-fields").replaceChildren(...fields.map(choice), label);
+  offerFields(fields, hits, state.pictures !== "", search, load);
 }
-
-const isShown = (name, value) => (Object.hasOwn(chosenFields, name) ? chosenFields[name] : !isDetail(name, value));
 
 /** Choose the values of a field. */
 function choose(name, values) {
@@ -380,7 +360,7 @@ function openIndex() {
   byId("space-choice").hidden = spaces.length < 2;
   fields = Object.entries(opened.fields).map(([name, kinds]) => ({ name, kinds, values: [], histogram: [] }));
   counted = { documents: opened.documents, fields: [] };
-  chosenFields = JSON.parse(localStorage.getItem(fieldsKey()) ?? "{}");
+  openFields(state.index);
   showFilters();
   toggleFilters(null, fields.length > 0 && matchMedia("(min-width: 64rem)").matches);
   showValues(opened).catch(showError);
@@ -439,7 +419,7 @@ function listen() {
     byId("where").value = "";
     change({ filters: new Map(), where: "" });
   });
-  on("choose-fields", "toggle", offerFields);
+  on("choose-fields", "toggle", chooseFields);
   on("toggle-filters", "click", toggleFilters);
   on("toggle-systems", "click", KEYS.c);
   on("toggle-map", "click", KEYS.m);
