@@ -38,7 +38,8 @@ def main() -> None:
         run([*SEMSEARCH, "map", "--index", "warm"])
         with served(Path("warm")) as address:
             address += f"/?{urlencode({'query': QUERY, 'view': 'map'})}"
-            photograph(address, DOCS / "page.png")
+            photograph(address, DOCS / "page.png", (1400, 860), ".hit mark")
+            photograph(address.partition("?")[0], DOCS / "phone.png", (390, 844), ".card")
 
 
 def draw_terminal(picture: Path) -> None:
@@ -70,16 +71,15 @@ def in_terminal(command: str) -> str:
     return "\n".join(line.rsplit("\r", 1)[-1] for line in lines)
 
 
-def photograph(address: str, picture: Path) -> None:
-    """Take a screenshot of a page with a map."""
+def photograph(address: str, picture: Path, size: tuple[int, int], shown: str) -> None:
+    """Take a screenshot of a page once an element is shown."""
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=shutil.which("chromium"), args=["--no-sandbox"]
         )
-        page = browser.new_page(viewport={"width": 1400, "height": 860})
+        page = browser.new_page(viewport={"width": size[0], "height": size[1]})
         page.goto(address, wait_until="domcontentloaded")
-        page.locator("#map canvas").first.wait_for()
-        page.locator(".hit mark").first.wait_for()
+        page.locator(shown).first.wait_for()
         page.wait_for_timeout(500)  # until the marks of the hits have been drawn
         page.screenshot(path=picture)
         browser.close()

@@ -44,10 +44,10 @@ ENCODED_AT_ONCE = 4096
     "-k",
     type=int,
     metavar="N",
-    help=f"Pairs.  [default: {DEFAULT_K}; all for csv with --min-score]",
+    help=f"Pairs, or groups in a table.  [default: {DEFAULT_K}; all for csv with --min-score]",
 )
 @click.option("--min-score", type=float, metavar="S", help="The minimum score of pairs.")
-@format_option("table", "csv", description="A table, or one row per pair.")
+@format_option("table", "csv", description="A table of groups, or one row per pair.")
 @click.option(
     "--encoder",
     "spec",
@@ -71,8 +71,9 @@ def pairs_command(
     """Find the most similar pairs in a collection.
 
     FILE is a corpus as for `semsearch index`, or an index, as with --index. All of its texts are
-    compared with each other, long ones truncated by the encoder; the score is the cosine. Each pair
-    is listed once, the best first. Without a FILE, the passages of an index are compared by their
+    compared with each other, long ones truncated by the encoder; the score is the cosine. The table
+    lists the texts of the best pairs as groups, and the same text once with its number; csv lists
+    each pair once, the best first. Without a FILE, the passages of an index are compared by their
     stored vectors, except those of the same document.
 
     With --min-score and without -k, csv lists all pairs as they are found, not sorted by score, and
@@ -106,6 +107,10 @@ def pairs_command(
         items = _Items(found.document_ids, found.texts, found.vectors, found.documents)
     if len(items.texts) < 2:
         note("at least two texts are needed")
+    is_table = format_name == "table"
+    repeats = _repeats(items) if is_table else None
+    if repeats is not None:
+        items = items.take([rows[0] for rows in repeats])
     is_stream = k is None  # without a bar, which would mix with the pairs
     with IndexingProgress("pairs compared", "comparing", quiet=is_stream) as progress:
         pairs: Iterable[Pair] = similar_pairs(
@@ -117,7 +122,10 @@ def pairs_command(
         )
         if not is_stream:
             pairs = list(pairs)
-    (_print_table if format_name == "table" else _print_rows)(items, pairs)
+    if repeats is None:
+        _print_rows(items, pairs)
+    else:
+        _print_groups(items, repeats, _groups(list(pairs), [len(rows) for rows in repeats])[:k])
 
 
 class _Items(NamedTuple):
@@ -127,6 +135,12 @@ class _Items(NamedTuple):
     texts: list[str]
     vectors: Matrix
     owners: Rows | None = None  # texts with the same owner are not compared
+
+    def take(self, rows: Sequence[int]) -> _Items:
+        """Some of the texts."""
+        ids, texts = ([column[row] for row in rows] for column in (self.ids, self.texts))
+        owners = None if self.owners is None else self.owners[rows]
+        return _Items(ids, texts, self.vectors[rows], owners)
 
 
 def _encoded_corpus(corpora: Sequence[str], spec: str, columns: dict[str, Any]) -> _Items:
@@ -161,14 +175,47 @@ def _print_rows(items: _Items, pairs: Iterable[Pair]) -> None:
     write_csv(["score", "left_id", "right_id", "left_text", "right_text"], rows)
 
 
-def _print_table(items: _Items, pairs: Iterable[Pair]) -> None:
+class _Group(NamedTuple):
+    """Texts that pairs link, the first ones first, and the lowest score of these pairs."""
+
+    score: float
+    members: tuple[int, ...]
+
+
+def _repeats(items: _Items) -> list[list[int]]:
+    """The rows of each distinct text, one for each document."""
+    rows: dict[str, dict[object, int]] = {}
+    for row, text in enumerate(items.texts):
+        owner = row if items.owners is None else int(items.owners[row])
+        rows.setdefault(text, {}).setdefault(owner, row)
+    return [list(found.values()) for found in rows.values()]
+
+
+def _groups(pairs: Sequence[Pair], sizes: Sequence[int]) -> list[_Group]:
+    """The groups that pairs link, and the texts that occur more than once, the best first."""
+    groups = {row: _Group(1.0, (row,)) for row, size in enumerate(sizes) if size > 1}
+    for left, right, score in pairs:
+        joined = [groups.get(row, _Group(1.0, (row,))) for row in (left, right)]
+        members = tuple(sorted({row for group in joined for row in group.members}))
+        group = _Group(min(score, *(one.score for one in joined)), members)
+        groups |= dict.fromkeys(members, group)
+    return sorted(
+        set(groups.values()),
+        key=lambda group: (-group.score, -sum(sizes[row] for row in group.members), group.members),
+    )
+
+
+def _print_groups(
+    items: _Items, repeats: Sequence[Sequence[int]], groups: Sequence[_Group]
+) -> None:
     from rich.text import Text
 
     entries = []
-    for rank, (left, right, score) in enumerate(pairs, start=1):
+    for rank, (score, members) in enumerate(groups, start=1):
         head = Text()
-        for row in (left, right):
-            head.append(f"{shortened(items.ids[row])}: ", style="dim")
+        for row in members:
+            times = f"{len(repeats[row]):,} × " if len(repeats[row]) > 1 else ""
+            head.append(f"{times}{shortened(items.ids[row])}: ", style="dim")
             head.append(f"{shortened(items.texts[row])}\n")
         head.rstrip()
         entries.append(Entry([str(rank), f"{score:.3f}"], head, Text()))

@@ -290,6 +290,12 @@ def _print_table(hits: Hits, show: Sequence[str], *, heading: bool) -> None:
         print_entries(out, [">", ">score", *(f">{name}" for name in parts), title], entries)
     else:
         out.print(Text("no hits"))
+    repeated = len(hits) - len({hit.text for hit in hits})
+    if repeated:
+        note(
+            f"{quantity(repeated, 'hit')} with the text of a better one; "
+            "--collapse-duplicates leaves these out"
+        )
     for stage in hits.stages:
         out.print(Text(f"{stage.name} {stage.milliseconds:.1f} ms", style="dim"))
     if heading:

@@ -61,7 +61,7 @@ def keywords(
     from scipy.sparse import csr_array
     from sklearn.feature_extraction.text import CountVectorizer
 
-    vectorizer = CountVectorizer(preprocessor=_composed, token_pattern=WORD, binary=True)
+    vectorizer = CountVectorizer(preprocessor=composed, token_pattern=WORD, binary=True)
     try:
         counts = csr_array(vectorizer.fit_transform(texts))
     except ValueError:  # there are no words
@@ -80,7 +80,7 @@ def keywords(
     return found
 
 
-def _composed(text: str) -> str:
+def composed(text: str) -> str:
     """Normalise to NFC and lower case; scripts without spaces become pairs of characters."""
     return in_pairs(unicodedata.normalize("NFC", text).lower())
 

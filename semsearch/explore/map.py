@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 from zipfile import BadZipFile
@@ -16,18 +16,18 @@ from semsearch.errors import (
     IndexStoreError,
 )
 from semsearch.explore.clusters import cluster
+from semsearch.explore.naming import group_names
 from semsearch.explore.projection import OnProgress, Points, project
 from semsearch.index import Index
 from semsearch.search.options import check_whole_number
 from semsearch.storage.address import Address
 from semsearch.storage.interface import FoundPassage, text_hash
+from semsearch.storage.words.forms import folded
 
 logger = logging.getLogger(__name__)
 
 #: The maximum number of passages on a map; of more, it shows a random sample.
 SAMPLE = 100_000
-#: The number of words in the name of a group.
-WORDS = 3
 #: The number of passages read at once.
 BLOCK = 1_000
 
@@ -41,7 +41,7 @@ class Map(NamedTuple):
     hashes: NDArray[Any]  #: of their texts, to hide passages that have changed
     points: Points  #: shape (n, 2)
     groups: NDArray[Any]  #: indices into `names`
-    names: list[str]  #: of the groups, from their keywords, the largest group first
+    names: list[str]  #: of the groups, the largest first; see `group_names`
     typical: list[int]  #: of each group, the row of the passage nearest to its centroid
 
     def save(self, index: Path) -> None:
@@ -109,18 +109,27 @@ def make_map(
     vectors, texts = passages.vectors[rows], [passages.texts[row] for row in rows]
     points = project(vectors, seed, on_progress)
     on_progress("grouping", 0, 0)
-    stop_words = index.info().stop_words
-    clustering = cluster(vectors, texts, seed=seed, words=WORDS, stop_words=stop_words)
+    clusters = cluster(vectors, texts, seed=seed, words=0)
+    groups = [numpy.array(group.members) for group in clusters.clusters]
+    metadata = _metadata(index, [passages.document_ids[row] for row in rows])
+    names = group_names(texts, groups, metadata, set(map(folded, index.info().stop_words)))
     return Map(
         found.name,
         found.fingerprint,
         passages.passage_ids[rows],
         numpy.array([_short_hash(text) for text in texts]),
         points,
-        numpy.array(clustering.labels(), numpy.int32) - 1,
-        [", ".join(group.words) or f"group {group.label}" for group in clustering.clusters],
-        [group.central for group in clustering.clusters],
+        numpy.array(clusters.labels(), numpy.int32) - 1,
+        names,
+        [group.central for group in clusters.clusters],
     )
+
+
+def _metadata(index: Index, ids: Sequence[str]) -> list[Mapping[str, Any]]:
+    """The metadata of documents; empty for those deleted meanwhile."""
+    with index.read() as state:
+        held = {one.id: one.metadata for block in state.scan(BLOCK) for one in block}
+    return [held.get(one, {}) for one in ids]
 
 
 def open_map(index: Index) -> Map | None:

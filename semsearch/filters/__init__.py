@@ -177,7 +177,7 @@ def filter_error(reason: str, column: int | None = None) -> FilterError:
     """An error about a filter: one printable line, whatever the expression contains."""
     place = "" if column is None else f" (column {column})"
     line = "".join(character if character.isprintable() else " " for character in reason)
-    return FilterError(f"where: {line if len(line) <= 500 else line[:499] + '…'}{place}")
+    return FilterError(f"{line if len(line) <= 500 else line[:499] + '…'}{place}")
 
 
 def _operand_text(condition: Condition, *looser: type[And | Or]) -> str:

@@ -15,6 +15,7 @@ from fastapi import Depends, FastAPI, HTTPException, Query, Request
 from fastapi import Path as PathParameter
 from fastapi.security import HTTPBearer
 from fastapi_offline import FastAPIOffline
+from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -24,7 +25,8 @@ from semsearch.index import Index
 from semsearch.records import Document
 from semsearch.service.documents import html_of
 from semsearch.service.guard import guard
-from semsearch.service.maps import map_of
+from semsearch.service.maps import colours_of, map_file_of, map_of
+from semsearch.service.nearest import nearest_filter
 from semsearch.service.overview import overview_of
 from semsearch.service.pages import add_page
 from semsearch.service.problems import PROBLEM, RESPONSES, add_problems, problem_of
@@ -44,7 +46,7 @@ from semsearch.service.settings import Settings
 from semsearch.service.worker import Worker, of_each, with_warnings
 from semsearch.service.writing import BODY, add_items, parse_items
 from semsearch.storage.address import place
-from semsearch.storage.interface import Selection, parse_filter
+from semsearch.storage.interface import FACET_DOCUMENTS, Selection, parse_filter
 
 Name = Annotated[str, PathParameter(description="The name of the index.")]
 Id = Annotated[str, Query(description="The id of the document.")]
@@ -171,10 +173,15 @@ class Service:
         )
         get(similar, summary="Similar documents")(self.similar)
         post(similar, summary="Similar documents, with a JSON body")(self.similar_with_body)
-        post(f"{INDEX}/compare", summary="Search with every space and with BM25")(self.compare)
+        post(f"{INDEX}/compare", summary="Search by meaning, by words and by both")(self.compare)
         get(f"{INDEX}/overview", summary="What an index is about")(self.overview)
         get(f"{INDEX}/fields", summary="The metadata fields, with values")(self.fields)
+        get(f"{INDEX}/fields/values", summary="Texts of a field")(self.field_texts)
         get(f"{INDEX}/map", summary="The map of the passages")(self.map)
+        get(f"{INDEX}/map/colours", summary="A field on the map")(self.map_colours)
+        get(f"{INDEX}/map.parquet", summary="The map as a file", response_class=Response)(
+            self.map_file
+        )
         get(document, summary="A document, or a page of documents")(self.documents)
         writing = [] if writable else [Depends(_refuse_writing)]
         app.post(document, summary="Add documents", dependencies=writing, openapi_extra=BODY)(
@@ -209,7 +216,7 @@ class Service:
         return answers[0] if isinstance(request.query, str) else answers
 
     async def compare(self, name: Name, request: QueryParameters) -> dict[str, Any]:
-        """The hits for a text by each complete space and by words.
+        """The hits for a text by each complete space, by words, and by both.
 
         `mode`, `space` and `dense_weight` are ignored.
         """
@@ -218,9 +225,10 @@ class Service:
         del common["dense_weight"]
         found: dict[str, list[dict[str, Any]]] = {}
         warnings: dict[str, None] = {}  # a set that keeps the order
-        for system in await asyncio.to_thread(lambda: worker.index.info().systems):
-            is_space = system != "bm25"
-            common["mode"] = "semantic" if is_space else "bm25"
+        systems = await asyncio.to_thread(lambda: worker.index.info().systems)
+        for system in (*systems, "hybrid"):
+            is_space = system not in ("bm25", "hybrid")
+            common["mode"] = "semantic" if is_space else system
             common["space"] = system if is_space else None
             (hits,), warned = await worker.search([request.query], common)
             found[system] = [hit.to_dict() for hit in hits]
@@ -228,16 +236,41 @@ class Service:
         return with_warnings({"query": request.query, "systems": found}, list(warnings))
 
     def fields(self, name: Name, where: Where = None) -> dict[str, Any]:
-        """The number of documents, and their fields: names, kinds, frequent texts, bounds."""
+        """The number of documents, and their fields: names, kinds, texts, bounds, histograms.
+
+        `nearest` is a filter that matches, near one that matches nothing.
+        """
         return _field_values(self._worker(name).index, where)
 
-    def overview(self, name: Name) -> dict[str, Any]:
+    def field_texts(
+        self,
+        name: Name,
+        field: Annotated[str, Query(description="The name of the field.")],
+        typed: Annotated[str, Query(description="What the texts contain.")] = "",
+    ) -> list[tuple[str, int]]:
+        """Up to 20 texts of a field, and how often they occur; those that begin so come first."""
+        with self._worker(name).index.read() as state:
+            return state.texts_like(field, typed)
+
+    def overview(self, name: Name, where: Where = None) -> dict[str, Any]:
         """The groups of the map, queries to try, and the newest documents."""
-        return overview_of(self._worker(name).index)
+        return overview_of(self._worker(name).index, where)
 
     def map(self, name: Name) -> dict[str, Any]:
         """The groups and points of the newest map."""
         return map_of(name, self._worker(name).index)
+
+    def map_colours(
+        self, name: Name, field: Annotated[str, Query(description="The name of the field.")]
+    ) -> dict[str, Any]:
+        """The most frequent values of a field, or ranges, and the place of that of each point."""
+        return colours_of(name, self._worker(name).index, field)
+
+    def map_file(self, name: Name) -> Response:
+        """The points, passages and metadata as Parquet, for Embedding Atlas."""
+        content = map_file_of(name, self._worker(name).index)
+        disposition = {"Content-Disposition": 'attachment; filename="map.parquet"'}
+        return Response(content, media_type="application/vnd.apache.parquet", headers=disposition)
 
     async def similar(
         self, name: Name, parameters: Annotated[SimilarRequest, Query()]
@@ -344,7 +377,16 @@ def _field_values(index: Index, where: str | None = None) -> dict[str, Any]:
     with index.read() as state:
         condition = None if where is None else parse_filter(state, where)
         found = [field._asdict() for field in state.field_values(condition)]
-        return {"documents": state.count(Selection(condition=condition)), "fields": found}
+        documents = state.count(Selection(condition=condition))
+        nearest = None
+        if condition is not None and not documents:
+            nearest = nearest_filter(state, condition)
+        return {
+            "documents": documents,
+            "sampled": state.count() > FACET_DOCUMENTS,
+            "fields": found,
+            "nearest": nearest,
+        }
 
 
 def _page(index: Index, where: str | None, limit: int, offset: int) -> dict[str, Any]:

@@ -1,17 +1,28 @@
-"""The map of an index, as the page draws it."""
+"""The map of an index, as the page draws it and as a file for other programs."""
 
 from __future__ import annotations
 
+import io
+from collections import Counter
 from http import HTTPStatus
+from itertools import pairwise
 from typing import Any
 
+import numpy
 from fastapi import HTTPException
 
-from semsearch.explore.map import open_map, unchanged_passages
+from semsearch.explore.export import write_parquet
+from semsearch.explore.map import Map, open_map, unchanged_passages
 from semsearch.index import Index
+from semsearch.records import Document
+from semsearch.storage.interface import FoundPassage
 
 #: The most characters of a point's label.
 LABEL = 80
+#: The most colours of a field, without that of other values; the ranges of a field of numbers.
+COLOURS, RANGES = 11, 6
+#: The columns of a map's file, with the Arrow names of their types.
+COLUMNS = {"id": "string", "title": "string", "text": "string", "x": "float", "y": "float"}
 
 
 def map_of(name: str, index: Index) -> dict[str, Any]:
@@ -23,16 +34,7 @@ def map_of(name: str, index: Index) -> dict[str, Any]:
     Raises:
         HTTPException: there is no map (404).
     """
-    found = open_map(index)
-    if found is None:
-        raise HTTPException(
-            HTTPStatus.NOT_FOUND,
-            f"'{name}' has no map; make one with: semsearch map --index DIRECTORY",
-        )
-    rows, passages = [], []
-    for row, passage in unchanged_passages(index, found):
-        rows.append(row)
-        passages.append(passage)
+    found, rows, passages = _opened(name, index)
     points = found.points[rows].round(4).T.tolist()
     return {
         "space": found.space,
@@ -47,3 +49,89 @@ def map_of(name: str, index: Index) -> dict[str, Any]:
             "label": [passage.title or passage.passage.text[:LABEL] for passage in passages],
         },
     }
+
+
+def colours_of(name: str, index: Index, field: str) -> dict[str, Any]:
+    """The values of a field, or ranges of them, and the place of the value of each point.
+
+    The points are those of `map_of`. The last value stands for all others; of a list, the first
+    one counts.
+
+    Raises:
+        HTTPException: there is no map (404).
+    """
+    _, _, passages = _opened(name, index)
+    documents = _documents(index, passages)
+    values = [_first(document and document.metadata.get(field)) for document in documents]
+    numbers = [value for value in values if isinstance(value, int | float)]
+    if len(numbers) > len(values) // 2 and len(set(numbers)) > COLOURS:
+        edges = numpy.unique(numpy.quantile(numbers, numpy.linspace(0, 1, RANGES + 1)).round())
+        names = [f"{low:g} to {high - 1:g}" for low, high in pairwise([*edges[:-1], edges[-1] + 1])]
+        places = [
+            int(numpy.clip(numpy.searchsorted(edges, value, "right") - 1, 0, len(names) - 1))
+            if isinstance(value, int | float)
+            else len(names)
+            for value in values
+        ]
+        return {"names": [*names, "other"], "places": places, "ranges": True}
+    texts = ["" if value is None else str(value) for value in values]
+    if any(len(text) > 4 and text[:4].isdigit() and text[4] == "-" for text in texts):
+        texts = [text[:4] for text in texts]  # the years of dates
+    names = [text for text, _ in Counter(filter(None, texts)).most_common(COLOURS)]
+    place = {text: place for place, text in enumerate(names)}
+    places = [place.get(text, len(names)) for text in texts]
+    return {"names": [*names, "other"], "places": places, "ranges": False}
+
+
+def map_file_of(name: str, index: Index) -> bytes:
+    """The points with their passages and metadata as Parquet, as Embedding Atlas reads it.
+
+    Raises:
+        HTTPException: there is no map (404).
+    """
+    found, rows, passages = _opened(name, index)
+    table = [
+        {
+            **({} if document is None else document.metadata),
+            "id": passage.passage.document_id,
+            "title": passage.title,
+            "text": passage.passage.text,
+            "x": float(found.points[row, 0]),
+            "y": float(found.points[row, 1]),
+            "group": found.names[found.groups[row]],
+        }
+        for row, passage, document in zip(rows, passages, _documents(index, passages), strict=True)
+    ]
+    stream = io.BytesIO()
+    write_parquet(stream, table, COLUMNS)
+    return stream.getvalue()
+
+
+def _opened(name: str, index: Index) -> tuple[Map, list[int], list[FoundPassage]]:
+    """The map of an index, and the rows and passages that are unchanged.
+
+    Raises:
+        HTTPException: there is no map (404).
+    """
+    found = open_map(index)
+    if found is None:
+        raise HTTPException(
+            HTTPStatus.NOT_FOUND,
+            f"'{name}' has no map; make one with: semsearch map --index DIRECTORY",
+        )
+    unchanged = list(unchanged_passages(index, found))
+    return found, [row for row, _ in unchanged], [passage for _, passage in unchanged]
+
+
+def _documents(index: Index, passages: list[FoundPassage]) -> list[Document | None]:
+    """The documents of passages; None for those deleted meanwhile."""
+    ids = [passage.passage.document_id for passage in passages]
+    with index.read() as state:
+        documents = state.documents(list(dict.fromkeys(ids)))
+    return [documents.get(one) for one in ids]
+
+
+def _first(value: Any) -> Any:
+    if isinstance(value, list):
+        return value[0] if value else None
+    return value

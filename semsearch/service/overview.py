@@ -11,24 +11,32 @@ from semsearch.explore.map import Map, open_map
 from semsearch.filters import Comparison, Operator
 from semsearch.index import Index
 from semsearch.records import Document, Kind, metadata_field
-from semsearch.storage.interface import Reader, Selection
+from semsearch.storage.interface import Reader, Selection, parse_filter
 
 #: The most groups, queries and documents shown, and characters of a text.
-GROUPS, QUERIES, NEWEST, CHARACTERS = 12, 3, 5, 200
+GROUPS, QUERIES, NEWEST, MATCHING, CHARACTERS = 12, 3, 5, 24, 200
 
 
-def overview_of(index: Index) -> dict[str, Any]:
-    """The groups of the newest map, each with a typical passage; queries; newest documents."""
+def overview_of(index: Index, where: str | None = None) -> dict[str, Any]:
+    """The groups of the newest map, each with a typical passage; queries; newest documents.
+
+    With a filter, only the first documents that match.
+
+    Raises:
+        FilterError: the filter is invalid.
+    """
+    if where is not None:
+        with index.read() as state:
+            ids = state.ids(Selection(condition=parse_filter(state, where)), MATCHING)
+            matching = [_shown(one) for one in state.documents(ids).values()]
+        return {"groups": [], "queries": [], "newest": matching}
     found = open_map(index)
     with index.read() as state:
         groups = [] if found is None else _groups(state, found)
         ids = [group["id"] for group in groups[:QUERIES]] or state.ids(limit=QUERIES)
         documents = state.documents(ids)
         queries = [_first_words(documents[name]) for name in ids if name in documents]
-        newest = [
-            {"id": document.id, "title": document.title, "text": _beginning(document.text)}
-            for document in _newest(state)
-        ]
+        newest = [_shown(document) for document in _newest(state)]
     return {"groups": groups, "queries": list(dict.fromkeys(queries)), "newest": newest}
 
 
@@ -47,6 +55,10 @@ def _groups(state: Reader, found: Map) -> list[dict[str, Any]]:
         for name, size, row in list(zip(found.names, sizes, typical, strict=True))[:GROUPS]
         if (passage := passages.get(row)) is not None
     ]
+
+
+def _shown(document: Document) -> dict[str, Any]:
+    return {"id": document.id, "title": document.title, "text": _beginning(document.text)}
 
 
 def _beginning(text: str) -> str:

@@ -47,13 +47,15 @@ class SecureHeaders:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
                 headers.update(HEADERS)
-                headers["Content-Security-Policy"] = _policy(scope["path"])
+                headers["Content-Security-Policy"] = _policy(scope["path"], scope["query_string"])
             await send(message)
 
         await self._app(scope, receive, sent)
 
 
-def _policy(path: str) -> str:
+def _policy(path: str, query: bytes) -> str:
+    if path == "/" and b"pictures=1" in query.split(b"&"):
+        return PAGE_POLICY.replace("img-src 'self'", "img-src 'self' https: http:")
     if path == "/" or path.startswith("/page/"):
         return PAGE_POLICY
     return DOCS_POLICY if path == "/docs" else DATA_POLICY

@@ -29,6 +29,10 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 
+#: Documents whose values are counted; of more, a sample.
+FACET_DOCUMENTS = 50_000
+
+
 class Field(NamedTuple):
     """A metadata field."""
 
@@ -42,9 +46,13 @@ class FieldValues(NamedTuple):
 
     name: str
     kinds: list[str]  #: sorted; see `Kind`
-    values: list[tuple[str, int]]  #: the most frequent texts, and how often they occur
+    #: The most frequent texts, and how often they occur; none if most documents have their own.
+    values: list[tuple[str, int]]
     least: float | str | None  #: of the numbers, or of the dates, except those in lists
     greatest: float | str | None
+    #: The numbers of numbers, or of dates, in bins from the least to the greatest of all documents;
+    #: empty for other fields, and for numbers that name documents.
+    histogram: list[int]
 
 
 class ScoredPassage(NamedTuple):
@@ -205,6 +213,9 @@ class Reader(Protocol):
     def field_values(self, condition: Condition | None = None) -> list[FieldValues]:
         """The metadata fields with values and bounds, which a store may leave out."""
 
+    def texts_like(self, field: str, typed: str, limit: int = 20) -> list[tuple[str, int]]:
+        """Texts of a field that contain what was typed, and how often they occur."""
+
     # Documents and passages.
 
     def count(self, selection: Selection = EVERYTHING) -> int:
@@ -358,7 +369,7 @@ def parse_filter(reader: Reader, where: str) -> Condition:
 def warn_if_none_match(reader: Reader, condition: Condition) -> None:
     """Log a warning if a filter matches no document."""
     if not reader.ids(Selection(condition=condition), limit=1):
-        logger.warning("where: no document matches")
+        logger.warning("no document matches the filter")
 
 
 def text_hash(text: str) -> str:

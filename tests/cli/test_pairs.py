@@ -59,7 +59,7 @@ def test_all_pairs_with_the_minimum_score(run, tmp_path):
     (tmp_path / "c.csv").write_text(f"id,text\n{lines}")
     minimum = ("c.csv", *HASHING, "--min-score", 0.9)
     assert len(rows(run(*minimum, "--format", "csv"))) == 30 * 29 // 2
-    assert run(*minimum).stdout.count("same text") == 2 * 20
+    assert "30 × 0: same text" in run(*minimum).stdout
 
 
 def test_identical_texts_are_encoded_once(run, hashing, monkeypatch):
@@ -92,3 +92,14 @@ def test_passages_of_an_index(run, tmp_path, monkeypatch):
         found = ids(run(*arguments, "--format", "csv"))
         assert found[0] == ("a", "b")
         assert set(found[1:]) == {("long", "a"), ("long", "b")}
+
+
+def test_the_table_lists_groups_and_the_same_text_once(run, tmp_path):
+    texts = ["a red fish", "a blue bird", "a red fish", "one red fish", "a red fish", "a word"]
+    rows = [f"{name},{text}" for name, text in zip("abcdef", texts, strict=True)]
+    (tmp_path / "c.csv").write_text("\n".join(["id,text", *rows]), "utf-8")
+    table = run("c.csv", *HASHING, "-k", 1).stdout.splitlines()
+    assert [line.split()[-6:] for line in table[1:]] == [
+        ["3", "×", "a:", "a", "red", "fish"],
+        ["d:", "one", "red", "fish"],
+    ]

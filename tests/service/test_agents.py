@@ -80,7 +80,7 @@ def test_search(server):
     assert [hit["id"] for hit in found["hits"]] == ["c/1"]
     for tool, named in (("search", {"query": "bird"}), ("find_similar", {"id": "a"})):
         found = answer_of(server, tool, named | {"where": "year > 3000"})
-        assert (found["hits"], found["warnings"]) == ([], ["where: no document matches"])
+        assert (found["hits"], found["warnings"]) == ([], ["no document matches the filter"])
 
 
 def test_addresses_and_surroundings(path):

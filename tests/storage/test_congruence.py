@@ -211,7 +211,7 @@ class TestFilters:
 
     def test_a_filter_that_matches_nothing_is_explained(self, films, caplog):
         assert films.search("amber", where="genres = 'horror'") == []
-        assert caplog.messages == ["where: no document matches"]
+        assert caplog.messages == ["no document matches the filter"]
 
     def test_fields_and_their_kinds(self, films):
         kinds = {field.name: field.kinds for field in films.info().fields}

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import numpy
 import pytest
 
 from semsearch import Document, Index
 from semsearch.storage.interface import parse_filter
-from semsearch.storage.sqlite.fields import DISTINCT_SAMPLE, LISTED_VALUES
 
 
 def fields(index):
@@ -67,21 +67,38 @@ def test_changes_and_deletions_are_counted(index, tmp_path):
 
 
 def test_values_are_counted_over_all_documents(index):
-    """Texts that are all distinct, or long, are not listed."""
-    years = range(1900, 1900 + DISTINCT_SAMPLE)
-    rows = [{"year": n, "tags": ["a", n] if n % 2 else "b", "url": f"/{n}"} for n in years]
-    index.add(Document(str(row["year"]), "A text.", metadata=row) for row in rows)
-    index.add([Document("x", "X.", metadata={"year": "1e999", "tags": ["a", "y" * 101, 1850]})])
+    """Texts that most documents have of their own, or that are long, are not listed."""
+    rows = [
+        {"year": n // 2, "n": n, "tags": ["a", n] if n % 2 else "b", "url": f"/{n}", "width": n % 9}
+        for n in range(200)
+    ]
+    index.add(Document(str(row["n"]), "A text.", metadata=row) for row in rows)
+    index.add([Document("x", "X.", metadata={"tags": ["a", "y" * 101, 1850]})])
     with index.read() as state:
-        tags, url, year = state.field_values()
-    assert tags == ("tags", ["number", "text"], [("a", 101), ("b", 100)], None, None)
-    assert url == ("url", ["text"], [], None, None)
-    assert year == ("year", ["number", "text"], [("1e999", 1)], 1900, 2099)
-    index.delete(["1900", "x"])
+        n, tags, url, width, year = state.field_values()
+        assert state.texts_like("url", "/19", limit=3) == [("/19", 1), ("/190", 1), ("/191", 1)]
+        assert state.texts_like("tags", "A") == [("a", 101)]
+        assert state.texts_like("none", "a") == []
+    assert tags == ("tags", ["number", "text"], [("a", 101), ("b", 100)], None, None, [])
+    assert url == ("url", ["text"], [], None, None, [])
+    assert n == ("n", ["number"], [], 0, 199, [])  # each document has its own
+    assert width.histogram == []
+    assert year[:5] == ("year", ["number"], [], 0, 99)
+    edges = numpy.linspace(0, 100, 25)
+    assert year.histogram == numpy.histogram([row["year"] for row in rows], edges)[0].tolist()
+    index.delete(["1", "x"])
     with index.read() as state:
-        tags, url, year = state.field_values()
-    assert (tags.values, year.least) == ([("a", 100), ("b", 99)], 1901)
-    assert len(url.values) == LISTED_VALUES
+        assert state.field_values()[1].values == [("b", 100), ("a", 99)]
+
+
+def test_values_of_many_documents_are_those_of_a_sample(index, monkeypatch):
+    monkeypatch.setattr("semsearch.storage.sqlite.facets.FACET_DOCUMENTS", 10)
+    index.add(Document(str(n), "Text.", metadata={"kind": "ab"[n % 5 == 0]}) for n in range(40))
+    with index.read() as state:
+        (kind,) = state.field_values()
+        (some,) = state.field_values(parse_filter(state, "kind = 'b'"))
+    assert sum(count for _, count in kind.values) == 10
+    assert some.values == [("b", dict(kind.values)["b"])]
 
 
 def test_values_of_documents_that_match(index):
@@ -95,11 +112,11 @@ def test_values_of_documents_that_match(index):
         everything = state.field_values()
     dates = [(f"2020-01-{n}", 1) for n in (10, 11, 12, 13)]
     assert everything == [
-        ("b", ["boolean"], [], None, None),
-        ("d", ["date"], dates, "2020-01-10", "2020-01-13"),
-        ("l", ["number"], [], None, None),
-        ('q"', ["number", "text"], [], None, None),  # versions of SQLite read its path differently
-        ("y", ["number", "text"], [("none", 1)], 0, 3),
+        ("b", ["boolean"], [("true", 1)], None, None, []),
+        ("d", ["date"], dates, "2020-01-10", "2020-01-13", [1, 1, 1, 1]),
+        ("l", ["number"], [], None, None, []),
+        ('q"', ["number", "text"], [("a", 4)], 1, 1, []),
+        ("y", ["number", "text"], [("none", 1)], 0, 3, []),
     ]
     index.delete(["no"])
     with index.read() as state:
@@ -108,6 +125,6 @@ def test_values_of_documents_that_match(index):
         "b": ([], None),
         "d": (dates[1:], "2020-01-11"),
         "l": ([], None),
-        'q"': ([], None),
+        'q"': ([("a", 3)], None),
         "y": ([], 1),
     }

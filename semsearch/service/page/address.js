@@ -12,6 +12,7 @@ export const EMPTY = {
   at: "", // the characters of its passage, as "start-end"
   k: 10,
   view: "", // "", "systems" or "map"
+  pictures: "", // "1" if hits show pictures of other sites
 };
 
 /** The most hits that the service returns. */

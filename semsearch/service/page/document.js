@@ -1,7 +1,7 @@
 // A whole document, in a dialog.
 
 import { getJson, indexPath } from "./api.js";
-import { byId, element } from "./dom.js";
+import { byId, element, joined } from "./dom.js";
 import { fieldList } from "./hits.js";
 
 /** Show a document, with the characters [start, end) marked and in view. */
@@ -23,14 +23,9 @@ export async function showDocument(index, id, [start, end]) {
 
 function marked(text, start, end) {
   // Offsets count characters; JavaScript's strings count UTF-16 units.
-  const characters = Array.from(text);
-  const part = (...bounds) => joined(characters.slice(...bounds).join(""));
-  if (end - start >= characters.length) return [joined(text)];
+  const characters = Array.from(joined(text));
+  const part = (...bounds) => characters.slice(...bounds).join("");
+  if (end - start >= characters.length) return [part()];
   const passage = element("span", { class: "passage" }, part(start, end));
   return [part(0, start), passage, part(end)];
-}
-
-/** The text without the line breaks that only wrap it: those after long lines. */
-function joined(text) {
-  return text.replace(/(?<=[^\n]{60})(?<![.:!?|])\n(?=[\p{L}\p{N}"'(])/gu, " ");
 }

@@ -23,6 +23,11 @@ function filled(created, attributes, children) {
 
 export const byId = (id) => document.getElementById(id);
 
+/** A text without the line breaks that only wrap it, those after long lines; its length stays. */
+export function joined(text) {
+  return text.replace(/(?<=[^\n]{60})(?<![.:!?|])\n(?=[\p{L}\p{N}"'(])/gu, " ");
+}
+
 /** A count with its noun: 1 hit, 2 hits, 1,000 hits. */
 export function plural(count, thing) {
   return `${count.toLocaleString("en")} ${thing}${count === 1 ? "" : "s"}`;

@@ -1,6 +1,7 @@
 // Facets: controls for the fields of an index, and the filter expression of what is chosen.
 
-import { element } from "./dom.js";
+import { getJson, indexPath } from "./api.js";
+import { drawing, element } from "./dom.js";
 
 const RANGE = "..";
 
@@ -10,23 +11,44 @@ const MANY = 50;
 
 const quoted = (text) => `'${text.replaceAll("'", "''")}'`;
 /** A metadata field in expressions: `id` and `title`, even in quotes, are those of the document. */
-const named = (field) =>
-  ["id", "title"].includes(field) ? `metadata.${field}` : `"${field.replaceAll('"', '""')}"`;
+function named(field) {
+  if (["id", "title"].includes(field)) return `metadata.${field}`;
+  return /^[a-z]\w{4,}$/i.test(field) ? field : `"${field.replaceAll('"', '""')}"`; // keywords are shorter
+}
 
 /**
  * The facets of fields. `chosen` has the chosen values by field, and `counts` the fields under the
  * present filter. `onChange` is called with a field and its new values.
  */
-export function facets(fields, counts, chosen, onChange) {
-  const now = new Map(counts.map((field) => [field.name, new Map(field.values)]));
+export function facets(index, fields, counts, chosen, onChange) {
+  const now = new Map(counts.map((field) => [field.name, field]));
   const place = ({ values }) => (values.length ? (values.length < MANY ? 0 : 2) : 1);
-  return fields.toSorted((a, b) => place(a) - place(b)).flatMap((field) => {
+  const listed = fields.filter((field) => isFacet(field) || chosen.has(field.name));
+  return listed.toSorted((a, b) => place(a) - place(b)).flatMap((field) => {
     const draw = CONTROLS[kindOf(field)];
-    const body = draw?.(field, chosen.get(field.name) ?? [], now.get(field.name), (values) =>
-      onChange(field.name, values),
-    );
-    return body ? [facet(field.name, body)] : [];
+    if (!draw) return [];
+    const change = (values) => onChange(field.name, values);
+    const body = draw(field, chosen.get(field.name) ?? [], now.get(field.name), change, index);
+    return [facet(field.name, body)];
   });
+}
+
+/** Whether a field has values that several documents share, or a range; the service decides. */
+export function isFacet({ values, histogram }) {
+  return values.length > 0 || histogram.length > 0;
+}
+
+/** An expression with values of these fields, as an example. */
+export function example(fields) {
+  const known = fields.filter(isFacet);
+  const number = known.find((field) => kindOf(field) === "number");
+  const text = known.find((field) => kindOf(field) === "text");
+  const half = number && Math.round((number.least + number.greatest) / 2);
+  const parts = [
+    number && `${named(number.name)} >= ${half}`,
+    text && `${number ? "not " : ""}${named(text.name)} = ${quoted(text.values[0][0])}`,
+  ];
+  return parts.filter(Boolean).join(" and ");
 }
 
 /** What is chosen, as buttons that remove it. */
@@ -97,8 +119,8 @@ function facet(name, body) {
 }
 
 /** Checkboxes for the most frequent values; a box that completes if there are many. */
-function choices(field, chosen, counts, onChange) {
-  if (!field.values.length && !chosen.length) return null; // a value per document is no facet
+function choices(field, chosen, now, onChange, index) {
+  const counts = now && new Map(now.values);
   const isComplete = field.values.length < MANY; // else, a value that is not counted may be rare
   const all = new Map(field.values);
   const shown = new Set([...chosen, ...all.keys()]);
@@ -109,11 +131,13 @@ function choices(field, chosen, counts, onChange) {
   const first = Math.max(FEW, chosen.length);
   const rest = boxes.slice(first);
   const more = rest.length && element("details", {}, element("summary", {}, `${rest.length} more`), ...rest);
-  return [...boxes.slice(0, first), more || null, isComplete ? null : completing(field, chosen, onChange)];
+  const box = isComplete ? null : completing(index, field, chosen, onChange);
+  return [...boxes.slice(0, first), more || null, box].filter(Boolean);
 }
 
-function yesOrNo(field, chosen, counts, onChange) {
-  return ["true", "false"].map((value) => checkbox(value, null, chosen, onChange));
+function yesOrNo(field, chosen, now, onChange) {
+  const counts = new Map((now ?? field).values);
+  return ["true", "false"].map((value) => checkbox(value, counts.get(value) ?? 0, chosen, onChange));
 }
 
 function checkbox(value, count, chosen, onChange) {
@@ -128,21 +152,31 @@ function checkbox(value, count, chosen, onChange) {
   );
 }
 
-function completing(field, chosen, onChange) {
+/** A box with the values that contain what is typed, from the service. */
+function completing(index, field, chosen, onChange) {
   const list = `values-of-${field.name}`;
+  const options = element("datalist", { id: list });
+  const complete = async () => {
+    const parameters = new URLSearchParams({ field: field.name, typed: input.value });
+    const found = await getJson(indexPath(index, `fields/values?${parameters}`)).catch(() => []);
+    options.replaceChildren(
+      ...found.map(([value, count]) => element("option", { value }, count.toLocaleString("en"))),
+    );
+  };
   const input = element("input", {
     type: "text",
     dir: "auto",
     list,
     placeholder: "another value",
     "aria-label": `${field.name}: another value`,
+    oninput: complete,
+    onfocus: complete,
     onchange: () => input.value && onChange([...new Set([...chosen, input.value])]),
   });
-  const options = field.values.map(([value]) => element("option", { value }));
-  return element("div", {}, input, element("datalist", { id: list }, ...options));
+  return element("div", {}, input, options);
 }
 
-function range(field, chosen, counts, onChange) {
+function range(field, chosen, now, onChange) {
   const [low = "", high = ""] = (chosen[0] ?? "").split(RANGE);
   const type = kindOf(field);
   const bound = (label, limit, placeholder) =>
@@ -155,5 +189,21 @@ function range(field, chosen, counts, onChange) {
     onChange(from.value || to.value ? [`${from.value}${RANGE}${to.value}`] : []);
   }
   const known = type === "date" && least ? element("span", { class: "count" }, `${least} to ${greatest}`) : null;
-  return [element("div", { class: "range" }, from, "to", to), known];
+  const bars = histogram(field.histogram, now?.histogram);
+  return [bars, element("div", { class: "range" }, from, "to", to), known].filter(Boolean);
+}
+
+/** Bars of all documents and, before them, of those under the present filter. */
+function histogram(all, now) {
+  const most = Math.max(...all);
+  const bar = (name) => (count, place) => {
+    const height = count && Math.max(2, (30 * count) / most);
+    return drawing("rect", { class: name, x: place * 10, y: 30 - height, width: 9, height });
+  };
+  return drawing(
+    "svg",
+    { class: "histogram", viewBox: `0 0 ${all.length * 10} 30`, preserveAspectRatio: "none", "aria-hidden": true },
+    ...all.map(bar("all")),
+    ...(now ?? []).map(bar("now")),
+  );
 }

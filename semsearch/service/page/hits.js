@@ -1,13 +1,13 @@
 // The list of hits.
 
-import { element } from "./dom.js";
+import { element, joined } from "./dom.js";
 import { stringify } from "./json.js";
 
 /**
  * A hit; `actions` are its buttons: [name, key, function]. `explain` requests its explanation, whose
- * bars are full for the `best` BM25 score.
+ * bars are full for the `best` BM25 score; `isShown` is asked for the name and value of each field.
  */
-export function hitElement(hit, actions, explain, best) {
+export function hitElement(hit, actions, explain, best, isShown) {
   const title = `hit-${hit.rank}`;
   return element(
     "li",
@@ -20,10 +20,11 @@ export function hitElement(hit, actions, explain, best) {
       element("span", { class: "score", title: "score" }, hit.score.toFixed(3)),
     ),
     element("p", { class: "text", dir: "auto" }, ...marked(hit)),
-    fieldList(hit.metadata),
+    fieldList(hit.metadata, isShown),
     element(
       "div",
       { class: "actions" },
+      hit.duplicates && sameTexts(hit, actions[0][2]),
       explain &&
         element(
           "details",
@@ -42,7 +43,7 @@ export function hitElement(hit, actions, explain, best) {
 function marked(hit) {
   const { sentence, words = [] } = hit.explanation ?? {};
   // Offsets count characters; JavaScript's strings count UTF-16 units.
-  const characters = Array.from(hit.text);
+  const characters = Array.from(joined(hit.text));
   const [start, end] = sentence?.map((offset) => offset - hit.start) ?? [0, 0];
   const part = (...bounds) => underlined(characters.slice(...bounds).join(""), words);
   if (!sentence || (start <= 0 && end >= characters.length)) return part();
@@ -63,16 +64,36 @@ function shown(value) {
   return String(value).replace(/^(\d{4}-\d\d-\d\d)T00:00:00$/, "$1"); // days, as workbooks keep them
 }
 
-/** The metadata fields of a document that have values. */
-export function fieldList(metadata) {
-  const fields = Object.entries(metadata).filter(([, value]) => value != null && value !== "");
-  return fields.length ? list(fields.map(([name, value]) => [name, link(shown(value))])) : null;
+/** The documents with the same text, or nearly so, as buttons that open them. */
+function sameTexts(hit, open) {
+  const others = hit.duplicates.map((id) => ({ id, start: 0, end: 0 }));
+  const button = (other) => element("button", { type: "button", onclick: () => open(other) }, other.id);
+  const summary = element("summary", { "aria-keyshortcuts": "d" }, `${others.length + 1} ×`);
+  const note = element("span", { class: "faint" }, "the same text, or nearly so, also in ");
+  return element("details", { class: "same" }, summary, note, ...others.map(button));
 }
 
-/** The address of a web page as a link; other texts unchanged. */
+/** The metadata fields of a document that have values and are shown. */
+export function fieldList(metadata, isShown = () => true) {
+  const fields = Object.entries(metadata).filter(([, value]) => value != null && value !== "");
+  const chosen = fields.filter(([name, value]) => isShown(name, value));
+  return chosen.length ? list(chosen.map(([name, value]) => [name, link(shown(value))])) : null;
+}
+
+const ADDRESS = /^https?:\/\/\S+$/;
+const PICTURE = /\.(avif|gif|jpe?g|png|svg|webp)([?#]|$)/i;
+
+/** Whether a field is shown only if asked for: the address of a picture, or its size. */
+export function isDetail(name, value) {
+  return (ADDRESS.test(value) && PICTURE.test(value)) || /(^|_)(width|height)$/i.test(name);
+}
+
+/** An address as a link, or as a picture where the page may load it; other texts unchanged. */
 function link(text) {
-  if (!/^https?:\/\/\S+$/.test(text)) return text;
-  return element("a", { href: text, rel: "noreferrer", target: "_blank" }, text);
+  if (!ADDRESS.test(text)) return text;
+  const isPicture = PICTURE.test(text) && new URLSearchParams(location.search).has("pictures");
+  const content = isPicture ? element("img", { src: text, alt: "", loading: "lazy" }) : text;
+  return element("a", { href: text, rel: "noreferrer", target: "_blank" }, content);
 }
 
 /** A list of names and texts. */

@@ -5,7 +5,8 @@ import { getJson, indexPath } from "./api.js";
 import { download } from "./csv.js";
 import { showDocument } from "./document.js";
 import { byId, element, plural } from "./dom.js";
-import { chips, expression, facets, oneOf } from "./filters.js";
+import { isShown, offerFields, openFields } from "./fields.js";
+import { chips, example, expression, facets, isFacet, oneOf } from "./filters.js";
 import { hitElement, showExplanation } from "./hits.js";
 import { MAX_SELECTED, PassageMap } from "./map.js";
 import { showOverview } from "./overview.js";
@@ -35,7 +36,7 @@ let searching = null; // settles when the current search ends
 
 function searchRequest() {
   const { query, k, mode, space } = state;
-  return { query, k, where: filter(), mode, space };
+  return { query, k, where: filter(), mode, space, collapse_duplicates: true };
 }
 
 /** The expression of all filters; null for none. */
@@ -100,12 +101,16 @@ async function similar(signal) {
 async function compare(signal) {
   const path = indexPath(state.index, "compare");
   const { systems, warnings } = await getJson(path, { body: searchRequest(), signal });
+  const { spaces } = openedIndex();
+  const meaning = (name) => (spaces.length > 1 ? `by meaning: ${name}` : "by meaning");
+  const label = (name) => ({ bm25: "by words", hybrid: "by both" })[name] ?? meaning(name);
+  const named = Object.entries(systems).map(([name, found]) => [label(name), found]);
   keep(Object.values(systems)[0]);
   byId("systems").hidden = false;
   byId("overview").hidden = true;
   byId("hits").replaceChildren();
-  showSystems(byId("systems"), systems);
-  showStatus(plural(Object.keys(systems).length, "system"), warnings);
+  showSystems(byId("systems"), Object.fromEntries(named));
+  showStatus(`compared ${named.map(([name]) => name).join(", ")}`, warnings);
 }
 
 // Display.
@@ -130,7 +135,7 @@ function showHits(answer, remark, explain = null) {
   const list = byId("hits");
   const hadFocus = list.contains(document.activeElement);
   const opened = (place) => explain && (() => explain(place, 1));
-  list.replaceChildren(...hits.map((hit, place) => hitElement(hit, actions, opened(place), bestByWords())));
+  list.replaceChildren(...hits.map((hit, place) => hitElement(hit, actions, opened(place), bestByWords(), isShown)));
   if (hadFocus) (list.firstChild ?? byId("query")).focus();
   showStatus(`${plural(hits.length, "hit")}, ${remark}`, answer.warnings);
   shown?.map?.highlight(hits);
@@ -156,8 +161,9 @@ function showNothing() {
     query: (query) => change({ query }, true),
     similar: (like) => change({ like }, true),
     open: ({ id }) => openDocument({ id, start: 0, end: 0 }),
+    choose: (name, value) => choose(name, [value]),
   };
-  showOverview(state.index, on).catch(showError);
+  showOverview(state.index, filter(), fields, on).catch(showError);
 }
 
 function showStatus(text, warnings = []) {
@@ -193,7 +199,7 @@ function showControls() {
 function showFilters() {
   const typed = document.activeElement;
   const place = typed?.closest("[data-field]")?.dataset.field;
-  byId("fields").replaceChildren(...facets(fields, counted.fields, state.filters, choose));
+  byId("fields").replaceChildren(...facets(state.index, fields, counted.fields, state.filters, choose));
   if (place) refocus(place, typed);
   const expressions = state.where.trim() ? new Map([["filter", [state.where]]]) : new Map();
   byId("chips").replaceChildren(
@@ -205,6 +211,18 @@ function showFilters() {
   byId("matching").textContent = isFiltered
     ? `${counted.documents.toLocaleString("en")} of ${plural(documents, "document")} match`
     : "";
+  byId("sampled").hidden = !counted.sampled;
+  byId("nearest").hidden = !counted.nearest;
+  byId("use-nearest").textContent = counted.nearest ?? "";
+}
+
+function chooseFields() {
+  const load = (pictures) => {
+    state = { ...state, pictures: pictures ? "1" : "" };
+    toAddress(state, true);
+    location.reload(); // the address decides what the page may load
+  };
+  offerFields(fields, hits, state.pictures !== "", search, load);
 }
 
 /** Choose the values of a field. */
@@ -284,6 +302,7 @@ async function showMap() {
   const opening = (shown = { index: state.index, map: null });
   try {
     opening.map = await PassageMap.open(section, opening.index, () => shown === opening, select);
+    opening.map?.offerFields(facetNames());
     opening.map?.highlight(hits);
   } catch (error) {
     if (shown !== opening) return;
@@ -291,6 +310,8 @@ async function showMap() {
     section.replaceChildren(element("p", {}, error.message));
   }
 }
+
+const facetNames = () => fields.filter(isFacet).map(({ name }) => name);
 
 function closeMap() {
   shown?.map?.close();
@@ -337,8 +358,9 @@ function openIndex() {
   spaces[0]?.setAttribute("value", "");
   byId("space").replaceChildren(...spaces);
   byId("space-choice").hidden = spaces.length < 2;
-  fields = Object.entries(opened.fields).map(([name, kinds]) => ({ name, kinds, values: [] }));
+  fields = Object.entries(opened.fields).map(([name, kinds]) => ({ name, kinds, values: [], histogram: [] }));
   counted = { documents: opened.documents, fields: [] };
+  openFields(state.index);
   showFilters();
   toggleFilters(null, fields.length > 0 && matchMedia("(min-width: 64rem)").matches);
   showValues(opened).catch(showError);
@@ -351,6 +373,11 @@ async function showValues(opened) {
   fields = answer.fields;
   if (filter() === null) counted = answer;
   showFilters();
+  const expressionOfFields = example(fields);
+  byId("where").placeholder = expressionOfFields;
+  byId("where-example").textContent = expressionOfFields && `for example ${expressionOfFields}`;
+  shown?.map?.offerFields(facetNames());
+  if (!byId("overview").hidden) showNothing();
 }
 
 function toggleView(view) {
@@ -384,10 +411,15 @@ function listen() {
     openIndex();
     change({}, true);
   });
+  on("use-nearest", "click", () => {
+    byId("where").value = counted.nearest;
+    change({ filters: new Map(), where: counted.nearest });
+  });
   on("clear-filters", "click", () => {
     byId("where").value = "";
     change({ filters: new Map(), where: "" });
   });
+  on("choose-fields", "toggle", chooseFields);
   on("toggle-filters", "click", toggleFilters);
   on("toggle-systems", "click", KEYS.c);
   on("toggle-map", "click", KEYS.m);

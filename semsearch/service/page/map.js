@@ -1,6 +1,6 @@
 // The map of all passages: a point for each on a canvas, with the names of their groups.
 
-import { getJson, indexPath } from "./api.js";
+import { getJson, indexPath, request } from "./api.js";
 import { element, plural } from "./dom.js";
 
 /** The most selected documents that a search can be restricted to. */
@@ -27,6 +27,10 @@ export class PassageMap {
     this.rows = [...points.id.keys()];
     this.rowsOfGroups = groups.map(() => []);
     for (const row of this.rows) this.rowsOfGroups[points.group[row]].push(row);
+    this.colours = this.rowsOfGroups; // the rows of each colour
+    this.isRange = false;
+    this.legend = element("ul", { "aria-label": "Colours" });
+    this.field = element("select", { onchange: ({ target }) => this.colourBy(target.value) });
     this.hits = [];
     this.selected = null; // rows; null for all
     this.pointers = new Map(); // the last place of each that is pressed
@@ -45,24 +49,69 @@ export class PassageMap {
         button("Zoom out", () => this.zoom(1 / STEP)),
         button("Whole map", () => this.reset()),
         this.lasso,
+        element("label", {}, element("span", {}, "Colour "), this.field),
+        button("Open in Embedding Atlas", () => this.save()),
       ),
       outdated ? element("p", {}, `${plural(outdated, "passage")} not on the map: run semsearch map again`) : "",
-      element("ul", { "aria-label": "Groups" }, ...groups.map((name, group) => this.groupItem(name, group))),
+      (this.note = element("p", { role: "status", class: "faint" })),
+      this.legend,
     );
+    this.showLegend(groups);
+    this.offerFields([]);
     this.listen();
     this.reset();
   }
 
-  groupItem(name, group) {
-    const select = () => this.select(this.rowsOfGroups[group]);
-    const count = this.rowsOfGroups[group].length.toLocaleString("en");
-    const swatch = element("span", { class: "swatch" });
-    swatch.style.background = this.colour(group);
-    return element("li", {}, element("button", { type: "button", onclick: select }, swatch, `${name} (${count})`));
+  /** Offer fields to colour the points by. */
+  offerFields(names) {
+    this.field.replaceChildren(
+      element("option", { value: "" }, "topics"),
+      ...names.map((name) => element("option", { value: name }, name)),
+    );
   }
 
-  colour(group) {
-    return `hsl(${Math.round(group * 137.5) % 360} 60% 52%)`; // neighbouring numbers differ
+  /** Colour the points by the values of a field; by their groups without one. */
+  async colourBy(field) {
+    const parameters = new URLSearchParams({ field });
+    const found = field && (await getJson(indexPath(this.index, `map/colours?${parameters}`)));
+    if (this.field.value !== field) return;
+    const places = found ? found.places : this.points.group;
+    const names = found ? found.names : this.groups;
+    this.isRange = Boolean(found?.ranges);
+    this.isField = Boolean(found);
+    this.colours = names.map(() => []);
+    for (const row of this.rows) this.colours[places[row]]?.push(row);
+    this.showLegend(names);
+    this.draw();
+  }
+
+  showLegend(names) {
+    this.legend.replaceChildren(...names.flatMap((name, number) => (this.colours[number].length ? this.item(name, number) : [])));
+  }
+
+  item(name, number) {
+    const rows = this.colours[number];
+    const swatch = element("span", { class: "swatch" });
+    swatch.style.background = this.colour(number);
+    const label = `${name} (${rows.length.toLocaleString("en")})`;
+    return element("li", {}, element("button", { type: "button", onclick: () => this.select(rows) }, swatch, label));
+  }
+
+  /** The colour of a group or value; of a field, the last one stands for all other values. */
+  colour(number) {
+    const last = this.colours.length - 1;
+    if (this.isField && number === last) return "hsl(0 0% 55%)";
+    if (this.isRange) return `hsl(${Math.round(250 - (220 * number) / (last || 1))} 65% 52%)`;
+    return `hsl(${Math.round(number * 137.5) % 360} 60% 52%)`; // neighbouring numbers differ
+  }
+
+  /** Download the map as Embedding Atlas reads it. */
+  async save() {
+    const answer = await request(indexPath(this.index, "map.parquet"));
+    const link = element("a", { href: URL.createObjectURL(await answer.blob()), download: "map.parquet" });
+    link.click();
+    URL.revokeObjectURL(link.href);
+    this.note.textContent = "Open the file with: embedding-atlas map.parquet --text text --x x --y y";
   }
 
   listen() {
@@ -263,8 +312,8 @@ export class PassageMap {
     [canvas.width, canvas.height] = [width * devicePixelRatio, height * devicePixelRatio];
     context.scale(devicePixelRatio, devicePixelRatio);
     const style = getComputedStyle(canvas);
-    for (const [group, rows] of this.rowsOfGroups.entries()) {
-      context.fillStyle = this.colour(group);
+    for (const [number, rows] of this.colours.entries()) {
+      context.fillStyle = this.colour(number);
       const { selected } = this;
       if (selected) this.drawPoints(context, rows.filter((row) => !selected.has(row)), 0.12);
       this.drawPoints(context, selected ? rows.filter((row) => selected.has(row)) : rows, 0.75);

@@ -103,9 +103,13 @@ class MilvusReader:
     def field_values(self, condition: Condition | None = None) -> list[FieldValues]:
         """The metadata fields, without values: Milvus does not group by fields in JSON."""
         return [
-            FieldValues(name, sorted(kind.value for kind in kinds), [], None, None)
+            FieldValues(name, sorted(kind.value for kind in kinds), [], None, None, [])
             for name, kinds in sorted(self.fields().items())
         ]
+
+    def texts_like(self, field: str, typed: str, limit: int = 20) -> list[tuple[str, int]]:
+        """None, for the same reason."""
+        return []
 
     # Documents.
 

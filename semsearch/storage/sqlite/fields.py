@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from sqlalchemy import (
@@ -32,7 +32,7 @@ from sqlalchemy.dialects.sqlite import insert
 
 from semsearch.errors import ArgumentError
 from semsearch.records import BUILT_IN_FIELDS, Kind, metadata_field
-from semsearch.storage.interface import Field, FieldValues
+from semsearch.storage.interface import Field
 from semsearch.storage.sqlite.schema import documents, fields
 
 if TYPE_CHECKING:
@@ -45,12 +45,6 @@ BUILT_IN_COLUMNS: Mapping[str, ColumnElement[str]] = dict(
 
 #: Documents searched for examples.
 SAMPLE_DOCUMENTS = 1000
-
-#: Texts of a field that are not listed if all of them are distinct.
-DISTINCT_SAMPLE = 200
-
-#: The most texts listed of a field, and their maximum length in characters.
-LISTED_VALUES, LONGEST_VALUE = 50, 100
 
 _IN_USE = select(fields).where(fields.c.documents > 0)
 
@@ -98,71 +92,6 @@ def kinds_by_field(connection: Connection) -> dict[str, set[Kind]]:
         if row.documents:
             kinds.add(kind)
     return found
-
-
-def field_values(
-    connection: Connection, condition: ColumnElement[bool] | None = None
-) -> list[FieldValues]:
-    """The metadata fields, sorted by name, with frequent texts and bounds of their numbers."""
-    selected = true() if condition is None else condition
-    known = kinds_by_field(connection)
-    bounds = _bounds(connection, selected, known)
-    found = []
-    for name, kinds in sorted(known.items()):
-        path = json_path(name)
-        texts: list[tuple[str, int]] = []
-        if path is not None and kinds & {Kind.TEXT, Kind.DATE}:
-            texts = _frequent_texts(connection, path, selected)
-        if kinds:
-            least, greatest = bounds.get(name, (None, None))
-            names = sorted(kind.value for kind in kinds)
-            found.append(FieldValues(name, names, texts, least, greatest))
-    return found
-
-
-def _frequent_texts(
-    connection: Connection, path: str, selected: ColumnElement[bool]
-) -> list[tuple[str, int]]:
-    """The most frequent texts at a JSON path or in a list there, and how often they occur.
-
-    None if the first ones are distinct, such as addresses: counting takes longest for these.
-    """
-    each = func.json_each(documents.c.metadata, path).table_valued("type", "value")
-    value = each.c.value
-    rows = (
-        select(value)
-        .select_from(documents.join(each, true()))
-        .where(selected, each.c.type == "text")
-    )
-    sample = connection.scalars(rows.limit(DISTINCT_SAMPLE)).all()
-    if len(sample) == DISTINCT_SAMPLE == len(set(sample)):
-        return []
-    count = func.count()
-    query = rows.add_columns(count).group_by(value).order_by(count.desc(), value)
-    found = connection.execute(query.limit(LISTED_VALUES))
-    return [(text, number) for text, number in found if len(text) <= LONGEST_VALUE]
-
-
-def _bounds(
-    connection: Connection, selected: ColumnElement[bool], known: Mapping[str, Collection[Kind]]
-) -> dict[str, tuple[float | str, float | str]]:
-    """The bounds of the numbers of fields, or else of their dates; those in lists are left out."""
-    names, columns = [], []
-    for name, kinds in known.items():
-        path = json_path(name)
-        if path is None or not {Kind.NUMBER, Kind.DATE} & set(kinds):
-            continue
-        value = func.json_extract(documents.c.metadata, path)
-        if Kind.NUMBER in kinds:
-            fits = func.typeof(value).in_(["integer", "real"])
-        else:
-            fits = value.op("GLOB")(f"{_DATE}*")
-        names.append(name)
-        columns += [func.min(case((fits, value))), func.max(case((fits, value)))]
-    if not names:
-        return {}
-    row = connection.execute(select(*columns).select_from(documents).where(selected)).one()
-    return dict(zip(names, zip(row[::2], row[1::2], strict=True), strict=True))
 
 
 def count_kinds(connection: Connection, condition: ColumnElement[bool], sign: int = 1) -> None:

@@ -32,6 +32,7 @@ from semsearch.storage.interface import (
 )
 from semsearch.storage.spaces import Space, check_searchable
 from semsearch.storage.sqlite import fields as kinds
+from semsearch.storage.sqlite.facets import Columns
 from semsearch.storage.sqlite.restrictions import Restricted, sql_condition
 from semsearch.storage.sqlite.schema import (
     FORMAT_VERSION,
@@ -90,7 +91,7 @@ class Cache:
         #: With the revision, by the identity of the index and the space.
         self.views: dict[tuple[str, int], tuple[int, VectorView]] = {}
         self.restricted: dict[tuple[Revision, str], Restricted] = {}
-        self.values: dict[Revision, list[FieldValues]] = {}
+        self.columns: dict[Revision, Columns] = {}
 
 
 class SqliteReader:
@@ -138,14 +139,17 @@ class SqliteReader:
         return kinds.kinds_by_field(self.connection)
 
     def field_values(self, condition: Condition | None = None) -> list[FieldValues]:
-        """The metadata fields; those of all documents are cached until the state changes."""
-        if condition is None:
-            if self._revision not in self._cache.values:
-                self._cache.values = {self._revision: kinds.field_values(self.connection)}
-            return self._cache.values[self._revision]
-        matching = select(documents.c.document_id).where(sql_condition(self.connection, condition))
-        ids = values(self.connection.scalars(matching).all())  # evaluated once for all fields
-        return kinds.field_values(self.connection, documents.c.document_id.in_(ids))
+        selected = None if condition is None else sql_condition(self.connection, condition)
+        return self._columns().count(self.connection, self.fields(), selected)
+
+    def texts_like(self, field: str, typed: str, limit: int = 20) -> list[tuple[str, int]]:
+        return self._columns().texts_like(field, typed, limit)
+
+    def _columns(self) -> Columns:
+        """The values of fields, which are cached until the state changes."""
+        if self._revision not in self._cache.columns:
+            self._cache.columns = {self._revision: Columns(self.connection)}
+        return self._cache.columns[self._revision]
 
     def count(self, selection: Selection = EVERYTHING) -> int:
         query = select(func.count()).select_from(documents).where(self.selected(selection))

@@ -227,7 +227,7 @@ class TestHits:
 def test_systems_side_by_side_with_lines_between_the_same_documents(page):
     show(page, "bird sings", view="systems")
     page.locator("#systems line").first.wait_for()
-    assert page.locator(".system h2").all_inner_texts()[2:] == ["bm25"]
+    assert page.locator(".system h2").all_inner_texts()[2:] == ["by words", "by both"]
     lists = [column.locator("li").all() for column in page.locator(".system").all()]
     ids = [[item.get_attribute("data-id") for item in items] for items in lists]
     shared = sum(len(set(a) & set(b)) for a, b in pairwise(ids))
