@@ -29,7 +29,8 @@ EVIL = {"Origin": "https://evil.example"}
 class TestGuard:
     def test_a_foreign_host(self, client):
         """DNS rebinding: an attacker's host name resolves to this machine."""
-        assert client.get("/health", headers={"Host": "evil.example"}).status_code == 400
+        for host in ("evil.example", "localhost:evil.example", "[::1]evil.example"):
+            assert client.get("/health", headers={"Host": host}).status_code == 400
         for host in ("127.0.0.1:8080", "[::1]:8080", "LocalHost"):
             assert client.get("/health", headers={"Host": host}).status_code == 200
 
