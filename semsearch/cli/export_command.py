@@ -29,6 +29,9 @@ def export_command(
     the file. With --vectors, each row is a passage: the id of its document, its characters
     [start, end) in the text, the passage and its vector.
 
+    CSV keeps values as they are: a spreadsheet takes a text that begins with =, +, - or @ for a
+    formula, so import documents of others as text.
+
     \b
     semsearch export films.parquet
     semsearch export recent.jsonl --where "year >= 2000" --index indexes/films
