@@ -39,6 +39,9 @@ def export_command(
     With --vectors, each row is a passage: the id of its document, its characters [start, end) in
     the text, the passage and its vector.
 
+    CSV keeps values as they are: a spreadsheet takes a text that begins with =, +, - or @ for a
+    formula, so import documents of others as text.
+
     \b
     semsearch export survey.xlsx --groups
     semsearch export films.parquet

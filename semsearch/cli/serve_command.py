@@ -86,6 +86,7 @@ def serve_command(
     from semsearch.encoders import current_fingerprint
     from semsearch.index import Index
     from semsearch.service import create_app
+    from semsearch.service.connections import LimitedConnection
     from semsearch.service.settings import is_every_address, settings_for
 
     token = os.environ.get(TOKEN)
@@ -101,6 +102,7 @@ def serve_command(
         create_app(indexes, settings),
         host=host,
         port=port,
+        http=LimitedConnection,
         access_log=False,
         timeout_graceful_shutdown=SECONDS_TO_STOP,
     )

@@ -70,7 +70,6 @@ def _engine(location: Path | str) -> Engine:
 
 def _read_only(path: Path) -> sqlite3.Connection:
     connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
-    connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)  # ATTACH creates files even then
     # Bytes that are not UTF-8 make a bad row, and do not fail the query.
     connection.text_factory = lambda stored: stored.decode("utf-8", "surrogateescape")
     return connection

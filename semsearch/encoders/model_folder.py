@@ -102,7 +102,7 @@ def check_safe(folder: Path, spec: str) -> None:
 
     Raises:
         ModelNotFoundError: it is not a model, or has no weights.
-        UnsafeModelError: it has custom modules, or pickled weights.
+        UnsafeModelError: it has custom modules, pickled weights, or a kernel from the hub.
     """
     if not (folder / "config.json").is_file() and not (folder / "modules.json").is_file():
         raise ModelNotFoundError(
@@ -117,6 +117,11 @@ def check_safe(folder: Path, spec: str) -> None:
             )
     places = [folder / module.path for module in modules] or [folder]
     for place in places:
+        for kernel in _kernels(_json(place / "config.json")):
+            raise UnsafeModelError(
+                f"model '{spec}' needs code from the hub for its attention ({kernel}); remove "
+                f"attn_implementation from {place / 'config.json'}"
+            )
         pickles = sorted(file for pattern in PICKLED for file in place.glob(pattern))
         if pickles and not any(place.glob("*.safetensors")):
             raise UnsafeModelError(
@@ -125,6 +130,18 @@ def check_safe(folder: Path, spec: str) -> None:
             )
     if not any(any(place.glob("*.safetensors")) for place in places):
         raise ModelNotFoundError(f"model '{spec}' has no weights: no .safetensors file in {folder}")
+
+
+def _kernels(config: Any, *, is_named: bool = False) -> Iterator[str]:
+    """The implementations of attention in a configuration that are repositories on the hub.
+
+    Transformers refuses other names that it does not know.
+    """
+    if isinstance(config, dict):  # also of the parts of a model
+        for key, value in config.items():
+            yield from _kernels(value, is_named=is_named or "attn_implementation" in key)
+    elif is_named and "/" in str(config):
+        yield str(config)
 
 
 def _json(file: Path) -> Any:

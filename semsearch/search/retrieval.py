@@ -15,6 +15,7 @@ from semsearch.records import Explanation, Hit, Hits, HitScores, SearchMode, Sta
 from semsearch.search.options import Options
 from semsearch.search.queries import ParsedQuery
 from semsearch.storage.interface import FoundPassage, Reader, Restriction, ScoredPassage
+from semsearch.storage.interruption import check_interrupted
 from semsearch.storage.spaces import Space
 
 if TYPE_CHECKING:
@@ -32,7 +33,8 @@ class Stopwatch:
 
     @contextmanager
     def __call__(self, name: str) -> Iterator[None]:
-        """Add the time of a block to the stage of this name."""
+        """Add the time of a block to the stage of this name; abandoned searches end before it."""
+        check_interrupted()
         started = time.perf_counter()
         yield
         spent = (time.perf_counter() - started) * 1000

@@ -7,7 +7,7 @@ import logging
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
@@ -17,6 +17,7 @@ from threading import Thread, get_ident
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from semsearch.errors import IndexStoreError, SemsearchError
+from semsearch.storage.interruption import interruptible
 
 if TYPE_CHECKING:
     from semsearch.index import Index
@@ -39,6 +40,7 @@ class Search:
     queries: Sequence[str]
     options: dict[str, Any]
     future: Future[tuple[list[Hits], list[str]]] = field(default_factory=Future)
+    is_abandoned: bool = False  #: its client has gone, or was told that it took too long
 
 
 @dataclass(eq=False)
@@ -47,6 +49,8 @@ class Call:
 
     function: Callable[[Index], Any]
     future: Future[Any] = field(default_factory=Future)
+    is_search: bool = False  #: whether it may end early; writing does not
+    is_abandoned: bool = False
 
 
 class Worker:
@@ -75,7 +79,7 @@ class Worker:
     ) -> tuple[list[Hits], list[str]]:
         """The results of queries, in order, and warnings; see `Index.search_many`."""
         if options.get("explain"):  # this takes time after encoding, the work that batches save
-            return await self.call(lambda index: self._searched(queries, options))
+            return await self._call_search(lambda index: self._searched(queries, options))
         found: tuple[list[Hits], list[str]] = await self._result_of(Search(queries, options))
         return found
 
@@ -86,7 +90,12 @@ class Worker:
             with warnings_of_thread() as warnings:
                 return index.more_like(name, **options), warnings
 
-        return await self.call(found)
+        return await self._call_search(found)
+
+    async def _call_search(self, function: Callable[[Index], Result]) -> Result:
+        """Call a function that ends early if nobody waits for its result."""
+        found: Result = await self._result_of(Call(function, is_search=True))
+        return found
 
     async def call(self, function: Callable[[Index], Result]) -> Result:
         """Call a function with the index in the thread."""
@@ -102,7 +111,11 @@ class Worker:
         if self._closed:
             _fail_as_closed()
         self._queue.put(request)
-        return await asyncio.wrap_future(request.future)
+        try:
+            return await asyncio.wrap_future(request.future)
+        except asyncio.CancelledError:
+            request.is_abandoned = True
+            raise
 
     def close(self) -> None:
         """Close the index after the current batch; requests that still wait fail."""
@@ -141,15 +154,18 @@ class Worker:
             self._search(same_options)
         for request in batch:
             if isinstance(request, Call):
-                _settle(request.future, partial(request.function, self.index))
+                with _interruptible([request] if request.is_search else []):
+                    _settle(request.future, partial(request.function, self.index))
 
     def _search(self, searches: Sequence[Search]) -> None:
         """Run searches with the same options; one that fails does not fail the others."""
         searches = [search for search in searches if not search.future.cancelled()]
-        together = self._searched_together(searches) if len(searches) > 1 else None
+        with _interruptible(searches):
+            together = self._searched_together(searches) if len(searches) > 1 else None
         for search in searches:
             if together is None:
-                _settle(search.future, partial(self._searched, search.queries, search.options))
+                with _interruptible([search]):
+                    _settle(search.future, partial(self._searched, search.queries, search.options))
             else:
                 hits = list(islice(together, len(search.queries)))
                 _settle(search.future, partial(tuple, (hits, [])))
@@ -168,6 +184,13 @@ class Worker:
     ) -> tuple[list[Hits], list[str]]:
         with warnings_of_thread() as warnings:
             return self.index.search_many(queries, **options), warnings
+
+
+def _interruptible(requests: Sequence[Search | Call]) -> AbstractContextManager[None]:
+    """A block that ends early once all of its requests, if there are any, are abandoned."""
+    return interruptible(
+        lambda: bool(requests) and all(request.is_abandoned for request in requests)
+    )
 
 
 def _settle(future: Future[Any], function: Callable[[], Any]) -> None:

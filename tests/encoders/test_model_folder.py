@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from contextlib import nullcontext
 
 import pytest
 from layouts import LAYOUTS, write_model
@@ -18,7 +19,7 @@ from semsearch.encoders.specs import (
     pinned,
     unpinned,
 )
-from semsearch.errors import EncoderError, ModelNotFoundError
+from semsearch.errors import EncoderError, ModelNotFoundError, UnsafeModelError
 
 WEIGHTS = "model.safetensors"
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
@@ -52,6 +53,22 @@ def test_what_is_no_model(folder, tmp_path):
         find_model(str(tmp_path))
     (folder / WEIGHTS).unlink()
     with pytest.raises(ModelNotFoundError):
+        find_model(str(folder))
+
+
+@pytest.mark.parametrize(
+    ("named", "error"),
+    [
+        ({"attn_implementation": "evil/kernel"}, UnsafeModelError),
+        ({"_attn_implementation": {"text": "evil/kernel:run"}}, UnsafeModelError),
+        ({"text_config": {"attn_implementation": "evil/kernel@v1"}}, UnsafeModelError),
+        ({"attn_implementation": "sdpa", "_name_or_path": "evil/model"}, None),
+    ],
+)
+def test_kernels_from_the_hub(folder, named, error):
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps(config | named))
+    with pytest.raises(error) if error else nullcontext():
         find_model(str(folder))
 
 

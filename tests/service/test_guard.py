@@ -7,6 +7,7 @@ import socket
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 
 import pytest
 from birds import BIRDS, is_problem, running
@@ -18,6 +19,7 @@ pytest.importorskip("fastapi", reason="the service needs the extra 'serve'")
 import httpx
 from starlette.staticfiles import StaticFiles
 
+from semsearch.service import connections
 from semsearch.service.settings import settings_for
 from semsearch.service.worker import Worker
 
@@ -29,7 +31,8 @@ EVIL = {"Origin": "https://evil.example"}
 class TestGuard:
     def test_a_foreign_host(self, client):
         """DNS rebinding: an attacker's host name resolves to this machine."""
-        assert client.get("/health", headers={"Host": "evil.example"}).status_code == 400
+        for host in ("evil.example", "localhost:evil.example", "[::1]evil.example"):
+            assert client.get("/health", headers={"Host": host}).status_code == 400
         for host in ("127.0.0.1:8080", "[::1]:8080", "LocalHost"):
             assert client.get("/health", headers={"Host": host}).status_code == 200
 
@@ -178,6 +181,25 @@ def test_searches_that_wait_when_their_clients_or_the_service_go(path, monkeypat
         for answer in answers:
             assert is_problem(answer.result(timeout=10), 503)
         leave.set()
+
+
+def test_clients_that_send_no_whole_head(path, monkeypatch):
+    """They are disconnected, also after an answer; one too many is at once."""
+    monkeypatch.setattr(connections, "SECONDS_FOR_HEAD", 0.5)
+    monkeypatch.setattr(connections, "MAX_CONNECTIONS", 2)
+    with running({"birds": path}, http=connections.LimitedConnection) as (_, port):
+        first, second, third = (socket.create_connection(("127.0.0.1", port)) for _ in range(3))
+        with first, second, third:
+            with suppress(ConnectionResetError):
+                assert third.recv(1) == b""
+            first.sendall(b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\nGET /heal")
+            second.sendall(b"GET /health HTTP/1.1\r\nHost: local")
+            for client in (first, second):
+                client.settimeout(10)
+            assert first.recv(1000).startswith(b"HTTP/1.1 200")
+            while first.recv(1000):  # the rest of the answer
+                pass
+            assert second.recv(1) == b""
 
 
 @pytest.mark.parametrize(

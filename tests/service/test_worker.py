@@ -10,12 +10,13 @@ from contextlib import asynccontextmanager
 import pytest
 from birds import BIRDS
 
-from semsearch import Index
+from semsearch import Document, Index
 from semsearch.errors import ArgumentError, EncoderError, IndexStoreError
 
 pytest.importorskip("fastapi", reason="the service needs the extra 'serve'")
 from semsearch.service import worker as module
 from semsearch.service.worker import Worker
+from semsearch.storage.sqlite.database import Database
 
 
 @asynccontextmanager
@@ -163,3 +164,53 @@ def test_any_error_leaves_the_service_running(client, monkeypatch, error, status
         assert response.status_code == status
         assert ("of the model" in response.text) == (status == 503)  # no internals
         assert client.get(f"{BIRDS}/{place}").status_code == 200
+
+
+@pytest.mark.parametrize("options", [{}, {"explain": True}])
+def test_abandoned_searches_end_early(worker, monkeypatch, options):
+    """SQLite is interrupted in a query without an end, and the next search is answered."""
+    begun, ended = threading.Event(), []
+    search_many = Index.search_many
+
+    def endless(index, queries, **options):
+        if "endless" not in queries:
+            return search_many(index, queries, **options)
+        count = (
+            "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n) SELECT max(x) FROM n"
+        )
+        begun.set()
+        try:
+            with Database(index.path).read() as connection:
+                connection.exec_driver_sql(count).one()
+        except BaseException as error:
+            ended.append(error)
+            raise
+
+    async def asked():
+        search = asyncio.create_task(worker.search(["endless"], options))
+        await asyncio.to_thread(begun.wait, 10)
+        search.cancel()
+        return await worker.search(["bird"], {"k": 1})
+
+    monkeypatch.setattr(Index, "search_many", endless)
+    (hits,), _ = asyncio.run(asyncio.wait_for(asked(), 20))
+    assert hits[0].document_id == "a"
+    assert [type(error).__name__ for error in ended] == ["IndexStoreError"]
+
+
+def test_writing_does_not_end_early(worker):
+    async def asked():
+        begun, leave = threading.Event(), threading.Event()
+
+        def write(index):
+            begun.set()
+            assert leave.wait(10)
+            index.add([Document("late", "a green bird")])
+
+        writing = asyncio.create_task(worker.call(write))
+        await asyncio.to_thread(begun.wait, 10)
+        writing.cancel()
+        leave.set()
+        return await worker.call(lambda index: index.get("late"))
+
+    assert asyncio.run(asked()).text == "a green bird"

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import shutil
 
 import pytest
 
 from semsearch import Document, Index
 from semsearch.encoders import load_reranker
+from semsearch.encoders.model_folder import transformer_folder
 from semsearch.evaluation.datasets import RetrievalSet
 from semsearch.training import Recipe, Reranking, Settings, train
+from semsearch.training.reranker import load_cross_encoder
 from tests.training.conftest import DEEDS, THINGS
 
 STARTS = ["the", "one", "now", "the one"]
@@ -73,3 +76,12 @@ def test_negatives_are_near_and_not_relevant(tiny, index, judged, tmp_path):
     for query in {query for query, _, _ in rows}:
         passages = [passage for asked, passage, _ in rows if asked == query]
         assert len(passages) == len(set(passages)) == 4
+
+
+def test_attention_is_not_chosen_by_the_files_of_a_model(tiny, tmp_path):
+    """Of a name with a slash, transformers would run code from the hub."""
+    shutil.copytree(tiny, tmp_path / "model")
+    config = transformer_folder(tmp_path / "model") / "config.json"
+    named = {"attn_implementation": "evil/kernel"}
+    config.write_text(json.dumps(json.loads(config.read_text()) | named))
+    assert load_cross_encoder(tmp_path / "model").num_labels == 1

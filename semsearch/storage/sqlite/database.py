@@ -31,6 +31,7 @@ from semsearch.errors import (
     quoted,
 )
 from semsearch.storage.interface import closed_on_error
+from semsearch.storage.interruption import is_interrupted
 from semsearch.storage.sqlite.schema import (
     APPLICATION_ID,
     FORMAT_VERSION,
@@ -40,6 +41,8 @@ from semsearch.storage.sqlite.schema import (
 
 DATABASE_NAME = "index.sqlite"
 BUSY_TIMEOUT_MS = 10_000
+#: Steps of SQLite's machine, some microseconds each at most, between looks for an abandoned search.
+INTERRUPTED_AFTER_STEPS = 10_000
 
 _PRAGMAS = (
     f"PRAGMA busy_timeout = {BUSY_TIMEOUT_MS}",
@@ -164,6 +167,7 @@ class Database:
         options: Any = {"check_same_thread": False, "isolation_level": None}
         connection: sqlite3.Connection = sqlite3.connect(address, uri=True, **options)
         connection.create_function("instant", 1, _instant, deterministic=True)
+        connection.set_progress_handler(is_interrupted, INTERRUPTED_AFTER_STEPS)
         with closed_on_error(connection):
             for pragma in _PRAGMAS:
                 connection.execute(pragma)
