@@ -150,9 +150,8 @@ def query_command(
         raise ArgumentError("--output writes the format of its suffix, without explanations")
     if show and (format_name != "table" or output):
         raise ArgumentError("--show needs --format table; the others have all fields")
-    with _opened(
-        directory, files, space, (texts or queries) and options["mode"] != "bm25"
-    ) as index:
+    encodes = bool(texts or queries) and options["mode"] != "bm25"
+    with _opened(directory, files, space, encodes) as index:
         options["space"] = index.space(space, complete=True).name
         if reranker:
             from semsearch.encoders import load_reranker

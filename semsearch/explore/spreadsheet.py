@@ -56,7 +56,7 @@ class Layout(NamedTuple):
     @classmethod
     def of(cls, state: Reader) -> Layout:
         """The layout of the tables that an index was made from, or else that of documents."""
-        known = [
+        known: list[dict[str, Any]] = [
             {role: found.get(role) for role in ("columns", "text_columns", "title", "id_column")}
             for found in state.settings().corpora.values()
         ]

@@ -94,7 +94,13 @@ def test_a_file_is_read_as_before(write):
     first, used = read_again({}, records="data.items", id_column="text")
     assert first == [("One.", "One.")]
     [arguments] = used.values()
-    assert arguments == {"id_column": "text", "text_columns": ["text"], "records": "data.items"}
+    assert arguments == {
+        "id_column": "text",
+        "text_columns": ["text"],
+        "records": "data.items",
+        "title": None,
+        "columns": ["id", "text"],
+    }
     assert read_again(used) == (first, used)
     assert read_again(used, records="other")[0] == [("8", "Two.")]
     assert read_again(used, records="data.items", text_columns="id")[0] == [("One.", "7")]
