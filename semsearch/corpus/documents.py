@@ -67,7 +67,8 @@ class SkippedRows:
 class Readings:
     """How the files of a corpus are read: the arguments of `Corpus` by `recorded_name`.
 
-    Text and id columns are always named; an empty id column says that there is none.
+    Text and id columns are always named; an empty id column says that there is none. Of tables,
+    ``columns`` are all columns and ``title`` is that of titles, for exports.
 
     Args:
         earlier: the arguments of earlier runs, used where none are given now.

@@ -191,7 +191,7 @@ class Settings(NamedTuple):
     max_tokens: int  #: the maximum number of tokens of a passage
     index_type: IndexType = IndexType()  #: the requested type of vector index
     language: Language | None = None  #: of BM25's stemmer; None for the Porter stemmer
-    #: How corpora were read: arguments of `Corpus` by `recorded_name`.
+    #: How corpora were read (see `Readings`), by `recorded_name`.
     corpora: Mapping[str, dict[str, Any]] = MappingProxyType({})
 
 
