@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from semsearch.corpus.celltypes import column_types, is_number
 from semsearch.corpus.roles import (
     HEADER_ROWS,
+    ID,
     NUMBER,
     USUAL,
     Reading,
@@ -154,6 +155,7 @@ def _rows(
     """The rows of the records below the header, if there is one."""
     width, last = len(columns), header[-1] if header else None
     expected = f"the {'header' if header else 'first row'} has {width}"
+    has_ids = width > 1 and plain_name(columns[0]) in ID
     for record in records:
         if isinstance(record, BadRowError):
             yield record
@@ -163,6 +165,10 @@ def _rows(
             cells.pop()  # a delimiter ends each row, but not the header
         if cells[-1] == last and [cells[0].lstrip("\ufeff"), *cells[1:]] == header:
             left_out.add("repeated header", source)  # files were joined
+        elif cells[0].startswith("#") and (
+            len(cells) != width or (has_ids and cells[0][1:2] == " ")
+        ):
+            left_out.add("comment", source)
         elif len(cells) == width:
             fields = {name: cell for name, cell in zip(columns, cells, strict=True) if cell}
             yield Row(source, fields)
@@ -209,6 +215,8 @@ def _lines_above(lines: Sequence[str], delimiters: str) -> int:
     The header is the first line with a usual name, or with three names, from which on all lines
     have the same number of cells.
     """
+    if lines and plain_name(lines[0]) in USUAL:  # the header of a single column
+        return 0
     for number, line in enumerate(lines[:MAX_LINES_ABOVE]):
         for mark in delimiters:
             cells = [cell.strip(' "\r\n\ufeff') for cell in line.split(mark)]
@@ -219,7 +227,8 @@ def _lines_above(lines: Sequence[str], delimiters: str) -> int:
                 return 0
             widths = [len(one.split(mark)) for one in lines[:number] if one.strip()]
             if (is_named or len(cells) > 2) and len(cells) not in widths:
-                _, width, share = _fit(Dialect(mark, True), lines[number : number + HEADER_ROWS])
+                below = [one for one in lines[number:][:HEADER_ROWS] if not one.startswith("#")]
+                _, width, share = _fit(Dialect(mark, True), below)
                 if width == len(cells) and share > _CONSISTENT:
                     return number
     return 0

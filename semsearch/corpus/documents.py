@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from semsearch.corpus.files import FolderFiles
-from semsearch.corpus.roles import Roles, describe, shortened
-from semsearch.corpus.table import Row, paths_of_texts
+from semsearch.corpus.roles import Roles, describe, path_of_text, shortened
+from semsearch.corpus.table import Row
 from semsearch.corpus.texts import joined_text, sentences_text
 from semsearch.errors import BadFileError, BadRowError
 from semsearch.records import Document, column_name, metadata_name
@@ -183,10 +183,10 @@ def _texts(row: Row, columns: Sequence[str], types: Mapping[str, CellType]) -> I
             continue
         text = _as_text(value, types.get(column))
         if text is None:
-            paths = paths_of_texts(value, lambda item: isinstance(item, str))
-            inner = [f"; name a text in it, such as {column}.{path}" for path in islice(paths, 1)]
+            path = path_of_text([{column: value}])
             kind = f"{column!r} is not a string but of type {type(value).__name__}"
-            raise BadRowError(row.source, "".join([kind, *inner]))
+            advice = f"; name a text in it, such as {path}" if path else ""
+            raise BadRowError(row.source, f"{kind}{advice}")
         if text.strip() not in _NOTHING:
             yield text
 

@@ -16,7 +16,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any, NamedTuple
 from unicodedata import normalize
 
-from semsearch.corpus.table import COLUMNS, paths_of_texts
+from semsearch.corpus.table import COLUMNS, nested_texts
 from semsearch.errors import ArgumentError, ColumnNotFoundError, check_text, check_texts
 
 if TYPE_CHECKING:
@@ -266,9 +266,10 @@ def resolve(table: Table, wanted: Roles) -> Roles:
     named = tuple(dict.fromkeys(_column(table, column) for column in wanted.text))
     text = named or _text_candidates(table)[:1] or _longest_text(table)
     if not text:
+        nested = path_of_text(row.fields for row in table.sample)
         raise ColumnNotFoundError(
             f"{table.name}: cannot tell which column holds the text ({_columns(table)}); "
-            f"name it with --text-column{_nested_advice(table)}"
+            f"name it with --text-column {nested}".rstrip()
         )
     title = None if wanted.title is None else _column(table, wanted.title)
     if title is None:
@@ -366,12 +367,15 @@ def _longest_text(table: Table) -> tuple[str, ...]:
     return (longest,) if is_clear and is_distinct else ()
 
 
-def _nested_advice(table: Table) -> str:
-    """The path of a text inside a column: `` properties.description``."""
-    paths = Counter(path for row in table.sample for path in paths_of_texts(row.fields, _is_text))
-    nested = [path for path, _ in paths.most_common() if "." in path]
-    usual = [path for path in nested if plain_name(path.rpartition(".")[2]) in TEXT]
-    return f" {(usual or nested)[0]}" if nested else ""
+def path_of_text(values: Iterable[Any]) -> str:
+    """The path of the texts in nested objects: one with a usual name, or of the longest texts."""
+    lengths = Counter[str]()
+    for value in values:
+        for path, text in nested_texts(value):
+            lengths[path] += len(text) if "." in path else 0
+    usual = [path for path in lengths if plain_name(path.rpartition(".")[2]) in TEXT]
+    best = max(usual or lengths, key=lambda path: lengths[path], default="")
+    return best if lengths[best] else ""
 
 
 def _filled_cells(table: Table, column: str) -> list[Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain, islice
@@ -167,15 +167,17 @@ def _value_at(value: Any, keys: Sequence[str]) -> Any:
     return value
 
 
-def paths_of_texts(value: Any, is_text: Callable[[Any], bool]) -> Iterator[str]:
-    """The paths of the texts in nested objects and lists, joined by dots."""
-    if isinstance(value, list):
-        yield from dict.fromkeys(path for one in value[:9] for path in paths_of_texts(one, is_text))
-    for key, item in value.items() if isinstance(value, Mapping) else ():
-        if is_text(item):
-            yield key
-        for path in paths_of_texts(item, is_text):
-            yield f"{key}.{path}"
+def nested_texts(value: Any) -> Iterator[tuple[str, str]]:
+    """The texts in nested objects and lists, with their paths, whose keys are joined by dots."""
+    if isinstance(value, str):
+        yield "", value
+    elif isinstance(value, list):
+        for item in value:
+            yield from nested_texts(item)
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            for path, text in nested_texts(item):
+                yield f"{key}.{path}" if path else key, text
 
 
 def look_ahead(items: Iterator[Item]) -> list[Item]:

@@ -151,7 +151,9 @@ DATA = '1,"one, two",1999\n2,three,2001\n'
         (f"id,text,year\n1,no,1\nid,text,year\n{DATA}", {"skip_lines": 2}, ""),
         (f"id,text,year\n# a remark\n{DATA}# the end, too\n", {}, "2 comments (x.csv:2, x.csv:5)"),
         (f"id,text,year\n{DATA}\ufeffid,text,year\n", {}, "1 repeated header (x.csv:4)"),
+        (f"# made by x\nid,text,year\n# inner, with, commas\n{DATA}", {}, "1 comment (x.csv:3)"),
         (f"id,text,year\n,,(AD)\n{DATA}", {}, "1 row of units (x.csv:2)"),
+        (f"id,text,year\n,,EUR\n{DATA}", {}, "1 row of units (x.csv:2)"),
         ('id,text,year\n1,"one, two",1999,\n2,three,2001,\n', {}, ""),
         (
             "| id | text | year |\n|---:|:----|---|\n| 1 | one, two | 1999 |\n|2|three|2001|\n",
@@ -169,8 +171,9 @@ def test_what_is_no_row_is_skipped_and_said(write, content, options, said):
 
 
 def test_a_header_of_one_column_is_no_line_above_others(write):
-    write("x.csv", "text\nHello, world\nGood morning, all\nThanks, bye\n")
-    assert next(one.text for one in Corpus("x.csv")) == "Hello, world"
+    for lines in (["Hello, world", "Good morning, all"], ["One, two, three", "Four, five, six"]):
+        write("x.csv", "\n".join(["text", *lines]))
+        assert [one.text for one in Corpus("x.csv")] == lines
 
 
 @pytest.mark.parametrize(

@@ -140,5 +140,9 @@ def test_texts_inside_of_columns(write):
         list(Corpus("x.json", records="data.talks"))
     with pytest.raises(BadRowError, match=r"parts\.said$"):
         list(Corpus("x.json", records="data.talks", text_columns="parts"))
+    write("y.json", json.dumps([{"message": {"author": "me", "content": {"parts": ["a", "b c"]}}}]))
+    with pytest.raises(BadRowError, match=r"message\.content\.parts$"):
+        list(Corpus("y.json"))
+    assert next(iter(Corpus("y.json", text_columns="message.content.parts"))).text == "a b c"
     found = list(Corpus("x.json", records="data.talks", text_columns="parts.said"))
     assert [(one.id, one.text) for one in found] == [("1", "Hello 1. Bye."), ("2", "Hello 2. Bye.")]
