@@ -135,18 +135,17 @@ class Analyser:
         least `ENOUGH_WORDS` others: they help in a short one, such as a title.
         """
         found: list[tuple[str, int]] = []  # with 0 for stop words, -1 for frequent ones, else 1
-        others = 0  # words that are no stop words
         for place, piece in enumerate(_pieces(text)):
             if place % 2 == 0:
                 listed = self._words(piece)
                 for word, stem in zip(listed, self._stems(listed), strict=True):
                     worth = -1 if word in self._frequent_words else word not in self._stop_words
                     found.append((f'"{stem}"', int(worth)))
-                    others += word not in self._stop_words
             elif len(run := pairs(piece)) > 1:
                 found += [(f'"{pair}"', 1) for pair in run[:-1]]
             else:
                 found.append((f'"{run[0]}" *', 1))  # one character: all pairs that start with it
+        others = sum(worth == 1 for _, worth in found)
         best = max((worth for _, worth in found), default=0)
         least = best if others >= ENOUGH_WORDS or best < 1 else 0
         return [term for term, worth in found if worth >= least]
