@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Self, Unpack
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from semsearch.encoders import load_encoder
 from semsearch.errors import (
@@ -259,6 +259,12 @@ class Index:
         with self.writer(on_batch=on_batch, wait=wait) as writer:
             return writer.upsert(documents_of(corpus, columns))
 
+    async def aadd(self, corpus: Texts, **options: Any) -> Summary:
+        """`add`, in a thread, for asyncio."""
+        import asyncio
+
+        return await asyncio.to_thread(self.add, corpus, **options)
+
     def delete(
         self,
         ids: Sequence[str] | None = None,
@@ -325,6 +331,19 @@ class Index:
             SpaceError: there is no such space, or it is not complete yet.
         """
         return self._search(space, [query], Options(k, **options))[0]
+
+    async def asearch(
+        self,
+        query: Query,
+        k: int = 10,
+        *,
+        space: str | None = None,
+        **options: Unpack[SearchOptions],
+    ) -> Hits:
+        """`search`, in a thread, for asyncio."""
+        import asyncio
+
+        return await asyncio.to_thread(self.search, query, k, space=space, **options)
 
     def search_many(
         self,

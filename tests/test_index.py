@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -146,7 +147,6 @@ class TestAdding:
         assert (summary.changed, summary.encoded) == (1, len(encoder.texts) - total)
         assert summary.encoded <= 6
 
-
     @pytest.mark.parametrize(
         ("given", "options", "expected"),
         [
@@ -253,6 +253,18 @@ def test_counts_and_membership(index):
     assert None not in index
 
 
+def test_asyncio(index):
+    async def calls():
+        added = await index.aadd({"id": "owl", "text": "The owl hoots."}, wait=9)
+        queries = ["The owl hoots.", "The dog barks."]
+        found = await asyncio.gather(*(index.asearch(query, 1) for query in queries))
+        with pytest.raises(FilterError):
+            await index.asearch("owl", where={"unknown": 1})
+        return added.added, [hits[0].id for hits in found]
+
+    assert asyncio.run(calls()) == (1, ["owl", "dog"])
+
+
 def test_more_like_adds_the_vectors_of_examples(index, encoder):
     vectors = dict(zip(["cat", "dog", "hen"], index.passages().vectors, strict=True))
     query = vectors["cat"] - vectors["dog"] / 2
@@ -314,9 +326,8 @@ class TestGuidesOfOthers:
         data = ["the iceberg split off", "a lottery ticket won", "the beaches were cleaned"]
         embeddings = Index.create(tmp_path / "news", "hashing")
         embeddings.add(data)
-        for query, text in [("lottery", data[1]), ("iceberg", data[0])]:
-            [hit] = embeddings.search(query, 1)
-            assert hit.text == text
+        found = [embeddings.search(query, 1)[0].text for query in ("lottery", "iceberg")]
+        assert found == [data[1], data[0]]
         [hits] = embeddings.search_many(["beaches"], 1)
         assert embeddings.delete([hits[0].id]) == 1
         assert "beaches" not in embeddings.search("beaches", 1)[0].text

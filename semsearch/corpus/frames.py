@@ -82,7 +82,7 @@ def documents_of(
         raise ArgumentError(
             f"cannot add {shown(corpus)}; give texts, dicts, documents, a data frame or a Corpus"
         )
-    items = iter([corpus] if one else corpus)
+    items = iter(cast("Iterable[Any]", [corpus] if one else corpus))
     if not isinstance(items, DocumentReader):
         return DocumentReader(_item_documents(items, named), on_bad_row)
     if named:

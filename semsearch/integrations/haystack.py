@@ -113,10 +113,9 @@ class SemsearchRetriever:
         top_k: int = 10,
         options: dict[str, Any] | None = None,
     ) -> None:
-        is_store = isinstance(document_store, SemsearchDocumentStore)
-        self.document_store = (
-            document_store if is_store else SemsearchDocumentStore(str(document_store))
-        )
+        if not isinstance(document_store, SemsearchDocumentStore):
+            document_store = SemsearchDocumentStore(str(document_store))
+        self.document_store: SemsearchDocumentStore = document_store
         self.filters, self.top_k, self.options = filters, top_k, options or {}
 
     @component.output_types(documents=list[HaystackDocument])
