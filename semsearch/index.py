@@ -332,18 +332,11 @@ class Index:
         """
         return self._search(space, [query], Options(k, **options))[0]
 
-    async def asearch(
-        self,
-        query: Query,
-        k: int = 10,
-        *,
-        space: str | None = None,
-        **options: Unpack[SearchOptions],
-    ) -> Hits:
+    async def asearch(self, query: Query, k: int = 10, **options: Any) -> Hits:
         """`search`, in a thread, for asyncio."""
         import asyncio
 
-        return await asyncio.to_thread(self.search, query, k, space=space, **options)
+        return await asyncio.to_thread(self.search, query, k, **options)
 
     def search_many(
         self,

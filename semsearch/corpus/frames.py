@@ -100,30 +100,22 @@ def _item_documents(items: Iterable[Any], named: Mapping[str, Any]) -> Items:
     table = Table("items", COLUMNS, iter(()))
     for place, item in enumerate(items):
         source = f"item {place}"
-        if isinstance(item, Mapping):
-            fields = {str(name): value for name, value in item.items()}
-            if not fields.keys() & set(wanted.text):
-                names = f"no {' or '.join(map(repr, wanted.text))} (keys: {listed(list(fields))})"
-                yield BadRowError(source, f"{names}; name the text with text_columns")
-            else:
-                has_id = "id_column" in named or "id" in fields
-                roles = wanted if has_id else wanted._replace(id=None)
-                yield row_document(Row(source, fields), roles, table)
-        elif not isinstance(item, (str, Document)):
+        if not isinstance(item, (str, Mapping, Document)):
             raise ArgumentError(f"{source} must be a text, a dict or a Document, not {shown(item)}")
-        elif named:
+        if named and not isinstance(item, Mapping):
             raise _unexpected(named)
-        elif isinstance(item, Document):
+        if isinstance(item, Document):
             yield item
+            continue
+        cells = {"text": item} if isinstance(item, str) else item
+        fields = {str(name): value for name, value in cells.items()}
+        has_id = "id_column" in named or "id" in fields
+        roles = wanted if has_id else wanted._replace(id=None)
+        if fields.keys() & set(wanted.text):
+            yield row_document(Row(source, fields), roles, table)
         else:
-            yield _text_document(item, source)
-
-
-def _text_document(text: str, source: str) -> Document | BadRowError:
-    try:
-        return Document(None, text, source=source)
-    except BadRowError as error:
-        return error
+            names = f"no {' or '.join(map(repr, wanted.text))} (keys: {listed(list(fields))})"
+            yield BadRowError(source, f"{names}; name the text with text_columns")
 
 
 def _unexpected(named: Iterable[str]) -> ArgumentError:

@@ -14,7 +14,7 @@ _OPENAI_URL = "https://api.openai.com/v1"
 #: Texts per request; TEI accepts 32 by default.
 BATCH_TEXTS = 32
 #: The waits before a request is repeated, in seconds; a server may ask for up to MAX_WAIT.
-WAITS = (0.5, 1.0, 2.0, 4.0, 8.0)
+WAITS = (0.5, 1.0, 2.0, 4.0)
 MAX_WAIT, TIMEOUT_SECONDS = 60.0, 120.0
 
 

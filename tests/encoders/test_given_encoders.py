@@ -149,7 +149,7 @@ class TestOpenAI:
         Server.failures[:] = [500] * 9
         with pytest.raises(EncoderError):
             encoder.encode_queries(["a"])
-        assert len(Server.requests) == 10
+        assert len(Server.requests) == 9
 
     def test_an_index_reaches_only_servers_that_the_user_names(self, server, tmp_path, monkeypatch):
         path = tmp_path / "x"
