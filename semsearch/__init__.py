@@ -17,6 +17,7 @@ TYPE_CHECKING = False  # read as typing.TYPE_CHECKING by type checkers; typing i
 if TYPE_CHECKING:
     from semsearch.corpus import Corpus
     from semsearch.encoders import load_encoder, load_reranker
+    from semsearch.encoders.given import encoder_from
     from semsearch.errors import SemsearchError
     from semsearch.explore.clusters import Cluster, Clustering, cluster
     from semsearch.explore.export import Exported, export_index
@@ -50,6 +51,7 @@ __all__ = [
     "Summary",
     "__version__",
     "cluster",
+    "encoder_from",
     "export_index",
     "load_encoder",
     "load_reranker",
@@ -76,6 +78,7 @@ _MODULES = {
     "SemsearchError": "errors",
     "Summary": "indexing.batch",
     "cluster": "explore.clusters",
+    "encoder_from": "encoders.given",
     "export_index": "explore.export",
     "load_encoder": "encoders",
     "load_reranker": "encoders",

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Self, Unpack
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from semsearch.encoders import load_encoder
 from semsearch.errors import (
@@ -19,7 +19,7 @@ from semsearch.errors import (
 )
 from semsearch.indexing.creation import check_encoders, create_index, listed_encoders
 from semsearch.protocols import Encoder
-from semsearch.records import Document, Hits
+from semsearch.records import Document, Hits, Where
 from semsearch.search import search
 from semsearch.search.options import Examples, Options, SearchOptions
 from semsearch.search.queries import Query, parse_queries
@@ -37,8 +37,7 @@ from semsearch.storage.interface import (
 from semsearch.storage.spaces import Space, find_space
 
 if TYPE_CHECKING:
-    import pandas
-
+    from semsearch.corpus.frames import Texts
     from semsearch.indexing.batch import Summary
     from semsearch.indexing.removal import Allowance
     from semsearch.indexing.writer import IndexWriter
@@ -148,12 +147,12 @@ class Index:
             for documents in state.scan():
                 yield from documents
 
-    def count(self, where: str | None = None) -> int:
+    def count(self, where: Where | None = None) -> int:
         """The number of documents, or of those that match a filter."""
         with self.read() as state:
             if where is None:
                 return state.count()
-            condition = parse_filter(state, check_text("where", where))
+            condition = parse_filter(state, where)
             return state.count(Selection(condition=condition))
 
     def __repr__(self) -> str:
@@ -217,7 +216,7 @@ class Index:
 
     def add(
         self,
-        corpus: Iterable[Document] | pandas.DataFrame,
+        corpus: Texts,
         *,
         id_column: str | int | None = None,
         title_column: str | int | None = None,
@@ -225,22 +224,28 @@ class Index:
         on_batch: Callable[[Summary], None] = lambda summary: None,
         wait: float = 0,
     ) -> Summary:
-        """Add documents, or the rows of a data frame; documents that the index has are updated.
+        """Add texts; documents that the index has are updated.
 
-        >>> from semsearch import Document, Index
+        >>> from semsearch import Index
         >>> index = Index.create("films", "hashing")
-        >>> index.add([Document("a", "A heist goes wrong.", metadata={"year": 1995})]).added
+        >>> index.add({"id": "a", "text": "A heist goes wrong.", "year": 1995}).added
         1
+        >>> index.add(["A whale is hunted.", "A wedding is called off."]).added
+        2
 
         Args:
-            corpus: documents, or a data frame.
-            id_column: the column of a data frame that holds the ids; guessed from its name.
-            title_column: the column that holds the titles; guessed from its name.
-            text_columns: the column or columns that hold the texts; guessed if unambiguous.
+            corpus: a text, a dict or a `Document`, an iterable of these, or a data frame. A dict
+                has a ``text``, perhaps an ``id`` and a ``title``; all else is metadata. Ids that
+                are missing are derived from the texts.
+            id_column: the column of a data frame, or the key of dicts, that holds the ids; for a
+                data frame, this and the others are guessed.
+            title_column: the column or key that holds the titles.
+            text_columns: the columns or keys, one or several, that hold the texts.
             on_batch: called after each commit with a summary of the run so far.
             wait: how many seconds to wait for another process that is writing; see `writer`.
 
         Raises:
+            ArgumentError: an item is something else.
             BadRowError: a document cannot be indexed; earlier batches remain.
             IndexBusyError: another process is still writing.
         """
@@ -254,10 +259,16 @@ class Index:
         with self.writer(on_batch=on_batch, wait=wait) as writer:
             return writer.upsert(documents_of(corpus, columns))
 
+    async def aadd(self, corpus: Texts, **options: Any) -> Summary:
+        """`add`, in a thread, for asyncio."""
+        import asyncio
+
+        return await asyncio.to_thread(self.add, corpus, **options)
+
     def delete(
         self,
         ids: Sequence[str] | None = None,
-        where: str | None = None,
+        where: Where | None = None,
         *,
         allow_removals: Allowance = True,
         wait: float = 0,
@@ -321,6 +332,12 @@ class Index:
         """
         return self._search(space, [query], Options(k, **options))[0]
 
+    async def asearch(self, query: Query, k: int = 10, **options: Any) -> Hits:
+        """`search`, in a thread, for asyncio."""
+        import asyncio
+
+        return await asyncio.to_thread(self.search, query, k, **options)
+
     def search_many(
         self,
         queries: Iterable[Query],
@@ -367,7 +384,7 @@ class Index:
                 warn_if_none_match(reader, condition)
             return hits
 
-    def passages(self, space: str | None = None, where: str | None = None) -> Passages:
+    def passages(self, space: str | None = None, where: Where | None = None) -> Passages:
         """All passages with their vectors in a space, or those whose documents match a filter.
 
         Raises:

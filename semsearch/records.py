@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Collection, Iterable, Mapping
@@ -19,6 +20,9 @@ ESCAPED_BYTE = re.compile("[\udc80-\udcff]")
 
 #: JSON values by field name.
 Metadata = Mapping[str, Any]
+
+#: A filter: an expression, or the values that fields must have (of a list, one).
+Where = str | Mapping[str, Any]
 
 #: The prefix of a metadata field's name if the bare name has another meaning.
 METADATA_PREFIX = "metadata."
@@ -184,6 +188,10 @@ class Hit(NamedTuple):
             found["explanation"] = self.explanation._asdict() | {"first_score": first_score}
         return found
 
+    def to_json(self) -> str:
+        """`to_dict` as JSON."""
+        return json.dumps(self.to_dict(), ensure_ascii=False)
+
 
 class Hits(list[Hit]):
     """The hits of one query, best first.
@@ -208,6 +216,10 @@ class Hits(list[Hit]):
         if self.stages:
             found["stages"] = [stage._asdict() for stage in self.stages]
         return found
+
+    def to_json(self) -> str:
+        """`to_dict` as JSON."""
+        return json.dumps(self.to_dict(), ensure_ascii=False)
 
     def parts(self) -> list[str]:
         """The names of the components of `Hit.score`; none if every score has only one."""

@@ -13,6 +13,7 @@ MODULES = [
     "semsearch.corpus.corpus",
     "semsearch.encoders",
     "semsearch.encoders.base",
+    "semsearch.encoders.given",
     "semsearch.explore.export",
     "semsearch.index",
     "semsearch.integrations.pandas",

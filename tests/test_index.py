@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -145,6 +147,37 @@ class TestAdding:
         assert (summary.changed, summary.encoded) == (1, len(encoder.texts) - total)
         assert summary.encoded <= 6
 
+    @pytest.mark.parametrize(
+        ("given", "options", "expected"),
+        [
+            ("A text.", {}, [Document("3b6444e203f18aca", "A text.")]),
+            ({"id": 7, "text": "x", "title": "T", "y": 2}, {}, [Document("7", "x", "T", {"y": 2})]),
+            (iter(["A text.", {"text": "A text."}]), {}, 2),
+            (pandas.Series(["a", "b"], index=[5, 6]), {}, 2),
+            (
+                [{"key": "k", "name": "N", "plot": "x", "tags": {"z"}}],
+                {"id_column": "key", "title_column": "name", "text_columns": "plot"},
+                [Document("k", "x", "N", {"tags": ["z"]})],
+            ),
+        ],
+    )
+    def test_texts_and_dicts(self, tmp_path, given, options, expected):
+        with Index.create(tmp_path / "x", "hashing") as index:
+            index.add(given, **options)
+            assert len(index) == expected if isinstance(expected, int) else [*index] == expected
+
+    @pytest.mark.parametrize(
+        ("item", "place"), [({"txt": "x"}, "item 1"), ({"text": None}, "item 1"), (" ", "item 1")]
+    )
+    def test_an_item_without_a_text_is_named_and_can_be_skipped(self, index, item, place):
+        with pytest.raises(BadRowError) as caught:
+            index.add(["A text.", item])
+        assert (caught.value.source, len(index)) == (place, 3)
+        bad = []
+        with index.writer(on_bad_row=bad.append) as writer:
+            assert writer.upsert([item, "A text."]).added == 1
+        assert [error.source for error in bad] == ["item 0"]
+
 
 class TestDeleting:
     def test_by_id(self, index):
@@ -178,9 +211,12 @@ class TestDeleting:
         lambda index: index.get(1),
         lambda index: index.delete("ab"),  # not the ids a and b
         lambda index: index.delete([3]),
-        lambda index: index.add("a text"),
-        lambda index: index.add(["stranger"]),
+        lambda index: index.add(b"a text"),
+        lambda index: index.add(7),
+        lambda index: index.add(["stranger", 7]),
         lambda index: index.add([Document("new", "text")], text_columns="text"),
+        lambda index: index.add("a text", id_column="id"),
+        lambda index: index.delete(where={}),
         lambda index: index.add([Document("new", "text")], wait=-1),
         lambda index: load_encoder(["minilm"]),
         lambda index: Corpus([b"c.csv"]),
@@ -206,9 +242,27 @@ def test_counts_and_membership(index):
     assert counts == (3, 3, 2, 0)
     with pytest.raises(FilterError):
         index.count("m = 1")
+    assert index.count({"legs": [2, 4], "sounds": "purr"}) == 1
+    assert index.count({"sounds": None, "metadata.legs": 2}) == 1
+    assert [hit.id for hit in index.search("a", where={"id": ["hen", "cow"]})] == ["hen"]
+    for where in ({"m": 1}, {"legs": {"$gt": 3}}, {"legs": [None]}):
+        with pytest.raises(FilterError):
+            index.count(where)
     assert "cat" in index
     assert "x" not in index
     assert None not in index
+
+
+def test_asyncio(index):
+    async def calls():
+        added = await index.aadd({"id": "owl", "text": "The owl hoots."}, wait=9)
+        queries = ["The owl hoots.", "The dog barks."]
+        found = await asyncio.gather(*(index.asearch(query, 1) for query in queries))
+        with pytest.raises(FilterError):
+            await index.asearch("owl", where={"unknown": 1})
+        return added.added, [hits[0].id for hits in found]
+
+    assert asyncio.run(calls()) == (1, ["owl", "dog"])
 
 
 def test_more_like_adds_the_vectors_of_examples(index, encoder):
@@ -237,3 +291,44 @@ def test_threads_load_an_encoder_once(index, monkeypatch):
         found = list(threads.map(opened.search, ["The cat sleeps."] * 4))
     assert [hits[0].document_id for hits in found] == ["cat"] * 4
     assert len(loaded) == 1
+
+
+class TestGuidesOfOthers:
+    """The first lines of the guides of Chroma, LanceDB and txtai, written for an index."""
+
+    def test_chroma(self, tmp_path):
+        collection = Index.create(tmp_path / "collection", "hashing")
+        collection.add(
+            [
+                {"id": "id1", "text": "a page about pineapple", "source": "notion"},
+                {"id": "id2", "text": "a page about oranges", "source": "drive"},
+            ]
+        )
+        results = collection.search("pineapple", k=2, where={"source": ["notion", "drive"]})
+        assert json.loads(results.to_json())["hits"][0]["id"] == "id1"
+        assert (collection.get("id2").text, collection.count()) == ("a page about oranges", 2)
+        collection.delete(["id1"])
+        collection.delete(where={"source": "drive"})
+        assert len(collection) == 0
+        collection.close()
+
+    def test_lancedb(self, tmp_path):
+        data = [{"text": "knight", "strength": 0.9}, {"text": "ranger", "strength": 0.4}]
+        with Index.create(tmp_path / "camelot", "hashing") as table:
+            table.add(pandas.DataFrame(data))
+            table.add([{"text": "rogue", "strength": 0.6}])
+            found = table.search("ranger", k=2, where="strength < 0.7").to_frame()
+            assert found["strength"].to_list() == [0.4, 0.6]
+            table.delete(where="strength > 0.5")
+            assert [document.metadata["strength"] for document in table] == [0.4]
+
+    def test_txtai(self, tmp_path):
+        data = ["the iceberg split off", "a lottery ticket won", "the beaches were cleaned"]
+        embeddings = Index.create(tmp_path / "news", "hashing")
+        embeddings.add(data)
+        found = [embeddings.search(query, 1)[0].text for query in ("lottery", "iceberg")]
+        assert found == [data[1], data[0]]
+        [hits] = embeddings.search_many(["beaches"], 1)
+        assert embeddings.delete([hits[0].id]) == 1
+        assert "beaches" not in embeddings.search("beaches", 1)[0].text
+        embeddings.close()

@@ -142,18 +142,18 @@ def table_documents(
     elif table.remark:
         notify(f"{table.name}: {table.remark}")
     for row in table.rows:
-        if isinstance(row, BadRowError):
-            yield row
-            continue
-        try:
-            document = _document(row, roles, table)
-        except BadRowError as error:
-            error.document_id = _readable_id(row, roles)
-            yield error
-        else:
-            yield document
+        yield row if isinstance(row, BadRowError) else row_document(row, roles, table)
     if table.left_out:
         notify(f"{table.name}: {table.left_out}")
+
+
+def row_document(row: Row, roles: Roles, table: Table) -> Document | BadRowError:
+    """The document of a row of a table, or why it is none."""
+    try:
+        return _document(row, roles, table)
+    except BadRowError as error:
+        error.document_id = _readable_id(row, roles)
+        return error
 
 
 def _document(row: Row, roles: Roles, table: Table) -> Document:

@@ -1,20 +1,39 @@
-"""Reads pandas DataFrames."""
+"""Reads what programs hold: pandas DataFrames, texts, dicts."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
-from semsearch.corpus.documents import DocumentReader, Notify, OnBadRow, silent, table_documents
-from semsearch.corpus.roles import Roles, resolve
-from semsearch.corpus.table import Row, Table
-from semsearch.errors import ArgumentError, CorpusError, check_items, raise_error
+from semsearch.corpus.documents import (
+    DocumentReader,
+    Items,
+    Notify,
+    OnBadRow,
+    row_document,
+    silent,
+    table_documents,
+)
+from semsearch.corpus.roles import Roles, listed, resolve
+from semsearch.corpus.table import COLUMNS, Row, Table
+from semsearch.errors import (
+    ArgumentError,
+    BadRowError,
+    CorpusError,
+    check_items,
+    raise_error,
+    shown,
+)
 from semsearch.records import Document
 
 if TYPE_CHECKING:
     import pandas
 
 _BATCH_ROWS = 1_000
+
+#: What an index adds: a text, a dict, a document, any number of these, or a data frame.
+Item: TypeAlias = str | Mapping[str, Any] | Document
+Texts: TypeAlias = "Item | Iterable[Item] | pandas.DataFrame"
 
 
 def frame_documents(
@@ -37,20 +56,70 @@ def frame_documents(
 
 
 def documents_of(
-    corpus: Iterable[Document] | pandas.DataFrame, columns: Mapping[str, Any]
-) -> Iterable[Document]:
-    """The documents of a data frame with these arguments of `frame_documents`, or those given.
+    corpus: Texts, columns: Mapping[str, Any] | None = None, on_bad_row: OnBadRow = raise_error
+) -> DocumentReader:
+    """The documents of a data frame, or of texts, dicts and documents: one, or any number.
+
+    A dict is a row with the columns ``text``, ``title`` and ``id``; all others are metadata. A
+    reader of documents is returned as it is.
+
+    Args:
+        corpus: what to read.
+        columns: arguments of `frame_documents`; those that are None are ignored.
+        on_bad_row: called with the error of each item that is no document.
 
     Raises:
-        ArgumentError: columns are named without a data frame.
+        ArgumentError: an item is none of these, or columns are named for something else than
+            dicts and data frames.
     """
-    named = {name: column for name, column in columns.items() if column is not None}
+    named = {name: column for name, column in (columns or {}).items() if column is not None}
     packages = {kind.__module__.partition(".")[0] for kind in type(corpus).__mro__}
     if "pandas" in packages and hasattr(corpus, "columns"):
-        return frame_documents(cast("pandas.DataFrame", corpus), **named)
+        frame = cast("pandas.DataFrame", corpus)
+        return frame_documents(frame, **named, on_bad_row=on_bad_row)
+    one = isinstance(corpus, (str, Mapping, Document))
+    if not one and (isinstance(corpus, bytes) or not isinstance(corpus, Iterable)):
+        raise ArgumentError(
+            f"cannot add {shown(corpus)}; give texts, dicts, documents, a data frame or a Corpus"
+        )
+    items = iter(cast("Iterable[Any]", [corpus] if one else corpus))
+    if not isinstance(items, DocumentReader):
+        return DocumentReader(_item_documents(items, named), on_bad_row)
     if named:
-        raise ArgumentError(f"{' and '.join(named)} need a data frame")
-    return cast("Iterable[Document]", corpus)
+        raise _unexpected(named)
+    return items
+
+
+def _item_documents(items: Iterable[Any], named: Mapping[str, Any]) -> Items:
+    """The documents of texts, dicts and documents, and an error in place of each that is none."""
+    wanted = Roles.wanted(
+        _names(named.get("text_columns", "text")),
+        _name(named.get("title_column", "title")),
+        _name(named.get("id_column", "id")),
+    )
+    table = Table("items", COLUMNS, iter(()))
+    for place, item in enumerate(items):
+        source = f"item {place}"
+        if not isinstance(item, (str, Mapping, Document)):
+            raise ArgumentError(f"{source} must be a text, a dict or a Document, not {shown(item)}")
+        if named and not isinstance(item, Mapping):
+            raise _unexpected(named)
+        if isinstance(item, Document):
+            yield item
+            continue
+        cells = {"text": item} if isinstance(item, str) else item
+        fields = {str(name): value for name, value in cells.items()}
+        has_id = "id_column" in named or "id" in fields
+        roles = wanted if has_id else wanted._replace(id=None)
+        if fields.keys() & set(wanted.text):
+            yield row_document(Row(source, fields), roles, table)
+        else:
+            names = f"no {' or '.join(map(repr, wanted.text))} (keys: {listed(list(fields))})"
+            yield BadRowError(source, f"{names}; name the text with text_columns")
+
+
+def _unexpected(named: Iterable[str]) -> ArgumentError:
+    return ArgumentError(f"{' and '.join(named)} need a data frame or dicts")
 
 
 def frame_text_columns(

@@ -64,7 +64,8 @@ def load_encoder(
             the hub (``NAME@REVISION`` for a branch, a tag or a commit), each also with ``@mean``,
             ``@cls``, ``@max`` or ``@pooler`` (a plain BERT with that pooling) and with ``@192d``
             (its leading 192 dimensions), ``glove:PATH`` (averaged word vectors),
-            ``hashing[:DIMENSION]`` (no model), or the name of a plugin (``NAME[:…]``).
+            ``hashing[:DIMENSION]`` (no model), ``openai:MODEL[@URL]`` (a server with OpenAI's
+            interface, the key from OPENAI_API_KEY), or the name of a plugin (``NAME[:…]``).
         device: a torch device (``cpu``, ``cuda``), which selects torch, also for queries; None uses
             a GPU for documents if there is one.
         precision: ``auto``, ``fp32``, ``bf16`` or ``int8`` (always on the CPU).
@@ -87,6 +88,11 @@ def load_encoder(
         from semsearch.encoders.words import WordVectorEncoder  # seldom needed
 
         return WordVectorEncoder(spec)
+    if spec.partition(":")[0] == "openai":
+        from semsearch.encoders.openai import OpenAIEncoder
+
+        return OpenAIEncoder(spec, from_index=local_files_only)
+    _check_loadable(spec)
     if (plugin := _plugin_encoder(spec)) is not None:
         return plugin
     folder = find_model(spec, local_files_only=local_files_only)
@@ -115,8 +121,9 @@ def current_fingerprint(spec: str) -> str:
     Raises:
         EncoderError: its files are missing or can no longer be used.
     """
-    if spec.partition(":")[0] in ("hashing", "glove"):
-        return load_encoder(spec).fingerprint
+    if spec.partition(":")[0] in ("hashing", "glove", "openai"):
+        return load_encoder(spec, local_files_only=True).fingerprint
+    _check_loadable(spec)
     return find_model(spec, local_files_only=True).fingerprint
 
 
@@ -160,6 +167,16 @@ def load_reranker(
     reranker = TorchReranker(folder, device)
     _warn_of_torch(folder, reason)
     return reranker
+
+
+def _check_loadable(spec: str) -> None:
+    """Raise EncoderError for an encoder that only a program can make."""
+    if spec.startswith("given:"):
+        name = spec.partition(":")[2]
+        raise EncoderError(
+            f"the encoder '{name}' was given by a program; open the index with it: "
+            "Index.open(path, encoder)"
+        )
 
 
 def _warn_of_torch(folder: ModelFolder, reason: NotConvertibleError | None) -> None:

@@ -20,7 +20,7 @@ from semsearch.explore.spreadsheet import (
 )
 from semsearch.filters import Condition
 from semsearch.index import Index
-from semsearch.records import SCORE_DECIMALS, Document, Hits
+from semsearch.records import SCORE_DECIMALS, Document, Hits, Where
 from semsearch.storage.interface import (
     Passages,
     Reader,
@@ -59,7 +59,7 @@ def export_index(
     *,
     vectors: bool = False,
     space: str | None = None,
-    where: str | None = None,
+    where: Where | None = None,
     groups: bool = False,
     on_progress: Callable[[int, int], None] = lambda done, total: None,
 ) -> Exported:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 import re
 import reprlib
-from collections.abc import Callable, Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
 
-from semsearch.errors import FilterError, check_text
+from semsearch.errors import BadRowError, FilterError, check_text, shown
 from semsearch.filters import (
     KEYWORDS,
     And,
@@ -21,11 +21,12 @@ from semsearch.filters import (
     Operator,
     Or,
     Value,
+    field_text,
     filter_error,
     is_bare_name,
     literal_text,
 )
-from semsearch.records import BUILT_IN_FIELDS, metadata_field, metadata_name
+from semsearch.records import BUILT_IN_FIELDS, Document, Where, metadata_field, metadata_name
 
 
 def parse(expression: str) -> Condition:
@@ -42,6 +43,35 @@ def parse(expression: str) -> Condition:
         return _Parser(expression).parse()
     except RecursionError:
         raise filter_error("the expression is nested too deep") from None
+
+
+def condition_of(where: Where) -> Condition:
+    """The condition of an expression, or of a dict: each field has its value, or one of a list.
+
+    Raises:
+        FilterError: the expression is invalid, the dict is empty, or a value has no literal.
+        ArgumentError: it is neither a string nor a dict.
+    """
+    if not isinstance(where, Mapping):
+        return parse(where)
+    try:
+        values = Document(None, "-", None, where).metadata  # numpy's numbers, dates, sets
+    except BadRowError as error:
+        raise filter_error(error.reason) from None
+    tests = tuple(_required(name, value) for name, value in values.items())
+    if not tests:
+        raise filter_error("the dict is empty; None stands for no filter")
+    return parse(str(And(tests)))
+
+
+def _required(name: str, value: Any) -> Condition:
+    field = name if name in BUILT_IN_FIELDS else metadata_field(metadata_name(name))
+    if value is None:
+        return IsNull(field)
+    values = value if isinstance(value, list) else [value]
+    if not all(isinstance(one, str | int | float) for one in values):
+        raise filter_error(f"{field_text(field)} cannot equal {shown(value)}; use an expression")
+    return In(field, tuple(values)) if values is value else Comparison(field, Operator.EQUAL, value)
 
 
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?", re.IGNORECASE)

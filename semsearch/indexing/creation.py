@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from semsearch.encoders import DEFAULT_ENCODER, load_encoder
+from semsearch.encoders.given import SentenceTransformerEncoder, is_sentence_transformer
 from semsearch.encoders.specs import Precision, described_precision
 from semsearch.errors import (
     ArgumentError,
@@ -62,9 +63,12 @@ def create_index(
 
 def listed_encoders(encoders: Any) -> list[Any]:
     """One spec or encoder, or several, as a list."""
-    if isinstance(encoders, str) or _is_encoder(encoders):
-        return [encoders]
-    return check_items("encoders", encoders, "specs or encoders")
+    if isinstance(encoders, str) or _is_encoder(encoders) or is_sentence_transformer(encoders):
+        encoders = [encoders]
+    return [
+        SentenceTransformerEncoder(item) if is_sentence_transformer(item) else item
+        for item in check_items("encoders", encoders, "specs or encoders")
+    ]
 
 
 def check_encoders(encoders: Sequence[Encoder]) -> None:
@@ -77,8 +81,8 @@ def check_encoders(encoders: Sequence[Encoder]) -> None:
     for encoder in encoders:
         if not _is_encoder(encoder):
             raise ArgumentError(
-                f"encoders must be encoders (load_encoder returns one) or, for create, specs, not "
-                f"{shown(encoder)}"
+                "encoders must be encoders (load_encoder and encoder_from return one) or, for "
+                f"create, specs, not {shown(encoder)}"
             )
         if encoder.fingerprint in known:
             raise ArgumentError(f"encoder '{encoder.spec}' is given twice; name each model once")

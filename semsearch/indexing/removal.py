@@ -9,6 +9,7 @@ from semsearch.corpus.documents import SkippedRows
 from semsearch.errors import ArgumentError, DocumentNotFoundError, RemovalError, quantity
 from semsearch.indexing.changes import SeenDocuments
 from semsearch.indexing.files import ids_of_file
+from semsearch.records import Where
 from semsearch.storage.interface import Reader, Selection, parse_filter, warn_if_none_match
 
 #: A removal that exceeds both this share of the index and this number of documents is a large one.
@@ -82,7 +83,7 @@ def planned_removal(reader: Reader, selection: Selection) -> Removal:
     return Removal(reader.count(selection), reader.count(), examples)
 
 
-def named_documents(state: Reader, ids: Sequence[str] | None, where: str | None) -> Selection:
+def named_documents(state: Reader, ids: Sequence[str] | None, where: Where | None) -> Selection:
     """The documents with these ids, those that match a filter, or those that do both.
 
     Raises:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from functools import partial
 
 from semsearch.corpus.documents import DocumentReader
 from semsearch.corpus.files import FileState, FolderFiles
+from semsearch.corpus.frames import Texts, documents_of
 from semsearch.errors import (
     ArgumentError,
     BadRowError,
@@ -20,7 +21,6 @@ from semsearch.errors import (
     check_text,
     check_texts,
     raise_error,
-    shown,
 )
 from semsearch.indexing.batch import BatchWriter, Split, Summary, complete_space, split_texts
 from semsearch.indexing.changes import SeenDocuments
@@ -35,7 +35,7 @@ from semsearch.indexing.removal import (
     unseen_documents,
 )
 from semsearch.protocols import Encoder
-from semsearch.records import BUILT_IN_FIELDS, Document, metadata_field, metadata_name
+from semsearch.records import BUILT_IN_FIELDS, Where, metadata_field, metadata_name
 from semsearch.storage.interface import Fault, Selection, Settings, Writer
 from semsearch.storage.spaces import Space, find_space, warn_of_cut_passages
 from semsearch.storage.words import language
@@ -80,7 +80,7 @@ class IndexWriter:
         self._on_bad_row = on_bad_row
         self._on_batch = on_batch
 
-    def upsert(self, corpus: Iterable[Document]) -> Summary:
+    def upsert(self, corpus: Texts) -> Summary:
         """Add new documents and update changed ones; keep all other documents of the index.
 
         Each batch is one transaction; committed batches remain if a later one fails. Files in the
@@ -89,14 +89,14 @@ class IndexWriter:
         not say otherwise.
 
         Raises:
-            ArgumentError: the corpus contains other items than documents, or a `Corpus` names
-                another id column than in the last run.
+            ArgumentError: the corpus contains other items than texts, dicts and documents, or a
+                `Corpus` names another id column than in the last run.
             BadRowError: a document cannot be indexed, and `on_bad_row` raised it.
             SpaceError: the spec of a space now names another model.
         """
         started = time.perf_counter()
         with closing(SeenDocuments()) as seen:
-            summary, files = self._upsert(_reader_of(corpus), seen)
+            summary, files = self._upsert(documents_of(corpus, on_bad_row=self._on_bad_row), seen)
         return self._finished(summary, files, started)
 
     def _upsert(
@@ -143,7 +143,7 @@ class IndexWriter:
             count += len(ids)
         return count
 
-    def sync(self, corpus: Iterable[Document], *, allow_removals: Allowance = False) -> Summary:
+    def sync(self, corpus: Texts, *, allow_removals: Allowance = False) -> Summary:
         """Make the index equal to the corpus: `upsert`, then remove all other documents.
 
         If reading the corpus fails, nothing is removed. Documents whose row was skipped as bad
@@ -156,13 +156,13 @@ class IndexWriter:
                 index. A function is called with the `Removal` and returns whether to continue.
 
         Raises:
-            ArgumentError: the corpus contains other items than documents.
+            ArgumentError: the corpus contains other items than texts, dicts and documents.
             RemovalError: more would be removed than is allowed; additions and changes remain.
             BadRowError: a document cannot be indexed, and `on_bad_row` raised it.
             SpaceError: the spec of a space now names another model.
         """
         started = time.perf_counter()
-        documents = _reader_of(corpus)
+        documents = documents_of(corpus, on_bad_row=self._on_bad_row)
         with self._store.read() as reader:
             total = reader.count()
         with closing(SeenDocuments()) as seen:
@@ -187,7 +187,7 @@ class IndexWriter:
     def delete(
         self,
         ids: Sequence[str] | None = None,
-        where: str | None = None,
+        where: Where | None = None,
         *,
         allow_removals: Allowance = True,
     ) -> int:
@@ -374,17 +374,3 @@ class IndexWriter:
             described = encoder.description()
             if described.get("precision") == "int8" != space.description.get("precision"):
                 self._store.describe(space, described)  # the first passages allowed it
-
-
-def _reader_of(corpus: Iterable[Document]) -> DocumentReader:
-    documents = iter(corpus)
-    if isinstance(documents, DocumentReader):
-        return documents
-    return DocumentReader(_checked(documents), raise_error)
-
-
-def _checked(corpus: Iterable[Document]) -> Iterator[Document]:
-    for place, document in enumerate(corpus):
-        if not isinstance(document, Document):
-            raise ArgumentError(f"item {place} must be a Document, not {shown(document)}")
-        yield document

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from datetime import date
+from pathlib import Path
 from typing import Any
 
 from semsearch.errors import MissingExtraError, shown
@@ -99,7 +100,7 @@ class SemsearchRetriever:
     Score, title and position of a passage are added to the metadata of the document.
 
     Args:
-        document_store: the store to search.
+        document_store: the store to search, or the path of an index, created if it is missing.
         filters: replaced by the filters of a run, if given.
         top_k: the number of passages.
         options: of `SearchOptions`, such as ``{"mode": "hybrid"}``.
@@ -107,12 +108,14 @@ class SemsearchRetriever:
 
     def __init__(
         self,
-        document_store: SemsearchDocumentStore,
+        document_store: SemsearchDocumentStore | str | Path,
         filters: dict[str, Any] | None = None,
         top_k: int = 10,
         options: dict[str, Any] | None = None,
     ) -> None:
-        self.document_store = document_store
+        if not isinstance(document_store, SemsearchDocumentStore):
+            document_store = SemsearchDocumentStore(str(document_store))
+        self.document_store: SemsearchDocumentStore = document_store
         self.filters, self.top_k, self.options = filters, top_k, options or {}
 
     @component.output_types(documents=list[HaystackDocument])

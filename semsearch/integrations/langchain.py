@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, Self
+from pathlib import Path
+from typing import Annotated, Any, Self
 from uuid import uuid4
 
 from semsearch.encoders import load_encoder
 from semsearch.errors import ArgumentError, MissingExtraError, shown
 from semsearch.index import Index
-from semsearch.integrations.passages import conjunction, delete, equals, hit_metadata
+from semsearch.integrations.passages import conjunction, delete, hit_metadata, index_at
 from semsearch.protocols import Encoder
 from semsearch.records import Document, metadata_field
 
@@ -19,7 +20,7 @@ try:
     from langchain_core.embeddings import Embeddings
     from langchain_core.retrievers import BaseRetriever
     from langchain_core.vectorstores import VectorStore
-    from pydantic import ConfigDict, Field
+    from pydantic import BeforeValidator, ConfigDict, Field
 except ImportError as error:
     raise MissingExtraError("langchain-core", "langchain", __name__) from error
 
@@ -48,11 +49,11 @@ class SemsearchVectorStore(VectorStore):
     required values; with ``where``, both are required. Scores are cosines in the default mode.
 
     Args:
-        index: the index; the caller closes it.
+        index: an index, or its path.
     """
 
-    def __init__(self, index: Index) -> None:
-        self.index = index
+    def __init__(self, index: Index | str | Path) -> None:
+        self.index = index_at(index)
 
     @classmethod
     def from_texts(
@@ -158,11 +159,11 @@ class SemsearchRetriever(BaseRetriever):
     Each `Document` is the best passage of one document, with its id; score, title and position of
     the passage are added to the metadata of the document.
 
-    >>> retriever = SemsearchRetriever(index=Index.open("indexes/films"), k=3)
+    >>> retriever = SemsearchRetriever("indexes/films", k=3)  # doctest: +SKIP
     >>> retriever.invoke("a heist goes wrong")  # doctest: +SKIP
 
     Args:
-        index: the index; the caller closes it.
+        index: an index, or its path.
         k: the number of passages.
         options: of `SearchOptions`, such as ``{"mode": "hybrid"}``; those of `invoke` replace them,
             but ``where`` is required beside that of `invoke`.
@@ -170,9 +171,12 @@ class SemsearchRetriever(BaseRetriever):
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
 
-    index: Index
+    index: Annotated[Index, BeforeValidator(index_at)]
     k: int = 4
     options: dict[str, Any] = Field(default_factory=dict)
+
+    def __init__(self, index: Index | str | Path, **settings: Any) -> None:
+        super().__init__(index=index, **settings)
 
     def _get_relevant_documents(
         self, query: str, *, run_manager: Any, k: int | None = None, **options: Any
@@ -187,8 +191,6 @@ class SemsearchRetriever(BaseRetriever):
         ]
 
 
-def _where(values: dict[str, Any]) -> str | None:
-    """A filter expression that requires all of these values, as metadata has them."""
-    stored = Document(None, "-", None, values).metadata
-    tests = (equals(metadata_field(name), value) for name, value in stored.items())
-    return " and ".join(map(str, tests)) or None
+def _where(values: dict[str, Any]) -> dict[str, Any] | None:
+    """A filter that requires all of these values of metadata fields."""
+    return {metadata_field(name): value for name, value in values.items()} or None

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from semsearch.filters import And, Comparison, Condition, In, IsNull, Operator
-from semsearch.filters.parsing import parse
+from semsearch.filters.parsing import condition_of
 from semsearch.index import Index
-from semsearch.records import SCORE_DECIMALS, Hit, column_name
+from semsearch.records import SCORE_DECIMALS, Hit, Where, column_name
 
 _OWN = ("score", "title", "start", "end")
+
+
+def index_at(index: Index | str | Path) -> Index:
+    """An index, or the one at a path, which is opened and stays open."""
+    return index if isinstance(index, Index) else Index.open(index)
 
 
 def hit_metadata(hit: Hit) -> dict[str, Any]:
@@ -31,16 +37,16 @@ def equals(field: str, value: Any) -> Condition:
     return IsNull(field) if value is None else Comparison(field, Operator.EQUAL, value)
 
 
-def conjunction(index: Index, first: str | None, second: str | None) -> str | None:
-    """An expression that requires both expressions; None stands for no condition.
+def conjunction(index: Index, first: Where | None, second: Where | None) -> str | None:
+    """An expression that requires both filters; None stands for no condition.
 
     An empty index, which has no fields yet, accepts any filter: the result is None.
 
     Raises:
-        FilterError: one of two is invalid.
+        FilterError: one is invalid.
     """
     given = [where for where in (first, second) if where is not None]
-    where = str(And(tuple(map(parse, given)))) if len(given) == 2 else next(iter(given), None)
+    where = str(And(tuple(map(condition_of, given)))) if given else None
     with index.read() as state:
         return where if state.ids(limit=1) else None
 

@@ -36,6 +36,7 @@ def zscore_fusion(rankings: Sequence[Ranking], weights: Sequence[float]) -> dict
     length = max(map(len, rankings))
     if not length:
         return {}
+    length = max(length, 2)  # a single hit stands out against a score of 0
     scores: dict[int, float] = defaultdict(float)
     items = {item for ranking in rankings for item, _ in ranking}
     for ranking, weight in zip(rankings, weights, strict=True):

@@ -17,7 +17,7 @@ from semsearch.errors import (
     shown,
 )
 from semsearch.protocols import Reranker
-from semsearch.records import SearchMode
+from semsearch.records import SearchMode, Where
 
 #: The id of a document, or several ids.
 Examples: TypeAlias = str | Iterable[str]
@@ -38,7 +38,8 @@ class SearchOptions(TypedDict, total=False):
     Attributes:
         offset: the number of best hits to skip, for pages after the first.
         min_score: drop hits with a lower score; with `rerank`, also those that it did not read.
-        where: a filter over metadata, such as ``year >= 1990 and genres = 'Drama'``.
+        where: a filter over metadata, such as ``year >= 1990 and genres = 'Drama'``, or a dict:
+            ``{"year": 1990, "genres": ["Drama", "Crime"]}`` requires these values, of a list one.
         mode: ``semantic`` (the default), ``bm25`` or ``hybrid``: by meaning, by words, or both.
             In the latter two, ``"an exact phrase"`` ranks passages that contain it above others by
             BM25, and ``-word`` or ``-"a phrase"`` after a blank excludes documents with such a
@@ -64,7 +65,7 @@ class SearchOptions(TypedDict, total=False):
 
     offset: int
     min_score: float | None
-    where: str | None
+    where: Where | None
     mode: SearchMode | str
     require: str | Sequence[str]
     dense_weight: float
@@ -90,7 +91,7 @@ class Options:
     k: int
     offset: int = 0
     min_score: float | None = None
-    where: str | None = None
+    where: Where | None = None
     mode: SearchMode | str = SearchMode.SEMANTIC
     require: str | Sequence[str] = ()
     dense_weight: float = DENSE_WEIGHT
@@ -106,7 +107,7 @@ class Options:
     examples: Mapping[str, float] = field(init=False)  #: weights of `like` and `unlike`, by id
 
     def __post_init__(self) -> None:
-        if self.where is not None:
+        if self.where is not None and not isinstance(self.where, Mapping):
             check_text("where", self.where)
         if self.rerank is not None and not callable(getattr(self.rerank, "score", None)):
             raise ArgumentError(

@@ -18,7 +18,7 @@ import numpy
 from numpy.typing import NDArray
 
 from semsearch.protocols import Encoder, Matrix
-from semsearch.records import Document, Kind, Metadata, Passage
+from semsearch.records import Document, Kind, Metadata, Passage, Where
 from semsearch.storage.spaces import Space
 from semsearch.vector_indexes import IndexType
 
@@ -358,12 +358,12 @@ class Store(Protocol):
         """Release its files or connections."""
 
 
-def parse_filter(reader: Reader, where: str) -> Condition:
+def parse_filter(reader: Reader, where: Where) -> Condition:
     """Parse a filter and check it against the fields of an index; raises FilterError."""
     from semsearch.filters.checking import check
-    from semsearch.filters.parsing import parse
+    from semsearch.filters.parsing import condition_of
 
-    return check(parse(where), reader.fields())
+    return check(condition_of(where), reader.fields())
 
 
 def warn_if_none_match(reader: Reader, condition: Condition) -> None:

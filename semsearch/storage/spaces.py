@@ -66,7 +66,7 @@ def warn_of_cut_passages(encoder: Encoder, max_tokens: int) -> None:
 
 def free_name(spec: str, taken: Collection[str]) -> str:
     """A short unused name, safe in file names: `sentence-transformers/all-X` → `all-x`."""
-    words = re.findall("[a-z0-9_-]+", PurePath(unpinned(spec)).name.lower())
+    words = re.findall("[a-z0-9_-]+", PurePath(unpinned(spec).partition("@http")[0]).name.lower())
     slug = "-".join(words).strip("-") or "space"
     names = chain([slug], (f"{slug}-{number}" for number in count(2)))
     return next(name for name in names if name not in taken)

@@ -143,6 +143,6 @@ def test_a_corpus_can_be_a_frame():
     columns = {"id_column": "a", "text_columns": "b", "title_column": None}
     assert list(documents_of(frame, columns)) == [Document("x", "y")]
     assert frame_text_columns(frame, "b") == ("b",)
-    assert documents_of([], {"id_column": None}) == []
+    assert list(documents_of([], {"id_column": None})) == []
     with pytest.raises(ArgumentError):
-        documents_of([], {"id_column": "a"})
+        list(documents_of(["x"], {"id_column": "a"}))

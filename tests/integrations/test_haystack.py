@@ -134,6 +134,12 @@ class TestRetriever:
         with pytest.raises(InvalidFilterError):
             undone.run("the cat")
 
+    def test_of_an_index_at_a_path(self, pets):
+        retriever = SemsearchRetriever(pets.path, options={"mode": "hybrid", "where": {"legs": 2}})
+        [found] = retriever.run("lays eggs")["documents"]
+        assert (found.id, found.score) == ("hen", 1.0)
+        retriever.document_store.index.close()
+
     def test_in_a_pipeline_that_is_saved_and_loaded(self, pets):
         pipeline = Pipeline()
         pipeline.add_component("retriever", SemsearchRetriever(pets, top_k=2))

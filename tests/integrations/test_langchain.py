@@ -162,4 +162,7 @@ class TestRetriever:
         place = {"start": hit.passage.start, "end": hit.passage.end}
         assert found.metadata == {"score": round(hit.score, 6), **place, "legs": 2}
         assert [found.id for found in retriever.invoke("cat", where="id = 'owl'")] == ["owl"]
+        at_path = SemsearchRetriever(pets.path, k=1, options={"where": {"legs": 2}})
+        assert [one.id for one in at_path.invoke("cat", where={"id": "owl"})] == ["owl"]
+        at_path.index.close()
         assert retriever.invoke("cat", where="id = 'cat' or legs = 4") == []
