@@ -131,7 +131,7 @@ class SentenceTransformerEncoder(FunctionEncoder):
         prompt = max(map(len, map(self.token_spans, model.prompts.values())), default=0)
         own = prompt + (self._tokenizer.num_special_tokens_to_add() if self._tokenizer else 0)
         limit = model.get_max_seq_length() or math.inf
-        self.max_document_tokens = max(1, MAX_TOKENS if limit == math.inf else limit - own)
+        self.max_document_tokens = MAX_TOKENS if limit == math.inf else max(1, int(limit) - own)
 
     def token_spans(self, text: str) -> TokenSpans:
         """The character ranges of a text's tokens, shape (n, 2), without special tokens."""
