@@ -37,6 +37,8 @@ from semsearch.storage.interface import (
 from semsearch.storage.spaces import Space, find_space
 
 if TYPE_CHECKING:
+    from sentence_transformers import SentenceTransformer
+
     from semsearch.corpus.frames import Texts
     from semsearch.indexing.batch import Summary
     from semsearch.indexing.removal import Allowance
@@ -68,7 +70,7 @@ class Index:
     def open(
         cls,
         path: str | Path,
-        encoders: Encoder | Iterable[Encoder] = (),
+        encoders: Encoder | SentenceTransformer | Iterable[Encoder] = (),
         *,
         device: str | None = None,
     ) -> Self:
@@ -76,7 +78,8 @@ class Index:
 
         Args:
             path: its directory or address.
-            encoders: one or more loaded encoders, used instead of loading them again.
+            encoders: one or more loaded encoders (or a SentenceTransformer), used instead of
+                loading them again.
             device: a torch device (``cpu``, ``cuda``) for encoders that are loaded; see
                 `load_encoder`.
 
@@ -93,7 +96,7 @@ class Index:
     def create(
         cls,
         path: str | Path,
-        encoders: str | Encoder | Iterable[str | Encoder] | None = None,
+        encoders: str | Encoder | SentenceTransformer | Iterable[str | Encoder] | None = None,
         *,
         precision: str | None = None,
         device: str | None = None,
@@ -102,9 +105,10 @@ class Index:
 
         Args:
             path: an index, an empty directory, or a path that does not exist yet.
-            encoders: a spec or an encoder, or several, one for each embedding space; None takes
-                those of the index, or ``minilm`` for a new one. The first encoder's maximum
-                length limits the passages into which texts are cut.
+            encoders: a spec, an encoder (`load_encoder`, `encoder_from`) or a SentenceTransformer,
+                or several, one for each embedding space; None takes those of the index, or
+                ``minilm`` for a new one. The first encoder's maximum length limits the passages
+                into which texts are cut.
             precision: the precision of encoders named by a spec: ``auto`` (the default of a new
                 index), ``fp32``, ``bf16`` or ``int8``.
             device: the device of encoders; see `open`.

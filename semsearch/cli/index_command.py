@@ -57,7 +57,7 @@ FIRST_DOCUMENTS = 256
     "encoders",
     "SPEC",
     "minilm, a Sentence-Transformers model by name or folder, glove:PATH (averaged word "
-    "vectors), or hashing; may be repeated for several spaces.  "
+    "vectors), openai:MODEL@URL (a server), or hashing; may be repeated for several spaces.  "
     f"[default: the index's own, or {DEFAULT_ENCODER}]",
 )
 @encoder_precision_option

@@ -73,6 +73,8 @@ def documents_of(
             dicts and data frames.
     """
     named = {name: column for name, column in (columns or {}).items() if column is not None}
+    if hasattr(corpus, "to_pandas"):  # of polars and pyarrow
+        corpus = cast("Any", corpus).to_pandas()
     packages = {kind.__module__.partition(".")[0] for kind in type(corpus).__mro__}
     if "pandas" in packages and hasattr(corpus, "columns"):
         frame = cast("pandas.DataFrame", corpus)

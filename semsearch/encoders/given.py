@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
@@ -124,15 +125,17 @@ class SentenceTransformerEncoder(FunctionEncoder):
 
     def __init__(self, model: Any) -> None:
         name = model.model_card_data.base_model or type(model).__name__
-        self._tokenizer = model.tokenizer
+        tokenizer = getattr(model, "tokenizer", None)  # static embeddings have another kind
+        self._tokenizer = tokenizer if getattr(tokenizer, "is_fast", False) else None
         super().__init__(f"given:{name}", _digest(model), model.encode_document, model.encode_query)
         prompt = max(map(len, map(self.token_spans, model.prompts.values())), default=0)
-        own = prompt + self._tokenizer.num_special_tokens_to_add()
-        self.max_document_tokens = max(1, (model.get_max_seq_length() or MAX_TOKENS) - own)
+        own = prompt + (self._tokenizer.num_special_tokens_to_add() if self._tokenizer else 0)
+        limit = model.get_max_seq_length() or math.inf
+        self.max_document_tokens = MAX_TOKENS if limit == math.inf else max(1, int(limit) - own)
 
     def token_spans(self, text: str) -> TokenSpans:
         """The character ranges of a text's tokens, shape (n, 2), without special tokens."""
-        if not self._tokenizer.is_fast:
+        if self._tokenizer is None:
             return super().token_spans(text)
         options = {"add_special_tokens": False, "truncation": False, "verbose": False}
         found = self._tokenizer(check_text("text", text), return_offsets_mapping=True, **options)

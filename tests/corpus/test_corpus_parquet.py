@@ -143,6 +143,7 @@ def test_a_corpus_can_be_a_frame():
     columns = {"id_column": "a", "text_columns": "b", "title_column": None}
     assert list(documents_of(frame, columns)) == [Document("x", "y")]
     assert frame_text_columns(frame, "b") == ("b",)
+    assert list(documents_of(pyarrow.table(frame), columns)) == [Document("x", "y")]
     assert list(documents_of([], {"id_column": None})) == []
     with pytest.raises(ArgumentError):
         list(documents_of(["x"], {"id_column": "a"}))

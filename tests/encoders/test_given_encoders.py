@@ -92,6 +92,20 @@ def test_a_sentence_transformer_with_prompts(model, tmp_path):
         Index.create(tmp_path / "x", model)
 
 
+def test_static_embeddings(tmp_path):
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import StaticEmbedding
+    from tokenizers import Tokenizer, models, pre_tokenizers
+
+    tokenizer = Tokenizer(models.WordLevel({"cat": 0, "dog": 1, "[UNK]": 2}, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = pre_tokenizers.Whitespace()
+    static = SentenceTransformer(modules=[StaticEmbedding(tokenizer, embedding_dim=8)])
+    with Index.create(tmp_path / "x", [static, "hashing"]) as index:
+        index.add(["cat", "dog"])
+        assert [space.dimension for space in index.spaces()] == [8, 256]
+        assert index.search("dog", k=1)[0].text == "dog"
+
+
 class Server(BaseHTTPRequestHandler):
     """Answers with vectors of the hashing encoder; first with the statuses in `failures`."""
 

@@ -189,7 +189,7 @@ class TestExamples:
         ("mode", ["bm25", SearchMode.HYBRID], ["sematic"]),
         ("require", ["a phrase", ["a", "b"], ()], ["", [3], 3]),
         ("rerank", [Reranker(), None], ["a-model", False]),
-        ("where", ["n = 1", None], [{}, 0]),
+        ("where", ["n = 1", {"n": 1}, None], [["n = 1"], 0]),
     ],
 )
 def test_values_of_options(name, valid, invalid):
