@@ -247,10 +247,10 @@ class Service:
         name: Name,
         field: Annotated[str, Query(description="The name of the field.")],
         typed: Annotated[str, Query(description="What the texts contain.")] = "",
-    ) -> list[tuple[str, int]]:
+    ) -> list[list[str | int]]:
         """Up to 20 texts of a field, and how often they occur; those that begin so come first."""
         with self._worker(name).index.read() as state:
-            return state.texts_like(field, typed)
+            return [list(found) for found in state.texts_like(field, typed)]
 
     def overview(self, name: Name, where: Where = None) -> dict[str, Any]:
         """The groups of the map, queries to try, and the newest documents."""
