@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 from collections import Counter
 from http import HTTPStatus
-from itertools import pairwise
+from itertools import groupby
 from typing import Any
 
 import numpy
@@ -65,14 +65,12 @@ def colours_of(name: str, index: Index, field: str) -> dict[str, Any]:
     values = [_first(document and document.metadata.get(field)) for document in documents]
     numbers = [value for value in values if isinstance(value, int | float)]
     if len(numbers) > len(values) // 2 and len(set(numbers)) > COLOURS:
-        edges = numpy.unique(numpy.quantile(numbers, numpy.linspace(0, 1, RANGES + 1)).round())
-        names = [f"{low:g} to {high - 1:g}" for low, high in pairwise([*edges[:-1], edges[-1] + 1])]
-        places = [
-            int(numpy.clip(numpy.searchsorted(edges, value, "right") - 1, 0, len(names) - 1))
-            if isinstance(value, int | float)
-            else len(names)
-            for value in values
-        ]
+        cuts = numpy.quantile(numbers, numpy.linspace(0, 1, RANGES + 1)[1:-1], method="nearest")
+        by_range = groupby(sorted(set(numbers)), lambda one: (cuts <= one).sum())
+        ranges = [list(group) for _, group in by_range]
+        names = [f"{group[0]} to {group[-1]}" for group in ranges]
+        place = {str(one): place for place, group in enumerate(ranges) for one in group}
+        places = [place.get(str(value), len(names)) for value in values]
         return {"names": [*names, "other"], "places": places, "ranges": True}
     texts = ["" if value is None else str(value) for value in values]
     if any(len(text) > 4 and text[:4].isdigit() and text[4] == "-" for text in texts):

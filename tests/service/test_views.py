@@ -67,6 +67,24 @@ class TestMap:
             make_map(index, space).save(index.path)
             assert get("map")[1]["space"] == space
 
+    def test_ranges_of_numbers_name_their_least_and_greatest(self, index, get):
+        index.delete(where="id is not null")
+        scores = [number / 100 for number in range(25)]
+        index.add([Document(f"s{n}", f"text {n}", None, {"score": n}) for n in scores])
+        index.add([Document("none", "a text without")])
+        make_map(index).save(index.path)
+        _, found = get("map/colours", field="score")
+        assert found["names"] == [
+            "0.0 to 0.03",
+            "0.04 to 0.07",
+            "0.08 to 0.11",
+            "0.12 to 0.15",
+            "0.16 to 0.19",
+            "0.2 to 0.24",
+            "other",
+        ]
+        assert sorted(found["places"]) == sorted([0, 1, 2, 3, 4, 5] * 4 + [5, 6])
+
 
 class TestOverview:
     def test_without_a_map(self, index, get):
