@@ -157,8 +157,10 @@ function completing(index, field, chosen, onChange) {
   const list = `values-of-${field.name}`;
   const options = element("datalist", { id: list });
   const complete = async () => {
-    const parameters = new URLSearchParams({ field: field.name, typed: input.value });
+    const typed = input.value;
+    const parameters = new URLSearchParams({ field: field.name, typed });
     const found = await getJson(indexPath(index, `fields/values?${parameters}`)).catch(() => []);
+    if (input.value !== typed) return; // the answer to what was typed since may be here already
     options.replaceChildren(
       ...found.map(([value, count]) => element("option", { value }, count.toLocaleString("en"))),
     );
