@@ -112,7 +112,9 @@ def make_map(
     clusters = cluster(vectors, texts, seed=seed, words=0)
     groups = [numpy.array(group.members) for group in clusters.clusters]
     metadata = _metadata(index, [passages.document_ids[row] for row in rows])
-    names = group_names(texts, groups, metadata, set(map(folded, index.info().stop_words)))
+    stop_words = set(map(folded, index.info().stop_words))
+    encode = index.encoder(found).encode_documents
+    names = group_names(texts, vectors, groups, encode, metadata, stop_words)
     return Map(
         found.name,
         found.fingerprint,
