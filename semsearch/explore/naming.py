@@ -114,8 +114,9 @@ def _nearest(
 
 def _direction(vectors: Matrix) -> NDArray[Any]:
     """The mean of unit vectors, of unit length."""
-    mean = vectors.mean(axis=0)
-    return mean / max(float(numpy.linalg.norm(mean)), 1e-9)
+    mean: NDArray[Any] = vectors.mean(axis=0)
+    mean /= max(float(numpy.linalg.norm(mean)), 1e-9)
+    return mean
 
 
 def _words(

@@ -17,6 +17,9 @@ FEW = 50
 PERPLEXITY = 15
 #: The iterations of openTSNE's defaults, and those between reports.
 ITERATIONS, REPORTED = 750, 25
+#: The width of a cell of the grid on which forces are interpolated, twice the default: among 20,000
+#: films it keeps as many neighbours (0.359 of 15, not 0.360), three times as fast.
+CELL = 2
 #: Vectors searched between two reports of progress.
 SEARCHED_AT_ONCE = 1_000
 
@@ -54,6 +57,7 @@ def project(vectors: Matrix, seed: int, on_progress: OnProgress) -> Points:
     layout = TSNE(
         perplexity=PERPLEXITY,
         neighbors=PrecomputedNeighbors(*_neighbours(vectors, on_progress)),
+        ints_in_interval=CELL,
         callbacks=report,
         callbacks_every_iters=REPORTED,
         random_state=seed,

@@ -1,15 +1,15 @@
 // A whole document, in a dialog.
 
 import { getJson, indexPath } from "./api.js";
-import { byId, element, joined } from "./dom.js";
+import { byId, element, joined, nameOf } from "./dom.js";
 import { fieldList } from "./hits.js";
 
 /** Show a document, with the characters [start, end) marked and in view. */
 export async function showDocument(index, id, [start, end]) {
   const parameters = new URLSearchParams({ id, html: true, start, end });
   const { title, text, metadata, html } = await getJson(indexPath(index, `documents?${parameters}`));
-  byId("document-title").textContent = title || id;
-  byId("document-place").textContent = title ? id : "";
+  byId("document-title").textContent = nameOf({ title, id }) || "Document";
+  byId("document-place").textContent = nameOf({ title, id }) === id ? "" : id;
   byId("document-fields").replaceChildren(fieldList(metadata) ?? "");
   const article = byId("document-text");
   article.classList.toggle("plain", html === null);

@@ -28,6 +28,11 @@ export function joined(text) {
   return text.replace(/(?<=[^\n]{60})(?<![.:!?|])\n(?=[\p{L}\p{N}"'(])/gu, " ");
 }
 
+/** The title of a document or its id, unless that is a hash of its text, which tells people nothing. */
+export function nameOf({ title, id }) {
+  return title || (/^[0-9a-f]{16}(-\d+)?$/.test(id) ? "" : id);
+}
+
 /** A count with its noun: 1 hit, 2 hits, 1,000 hits. */
 export function plural(count, thing) {
   return `${count.toLocaleString("en")} ${thing}${count === 1 ? "" : "s"}`;

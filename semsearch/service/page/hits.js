@@ -1,6 +1,6 @@
 // The list of hits.
 
-import { element, joined } from "./dom.js";
+import { element, joined, nameOf } from "./dom.js";
 import { stringify } from "./json.js";
 
 /**
@@ -16,7 +16,7 @@ export function hitElement(hit, actions, explain, best, isShown) {
       "h2",
       { id: title, onclick: () => actions[0][2](hit) },
       element("span", { class: "rank" }, String(hit.rank)),
-      element("span", { dir: "auto" }, hit.title || hit.id),
+      element("span", { dir: "auto" }, nameOf(hit)),
       element("span", { class: "score", title: "score" }, hit.score.toFixed(3)),
     ),
     element("p", { class: "text", dir: "auto" }, ...marked(hit)),
@@ -67,7 +67,8 @@ function shown(value) {
 /** The documents with the same text, or nearly so, as buttons that open them. */
 function sameTexts(hit, open) {
   const others = hit.duplicates.map((id) => ({ id, start: 0, end: 0 }));
-  const button = (other) => element("button", { type: "button", onclick: () => open(other) }, other.id);
+  const button = (other, place) =>
+    element("button", { type: "button", onclick: () => open(other) }, nameOf(other) || `document ${place + 2}`);
   const summary = element("summary", { "aria-keyshortcuts": "d" }, `${others.length + 1} ×`);
   const note = element("span", { class: "faint" }, "the same text, or nearly so, also in ");
   return element("details", { class: "same" }, summary, note, ...others.map(button));

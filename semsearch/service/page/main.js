@@ -4,7 +4,7 @@ import { EMPTY, MAX_HITS, fromAddress, toAddress } from "./address.js";
 import { getJson, indexPath } from "./api.js";
 import { download } from "./csv.js";
 import { showDocument } from "./document.js";
-import { byId, element, plural } from "./dom.js";
+import { byId, element, nameOf, plural } from "./dom.js";
 import { isShown, offerFields, openFields } from "./fields.js";
 import { chips, example, expression, facets, isFacet, oneOf } from "./filters.js";
 import { hitElement, showExplanation } from "./hits.js";
@@ -91,7 +91,7 @@ async function similar(signal) {
     getJson(indexPath(state.index, "similar"), { body, signal }),
     getJson(indexPath(state.index, path), { signal }),
   ]);
-  byId("like-title").textContent = original.title || original.id;
+  byId("like-title").textContent = nameOf(original);
   const isLong = original.text.length > EXCERPT;
   byId("query").value = original.text.slice(0, EXCERPT);
   byId("like-text").textContent = byId("query").value + (isLong ? "…" : "");
@@ -457,7 +457,8 @@ function press(event) {
   const steps = { ArrowDown: 1, ArrowUp: -1 };
   const typing = target.matches("input, select, textarea");
   const hit = target.closest(".hit");
-  const control = hit?.querySelector(`[aria-keyshortcuts="${CSS.escape(key)}"]`);
+  const shortcut = key === "Enter" && target === hit ? "o" : key;
+  const control = hit?.querySelector(`[aria-keyshortcuts="${CSS.escape(shortcut)}"]`);
   if (key in steps && (target === byId("query") || hit)) step(hit, steps[key]);
   else if (typing || target.closest("#map")) return;
   else if (control) control.click();

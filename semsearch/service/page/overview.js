@@ -1,7 +1,7 @@
 // The first screen: what the index is about.
 
 import { getJson, indexPath } from "./api.js";
-import { byId, element } from "./dom.js";
+import { byId, element, nameOf } from "./dom.js";
 
 const loaded = new Map(); // by index
 const FIELDS = 6;
@@ -29,7 +29,7 @@ export async function showOverview(index, where, fields, on) {
       "li",
       {},
       button({ class: "card", onclick: () => on.open(document) },
-        element("strong", { dir: "auto" }, document.title || document.id),
+        element("strong", { dir: "auto" }, nameOf(document)),
         element("span", { dir: "auto", class: "typical" }, document.text),
       ),
     );
