@@ -9,7 +9,7 @@ export async function showDocument(index, id, [start, end]) {
   const parameters = new URLSearchParams({ id, html: true, start, end });
   const { title, text, metadata, html } = await getJson(indexPath(index, `documents?${parameters}`));
   byId("document-title").textContent = nameOf({ title, id }) || "Document";
-  byId("document-place").textContent = nameOf({ title, id }) === id ? "" : id;
+  byId("document-place").textContent = title ? nameOf({ id }) : "";
   byId("document-fields").replaceChildren(fieldList(metadata) ?? "");
   const article = byId("document-text");
   article.classList.toggle("plain", html === null);

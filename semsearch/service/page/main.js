@@ -25,7 +25,8 @@ const EXCERPT = 300;
 let state = fromAddress();
 let indexes = [];
 let fields = [];
-let counted = { documents: 0, fields: [] }; // the fields under the present filter
+let whole = { documents: 0, fields: [] }; // the fields in all documents
+let counted = whole; // the fields under the present filter
 let hits = [];
 let selection = null; // the filter for the documents that are selected on the map
 let shown = null; // the index whose map is shown, and the map once it is open
@@ -250,9 +251,9 @@ async function count() {
   counting = new AbortController();
   const { signal } = counting;
   const where = filter();
-  const parameters = where === null ? "" : `?${new URLSearchParams({ where })}`;
   try {
-    counted = await getJson(indexPath(name, `fields${parameters}`), { signal });
+    const parameters = new URLSearchParams({ where });
+    counted = where === null ? whole : await getJson(indexPath(name, `fields?${parameters}`), { signal });
     showFilters();
   } catch {
     // The search shows errors of the filter; a later count aborts this one.
@@ -359,7 +360,7 @@ function openIndex() {
   byId("space").replaceChildren(...spaces);
   byId("space-choice").hidden = spaces.length < 2;
   fields = Object.entries(opened.fields).map(([name, kinds]) => ({ name, kinds, values: [], histogram: [] }));
-  counted = { documents: opened.documents, fields: [] };
+  counted = whole = { documents: opened.documents, fields: [] };
   openFields(state.index);
   showFilters();
   toggleFilters(null, fields.length > 0 && matchMedia("(min-width: 64rem)").matches);
@@ -370,8 +371,9 @@ function openIndex() {
 async function showValues(opened) {
   const answer = await getJson(indexPath(opened.name, "fields"));
   if (opened !== openedIndex()) return;
+  whole = answer;
   fields = answer.fields;
-  if (filter() === null) counted = answer;
+  if (filter() === null) counted = whole;
   showFilters();
   const expressionOfFields = example(fields);
   byId("where").placeholder = expressionOfFields;

@@ -356,8 +356,10 @@ export class PassageMap {
     this.middles ??= this.rowsOfGroups.map((rows) => middle(rows, this.points));
     for (const [group, row] of this.middles.entries()) {
       if (row === null) continue;
-      const [x, y] = this.place(row);
       const half = context.measureText(this.groups[group]).width / 2;
+      const [centre, y] = this.place(row);
+      const isVisible = centre >= 0 && centre <= this.canvas.clientWidth;
+      const x = isVisible ? Math.max(half, Math.min(centre, this.canvas.clientWidth - half)) : centre;
       const isFree = taken.every((other) => Math.abs(other.y - y) > 18 || Math.abs(other.x - x) > other.half + half + 8);
       if (!isFree) continue;
       taken.push({ x, y, half });

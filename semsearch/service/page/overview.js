@@ -3,7 +3,7 @@
 import { getJson, indexPath } from "./api.js";
 import { byId, element, nameOf } from "./dom.js";
 
-const loaded = new Map(); // by index
+const asked = new Map(); // what was answered, or will be, by index and filter
 const FIELDS = 6;
 const VALUES = 6;
 
@@ -14,15 +14,18 @@ const VALUES = 6;
 export async function showOverview(index, where, fields, on) {
   const key = JSON.stringify([index, where]);
   const path = where === null ? "overview" : `overview?${new URLSearchParams({ where })}`;
-  if (!loaded.has(key)) loaded.set(key, await getJson(indexPath(index, path)));
-  const { groups, queries, newest } = loaded.get(key);
+  if (!asked.has(key)) asked.set(key, getJson(indexPath(index, path)));
+  const { groups, queries, newest } = await asked.get(key).catch((error) => {
+    asked.delete(key);
+    throw error;
+  });
   const button = (attributes, ...children) => element("button", { type: "button", ...attributes }, ...children);
   const query = (text) => button({ class: "chip", dir: "auto", onclick: () => on.query(text) }, text);
   const card = ({ id, title, name, passages, text }) =>
     button(
       { class: "card", onclick: () => on.similar(id) },
       element("strong", { dir: "auto" }, name, element("span", { class: "count" }, passages.toLocaleString("en"))),
-      element("span", { dir: "auto", class: "typical" }, title ? `${title}: ${text}` : text),
+      element("span", { dir: "auto", class: "typical" }, title && !text.startsWith(title) ? `${title}: ${text}` : text),
     );
   const row = (document) =>
     element(
