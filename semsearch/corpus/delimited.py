@@ -9,15 +9,14 @@ from contextlib import suppress
 from itertools import chain, islice
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from semsearch.corpus.celltypes import column_types, is_number
+from semsearch.corpus.celltypes import TEXT, column_types, is_number
 from semsearch.corpus.roles import (
     HEADER_ROWS,
     ID,
     NUMBER,
     USUAL,
     Reading,
-    has_header,
-    numbered,
+    name_columns,
     plain_name,
 )
 from semsearch.corpus.table import MAX_ROW_CHARACTERS, LeftOut, Row, Table, look_ahead
@@ -97,21 +96,14 @@ def read_delimited(text: TextStream, delimiters: str, reading: Reading) -> Table
         raise CorpusError(f"{text.name} is empty")
     if isinstance(beginning[0], BadRowError):
         raise CorpusError(str(beginning[0]))
-    cells = beginning[0][1]
-    header = reading.header
-    if header is None:
-        readable = [record[1] for record in beginning if not isinstance(record, BadRowError)]
-        header = has_header(readable, reading.wanted.names)
-    if header:
-        # R and pandas write the row names under an empty header.
-        columns = numbered(cell.strip() or f"column_{n}" for n, cell in enumerate(cells, 1))
-    else:
-        columns = [f"column {number}" for number in range(1, len(cells) + 1)]
+    readable = [record[1] for record in beginning if not isinstance(record, BadRowError)]
+    columns, header = name_columns(readable, reading.header, reading.wanted.names)
+    if not header:
         advice = ": its first row looks like data; if it is not, add --header"
         remarks.append(f"no header{advice if reading.header is None else ''}")
     left_out = LeftOut()
-    records = chain(beginning[1:] if header else beginning, records)
-    rows = _rows(records, columns, cells if header else None, left_out)
+    records = chain(beginning[header:], records)
+    rows = _rows(records, columns, readable[0] if header else None, left_out)
     sample = look_ahead(rows)
     if header and (units := _units(sample)):
         left_out.add("row of units", units.source)
@@ -122,7 +114,7 @@ def read_delimited(text: TextStream, delimiters: str, reading: Reading) -> Table
         text.name,
         columns,
         chain(sample, rows),
-        {column: kind for column, kind in types.items() if kind.parse},
+        {column: kind for column, kind in types.items() if kind.name != TEXT},
         "; ".join(
             [*remarks, *(f"{column}: {one.note}" for column, one in types.items() if one.note)]
         ),
@@ -172,8 +164,6 @@ def _rows(
         elif len(cells) == width:
             fields = {name: cell for name, cell in zip(columns, cells, strict=True) if cell}
             yield Row(source, fields)
-        elif cells[0].startswith("#"):
-            left_out.add("comment", source)
         else:
             yield BadRowError(source, f"{quantity(len(cells), 'cell')} where {expected}")
 

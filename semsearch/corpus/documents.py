@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import date, time, timedelta
 from decimal import Decimal
@@ -11,6 +12,7 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
+from semsearch.corpus.celltypes import is_missing
 from semsearch.corpus.files import FolderFiles
 from semsearch.corpus.roles import Roles, describe, path_of_text, shortened
 from semsearch.corpus.table import Row
@@ -149,31 +151,18 @@ def table_documents(
 
 def row_document(row: Row, roles: Roles, table: Table) -> Document | BadRowError:
     """The document of a row of a table, or why it is none."""
-    try:
-        return _document(row, roles, table)
-    except BadRowError as error:
-        error.document_id = _readable_id(row, roles)
-        return error
-
-
-def _document(row: Row, roles: Roles, table: Table) -> Document:
     source, fields = row
     title = None if roles.title is None else _name(fields.get(roles.title), missing=None)
     if isinstance(title, float):
         title = str(title)
-    text = joined_text(_texts(row, roles.text, table.types))
     identifier = None if roles.id is None else _name(fields.get(roles.id), missing="")
-    metadata = _metadata(fields, roles, table)
-    return Document(identifier, text, title, metadata, source)
-
-
-def _readable_id(row: Row, roles: Roles) -> str | None:
-    """The id of a bad row; None if it has no valid one."""
-    identifier = None if roles.id is None else _name(row.fields.get(roles.id), missing=None)
     try:
-        return Document(identifier, "any text").id
-    except BadRowError:
-        return None
+        text = joined_text(_texts(row, roles.text, table.types))
+        return Document(identifier, text, title, _metadata(fields, roles, table), source)
+    except BadRowError as error:
+        with suppress(BadRowError):  # of the id itself
+            error.document_id = Document(identifier, "any text").id
+        return error
 
 
 def _texts(row: Row, columns: Sequence[str], types: Mapping[str, CellType]) -> Iterator[str]:
@@ -196,11 +185,9 @@ def _as_text(value: Any, cell_type: CellType | None) -> str | None:
 
     SciFact has lists of sentences.
     """
-    items = value
-    if isinstance(value, str):
-        items = cell_type.convert(value) if cell_type else None
-    elif isinstance(value, _SIMPLE) and not isinstance(value, bool):
+    if isinstance(value, _SIMPLE) and not isinstance(value, bool):
         return str(_name(value, missing=None))
+    items = cell_type.convert(value) if cell_type and isinstance(value, str) else value
     text = sentences_text(items) if isinstance(items, list) else None
     return value if text is None and isinstance(value, str) else text
 
@@ -214,12 +201,11 @@ def _metadata(fields: Mapping[str, Any], roles: Roles, table: Table) -> dict[str
     }
     for name, cell_type in table.types.items():
         if name in metadata:
-            value = cell_type.convert(metadata[name])
-            if not cell_type.fits(value):
+            cell = metadata[name]
+            metadata[name] = cell_type.convert(cell)
+            if metadata[name] is None and not is_missing(cell):
                 kind = f"value of '{shortened(name)}' that is no {cell_type.name}"
-                table.left_out.add(kind, shortened(value))
-                value = None
-            metadata[name] = value
+                table.left_out.add(kind, shortened(cell))
     return {field_name(name, taken): value for name, value in metadata.items()}
 
 

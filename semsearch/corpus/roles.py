@@ -95,9 +95,11 @@ def plain_name(name: str) -> str:
     return "".join(letter for letter in name.casefold() if letter.isalnum())
 
 
-def find_column(columns: Iterable[str], names: Sequence[str]) -> str | None:
-    """The column with the first of these names, compared as plain names."""
-    return next(iter(matching_columns(columns, names)), None)
+def find_column(
+    columns: Iterable[str], names: Sequence[str], but: Collection[str] = ()
+) -> str | None:
+    """The column with the first of these names, compared as plain names, `but` not one of these."""
+    return next((one for one in matching_columns(columns, names) if one not in but), None)
 
 
 def matching_columns(columns: Iterable[str], names: Sequence[str]) -> list[str]:
@@ -130,6 +132,21 @@ def has_header(rows: Iterable[Sequence[str]], wanted: Collection[str] = ()) -> b
     return not (recurs or any(map(NUMBER.fullmatch, named)) or all(map(is_prose, named)))
 
 
+def name_columns(
+    rows: Sequence[Sequence[str]], header: bool | None, wanted: Collection[str]
+) -> tuple[list[str], bool]:
+    """The names of columns by the first rows, and whether the first row is a header.
+
+    It is if `header` says so; None leaves that to `has_header`. The columns of a table without a
+    header are ``column 1``, ``column 2`` …
+    """
+    if has_header(rows, wanted) if header is None else header:
+        # R and pandas write the row names under an empty header.
+        named = (cell.strip() or f"column_{number}" for number, cell in enumerate(rows[0], 1))
+        return numbered(named), True
+    return [f"column {number}" for number in range(1, len(rows[0]) + 1)], False
+
+
 def is_prose(cell: str) -> bool:
     """Whether a cell has several words, or ends like a sentence."""
     words = cell.count(" ") + 1
@@ -155,15 +172,6 @@ def at_position(columns: Sequence[str], wanted: str) -> str | None:
         return wanted
     is_position = wanted.isascii() and wanted.isdecimal() and len(wanted) < 8
     return columns[int(wanted) - 1] if is_position and 0 < int(wanted) <= len(columns) else None
-
-
-def check_distinct(name: str, columns: Sequence[str]) -> None:
-    """Raise ColumnNotFoundError if two columns of a table have the same name."""
-    for column, count in Counter(columns).items():
-        if count > 1:
-            raise ColumnNotFoundError(
-                f"{name}: {count} columns are called '{shortened(column)}'; rename all but one"
-            )
 
 
 def numbered(names: Iterable[str]) -> list[str]:
@@ -259,12 +267,16 @@ def resolve(table: Table, wanted: Roles) -> Roles:
             column cannot be told.
         ArgumentError: another id column is named than an index has ids from.
     """
-    check_distinct(table.name, table.columns)
+    for column, count in Counter(table.columns).items():
+        if count > 1:
+            what = f"{count} columns are called '{shortened(column)}'"
+            raise ColumnNotFoundError(f"{table.name}: {what}; rename all but one")
     for column in wanted.names:
         if "." in column and column not in table.columns:
             table.derive(column)
     named = tuple(dict.fromkeys(_column(table, column) for column in wanted.text))
-    text = named or _text_candidates(table)[:1] or _longest_text(table)
+    candidates = table.columns if len(table.columns) == 1 else matching_columns(table.columns, TEXT)
+    text = named or tuple(candidates[:1]) or _longest_text(table)
     if not text:
         nested = path_of_text(row.fields for row in table.sample)
         raise ColumnNotFoundError(
@@ -274,7 +286,7 @@ def resolve(table: Table, wanted: Roles) -> Roles:
     title = None if wanted.title is None else _column(table, wanted.title)
     if title is None:
         # A title column that is also searched is still shown as the title.
-        title = _first(TITLE, table.columns, but=text if len(text) == 1 else ())
+        title = find_column(table.columns, TITLE, but=text if len(text) == 1 else ())
     return Roles(text, title, _id_column(table, wanted, text))
 
 
@@ -282,7 +294,7 @@ def _id_column(table: Table, wanted: Roles, text: Sequence[str]) -> str | None:
     identifier = None if wanted.id is None else _column(table, wanted.id)
     earlier = wanted.earlier_id
     if earlier is None:
-        return identifier or _first(ID, table.columns, but=text)
+        return identifier or find_column(table.columns, ID, but=text)
     if identifier not in (None, earlier):
         how = f"with ids from '{shortened(earlier)}'" if earlier else "without an id column"
         raise ArgumentError(
@@ -346,12 +358,6 @@ def _columns(table: Table) -> str:
     return f"columns: {listed(table.columns)}{remark}"
 
 
-def _text_candidates(table: Table) -> tuple[str, ...]:
-    if len(table.columns) == 1:
-        return tuple(table.columns)
-    return tuple(matching_columns(table.columns, TEXT))
-
-
 def _longest_text(table: Table) -> tuple[str, ...]:
     """The column whose cells are clearly the texts; empty if none is, or more than one could be."""
     texts = {column: _filled_cells(table, column) for column in table.columns}
@@ -385,7 +391,3 @@ def _filled_cells(table: Table, column: str) -> list[Any]:
 def _is_text(cell: Any) -> bool:
     """Whether a cell is prose, rather than JSON or a printed list."""
     return isinstance(cell, str) and is_prose(cell) and not cell.startswith(("{", "["))
-
-
-def _first(names: Sequence[str], columns: Sequence[str], but: Sequence[str]) -> str | None:
-    return next((column for column in matching_columns(columns, names) if column not in but), None)
