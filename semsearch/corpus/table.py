@@ -52,14 +52,14 @@ class LeftOut:
             places.append(place)
 
     def update(self, other: LeftOut) -> None:
-        """Count what was left out of a file of a folder."""
+        """Count what was left out of a part of a document, or of a file of a folder."""
         self.counts.update(other.counts)
 
     def __bool__(self) -> bool:
-        return bool(self.counts)
+        return self.counts.total() > 0
 
     def __str__(self) -> str:
-        return f"left out: {', '.join(map(self._described, self.counts))}"
+        return f"left out: {', '.join(map(self._described, +self.counts))}"
 
     def _described(self, kind: str) -> str:
         noun, _, rest = kind.partition(" ") if " of " in kind or " with" in kind else (kind, "", "")
@@ -106,7 +106,12 @@ class Table:
         keys = column.split(".")
         if any(_value_at(row.fields, keys) for row in self.sample):
             self.columns = (*self.columns, column)
-            self.rows = (_with_value(row, column, keys) for row in self.rows)
+            self.rows = (
+                Row(row.source, {**row.fields, column: _value_at(row.fields, keys)})
+                if isinstance(row, Row)
+                else row
+                for row in self.rows
+            )
             del self.head, self.sample
 
     @cached_property
@@ -141,20 +146,16 @@ class Contents(NamedTuple):
         sections: its parts.
         remark: shown to users, such as ``12 pages``.
         if_blank: what to do if parts of the document have no text.
-        left_out: the kinds of things that were left out, and how many.
+        left_out: the things that were left out; must not be changed.
+        fault: why the rest cannot be read, if so.
     """
 
     title: str
     sections: Iterable[Section]
     remark: str = ""
     if_blank: str = ""
-    left_out: Sequence[tuple[str, int]] = ()
-
-
-def _with_value(row: Row | BadRowError, column: str, keys: Sequence[str]) -> Row | BadRowError:
-    if isinstance(row, BadRowError):
-        return row
-    return Row(row.source, {**row.fields, column: _value_at(row.fields, keys)})
+    left_out: LeftOut = LeftOut()
+    fault: str = ""
 
 
 def _value_at(value: Any, keys: Sequence[str]) -> Any:
