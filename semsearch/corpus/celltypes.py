@@ -34,8 +34,6 @@ _DATE = re.compile(
 _MISSING = {"nan", "na", "n/a", "null", "none", "\\n", "<na>", "#n/a"}
 _BOOLEANS = {"true": True, "false": False}
 
-#: The name of the type of columns that have a note, but whose cells stay as they are.
-TEXT = "text"
 #: The sign before decimals; the order of day and month.
 DECIMALS, DATES = (",", "."), ("day-first", "month-first")
 
@@ -45,17 +43,18 @@ class CellType(NamedTuple):
 
     Args:
         name: in messages: ``number``.
-        parse: returns the value of a cell without spaces around it; None if it does not fit.
+        parse: returns the value of a cell without spaces around it, None if it does not fit;
+            cells of columns without it stay as they are.
         note: said about the column, if its cells could be read in several ways.
     """
 
     name: str
-    parse: Callable[[str], Any]
+    parse: Callable[[str], Any] | None
     note: str = ""
 
     def convert(self, cell: str) -> Any:
         """The value of a cell; None for a missing one, and for one that does not fit."""
-        return self.parse(cell.strip())
+        return cell if self.parse is None else self.parse(cell.strip())
 
 
 def column_types(
@@ -125,7 +124,8 @@ def _written_type(cells: Sequence[str], decimal: str | None, order: str | None) 
     if decimal:
         decimals = {decimal}
     elif not decimals and any("," in number or "." in number for number in numbers):
-        return CellType(TEXT, str, "text; numbers with thousands? add --decimal . or --decimal ,")
+        advice = "text; numbers with thousands? add --decimal . or --decimal ,"
+        return CellType("text", None, advice)
     if len(decimals) > 1:
         return None
     name = {"": "numbers", ",": "numbers with decimal comma", ".": "numbers with decimal point"}
@@ -164,7 +164,7 @@ def _date_type(dates: Sequence[re.Match[str]], order: str | None) -> CellType:
     elif order is None and second > 12:
         order = DATES[1]
     if order is None:
-        return CellType(TEXT, str, f"text; dates? add --dates {' or --dates '.join(DATES)}")
+        return CellType("text", None, f"text; dates? add --dates {' or --dates '.join(DATES)}")
     return CellType("date", partial(_date, order=order), f"dates, {order.replace('-', ' ')}")
 
 

@@ -62,7 +62,7 @@ def read_document(
     try:
         if appearance := foreign(source.head, kind):
             raise CorpusError(appearance)
-        contents = converter.run(convert, source.on_disk(), kind, encoding)
+        contents: Contents = converter.run(convert, source.on_disk(), kind, encoding)
     except CorpusError as error:
         contents = Contents("", [], fault=str(error))
     readable = [part for part in contents.sections if part.fault or part.text.strip()]
@@ -125,9 +125,7 @@ class Converter:
     """The process that converts documents; it is started for the first one."""
 
     pid: int
-
-    def __init__(self) -> None:
-        self._executor: ProcessPoolExecutor | None = None
+    _executor: ProcessPoolExecutor | None = None
 
     def run(self, function: Callable[..., Any], *args: Any) -> Any:
         """Call a function in the process.

@@ -9,20 +9,16 @@ from dataclasses import dataclass, field
 from datetime import date, time, timedelta
 from decimal import Decimal
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
-from semsearch.corpus.celltypes import is_missing
+from semsearch.corpus.celltypes import CellType, is_missing
 from semsearch.corpus.files import FolderFiles
 from semsearch.corpus.roles import Roles, describe, path_of_text, shortened
-from semsearch.corpus.table import Row
+from semsearch.corpus.table import Row, Table
 from semsearch.corpus.texts import joined_text, sentences_text
 from semsearch.errors import BadFileError, BadRowError
 from semsearch.records import Document, column_name, metadata_name
-
-if TYPE_CHECKING:
-    from semsearch.corpus.celltypes import CellType
-    from semsearch.corpus.table import Table
 
 #: Called with the error of each bad row; if it returns, the row is skipped.
 OnBadRow = Callable[[BadRowError], None]
@@ -166,11 +162,20 @@ def row_document(row: Row, roles: Roles, table: Table) -> Document | BadRowError
 
 
 def _texts(row: Row, columns: Sequence[str], types: Mapping[str, CellType]) -> Iterator[str]:
+    """The texts in these columns: strings, numbers or dates, and lists of sentences.
+
+    SciFact has lists of sentences.
+    """
     for column in columns:
-        value = row.fields.get(column)
+        value: Any = row.fields.get(column)
         if _is_missing(value):
             continue
-        text = _as_text(value, types.get(column))
+        items = types[column].convert(value) if column in types else value
+        text = sentences_text(items) if isinstance(items, list) else None
+        if text is None and isinstance(value, str):
+            text = value
+        elif isinstance(value, _SIMPLE) and not isinstance(value, bool):
+            text = str(_name(value, missing=None))
         if text is None:
             path = path_of_text([{column: value}])
             kind = f"{column!r} is not a string but of type {type(value).__name__}"
@@ -180,33 +185,18 @@ def _texts(row: Row, columns: Sequence[str], types: Mapping[str, CellType]) -> I
             yield text
 
 
-def _as_text(value: Any, cell_type: CellType | None) -> str | None:
-    """A string unchanged, a number or date as a string, a list of sentences as one text; else None.
-
-    SciFact has lists of sentences.
-    """
-    if isinstance(value, _SIMPLE) and not isinstance(value, bool):
-        return str(_name(value, missing=None))
-    items = cell_type.convert(value) if cell_type and isinstance(value, str) else value
-    text = sentences_text(items) if isinstance(items, list) else None
-    return value if text is None and isinstance(value, str) else text
-
-
 def _metadata(fields: Mapping[str, Any], roles: Roles, table: Table) -> dict[str, Any]:
-    taken = roles.names
-    metadata = {
-        name: value
-        for name, value in fields.items()
-        if name not in taken and not isinstance(value, _BYTES)
-    }
-    for name, cell_type in table.types.items():
-        if name in metadata:
-            cell = metadata[name]
-            metadata[name] = cell_type.convert(cell)
-            if metadata[name] is None and not is_missing(cell):
+    taken, metadata = roles.names, {}
+    for name, value in fields.items():
+        if name in taken or isinstance(value, _BYTES):
+            continue
+        if cell_type := table.types.get(name):
+            cell, value = value, cell_type.convert(value)
+            if value is None and not is_missing(cell):
                 kind = f"value of '{shortened(name)}' that is no {cell_type.name}"
                 table.left_out.add(kind, shortened(cell))
-    return {field_name(name, taken): value for name, value in metadata.items()}
+        metadata[field_name(name, taken)] = value
+    return metadata
 
 
 def _name(value: Any, missing: str | None) -> Any:

@@ -5,14 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from semsearch.corpus.encodings import TextStream
 from semsearch.corpus.roles import listed, shortened
 from semsearch.corpus.table import Row, Table, look_ahead
 from semsearch.errors import BadRowError, CorpusError
-
-if TYPE_CHECKING:
-    from semsearch.corpus.encodings import TextStream
 
 #: The maximum size of a JSON file, which is parsed as a whole, unlike JSON lines.
 MAX_JSON_CHARACTERS = 1 << 29

@@ -6,13 +6,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from semsearch.corpus.sources import Source
 from semsearch.corpus.table import Row, Table
 from semsearch.errors import BadRowError, first_line
 
 if TYPE_CHECKING:
     import pyarrow
-
-    from semsearch.corpus.sources import Source
 
 _BATCH_ROWS = 1_000
 _BUFFER_BYTES = 1 << 20

@@ -72,7 +72,7 @@ def _table(source: Source, reading: Reading, identifier: str | None, found: Corp
         case CorpusFormat.PARQUET:
             return read_parquet(source)
         case CorpusFormat.XLSX:
-            return read_workbook(source, reading.sheet, reading.header, reading.wanted.names)
+            return read_workbook(source, reading)
         case CorpusFormat.TEXT if reading.lines:
             return read_lines(source, reading.encoding)
         case CorpusFormat.TEXT:

@@ -13,14 +13,11 @@ from collections.abc import Collection, Iterable, Sequence
 from difflib import get_close_matches
 from itertools import islice, product
 from statistics import fmean
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 from unicodedata import normalize
 
-from semsearch.corpus.table import COLUMNS, nested_texts
+from semsearch.corpus.table import COLUMNS, Table, nested_texts
 from semsearch.errors import ArgumentError, ColumnNotFoundError, check_text, check_texts
-
-if TYPE_CHECKING:
-    from semsearch.corpus.table import Table
 
 TEXT = (
     *("text", "content", "body", "abstract", "extract", "passage", "sentence", "description"),
@@ -130,21 +127,6 @@ def has_header(rows: Iterable[Sequence[str]], wanted: Collection[str] = ()) -> b
     named = [cell for cell in first if cell]
     recurs = not all(cell in once for cell in named)
     return not (recurs or any(map(NUMBER.fullmatch, named)) or all(map(is_prose, named)))
-
-
-def name_columns(
-    rows: Sequence[Sequence[str]], header: bool | None, wanted: Collection[str]
-) -> tuple[list[str], bool]:
-    """The names of columns by the first rows, and whether the first row is a header.
-
-    It is if `header` says so; None leaves that to `has_header`. The columns of a table without a
-    header are ``column 1``, ``column 2`` …
-    """
-    if has_header(rows, wanted) if header is None else header:
-        # R and pandas write the row names under an empty header.
-        named = (cell.strip() or f"column_{number}" for number, cell in enumerate(rows[0], 1))
-        return numbered(named), True
-    return [f"column {number}" for number in range(1, len(rows[0]) + 1)], False
 
 
 def is_prose(cell: str) -> bool:
@@ -257,6 +239,20 @@ class Reading(NamedTuple):
     skip_lines: int | None = None
     decimal: str | None = None
     dates: str | None = None
+
+
+def name_columns(rows: Sequence[Sequence[str]], reading: Reading) -> tuple[list[str], bool]:
+    """The names of columns by the first rows, and whether the first row is a header.
+
+    It is if `reading` says so, or else by `has_header`. The columns of a table without a header
+    are ``column 1``, ``column 2`` …
+    """
+    header = reading.header
+    if has_header(rows, reading.wanted.names) if header is None else header:
+        # R and pandas write the row names under an empty header.
+        named = (cell.strip() or f"column_{number}" for number, cell in enumerate(rows[0], 1))
+        return numbered(named), True
+    return [f"column {number}" for number in range(1, len(rows[0]) + 1)], False
 
 
 def resolve(table: Table, wanted: Roles) -> Roles:

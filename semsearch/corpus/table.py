@@ -7,12 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
+from semsearch.corpus.celltypes import CellType
 from semsearch.errors import BadRowError, quantity
-
-if TYPE_CHECKING:
-    from semsearch.corpus.celltypes import CellType
 
 #: The maximum length of a row or text, so that a file without line ends does not fill the memory.
 MAX_ROW_CHARACTERS = 64 << 20
@@ -186,12 +184,8 @@ def look_ahead(items: Iterator[Item]) -> list[Item]:
     head, characters = [], 0
     for item in islice(items, LOOK_AHEAD_ROWS):
         head.append(item)
-        characters += _characters(item)
+        cells = item.fields.values() if isinstance(item, Row) else [item]
+        characters += sum(len(cell) for cell in cells if isinstance(cell, (str, list, dict)))
         if characters >= LOOK_AHEAD_CHARACTERS:
             break
     return head
-
-
-def _characters(item: object) -> int:
-    cells = item.fields.values() if isinstance(item, Row) else [item]
-    return sum(len(cell) for cell in cells if isinstance(cell, (str, list, dict)))

@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime, time
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, NamedTuple
+from typing import IO, Any, NamedTuple
 from zipfile import ZipFile
 
 from semsearch.corpus.conversion import converter, parsing
 from semsearch.corpus.formats import CorpusFormat
-from semsearch.corpus.roles import HEADER_ROWS, listed, name_columns, shortened
+from semsearch.corpus.roles import HEADER_ROWS, Reading, listed, name_columns, shortened
+from semsearch.corpus.sources import Source
 from semsearch.corpus.table import LeftOut, Row, Table
 from semsearch.errors import BadRowError, CorpusError, quantity
-
-if TYPE_CHECKING:
-    from semsearch.corpus.sources import Source
 
 _MAIN = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
 _NO_VALUE = "formula without a saved value: open and save it in a spreadsheet program"
@@ -42,24 +40,23 @@ class _Sheet(NamedTuple):
     left_out: LeftOut
 
 
-def read_workbook(
-    source: Source, sheet: str | None, header: bool | None = None, wanted: Collection[str] = ()
-) -> Table:
-    """The table of the sheet with this name, or of the first visible one.
+def read_workbook(source: Source, reading: Reading) -> Table:
+    """The table of the sheet that is named, or of the first visible one.
 
-    Formulas have their saved values; merged cells all have the value of the first one. For
-    `header` and `wanted`, see `read_delimited`.
+    Formulas have their saved values; merged cells all have the value of the first one. For its
+    header, see `read_delimited`.
 
     Raises:
         BadRowError: it is damaged, not a workbook, or needs too much time or memory.
         CorpusError: the sheet does not exist or has no rows.
     """
     try:
-        found = converter.run(_read_sheet, source.on_disk(), sheet)
+        found: _Sheet = converter.run(_read_sheet, source.on_disk(), reading.sheet)
     except CorpusError as error:
         raise BadRowError(source.name, str(error)) from None
     if not found.name:
-        raise CorpusError(f"{source.name}: no sheet {sheet!r} (sheets: {listed(found.others)})")
+        sheets = listed(found.others)
+        raise CorpusError(f"{source.name}: no sheet {reading.sheet!r} (sheets: {sheets})")
     remark = f"sheet '{shortened(found.name)}'"
     name = f"{source.name}, {remark}"
     remark += f" (others: {listed(found.others)})" if found.others else ""
@@ -67,11 +64,12 @@ def read_workbook(
         raise CorpusError(f"{source.name} has no rows: {remark}")
     cells = [record[1] for record in found.rows[:HEADER_ROWS]]
     width = max(map(len, cells))
-    above = _rows_above(cells, width)
-    if above:
+    # Rows above the table, such as a heading, have a single cell.
+    wide = (n for n, row in enumerate(cells) if width == 1 or len(row) - row.count(None) > 1)
+    if above := next(wide, len(cells) - 1):
         remark += f"; {quantity(above, 'row')} with a single cell above it skipped"
     texts = [[*map(_as_text, row), *[""] * (width - len(row))] for row in cells[above:]]
-    columns, header = name_columns(texts, header, wanted)
+    columns, header = name_columns(texts, reading)
     remark += "" if header else "; no header"
     remark += f"; {quantity(found.hidden, 'hidden row')} read, too" if found.hidden else ""
     rows = _rows(found.rows[above + header :], columns, name)
@@ -140,16 +138,6 @@ def _features(part: IO[bytes], left_out: LeftOut) -> tuple[list[tuple[int, int, 
             hidden += element.get("hidden") in ("1", "true")
         element.clear()
     return merged, hidden
-
-
-def _rows_above(rows: list[list[Any]], width: int) -> int:
-    """How many rows are above the table, such as a heading: they have a single cell."""
-    above = 0
-    while width > 1 and above < len(rows) - 1:
-        if sum(cell is not None for cell in rows[above]) > 1:
-            break
-        above += 1
-    return above
 
 
 def _rows(
