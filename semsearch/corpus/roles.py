@@ -95,7 +95,7 @@ def plain_name(name: str) -> str:
 def find_column(
     columns: Iterable[str], names: Sequence[str], but: Collection[str] = ()
 ) -> str | None:
-    """The column with the first of these names, compared as plain names, `but` not one of these."""
+    """The column with the first of these names, compared as plain names; `but` none of those."""
     return next((one for one in matching_columns(columns, names) if one not in but), None)
 
 
@@ -271,8 +271,9 @@ def resolve(table: Table, wanted: Roles) -> Roles:
         if "." in column and column not in table.columns:
             table.derive(column)
     named = tuple(dict.fromkeys(_column(table, column) for column in wanted.text))
-    candidates = table.columns if len(table.columns) == 1 else matching_columns(table.columns, TEXT)
-    text = named or tuple(candidates[:1]) or _longest_text(table)
+    is_only = len(table.columns) == 1
+    usual = table.columns if is_only else matching_columns(table.columns, TEXT)
+    text = named or tuple(usual[:1]) or _longest_text(table)
     if not text:
         nested = path_of_text(row.fields for row in table.sample)
         raise ColumnNotFoundError(
