@@ -77,12 +77,12 @@ class Document:
                 raise BadRowError(self.source, f"{name} is not a string but {shown(value)}")
             if name != "title" and not value.strip():
                 raise BadRowError(self.source, f"empty {name}")
-            _check_characters(value, name, self.source)
+            check_characters(value, name, self.source)
         if not isinstance(self.metadata, Mapping):
             raise BadRowError(self.source, "metadata is not a mapping")
         metadata = {}
         for name, value in self.metadata.items():
-            _check_characters(str(name), "the name of a metadata field", self.source)
+            check_characters(str(name), "the name of a metadata field", self.source)
             metadata[str(name)] = _json_value(value, str(name), self.source)
         object.__setattr__(self, "metadata", metadata)
 
@@ -269,7 +269,7 @@ class SearchMode(Enum):
     HYBRID = "hybrid"  #: by both, fused
 
 
-def _check_characters(text: str, name: str, source: str) -> None:
+def check_characters(text: str, name: str, source: str) -> None:
     """Refuse text that UTF-8 cannot encode: undecoded bytes and unpaired surrogates."""
     try:
         text.encode()
@@ -286,7 +286,7 @@ def _json_value(value: Any, name: str, source: str) -> Any:
     if value is None or isinstance(value, (bool, int)):
         return value
     if isinstance(value, str):
-        _check_characters(value, name, source)
+        check_characters(value, name, source)
         return value
     if isinstance(value, float):
         if math.isinf(value):
@@ -294,7 +294,7 @@ def _json_value(value: Any, name: str, source: str) -> Any:
         return None if math.isnan(value) else value
     if isinstance(value, Mapping):
         for key in value:
-            _check_characters(str(key), name, source)
+            check_characters(str(key), name, source)
         return {str(key): _json_value(item, name, source) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [_json_value(item, name, source) for item in value]

@@ -43,8 +43,8 @@ class CellType(NamedTuple):
 
     Args:
         name: in messages: ``number``.
-        parse: returns the value of a cell without spaces around it; a string does not fit. None
-            leaves the cells as they are.
+        parse: returns the value of a cell without spaces around it, None if it does not fit;
+            cells of columns without it stay as they are.
         note: said about the column, if its cells could be read in several ways.
     """
 
@@ -53,13 +53,8 @@ class CellType(NamedTuple):
     note: str = ""
 
     def convert(self, cell: str) -> Any:
-        """The value of a cell, None for a missing one; a string does not fit."""
-        value = cell if self.parse is None else self.parse(cell.strip())
-        return None if not self.fits(value) and is_missing(cell) else value
-
-    def fits(self, value: Any) -> bool:
-        """Whether a value is of this type, and not a cell that could not be parsed."""
-        return not isinstance(value, str) or (self.name == "date" and value[4:5] == "-")
+        """The value of a cell; None for a missing one, and for one that does not fit."""
+        return cell if self.parse is None else self.parse(cell.strip())
 
 
 def column_types(
@@ -99,7 +94,7 @@ def column_type(cells: Iterable[str]) -> CellType | None:
             return _INTEGERS
         return _NUMBERS if all(map(_NUMBER.fullmatch, numbers)) else None
     for kind in (_TRUTHS, _LISTS):
-        if _are_most([c for c in filled if not isinstance(kind.convert(c), str)], filled):
+        if _are_most([cell for cell in filled if kind.convert(cell) is not None], filled):
             return kind
     return None
 
@@ -119,27 +114,23 @@ def _written_type(cells: Sequence[str], decimal: str | None, order: str | None) 
     if _are_most(dates, cells):
         return _date_type(dates, order)
     written = [found for cell in cells if (found := _WRITTEN.fullmatch(cell))]
-    if not _are_most(written, cells) or _are_telephones(written):
+    if not _are_most(written, cells):
         return None
     numbers = [found["number"] for found in written]
+    by_blanks = all(found["mark"] and found["mark"] in _BLANKS for found in written)
+    if by_blanks and len({sum(map(str.isdigit, number)) for number in numbers}) == 1:
+        return None  # telephone numbers
     decimals = {sign for number in numbers if (sign := _decimal_sign(number))}
     if decimal:
         decimals = {decimal}
     elif not decimals and any("," in number or "." in number for number in numbers):
-        return CellType(
-            "text", None, "text; numbers with thousands? add --decimal . or --decimal ,"
-        )
+        advice = "text; numbers with thousands? add --decimal . or --decimal ,"
+        return CellType("text", None, advice)
     if len(decimals) > 1:
         return None
     name = {"": "numbers", ",": "numbers with decimal comma", ".": "numbers with decimal point"}
     sign = "".join(decimals)
     return CellType("number", partial(_written_number, decimal=sign or "."), name[sign])
-
-
-def _are_telephones(written: Sequence[re.Match[str]]) -> bool:
-    """Whether numbers are grouped by blanks alone, and all have as many digits."""
-    grouped = all(found["mark"] and found["mark"] in _BLANKS for found in written)
-    return grouped and len({sum(map(str.isdigit, found["number"])) for found in written}) == 1
 
 
 def _decimal_sign(number: str) -> str | None:
@@ -155,10 +146,10 @@ def _decimal_sign(number: str) -> str | None:
     return last if is_clear else None
 
 
-def _written_number(cell: str, decimal: str) -> float | str:
+def _written_number(cell: str, decimal: str) -> float | None:
     found = _WRITTEN.fullmatch(cell)
     if not found:
-        return cell
+        return None
     whole, _, decimals = found["number"].partition(decimal)
     digits = "".join(filter(str.isdigit, whole))
     sign = "-" if "-" in found["minus"] else ""
@@ -177,16 +168,16 @@ def _date_type(dates: Sequence[re.Match[str]], order: str | None) -> CellType:
     return CellType("date", partial(_date, order=order), f"dates, {order.replace('-', ' ')}")
 
 
-def _date(cell: str, order: str) -> str:
+def _date(cell: str, order: str) -> str | None:
     found = _DATE.fullmatch(cell)
     if not found:
-        return cell
+        return None
     day, month = (found[1], found[3]) if order == DATES[0] else (found[3], found[1])
     time = f"T{found[5]:0>2}{found[6]}" if found[5] else ""
     try:
         datetime.fromisoformat(read := f"{found[4]}-{month:0>2}-{day:0>2}{time}")
     except ValueError:
-        return cell
+        return None
     return read
 
 
@@ -200,27 +191,23 @@ def is_number(cell: str) -> bool:
     return bool(_NUMBER.fullmatch(cell.strip()) or _WRITTEN.fullmatch(cell.strip()))
 
 
-def _integer(cell: str) -> int | float | str:
+def _integer(cell: str) -> float | None:
     return int(cell) if _INTEGER.fullmatch(cell) else _number(cell)
 
 
-def _number(cell: str) -> float | str:
-    return float(cell) if _NUMBER.fullmatch(cell) else cell
+def _number(cell: str) -> float | None:
+    return float(cell) if _NUMBER.fullmatch(cell) else None
 
 
-def _boolean(cell: str) -> bool | str:
-    return _BOOLEANS.get(cell.lower(), cell)
-
-
-def _list(cell: str) -> list[Any] | str:
+def _list(cell: str) -> list[Any] | None:
     if not cell.startswith("["):
-        return cell
+        return None
     try:
         return list(json.loads(cell))
     except (ValueError, RecursionError):
-        items = printed_list(cell)
-        return cell if items is None else items
+        return printed_list(cell)
 
 
 _INTEGERS, _NUMBERS = CellType("number", _integer), CellType("number", _number)
-_TRUTHS, _LISTS = CellType("boolean", _boolean), CellType("list", _list)
+_TRUTHS = CellType("boolean", lambda cell: _BOOLEANS.get(cell.lower()))
+_LISTS = CellType("list", _list)

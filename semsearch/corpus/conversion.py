@@ -9,32 +9,30 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from multiprocessing import get_context, parent_process
 from pathlib import Path, PurePath
 from threading import Thread
 from types import ModuleType
-from typing import ParamSpec, TypeVar
+from typing import Any
 
 from semsearch.corpus.formats import CorpusFormat, foreign, without_gz
 from semsearch.corpus.html import read_html
 from semsearch.corpus.office import read_docx, read_pdf, read_pptx
 from semsearch.corpus.sources import Source
 from semsearch.corpus.table import COLUMNS, Contents, LeftOut, Row, Section, Table
-from semsearch.errors import BadFileError, BadRowError, CorpusError, MissingExtraError, first_line
-
-P = ParamSpec("P")
-T = TypeVar("T")
+from semsearch.corpus.texts import one_line
+from semsearch.errors import BadFileError, BadRowError, CorpusError, first_line
 
 #: Limits of the process: its memory, and the time per document.
 MAX_CONVERSION_BYTES, MAX_CONVERSION_SECONDS = 1 << 30, 120.0
 
 #: The module that each format needs; all are in the extra `files`.
-_MODULES = {
+MODULES = {
     CorpusFormat.PDF: "pypdfium2",
     CorpusFormat.DOCX: "mammoth",
     CorpusFormat.PPTX: "pptx",
@@ -51,7 +49,7 @@ _READERS = {
 
 def is_readable(kind: CorpusFormat) -> bool:
     """Whether the package that a format needs is installed."""
-    return kind not in _MODULES or find_spec(_MODULES[kind]) is not None
+    return kind not in MODULES or find_spec(MODULES[kind]) is not None
 
 
 def read_document(
@@ -60,30 +58,25 @@ def read_document(
     """The table of a document: a row for each part that has text.
 
     The id of a part is ``report.pdf#page=3``. A damaged page or document is a bad row.
-
-    Raises:
-        MissingExtraError: the extra ``files`` is not installed.
     """
-    if not is_readable(kind):
-        raise MissingExtraError(_MODULES[kind], "files", f"reading {kind.value.upper()}")
     try:
         if appearance := foreign(source.head, kind):
             raise CorpusError(appearance)
-        contents, fault = converter.run(convert, source.on_disk(), kind, encoding)
+        contents: Contents = converter.run(convert, source.on_disk(), kind, encoding)
     except CorpusError as error:
-        contents, fault = Contents("", []), str(error)
+        contents = Contents("", [], fault=str(error))
     readable = [part for part in contents.sections if part.fault or part.text.strip()]
     left_out = LeftOut()
     for part in contents.sections:
         if contents.if_blank and part not in readable:
             left_out.add(f"{part.kind} without text", str(part.number))
     remark = "; ".join([contents.remark, *([contents.if_blank] if left_out else [])])
-    for what, count in contents.left_out:
-        left_out.add(what, count=count)
+    left_out.update(contents.left_out)
+    title = one_line(contents.title) or without_gz(PurePath(identifier)).stem
+    rows = [_row(source.name, identifier, title, part) for part in readable]
+    fault = contents.fault
     if not fault and not readable:
         fault = "; ".join(filter(None, ("has no text", contents.if_blank)))
-    title = " ".join(contents.title.split()) or without_gz(PurePath(identifier)).stem
-    rows = [_row(source.name, identifier, title, part) for part in readable]
     if fault:  # the parts before it are kept
         rows.append(BadFileError(source.name, fault, identifier))
     return Table(source.name, COLUMNS, iter(rows), remark=remark, left_out=left_out)
@@ -102,37 +95,39 @@ def _row(source: str, file: str, title: str, section: Section) -> Row | BadRowEr
     return Row(location, {"id": name, "title": title, "text": text, "file": file, **part})
 
 
-def convert(path: Path, kind: CorpusFormat, encoding: str | None) -> tuple[Contents, str]:
-    """Convert a document with the library for its format.
-
-    Returns:
-        Its contents, as far as they can be read, and why the rest cannot; empty if all can.
-    """
+def convert(path: Path, kind: CorpusFormat, encoding: str | None) -> Contents:
+    """The contents of a document, as far as the library for its format can read it."""
     sections: list[Section] = []
     contents, fault = Contents("", sections), ""
     try:
-        is_html = kind is CorpusFormat.HTML
-        contents = read_html(path, encoding) if is_html else _READERS[kind](path)
-        sections.extend(contents.sections)  # keeps those before an error
-    except MemoryError:
-        raise
+        with parsing(kind):
+            is_html = kind is CorpusFormat.HTML
+            contents = read_html(path, encoding) if is_html else _READERS[kind](path)
+            sections.extend(contents.sections)  # keeps those before an error
     except CorpusError as error:
         fault = str(error)
-    except Exception as error:  # damaged files make libraries raise anything
+    return contents._replace(sections=sections, fault=fault)
+
+
+@contextmanager
+def parsing(kind: CorpusFormat) -> Iterator[None]:
+    """Turn whatever libraries raise for damaged files into a CorpusError."""
+    try:
+        yield
+    except (CorpusError, MemoryError):
+        raise
+    except Exception as error:
         reason = f"{type(error).__name__}: {first_line(error)}"
-        fault = f"cannot be read as {kind.value.upper()}: {reason}"
-    return contents._replace(sections=sections), fault
+        raise CorpusError(f"cannot be read as {kind.value.upper()}: {reason}") from None
 
 
 class Converter:
     """The process that converts documents; it is started for the first one."""
 
     pid: int
+    _executor: ProcessPoolExecutor | None = None
 
-    def __init__(self) -> None:
-        self._executor: ProcessPoolExecutor | None = None
-
-    def run(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    def run(self, function: Callable[..., Any], *args: Any) -> Any:
         """Call a function in the process.
 
         Raises:
@@ -141,8 +136,7 @@ class Converter:
         was_used = self._executor is not None
         executor = self._executor or self._start()
         try:
-            future = executor.submit(function, *args, **kwargs)
-            return future.result(timeout=MAX_CONVERSION_SECONDS)
+            return executor.submit(function, *args).result(timeout=MAX_CONVERSION_SECONDS)
         except TimeoutError:
             self.stop()
             reason = f"takes longer than {MAX_CONVERSION_SECONDS:.0f} s to convert"
@@ -153,7 +147,7 @@ class Converter:
             self.stop()
             raise
         if was_used:  # earlier documents may have used its memory
-            return self.run(function, *args, **kwargs)
+            return self.run(function, *args)
         limit = f"{MAX_CONVERSION_BYTES >> 20} MiB of memory"
         raise CorpusError(f"needs more than {limit} to be converted, or crashes the converter")
 

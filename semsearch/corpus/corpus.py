@@ -50,7 +50,7 @@ from semsearch.errors import (
     raise_error,
     shown,
 )
-from semsearch.records import ESCAPED_BYTE, first_escaped
+from semsearch.records import check_characters
 
 CorpusPath = str | os.PathLike[str]
 
@@ -167,11 +167,10 @@ class Corpus:
             name = without_gz(file_of(first)).stem or shown_url(first).partition("://")[2]
         else:
             first = first.absolute()  # not resolved: a link keeps its own name
+            name = first.name if _is_folder(first) else without_gz(first).stem
             folders = {isinstance(path, Path) and path.absolute().parent for path in others}
             if folders == {first.parent}:
                 name = first.parent.name
-            else:
-                name = first.name if _is_folder(first) else without_gz(first).stem
         return re.sub(r"[^\w.-]+", "-", name).strip(".-") or "corpus"
 
     @property
@@ -234,15 +233,14 @@ class Corpus:
     @contextmanager
     def _open(self, path: Location, how: Reading) -> Iterator[Table]:
         """The table of a single file or database."""
-        is_other_url = isinstance(path, str) and not is_web(path)
         if how.sql is not None:
             if path is None or (isinstance(path, str) and is_web(path)):
                 raise CorpusError("--sql needs an SQLite file or the URL of a database")
             with open_query(path, how.sql) as table:
                 yield table
-        elif is_other_url:
+        elif isinstance(path, str) and not is_web(path):
             raise CorpusError(
-                f"{shown_url(str(path))}: files are read from a path, or an http or https URL; the "
+                f"{shown_url(path)}: files are read from a path, or an http or https URL; the "
                 'rows of a database are chosen with --sql "SELECT …"'
             )
         else:
@@ -302,9 +300,8 @@ def good_rows(table: Table) -> Iterator[Row]:
         if isinstance(row, BadRowError):
             raise row
         for column, value in row.fields.items():
-            if isinstance(value, str) and not value.isascii() and ESCAPED_BYTE.search(value):
-                byte = f"{first_escaped(value)}, which is not UTF-8"
-                raise BadRowError(row.source, f"column '{column}' holds {byte}")
+            if isinstance(value, str):
+                check_characters(value, f"column '{column}'", row.source)
         yield row
 
 

@@ -76,15 +76,8 @@ def _read_only(path: Path) -> sqlite3.Connection:
 
 
 def _rows(result: CursorResult[object], columns: list[str], name: str) -> Iterator[Row]:
-    batches = result.partitions(_ROWS_AT_ONCE)
-    number = 0
-    while True:
-        with _translated_errors(name):
-            batch = next(batches, None)
-        if batch is None:
-            return
-        for cells in batch:
-            number += 1
+    with _translated_errors(name):
+        for number, cells in enumerate(result, 1):
             yield Row(f"{name}, row {number}", dict(zip(columns, cells, strict=True)))
 
 

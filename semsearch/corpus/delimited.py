@@ -7,24 +7,21 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from semsearch.corpus.celltypes import column_types, is_number
+from semsearch.corpus.encodings import TextStream
 from semsearch.corpus.roles import (
     HEADER_ROWS,
     ID,
     NUMBER,
     USUAL,
     Reading,
-    has_header,
-    numbered,
+    name_columns,
     plain_name,
 )
 from semsearch.corpus.table import MAX_ROW_CHARACTERS, LeftOut, Row, Table, look_ahead
 from semsearch.errors import BadRowError, CorpusError, quantity
-
-if TYPE_CHECKING:
-    from semsearch.corpus.encodings import TextStream
 
 #: In order of preference.
 DELIMITERS = ",\t;|"
@@ -90,44 +87,33 @@ def read_delimited(text: TextStream, delimiters: str, reading: Reading) -> Table
     if reading.delimiter is None and (sign := _rare_delimiter(head, delimiters, text.name)):
         delimiters = sign
         remarks.append(f"cells separated by {sign!r}")
-    reader = guess_dialect(head, delimiters).reader(chain(head, lines))
-    records = _records(reader, text.name)
+    dialect = guess_dialect(head, delimiters)
+    records = _records(dialect.reader(chain(head, lines)), text.name)
     beginning = list(islice(records, HEADER_ROWS))
     if not beginning:
         raise CorpusError(f"{text.name} is empty")
     if isinstance(beginning[0], BadRowError):
         raise CorpusError(str(beginning[0]))
-    cells = beginning[0][1]
-    header = reading.header
-    if header is None:
-        readable = [record[1] for record in beginning if not isinstance(record, BadRowError)]
-        header = has_header(readable, reading.wanted.names)
-    if header:
-        # R and pandas write the row names under an empty header.
-        columns = numbered(cell.strip() or f"column_{n}" for n, cell in enumerate(cells, 1))
-    else:
-        columns = [f"column {number}" for number in range(1, len(cells) + 1)]
+    readable = [record[1] for record in beginning if not isinstance(record, BadRowError)]
+    columns, header = name_columns(readable, reading)
+    if not header:
         advice = ": its first row looks like data; if it is not, add --header"
         remarks.append(f"no header{advice if reading.header is None else ''}")
+    elif len(columns) == 1 and dialect.delimiter != delimiters[0]:  # commas separate nothing
+        advice = "prose is read whole from a .txt file"
+        remarks.append(f"each line is a document: the header has one cell; {advice}")
     left_out = LeftOut()
-    records = chain(beginning[1:] if header else beginning, records)
-    rows = _rows(records, columns, cells if header else None, left_out)
+    records = chain(beginning[header:], records)
+    rows = _rows(records, columns, readable[0] if header else None, left_out)
     sample = look_ahead(rows)
     if header and (units := _units(sample)):
         left_out.add("row of units", units.source)
         sample = sample[1:]
     cells_below = [row.fields for row in sample if isinstance(row, Row)]
     types = column_types(columns, cells_below, reading.decimal, reading.dates)
-    return Table(
-        text.name,
-        columns,
-        chain(sample, rows),
-        {column: kind for column, kind in types.items() if kind.parse},
-        "; ".join(
-            [*remarks, *(f"{column}: {one.note}" for column, one in types.items() if one.note)]
-        ),
-        left_out,
-    )
+    remarks += [f"{column}: {kind.note}" for column, kind in types.items() if kind.note]
+    parsed = {column: kind for column, kind in types.items() if kind.parse}
+    return Table(text.name, columns, chain(sample, rows), parsed, "; ".join(remarks), left_out)
 
 
 def _records(reader: Any, name: str) -> Iterator[_Record]:
@@ -172,8 +158,6 @@ def _rows(
         elif len(cells) == width:
             fields = {name: cell for name, cell in zip(columns, cells, strict=True) if cell}
             yield Row(source, fields)
-        elif cells[0].startswith("#"):
-            left_out.add("comment", source)
         else:
             yield BadRowError(source, f"{quantity(len(cells), 'cell')} where {expected}")
 

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import date, time, timedelta
 from decimal import Decimal
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
+from semsearch.corpus.celltypes import CellType, is_missing
 from semsearch.corpus.files import FolderFiles
 from semsearch.corpus.roles import Roles, describe, path_of_text, shortened
-from semsearch.corpus.table import Row
+from semsearch.corpus.table import Row, Table
 from semsearch.corpus.texts import joined_text, sentences_text
 from semsearch.errors import BadFileError, BadRowError
 from semsearch.records import Document, column_name, metadata_name
-
-if TYPE_CHECKING:
-    from semsearch.corpus.celltypes import CellType
-    from semsearch.corpus.table import Table
 
 #: Called with the error of each bad row; if it returns, the row is skipped.
 OnBadRow = Callable[[BadRowError], None]
@@ -149,39 +147,35 @@ def table_documents(
 
 def row_document(row: Row, roles: Roles, table: Table) -> Document | BadRowError:
     """The document of a row of a table, or why it is none."""
-    try:
-        return _document(row, roles, table)
-    except BadRowError as error:
-        error.document_id = _readable_id(row, roles)
-        return error
-
-
-def _document(row: Row, roles: Roles, table: Table) -> Document:
     source, fields = row
     title = None if roles.title is None else _name(fields.get(roles.title), missing=None)
     if isinstance(title, float):
         title = str(title)
-    text = joined_text(_texts(row, roles.text, table.types))
     identifier = None if roles.id is None else _name(fields.get(roles.id), missing="")
-    metadata = _metadata(fields, roles, table)
-    return Document(identifier, text, title, metadata, source)
-
-
-def _readable_id(row: Row, roles: Roles) -> str | None:
-    """The id of a bad row; None if it has no valid one."""
-    identifier = None if roles.id is None else _name(row.fields.get(roles.id), missing=None)
     try:
-        return Document(identifier, "any text").id
-    except BadRowError:
-        return None
+        text = joined_text(_texts(row, roles.text, table.types))
+        return Document(identifier, text, title, _metadata(fields, roles, table), source)
+    except BadRowError as error:
+        with suppress(BadRowError):  # of the id itself
+            error.document_id = Document(identifier, "any text").id
+        return error
 
 
 def _texts(row: Row, columns: Sequence[str], types: Mapping[str, CellType]) -> Iterator[str]:
+    """The texts in these columns: strings, numbers or dates, and lists of sentences.
+
+    SciFact has lists of sentences.
+    """
     for column in columns:
-        value = row.fields.get(column)
+        value: Any = row.fields.get(column)
         if _is_missing(value):
             continue
-        text = _as_text(value, types.get(column))
+        items = types[column].convert(value) if column in types else value
+        text = sentences_text(items) if isinstance(items, list) else None
+        if text is None and isinstance(value, str):
+            text = value
+        elif isinstance(value, _SIMPLE) and not isinstance(value, bool):
+            text = str(_name(value, missing=None))
         if text is None:
             path = path_of_text([{column: value}])
             kind = f"{column!r} is not a string but of type {type(value).__name__}"
@@ -191,36 +185,18 @@ def _texts(row: Row, columns: Sequence[str], types: Mapping[str, CellType]) -> I
             yield text
 
 
-def _as_text(value: Any, cell_type: CellType | None) -> str | None:
-    """A string unchanged, a number or date as a string, a list of sentences as one text; else None.
-
-    SciFact has lists of sentences.
-    """
-    items = value
-    if isinstance(value, str):
-        items = cell_type.convert(value) if cell_type else None
-    elif isinstance(value, _SIMPLE) and not isinstance(value, bool):
-        return str(_name(value, missing=None))
-    text = sentences_text(items) if isinstance(items, list) else None
-    return value if text is None and isinstance(value, str) else text
-
-
 def _metadata(fields: Mapping[str, Any], roles: Roles, table: Table) -> dict[str, Any]:
-    taken = roles.names
-    metadata = {
-        name: value
-        for name, value in fields.items()
-        if name not in taken and not isinstance(value, _BYTES)
-    }
-    for name, cell_type in table.types.items():
-        if name in metadata:
-            value = cell_type.convert(metadata[name])
-            if not cell_type.fits(value):
+    taken, metadata = roles.names, {}
+    for name, value in fields.items():
+        if name in taken or isinstance(value, _BYTES):
+            continue
+        if cell_type := table.types.get(name):
+            cell, value = value, cell_type.convert(value)
+            if value is None and not is_missing(cell):
                 kind = f"value of '{shortened(name)}' that is no {cell_type.name}"
-                table.left_out.add(kind, shortened(value))
-                value = None
-            metadata[name] = value
-    return {field_name(name, taken): value for name, value in metadata.items()}
+                table.left_out.add(kind, shortened(cell))
+        metadata[field_name(name, taken)] = value
+    return metadata
 
 
 def _name(value: Any, missing: str | None) -> Any:

@@ -6,7 +6,6 @@ import codecs
 import io
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
 
 from semsearch.corpus.sources import Source, reading
 from semsearch.corpus.table import MAX_ROW_CHARACTERS
@@ -63,7 +62,7 @@ class TextStream:
         self._source = source
         self._encoding = encoding_of(source.head, encoding)
         decoder = codecs.getincrementaldecoder(self._encoding)("surrogateescape")
-        with self._decoding():
+        with reading(self.name):
             head = decoder.decode(source.head)  # not final: a character may be cut off
         # One damaged byte among others that can be decoded is a bad row.
         if 2 * len(ESCAPED_BYTE.findall(head)) > len(_BEYOND_ASCII.findall(head)):
@@ -81,7 +80,7 @@ class TextStream:
             CorpusError: a line is too long, or the bytes cannot be decoded or decompressed.
         """
         number = 0
-        with self._decoding():
+        with reading(self.name):
             while line := self._reader.readline(longest + 1):
                 number += 1
                 if len(line) > longest:
@@ -91,15 +90,7 @@ class TextStream:
                 yield line
 
     def read(self, size: int) -> str:
-        """The next `size` characters, or fewer at the end; raises the same errors."""
-        with self._decoding():
-            return self._reader.read(size)
-
-    @contextmanager
-    def _decoding(self) -> Iterator[None]:
+        """The first `size` characters, or all if there are fewer; raises the same errors."""
         with reading(self.name):
-            try:
-                yield
-            except UnicodeError as error:
-                reason = f"cannot be read as {self._encoding}: {getattr(error, 'reason', error)}"
-                raise CorpusError(f"{self.name} {reason}") from error
+            self._reader.seek(0)
+            return self._reader.read(size)

@@ -56,10 +56,3 @@ class FolderFiles:
     to_remember: dict[str, FileState] = field(default_factory=dict)
     unchanged: list[str] = field(default_factory=list)
     left_out: set[str] = field(default_factory=set)
-
-    def is_unchanged(self, name: str, state: FileState) -> bool:
-        """Whether a file can be skipped."""
-        if state.modified == 0 or state != self.known(name):
-            return False
-        self.unchanged.append(name)
-        return True

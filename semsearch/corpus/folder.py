@@ -9,7 +9,7 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, NamedTuple
 
 from semsearch.corpus.conversion import is_readable
-from semsearch.corpus.documents import table_documents
+from semsearch.corpus.documents import Items, Notify, table_documents
 from semsearch.corpus.files import FileState, FolderFiles
 from semsearch.corpus.formats import DOCUMENTS, CorpusFormat, format_by_name, without_gz
 from semsearch.corpus.readers import read
@@ -23,17 +23,13 @@ from semsearch.corpus.roles import (
     resolve,
     shortened,
 )
-from semsearch.corpus.sources import open_source, reading, text_of
-from semsearch.corpus.table import LeftOut
+from semsearch.corpus.sources import Progress, Source, open_source, reading, text_of
+from semsearch.corpus.table import LeftOut, Table
 from semsearch.errors import ArgumentError, BadFileError, BadRowError, CorpusError, quantity
 from semsearch.records import Document
 
 if TYPE_CHECKING:
     from pathspec import GitIgnoreSpec
-
-    from semsearch.corpus.documents import Items, Notify
-    from semsearch.corpus.sources import Progress, Source
-    from semsearch.corpus.table import Table
 
 #: The file in a folder that lists patterns of files to exclude.
 IGNORE_FILE = ".semsearchignore"
@@ -180,7 +176,8 @@ def _file_documents(
         how = how._replace(wanted=Roles((), None, None))
     options = repr((READERS_VERSION, how))
     state = FileState.of(path, options)  # before reading, so that later changes are noticed
-    if files.is_unchanged(name, state):
+    if state.modified and state == files.known(name):
+        files.unchanged.append(name)
         progress.end_file(state.size)
         return
     is_complete = True
@@ -272,13 +269,11 @@ def _row_documents(table: Table, roles: Roles, file: str, notify: Notify) -> Ite
 def _spec(folder: Path, exclude: Sequence[str]) -> GitIgnoreSpec:
     from pathspec import GitIgnoreSpec
 
-    lines = list(exclude)
     listed = folder / IGNORE_FILE
     with reading(str(listed)):
-        if listed.is_file():
-            lines = [*listed.read_text("utf-8-sig").splitlines(), *exclude]
+        lines = listed.read_text("utf-8-sig").splitlines() if listed.is_file() else []
     try:
-        return GitIgnoreSpec.from_lines(lines)
+        return GitIgnoreSpec.from_lines([*lines, *exclude])
     except ValueError as error:
         raise ArgumentError(f"not a valid .gitignore pattern: {error}") from None
 

@@ -85,11 +85,9 @@ def documents_of(
             f"cannot add {shown(corpus)}; give texts, dicts, documents, a data frame or a Corpus"
         )
     items = iter(cast("Iterable[Any]", [corpus] if one else corpus))
-    if not isinstance(items, DocumentReader):
-        return DocumentReader(_item_documents(items, named), on_bad_row)
-    if named:
-        raise _unexpected(named)
-    return items
+    if isinstance(items, DocumentReader) and not named:
+        return items
+    return DocumentReader(_item_documents(items, named), on_bad_row)
 
 
 def _item_documents(items: Iterable[Any], named: Mapping[str, Any]) -> Items:
@@ -105,7 +103,7 @@ def _item_documents(items: Iterable[Any], named: Mapping[str, Any]) -> Items:
         if not isinstance(item, (str, Mapping, Document)):
             raise ArgumentError(f"{source} must be a text, a dict or a Document, not {shown(item)}")
         if named and not isinstance(item, Mapping):
-            raise _unexpected(named)
+            raise ArgumentError(f"{' and '.join(named)} need a data frame or dicts")
         if isinstance(item, Document):
             yield item
             continue
@@ -118,10 +116,6 @@ def _item_documents(items: Iterable[Any], named: Mapping[str, Any]) -> Items:
         else:
             names = f"no {' or '.join(map(repr, wanted.text))} (keys: {listed(list(fields))})"
             yield BadRowError(source, f"{names}; name the text with text_columns")
-
-
-def _unexpected(named: Iterable[str]) -> ArgumentError:
-    return ArgumentError(f"{' and '.join(named)} need a data frame or dicts")
 
 
 def frame_text_columns(

@@ -49,26 +49,12 @@ _BLOCK, _HEADING, _VERBATIM = "\x00", "\x01", "\x02"
 def read_html(path: Path, encoding: str | None) -> Contents:
     """The sections of a page, each under a heading.
 
+    Its encoding is the one that is named, or that it declares, or UTF-8.
+
     Raises:
         CorpusError: it cannot be decoded, or its elements are nested too deeply.
     """
-    return html_contents(parse_html(_decoded(path.read_bytes(), encoding)))
-
-
-def html_contents(tree: etree._Element) -> Contents:
-    """The title and the sections of a page."""
-    title = tree.find(".//title")
-    sections = list(_sections(tree))
-    shown = "" if title is None else "".join(map(str, title.itertext()))
-    return Contents(shown, sections, quantity(len(sections), "section"))
-
-
-def _decoded(page: bytes, encoding: str | None = None) -> str:
-    """The markup of a page in the encoding that is named, or that it declares, or UTF-8.
-
-    Raises:
-        CorpusError: it cannot be decoded.
-    """
+    page = path.read_bytes()
     if encoding is None and (found := _DECLARED.search(page[:_DECLARED_WITHIN])):
         with suppress(LookupError):
             name = codecs.lookup((found[1] or found[2]).decode()).name
@@ -77,7 +63,14 @@ def _decoded(page: bytes, encoding: str | None = None) -> str:
     markup = page.decode(encoding, "surrogateescape")
     if ESCAPED_BYTE.search(markup):
         raise CorpusError(f"{first_escaped(markup)} is {remedy(encoding)}")
-    return markup
+    return html_contents(parse_html(markup))
+
+
+def html_contents(tree: etree._Element) -> Contents:
+    """The title and the sections of a page."""
+    sections = list(_sections(tree))
+    title = str(tree.xpath("string(.//title)"))
+    return Contents(title, sections, quantity(len(sections), "section"))
 
 
 def parse_html(markup: str) -> etree._Element:

@@ -5,14 +5,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from semsearch.corpus.encodings import TextStream
 from semsearch.corpus.roles import listed, shortened
 from semsearch.corpus.table import Row, Table, look_ahead
 from semsearch.errors import BadRowError, CorpusError
-
-if TYPE_CHECKING:
-    from semsearch.corpus.encodings import TextStream
 
 #: The maximum size of a JSON file, which is parsed as a whole, unlike JSON lines.
 MAX_JSON_CHARACTERS = 1 << 29
@@ -32,20 +30,18 @@ def read_json(text: TextStream, records: str | None, *, is_array: bool) -> Table
         CorpusError: it is not JSON, has no rows, or none of the first rows can be used.
     """
     is_whole = is_array or records is not None
-    lines: list[str] = []
-    rows = _records(text, records or "") if is_whole else _line_rows(text, lines)
+    rows = _records(text, records or "") if is_whole else _line_rows(text)
     head = look_ahead(rows)
     if head and not any(isinstance(row, Row) for row in head):
-        raise CorpusError(f"{head[0]}{'' if is_whole else _advice(text, lines)}")
-    lines.clear()
+        raise CorpusError(f"{head[0]}{'' if is_whole else _advice(text)}")
     columns = dict.fromkeys(name for row in head if isinstance(row, Row) for name in row.fields)
     return Table(text.name, tuple(columns), chain(head, rows))
 
 
-def _advice(text: TextStream, lines: list[str]) -> str:
-    """What to do with a file that is one object over several lines, of which some were read."""
+def _advice(text: TextStream) -> str:
+    """What to do with a file that is one object over several lines."""
     try:
-        value = json.loads("".join([*lines, text.read(MAX_JSON_CHARACTERS)]))
+        value = json.loads(text.read(MAX_JSON_CHARACTERS))
     except (ValueError, RecursionError):
         return ""
     paths = [path for path, items in _lists(value) if isinstance(items[0], dict)]
@@ -60,19 +56,13 @@ def _lists(value: Any) -> Iterator[tuple[str, list[Any]]]:
         yield from ((f"{key}.{path}", found) for path, found in _lists(item))
 
 
-def _line_rows(text: TextStream, read: list[str]) -> Iterator[Row | BadRowError]:
-    """The rows of lines; as long as none can be used, `read` gets the lines."""
-    is_usable = False
+def _line_rows(text: TextStream) -> Iterator[Row | BadRowError]:
     for number, line in enumerate(text.lines(), start=1):
-        if not is_usable:
-            read.append(line)
         if not line.strip():
             continue
         source = f"{text.name}:{number}"
         try:
-            row = _row(source, json.loads(line))
-            is_usable = is_usable or isinstance(row, Row)
-            yield row
+            yield _row(source, json.loads(line))
         except (ValueError, RecursionError) as error:
             yield BadRowError(source, f"not JSON: {error}")
 

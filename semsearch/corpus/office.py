@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from semsearch.corpus.html import html_contents, parse_html
 from semsearch.corpus.pdfcolumns import text_in_columns
-from semsearch.corpus.table import Contents, Section
+from semsearch.corpus.table import Contents, LeftOut, Section
 from semsearch.errors import CorpusError, quantity
 
 if TYPE_CHECKING:
@@ -34,9 +34,9 @@ _PART = re.compile(r"word/(?:document|footnotes|endnotes|comments)\.xml")
 _TARGET = re.compile(rb"""\bId=["']([^"']+)["']""")
 #: Titles that programs write by themselves.
 _NO_TITLE = re.compile(
-    r"untitled.*|(?:powerpoint[- ]|pr[eä]sentation|presentation|document|dokument|slide|book|mappe)"
-    r"[- ]?(?:presentation)?\d*|microsoft (?:word|powerpoint|excel) - .*|.*\.(?:docx?|pptx?|xlsx?"
-    r"|odt|odp|rtf|tex|dvi|ps|pdf|indd|qxp|html?|txt)",
+    r"\A\s*(?:untitled.*|(?:powerpoint[- ]|pr[eä]sentation|presentation|document|dokument|slide"
+    r"|book|mappe)[- ]?(?:presentation)?\d*|microsoft (?:word|powerpoint|excel) - .*|.*\.(?:docx?"
+    r"|pptx?|xlsx?|odt|odp|rtf|tex|dvi|ps|pdf|indd|qxp|html?|txt))\s*\Z",
     re.IGNORECASE,
 )
 _STYLES = """
@@ -120,7 +120,7 @@ def read_pptx(path: Path) -> Contents:
     import pptx
 
     presentation = pptx.Presentation(str(path))
-    title = own_title(presentation.core_properties.title or "")
+    title = _NO_TITLE.sub("", presentation.core_properties.title or "")
     return Contents(title, _slides(presentation), quantity(len(presentation.slides), "slide"))
 
 
@@ -161,12 +161,31 @@ def read_pdf(path: Path) -> Contents:
             raise CorpusError("is encrypted: save it without a password first") from None
         raise
     document.init_forms()
-    title = own_title(document.get_metadata_value("Title"))
+    title = _NO_TITLE.sub("", document.get_metadata_value("Title"))
     blank = "if pages are scans, recognise their text first (for example with ocrmypdf)"
-    attached = pypdfium2.raw.FPDFDoc_GetAttachmentCount(document)
-    notes = sum(_notes(document[number]) for number in range(len(document)))
-    left_out = [(kind, n) for kind, n in (("attachment", attached), ("annotation", notes)) if n]
-    return Contents(title, _pages(document), quantity(len(document), "page"), blank, left_out)
+    left_out = LeftOut()
+    left_out.add("attachment", count=document.count_attachments())
+    pages = _pages(document, left_out)
+    return Contents(title, pages, quantity(len(document), "page"), blank, left_out)
+
+
+def _pages(document: pypdfium2.PdfDocument, left_out: LeftOut) -> Iterator[Section]:
+    import pypdfium2
+
+    for number in range(1, len(document) + 1):
+        try:
+            page = document[number - 1]
+            left_out.add("annotation", count=_notes(page))
+            if document.formenv:
+                page.flatten()  # the values of form fields become text of the page
+                page.close()
+                page = document[number - 1]
+            letters = page.get_textpage()
+            text = text_in_columns(letters) or str(letters.get_text_range(errors="replace"))
+            text = _BROKEN_WORD.sub("", text.replace("\r\n", "\n"))
+            yield Section("page", number, text)
+        except pypdfium2.PdfiumError as error:
+            yield Section("page", number, "", fault=f"cannot be read: {error}")
 
 
 def _notes(page: pypdfium2.PdfPage) -> int:
@@ -179,30 +198,4 @@ def _notes(page: pypdfium2.PdfPage) -> int:
         annotation = raw.FPDFPage_GetAnnot(page, number)
         notes += raw.FPDFAnnot_GetSubtype(annotation) not in others
         raw.FPDFPage_CloseAnnot(annotation)
-    page.close()
     return notes
-
-
-def own_title(title: str) -> str:
-    """The title of a document, unless a program wrote it by itself."""
-    return "" if _NO_TITLE.fullmatch(title.strip()) else title
-
-
-def _pages(document: pypdfium2.PdfDocument) -> Iterator[Section]:
-    import pypdfium2
-
-    for number in range(1, len(document) + 1):
-        try:
-            yield Section("page", number, _text(document, number - 1))
-        except pypdfium2.PdfiumError as error:
-            yield Section("page", number, "", fault=f"cannot be read: {error}")
-
-
-def _text(document: pypdfium2.PdfDocument, index: int) -> str:
-    if document.formenv:
-        page = document[index]
-        page.flatten()  # the values of form fields become text of the page
-        page.close()
-    page = document[index].get_textpage()
-    text = text_in_columns(page) or str(page.get_text_range(errors="replace"))
-    return _BROKEN_WORD.sub("", text.replace("\r\n", "\n"))

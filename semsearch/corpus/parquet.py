@@ -6,13 +6,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from semsearch.corpus.sources import Source
 from semsearch.corpus.table import Row, Table
 from semsearch.errors import BadRowError, first_line
 
 if TYPE_CHECKING:
     import pyarrow
-
-    from semsearch.corpus.sources import Source
 
 _BATCH_ROWS = 1_000
 _BUFFER_BYTES = 1 << 20
@@ -31,36 +30,27 @@ def read_parquet(source: Source) -> Table:
         # Buffers instead of whole row groups, which writers make as large as memory allows.
         file = pyarrow.parquet.ParquetFile(path, buffer_size=_BUFFER_BYTES, pre_buffer=False)
         columns = [field.name for field in file.schema_arrow if "binary" not in str(field.type)]
-    size, total = path.stat().st_size, file.metadata.num_rows
-
-    def batches() -> Iterator[pyarrow.RecordBatch]:
-        rows = 0
-        for batch in file.iter_batches(_BATCH_ROWS, columns=columns) if total else ():
-            yield batch
-            rows += batch.num_rows
-            source.progress.position = size * rows // total
-
-    return Table(source.name, columns, _rows(batches(), source.name))
+    return Table(source.name, columns, _rows(file, columns, source, path.stat().st_size))
 
 
-def _rows(batches: Iterator[pyarrow.RecordBatch], name: str) -> Iterator[Row | BadRowError]:
+def _rows(
+    file: pyarrow.parquet.ParquetFile, columns: list[str], source: Source, size: int
+) -> Iterator[Row | BadRowError]:
     number = 0
-    while True:
-        try:
-            with _parsing(f"{name}, after row {number}" if number else name):
-                batch = next(batches, None)
-        except BadRowError as error:  # the rows before it are kept
-            yield error
-            return
-        if batch is None:
-            return
-        for fields in _records(batch):
-            number += 1
-            source = f"{name}, row {number}"
-            if isinstance(fields, dict):
-                yield Row(source, fields)
-            else:
-                yield BadRowError(source, f"cannot be read: {fields}")
+    try:
+        with _parsing(source.name):
+            for batch in file.iter_batches(_BATCH_ROWS, columns=columns):
+                for fields in _records(batch):
+                    number += 1
+                    place = f"{source.name}, row {number}"
+                    if isinstance(fields, dict):
+                        yield Row(place, fields)
+                    else:
+                        yield BadRowError(place, f"cannot be read: {fields}")
+                source.progress.position = size * number // file.metadata.num_rows
+    except BadRowError as error:  # the rows before it are kept
+        place = f"{source.name}, after row {number}" if number else source.name
+        yield BadRowError(place, error.reason)
 
 
 def _records(batch: pyarrow.RecordBatch) -> Iterator[dict[str, Any] | Exception]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from statistics import median
 from typing import TYPE_CHECKING, NamedTuple
@@ -30,7 +29,7 @@ def text_in_columns(page: pypdfium2.PdfTextpage) -> str | None:
 
     The lines above and below the columns, or across both, keep their places.
     """
-    lines = list(_lines(page))
+    lines = _lines(page)
     gaps = [(one.right, two.left) for line in lines for one, two in pairwise(line)]
     middles = [(left + right) / 2 for left, right in gaps]
     inside = {x: sum(left < x < right for left, right in gaps) for x in middles}
@@ -55,31 +54,30 @@ def text_in_columns(page: pypdfium2.PdfTextpage) -> str | None:
     return "\n".join([*text, *columns[0], *columns[1]])
 
 
-def _lines(page: pypdfium2.PdfTextpage) -> Iterator[Sequence[_Piece]]:
+def _lines(page: pypdfium2.PdfTextpage) -> list[list[_Piece]]:
     """The lines of a page in their order, each in pieces from left to right."""
-    line: list[_Piece] = []
+    lines: list[list[_Piece]] = []
     for piece in _pieces(page):
-        if line and abs(piece.bottom - line[-1].bottom) > 2:
-            yield sorted(line)
-            line = []
-        line.append(piece)
-    if line:
-        yield sorted(line)
+        if lines and abs(piece.bottom - lines[-1][-1].bottom) <= 2:
+            lines[-1].append(piece)
+        else:
+            lines.append([piece])
+    return [sorted(line) for line in lines]
 
 
-def _pieces(page: pypdfium2.PdfTextpage) -> Iterator[_Piece]:
-    text, left, right, bottom, height = "", 0.0, 0.0, 0.0, 0.0
+def _pieces(page: pypdfium2.PdfTextpage) -> list[_Piece]:
+    pieces: list[_Piece] = []
+    space, height = "", 0.0
     for number, letter in enumerate(page.get_text_range(errors="replace")):
         if letter.isspace():
-            text += " "
+            space = " "
             continue
-        x, y, end, top = page.get_charbox(number, loose=True)
-        is_same = abs(y - bottom) < height / 2 and -height < x - right < _GAP_HEIGHTS * height
-        if text.strip() and not is_same:
-            yield _Piece(left, right, bottom, " ".join(text.split()))
-            text = ""
-        if not text.strip():
-            text, left = "", x
-        text, right, bottom, height = text + letter, end, y, top - y
-    if text.strip():
-        yield _Piece(left, right, bottom, " ".join(text.split()))
+        left, bottom, right, top = page.get_charbox(number, loose=True)
+        last = pieces[-1] if pieces else _Piece(0.0, 0.0, 0.0, "")
+        is_level = abs(bottom - last.bottom) < height / 2
+        if is_level and -height < left - last.right < _GAP_HEIGHTS * height:
+            pieces[-1] = _Piece(last.left, right, bottom, f"{last.text}{space}{letter}")
+        else:
+            pieces.append(_Piece(left, right, bottom, letter))
+        space, height = "", top - bottom
+    return pieces

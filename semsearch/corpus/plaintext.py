@@ -15,7 +15,7 @@ from semsearch.corpus.formats import without_gz
 from semsearch.corpus.sources import Progress, Source, open_source, standard_input
 from semsearch.corpus.table import COLUMNS, MAX_ROW_CHARACTERS, Row, Table
 from semsearch.errors import BadRowError, first_line
-from semsearch.records import ESCAPED_BYTE, first_escaped
+from semsearch.records import check_characters
 
 #: Prefix of front matter fields whose names clash with a document's own fields.
 _PREFIX = "front_matter."
@@ -24,6 +24,7 @@ _PREFIX = "front_matter."
 _HIDDEN = re.compile(
     r"<!--.*?(?:-->|\Z)|^ {0,3}(```+|~~~+).*?(?:^ {0,3}\1|\Z)", re.DOTALL | re.MULTILINE
 )
+#: A heading of Markdown: ``# This``, or a line underlined with ``===``.
 _HEADING = re.compile(
     r"^ {0,3}(?:#{1,6}[ \t]+(.*?\S)(?:[ \t]+#+)?[ \t]*$|(\S.*)\n {0,3}=+[ \t]*$)", re.MULTILINE
 )
@@ -43,10 +44,8 @@ def read_text(source: Source, identifier: str, encoding: str | None) -> Table:
     """
     text = TextStream(source, encoding, newline=None).read(MAX_ROW_CHARACTERS + 1)
     if len(text) > MAX_ROW_CHARACTERS:
-        fault = BadRowError(
-            source.name, f"longer than {MAX_ROW_CHARACTERS:,} characters", identifier
-        )
-        return Table(source.name, COLUMNS, iter((fault,)))
+        reason = f"longer than {MAX_ROW_CHARACTERS:,} characters"
+        raise BadRowError(source.name, reason, identifier)
     path = without_gz(PurePath(source.name))
     fields: dict[str, Any] = {"id": identifier, "title": path.stem, "text": text}
     remark = ""
@@ -74,16 +73,11 @@ def _markdown_fields(own: dict[str, Any]) -> tuple[dict[str, Any], str]:
     if isinstance(title, (str, int, float, date)) and not isinstance(title, bool):
         title = str(matter.pop("title"))
     else:
-        title = ""
-    own = {**own, "title": title or _heading(text) or own["title"], "text": text}
+        heading = _HEADING.search(_HIDDEN.sub("", text))
+        title = (heading[1] or heading[2]).strip() if heading else ""
+    own = {**own, "title": title or own["title"], "text": text}
     others = {f"{_PREFIX}{name}" if name in own else name: matter[name] for name in matter}
     return {**own, **others}, remark
-
-
-def _heading(markdown: str) -> str:
-    """The first heading of a Markdown text: ``# This`` or a line underlined with ``===``."""
-    found = _HEADING.search(_HIDDEN.sub("", markdown))
-    return (found[1] or found[2]).strip() if found else ""
 
 
 def split_front_matter(text: str) -> tuple[dict[str, Any], str, str]:
@@ -137,7 +131,5 @@ def text_lines(
             source = stack.enter_context(open_source(path, Progress()))
         lines = TextStream(source, encoding, newline=None).lines(longest)
         for number, line in enumerate(lines, start=1):
-            if ESCAPED_BYTE.search(line):
-                reason = f"{first_escaped(line)}, which is not UTF-8"
-                raise BadRowError(f"{source.name}:{number}", reason)
+            check_characters(line, "the line", f"{source.name}:{number}")
             yield number, line

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import PurePath
 
-from semsearch.corpus.conversion import read_document
+from semsearch.corpus.conversion import MODULES, is_readable, read_document
 from semsearch.corpus.delimited import DELIMITERS, read_delimited
 from semsearch.corpus.encodings import TextStream, encoding_of
 from semsearch.corpus.formats import DOCUMENTS, CorpusFormat, detect_format, foreign
@@ -15,7 +15,7 @@ from semsearch.corpus.roles import Reading
 from semsearch.corpus.sources import Source, is_url
 from semsearch.corpus.table import Table
 from semsearch.corpus.workbook import read_workbook
-from semsearch.errors import BadRowError, CorpusError
+from semsearch.errors import BadRowError, CorpusError, MissingExtraError
 from semsearch.records import ESCAPED_BYTE
 
 _JSON = (CorpusFormat.JSON, CorpusFormat.JSONL)
@@ -37,11 +37,14 @@ def read(
     Raises:
         BadRowError: it is damaged.
         CorpusError: it cannot be read, or not with these options.
+        MissingExtraError: the extra ``files`` is not installed.
     """
     if not source.head:
         raise CorpusError(f"{source.name} is empty")
     found = _format(source, reading, format or source.format)
     table = _table(source, reading, identifier, found)
+    if any(map(ESCAPED_BYTE.search, table.columns)):
+        raise CorpusError(f"{source.name}: the names of its columns cannot be decoded")
     if not table.head:
         advice = "; if its first row is data, add --no-header" if found in _WITH_HEADER else ""
         raise CorpusError(f"{table.name} has no rows{advice}")
@@ -53,36 +56,29 @@ def _table(source: Source, reading: Reading, identifier: str | None, found: Corp
         raise CorpusError(f"{source.name} is not JSON: --records is for nested JSON")
     if reading.sheet is not None and found is not CorpusFormat.XLSX:
         raise CorpusError(f"{source.name} is not a workbook: --sheet is for XLSX")
+    if not is_readable(found):
+        raise MissingExtraError(MODULES[found], "files", f"reading {found.value.upper()}")
     if identifier is None:
         identifier = source.name if is_url(source.name) else PurePath(source.name).as_posix()
     match found:
+        case CorpusFormat.JSON | CorpusFormat.JSONL:
+            text = TextStream(source, reading.encoding, newline="\n")
+            is_line = found is CorpusFormat.JSONL or _beginning(source, reading).startswith("{")
+            return read_json(text, reading.records, is_array=not is_line)
+        case CorpusFormat.CSV | CorpusFormat.TSV:
+            delimiters = DELIMITERS if found is CorpusFormat.CSV else "\t"
+            text = TextStream(source, reading.encoding, newline="")
+            return read_delimited(text, delimiters, reading)
         case CorpusFormat.PARQUET:
             return read_parquet(source)
         case CorpusFormat.XLSX:
-            return read_workbook(source, reading.sheet, reading.header, reading.wanted.names)
+            return read_workbook(source, reading)
         case CorpusFormat.TEXT if reading.lines:
             return read_lines(source, reading.encoding)
         case CorpusFormat.TEXT:
             return read_text(source, identifier, reading.encoding)
-        case _ if found in DOCUMENTS:
-            return read_document(source, identifier, found, reading.encoding)
         case _:
-            return _text_table(source, reading, found)
-
-
-def _text_table(source: Source, reading: Reading, found: CorpusFormat) -> Table:
-    """The table of a file of text: CSV, TSV, JSON, JSON lines."""
-    if found in _JSON:
-        text = TextStream(source, reading.encoding, newline="\n")
-        is_array = found is CorpusFormat.JSON and not _beginning(source, reading).startswith("{")
-        table = read_json(text, reading.records, is_array=is_array)
-    else:
-        text = TextStream(source, reading.encoding, newline="")
-        delimiters = DELIMITERS if found is CorpusFormat.CSV else "\t"
-        table = read_delimited(text, delimiters, reading)
-    if any(map(ESCAPED_BYTE.search, table.columns)):
-        raise CorpusError(f"{source.name}: the names of its columns cannot be decoded")
-    return table
+            return read_document(source, identifier, found, reading.encoding)
 
 
 def _format(source: Source, reading: Reading, named: CorpusFormat | None) -> CorpusFormat:

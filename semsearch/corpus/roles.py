@@ -13,14 +13,11 @@ from collections.abc import Collection, Iterable, Sequence
 from difflib import get_close_matches
 from itertools import islice, product
 from statistics import fmean
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 from unicodedata import normalize
 
-from semsearch.corpus.table import COLUMNS, nested_texts
+from semsearch.corpus.table import COLUMNS, Table, nested_texts
 from semsearch.errors import ArgumentError, ColumnNotFoundError, check_text, check_texts
-
-if TYPE_CHECKING:
-    from semsearch.corpus.table import Table
 
 TEXT = (
     *("text", "content", "body", "abstract", "extract", "passage", "sentence", "description"),
@@ -95,9 +92,11 @@ def plain_name(name: str) -> str:
     return "".join(letter for letter in name.casefold() if letter.isalnum())
 
 
-def find_column(columns: Iterable[str], names: Sequence[str]) -> str | None:
-    """The column with the first of these names, compared as plain names."""
-    return next(iter(matching_columns(columns, names)), None)
+def find_column(
+    columns: Iterable[str], names: Sequence[str], but: Collection[str] = ()
+) -> str | None:
+    """The column with the first of these names, compared as plain names; `but` none of those."""
+    return next((one for one in matching_columns(columns, names) if one not in but), None)
 
 
 def matching_columns(columns: Iterable[str], names: Sequence[str]) -> list[str]:
@@ -155,15 +154,6 @@ def at_position(columns: Sequence[str], wanted: str) -> str | None:
         return wanted
     is_position = wanted.isascii() and wanted.isdecimal() and len(wanted) < 8
     return columns[int(wanted) - 1] if is_position and 0 < int(wanted) <= len(columns) else None
-
-
-def check_distinct(name: str, columns: Sequence[str]) -> None:
-    """Raise ColumnNotFoundError if two columns of a table have the same name."""
-    for column, count in Counter(columns).items():
-        if count > 1:
-            raise ColumnNotFoundError(
-                f"{name}: {count} columns are called '{shortened(column)}'; rename all but one"
-            )
 
 
 def numbered(names: Iterable[str]) -> list[str]:
@@ -251,6 +241,20 @@ class Reading(NamedTuple):
     dates: str | None = None
 
 
+def name_columns(rows: Sequence[Sequence[str]], reading: Reading) -> tuple[list[str], bool]:
+    """The names of columns by the first rows, and whether the first row is a header.
+
+    It is if `reading` says so, or else by `has_header`. The columns of a table without a header
+    are ``column 1``, ``column 2`` …
+    """
+    header = reading.header
+    if has_header(rows, reading.wanted.names) if header is None else header:
+        # R and pandas write the row names under an empty header.
+        named = (cell.strip() or f"column_{number}" for number, cell in enumerate(rows[0], 1))
+        return numbered(named), True
+    return [f"column {number}" for number in range(1, len(rows[0]) + 1)], False
+
+
 def resolve(table: Table, wanted: Roles) -> Roles:
     """The columns named by the user, and guesses for the others.
 
@@ -259,12 +263,17 @@ def resolve(table: Table, wanted: Roles) -> Roles:
             column cannot be told.
         ArgumentError: another id column is named than an index has ids from.
     """
-    check_distinct(table.name, table.columns)
+    for column, count in Counter(table.columns).items():
+        if count > 1:
+            what = f"{count} columns are called '{shortened(column)}'"
+            raise ColumnNotFoundError(f"{table.name}: {what}; rename all but one")
     for column in wanted.names:
         if "." in column and column not in table.columns:
             table.derive(column)
     named = tuple(dict.fromkeys(_column(table, column) for column in wanted.text))
-    text = named or _text_candidates(table)[:1] or _longest_text(table)
+    is_only = len(table.columns) == 1
+    usual = table.columns if is_only else matching_columns(table.columns, TEXT)
+    text = named or tuple(usual[:1]) or _longest_text(table)
     if not text:
         nested = path_of_text(row.fields for row in table.sample)
         raise ColumnNotFoundError(
@@ -274,7 +283,7 @@ def resolve(table: Table, wanted: Roles) -> Roles:
     title = None if wanted.title is None else _column(table, wanted.title)
     if title is None:
         # A title column that is also searched is still shown as the title.
-        title = _first(TITLE, table.columns, but=text if len(text) == 1 else ())
+        title = find_column(table.columns, TITLE, but=text if len(text) == 1 else ())
     return Roles(text, title, _id_column(table, wanted, text))
 
 
@@ -282,7 +291,7 @@ def _id_column(table: Table, wanted: Roles, text: Sequence[str]) -> str | None:
     identifier = None if wanted.id is None else _column(table, wanted.id)
     earlier = wanted.earlier_id
     if earlier is None:
-        return identifier or _first(ID, table.columns, but=text)
+        return identifier or find_column(table.columns, ID, but=text)
     if identifier not in (None, earlier):
         how = f"with ids from '{shortened(earlier)}'" if earlier else "without an id column"
         raise ArgumentError(
@@ -346,12 +355,6 @@ def _columns(table: Table) -> str:
     return f"columns: {listed(table.columns)}{remark}"
 
 
-def _text_candidates(table: Table) -> tuple[str, ...]:
-    if len(table.columns) == 1:
-        return tuple(table.columns)
-    return tuple(matching_columns(table.columns, TEXT))
-
-
 def _longest_text(table: Table) -> tuple[str, ...]:
     """The column whose cells are clearly the texts; empty if none is, or more than one could be."""
     texts = {column: _filled_cells(table, column) for column in table.columns}
@@ -385,7 +388,3 @@ def _filled_cells(table: Table, column: str) -> list[Any]:
 def _is_text(cell: Any) -> bool:
     """Whether a cell is prose, rather than JSON or a printed list."""
     return isinstance(cell, str) and is_prose(cell) and not cell.startswith(("{", "["))
-
-
-def _first(names: Sequence[str], columns: Sequence[str], but: Sequence[str]) -> str | None:
-    return next((column for column in matching_columns(columns, names) if column not in but), None)

@@ -169,7 +169,7 @@ def file_size(path: Path) -> int | None:
 
 @contextmanager
 def reading(name: str) -> Iterator[None]:
-    """Turn exceptions of the system and of gzip into a CorpusError that names the file."""
+    """Turn exceptions of the system, gzip and codecs into a CorpusError that names the file."""
     try:
         yield
     except FileNotFoundError:
@@ -178,6 +178,8 @@ def reading(name: str) -> Iterator[None]:
         raise BadRowError(name, f"damaged gzip data: {error}") from error
     except OSError as error:
         raise CorpusError(f"cannot read {name}: {error.strerror or error}") from error
+    except UnicodeError as error:
+        raise CorpusError(f"{name}: {error}") from error
     except ValueError as error:  # an invalid file name
         raise CorpusError(f"cannot read {name!r}: {error}") from error
 

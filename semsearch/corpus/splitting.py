@@ -65,12 +65,8 @@ def fitting_spans(
     limit = max_tokens
     while True:
         spans = passage_spans(text, tokens, limit)
-        whole = spans == [(0, len(text))]
-        most = (
-            len(tokens)
-            if whole
-            else max((len(token_spans(text[i:j])) for i, j in spans), default=0)
-        )
+        parts = [text[i:j] for i, j in spans if j - i < len(text)]  # the whole text fits
+        most = max((len(token_spans(part)) for part in parts), default=0)
         if most <= max_tokens or limit == 1:
             return spans
         limit = max(1, limit - (most - max_tokens))
@@ -99,12 +95,10 @@ def _pieces(text: str, tokens: TokenSpans, max_tokens: int) -> Iterator[_Piece]:
     for sentence in split_sentences(text):
         end = position + len(sentence)
         after = int(numpy.searchsorted(starts, end))
-        for cut in _cuts(text, starts, token, after, max_tokens):
-            piece = text[position : int(starts[cut])]
-            yield _Piece(position + len(piece), cut - token, _rank(piece))
-            position, token = position + len(piece), cut
-        yield _Piece(end, after - token, _rank(text[position:end]))
-        position, token = end, after
+        cuts = [(int(starts[cut]), cut) for cut in _cuts(text, starts, token, after, max_tokens)]
+        for stop, cut in [*cuts, (end, after)]:
+            yield _Piece(stop, cut - token, _rank(text[position:stop]))
+            position, token = stop, cut
 
 
 def _cuts(

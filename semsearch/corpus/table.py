@@ -7,12 +7,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
+from semsearch.corpus.celltypes import CellType
 from semsearch.errors import BadRowError, quantity
-
-if TYPE_CHECKING:
-    from semsearch.corpus.celltypes import CellType
 
 #: The maximum length of a row or text, so that a file without line ends does not fill the memory.
 MAX_ROW_CHARACTERS = 64 << 20
@@ -52,14 +50,14 @@ class LeftOut:
             places.append(place)
 
     def update(self, other: LeftOut) -> None:
-        """Count what was left out of a file of a folder."""
+        """Count what was left out of a part of a document, or of a file of a folder."""
         self.counts.update(other.counts)
 
     def __bool__(self) -> bool:
-        return bool(self.counts)
+        return self.counts.total() > 0
 
     def __str__(self) -> str:
-        return f"left out: {', '.join(map(self._described, self.counts))}"
+        return f"left out: {', '.join(map(self._described, +self.counts))}"
 
     def _described(self, kind: str) -> str:
         noun, _, rest = kind.partition(" ") if " of " in kind or " with" in kind else (kind, "", "")
@@ -106,7 +104,12 @@ class Table:
         keys = column.split(".")
         if any(_value_at(row.fields, keys) for row in self.sample):
             self.columns = (*self.columns, column)
-            self.rows = (_with_value(row, column, keys) for row in self.rows)
+            self.rows = (
+                Row(row.source, {**row.fields, column: _value_at(row.fields, keys)})
+                if isinstance(row, Row)
+                else row
+                for row in self.rows
+            )
             del self.head, self.sample
 
     @cached_property
@@ -141,20 +144,16 @@ class Contents(NamedTuple):
         sections: its parts.
         remark: shown to users, such as ``12 pages``.
         if_blank: what to do if parts of the document have no text.
-        left_out: the kinds of things that were left out, and how many.
+        left_out: the things that were left out; must not be changed.
+        fault: why the rest cannot be read, if so.
     """
 
     title: str
     sections: Iterable[Section]
     remark: str = ""
     if_blank: str = ""
-    left_out: Sequence[tuple[str, int]] = ()
-
-
-def _with_value(row: Row | BadRowError, column: str, keys: Sequence[str]) -> Row | BadRowError:
-    if isinstance(row, BadRowError):
-        return row
-    return Row(row.source, {**row.fields, column: _value_at(row.fields, keys)})
+    left_out: LeftOut = LeftOut()
+    fault: str = ""
 
 
 def _value_at(value: Any, keys: Sequence[str]) -> Any:
@@ -185,12 +184,8 @@ def look_ahead(items: Iterator[Item]) -> list[Item]:
     head, characters = [], 0
     for item in islice(items, LOOK_AHEAD_ROWS):
         head.append(item)
-        characters += _characters(item)
+        cells = item.fields.values() if isinstance(item, Row) else [item]
+        characters += sum(len(cell) for cell in cells if isinstance(cell, (str, list, dict)))
         if characters >= LOOK_AHEAD_CHARACTERS:
             break
     return head
-
-
-def _characters(item: object) -> int:
-    cells = item.fields.values() if isinstance(item, Row) else [item]
-    return sum(len(cell) for cell in cells if isinstance(cell, (str, list, dict)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from functools import cache
 from itertools import accumulate, pairwise
 from typing import Any
@@ -66,12 +66,9 @@ def printed_list(text: str) -> list[Any] | None:
     return [ast.literal_eval(item) for item in _ITEM.findall(text)]
 
 
-def sentences_text(items: Iterable[Any]) -> str | None:
+def sentences_text(items: Sequence[Any]) -> str | None:
     """Join a list of strings into one text; None if an item is not a string."""
-    sentences = list(items)
-    if all(isinstance(item, str) for item in sentences):
-        return " ".join(sentences)
-    return None
+    return " ".join(items) if all(isinstance(item, str) for item in items) else None
 
 
 def split_sentences(text: str) -> list[str]:

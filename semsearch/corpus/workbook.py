@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import warnings
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime, time
-from importlib.util import find_spec
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, NamedTuple
+from typing import IO, Any, NamedTuple
 from zipfile import ZipFile
 
-from semsearch.corpus.conversion import converter
-from semsearch.corpus.roles import HEADER_ROWS, has_header, listed, numbered, shortened
+from semsearch.corpus.conversion import converter, parsing
+from semsearch.corpus.formats import CorpusFormat
+from semsearch.corpus.roles import HEADER_ROWS, Reading, listed, name_columns, shortened
+from semsearch.corpus.sources import Source
 from semsearch.corpus.table import LeftOut, Row, Table
-from semsearch.errors import BadRowError, CorpusError, MissingExtraError, first_line, quantity
-
-if TYPE_CHECKING:
-    from semsearch.corpus.sources import Source
+from semsearch.errors import BadRowError, CorpusError, quantity
 
 _MAIN = "{http://schemas.openxmlformats.org/spreadsheetml/2006/main}"
 _NO_VALUE = "formula without a saved value: open and save it in a spreadsheet program"
@@ -33,39 +30,33 @@ class _Sheet(NamedTuple):
         others: the names of the other sheets.
         rows: the non-empty rows with their numbers, without trailing blank cells.
         hidden: the number of hidden rows.
-        unsaved: the number of formulas without a saved value.
+        left_out: formulas without a saved value, and charts.
     """
 
     name: str
     others: list[str]
-    rows: list[tuple[int, list[Any]]] = []  # noqa: RUF012 - never changed
-    hidden: int = 0
-    unsaved: int = 0
+    rows: list[tuple[int, list[Any]]]
+    hidden: int
+    left_out: LeftOut
 
 
-def read_workbook(
-    source: Source, sheet: str | None, header: bool | None = None, wanted: Collection[str] = ()
-) -> Table:
-    """The table of the sheet with this name, or of the first visible one.
+def read_workbook(source: Source, reading: Reading) -> Table:
+    """The table of the sheet that is named, or of the first visible one.
 
-    Formulas have their saved values; merged cells all have the value of the first one. For
-    `header` and `wanted`, see `read_delimited`.
+    Formulas have their saved values; merged cells all have the value of the first one. For its
+    header, see `read_delimited`.
 
     Raises:
-        MissingExtraError: the extra ``files`` is not installed.
         BadRowError: it is damaged, not a workbook, or needs too much time or memory.
         CorpusError: the sheet does not exist or has no rows.
     """
-    if find_spec("openpyxl") is None:
-        raise MissingExtraError("openpyxl", "files", "reading XLSX")
     try:
-        found = converter.run(_read_sheet, source.on_disk(), sheet)
-    except CorpusError as error:  # of the limits
+        found: _Sheet = converter.run(_read_sheet, source.on_disk(), reading.sheet)
+    except CorpusError as error:
         raise BadRowError(source.name, str(error)) from None
-    if isinstance(found, str):
-        raise BadRowError(source.name, f"cannot be read as XLSX: {found}")
     if not found.name:
-        raise CorpusError(f"{source.name}: no sheet {sheet!r} (sheets: {listed(found.others)})")
+        sheets = listed(found.others)
+        raise CorpusError(f"{source.name}: no sheet {reading.sheet!r} (sheets: {sheets})")
     remark = f"sheet '{shortened(found.name)}'"
     name = f"{source.name}, {remark}"
     remark += f" (others: {listed(found.others)})" if found.others else ""
@@ -73,46 +64,46 @@ def read_workbook(
         raise CorpusError(f"{source.name} has no rows: {remark}")
     cells = [record[1] for record in found.rows[:HEADER_ROWS]]
     width = max(map(len, cells))
-    above = _rows_above(cells, width)
-    if above:
+    # Rows above the table, such as a heading, have a single cell.
+    wide = (n for n, row in enumerate(cells) if width == 1 or len(row) - row.count(None) > 1)
+    if above := next(wide, len(cells) - 1):
         remark += f"; {quantity(above, 'row')} with a single cell above it skipped"
     texts = [[*map(_as_text, row), *[""] * (width - len(row))] for row in cells[above:]]
-    if has_header(texts, wanted) if header is None else header:
-        columns = numbered(text or f"column_{number}" for number, text in enumerate(texts[0], 1))
-        above += 1
-    else:
-        columns = [f"column {number}" for number in range(1, width + 1)]
-        remark += "; no header"
+    columns, header = name_columns(texts, reading)
+    remark += "" if header else "; no header"
     remark += f"; {quantity(found.hidden, 'hidden row')} read, too" if found.hidden else ""
-    left_out = LeftOut()
-    if found.unsaved:
-        left_out.add(_NO_VALUE, count=found.unsaved)
-    rows = _rows(found.rows[above:], columns, name)
-    return Table(source.name, columns, rows, remark=remark, left_out=left_out)
+    rows = _rows(found.rows[above + header :], columns, name)
+    return Table(source.name, columns, rows, remark=remark, left_out=found.left_out)
 
 
-def _read_sheet(path: Path, name: str | None) -> _Sheet | str:
-    """The sheet with this name; one without a name if there is none. A text says what is wrong."""
+def _read_sheet(path: Path, name: str | None) -> _Sheet:
+    """The sheet with this name; one without a name if there is none.
+
+    Raises:
+        CorpusError: the workbook is damaged.
+    """
     import openpyxl
 
-    try:
-        with warnings.catch_warnings(action="ignore"), path.open("rb") as file:
-            book = openpyxl.load_workbook(file, read_only=True, data_only=True, keep_links=False)
-            sheets = {sheet.title: sheet for sheet in book.worksheets}
-            if name is None:
-                visible = [title for title in sheets if sheets[title].sheet_state == "visible"]
-                name = next(iter([*visible, *sheets]), "")
-            if name not in sheets:
-                return _Sheet("", list(sheets))
-            sheet = sheets[name]
-            with ZipFile(file) as archive, archive.open(sheet._worksheet_path) as part:
-                merged, counts = _features(part)
-            sheet.reset_dimensions()  # the declared size need not be true
-            values = [[_value(cell) for cell in row] for row in sheet.iter_rows(values_only=True)]
-    except MemoryError:
-        raise
-    except Exception as error:  # damaged files make the library raise anything
-        return f"{type(error).__name__}: {first_line(error)}"
+    left_out = LeftOut()
+    with (
+        parsing(CorpusFormat.XLSX),
+        warnings.catch_warnings(action="ignore"),
+        ZipFile(path) as archive,
+        path.open("rb") as file,
+    ):
+        book = openpyxl.load_workbook(file, read_only=True, data_only=True, keep_links=False)
+        sheets = {sheet.title: sheet for sheet in book.worksheets}
+        if name is None:
+            visible = [title for title in sheets if sheets[title].sheet_state == "visible"]
+            name = next(iter([*visible, *sheets]), "")
+        if name not in sheets:
+            return _Sheet("", list(sheets), [], 0, left_out)
+        sheet = sheets[name]
+        with archive.open(sheet._worksheet_path) as part:
+            merged, hidden = _features(part, left_out)
+        left_out.add("chart", count=sum("/charts/chart" in one for one in archive.namelist()))
+        sheet.reset_dimensions()  # the declared size need not be true
+        values = [[_value(cell) for cell in row] for row in sheet.iter_rows(values_only=True)]
     for left, top, right, bottom in merged:
         rows = values[top - 1 : bottom]
         first = rows[0][left - 1] if rows and len(rows[0]) >= left else None
@@ -126,37 +117,27 @@ def _read_sheet(path: Path, name: str | None) -> _Sheet | str:
         if cells:
             records.append((number, cells))
     others = [title for title in sheets if title != name]
-    return _Sheet(name, others, records, counts["hidden"], counts["unsaved"])
+    return _Sheet(name, others, records, hidden, left_out)
 
 
-def _features(part: IO[bytes]) -> tuple[list[tuple[int, int, int, int]], Counter[str]]:
-    """The bounds of merged cells of a sheet; how many rows are hidden, and formulas unsaved."""
+def _features(part: IO[bytes], left_out: LeftOut) -> tuple[list[tuple[int, int, int, int]], int]:
+    """The bounds of merged cells of a sheet, and how many rows are hidden; adds to `left_out`."""
     from lxml import etree
     from openpyxl.utils import range_boundaries
 
-    merged, counts = [], Counter[str]()
+    merged, hidden = [], 0
     tags = [f"{_MAIN}{name}" for name in ("c", "row", "mergeCell")]
     for _, element in etree.iterparse(part, tag=tags):
         if element.tag.endswith("}c"):
             if element.find(f"{_MAIN}f") is not None and not element.findtext(f"{_MAIN}v"):
-                counts["unsaved"] += 1
+                left_out.add(_NO_VALUE)
             continue
         if element.tag.endswith("mergeCell"):
             merged.append(range_boundaries(element.get("ref")))
-        elif element.get("hidden") in ("1", "true"):
-            counts["hidden"] += 1
+        else:
+            hidden += element.get("hidden") in ("1", "true")
         element.clear()
-    return merged, counts
-
-
-def _rows_above(rows: list[list[Any]], width: int) -> int:
-    """How many rows are above the table, such as a heading: they have a single cell."""
-    above = 0
-    while width > 1 and above < len(rows) - 1:
-        if sum(cell is not None for cell in rows[above]) > 1:
-            break
-        above += 1
-    return above
+    return merged, hidden
 
 
 def _rows(

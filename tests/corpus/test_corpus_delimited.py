@@ -34,6 +34,22 @@ def test_lines_of_text_below_a_single_column_header(write):
     assert "sep=" not in notice
 
 
+@pytest.mark.parametrize(
+    ("lines", "is_said"),
+    [
+        (["Review", "Good, but slow", "Fine", "Bad, and dear"], True),
+        (["Review", '"Good, but slow"', "Fine"], False),
+        (["Review", "Good", "Fine; quick"], False),
+        (["id,Review", "1,Good", "2,Fine"], False),
+    ],
+)
+def test_commas_that_separate_nothing_are_said(write, lines, is_said):
+    write("x.csv", "\n".join(lines))
+    documents, bad, [notice] = read("x.csv")
+    assert (len(documents), bad) == (len(lines) - 1, [])
+    assert notice.endswith("; prose is read whole from a .txt file") is is_said
+
+
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 def test_line_ends(write, end):
     write("corpus.csv", end.join(["id,text", "1,one", "", ",", "2,two", ""]))

@@ -227,6 +227,15 @@ class TestBroken:
         documents, bad, _ = read(f"x.{suffix}")
         assert "hidden" not in "".join([*(one.text for one in documents), *map(str, bad)])
 
+    def test_a_damaged_page(self, write):
+        text = b"BT /F 12 Tf (Text.) Tj ET"
+        write(
+            "x.pdf", pdf(text, text, text).replace(b"7 0 obj <</Type /Page", b"7 0 obj <</Type /X")
+        )
+        documents, [error], _ = read("x.pdf")
+        assert [one.metadata["page"] for one in documents] == [1, 3]
+        assert (error.source, error.document_id) == ("x.pdf, page 2", "x.pdf#page=2")
+
     def test_a_pdf_with_a_password(self, bad_file):
         keys = b"/O <%b> /U <%b>" % (b"00" * 32, b"11" * 32)
         keys = b"trailer <</ID [<00><00>] /Encrypt <</Filter /Standard /V 1 /R 2 /P -4 %b>> " % keys

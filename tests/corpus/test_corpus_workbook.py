@@ -7,6 +7,7 @@ import io
 from pathlib import Path
 
 import openpyxl
+import openpyxl.chart
 import pytest
 import xlsxwriter
 
@@ -140,6 +141,19 @@ def test_merged_cells_hidden_rows_and_formulas_without_values(write):
     assert found == [("1", "North"), ("2", "North"), ("3", None)]
     assert "1 hidden row read, too" in notices[0]
     assert notices[-1].startswith("x.xlsx: left out: 1 formula without a saved value")
+
+
+def test_charts_are_said(write):
+    book = openpyxl.Workbook()
+    for row in (["text", "n"], ["one", 1], ["two", 2]):
+        book.active.append(row)
+    for place in ("D1", "D20"):
+        book.active.add_chart(openpyxl.chart.BarChart(), place)
+    file = io.BytesIO()
+    book.save(file)
+    documents, _, notices = read(write("x.xlsx", file.getvalue()))
+    assert [one.text for one in documents] == ["one", "two"]
+    assert notices[1:] == ["x.xlsx: left out: 2 charts"]
 
 
 def test_a_workbook_that_needs_too_much_time(write_book, monkeypatch):
