@@ -10,7 +10,7 @@ from semsearch.cli.options import existing_index, index_option, space_option, wh
 from semsearch.cli.progress import IndexingProgress
 from semsearch.cli.render import note, say
 from semsearch.errors import quantity
-from semsearch.explore.export import export_index
+from semsearch.explore.export import Exported, export_index
 from semsearch.index import Index
 
 
@@ -59,10 +59,14 @@ def export_command(
             where=where,
             on_progress=lambda done, total: progress.update(done, done / total),
         )
+    report(exported, "passage" if vectors else "document")
+
+
+def report(exported: Exported, noun: str) -> None:
+    """Print what was written, and how it differs from what was to be written."""
     if exported.as_json:
         columns = ", ".join(exported.as_json)
         note(f"written as JSON text, since no Parquet type fits all values: {columns}")
     if exported.cut:
         note(f"{quantity(exported.cut, 'text')} cut at 32,767 characters, the most of a cell")
-    noun = "passage" if vectors else "document"
     say(f"{exported.file}: {quantity(exported.rows, noun)}")
