@@ -159,8 +159,11 @@ class SemsearchRetriever(BaseRetriever):
     Each `Document` is the best passage of one document, with its id; score, title and position of
     the passage are added to the metadata of the document.
 
-    >>> retriever = SemsearchRetriever("indexes/films", k=3)  # doctest: +SKIP
-    >>> retriever.invoke("a heist goes wrong")  # doctest: +SKIP
+    >>> from semsearch import Index
+    >>> with Index.create("films", "hashing") as index:
+    ...     _ = index.add(["A heist goes wrong.", "A cat dozes."])
+    ...     SemsearchRetriever(index, k=1).invoke("a heist")[0].page_content
+    'A heist goes wrong.'
 
     Args:
         index: an index, or its path.
