@@ -17,7 +17,7 @@ from fastapi.security import HTTPBearer
 from fastapi_offline import FastAPIOffline
 from starlette.responses import Response
 from starlette.routing import Route
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp
 
 from semsearch import __version__
 from semsearch.errors import DocumentNotFoundError, MissingExtraError, SemsearchError
@@ -113,9 +113,6 @@ def create_app(
     )
     app.state.indexes, app.state.writable = indexes, settings.writable
     app.state.workers = {}  # by the names of the indexes, while it runs
-    app.state.agents = problem_of(MissingExtraError("mcp", "mcp", "answering agents"))
-    # Not GET: the protocol allows a stream of events, but there would be none.
-    app.router.routes.append(Route("/mcp", Agents(), methods=["POST"]))
     app.include_router(routes)
     _name_schemas(app)
     add_page(app)
@@ -149,12 +146,13 @@ async def _running(app: FastAPI) -> AsyncIterator[None]:
             await worker.call(_warm)
         Thread(target=_count_fields, args=[list(workers.values())], daemon=True).start()
         if find_spec("mcp") is None:
+            _add_agents(app, problem_of(MissingExtraError("mcp", "mcp", "answering agents")))
             yield
             return
         from semsearch.service.agents import agents_app, create_server
 
         server = create_server(workers)
-        app.state.agents = agents_app(server)
+        _add_agents(app, agents_app(server))
         async with server.session_manager.run():
             yield
     finally:
@@ -162,12 +160,9 @@ async def _running(app: FastAPI) -> AsyncIterator[None]:
             workers.popitem()[1].close()
 
 
-class Agents:
-    """Answers agents, if the extra ``mcp`` is installed."""
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handle a request."""
-        await scope["app"].state.agents(scope, receive, send)
+def _add_agents(app: FastAPI, agents: ASGIApp) -> None:
+    """Answer agents; not GET: the protocol allows a stream of events, but there would be none."""
+    app.router.routes.insert(0, Route("/mcp", agents, methods=["POST"]))
 
 
 @routes.get("/health", summary="Whether the service is up")
