@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import click
 from rich.text import Text
 
 from semsearch.cli.options import (
-    existing_index,
     format_option,
     index_option,
     space_option,
@@ -53,13 +53,11 @@ from semsearch.storage.interface import Passages
 @where_option
 @format_option("table", "csv", description="A table of groups, or one row per passage.")
 def cluster_command(
-    directory: Path | None,
+    directory: Path,
     space: str | None,
-    n: int | None,
-    min_score: float | None,
-    min_size: int | None,
     where: str | None,
     format_name: str,
+    **limits: Any,
 ) -> None:
     """Group the passages of an index by topic.
 
@@ -76,19 +74,17 @@ def cluster_command(
     semsearch cluster -n 20 --where "year >= 1990"
     semsearch cluster --min-score 0.7 --format csv > groups.csv
     """
-    check_arguments(n, min_score, min_size)
-    with Index.open(existing_index(directory)) as index:
+    check_arguments(**limits)
+    with Index.open(directory) as index:
         passages = index.passages(space, where)
         stop_words = index.info().stop_words
     with IndexingProgress(beginning="grouping") as progress:
         clustering = cluster(
             passages.vectors,
             passages.texts,
-            n,
-            min_score=min_score,
-            min_size=min_size,
             stop_words=stop_words,
             notify=progress.note,
+            **limits,
         )
     counts = [quantity(len(passages.texts), "passage"), quantity(len(clustering.clusters), "group")]
     if clustering.ungrouped:
@@ -122,7 +118,7 @@ def _print_rows(passages: Passages, clustering: Clustering) -> None:
 @click.command("map")
 @index_option
 @space_option
-def map_command(directory: Path | None, space: str | None) -> None:
+def map_command(directory: Path, space: str | None) -> None:
     """Project the passages of an index to a map in two dimensions.
 
     Positions (by t-SNE) and groups (by k-means) are stored beside the index; the page of
@@ -136,9 +132,11 @@ def map_command(directory: Path | None, space: str | None) -> None:
         raise MissingExtraError("openTSNE", "map", "a map")
     from semsearch.explore.map import make_map
 
-    path = existing_index(directory)
-    with Index.open(path) as index, IndexingProgress(beginning="reading the passages") as progress:
+    with (
+        Index.open(directory) as index,
+        IndexingProgress(beginning="reading the passages") as progress,
+    ):
         found = make_map(index, space, on_progress=progress.step)
         found.save(index.path)
     say(f"{quantity(len(found.passage_ids), 'passage')} in {quantity(len(found.names), 'group')}")
-    say(f"view it with: semsearch serve --index {quoted(str(path))}")
+    say(f"view it with: semsearch serve --index {quoted(str(directory))}")

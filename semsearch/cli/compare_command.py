@@ -11,8 +11,8 @@ from rich.text import Text
 
 from semsearch.cli.options import (
     existing_index,
-    index_option,
     is_given,
+    optional_index_option,
     repeated_option,
     where_option,
 )
@@ -35,7 +35,7 @@ CELL_MAX_CHARACTERS = 160
     "cross-encoder:MODEL.  [default: all spaces and bm25; for sentences, minilm]",
 )
 @repeated_option("--sentence", "sentences", "TEXT", "Instead of a search, compare these sentences.")
-@index_option
+@optional_index_option
 @click.option("-k", metavar="N", default=10, show_default=True, help="Documents per system.")
 @where_option
 def compare_command(
@@ -65,10 +65,7 @@ def compare_command(
         return
     if text is None:
         raise ArgumentError("give a TEXT to search for, or --sentence twice or more")
-    _print_neighbours(compare_neighbours(existing_index(directory), text, systems, k, where=where))
-
-
-def _print_neighbours(found: Neighbours) -> None:
+    found = compare_neighbours(existing_index(directory), text, systems, k, where=where)
     table = grid([">", *found.hits])
     for column in table.columns[1:]:
         column.ratio = 1

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
-from semsearch.cli.options import existing_index, index_option, space_option, where_option
+from semsearch.cli.options import index_option, space_option, where_option
 from semsearch.cli.progress import IndexingProgress
 from semsearch.cli.render import note, say
 from semsearch.errors import quantity
@@ -21,14 +22,7 @@ from semsearch.index import Index
 @click.option("--groups", is_flag=True, help="Add columns: group, and of which one a duplicate.")
 @space_option
 @where_option
-def export_command(
-    output: Path,
-    directory: Path | None,
-    vectors: bool,
-    groups: bool,
-    space: str | None,
-    where: str | None,
-) -> None:
+def export_command(output: Path, directory: Path, **options: Any) -> None:
     """Export the documents of an index, or its vectors, to OUTPUT: .xlsx, .csv, .parquet or .jsonl.
 
     Each row is a document. An index that was made from a table is written with the columns of that
@@ -49,17 +43,14 @@ def export_command(
     semsearch export films.csv
     semsearch export passages.parquet --vectors --space minilm
     """
-    with Index.open(existing_index(directory)) as index, IndexingProgress("documents") as progress:
+    with Index.open(directory) as index, IndexingProgress("documents") as progress:
         exported = export_index(
             index,
             output,
-            vectors=vectors,
-            groups=groups,
-            space=space,
-            where=where,
             on_progress=lambda done, total: progress.update(done, done / total),
+            **options,
         )
-    report(exported, "passage" if vectors else "document")
+    report(exported, "passage" if options["vectors"] else "document")
 
 
 def report(exported: Exported, noun: str) -> None:

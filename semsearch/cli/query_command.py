@@ -16,8 +16,8 @@ from semsearch.cli.options import (
     NAME_OR_FILE,
     existing_index,
     format_option,
-    index_option,
     is_given,
+    optional_index_option,
     repeated_option,
     space_option,
     where_option,
@@ -56,7 +56,7 @@ QUERY_MAX_CHARACTERS = 1 << 20
 
 @click.command("query")
 @click.argument("texts", metavar="TEXT... [FILE]...", nargs=-1)
-@index_option
+@optional_index_option
 @click.option("-k", default=10, show_default=True, metavar="N", help="Number of hits.")
 @where_option
 @space_option
@@ -221,10 +221,13 @@ def _opened(
 def _shown(show: Sequence[str], known: Sequence[str]) -> list[str]:
     """The fields to show, named as in filters; `known` are the names of the metadata fields."""
     fields = [*map(metadata_field, known), *BUILT_IN_FIELDS]
-    shown = list(map(_qualified, show))
-    for name, field in zip(show, shown, strict=True):
+    shown = []
+    for name in show:
+        # Without an unnecessary prefix.
+        field = name if name in BUILT_IN_FIELDS else metadata_field(metadata_name(name))
         if field not in fields:
             raise FilterError(f"no field '{name}' (fields: {', '.join(fields)})")
+        shown.append(field)
     return shown
 
 
@@ -339,8 +342,3 @@ def _plain(value: Any) -> str:
     if value is None or isinstance(value, str):
         return value or ""
     return json.dumps(value, ensure_ascii=False)
-
-
-def _qualified(field: str) -> str:
-    """The name of a field in conditions, without an unnecessary prefix."""
-    return field if field in BUILT_IN_FIELDS else metadata_field(metadata_name(field))

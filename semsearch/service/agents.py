@@ -205,16 +205,13 @@ async def _listed(worker: Worker, found: Sequence[Hit], warnings: list[str]) -> 
             return {name: document.text for name, document in state.documents(ids).items()}
 
     whole = await asyncio.to_thread(texts, [hit.document_id for hit in found])
-    hits = [_hit(hit, whole.get(hit.document_id, "")) for hit in found]
+    hits = []
+    for hit in found:
+        values = hit.to_dict()
+        kept = {name: values[name] for name in ("id", "score", "title", "metadata", "start", "end")}
+        address = _address(hit.document_id, whole.get(hit.document_id, ""), hit.passage.start)
+        hits.append(kept | {"address": address, "text": hit.text[:PASSAGE_CHARACTERS]})
     return with_warnings({"note": NOTE, "hits": hits}, warnings)
-
-
-def _hit(hit: Hit, document: str) -> dict[str, Any]:
-    """A hit, given the text of its document."""
-    found = hit.to_dict()
-    kept = {name: found[name] for name in ("id", "score", "title", "metadata", "start", "end")}
-    address = _address(hit.document_id, document, hit.passage.start)
-    return kept | {"address": address, "text": hit.text[:PASSAGE_CHARACTERS]}
 
 
 def _address(document_id: str, text: str, start: int) -> str:

@@ -62,7 +62,8 @@ def colours_of(index: Index, field: str) -> dict[str, Any]:
     """
     _, _, passages = _opened(index)
     documents = _documents(index, passages)
-    values = [_first(document and document.metadata.get(field)) for document in documents]
+    held = [document and document.metadata.get(field) for document in documents]
+    values = [next(iter(one), None) if isinstance(one, list) else one for one in held]
     texts = ["" if value is None else str(value) for value in values]
     numbers = [value for value in values if isinstance(value, int | float)]
     in_ranges = len(numbers) > len(values) // 2 and len(set(numbers)) > COLOURS
@@ -127,9 +128,3 @@ def _documents(index: Index, passages: list[FoundPassage]) -> list[Document | No
     with index.read() as state:
         documents = state.documents(list(dict.fromkeys(ids)))
     return [documents.get(one) for one in ids]
-
-
-def _first(value: Any) -> Any:
-    if isinstance(value, list):
-        return value[0] if value else None
-    return value
