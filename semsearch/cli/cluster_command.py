@@ -27,9 +27,8 @@ from semsearch.cli.render import (
     write_csv,
 )
 from semsearch.errors import MissingExtraError, quantity, quoted
-from semsearch.explore.clusters import DEFAULT_MIN_SIZE, Clustering, check_arguments, cluster
+from semsearch.explore.clusters import DEFAULT_MIN_SIZE, check_arguments, cluster
 from semsearch.index import Index
-from semsearch.storage.interface import Passages
 
 
 @click.command("cluster")
@@ -90,10 +89,16 @@ def cluster_command(
     if clustering.ungrouped:
         counts.append(f"{quantity(len(clustering.ungrouped), 'passage')} ungrouped")
     note(", ".join(counts))
-    (_print_table if format_name == "table" else _print_rows)(passages, clustering)
-
-
-def _print_table(passages: Passages, clustering: Clustering) -> None:
+    if format_name == "csv":
+        ids, texts = passages.document_ids, passages.texts
+        rows = [
+            (group.label, " ".join(group.words), score, ids[row], texts[row])
+            for group in clustering.clusters
+            for row, score in zip(group.members, group.scores, strict=True)
+        ]
+        rest = [(None, None, None, ids[row], texts[row]) for row in clustering.ungrouped]
+        write_csv(["group", "group_words", "score", "document_id", "text"], [*rows, *rest])
+        return
     entries = []
     for group in clustering.clusters:
         cells = [f"{group.label}", f"{len(group.members):,}", f"{group.cohesion:.3f}"]
@@ -101,18 +106,6 @@ def _print_table(passages: Passages, clustering: Clustering) -> None:
         entries.append(Entry(cells, words, Text(shortened(passages.texts[group.central]))))
     if entries:
         print_entries(console(), [">", ">size", ">cohesion", "words"], entries)
-
-
-def _print_rows(passages: Passages, clustering: Clustering) -> None:
-    """Group by group, the nearest to the centroid first; then ungrouped passages."""
-    ids, texts = passages.document_ids, passages.texts
-    rows = [
-        (group.label, " ".join(group.words), score, ids[row], texts[row])
-        for group in clustering.clusters
-        for row, score in zip(group.members, group.scores, strict=True)
-    ]
-    rest = [(None, None, None, ids[row], texts[row]) for row in clustering.ungrouped]
-    write_csv(["group", "group_words", "score", "document_id", "text"], [*rows, *rest])
 
 
 @click.command("map")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import zip_longest
 from pathlib import Path
 
@@ -61,7 +60,11 @@ def compare_command(
         if text is not None or any(map(is_given, ("directory", "k", "where"))):
             raise ArgumentError("--sentence can only be used with --system")
         for system, matrix in compare_sentences(sentences, systems or (DEFAULT_ENCODER,)):
-            _print_matrix(system, sentences, matrix.tolist())
+            table = grid([system, *(f">{number}" for number in range(1, len(sentences) + 1))])
+            table.columns[0].ratio = 1
+            for number, (sentence, row) in enumerate(zip(sentences, matrix, strict=True), start=1):
+                table.add_row(f"{number}  {shortened(sentence)}", *(f"{one:.3f}" for one in row))
+            console().print(table)
         return
     if text is None:
         raise ArgumentError("give a TEXT to search for, or --sentence twice or more")
@@ -82,11 +85,3 @@ def _cell(found: Neighbours, hit: Hit) -> Text:
     head = visible(f"{found.mark(hit)}{hit.score:.3f} {hit.title or hit.document_id}")
     passage = shortened(hit.text, CELL_MAX_CHARACTERS)
     return Text.assemble((head, "bold"), "\n", (passage, "dim"))
-
-
-def _print_matrix(system: str, sentences: Sequence[str], matrix: list[list[float]]) -> None:
-    table = grid([system, *(f">{number}" for number in range(1, len(sentences) + 1))])
-    table.columns[0].ratio = 1
-    for number, (sentence, row) in enumerate(zip(sentences, matrix, strict=True), start=1):
-        table.add_row(f"{number}  {shortened(sentence)}", *(f"{value:.3f}" for value in row))
-    console().print(table)

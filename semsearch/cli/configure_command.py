@@ -99,9 +99,7 @@ def _add_space(index: Index, place: Path, spec: str, precision: str | None) -> N
     encoder = load_encoder(spec, precision=precision or "auto")
     with (
         IndexingProgress("passages") as progress,
-        index.writer(
-            on_batch=lambda summary: progress.update(summary.encoded, summary.encoded / total)
-        ) as writer,
+        index.writer(on_batch=lambda summary: progress.of(summary.encoded, total)) as writer,
     ):
         space = writer.add_space(encoder)
     say(f"{place}: space '{space.name}' holds the vectors of {quantity(total, 'passage')}")

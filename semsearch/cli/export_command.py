@@ -44,12 +44,7 @@ def export_command(output: Path, directory: Path, **options: Any) -> None:
     semsearch export passages.parquet --vectors --space minilm
     """
     with Index.open(directory) as index, IndexingProgress("documents") as progress:
-        exported = export_index(
-            index,
-            output,
-            on_progress=lambda done, total: progress.update(done, done / total),
-            **options,
-        )
+        exported = export_index(index, output, on_progress=progress.of, **options)
     report(exported, "passage" if options["vectors"] else "document")
 
 

@@ -124,7 +124,7 @@ def copy_command(source: Path, target: Path, allow_removals: bool) -> None:
             source,
             target,
             allow_removals=allowance(allow_removals, progress),
-            on_batch=lambda done, total: progress.update(done, done / total),
+            on_batch=progress.of,
         )
     unchanged = copied.documents - copied.written
     say(

@@ -118,7 +118,7 @@ def pairs_command(
             k,
             min_score,
             groups=items.owners,
-            on_progress=lambda done, total: progress.update(done, done / max(1, total)),
+            on_progress=progress.of,
         )
         if not is_stream:
             pairs = list(pairs)
@@ -167,7 +167,7 @@ def _encoded(texts: list[str], encoder: Encoder, progress: IndexingProgress) -> 
     for start in range(0, len(distinct), ENCODED_AT_ONCE):
         window = distinct[start : start + ENCODED_AT_ONCE]
         vectors[start : start + len(window)] = encoder.encode_documents(window)
-        progress.update(start + len(window), (start + len(window)) / len(distinct))
+        progress.of(start + len(window), len(distinct))
     return vectors[[places[text] for text in texts]]
 
 
