@@ -44,7 +44,7 @@ def test_a_range_has_a_histogram_and_many_values_are_completed(page):
     assert set(names) == {"city", "score", "kind", "picture"}
     assert page.locator("[data-field=score] rect.now").count() == 5
     page.get_by_label("city: another value").fill("59")
-    page.wait_for_function("document.querySelectorAll('datalist option').length === 1")
+    until(page, "document.querySelectorAll('datalist option').length === 1")
     options = page.locator("datalist option").evaluate_all("all => all.map((one) => one.value)")
     assert options == ["City 59"]
     page.get_by_label("city: another value").fill("City 59")
