@@ -22,7 +22,12 @@ TokenSpans = NDArray[numpy.int64]
 
 @runtime_checkable
 class Encoder(Protocol):
-    """A bi-encoder: it encodes texts as unit vectors, whose inner product is their cosine."""
+    """A bi-encoder: it encodes texts as unit vectors, whose inner product is their cosine.
+
+    >>> from semsearch import Encoder, load_encoder
+    >>> isinstance(load_encoder("hashing"), Encoder)
+    True
+    """
 
     @property
     def spec(self) -> str:
@@ -62,7 +67,13 @@ class Encoder(Protocol):
 
 
 class Reranker(Protocol):
-    """A cross-encoder: it scores a query and a passage together."""
+    """A cross-encoder: it scores a query and a passage together.
+
+    >>> from semsearch import Reranker, load_reranker
+    >>> reranker: Reranker = load_reranker("my-reranker")
+    >>> reranker.score_pairs([("a cat", "The cat dozed.")]).shape
+    (1,)
+    """
 
     @property
     def spec(self) -> str:

@@ -50,6 +50,10 @@ class Kind(Enum):
 class Document:
     """One text of a corpus, unchanged. It is validated on creation.
 
+    >>> from semsearch import Document
+    >>> Document("n1", "The cat dozed.", metadata={"year": 2021}).metadata["year"]
+    2021
+
     Args:
         id: the id in the corpus; None lets the index derive it from the content, so that it does
             not depend on the position in a file.
@@ -88,7 +92,14 @@ class Document:
 
 
 class Passage(NamedTuple):
-    """A passage of a document: the characters [start, end) of its text."""
+    """A passage of a document: the characters [start, end) of its text.
+
+    >>> from semsearch import Index
+    >>> with Index.create("passages", "hashing") as index:
+    ...     _ = index.add({"id": "n1", "text": "The cat dozed."})
+    ...     index.search("a cat")[0].passage
+    Passage(id=1, document_id='n1', start=0, end=14, text='The cat dozed.')
+    """
 
     id: int
     document_id: str
@@ -134,6 +145,13 @@ class Stage(NamedTuple):
 
 class Hit(NamedTuple):
     """A hit of a query: a document, with its best passage.
+
+    >>> from semsearch import Index
+    >>> with Index.create("notes", "hashing") as index:
+    ...     _ = index.add({"id": "n1", "text": "The cat dozed.", "year": 2021})
+    ...     hit = index.search("a cat")[0]
+    >>> hit.id, hit.text, hit["year"]
+    ('n1', 'The cat dozed.', 2021)
 
     ``rank`` counts from 1; a higher ``score`` is better (the cosine, for semantic search);
     ``text`` is the passage, and ``passage`` has its position in the document. ``scores`` are the
@@ -195,6 +213,13 @@ class Hit(NamedTuple):
 
 class Hits(list[Hit]):
     """The hits of one query, best first.
+
+    >>> from semsearch import Index
+    >>> with Index.create("hits", "hashing") as index:
+    ...     _ = index.add(["The cat dozed.", "Interest rates rose."])
+    ...     hits = index.search("a cat")
+    >>> hits.query, [hit.rank for hit in hits], hits[0].text
+    ('a cat', [1, 2], 'The cat dozed.')
 
     ``reranked`` is the number of passages that a cross-encoder scored; ``stages`` are timings of
     the search, with ``explain=True``.
@@ -262,7 +287,12 @@ def metadata_name(field: str) -> str:
 
 
 class SearchMode(Enum):
-    """How documents are ranked."""
+    """How documents are ranked.
+
+    >>> from semsearch import SearchMode
+    >>> SearchMode("hybrid")
+    <SearchMode.HYBRID: 'hybrid'>
+    """
 
     SEMANTIC = "semantic"  #: by the cosine of the best passage with the query
     BM25 = "bm25"  #: by the words shared with the query

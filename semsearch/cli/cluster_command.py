@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import click
 from rich.text import Text
 
 from semsearch.cli.options import (
-    existing_index,
     format_option,
     index_option,
     space_option,
@@ -27,9 +27,8 @@ from semsearch.cli.render import (
     write_csv,
 )
 from semsearch.errors import MissingExtraError, quantity, quoted
-from semsearch.explore.clusters import DEFAULT_MIN_SIZE, Clustering, check_arguments, cluster
+from semsearch.explore.clusters import DEFAULT_MIN_SIZE, check_arguments, cluster
 from semsearch.index import Index
-from semsearch.storage.interface import Passages
 
 
 @click.command("cluster")
@@ -53,13 +52,11 @@ from semsearch.storage.interface import Passages
 @where_option
 @format_option("table", "csv", description="A table of groups, or one row per passage.")
 def cluster_command(
-    directory: Path | None,
+    directory: Path,
     space: str | None,
-    n: int | None,
-    min_score: float | None,
-    min_size: int | None,
     where: str | None,
     format_name: str,
+    **limits: Any,
 ) -> None:
     """Group the passages of an index by topic.
 
@@ -76,28 +73,32 @@ def cluster_command(
     semsearch cluster -n 20 --where "year >= 1990"
     semsearch cluster --min-score 0.7 --format csv > groups.csv
     """
-    check_arguments(n, min_score, min_size)
-    with Index.open(existing_index(directory)) as index:
+    check_arguments(**limits)
+    with Index.open(directory) as index:
         passages = index.passages(space, where)
         stop_words = index.info().stop_words
     with IndexingProgress(beginning="grouping") as progress:
         clustering = cluster(
             passages.vectors,
             passages.texts,
-            n,
-            min_score=min_score,
-            min_size=min_size,
             stop_words=stop_words,
             notify=progress.note,
+            **limits,
         )
     counts = [quantity(len(passages.texts), "passage"), quantity(len(clustering.clusters), "group")]
     if clustering.ungrouped:
         counts.append(f"{quantity(len(clustering.ungrouped), 'passage')} ungrouped")
     note(", ".join(counts))
-    (_print_table if format_name == "table" else _print_rows)(passages, clustering)
-
-
-def _print_table(passages: Passages, clustering: Clustering) -> None:
+    if format_name == "csv":
+        ids, texts = passages.document_ids, passages.texts
+        rows = [
+            (group.label, " ".join(group.words), score, ids[row], texts[row])
+            for group in clustering.clusters
+            for row, score in zip(group.members, group.scores, strict=True)
+        ]
+        rest = [(None, None, None, ids[row], texts[row]) for row in clustering.ungrouped]
+        write_csv(["group", "group_words", "score", "document_id", "text"], [*rows, *rest])
+        return
     entries = []
     for group in clustering.clusters:
         cells = [f"{group.label}", f"{len(group.members):,}", f"{group.cohesion:.3f}"]
@@ -107,22 +108,10 @@ def _print_table(passages: Passages, clustering: Clustering) -> None:
         print_entries(console(), [">", ">size", ">cohesion", "words"], entries)
 
 
-def _print_rows(passages: Passages, clustering: Clustering) -> None:
-    """Group by group, the nearest to the centroid first; then ungrouped passages."""
-    ids, texts = passages.document_ids, passages.texts
-    rows = [
-        (group.label, " ".join(group.words), score, ids[row], texts[row])
-        for group in clustering.clusters
-        for row, score in zip(group.members, group.scores, strict=True)
-    ]
-    rest = [(None, None, None, ids[row], texts[row]) for row in clustering.ungrouped]
-    write_csv(["group", "group_words", "score", "document_id", "text"], [*rows, *rest])
-
-
 @click.command("map")
 @index_option
 @space_option
-def map_command(directory: Path | None, space: str | None) -> None:
+def map_command(directory: Path, space: str | None) -> None:
     """Project the passages of an index to a map in two dimensions.
 
     Positions (by t-SNE) and groups (by k-means) are stored beside the index; the page of
@@ -136,9 +125,11 @@ def map_command(directory: Path | None, space: str | None) -> None:
         raise MissingExtraError("openTSNE", "map", "a map")
     from semsearch.explore.map import make_map
 
-    path = existing_index(directory)
-    with Index.open(path) as index, IndexingProgress(beginning="reading the passages") as progress:
+    with (
+        Index.open(directory) as index,
+        IndexingProgress(beginning="reading the passages") as progress,
+    ):
         found = make_map(index, space, on_progress=progress.step)
         found.save(index.path)
     say(f"{quantity(len(found.passage_ids), 'passage')} in {quantity(len(found.names), 'group')}")
-    say(f"view it with: semsearch serve --index {quoted(str(path))}")
+    say(f"view it with: semsearch serve --index {quoted(str(directory))}")

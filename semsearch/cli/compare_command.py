@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from itertools import zip_longest
 from pathlib import Path
 
@@ -11,8 +10,8 @@ from rich.text import Text
 
 from semsearch.cli.options import (
     existing_index,
-    index_option,
     is_given,
+    optional_index_option,
     repeated_option,
     where_option,
 )
@@ -35,7 +34,7 @@ CELL_MAX_CHARACTERS = 160
     "cross-encoder:MODEL.  [default: all spaces and bm25; for sentences, minilm]",
 )
 @repeated_option("--sentence", "sentences", "TEXT", "Instead of a search, compare these sentences.")
-@index_option
+@optional_index_option
 @click.option("-k", metavar="N", default=10, show_default=True, help="Documents per system.")
 @where_option
 def compare_command(
@@ -61,14 +60,15 @@ def compare_command(
         if text is not None or any(map(is_given, ("directory", "k", "where"))):
             raise ArgumentError("--sentence can only be used with --system")
         for system, matrix in compare_sentences(sentences, systems or (DEFAULT_ENCODER,)):
-            _print_matrix(system, sentences, matrix.tolist())
+            table = grid([system, *(f">{number}" for number in range(1, len(sentences) + 1))])
+            table.columns[0].ratio = 1
+            for number, (sentence, row) in enumerate(zip(sentences, matrix, strict=True), start=1):
+                table.add_row(f"{number}  {shortened(sentence)}", *(f"{one:.3f}" for one in row))
+            console().print(table)
         return
     if text is None:
         raise ArgumentError("give a TEXT to search for, or --sentence twice or more")
-    _print_neighbours(compare_neighbours(existing_index(directory), text, systems, k, where=where))
-
-
-def _print_neighbours(found: Neighbours) -> None:
+    found = compare_neighbours(existing_index(directory), text, systems, k, where=where)
     table = grid([">", *found.hits])
     for column in table.columns[1:]:
         column.ratio = 1
@@ -85,11 +85,3 @@ def _cell(found: Neighbours, hit: Hit) -> Text:
     head = visible(f"{found.mark(hit)}{hit.score:.3f} {hit.title or hit.document_id}")
     passage = shortened(hit.text, CELL_MAX_CHARACTERS)
     return Text.assemble((head, "bold"), "\n", (passage, "dim"))
-
-
-def _print_matrix(system: str, sentences: Sequence[str], matrix: list[list[float]]) -> None:
-    table = grid([system, *(f">{number}" for number in range(1, len(sentences) + 1))])
-    table.columns[0].ratio = 1
-    for number, (sentence, row) in enumerate(zip(sentences, matrix, strict=True), start=1):
-        table.add_row(f"{number}  {shortened(sentence)}", *(f"{value:.3f}" for value in row))
-    console().print(table)

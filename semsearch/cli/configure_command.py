@@ -10,7 +10,6 @@ from semsearch.cli.language_fit import warn_of_poor_fit, warn_of_unknown_words
 from semsearch.cli.options import (
     NAME_OR_FILE,
     encoder_precision_option,
-    existing_index,
     index_option,
     repeated_option,
 )
@@ -49,7 +48,7 @@ from semsearch.index import Index
     "--filter-column", "filter_columns", "FIELD", "Index a metadata field for fast filters."
 )
 def configure_command(
-    directory: Path | None,
+    directory: Path,
     add_space: str | None,
     drop_space: str | None,
     precision: str | None,
@@ -72,27 +71,26 @@ def configure_command(
         raise ArgumentError("nothing to change: name at least one option")
     if add_space is None and precision:
         raise ArgumentError("--precision needs --add-space SPEC")
-    place = existing_index(directory)
-    with Index.open(place) as index:
+    with Index.open(directory) as index:
         if drop_space:  # report a wrong name before a long run
             index.space(drop_space)
         if add_space:
-            _add_space(index, place, add_space, precision)
+            _add_space(index, directory, add_space, precision)
         with index.writer() as writer:
             if drop_space:
                 writer.drop_space(drop_space)
-                say(f"{place}: space '{drop_space}' dropped")
+                say(f"{directory}: space '{drop_space}' dropped")
             if stemmer:
                 writer.set_stemmer(stemmer)
-                say(f"{place}: BM25 uses the stemmer '{stemmer}'")
+                say(f"{directory}: BM25 uses the stemmer '{stemmer}'")
             for name in filter_columns:
                 writer.index_field(name)
-                say(f"{place}: field '{name}' is indexed for filters")
+                say(f"{directory}: field '{name}' is indexed for filters")
             if changes_vectors:
                 writer.set_index_type(index_type, recall=recall)
                 writer.optimise()
         for name, found in index.info().snapshots.items() if changes_vectors else ():
-            say(f"{place}: space '{name}' has index {found.kind}, recall {found.recall:.3f}")
+            say(f"{directory}: space '{name}' has index {found.kind}, recall {found.recall:.3f}")
 
 
 def _add_space(index: Index, place: Path, spec: str, precision: str | None) -> None:
@@ -101,9 +99,7 @@ def _add_space(index: Index, place: Path, spec: str, precision: str | None) -> N
     encoder = load_encoder(spec, precision=precision or "auto")
     with (
         IndexingProgress("passages") as progress,
-        index.writer(
-            on_batch=lambda summary: progress.update(summary.encoded, summary.encoded / total)
-        ) as writer,
+        index.writer(on_batch=lambda summary: progress.of(summary.encoded, total)) as writer,
     ):
         space = writer.add_space(encoder)
     say(f"{place}: space '{space.name}' holds the vectors of {quantity(total, 'passage')}")

@@ -8,7 +8,7 @@ from rich.text import Text
 from semsearch.cli.progress import IndexingProgress
 from semsearch.cli.render import Entry, console, print_entries
 from semsearch.evaluation.datasets.fetching import fetch_set
-from semsearch.evaluation.datasets.registry import KnownSet, known_set, known_sets
+from semsearch.evaluation.datasets.registry import known_set, known_sets
 
 
 @click.group("datasets")
@@ -31,7 +31,9 @@ def list_sets() -> None:
     for known in known_sets().values():
         rows = ", ".join(f"{part} {count:,}" for part, count in known.rows.items())
         about = Text(f"{known.about}\n{rows}\n{known.licence}", style="dim")
-        entries.append(Entry([known.name, known.kind.value], Text(_here(known)), about))
+        missing = len(known.missing_files())
+        here = "no" if missing == len(known.files) else "partly" if missing else "yes"
+        entries.append(Entry([known.name, known.kind.value], Text(here), about))
     print_entries(console(), ["name", "kind", "here"], entries, indent=4)
 
 
@@ -49,8 +51,3 @@ def fetch(names: tuple[str, ...]) -> None:
             )
             progress.note(f"{known.name}: licence: {known.licence} ({known.home})")
         click.echo(str(place))
-
-
-def _here(known: KnownSet) -> str:
-    missing = len(known.missing_files())
-    return "no" if missing == len(known.files) else "partly" if missing else "yes"

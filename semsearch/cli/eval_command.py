@@ -216,7 +216,12 @@ def ir(
     parsed_measures(measures)  # fail before anything is encoded
     if per_query and format_name != "jsonl":
         raise ArgumentError("--per-query needs --format jsonl")
-    _check_collection(data, directory, queries, qrels)
+    if directory is None and not data:
+        raise ArgumentError("name a collection (--data scifact) or an index (--index DIR)")
+    if len({directory is None, queries is None, qrels is None}) > 1:
+        raise ArgumentError("--index, --queries and --qrels go together")
+    if directory is not None and any(map(is_given, ("data", "split", "whole_documents"))):
+        raise ArgumentError("--data, --split and --whole-documents are not for an existing --index")
     if report is not None:
         check_report(report)
     if runs is not None:
@@ -225,16 +230,14 @@ def ir(
     encoders: dict[str, Encoder] = {}
     evaluations = []
     with ExitStack() as stack:
+        progress = stack.enter_context(IndexingProgress(beginning="loading"))
         index = None
         if directory is not None and queries is not None and qrels is not None:
             index = stack.enter_context(Index.open(existing_index(directory)))
             sets = [read_questions(queries, qrels, index.__contains__)]
-        else:
-            sets = [load_retrieval_set(name, split, note) for name in data]
-        progress = stack.enter_context(IndexingProgress(beginning="loading"))
-        if index is not None:
             rankers = index_rankers(index, names, precision)
         else:
+            sets = [load_retrieval_set(name, split, progress.note) for name in data]
             rankers = load_rankers(names or [DEFAULT_ENCODER], encoders, precision)
         for retrieval in sets:
             evaluation = evaluate_retrieval(
@@ -253,18 +256,6 @@ def ir(
     print_report(report, evaluations, encoders)
     if runs is not None:
         _write_runs(runs, evaluations)
-
-
-def _check_collection(
-    data: tuple[str, ...], directory: Path | None, queries: Path | None, qrels: Path | None
-) -> None:
-    """Raise ArgumentError unless there is either a collection, or an index with questions."""
-    if directory is None and not data:
-        raise ArgumentError("name a collection (--data scifact) or an index (--index DIR)")
-    if len({directory is None, queries is None, qrels is None}) > 1:
-        raise ArgumentError("--index, --queries and --qrels go together")
-    if directory is not None and any(map(is_given, ("data", "split", "whole_documents"))):
-        raise ArgumentError("--data, --split and --whole-documents are not for an existing --index")
 
 
 def _write_runs(folder: Path, evaluations: Sequence[IrEvaluation]) -> None:

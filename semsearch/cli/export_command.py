@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import click
 
-from semsearch.cli.options import existing_index, index_option, space_option, where_option
+from semsearch.cli.options import index_option, space_option, where_option
 from semsearch.cli.progress import IndexingProgress
 from semsearch.cli.render import note, say
 from semsearch.errors import quantity
-from semsearch.explore.export import export_index
+from semsearch.explore.export import Exported, export_index
 from semsearch.index import Index
 
 
@@ -21,14 +22,7 @@ from semsearch.index import Index
 @click.option("--groups", is_flag=True, help="Add columns: group, and of which one a duplicate.")
 @space_option
 @where_option
-def export_command(
-    output: Path,
-    directory: Path | None,
-    vectors: bool,
-    groups: bool,
-    space: str | None,
-    where: str | None,
-) -> None:
+def export_command(output: Path, directory: Path, **options: Any) -> None:
     """Export the documents of an index, or its vectors, to OUTPUT: .xlsx, .csv, .parquet or .jsonl.
 
     Each row is a document. An index that was made from a table is written with the columns of that
@@ -49,20 +43,16 @@ def export_command(
     semsearch export films.csv
     semsearch export passages.parquet --vectors --space minilm
     """
-    with Index.open(existing_index(directory)) as index, IndexingProgress("documents") as progress:
-        exported = export_index(
-            index,
-            output,
-            vectors=vectors,
-            groups=groups,
-            space=space,
-            where=where,
-            on_progress=lambda done, total: progress.update(done, done / total),
-        )
+    with Index.open(directory) as index, IndexingProgress("documents") as progress:
+        exported = export_index(index, output, on_progress=progress.of, **options)
+    report(exported, "passage" if options["vectors"] else "document")
+
+
+def report(exported: Exported, noun: str) -> None:
+    """Print what was written, and how it differs from what was to be written."""
     if exported.as_json:
         columns = ", ".join(exported.as_json)
         note(f"written as JSON text, since no Parquet type fits all values: {columns}")
     if exported.cut:
         note(f"{quantity(exported.cut, 'text')} cut at 32,767 characters, the most of a cell")
-    noun = "passage" if vectors else "document"
     say(f"{exported.file}: {quantity(exported.rows, noun)}")

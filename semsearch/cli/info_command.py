@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from semsearch.cli.options import existing_index, format_option, index_option
+from semsearch.cli.options import format_option, index_option
 from semsearch.cli.render import json_text, say, shortened
 from semsearch.errors import quantity
 from semsearch.filters import field_text, literal_text
@@ -22,14 +22,14 @@ EXAMPLE_MAX_CHARACTERS = 60
 @click.command("info")
 @index_option
 @format_option("text", "json", description="Text for people, JSON for programs.")
-def info_command(directory: Path | None, format_name: str) -> None:
+def info_command(directory: Path, format_name: str) -> None:
     """Show what an index holds: documents, passages, embedding spaces, files.
 
     \b
     semsearch info --index indexes/films
     semsearch info --format json
     """
-    with Index.open(existing_index(directory)) as index:
+    with Index.open(directory) as index:
         info = index.info()
     if format_name == "json":
         click.echo(json_text(_record(info), indent=2))

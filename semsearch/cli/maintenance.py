@@ -10,7 +10,6 @@ from semsearch.cli.options import (
     Place,
     allowance,
     dry_run_option,
-    existing_index,
     index_option,
     removals_option,
     where_option,
@@ -31,7 +30,7 @@ from semsearch.indexing.preview import preview_delete
 @dry_run_option
 def delete_command(
     ids: tuple[str, ...],
-    directory: Path | None,
+    directory: Path,
     where: str | None,
     allow_removals: bool,
     dry_run: bool,
@@ -49,7 +48,6 @@ def delete_command(
     """
     if not ids and where is None:
         raise ArgumentError("nothing to delete: give IDs, --where, or both")
-    directory = existing_index(directory)
     named = list(ids) or None
     if dry_run:
         removal = preview_delete(directory, named, where)
@@ -63,14 +61,13 @@ def delete_command(
 
 @click.command("compact")
 @index_option
-def compact_command(directory: Path | None) -> None:
+def compact_command(directory: Path) -> None:
     """Rewrite the files of an index without deleted data.
 
     \b
     semsearch delete --where "year < 1950"
     semsearch compact
     """
-    directory = existing_index(directory)
     with Index.open(directory) as index:
         before = sum(index.info().files.values())
         with index.writer() as writer:
@@ -82,7 +79,7 @@ def compact_command(directory: Path | None) -> None:
 @click.command("verify")
 @index_option
 @click.option("--repair", is_flag=True, help="Rebuild derived data.")
-def verify_command(directory: Path | None, repair: bool) -> None:
+def verify_command(directory: Path, repair: bool) -> None:
     """Check the consistency of an index: SQLite, passages, vectors, snapshots, words.
 
     Each fault is printed with the command that fixes it; the exit status is 1 if there are faults.
@@ -91,7 +88,6 @@ def verify_command(directory: Path | None, repair: bool) -> None:
     semsearch verify
     semsearch verify --repair --index indexes/films
     """
-    directory = existing_index(directory)
     with Index.open(directory) as index, index.writer() as writer:
         faults = writer.verify()
         if repair and any(fault.repairable for fault in faults):
@@ -128,7 +124,7 @@ def copy_command(source: Path, target: Path, allow_removals: bool) -> None:
             source,
             target,
             allow_removals=allowance(allow_removals, progress),
-            on_batch=lambda done, total: progress.update(done, done / total),
+            on_batch=progress.of,
         )
     unchanged = copied.documents - copied.written
     say(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -98,10 +99,10 @@ def repeated_option(flag: str, name: str, metavar: str, description: str, **more
     )
 
 
-def directory_option(description: str, envvar: str | None = None) -> Decorator:
+def directory_option(description: str, **more: Any) -> Decorator:
     """``--index DIR``, passed to the command as `directory`."""
     return click.option(
-        "--index", "directory", metavar="DIR", type=Place(), envvar=envvar, help=description
+        "--index", "directory", metavar="DIR", type=Place(), help=description, **more
     )
 
 
@@ -125,11 +126,18 @@ def precision_option(default: str | None, description: str) -> Decorator:
     )
 
 
-index_option = directory_option(
+_any_index_option = partial(
+    directory_option,
     "The index directory; optional if there is only one index under indexes/. "
     f"[env: {INDEX_VARIABLE}]",
     envvar=INDEX_VARIABLE,
 )
+#: ``--index DIR`` of commands that need an index.
+index_option = _any_index_option(
+    callback=lambda context, _, given: context.resilient_parsing or existing_index(given)
+)
+#: ``--index DIR`` of commands that may do without, and call `existing_index` otherwise.
+optional_index_option = _any_index_option()
 space_option = click.option(
     "--space", metavar="NAME", help="The embedding space of the index.  [default: the first]"
 )

@@ -19,8 +19,8 @@ from semsearch.cli.options import (
     NAME_OR_FILE,
     existing_index,
     format_option,
-    index_option,
     is_given,
+    optional_index_option,
     space_option,
 )
 from semsearch.cli.preload import preload_for_documents
@@ -39,7 +39,7 @@ ENCODED_AT_ONCE = 4096
 
 @click.command("pairs")
 @corpora_argument("[FILE]...", required=False)
-@index_option
+@optional_index_option
 @click.option(
     "-k",
     type=int,
@@ -118,12 +118,16 @@ def pairs_command(
             k,
             min_score,
             groups=items.owners,
-            on_progress=lambda done, total: progress.update(done, done / max(1, total)),
+            on_progress=progress.of,
         )
         if not is_stream:
             pairs = list(pairs)
     if repeats is None:
-        _print_rows(items, pairs)
+        ids, texts = items.ids, items.texts
+        write_csv(
+            ["score", "left_id", "right_id", "left_text", "right_text"],
+            ((score, ids[a], ids[b], texts[a], texts[b]) for a, b, score in pairs),
+        )
     else:
         _print_groups(items, repeats, _groups(list(pairs), [len(rows) for rows in repeats])[:k])
 
@@ -163,16 +167,8 @@ def _encoded(texts: list[str], encoder: Encoder, progress: IndexingProgress) -> 
     for start in range(0, len(distinct), ENCODED_AT_ONCE):
         window = distinct[start : start + ENCODED_AT_ONCE]
         vectors[start : start + len(window)] = encoder.encode_documents(window)
-        progress.update(start + len(window), (start + len(window)) / len(distinct))
+        progress.of(start + len(window), len(distinct))
     return vectors[[places[text] for text in texts]]
-
-
-def _print_rows(items: _Items, pairs: Iterable[Pair]) -> None:
-    ids, texts = items.ids, items.texts
-    rows = (
-        (score, ids[left], ids[right], texts[left], texts[right]) for left, right, score in pairs
-    )
-    write_csv(["score", "left_id", "right_id", "left_text", "right_text"], rows)
 
 
 class _Group(NamedTuple):

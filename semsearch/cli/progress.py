@@ -58,6 +58,10 @@ class IndexingProgress:
         """Show the number of processed items, and the fraction of the work if it is known."""
         self._show("", f"{done:,} {self._things}{where}", fraction)
 
+    def of(self, done: int, total: int) -> None:
+        """`update`, given the number of all items."""
+        self.update(done, done / max(1, total))
+
     def step(self, name: str, done: int, total: int) -> None:
         """Show how much of a step is done, whose number of items is `total`, or 0 if unknown."""
         if total:

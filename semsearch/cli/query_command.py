@@ -16,8 +16,8 @@ from semsearch.cli.options import (
     NAME_OR_FILE,
     existing_index,
     format_option,
-    index_option,
     is_given,
+    optional_index_option,
     repeated_option,
     space_option,
     where_option,
@@ -29,7 +29,6 @@ from semsearch.cli.render import (
     console,
     note,
     print_entries,
-    say,
     shortened,
     visible,
     write_csv,
@@ -42,7 +41,6 @@ from semsearch.records import (
     Hits,
     HitScores,
     SearchMode,
-    column_name,
     metadata_field,
     metadata_name,
 )
@@ -54,13 +52,11 @@ if TYPE_CHECKING:
 
 QUERIES_AT_ONCE = 256
 QUERY_MAX_CHARACTERS = 1 << 20
-#: The columns of CSV before those of metadata.
-HIT_COLUMNS = ["query", "rank", "score", *HitScores._fields, "id", "title", "text"]
 
 
 @click.command("query")
 @click.argument("texts", metavar="TEXT... [FILE]...", nargs=-1)
-@index_option
+@optional_index_option
 @click.option("-k", default=10, show_default=True, metavar="N", help="Number of hits.")
 @where_option
 @space_option
@@ -89,7 +85,10 @@ HIT_COLUMNS = ["query", "rank", "score", *HitScores._fields, "id", "title", "tex
 @repeated_option("--like", "like", "ID", "A document that hits should resemble.")
 @repeated_option("--unlike", "unlike", "ID", "A document that hits should not resemble.")
 @format_option(
-    "table", "jsonl", "csv", description="A table, a line of JSON per query, or a row per hit."
+    "table",
+    "jsonl",
+    "csv",
+    description="A table, a line of JSON per query, or a row per hit with the columns of --output.",
 )
 @click.option(
     "--output",
@@ -160,22 +159,22 @@ def query_command(
             from semsearch.encoders import load_reranker
 
             options["rerank"] = load_reranker(reranker)
-        fields = index.fields()
-        shown = _shown(show, fields)
+        shown = _shown(show, index.fields())
         results = (
             iter([index.search(texts, **options)])
             if queries is None
             else _answered(index, queries, options)
         )
         if output:
+            from semsearch.cli.export_command import report
             from semsearch.explore.export import export_hits
 
-            written = export_hits(index, results, output)
-            say(f"{output}: {quantity(written.rows, 'hit')}")
+            report(export_hits(index, results, output), "hit")
         elif format_name == "csv":
-            names = [column_name(name, HIT_COLUMNS) for name in fields]
-            rows = (_csv_row(hits.query, hit, fields) for hits in results for hit in hits)
-            write_csv([*HIT_COLUMNS, *names], rows)
+            from semsearch.explore.export import csv_cell, hit_table
+
+            _, columns, rows = hit_table(index, results, HitScores._fields)
+            write_csv(columns, ([csv_cell(row.get(name)) for name in columns] for row in rows))
         else:
             for hits in results:
                 if format_name == "jsonl":
@@ -222,10 +221,13 @@ def _opened(
 def _shown(show: Sequence[str], known: Sequence[str]) -> list[str]:
     """The fields to show, named as in filters; `known` are the names of the metadata fields."""
     fields = [*map(metadata_field, known), *BUILT_IN_FIELDS]
-    shown = list(map(_qualified, show))
-    for name, field in zip(show, shown, strict=True):
+    shown = []
+    for name in show:
+        # Without an unnecessary prefix.
+        field = name if name in BUILT_IN_FIELDS else metadata_field(metadata_name(name))
         if field not in fields:
             raise FilterError(f"no field '{name}' (fields: {', '.join(fields)})")
+        shown.append(field)
     return shown
 
 
@@ -262,13 +264,6 @@ def _queries(path: Path | None) -> Iterator[str]:
         for row in good_rows(table):
             if query := str(row.fields.get(column or table.columns[0]) or "").strip():
                 yield query
-
-
-def _csv_row(query: str, hit: Hit, fields: Sequence[str]) -> list[Any]:
-    scores = hit.scores.to_dict()
-    parts = [scores.get(name) for name in HitScores._fields]
-    found = [query, hit.rank, round(hit.score, 6), *parts, hit.document_id, hit.title, hit.text]
-    return [*found, *(_plain(hit.metadata.get(name)) for name in fields)]
 
 
 def _print_table(hits: Hits, show: Sequence[str], *, heading: bool) -> None:
@@ -347,8 +342,3 @@ def _plain(value: Any) -> str:
     if value is None or isinstance(value, str):
         return value or ""
     return json.dumps(value, ensure_ascii=False)
-
-
-def _qualified(field: str) -> str:
-    """The name of a field in conditions, without an unnecessary prefix."""
-    return field if field in BUILT_IN_FIELDS else metadata_field(metadata_name(field))

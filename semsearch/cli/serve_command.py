@@ -76,7 +76,15 @@ def serve_command(
     {"mcpServers": {"films": {"command": "semsearch", "args": ["serve", "--mcp"]}}}
     """
     if mcp:
-        _serve_agent(_by_name(directories))
+        if find_spec("mcp") is None:
+            raise MissingExtraError("mcp", "mcp", "the Model Context Protocol")
+        from semsearch.service.agents import create_server
+        from semsearch.service.stdio import LazyWorkers, serve_agent
+
+        with closing(LazyWorkers(_by_name(directories))) as workers:
+            # Ctrl-C ends the process: Python would wait for the thread that reads standard input.
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
+            serve_agent(create_server(workers))
         return
     for package in ("fastapi", "fastapi_offline", "uvicorn"):
         if find_spec(package) is None:
@@ -117,15 +125,3 @@ def _by_name(directories: tuple[Path, ...]) -> dict[str, Path]:
             raise ArgumentError(f"two indexes are named '{name}'; rename one of the directories")
         indexes[name] = directory
     return indexes
-
-
-def _serve_agent(indexes: dict[str, Path]) -> None:
-    if find_spec("mcp") is None:
-        raise MissingExtraError("mcp", "mcp", "the Model Context Protocol")
-    from semsearch.service.agents import create_server
-    from semsearch.service.stdio import LazyWorkers, serve_agent
-
-    with closing(LazyWorkers(indexes)) as workers:
-        # Ctrl-C ends the process: Python would wait for the thread that reads standard input.
-        signal.signal(signal.SIGINT, signal.SIG_DFL)
-        serve_agent(create_server(workers))

@@ -134,6 +134,10 @@ def load_reranker(
 ) -> Reranker:
     """Load the cross-encoder that `spec` names.
 
+    >>> from semsearch import load_reranker
+    >>> load_reranker("my-reranker").score("a cat", ["The cat dozed.", "Rates rose."]).shape
+    (2,)
+
     Args:
         spec: a folder that Sentence-Transformers or transformers wrote, or a name on the hub, with
             an optional prefix ``cross-encoder:``.

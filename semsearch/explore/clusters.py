@@ -48,6 +48,11 @@ class ClusterMethod(Enum):
 class Cluster(NamedTuple):
     """A group of texts.
 
+    >>> from semsearch import Cluster
+    >>> group = Cluster(1, members=(4, 0), scores=(0.9, 0.7), words=("fish",))
+    >>> group.central, group.cohesion
+    (4, 0.8)
+
     ``label`` counts from 1, the largest group first; ``members`` are positions in the collection,
     the nearest to the centroid first, and ``scores`` their cosines to it, rounded to six decimals;
     ``words`` are its keywords, the most distinctive one first.
@@ -70,7 +75,13 @@ class Cluster(NamedTuple):
 
 
 class Clustering(NamedTuple):
-    """The groups of a collection, the largest first; ``ungrouped`` texts are in none."""
+    """The groups of a collection, the largest first; ``ungrouped`` texts are in none.
+
+    >>> from semsearch import cluster, load_encoder
+    >>> texts = ["red fish", "a red fish", "blue bird"]
+    >>> cluster(load_encoder("hashing").encode_documents(texts), texts, n=2).labels()
+    [1, 1, 2]
+    """
 
     method: ClusterMethod
     clusters: tuple[Cluster, ...]

@@ -12,7 +12,6 @@ from typing import IO, TYPE_CHECKING, Any, NamedTuple, TypeAlias
 from semsearch.errors import ArgumentError, check_path
 from semsearch.explore.spreadsheet import (
     GROUP_COLUMNS,
-    HIT_COLUMNS,
     Layout,
     groups_of,
     with_columns,
@@ -20,7 +19,7 @@ from semsearch.explore.spreadsheet import (
 )
 from semsearch.filters import Condition
 from semsearch.index import Index
-from semsearch.records import SCORE_DECIMALS, Document, Hits, Where
+from semsearch.records import Document, Hits, Where
 from semsearch.storage.interface import (
     Passages,
     Reader,
@@ -188,19 +187,38 @@ def export_hits(index: Index, results: Iterable[Hits], output: str | Path) -> Ex
     """
     path = check_path("output", output)
     with written(path) as draft:
-        with index.read() as state:
-            layout = Layout.of(state)
-        names = with_columns(layout.columns, HIT_COLUMNS)
-        rows: list[Row] = []
+        layout, columns, rows = hit_table(index, results)
+        return write_table(draft, path, list(rows), columns, layout.id)
+
+
+def hit_table(
+    index: Index, results: Iterable[Hits], more: Sequence[str] = ()
+) -> tuple[Layout, list[str], Iterator[Row]]:
+    """The layout of the index, and the columns and rows of hits, read one query after the other.
+
+    Args:
+        index: the index that was searched.
+        results: the hits of each query.
+        more: components of the score to add.
+    """
+    with index.read() as state:
+        layout = Layout.of(state)
+    found = ("query", "rank", "score", *more, "passage")
+    names = with_columns(layout.columns, found)
+    own = [*layout.columns, *sorted(map(layout.column, index.fields()))]
+
+    def rows() -> Iterator[Row]:
         for hits in results:
             with index.read() as state:
                 documents = state.documents([hit.document_id for hit in hits])
             for hit in hits:
                 document = documents.get(hit.document_id)  # None if it was just removed
-                found = hits.query, hit.rank, round(hit.score, SCORE_DECIMALS), hit.text
+                values = hit.to_dict() | hit.scores.to_dict()
+                values |= {"query": hits.query, "passage": hit.text}
                 row = {} if document is None else layout.row(document)
-                rows.append(dict(zip(names, found, strict=True)) | row)
-        return write_table(draft, path, rows, [*names, *layout.columns], layout.id)
+                yield {name: values.get(key) for name, key in zip(names, found, strict=True)} | row
+
+    return layout, list(dict.fromkeys([*names, *own])), rows()
 
 
 @contextmanager
@@ -268,7 +286,7 @@ def _write_lines(file: Path, rows: Iterable[Row]) -> int:
 
 
 def _write_csv(file: Path, rows: Sequence[Row], columns: Iterable[str]) -> None:
-    """Write rows as CSV: strings unchanged, None as empty cells, other values as JSON.
+    """Write rows as CSV.
 
     It begins with a byte order mark, without which Excel takes it for another encoding.
     """
@@ -276,12 +294,12 @@ def _write_csv(file: Path, rows: Sequence[Row], columns: Iterable[str]) -> None:
         writer = csv.DictWriter(lines, _names(rows, columns))
         writer.writeheader()
         for row in rows:
-            writer.writerow(
-                {
-                    name: value if value is None or isinstance(value, str) else _json(value)
-                    for name, value in row.items()
-                }
-            )
+            writer.writerow({name: csv_cell(value) for name, value in row.items()})
+
+
+def csv_cell(value: Any) -> str | None:
+    """A string or None unchanged; other values as JSON."""
+    return value if value is None or isinstance(value, str) else _json(value)
 
 
 def _names(rows: Iterable[Row], columns: Iterable[str]) -> list[str]:

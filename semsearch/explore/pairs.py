@@ -26,7 +26,12 @@ ROUNDING = 10**-SCORE_DECIMALS
 
 
 class Pair(NamedTuple):
-    """Two texts by their positions in a collection, left before right; higher scores are closer."""
+    """Two texts by their positions in a collection, left before right; higher scores are closer.
+
+    >>> from semsearch import Pair
+    >>> max([Pair(0, 1, 0.5), Pair(1, 2, 0.9)], key=lambda pair: pair.score)
+    Pair(left=1, right=2, score=0.9)
+    """
 
     left: int
     right: int

@@ -25,8 +25,6 @@ from semsearch.storage.interface import Passages, Reader
 DOCUMENT_COLUMNS = ("id", "title", "text")
 #: The columns that `groups_of` adds.
 GROUP_COLUMNS = ("group", "duplicate-of")
-#: The columns of hits before those of their documents.
-HIT_COLUMNS = ("query", "rank", "score", "passage")
 
 #: What a sheet and a cell of Excel can hold.
 SHEET_MAX_ROWS, CELL_MAX_CHARACTERS = 1 << 20, 32_767
@@ -76,11 +74,15 @@ class Layout(NamedTuple):
             {field_name(name, taken): name for name in original if name not in taken},
         )
 
+    def column(self, field: str) -> str:
+        """The column of a metadata field, which may be one that the table lacks."""
+        return self.fields.get(field, column_name(field, self.columns))
+
     def row(self, document: Document) -> dict[str, Any]:
         """The cells of a document; what the table lacks is in further columns."""
         row: dict[str, Any] = dict.fromkeys(self.columns)
         for name, value in document.metadata.items():
-            row[self.fields.get(name, column_name(name, self.columns))] = value
+            row[self.column(name)] = value
         text, title = document.text, document.title
         if title is not None:
             row[self.title or column_name("title", self.columns)] = title

@@ -36,7 +36,12 @@ BATCH_PASSAGES = 256
 
 @dataclass(frozen=True, slots=True)
 class Summary:
-    """The work that a run has committed."""
+    """The work that a run has committed.
+
+    >>> from semsearch import Summary
+    >>> (Summary(added=2) + Summary(unchanged=1)).documents
+    3
+    """
 
     added: int = 0
     changed: int = 0

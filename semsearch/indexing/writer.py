@@ -47,6 +47,12 @@ logger = logging.getLogger(__name__)
 class IndexWriter:
     """Adds and removes documents, and maintains an index. `Index.writer` returns one.
 
+    >>> from semsearch import Index
+    >>> with Index.create("notes", "hashing") as index, index.writer() as writer:
+    ...     _ = writer.upsert(["The cat dozed.", "Interest rates rose."])
+    ...     writer.sync(["The cat dozed.", "The dog barked."]).removed
+    1
+
     One thread at a time can use it. Encoders are loaded to add documents, and to encode stored
     passages that lack vectors.
 

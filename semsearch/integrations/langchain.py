@@ -64,14 +64,13 @@ class SemsearchVectorStore(VectorStore):
         *,
         ids: list[str] | None = None,
         path: str = "indexes/langchain",
-        **kwargs: Any,
+        **_: Any,
     ) -> Self:
         """Create a vector store from texts in the index at `path`, which is created if missing.
 
         Raises:
             ArgumentError: the embeddings are not `SemsearchEmbeddings`: an index encodes itself.
         """
-        del kwargs
         if not isinstance(embedding, SemsearchEmbeddings):
             raise ArgumentError(f"embedding must be SemsearchEmbeddings, not {shown(embedding)}")
         store = cls(Index.create(path, embedding.encoder))
@@ -84,7 +83,7 @@ class SemsearchVectorStore(VectorStore):
         metadatas: list[dict[str, Any]] | None = None,
         *,
         ids: list[str] | None = None,
-        **kwargs: Any,
+        **_: Any,
     ) -> list[str]:
         """Add texts, or replace those with the same ids; returns the ids.
 
@@ -94,7 +93,6 @@ class SemsearchVectorStore(VectorStore):
             BadRowError: a text is blank, or metadata cannot be stored as JSON.
             ValueError: the number of ids or mappings differs from that of texts.
         """
-        del kwargs
         texts = list(texts)
         metadatas = metadatas or [{} for _ in texts]
         ids = [name or str(uuid4()) for name in ids or [""] * len(texts)]
@@ -103,9 +101,8 @@ class SemsearchVectorStore(VectorStore):
         self.index.add(documents.values(), wait=math.inf)
         return ids
 
-    def delete(self, ids: list[str] | None = None, **kwargs: Any) -> bool:
+    def delete(self, ids: list[str] | None = None, **_: Any) -> bool:
         """Delete documents by id, or all of them; unknown ids are ignored. Returns True."""
-        del kwargs
         delete(self.index, ids)
         return True
 
@@ -159,8 +156,11 @@ class SemsearchRetriever(BaseRetriever):
     Each `Document` is the best passage of one document, with its id; score, title and position of
     the passage are added to the metadata of the document.
 
-    >>> retriever = SemsearchRetriever("indexes/films", k=3)  # doctest: +SKIP
-    >>> retriever.invoke("a heist goes wrong")  # doctest: +SKIP
+    >>> from semsearch import Index
+    >>> with Index.create("films", "hashing") as index:
+    ...     _ = index.add(["A heist goes wrong.", "A cat dozes."])
+    ...     SemsearchRetriever(index, k=1).invoke("a heist")[0].page_content
+    'A heist goes wrong.'
 
     Args:
         index: an index, or its path.

@@ -52,10 +52,9 @@ class SemsearchEncoder(AbsEncoder):
         inputs: Iterable[dict[str, Any]],
         *,
         prompt_type: PromptType | None = None,
-        **kwargs: Any,
+        **_: Any,
     ) -> Matrix:
         """Encode batches, each with its texts under ``text``; shape (texts, dimension)."""
-        del kwargs
         texts = [text for batch in inputs for text in batch["text"]]
         if prompt_type == PromptType.query:
             return self.model.encode_queries(texts)

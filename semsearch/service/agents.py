@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import wraps
 from typing import TYPE_CHECKING, Annotated, Any
 
 from mcp.server.mcpserver import MCPServer
@@ -17,7 +18,7 @@ from starlette.types import ASGIApp
 from semsearch import __version__
 from semsearch.errors import DocumentNotFoundError, IndexNotFoundError, SemsearchError, with_code
 from semsearch.service.requests import Mode
-from semsearch.service.worker import Result, Worker, of_each, with_warnings
+from semsearch.service.worker import Worker, of_each, with_warnings
 
 if TYPE_CHECKING:
     from semsearch.index import Index
@@ -77,18 +78,24 @@ def create_server(workers: Mapping[str, Worker]) -> MCPServer[Any]:
         instructions=f"Semantic search over collections of documents. {NOTE}",
         log_level="WARNING",
         tools=[
-            _tool(tools.search),
-            _tool(tools.get),
-            _tool(tools.find_similar),
-            _tool(tools.describe_indexes),
+            _tool(function)
+            for function in (tools.search, tools.get, tools.find_similar, tools.describe_indexes)
         ],
     )
 
 
-def _tool(function: Callable[..., Any]) -> Tool:
-    """A tool that refuses unknown arguments; the SDK's own ignore them."""
+def _tool(function: Callable[..., Awaitable[dict[str, Any]]]) -> Tool:
+    """A tool that refuses unknown arguments, which the SDK's own ignore; errors are for agents."""
+
+    @wraps(function)
+    async def answered(**arguments: Any) -> dict[str, Any]:
+        try:
+            return await function(**arguments)
+        except SemsearchError as error:
+            raise ToolError(with_code(error)) from error
+
     title = function.__name__.replace("_", " ").capitalize()
-    tool = Tool.from_function(function, title=title, annotations=READ_ONLY)
+    tool = Tool.from_function(answered, title=title, annotations=READ_ONLY)
     arguments = tool.fn_metadata.arg_model
     arguments.model_config["extra"] = "forbid"
     arguments.model_rebuild(force=True)
@@ -129,7 +136,7 @@ class Tools:
         """Find documents by meaning. Returns the best passage of each, best first."""
         options = {"k": k, "where": where, "require": require or (), "mode": mode}
         worker = self._worker(index)
-        (found,), warnings = await _answered(worker.search([query], options))
+        (found,), warnings = await worker.search([query], options)
         return await _listed(worker, found, warnings)
 
     async def get(
@@ -140,9 +147,9 @@ class Tools:
         index: Name = None,
     ) -> dict[str, Any]:
         """Get a document, up to 20,000 characters at a time, or a passage with its surroundings."""
-        document = await _answered(asyncio.to_thread(self._worker(index).index.get, id))
+        document = await asyncio.to_thread(self._worker(index).index.get, id)
         if document is None:
-            raise _tool_error(DocumentNotFoundError(f"no document '{id}'"))
+            raise DocumentNotFoundError(f"no document '{id}'")
         last = len(document.text)
         if end is not None:
             start, last = max(0, start - SURROUNDINGS), min(end + SURROUNDINGS, last)
@@ -166,30 +173,28 @@ class Tools:
     ) -> dict[str, Any]:
         """Find documents similar to one in the index."""
         worker = self._worker(index)
-        found, warnings = await _answered(worker.more_like(id, k=k, where=where))
+        found, warnings = await worker.more_like(id, k=k, where=where)
         return await _listed(worker, found, warnings)
 
     async def describe_indexes(self) -> dict[str, Any]:
         """List the indexes: their numbers of documents, and the fields for filters."""
-        described = await _answered(asyncio.to_thread(of_each, self._workers, _described))
+        described = await asyncio.to_thread(of_each, self._workers, _described)
         return {"note": NOTE, "indexes": described}
 
     def _worker(self, name: str | None) -> Worker:
         """The worker of an index; the name is optional if there is only one.
 
         Raises:
-            ToolError: the index does not exist or cannot be opened, or none of several is named.
+            IndexNotFoundError: there is no such index, or none of several is named.
+            IndexStoreError: it cannot be opened.
         """
         if name is None and len(self._workers) == 1:
             (name,) = self._workers
         if name is None or name not in self._workers:
             reason = "name an index" if name is None else f"no index '{name}'"
             known = ", ".join(self._workers)
-            raise _tool_error(IndexNotFoundError(f"{reason} (indexes: {known})"))
-        try:
-            return self._workers[name]
-        except SemsearchError as error:
-            raise _tool_error(error) from error
+            raise IndexNotFoundError(f"{reason} (indexes: {known})")
+        return self._workers[name]
 
 
 async def _listed(worker: Worker, found: Sequence[Hit], warnings: list[str]) -> dict[str, Any]:
@@ -199,34 +204,14 @@ async def _listed(worker: Worker, found: Sequence[Hit], warnings: list[str]) -> 
         with worker.index.read() as state:
             return {name: document.text for name, document in state.documents(ids).items()}
 
-    whole = await _answered(asyncio.to_thread(texts, [hit.document_id for hit in found]))
-    hits = [_hit(hit, whole.get(hit.document_id, "")) for hit in found]
+    whole = await asyncio.to_thread(texts, [hit.document_id for hit in found])
+    hits = []
+    for hit in found:
+        values = hit.to_dict()
+        kept = {name: values[name] for name in ("id", "score", "title", "metadata", "start", "end")}
+        address = _address(hit.document_id, whole.get(hit.document_id, ""), hit.passage.start)
+        hits.append(kept | {"address": address, "text": hit.text[:PASSAGE_CHARACTERS]})
     return with_warnings({"note": NOTE, "hits": hits}, warnings)
-
-
-async def _answered(answer: Awaitable[Result]) -> Result:
-    """Await an answer.
-
-    Raises:
-        ToolError: it failed; the message is for the agent.
-    """
-    try:
-        return await answer
-    except SemsearchError as error:
-        raise _tool_error(error) from error
-
-
-def _tool_error(error: SemsearchError) -> ToolError:
-    """An error for agents."""
-    return ToolError(with_code(error))
-
-
-def _hit(hit: Hit, document: str) -> dict[str, Any]:
-    """A hit, given the text of its document."""
-    found = hit.to_dict()
-    kept = {name: found[name] for name in ("id", "score", "title", "metadata", "start", "end")}
-    address = _address(hit.document_id, document, hit.passage.start)
-    return kept | {"address": address, "text": hit.text[:PASSAGE_CHARACTERS]}
 
 
 def _address(document_id: str, text: str, start: int) -> str:

@@ -11,13 +11,13 @@ from os import PathLike
 from threading import Thread
 from typing import Annotated, Any
 
-from fastapi import Depends, FastAPI, HTTPException, Query, Request
+from fastapi import APIRouter, Depends, FastAPI, HTTPException, Query, Request
 from fastapi import Path as PathParameter
 from fastapi.security import HTTPBearer
 from fastapi_offline import FastAPIOffline
 from starlette.responses import Response
 from starlette.routing import Route
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp
 
 from semsearch import __version__
 from semsearch.errors import DocumentNotFoundError, MissingExtraError, SemsearchError
@@ -48,7 +48,6 @@ from semsearch.service.writing import BODY, add_items, parse_items
 from semsearch.storage.address import place
 from semsearch.storage.interface import FACET_DOCUMENTS, Selection, parse_filter
 
-Name = Annotated[str, PathParameter(description="The name of the index.")]
 Id = Annotated[str, Query(description="The id of the document.")]
 OptionalId = Annotated[str | None, Query(description="The id of one document.")]
 Where = Annotated[str | None, Query(description="A filter, such as: year >= 1990.")]
@@ -59,6 +58,29 @@ LIMITS = (
     f"`k`, and {MAX_ANSWER:,} hits in all. The member `warnings` says why a filter matches "
     "nothing, or what was not read of a query."
 )
+
+routes = APIRouter()
+
+
+async def _opened(
+    name: Annotated[str, PathParameter(description="The name of the index.")], request: Request
+) -> Worker:
+    """The worker of an index."""
+    workers: dict[str, Worker] = request.app.state.workers
+    if name not in workers:
+        known = ", ".join(workers)
+        raise HTTPException(HTTPStatus.NOT_FOUND, f"no index '{name}' (indexes: {known})")
+    return workers[name]
+
+
+async def _refuse_if_read_only(request: Request) -> None:
+    if not request.app.state.writable:
+        detail = "this service is read-only; start it with: semsearch serve --writable"
+        raise HTTPException(HTTPStatus.FORBIDDEN, detail)
+
+
+Opened = Annotated[Worker, Depends(_opened)]
+WRITING = [Depends(_refuse_if_read_only)]
 
 
 def create_app(
@@ -77,12 +99,11 @@ def create_app(
         settings: limits and access; None for the defaults of `Settings`.
     """
     settings = settings or Settings()
-    service = Service(indexes)
     app = FastAPIOffline(
         title="semsearch",
         version=__version__,
         summary="Semantic search over passages.",
-        lifespan=service.running,
+        lifespan=_running,
         redoc_url=None,
         responses=RESPONSES,
         generate_unique_id_function=lambda route: route.name,  # generated clients show these names
@@ -90,7 +111,9 @@ def create_app(
         # The guard checks it; this describes it to clients.
         dependencies=[Depends(HTTPBearer(auto_error=False))] if settings.token else [],
     )
-    service.add_routes(app, writable=settings.writable)
+    app.state.indexes, app.state.writable = indexes, settings.writable
+    app.state.workers = {}  # by the names of the indexes, while it runs
+    app.include_router(routes)
     _name_schemas(app)
     add_page(app)
     add_problems(app)
@@ -112,239 +135,208 @@ def _name_schemas(app: FastAPI) -> None:
     app.openapi = described  # type: ignore[method-assign]
 
 
-class Service:
-    """The implementation of the routes. Those that are no coroutines run in a pool of threads.
-
-    Args:
-        indexes: directories by name.
-    """
-
-    def __init__(self, indexes: Mapping[str, str | PathLike[str]]) -> None:
-        self.workers: dict[str, Worker] = {}  #: by the names of the indexes, while it runs
-        self._indexes = indexes
-        self._agents: ASGIApp | None = None
-
-    @asynccontextmanager
-    async def running(self, app: FastAPI) -> AsyncIterator[None]:
-        """The lifespan, from loading the models to closing the indexes."""
-        del app
-        try:
-            for name, path in self._indexes.items():
-                self.workers[name] = Worker(place(path))
-            for worker in self.workers.values():
-                await worker.call(_warm)
-            workers = list(self.workers.values())
-            Thread(target=_count_fields, args=[workers], daemon=True).start()
-            async with self._serving_agents():
-                yield
-        finally:
-            while self.workers:
-                self.workers.popitem()[1].close()
-
-    @asynccontextmanager
-    async def _serving_agents(self) -> AsyncIterator[None]:
-        """Serve agents at /mcp, if the extra ``mcp`` is installed."""
+@asynccontextmanager
+async def _running(app: FastAPI) -> AsyncIterator[None]:
+    """The lifespan, from loading the models to closing the indexes."""
+    workers: dict[str, Worker] = app.state.workers
+    try:
+        for name, path in app.state.indexes.items():
+            workers[name] = Worker(place(path))
+        for worker in workers.values():
+            await worker.call(_warm)
+        Thread(target=_count_fields, args=[list(workers.values())], daemon=True).start()
         if find_spec("mcp") is None:
+            _add_agents(app, problem_of(MissingExtraError("mcp", "mcp", "answering agents")))
             yield
             return
         from semsearch.service.agents import agents_app, create_server
 
-        server = create_server(self.workers)
-        self._agents = agents_app(server)
+        server = create_server(workers)
+        _add_agents(app, agents_app(server))
         async with server.session_manager.run():
             yield
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Handle a request at /mcp."""
-        app = self._agents or problem_of(MissingExtraError("mcp", "mcp", "answering agents"))
-        await app(scope, receive, send)
-
-    def add_routes(self, app: FastAPI, *, writable: bool) -> None:
-        """Register the routes."""
-        # Not GET: the protocol allows a stream of events, but there would be none.
-        app.router.routes.append(Route("/mcp", self, methods=["POST"]))
-        get, post, done = app.get, app.post, HTTPStatus.NO_CONTENT
-        search, similar, document = f"{INDEX}/search", f"{INDEX}/similar", f"{INDEX}/documents"
-        get("/health", summary="Whether the service is up")(self.health)
-        get("/v1/indexes", summary="The indexes and their contents")(self.indexes)
-        get(search, summary="Search an index for a text", description=LIMITS)(self.search)
-        post(search, summary="Search an index, with a JSON body", description=LIMITS)(
-            self.search_with_body
-        )
-        get(similar, summary="Similar documents")(self.similar)
-        post(similar, summary="Similar documents, with a JSON body")(self.similar_with_body)
-        post(f"{INDEX}/compare", summary="Search by meaning, by words and by both")(self.compare)
-        get(f"{INDEX}/overview", summary="What an index is about")(self.overview)
-        get(f"{INDEX}/fields", summary="The metadata fields, with values")(self.fields)
-        get(f"{INDEX}/fields/values", summary="Texts of a field")(self.field_texts)
-        get(f"{INDEX}/map", summary="The map of the passages")(self.map)
-        get(f"{INDEX}/map/colours", summary="A field on the map")(self.map_colours)
-        get(f"{INDEX}/map.parquet", summary="The map as a file", response_class=Response)(
-            self.map_file
-        )
-        get(document, summary="A document, or a page of documents")(self.documents)
-        writing = [] if writable else [Depends(_refuse_writing)]
-        app.post(document, summary="Add documents", dependencies=writing, openapi_extra=BODY)(
-            self.add
-        )
-        app.put(
-            document, summary="Add or replace a document", dependencies=writing, status_code=done
-        )(self.put)
-        app.delete(document, summary="Remove documents", dependencies=writing)(self.delete)
-
-    async def health(self) -> dict[str, str]:
-        """Report that the service is up."""
-        return {"status": "ok", "version": __version__}
-
-    def indexes(self) -> list[dict[str, Any]]:
-        """Names, numbers of documents, spaces and fields of the indexes that can be read."""
-        found = of_each(self.workers, _described)
-        return [{"name": name, **described} for name, described in found.items()]
-
-    async def search(
-        self, name: Name, parameters: Annotated[QueryParameters, Query()]
-    ) -> dict[str, Any]:
-        """The hits for a text."""
-        found, warnings = await self._worker(name).search([parameters.query], parameters.options())
-        return with_warnings(found[0].to_dict(), warnings)
-
-    async def search_with_body(self, name: Name, request: SearchRequest) -> Any:
-        """The hits for a text; for several texts, a list of results."""
-        queries = [request.query] if isinstance(request.query, str) else request.query
-        found, warnings = await self._worker(name).search(queries, request.options())
-        answers = [with_warnings(hits.to_dict(), warnings) for hits in found]
-        return answers[0] if isinstance(request.query, str) else answers
-
-    async def compare(self, name: Name, request: QueryParameters) -> dict[str, Any]:
-        """The hits for a text by each complete space, by words, and by both.
-
-        `mode`, `space` and `dense_weight` are ignored.
-        """
-        worker = self._worker(name)
-        common = request.options()
-        del common["dense_weight"]
-        found: dict[str, list[dict[str, Any]]] = {}
-        warnings: dict[str, None] = {}  # a set that keeps the order
-        systems = await asyncio.to_thread(lambda: worker.index.info().systems)
-        for system in (*systems, "hybrid"):
-            is_space = system not in ("bm25", "hybrid")
-            common["mode"] = "semantic" if is_space else system
-            common["space"] = system if is_space else None
-            (hits,), warned = await worker.search([request.query], common)
-            found[system] = [hit.to_dict() for hit in hits]
-            warnings |= dict.fromkeys(warned)
-        return with_warnings({"query": request.query, "systems": found}, list(warnings))
-
-    def fields(self, name: Name, where: Where = None) -> dict[str, Any]:
-        """The number of documents, and their fields: names, kinds, texts, bounds, histograms.
-
-        `nearest` is a filter that matches, near one that matches nothing.
-        """
-        return _field_values(self._worker(name).index, where)
-
-    def field_texts(
-        self,
-        name: Name,
-        field: Annotated[str, Query(description="The name of the field.")],
-        typed: Annotated[str, Query(description="What the texts contain.")] = "",
-    ) -> list[list[str | int]]:
-        """Up to 20 texts of a field, and how often they occur; those that begin so come first."""
-        with self._worker(name).index.read() as state:
-            return [list(found) for found in state.texts_like(field, typed)]
-
-    def overview(self, name: Name, where: Where = None) -> dict[str, Any]:
-        """The groups of the map, queries to try, and the newest documents."""
-        return overview_of(self._worker(name).index, where)
-
-    def map(self, name: Name) -> dict[str, Any]:
-        """The groups and points of the newest map."""
-        return map_of(name, self._worker(name).index)
-
-    def map_colours(
-        self, name: Name, field: Annotated[str, Query(description="The name of the field.")]
-    ) -> dict[str, Any]:
-        """The most frequent values of a field, or ranges, and the place of that of each point."""
-        return colours_of(name, self._worker(name).index, field)
-
-    def map_file(self, name: Name) -> Response:
-        """The points, passages and metadata as Parquet, for Embedding Atlas."""
-        content = map_file_of(name, self._worker(name).index)
-        disposition = {"Content-Disposition": 'attachment; filename="map.parquet"'}
-        return Response(content, media_type="application/vnd.apache.parquet", headers=disposition)
-
-    async def similar(
-        self, name: Name, parameters: Annotated[SimilarRequest, Query()]
-    ) -> dict[str, Any]:
-        """The documents nearest to a document, without the document itself."""
-        return await self.similar_with_body(name, parameters)
-
-    async def similar_with_body(self, name: Name, request: SimilarRequest) -> dict[str, Any]:
-        """The documents nearest to a document, without the document itself."""
-        worker, options = self._worker(name), request.model_dump(exclude={"id"})
-        await asyncio.to_thread(_document, worker.index, request.id)
-        found, warnings = await worker.more_like(request.id, **options)
-        return with_warnings({"id": request.id, "hits": [hit.to_dict() for hit in found]}, warnings)
-
-    def documents(
-        self,
-        name: Name,
-        id: OptionalId = None,  # noqa: A002
-        where: Where = None,
-        limit: Annotated[int, Query(ge=1, le=MAX_PAGE, description="The size of a page.")] = 100,
-        offset: Annotated[
-            int, Query(ge=0, lt=1 << 63, description="The number of documents to skip.")
-        ] = 0,
-        html: Annotated[bool, Query(description="Add a Markdown file as HTML.")] = False,
-        start: Annotated[int, Query(ge=0, description="Where the passage to mark begins.")] = 0,
-        end: Annotated[int, Query(ge=0, description="Where it ends.")] = 0,
-    ) -> dict[str, Any]:
-        """With an id, its document: id, title, text and metadata; for Markdown, HTML if wanted.
-
-        Without, a page of all documents or of those that match a filter, in the order of their
-        addition; `next` is the offset of the next page, `total` the number on all pages.
-        """
-        index = self._worker(name).index
-        if id is None:
-            return _page(index, where, limit, offset)
-        found = _document(index, id)
-        return _as_json(found) | ({"html": html_of(found, start, end)} if html else {})
-
-    async def add(self, name: Name, request: Request) -> dict[str, Any]:
-        """Add or replace one document, a list of documents, or JSON lines.
-
-        They can be found when this returns. Items that cannot be used are answered by an `error`;
-        the others are added.
-        """
-        worker, kind = self._worker(name), request.headers.get("content-type", "")
-        items = parse_items(await request.body(), kind)
-        return await worker.call(lambda index: add_items(index, items))
-
-    async def put(self, name: Name, id: Id, request: DocumentRequest) -> None:  # noqa: A002
-        """Add the document; it can be found when this returns."""
-        document = Document(id, request.text, request.title, request.metadata)
-        await self._worker(name).call(lambda index: index.add([document]))
-
-    async def delete(
-        self,
-        name: Name,
-        id: OptionalId = None,  # noqa: A002
-        where: Where = None,
-    ) -> dict[str, int]:
-        """Delete a document, or all that match a filter; they cannot be found when this returns."""
-        ids = None if id is None else [id]
-        return {"deleted": await self._worker(name).call(lambda index: index.delete(ids, where))}
-
-    def _worker(self, name: str) -> Worker:
-        if name not in self.workers:
-            known = ", ".join(self.workers)
-            raise HTTPException(HTTPStatus.NOT_FOUND, f"no index '{name}' (indexes: {known})")
-        return self.workers[name]
+    finally:
+        while workers:
+            workers.popitem()[1].close()
 
 
-def _refuse_writing() -> None:
-    raise HTTPException(
-        HTTPStatus.FORBIDDEN, "this service is read-only; start it with: semsearch serve --writable"
-    )
+def _add_agents(app: FastAPI, agents: ASGIApp) -> None:
+    """Answer agents; not GET: the protocol allows a stream of events, but there would be none."""
+    app.router.routes.insert(0, Route("/mcp", agents, methods=["POST"]))
+
+
+@routes.get("/health", summary="Whether the service is up")
+async def health() -> dict[str, str]:
+    """Report that the service is up."""
+    return {"status": "ok", "version": __version__}
+
+
+@routes.get("/v1/indexes", summary="The indexes and their contents")
+def indexes(request: Request) -> list[dict[str, Any]]:
+    """Names, numbers of documents, spaces and fields of the indexes that can be read."""
+    found = of_each(request.app.state.workers, _described)
+    return [{"name": name, **described} for name, described in found.items()]
+
+
+@routes.get(f"{INDEX}/search", summary="Search an index for a text", description=LIMITS)
+async def search(worker: Opened, parameters: Annotated[QueryParameters, Query()]) -> dict[str, Any]:
+    """The hits for a text."""
+    found: dict[str, Any] = await search_with_body(worker, parameters)
+    return found
+
+
+@routes.post(f"{INDEX}/search", summary="Search an index, with a JSON body", description=LIMITS)
+async def search_with_body(worker: Opened, request: SearchRequest) -> Any:
+    """The hits for a text; for several texts, a list of results."""
+    queries = [request.query] if isinstance(request.query, str) else request.query
+    found, warnings = await worker.search(queries, request.options())
+    answers = [with_warnings(hits.to_dict(), warnings) for hits in found]
+    return answers[0] if isinstance(request.query, str) else answers
+
+
+@routes.post(f"{INDEX}/compare", summary="Search by meaning, by words and by both")
+async def compare(worker: Opened, request: QueryParameters) -> dict[str, Any]:
+    """The hits for a text by each complete space, by words, and by both.
+
+    `mode`, `space` and `dense_weight` are ignored.
+    """
+    common = request.options()
+    del common["dense_weight"]
+    found: dict[str, list[dict[str, Any]]] = {}
+    warnings: dict[str, None] = {}  # a set that keeps the order
+    systems = await asyncio.to_thread(lambda: worker.index.info().systems)
+    for system in (*systems, "hybrid"):
+        is_space = system not in ("bm25", "hybrid")
+        common["mode"] = "semantic" if is_space else system
+        common["space"] = system if is_space else None
+        (hits,), warned = await worker.search([request.query], common)
+        found[system] = [hit.to_dict() for hit in hits]
+        warnings |= dict.fromkeys(warned)
+    return with_warnings({"query": request.query, "systems": found}, list(warnings))
+
+
+@routes.get(f"{INDEX}/fields", summary="The metadata fields, with values")
+def fields(worker: Opened, where: Where = None) -> dict[str, Any]:
+    """The number of documents, and their fields: names, kinds, texts, bounds, histograms.
+
+    `nearest` is a filter that matches, near one that matches nothing.
+    """
+    return _field_values(worker.index, where)
+
+
+@routes.get(f"{INDEX}/fields/values", summary="Texts of a field")
+def field_texts(
+    worker: Opened,
+    field: Annotated[str, Query(description="The name of the field.")],
+    typed: Annotated[str, Query(description="What the texts contain.")] = "",
+) -> list[list[str | int]]:
+    """Up to 20 texts of a field, and how often they occur; those that begin so come first."""
+    with worker.index.read() as state:
+        return [list(found) for found in state.texts_like(field, typed)]
+
+
+@routes.get(f"{INDEX}/overview", summary="What an index is about")
+def overview(worker: Opened, where: Where = None) -> dict[str, Any]:
+    """The groups of the map, queries to try, and the newest documents."""
+    return overview_of(worker.index, where)
+
+
+@routes.get(f"{INDEX}/map", summary="The map of the passages")
+def map(worker: Opened) -> dict[str, Any]:  # noqa: A001 - the name of clients
+    """The groups and points of the newest map."""
+    return map_of(worker.index)
+
+
+@routes.get(f"{INDEX}/map/colours", summary="A field on the map")
+def map_colours(
+    worker: Opened, field: Annotated[str, Query(description="The name of the field.")]
+) -> dict[str, Any]:
+    """The most frequent values of a field, or ranges, and the place of that of each point."""
+    return colours_of(worker.index, field)
+
+
+@routes.get(f"{INDEX}/map.parquet", summary="The map as a file", response_class=Response)
+def map_file(worker: Opened) -> Response:
+    """The points, passages and metadata as Parquet, for Embedding Atlas."""
+    content = map_file_of(worker.index)
+    disposition = {"Content-Disposition": 'attachment; filename="map.parquet"'}
+    return Response(content, media_type="application/vnd.apache.parquet", headers=disposition)
+
+
+@routes.get(f"{INDEX}/similar", summary="Similar documents")
+async def similar(worker: Opened, parameters: Annotated[SimilarRequest, Query()]) -> dict[str, Any]:
+    """The documents nearest to a document, without the document itself."""
+    return await similar_with_body(worker, parameters)
+
+
+@routes.post(f"{INDEX}/similar", summary="Similar documents, with a JSON body")
+async def similar_with_body(worker: Opened, request: SimilarRequest) -> dict[str, Any]:
+    """The documents nearest to a document, without the document itself."""
+    options = request.model_dump(exclude={"id"})
+    await asyncio.to_thread(_document, worker.index, request.id)
+    found, warnings = await worker.more_like(request.id, **options)
+    return with_warnings({"id": request.id, "hits": [hit.to_dict() for hit in found]}, warnings)
+
+
+@routes.get(f"{INDEX}/documents", summary="A document, or a page of documents")
+def documents(
+    worker: Opened,
+    id: OptionalId = None,  # noqa: A002
+    where: Where = None,
+    limit: Annotated[int, Query(ge=1, le=MAX_PAGE, description="The size of a page.")] = 100,
+    offset: Annotated[
+        int, Query(ge=0, lt=1 << 63, description="The number of documents to skip.")
+    ] = 0,
+    html: Annotated[bool, Query(description="Add a Markdown file as HTML.")] = False,
+    start: Annotated[int, Query(ge=0, description="Where the passage to mark begins.")] = 0,
+    end: Annotated[int, Query(ge=0, description="Where it ends.")] = 0,
+) -> dict[str, Any]:
+    """With an id, its document: id, title, text and metadata; for Markdown, HTML if wanted.
+
+    Without, a page of all documents or of those that match a filter, in the order of their
+    addition; `next` is the offset of the next page, `total` the number on all pages.
+    """
+    index = worker.index
+    if id is None:
+        return _page(index, where, limit, offset)
+    found = _document(index, id)
+    return _as_json(found) | ({"html": html_of(found, start, end)} if html else {})
+
+
+@routes.post(
+    f"{INDEX}/documents", summary="Add documents", dependencies=WRITING, openapi_extra=BODY
+)
+async def add(worker: Opened, request: Request) -> dict[str, Any]:
+    """Add or replace one document, a list of documents, or JSON lines.
+
+    They can be found when this returns. Items that cannot be used are answered by an `error`;
+    the others are added.
+    """
+    items = parse_items(await request.body(), request.headers.get("content-type", ""))
+    return await worker.call(lambda index: add_items(index, items))
+
+
+@routes.put(
+    f"{INDEX}/documents",
+    summary="Add or replace a document",
+    dependencies=WRITING,
+    status_code=HTTPStatus.NO_CONTENT,
+)
+async def put(worker: Opened, id: Id, request: DocumentRequest) -> None:  # noqa: A002
+    """Add the document; it can be found when this returns."""
+    document = Document(id, request.text, request.title, request.metadata)
+    await worker.call(lambda index: index.add([document]))
+
+
+@routes.delete(f"{INDEX}/documents", summary="Remove documents", dependencies=WRITING)
+async def delete(
+    worker: Opened,
+    id: OptionalId = None,  # noqa: A002
+    where: Where = None,
+) -> dict[str, int]:
+    """Delete a document, or all that match a filter; they cannot be found when this returns."""
+    ids = None if id is None else [id]
+    return {"deleted": await worker.call(lambda index: index.delete(ids, where))}
 
 
 def _warm(index: Index) -> None:

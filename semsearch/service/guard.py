@@ -8,17 +8,9 @@ from collections.abc import Collection
 from http import HTTPStatus
 
 from fastapi import FastAPI
-from starlette.authentication import (
-    AuthCredentials,
-    AuthenticationBackend,
-    AuthenticationError,
-    SimpleUser,
-)
 from starlette.datastructures import Headers
-from starlette.middleware.authentication import AuthenticationMiddleware
 from starlette.middleware.cors import CORSMiddleware
 from starlette.middleware.trustedhost import TrustedHostMiddleware
-from starlette.requests import HTTPConnection
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -36,11 +28,7 @@ AGENT_HEADERS = ("Mcp-Protocol-Version", "Mcp-Method", "Mcp-Name")
 def guard(app: FastAPI, settings: Settings) -> None:
     """Add the checks to an application; the last one added runs first."""
     app.add_middleware(Limits, settings=settings)
-    app.add_middleware(OwnSite, origins=settings.origins)
-    if settings.token is not None:
-        app.add_middleware(
-            AuthenticationMiddleware, backend=BearerToken(settings.token), on_error=_unauthorised
-        )
+    app.add_middleware(Access, token=settings.token, origins=settings.origins)
     if settings.origins:  # these can also read rejections
         app.add_middleware(
             CORSMiddleware,
@@ -62,56 +50,41 @@ def is_open(path: str) -> bool:
     return path in OPEN_PATHS or path.startswith(OPEN_FOLDER)
 
 
-class BearerToken(AuthenticationBackend):
-    """Requires a bearer token.
-
-    Args:
-        token: the token.
-    """
-
-    def __init__(self, token: str) -> None:
-        self._token = token.encode()
-
-    async def authenticate(self, conn: HTTPConnection) -> tuple[AuthCredentials, SimpleUser]:
-        """Check the token of a request.
-
-        Raises:
-            AuthenticationError: it is missing or wrong.
-        """
-        scheme, _, token = conn.headers.get("authorization", "").partition(" ")
-        is_right = hmac.compare_digest(token.encode("latin-1"), self._token)
-        if not is_open(conn.url.path) and not (is_right and scheme.lower() == "bearer"):
-            raise AuthenticationError("this service requires a token (Authorization: Bearer …)")
-        return AuthCredentials(), SimpleUser("client")
-
-
-def _unauthorised(conn: HTTPConnection, error: AuthenticationError) -> Response:
-    return problem(HTTPStatus.UNAUTHORIZED, str(error), {"WWW-Authenticate": "Bearer"})
-
-
-class OwnSite:
-    """Refuses requests that browsers send for pages of other sites.
+class Access:
+    """Refuses requests without the token, and those that browsers send for pages of other sites.
 
     Without a token, these could make the service work, and learn whether a document exists.
 
     Args:
         app: processes accepted requests.
+        token: required as a bearer token; None for no token.
         origins: the origins whose pages may send requests.
     """
 
-    def __init__(self, app: ASGIApp, origins: Collection[str]) -> None:
+    def __init__(self, app: ASGIApp, token: str | None, origins: Collection[str]) -> None:
         self._app = app
+        self._token = None if token is None else token.encode()
         self._origins = origins
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Handle a request."""
         app = self._app
         if scope["type"] == "http" and not is_open(scope["path"]):
-            headers = Headers(scope=scope)
-            is_foreign = headers.get("sec-fetch-site") in ("cross-site", "same-site")
-            if is_foreign and headers.get("origin") not in self._origins:
-                app = problem(HTTPStatus.FORBIDDEN, "refused for a page of another site")
+            app = self._refusal(Headers(scope=scope)) or app
         await app(scope, receive, send)
+
+    def _refusal(self, headers: Headers) -> Response | None:
+        """The answer to a request that is refused."""
+        scheme, _, token = headers.get("authorization", "").partition(" ")
+        if self._token is not None:
+            is_right = hmac.compare_digest(token.encode("latin-1"), self._token)
+            if not is_right or scheme.lower() != "bearer":
+                detail = "this service requires a token (Authorization: Bearer …)"
+                return problem(HTTPStatus.UNAUTHORIZED, detail, {"WWW-Authenticate": "Bearer"})
+        is_foreign = headers.get("sec-fetch-site") in ("cross-site", "same-site")
+        if is_foreign and headers.get("origin") not in self._origins:
+            return problem(HTTPStatus.FORBIDDEN, "refused for a page of another site")
+        return None
 
 
 class Limits:
@@ -132,31 +105,13 @@ class Limits:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        if is_open(scope["path"]):
-            await self._answer(scope, receive, send)
-            return
-        if self._running >= self._settings.concurrency:
+        counted = not is_open(scope["path"])
+        if counted and self._running >= self._settings.concurrency:
             detail = f"{self._running} requests are being processed; try again"
             busy = problem(HTTPStatus.TOO_MANY_REQUESTS, detail, {"Retry-After": "1"})
             await busy(scope, receive, send)
             return
-        counted = True
         self._running += counted
-
-        async def sent(message: Message) -> None:
-            nonlocal counted
-            if message["type"] == "http.response.body" and not message.get("more_body"):
-                # Before the client has it: its next request may come at once.
-                self._running -= counted
-                counted = False
-            await send(message)
-
-        try:
-            await self._answer(scope, receive, sent)
-        finally:
-            self._running -= counted
-
-    async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         messages: asyncio.Queue[Message] = asyncio.Queue()
         started = False
         seconds = self._settings.seconds
@@ -171,8 +126,12 @@ class Limits:
                     return
 
         async def sent(message: Message) -> None:
-            nonlocal started
+            nonlocal counted, started
             started = True
+            if message["type"] == "http.response.body" and not message.get("more_body"):
+                # Before the client has it: its next request may come at once.
+                self._running -= counted
+                counted = False
             await send(message)
 
         listening = asyncio.ensure_future(listen())
@@ -191,5 +150,7 @@ class Limits:
         finally:
             listening.cancel()
             answering.cancel()
+            self._running -= counted
+            counted = False
         if not started:
             await rejection(scope, receive, send)

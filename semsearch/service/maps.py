@@ -25,7 +25,7 @@ COLOURS, RANGES = 11, 6
 COLUMNS = {"id": "string", "title": "string", "text": "string", "x": "float", "y": "float"}
 
 
-def map_of(name: str, index: Index) -> dict[str, Any]:
+def map_of(index: Index) -> dict[str, Any]:
     """The newest map of an index: the names of its groups, and a list for each member of points.
 
     Passages that were deleted or changed since the map was made are left out; ``of`` is the number
@@ -34,7 +34,7 @@ def map_of(name: str, index: Index) -> dict[str, Any]:
     Raises:
         HTTPException: there is no map (404).
     """
-    found, rows, passages = _opened(name, index)
+    found, rows, passages = _opened(index)
     points = found.points[rows].round(4).T.tolist()
     return {
         "space": found.space,
@@ -51,7 +51,7 @@ def map_of(name: str, index: Index) -> dict[str, Any]:
     }
 
 
-def colours_of(name: str, index: Index, field: str) -> dict[str, Any]:
+def colours_of(index: Index, field: str) -> dict[str, Any]:
     """The values of a field, or ranges of them, and the place of the value of each point.
 
     The points are those of `map_of`. The last value stands for all others; of a list, the first
@@ -60,34 +60,35 @@ def colours_of(name: str, index: Index, field: str) -> dict[str, Any]:
     Raises:
         HTTPException: there is no map (404).
     """
-    _, _, passages = _opened(name, index)
+    _, _, passages = _opened(index)
     documents = _documents(index, passages)
-    values = [_first(document and document.metadata.get(field)) for document in documents]
+    held = [document and document.metadata.get(field) for document in documents]
+    values = [next(iter(one), None) if isinstance(one, list) else one for one in held]
+    texts = ["" if value is None else str(value) for value in values]
     numbers = [value for value in values if isinstance(value, int | float)]
-    if len(numbers) > len(values) // 2 and len(set(numbers)) > COLOURS:
+    in_ranges = len(numbers) > len(values) // 2 and len(set(numbers)) > COLOURS
+    if in_ranges:
         cuts = numpy.quantile(numbers, numpy.linspace(0, 1, RANGES + 1)[1:-1], method="nearest")
         by_range = groupby(sorted(set(numbers)), lambda one: (cuts <= one).sum())
         ranges = [list(group) for _, group in by_range]
         names = [f"{group[0]} to {group[-1]}" for group in ranges]
         place = {str(one): place for place, group in enumerate(ranges) for one in group}
-        places = [place.get(str(value), len(names)) for value in values]
-        return {"names": [*names, "other"], "places": places, "ranges": True}
-    texts = ["" if value is None else str(value) for value in values]
-    if any(len(text) > 4 and text[:4].isdigit() and text[4] == "-" for text in texts):
-        texts = [text[:4] for text in texts]  # the years of dates
-    names = [text for text, _ in Counter(filter(None, texts)).most_common(COLOURS)]
-    place = {text: place for place, text in enumerate(names)}
+    else:
+        if any(len(text) > 4 and text[:4].isdigit() and text[4] == "-" for text in texts):
+            texts = [text[:4] for text in texts]  # the years of dates
+        names = [text for text, _ in Counter(filter(None, texts)).most_common(COLOURS)]
+        place = {text: place for place, text in enumerate(names)}
     places = [place.get(text, len(names)) for text in texts]
-    return {"names": [*names, "other"], "places": places, "ranges": False}
+    return {"names": [*names, "other"], "places": places, "ranges": in_ranges}
 
 
-def map_file_of(name: str, index: Index) -> bytes:
+def map_file_of(index: Index) -> bytes:
     """The points with their passages and metadata as Parquet, as Embedding Atlas reads it.
 
     Raises:
         HTTPException: there is no map (404).
     """
-    found, rows, passages = _opened(name, index)
+    found, rows, passages = _opened(index)
     table = [
         {
             **({} if document is None else document.metadata),
@@ -105,7 +106,7 @@ def map_file_of(name: str, index: Index) -> bytes:
     return stream.getvalue()
 
 
-def _opened(name: str, index: Index) -> tuple[Map, list[int], list[FoundPassage]]:
+def _opened(index: Index) -> tuple[Map, list[int], list[FoundPassage]]:
     """The map of an index, and the rows and passages that are unchanged.
 
     Raises:
@@ -115,7 +116,7 @@ def _opened(name: str, index: Index) -> tuple[Map, list[int], list[FoundPassage]
     if found is None:
         raise HTTPException(
             HTTPStatus.NOT_FOUND,
-            f"'{name}' has no map; make one with: semsearch map --index DIRECTORY",
+            f"'{index.path.name}' has no map; make one with: semsearch map --index DIRECTORY",
         )
     unchanged = list(unchanged_passages(index, found))
     return found, [row for row, _ in unchanged], [passage for _, passage in unchanged]
@@ -127,9 +128,3 @@ def _documents(index: Index, passages: list[FoundPassage]) -> list[Document | No
     with index.read() as state:
         documents = state.documents(list(dict.fromkeys(ids)))
     return [documents.get(one) for one in ids]
-
-
-def _first(value: Any) -> Any:
-    if isinstance(value, list):
-        return value[0] if value else None
-    return value

@@ -35,7 +35,11 @@ def overview_of(index: Index, where: str | None = None) -> dict[str, Any]:
         groups = [] if found is None else _groups(state, found)
         ids = [group["id"] for group in groups[:QUERIES]] or state.ids(limit=QUERIES)
         documents = state.documents(ids)
-        queries = [_first_words(documents[name]) for name in ids if name in documents]
+        queries = [  # the titles, or first sentences
+            one.title or one_line(split_sentences(one.text)[0])[:CHARACTERS]
+            for one in map(documents.get, ids)
+            if one is not None
+        ]
         newest = [_shown(document) for document in _newest(state)]
     return {"groups": groups, "queries": list(dict.fromkeys(queries)), "newest": newest}
 
@@ -63,11 +67,6 @@ def _shown(document: Document) -> dict[str, Any]:
 
 def _beginning(text: str) -> str:
     return text if len(text) <= CHARACTERS else f"{text[:CHARACTERS]}…"
-
-
-def _first_words(document: Document) -> str:
-    """The title, or the first sentence."""
-    return document.title or one_line(split_sentences(document.text)[0])[:CHARACTERS]
 
 
 def _newest(state: Reader) -> list[Document]:

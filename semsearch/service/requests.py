@@ -21,9 +21,10 @@ WHERE = Field(default=None, description="A filter, such as: year >= 1990.")
 SPACE = Field(default=None, description="The embedding space; the first one by default.")
 
 
-class SearchOptions(BaseModel):
-    """The options of a search; see `semsearch.search.options.SearchOptions`."""
+class SearchRequest(BaseModel):
+    """A search for a text, or for several."""
 
+    # Options are described in semsearch.search.options.SearchOptions.
     model_config = ConfigDict(extra="forbid")
 
     k: Count = Field(default=10, description="The number of hits.")
@@ -55,6 +56,10 @@ class SearchOptions(BaseModel):
         default=None, ge=0, le=1, description="Diversify hits; the weight of relevance."
     )
 
+    query: Text | Annotated[list[Text], Field(min_length=1, max_length=MAX_QUERIES)] = Field(
+        description="A text, or several; each has its own result."
+    )
+
     def options(self) -> dict[str, Any]:
         """The arguments of `Index.search_many` without the queries."""
         return self.model_dump(exclude={"query"})
@@ -63,27 +68,15 @@ class SearchOptions(BaseModel):
     def _limited(self) -> Self:
         if self.offset + self.k > MAX_HITS:
             raise PydanticCustomError("hits", f"offset + k can be at most {MAX_HITS:,}")
-        return self
-
-
-class QueryParameters(SearchOptions):
-    """A search for a text."""
-
-    query: Text = Field(description="The text.")
-
-
-class SearchRequest(SearchOptions):
-    """A search for a text, or for several."""
-
-    query: Text | Annotated[list[Text], Field(min_length=1, max_length=MAX_QUERIES)] = Field(
-        description="A text, or several; each has its own result."
-    )
-
-    @model_validator(mode="after")
-    def _limited_together(self) -> Self:
         if isinstance(self.query, list) and len(self.query) * self.k > MAX_ANSWER:
             raise PydanticCustomError("hits", f"a request returns at most {MAX_ANSWER:,} hits")
         return self
+
+
+class QueryParameters(SearchRequest):
+    """A search for a text."""
+
+    query: Text = Field(description="The text.")
 
 
 class SimilarRequest(BaseModel):

@@ -6,7 +6,7 @@ import io
 import json
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from threading import Condition, Lock
@@ -53,47 +53,21 @@ def serve_agent(server: MCPServer[Any]) -> None:
     The SDK (2.3) closes the connection when the input ends, without the answers that it owes, so
     the end of the input reaches it after them.
     """
-    requests = OpenRequests()
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what libraries print is no answer
-    sys.stdin = io.TextIOWrapper(Questions(sys.stdin.buffer, requests))
-    sys.stdout = io.TextIOWrapper(Answers(answers, requests))
+    questions = Questions(sys.stdin.buffer)
+    sys.stdin = io.TextIOWrapper(questions)
+    sys.stdout = io.TextIOWrapper(Answers(answers, questions.note))
     server.run()
-
-
-class OpenRequests:
-    """The ids of requests that are not answered yet."""
-
-    def __init__(self) -> None:
-        self._ids: set[Any] = set()
-        self._changed = Condition()
-
-    def note(self, line: bytes) -> None:
-        """Note a message in either direction."""
-        with suppress(ValueError, TypeError, AttributeError):  # the SDK answers what is no message
-            message = json.loads(line)
-            cancelled = message.get("params", {}).get("requestId")
-            with self._changed:
-                if "method" not in message:
-                    self._ids.discard(message["id"])
-                elif "id" in message:
-                    self._ids.add(message["id"])
-                elif message["method"] == "notifications/cancelled":  # they have no answer
-                    self._ids.discard(cancelled)
-                self._changed.notify_all()
-
-    def wait(self) -> None:
-        """Wait until there are none."""
-        with self._changed:
-            self._changed.wait_for(lambda: not self._ids)
 
 
 class Questions(io.BufferedIOBase):
     """Lines of input; its end comes when all requests are answered."""
 
-    def __init__(self, stream: BinaryIO, requests: OpenRequests) -> None:
+    def __init__(self, stream: BinaryIO) -> None:
         self._stream = stream
-        self._requests = requests
+        self._open: set[Any] = set()  # the ids of requests that are not answered yet
+        self._changed = Condition()
 
     def readable(self) -> bool:
         """It is."""
@@ -102,18 +76,33 @@ class Questions(io.BufferedIOBase):
     def read1(self, size: int = -1) -> bytes:
         """The next line, of whatever size."""
         if line := self._stream.readline():
-            self._requests.note(line)
+            self.note(line)
         else:
-            self._requests.wait()
+            with self._changed:
+                self._changed.wait_for(lambda: not self._open)
         return line
+
+    def note(self, line: bytes) -> None:
+        """Note a message in either direction."""
+        with suppress(ValueError, TypeError, AttributeError):  # the SDK answers what is no message
+            message = json.loads(line)
+            cancelled = message.get("params", {}).get("requestId")
+            with self._changed:
+                if "method" not in message:
+                    self._open.discard(message["id"])
+                elif "id" in message:
+                    self._open.add(message["id"])
+                elif message["method"] == "notifications/cancelled":  # they have no answer
+                    self._open.discard(cancelled)
+                self._changed.notify_all()
 
 
 class Answers(io.BufferedIOBase):
-    """Lines of output."""
+    """Lines of output, each passed to `note`, too."""
 
-    def __init__(self, stream: BinaryIO, requests: OpenRequests) -> None:
+    def __init__(self, stream: BinaryIO, note: Callable[[bytes], None]) -> None:
         self._stream = stream
-        self._requests = requests
+        self._note = note
 
     def writable(self) -> bool:
         """It is."""
@@ -124,5 +113,5 @@ class Answers(io.BufferedIOBase):
         line = bytes(data)
         self._stream.write(line)
         self._stream.flush()
-        self._requests.note(line)
+        self._note(line)
         return len(line)

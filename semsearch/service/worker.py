@@ -14,7 +14,7 @@ from itertools import islice
 from pathlib import Path
 from queue import Empty, SimpleQueue
 from threading import Thread, get_ident
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from semsearch.errors import IndexStoreError, SemsearchError
 from semsearch.storage.interruption import interruptible
@@ -34,23 +34,18 @@ Result = TypeVar("Result")
 
 
 @dataclass(eq=False)
-class Search:
-    """The queries of a request, and the arguments of `Index.search_many` for them."""
+class Request(Generic[Result]):
+    """An operation on the index.
 
-    queries: Sequence[str]
-    options: dict[str, Any]
-    future: Future[tuple[list[Hits], list[str]]] = field(default_factory=Future)
-    is_abandoned: bool = False  #: its client has gone, or was told that it took too long
+    Those with the same `options` of `Index.search_many` can be done together, for their `queries`.
+    """
 
-
-@dataclass(eq=False)
-class Call:
-    """Any other operation on the index."""
-
-    function: Callable[[Index], Any]
-    future: Future[Any] = field(default_factory=Future)
+    function: Callable[[Index], Result]
     is_search: bool = False  #: whether it may end early; writing does not
-    is_abandoned: bool = False
+    queries: Sequence[str] = ()
+    options: dict[str, Any] | None = None
+    future: Future[Result] = field(default_factory=Future)
+    is_abandoned: bool = False  #: its client has gone, or was told that it took too long
 
 
 class Worker:
@@ -69,7 +64,7 @@ class Worker:
         from semsearch.index import Index  # agents list tools before they use it
 
         self.index = Index.open(path)
-        self._queue: SimpleQueue[Search | Call | None] = SimpleQueue()
+        self._queue: SimpleQueue[Request[Any] | None] = SimpleQueue()
         self._closed = False
         self._thread = Thread(target=self._work, name=f"semsearch {path}", daemon=True)
         self._thread.start()
@@ -78,10 +73,14 @@ class Worker:
         self, queries: Sequence[str], options: dict[str, Any]
     ) -> tuple[list[Hits], list[str]]:
         """The results of queries, in order, and warnings; see `Index.search_many`."""
-        if options.get("explain"):  # this takes time after encoding, the work that batches save
-            return await self._call_search(lambda index: self._searched(queries, options))
-        found: tuple[list[Hits], list[str]] = await self._result_of(Search(queries, options))
-        return found
+
+        def found(index: Index) -> tuple[list[Hits], list[str]]:
+            with warnings_of_thread() as warnings:
+                return index.search_many(queries, **options), warnings
+
+        # Explaining takes time after encoding, the work that batches save.
+        together = None if options.get("explain") else options
+        return await self._result_of(Request(found, True, queries, together))
 
     async def more_like(self, name: str, **options: Any) -> tuple[Hits, list[str]]:
         """The documents nearest to one, and warnings; see `Index.more_like`."""
@@ -90,19 +89,13 @@ class Worker:
             with warnings_of_thread() as warnings:
                 return index.more_like(name, **options), warnings
 
-        return await self._call_search(found)
-
-    async def _call_search(self, function: Callable[[Index], Result]) -> Result:
-        """Call a function that ends early if nobody waits for its result."""
-        found: Result = await self._result_of(Call(function, is_search=True))
-        return found
+        return await self._result_of(Request(found, True))
 
     async def call(self, function: Callable[[Index], Result]) -> Result:
         """Call a function with the index in the thread."""
-        found: Result = await self._result_of(Call(function))
-        return found
+        return await self._result_of(Request(function))
 
-    async def _result_of(self, request: Search | Call) -> Any:
+    async def _result_of(self, request: Request[Result]) -> Result:
         """Put a request into the queue, and wait for its result.
 
         Raises:
@@ -135,7 +128,7 @@ class Worker:
             if request is not None:
                 _settle(request.future, _fail_as_closed)
 
-    def _batch(self, expected: int) -> list[Search | Call | None]:
+    def _batch(self, expected: int) -> list[Request[Any] | None]:
         """Pending requests, after a short wait for the expected number; None ends the thread."""
         found = [self._queue.get()]
         deadline = time.monotonic() + LONGEST_WAIT
@@ -145,48 +138,37 @@ class Worker:
                 found.append(self._queue.get(timeout=max(0, left)))
         return found
 
-    def _process(self, batch: Sequence[Search | Call | None]) -> None:
-        searches: dict[str, list[Search]] = {}
-        for request in batch:
-            if isinstance(request, Search):
+    def _process(self, batch: Sequence[Request[Any] | None]) -> None:
+        """Do requests, the searches first, and those with the same options together."""
+        requests = [one for one in batch if one is not None and not one.future.cancelled()]
+        searches: dict[str, list[Request[Any]]] = {}
+        for request in requests:
+            if request.options is not None:
                 searches.setdefault(repr(sorted(request.options.items())), []).append(request)
         for same_options in searches.values():
-            self._search(same_options)
-        for request in batch:
-            if isinstance(request, Call):
+            if len(same_options) > 1:
+                self._search_together(same_options)
+        for request in sorted(requests, key=lambda one: one.options is None):
+            if not request.future.done():
                 with _interruptible([request] if request.is_search else []):
                     _settle(request.future, partial(request.function, self.index))
 
-    def _search(self, searches: Sequence[Search]) -> None:
-        """Run searches with the same options; one that fails does not fail the others."""
-        searches = [search for search in searches if not search.future.cancelled()]
-        with _interruptible(searches):
-            together = self._searched_together(searches) if len(searches) > 1 else None
-        for search in searches:
-            if together is None:
-                with _interruptible([search]):
-                    _settle(search.future, partial(self._searched, search.queries, search.options))
-            else:
-                hits = list(islice(together, len(search.queries)))
-                _settle(search.future, partial(tuple, (hits, [])))
-
-    def _searched_together(self, searches: Sequence[Search]) -> Iterator[Hits] | None:
-        """The hits of searches in one call; None if it fails or warns, because of one of them."""
+    def _search_together(self, searches: Sequence[Request[Any]]) -> None:
+        """Do searches in one call; none of them if it fails or warns, because of one of them."""
         queries = [query for search in searches for query in search.queries]
         try:
-            found, warnings = self._searched(queries, searches[0].options)
+            with _interruptible(searches), warnings_of_thread() as warnings:
+                found = iter(self.index.search_many(queries, **(searches[0].options or {})))
         except BaseException:  # the search that fails by itself gets its error
-            return None
-        return None if warnings else iter(found)
-
-    def _searched(
-        self, queries: Sequence[str], options: dict[str, Any]
-    ) -> tuple[list[Hits], list[str]]:
-        with warnings_of_thread() as warnings:
-            return self.index.search_many(queries, **options), warnings
+            return
+        if warnings:
+            return
+        for search in searches:
+            hits = list(islice(found, len(search.queries)))
+            _settle(search.future, partial(tuple, (hits, [])))
 
 
-def _interruptible(requests: Sequence[Search | Call]) -> AbstractContextManager[None]:
+def _interruptible(requests: Sequence[Request[Any]]) -> AbstractContextManager[None]:
     """A block that ends early once all of its requests, if there are any, are abandoned."""
     return interruptible(
         lambda: bool(requests) and all(request.is_abandoned for request in requests)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import subprocess
 import sys
@@ -49,18 +50,44 @@ def test_metadata_field_with_the_name_of_a_built_in_one(run, tmp_path):
 
 
 @pytest.mark.parametrize("ending", ["csv", "xlsx", "parquet"])
-def test_hits_are_written_with_the_columns_of_their_table(indexed, tmp_path, ending):
-    name = f"hits.{ending}"
-    assert indexed("query", "boats race", "-k", 2, "--output", name).stdout == f"{name}: 2 hits\n"
+def test_hits_are_written_with_the_columns_of_their_table(run, tmp_path, ending):
+    """Those that it had, in its order and with its names; CSV tells Excel its encoding."""
+    own = ["Jahr", "Größe", "Kommentar", "score"]
+    table = f"{','.join(own)}\n1999,L,Der Bäcker knetet Teig.,7\n2004,,Zwei Boote fahren.,\n"
+    (tmp_path / "umfrage.csv").write_text(table, "utf-8")
+    run("index", "umfrage.csv", "--text-column", "Kommentar", "--encoder", "hashing")
+    query, name = ["query", "Boote fahren", "-k", 2], f"hits.{ending}"
+    assert run(*query, "--output", name).stdout == f"{name}: 2 hits\n"
     reader = {"csv": pandas.read_csv, "xlsx": pandas.read_excel, "parquet": pandas.read_parquet}
     found = reader[ending](tmp_path / name)
-    own = ["id", "title", "text", "year", "genres"]
-    assert list(found.columns) == ["query", "rank", "score", "passage", *own]
-    assert found.iloc[0][["query", "rank", "id", "year"]].tolist() == ["boats race", 1, "c", 2004]
-    assert found.score.is_monotonic_decreasing
-    assert found.passage[0] == found.text[0] == "Two boats race across the bay."
+    assert list(found.columns) == ["query", "rank", "score_2", "passage", *own]
+    first = found.iloc[0][["query", "rank", "Jahr", "Kommentar", "passage"]]
+    assert first.tolist() == ["Boote fahren", 1, 2004, "Zwei Boote fahren.", "Zwei Boote fahren."]
+    assert found["Größe"].isna().tolist() == [True, False]
+    assert found.score_2.is_monotonic_decreasing
+    assert (tmp_path / name).read_bytes().startswith(b"\xef\xbb\xbf") == (ending == "csv")
     for wrong in (["--output", name], ["--output", "x.txt"], ["--output", "x.csv", "--explain"]):
-        assert code_of(indexed("query", "x", *wrong, code=1)) == "invalid-argument"
+        assert code_of(run("query", "x", *wrong, code=1)) == "invalid-argument"
+
+
+def test_printed_hits_have_the_columns_of_a_file_and_parts_of_scores(indexed, tmp_path):
+    indexed("query", "boats race", "--output", "hits.csv")
+    with (tmp_path / "hits.csv").open(encoding="utf-8-sig", newline="") as file:
+        written = list(csv.DictReader(file))
+    printed = rows(indexed("query", "boats race", "--format", "csv"))
+    own = ["id", "title", "text", "year", "genres"]
+    assert list(printed[0]) == [
+        *("query", "rank", "score", "cosine", "bm25", "reranked", "passage"),
+        *own,
+    ]
+    assert [{name: row[name] for name in written[0]} for row in printed] == written
+
+
+def test_hits_that_a_file_cannot_hold_as_they_are_are_reported(run, tmp_path):
+    with Index.create(tmp_path / "indexes" / "x", "hashing") as index:
+        index.add([Document("a", "train " * 6_000, metadata={"n": {"m": 1}})])
+    assert "1 text cut" in run("query", "train", "--output", "hits.xlsx").stderr
+    assert "as JSON text" in run("query", "train", "--output", "hits.parquet").stderr
 
 
 @pytest.mark.parametrize(
