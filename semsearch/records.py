@@ -81,6 +81,8 @@ class Document:
                 raise BadRowError(self.source, f"{name} is not a string but {shown(value)}")
             if name != "title" and not value.strip():
                 raise BadRowError(self.source, f"empty {name}")
+            if name == "id" and "\0" in value:  # SQLite's lists of ids end there
+                raise BadRowError(self.source, "id holds U+0000")
             check_characters(value, name, self.source)
         if not isinstance(self.metadata, Mapping):
             raise BadRowError(self.source, "metadata is not a mapping")

@@ -26,6 +26,7 @@ from semsearch.records import Hit, Passage, column_name
         {"text": 7},
         {"text": "a \ud83d b"},
         {"text": b"caf\xe9".decode(errors="surrogateescape")},
+        {"id": "a\0b"},
         {"id": ""},
         {"id": " "},
         {"id": 7},
