@@ -43,7 +43,7 @@ export function example(fields) {
   const known = fields.filter(isFacet);
   const number = known.find((field) => kindOf(field) === "number");
   const text = known.find((field) => kindOf(field) === "text");
-  const half = number && Math.round((number.least + number.greatest) / 2);
+  const half = number && Math.round((Number(number.least) + Number(number.greatest)) / 2);
   const parts = [
     number && `${named(number.name)} >= ${half}`,
     text && `${number ? "not " : ""}${named(text.name)} = ${quoted(text.values[0][0])}`,

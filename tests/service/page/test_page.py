@@ -90,6 +90,7 @@ class TestSearch:
     def test_errors_replace_hits(self, page):
         show(page, "fish")
         page.click("text=Advanced")
+        page.locator("#where-example", has_text="for example").wait_for()  # of large numbers, too
         page.fill("#where", "yeer = 3")
         page.keyboard.press("Enter")
         page.locator("#error:not([hidden])").wait_for()
