@@ -15,7 +15,7 @@ from semsearch.protocols import Matrix
 from semsearch.storage.words.forms import folded
 
 #: A value that so many of a group's texts have, and so many times as many as of all, is its name.
-SHARE, LIFT = 0.5, 2.0
+SHARE, LIFT = 0.4, 2.0
 #: The longest value that is a name.
 LONGEST = 30
 #: The words of a name, and how many are considered.
@@ -72,7 +72,7 @@ def group_names(
 
 
 def _values(groups: Sequence[Rows], metadata: Sequence[Mapping[str, Any]]) -> list[str | None]:
-    """Of each group, the value of a field that most of its texts have and few others."""
+    """Of each group, the value of a field that many of its texts have and few others."""
     totals = Counter(pair for one in metadata for pair in set(_texts_of(one)))
     found: list[str | None] = []
     for rows in groups:
