@@ -24,14 +24,18 @@ TEXTS = [
 ]
 
 
-def run(module: str, *options: object, data: Path | str = "") -> str:
-    """What a benchmark prints."""
+def run(module: str, *options: object, data: Path | str = "", modules: Path = ROOT) -> str:
+    """What a benchmark prints; `modules` is a folder of modules that hide installed ones."""
     done = subprocess.run(
         [sys.executable, "-m", f"scripts.{module}", *map(str, options)],
         capture_output=True,
         text=True,
         check=False,
-        env={**os.environ, "PYTHONPATH": str(ROOT), "SEMSEARCH_DATA": str(data)},
+        env={
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join([str(modules), str(ROOT)]),
+            "SEMSEARCH_DATA": str(data),
+        },
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
@@ -81,7 +85,8 @@ def test_peers(corpus, tmp_path):
     """A peer that is not installed is left out."""
     (tmp_path / "sitecustomize.py").write_text("import sys; sys.modules['txtai'] = None")
     options = ["--corpus", corpus, "--systems", "ours,txtai", "--precisions", "fp32"]
-    run("bench.peers", *options, "--repeats", 1, "--json", tmp_path / "out.json")
+    options += ["--repeats", 1, "--json", tmp_path / "out.json"]
+    run("bench.peers", *options, modules=tmp_path)
     found = figures(tmp_path / "out.json")
     assert len(found) == 3
     for [row] in found.values():
