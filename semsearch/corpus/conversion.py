@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from importlib.util import find_spec
 from multiprocessing import get_context, parent_process
 from pathlib import Path, PurePath
@@ -106,7 +107,7 @@ def convert(path: Path, kind: CorpusFormat, encoding: str | None) -> Contents:
             sections.extend(contents.sections)  # keeps those before an error
     except CorpusError as error:
         fault = str(error)
-    return contents._replace(sections=sections, fault=fault)
+    return replace(contents, sections=sections, fault=fault)
 
 
 @contextmanager

@@ -6,6 +6,7 @@ import io
 import re
 import zipfile
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
@@ -62,7 +63,7 @@ def read_docx(path: Path) -> Contents:
     contents = html_contents(tree)
     if charts:
         section = Section("section", len(list(contents.sections)) + 1, "\n".join(charts))
-        contents = contents._replace(sections=[*contents.sections, section])
+        contents = replace(contents, sections=[*contents.sections, section])
     return contents
 
 

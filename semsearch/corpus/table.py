@@ -136,7 +136,8 @@ class Section(NamedTuple):
     fault: str = ""
 
 
-class Contents(NamedTuple):
+@dataclass(frozen=True)
+class Contents:
     """A document as read by a converter.
 
     Args:
@@ -144,7 +145,7 @@ class Contents(NamedTuple):
         sections: its parts.
         remark: shown to users, such as ``12 pages``.
         if_blank: what to do if parts of the document have no text.
-        left_out: the things that were left out; must not be changed.
+        left_out: the things that were left out.
         fault: why the rest cannot be read, if so.
     """
 
@@ -152,7 +153,7 @@ class Contents(NamedTuple):
     sections: Iterable[Section]
     remark: str = ""
     if_blank: str = ""
-    left_out: LeftOut = LeftOut()
+    left_out: LeftOut = field(default_factory=LeftOut)
     fault: str = ""
 
 
