@@ -134,7 +134,7 @@ _any_index_option = partial(
 )
 #: ``--index DIR`` of commands that need an index.
 index_option = _any_index_option(
-    callback=lambda context, _, given: context.resilient_parsing or existing_index(given)
+    callback=lambda context, _, given: None if context.resilient_parsing else existing_index(given)
 )
 #: ``--index DIR`` of commands that may do without, and call `existing_index` otherwise.
 optional_index_option = _any_index_option()
