@@ -25,12 +25,13 @@ def interruptible(is_abandoned: Callable[[], bool]) -> Iterator[None]:
         _is_abandoned.reset(token)
 
 
-def is_interrupted() -> bool:
-    """Whether nobody waits for the search of this thread."""
-    return _is_abandoned.get(bool)()
+def abandonment() -> Callable[[], bool] | None:
+    """Tells whether nobody waits for the searches of this thread; None outside of such a block."""
+    return _is_abandoned.get(None)
 
 
 def check_interrupted() -> None:
     """Raise IndexStoreError if nobody waits for the search of this thread."""
-    if is_interrupted():
+    is_abandoned = abandonment()
+    if is_abandoned and is_abandoned():
         raise IndexStoreError("the search was abandoned")

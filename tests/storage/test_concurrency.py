@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sqlite3
 import subprocess
 import sys
+from _thread import interrupt_main
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
-from threading import Barrier
+from threading import Barrier, Timer
 
 import pytest
 from sqlalchemy import event
@@ -103,6 +105,30 @@ def test_an_interrupted_transaction_releases_the_write_lock(tmp_path, interrupti
             connection.exec_driver_sql("SELECT name FROM settings")
         with closing(sqlite3.connect(database.file, timeout=0)) as other:
             other.execute("BEGIN IMMEDIATE")
+
+
+COUNT = """
+WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000000)
+SELECT sum(i) FROM n
+"""
+
+
+def test_ctrl_c_in_a_long_statement_is_no_fault_of_the_database(tmp_path):
+    Index.create(tmp_path / "x", ["hashing:32"]).close()
+    earlier = signal.signal(signal.SIGINT, signal.default_int_handler)
+    timer = Timer(0.1, interrupt_main)
+    try:
+        with (
+            closing(Database(tmp_path / "x")) as database,
+            database.read() as connection,
+            pytest.raises(KeyboardInterrupt),
+        ):
+            timer.start()
+            for _ in range(1000):
+                connection.exec_driver_sql(COUNT).scalar()
+    finally:
+        timer.join()
+        signal.signal(signal.SIGINT, earlier)
 
 
 FORK = """

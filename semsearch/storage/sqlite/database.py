@@ -31,7 +31,7 @@ from semsearch.errors import (
     quoted,
 )
 from semsearch.storage.interface import closed_on_error
-from semsearch.storage.interruption import is_interrupted
+from semsearch.storage.interruption import abandonment
 from semsearch.storage.sqlite.schema import (
     APPLICATION_ID,
     FORMAT_VERSION,
@@ -157,6 +157,9 @@ class Database:
         self.check_present()
         try:
             with self._engine.connect() as connection:
+                raw: Any = connection.connection.driver_connection
+                # Ctrl-C in a handler would be lost, so there is none without a need.
+                raw.set_progress_handler(abandonment(), INTERRUPTED_AFTER_STEPS)
                 yield connection
         except (DBAPIError, sqlite3.Error) as error:
             raise _our_error(self.file, getattr(error, "orig", error)) from error
@@ -167,7 +170,6 @@ class Database:
         options: Any = {"check_same_thread": False, "isolation_level": None}
         connection: sqlite3.Connection = sqlite3.connect(address, uri=True, **options)
         connection.create_function("instant", 1, _instant, deterministic=True)
-        connection.set_progress_handler(is_interrupted, INTERRUPTED_AFTER_STEPS)
         with closed_on_error(connection):
             for pragma in _PRAGMAS:
                 connection.execute(pragma)
