@@ -33,9 +33,8 @@ class Batching(NamedTuple):
     tokens: int  #: tokens per batch, padding included
     window_characters: int  #: characters tokenised, and sorted by length, at once
     least_fill: float = 0.0  #: the minimum length of a batch's texts, as a share of the longest
-    #: Few texts, and texts longer than `exact_length` in batches, are padded to a multiple of these
-    #: numbers, for runtimes that prepare kernels for each new shape.
-    few_step: int = 1
+    #: Texts longer than `exact_length` are padded to a multiple of `step`, for runtimes that
+    #: prepare kernels for each new shape.
     step: int = 1
     exact_length: int = 0
 
@@ -190,7 +189,7 @@ class TextModel:
         found = batches(
             [encoding.ids for encoding in encodings],
             batching.tokens,
-            length_of=lambda longest: self._stepped(longest, batching.few_step),
+            length_of=self._padded_length,
             least_fill=FEW_LEAST_FILL,
         )
         for rows, length in found:
@@ -240,11 +239,9 @@ class TextModel:
 
     def _padded_length(self, length: int) -> int:
         batching = self._runtime.batching
-        return self._stepped(length, batching.step) if length > batching.exact_length else length
-
-    def _stepped(self, length: int, step: int) -> int:
-        stepped = length + -length % step
-        return min(stepped, int(self._tokenizer.truncation["max_length"]))
+        if length <= batching.exact_length:
+            return length
+        return min(length + -length % batching.step, int(self._tokenizer.truncation["max_length"]))
 
     @cached_property
     def _tokenizer(self) -> Tokenizer:

@@ -118,7 +118,7 @@ class OpenVINORuntime:
     """
 
     #: OpenVINO prepares kernels for each new shape, which costs more than a little padding.
-    batching = Batching(1024, 250_000, few_step=8, step=4, exact_length=32)
+    batching = Batching(1024, 250_000, step=4, exact_length=32)
 
     def __init__(self, folder: Path, precision: Precision) -> None:
         self._folder = folder
