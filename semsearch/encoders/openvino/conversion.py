@@ -143,6 +143,8 @@ def _traced(model: Any, example: dict[str, Any], result: Callable[[dict[str, Any
 MASK = "attention_mask"
 #: Windows of attention are looked for in texts of up to this number of tokens.
 LONGEST_MASK = 8192
+#: The operations that split rows into heads.
+SPLITTING = ("Reshape", "Transpose")
 
 
 def write_out_attention(model: Any, longest: int) -> None:
@@ -163,7 +165,8 @@ def write_out_attention(model: Any, longest: int) -> None:
         queries, keys, values, *others = node.input_values()
         width = queries.get_partial_shape()[3].get_length()
         scale = others[1] if len(others) > 1 else op.constant(numpy.float32(width**-0.5))
-        scores = op.multiply(op.matmul(queries, _in_rows(keys), False, True), scale)
+        _scale_early(node.input(0), scale)
+        scores = op.matmul(node.input_value(0), _in_rows(keys), False, True)
         if others:
             name = others[0].get_node().get_friendly_name(), others[0].get_index()
             if name not in masks:
@@ -205,6 +208,20 @@ def _padding(model: Any) -> Any:
     nothing, lowest = numpy.float32(0), numpy.finfo(numpy.float32).min
     added = op.select(op.convert(mask, "boolean"), op.constant(nothing), op.constant(lowest))
     return op.unsqueeze(added, op.constant([1, 2]))
+
+
+def _scale_early(queries: Any, scale: Any) -> None:
+    """Multiply queries before they are split into heads, where OpenVINO changes weights instead.
+
+    Args:
+        queries: the input of an operation.
+        scale: a number.
+    """
+    from openvino import opset13 as op
+
+    while (before := queries.get_source_output().get_node()).get_type_name() in SPLITTING:
+        queries = before.input(0)
+    queries.replace_source_output(op.multiply(queries.get_source_output(), scale).output(0))
 
 
 def _in_rows(keys: Any) -> Any:

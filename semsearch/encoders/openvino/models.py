@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 #: Incremented with every change of the converted files.
-VERSION = 5
+VERSION = 6
 
 #: The number of documents that the CPU encodes. Importing torch and starting a GPU takes several
 #: seconds, in which two CPU cores encode as many passages of 60 tokens.
