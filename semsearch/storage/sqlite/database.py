@@ -213,7 +213,8 @@ class Database:
 
 def _begin(connection: Connection) -> None:
     writes = connection.get_execution_options().get("semsearch_writes")
-    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
+    raw: Any = connection.connection.driver_connection
+    raw.execute("BEGIN IMMEDIATE" if writes else "BEGIN")
 
 
 def _instant(value: object) -> int | None:

@@ -41,6 +41,7 @@ from semsearch.storage.sqlite.schema import (
     get_revision,
     passages,
     read_settings,
+    rows_for,
     texts,
     values,
     values_later,
@@ -92,6 +93,7 @@ class Cache:
         self.views: dict[tuple[str, int], tuple[int, VectorView]] = {}
         self.restricted: dict[tuple[Revision, str], Restricted] = {}
         self.columns: dict[Revision, Columns] = {}
+        self.spaces: dict[Revision, list[Space]] = {}
 
 
 class SqliteReader:
@@ -106,7 +108,9 @@ class SqliteReader:
         return read_settings(self.connection)
 
     def spaces(self) -> list[Space]:
-        return all_spaces(self.connection)
+        if self._revision not in self._cache.spaces:
+            self._cache.spaces = {self._revision: all_spaces(self.connection)}
+        return list(self._cache.spaces[self._revision])
 
     def info(self) -> IndexInfo:
         spaces = self.spaces()
@@ -297,7 +301,7 @@ class SqliteReader:
         return matched_words(self.connection, self._analyser, text, passage_ids)
 
     def fetch(self, passage_ids: Sequence[int]) -> dict[int, FoundPassage]:
-        rows = self.connection.execute(_PASSAGES, {"passage_ids": list(passage_ids)})
+        rows = rows_for(self.connection, _PASSAGES, list(passage_ids))
         return {row[0]: FoundPassage(Passage(*row[:5]), json.loads(row[5]), row[6]) for row in rows}
 
     @cached_property

@@ -16,6 +16,7 @@ from semsearch.storage.sqlite.schema import (
     passages,
     passages_fts,
     read_settings,
+    rows_for,
     values,
     values_later,
 )
@@ -68,8 +69,10 @@ def owners(
     connection: Connection, passage_ids: Ids, clause: ColumnElement[bool] | None
 ) -> dict[int, int]:
     """The document of each passage that still exists, if it matches a condition."""
-    query = _OWNERS if clause is None else _OWNERS.join(documents).where(clause)
-    rows = connection.execute(query, {"passage_ids": passage_ids.tolist()})
+    ids = passage_ids.tolist()
+    if clause is None:
+        return dict(rows_for(connection, _OWNERS, ids))
+    rows = connection.execute(_OWNERS.join(documents).where(clause), {"passage_ids": ids})
     return {passage_id: document_id for passage_id, document_id in rows}  # noqa: C416 - Rows
 
 

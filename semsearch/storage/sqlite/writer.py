@@ -117,6 +117,7 @@ class SqliteWriter:
 
     def add_space(self, encoder: Encoder) -> Space:
         with self._connection.begin():
+            next_revision(self._connection)
             return insert_space(self._connection, encoder, complete=False)
 
     def drop_space(self, space: Space) -> None:
