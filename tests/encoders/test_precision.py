@@ -148,9 +148,9 @@ def test_levels_and_ranges_of_one_layer(tmp_path):
     draft = tmp_path / "draft"
     draft.mkdir()
     quantize(converted, recipe, draft)
-    if quantization.overflows():
-        pytest.skip("this processor does not support int8")
-    run = openvino.Core().compile_model(str(draft / "model.xml"), "CPU")
+    # Where sums overflow, with the same levels in floats.
+    options = {"LP_TRANSFORMS_MODE": "OFF"} if quantization.overflows() else {}
+    run = openvino.Core().compile_model(str(draft / "model.xml"), "CPU", options)
     numpy.testing.assert_allclose(run(text)[0], text @ weights.T, atol=0.1)
 
 
