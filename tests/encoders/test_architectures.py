@@ -127,12 +127,13 @@ def test_attention_that_the_architectures_lack(others, causal):
     """Without a mask; causal without one, which is kept; with a bias for each head and a scale."""
     mask = op.parameter([-1, -1], numpy.int64, name=MASK)
     mask.output(0).set_names({MASK})
-    tokens = op.parameter([2, 3, 5, 8], numpy.float32)
-    inputs = [tokens, op.multiply(tokens, numpy.float32(3)), op.sin(tokens)]
+    tokens = op.parameter([2, 5, 3, 8], numpy.float32)
+    heads = op.transpose(tokens, [0, 2, 1, 3])  # not of queries alone: their factor comes later
+    inputs = [heads, op.multiply(heads, numpy.float32(3)), op.sin(heads)]
     inputs += [op.constant(other) for other in others]
     attended = op.scaled_dot_product_attention(*inputs, causal=causal)
     model = openvino.Model([op.result(attended)], [tokens, mask], "attention")
-    values = numpy.random.default_rng(3).normal(size=(2, 3, 5, 8)).astype(numpy.float32)
+    values = numpy.random.default_rng(3).normal(size=(2, 5, 3, 8)).astype(numpy.float32)
 
     def output():
         run = openvino.Core().compile_model(model, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})

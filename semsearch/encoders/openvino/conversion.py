@@ -211,7 +211,7 @@ def _padding(model: Any) -> Any:
 
 
 def _scale_early(queries: Any, scale: Any) -> None:
-    """Multiply queries before they are split into heads, where OpenVINO changes weights instead.
+    """Multiply queries before they are split into heads: OpenVINO folds that into weights.
 
     Args:
         queries: the input of an operation.
@@ -219,9 +219,11 @@ def _scale_early(queries: Any, scale: Any) -> None:
     """
     from openvino import opset13 as op
 
-    while (before := queries.get_source_output().get_node()).get_type_name() in SPLITTING:
-        queries = before.input(0)
-    queries.replace_source_output(op.multiply(queries.get_source_output(), scale).output(0))
+    source = queries.get_source_output()
+    while source.get_node().get_type_name() in SPLITTING and len(source.get_target_inputs()) == 1:
+        queries = source.get_node().input(0)
+        source = queries.get_source_output()
+    queries.replace_source_output(op.multiply(source, scale).output(0))
 
 
 def _in_rows(keys: Any) -> Any:
