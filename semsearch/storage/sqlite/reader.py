@@ -108,9 +108,11 @@ class SqliteReader:
         return read_settings(self.connection)
 
     def spaces(self) -> list[Space]:
-        if self._revision not in self._cache.spaces:
-            self._cache.spaces = {self._revision: all_spaces(self.connection)}
-        return list(self._cache.spaces[self._revision])
+        found = self._cache.spaces.get(self._revision)  # other threads may read other states
+        if found is None:
+            found = all_spaces(self.connection)
+            self._cache.spaces = {self._revision: found}
+        return list(found)
 
     def info(self) -> IndexInfo:
         spaces = self.spaces()
@@ -151,9 +153,11 @@ class SqliteReader:
 
     def _columns(self) -> Columns:
         """The values of fields, which are cached until the state changes."""
-        if self._revision not in self._cache.columns:
-            self._cache.columns = {self._revision: Columns(self.connection)}
-        return self._cache.columns[self._revision]
+        found = self._cache.columns.get(self._revision)
+        if found is None:
+            found = Columns(self.connection)
+            self._cache.columns = {self._revision: found}
+        return found
 
     def count(self, selection: Selection = EVERYTHING) -> int:
         query = select(func.count()).select_from(documents).where(self.selected(selection))
