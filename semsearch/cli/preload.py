@@ -31,15 +31,8 @@ def preload_for_documents(spec: str, precision: str) -> Encoder:
     return encoder
 
 
-def preload_for_queries(
-    index: Path, space: str | None = None, texts: Sequence[str] = ()
-) -> list[Encoder]:
+def preload_for_queries(index: Path, space: str | None = None) -> list[Encoder]:
     """The encoder of a space (None: the first), which loads in the background.
-
-    Args:
-        index: the index.
-        space: the name of the space.
-        texts: those to encode, if they are known: OpenVINO prepares kernels for their lengths.
 
     Returns:
         One encoder, or none if the index does not name one that can be loaded.
@@ -58,12 +51,12 @@ def preload_for_queries(
         precision = described_precision(json.loads(description))
         encoder = load_encoder(spec, precision=precision, local_files_only=True)
         _loaded.append(encoder)
-        _begin(encoder.encode_queries, texts or ["what is meant by a question of usual length"])
+        _begin(encoder.encode_queries, ["what is meant by a question of usual length"])
         return [encoder]
     return []
 
 
-def _begin(encode: Callable[[Sequence[str]], object], texts: Sequence[str]) -> None:
+def _begin(encode: Callable[[Sequence[str]], object], texts: list[str]) -> None:
     """Use an encoder once in a thread, to load it. Errors are left to its next use."""
 
     def quietly() -> None:

@@ -153,7 +153,7 @@ def query_command(
     if show and (format_name != "table" or output):
         raise ArgumentError("--show needs --format table; the others have all fields")
     encodes = bool(texts or queries) and options["mode"] != "bm25"
-    with _opened(directory, files, space, texts, encodes=encodes) as index:
+    with _opened(directory, files, space, encodes) as index:
         options["space"] = index.space(space, complete=True).name
         if reranker:
             from semsearch.encoders import load_reranker
@@ -204,12 +204,7 @@ def _is_corpus(argument: str) -> bool:
 
 
 def _opened(
-    directory: Path | None,
-    files: Sequence[str],
-    space: str | None,
-    texts: Sequence[str],
-    *,
-    encodes: bool,
+    directory: Path | None, files: Sequence[str], space: str | None, encodes: bool
 ) -> Index:
     """The index to search, or that of files in the cache."""
     if files:
@@ -217,7 +212,7 @@ def _opened(
 
         return synced_index(files)
     directory = existing_index(directory)
-    encoders = preload_for_queries(directory, space, texts) if encodes else []
+    encoders = preload_for_queries(directory, space) if encodes else []
     from semsearch.index import Index  # while the model loads
 
     return Index.open(directory, encoders)

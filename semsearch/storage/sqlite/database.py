@@ -213,8 +213,7 @@ class Database:
 
 def _begin(connection: Connection) -> None:
     writes = connection.get_execution_options().get("semsearch_writes")
-    raw: Any = connection.connection.driver_connection
-    raw.execute("BEGIN IMMEDIATE" if writes else "BEGIN")
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")
 
 
 def _instant(value: object) -> int | None:
