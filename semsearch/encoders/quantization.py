@@ -34,7 +34,7 @@ from semsearch.encoders.text_model import Features, Ids, TextModel
 logger = logging.getLogger(__name__)
 
 #: Incremented with every change of the written files.
-VERSION = 11
+VERSION = 12
 
 #: SmoothQuant's alpha: how much of the activations' range is moved to the weights, from 0 to 1. In
 #: a BERT, a few channels are ten times as large as the rest and cause most of the loss.
