@@ -46,20 +46,25 @@ def test_a_process_that_died_is_replaced(write):
 
 
 def test_a_script_without_a_main_guard_runs_once(write):
+    write("good.pdf", GOOD)
     lines = "from semsearch import Corpus", "open('runs', 'a').write('x')"
     script = "\n".join([*lines, "print(*(one.text for one in Corpus('good.pdf')))"])
-    write("good.pdf", GOOD)
-    done = subprocess.run(
-        [sys.executable, write("script.py", script)], stdout=subprocess.PIPE, timeout=120
-    )
-    assert done.stdout.decode().strip() == "Good text."
+    assert run_script(write("script.py", script)) == "Good text."
     assert Path("runs").read_text() == "x"
 
 
 def test_modules_beside_the_documents_are_not_run(write):
-    """The child starts in the working directory, which may hold untrusted files."""
+    """Processes start in the working directory, which may hold untrusted files."""
+    write("good.pdf", GOOD)
     for module in ("json", "semsearch", "pypdfium2", "signal"):
         write(f"{module}.py", "open('it-was-run', 'w')")
-    [document] = Corpus(write("good.pdf", GOOD))
-    assert document.text == "Good text."
+    script = "from semsearch import Corpus\nprint(*(one.text for one in Corpus('good.pdf')))"
+    assert run_script(write("scripts/script.py", script)) == "Good text."
     assert not Path("it-was-run").exists()
+
+
+def run_script(path):
+    """The output of a script in a new interpreter, which no other test has used."""
+    command = [sys.executable, path]
+    done = subprocess.run(command, stdout=subprocess.PIPE, timeout=120, check=True)
+    return done.stdout.decode().strip()
