@@ -153,13 +153,13 @@ class Converter:
         raise CorpusError(f"needs more than {limit} to be converted, or crashes the converter")
 
     def _start(self) -> ProcessPoolExecutor:
+        context = get_context("spawn")  # a forked process would have the memory of this one
         # A process of any start method but fork runs the caller's script again, and imports
         # modules from the working directory, which may hold untrusted files; so does the process
         # that keeps track of semaphores, which the first executor starts.
         main, safe_path = sys.modules["__main__"], os.environ.get("PYTHONSAFEPATH", "")
         sys.modules["__main__"], os.environ["PYTHONSAFEPATH"] = ModuleType("__main__"), "1"
         try:
-            context = get_context("spawn")  # a forked process would have the memory of this one
             executor = ProcessPoolExecutor(1, context, _prepare, (MAX_CONVERSION_BYTES,))
             self.pid = executor.submit(os.getpid).result()
         finally:
